@@ -1,0 +1,128 @@
+// What agents say to one another: the messages of the cluster protocol, as plain data. The core
+// makes and consumes them; `agent/messaging` frames, validates and carries them. Durations, never
+// absolute times, cross the wire. Every message travels in an envelope that names the incarnations
+// of both ends, so that what was meant for an earlier life of an agent is dropped.
+
+export type AgentId = string;
+/** Grows strictly over all lives of an identifier; about the Unix milliseconds of its start. */
+export type Incarnation = number;
+export type Host = string;
+
+/** What a joiner must know of a member to reach it and to place it on the ring. */
+export interface MemberCard {
+  readonly id: AgentId;
+  readonly inc: Incarnation;
+  readonly capacity: number;
+  /** ZeroMQ endpoint that peers connect to, such as `tcp://10.0.0.5:7101`. */
+  readonly address: string;
+}
+
+/** News of a member that the sender does not suspect: the echo that leases count. */
+export interface News extends MemberCard {
+  readonly counter: number;
+  readonly joined: boolean;
+}
+
+/** A URL on its way to the owner of its host. */
+export interface UrlItem {
+  /** Identity: the canonical form (CONTRACT, Meanings). */
+  readonly url: string;
+  /** The form to request, where it differs from the identity. */
+  readonly fetchUrl?: string;
+  readonly depth: number;
+  /** Identity of the page that it was first found on; absent for a seed. */
+  readonly referrer?: string;
+  /** Attempts already made by a former owner. */
+  readonly attempts?: number;
+}
+
+/** One host of a YIELD: `waitMs` is what is left of its politeness delay or back-off. */
+export interface YieldItem {
+  readonly host: Host;
+  readonly waitMs: number;
+  readonly withdrawn?: boolean;
+}
+
+export type Message =
+  | {
+      readonly type: 'HELLO';
+      readonly capacity: number;
+      readonly address: string;
+      /** Canonical JSON of all settings that must agree (see `config/fingerprint.ts`). */
+      readonly fingerprint: string;
+      /** The counter of the sender's database, by which a roll-back is noticed. */
+      readonly n: number;
+    }
+  | {
+      readonly type: 'WELCOME';
+      readonly members: readonly News[];
+      readonly gone: readonly { id: AgentId; inc: Incarnation; ageMs: number }[];
+    }
+  | {
+      readonly type: 'REFUSED';
+      readonly path: string;
+      readonly yours: string;
+      readonly theirs: string;
+      /** Whether the refuser has joined: a joiner obeys only such, or a smaller identifier. */
+      readonly joined: boolean;
+    }
+  | {
+      readonly type: 'HEARTBEAT';
+      readonly counter: number;
+      readonly joined: boolean;
+      readonly capacity: number;
+      readonly address: string;
+      /** Short digest of the fingerprint: heartbeats of a differing crawl are not news. */
+      readonly fingerprintHash: string;
+      readonly news: readonly News[];
+      readonly gone: readonly { id: AgentId; inc: Incarnation }[];
+      readonly suspects: readonly { id: AgentId; inc: Incarnation }[];
+      readonly idle: boolean;
+      readonly idleSince: number;
+      readonly viewHash: string;
+    }
+  | {
+      readonly type: 'LIST';
+      readonly list: number;
+      /** 0-based number of this part; parts are sent one at a time. */
+      readonly part: number;
+      readonly hosts: readonly Host[];
+      readonly last: boolean;
+      readonly leaving: boolean;
+    }
+  | { readonly type: 'LIST_ACK'; readonly list: number; readonly part: number }
+  | { readonly type: 'YIELD'; readonly list: number; readonly items: readonly YieldItem[] }
+  | {
+      readonly type: 'YIELD_ACK';
+      readonly list: number;
+      readonly items: readonly { host: Host; keep: boolean }[];
+    }
+  | { readonly type: 'URLS'; readonly batch: number; readonly urls: readonly UrlItem[] }
+  | {
+      readonly type: 'URLS_ACK';
+      readonly batch: number;
+      /** Indices into the batch of URLs whose host the receiver does not own. */
+      readonly notMine: readonly number[];
+    }
+  | { readonly type: 'BATCH_REFUSED'; readonly batch: number; readonly reason: string }
+  | { readonly type: 'LEAVE' }
+  | { readonly type: 'COMPLETE' }
+  | {
+      readonly type: 'RELAY';
+      readonly origin: AgentId;
+      readonly to: AgentId;
+      /** Encoded by the origin; the relay passes it on as it is, one hop. */
+      readonly envelope: Envelope;
+    }
+  | { readonly type: 'CONTROL'; readonly request: number; readonly verb: ControlVerb; readonly args: readonly string[] }
+  | { readonly type: 'CONTROL_ACK'; readonly request: number; readonly ok: boolean; readonly result: unknown };
+
+export type MessageType = Message['type'];
+export type ControlVerb = 'status' | 'leave' | 'stop';
+
+/** `to.inc` is 0 where the sender cannot know it: HELLO, HEARTBEAT and REFUSED are read anyway. */
+export interface Envelope {
+  readonly from: { readonly id: AgentId; readonly inc: Incarnation };
+  readonly to: { readonly id: AgentId; readonly inc: Incarnation };
+  readonly message: Message;
+}
