@@ -1,0 +1,100 @@
+// What a URL is to the crawl. Every link, seed and redirect goes through `parseCrawlUrl`, which
+// gives its identity (what the databases of all agents key on), the form to request, and the host
+// that decides ownership and politeness. The identity is the WHATWG serialisation without fragment
+// and userinfo, with the escapes brought to one spelling (RFC 3986, section 6.2.2). A change here
+// orphans every row ever stored: raise `CANONICAL_FORM_VERSION` with it, so that agents of both
+// kinds refuse each other.
+
+/** Compared between agents at HELLO: two canonical forms in one cluster would lose URLs. */
+export const CANONICAL_FORM_VERSION = 1;
+
+/** A URL that can be crawled. */
+export interface CrawlUrl {
+  /** Canonical form; parsing it again gives itself. */
+  readonly identity: string;
+  /** What to request: the spelling as found, without fragment and userinfo. */
+  readonly fetchUrl: string;
+  /** `URL.hostname` (IPv6 in brackets, punycode) with one trailing dot removed. */
+  readonly host: string;
+}
+
+/**
+ * Why a text is no crawlable URL: `syntax`: it does not parse; `scheme`: neither http nor https;
+ * `host`: the host name has an empty label, so it can never be resolved.
+ */
+export type UrlRefusal = 'syntax' | 'scheme' | 'host';
+
+/** Some escape is written in a way that `normaliseEscapes` would change. */
+const ESCAPE_TO_CHANGE =
+  /%(?:2[DEde]|3\d|4[1-9A-Fa-f]|5[\dAaFf]|6[1-9A-Fa-f]|7[\dAaEe]|[\da-fA-F][a-f]|[a-f][\da-fA-F])/;
+const UNRESERVED = /[A-Za-z0-9._~-]/;
+const HEX_PAIR = /^[\da-fA-F]{2}$/;
+
+/**
+ * Parses a URL, relative to `base` if one is given.
+ *
+ * @param text - as written in a page, config file or header; surrounding white space is allowed
+ * @param base - an absolute URL; a base that does not parse refuses everything as `syntax`
+ * @returns the URL, or why it is refused; never throws
+ */
+export function parseCrawlUrl(
+  text: string,
+  base?: string | URL,
+): CrawlUrl | { readonly refused: UrlRefusal } {
+  const url = URL.parse(text, base);
+  if (url === null) return { refused: 'syntax' };
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return { refused: 'scheme' };
+  const hostname = url.hostname;
+  const host = hostname.endsWith('.') ? hostname.slice(0, -1) : hostname;
+  if (host === '' || host.startsWith('.') || host.endsWith('.') || host.includes('..')) {
+    return { refused: 'host' };
+  }
+  const fetchUrl = requestForm(url);
+  const identity = ESCAPE_TO_CHANGE.test(fetchUrl) ? normalise(fetchUrl) : fetchUrl;
+  return { identity, fetchUrl, host };
+}
+
+function requestForm(url: URL): string {
+  if (url.username !== '' || url.password !== '') {
+    url.username = '';
+    url.password = '';
+  }
+  const href = url.href;
+  // Everything else that a `#` could stand in is escaped, so the first one opens the fragment.
+  const hash = href.indexOf('#');
+  return hash < 0 ? href : href.slice(0, hash);
+}
+
+function normalise(href: string): string {
+  const spelled = normaliseEscapes(href);
+  // Decoding `%%32e` and the like can spell a dot segment that the first parse did not see.
+  return spelled.includes('/.') ? (URL.parse(spelled)?.href ?? spelled) : spelled;
+}
+
+/**
+ * Decodes escaped unreserved characters and writes the hexadecimal digits of the other escapes in
+ * upper case. Malformed escapes can spell a new one when their neighbour is decoded (`%%361`), so
+ * the end of the output is looked at again after each character: one linear pass that leaves
+ * nothing for a second.
+ */
+export function normaliseEscapes(text: string): string {
+  const out: string[] = [];
+  for (const char of text) {
+    out.push(char);
+    while (out.length > 2 && out[out.length - 3] === '%') {
+      const pair = out[out.length - 2]! + out[out.length - 1]!;
+      if (!HEX_PAIR.test(pair)) break;
+      const decoded = String.fromCharCode(Number.parseInt(pair, 16));
+      if (UNRESERVED.test(decoded)) {
+        out.length -= 3;
+        out.push(decoded);
+        continue;
+      }
+      const upper = pair.toUpperCase();
+      out[out.length - 2] = upper[0]!;
+      out[out.length - 1] = upper[1]!;
+      break;
+    }
+  }
+  return out.join('');
+}

@@ -1,0 +1,69 @@
+// Which URLs belong to the crawl. Built once from the config's `scope`; asked for every link that
+// is found here or sent by a peer, so the look-up costs one set probe per label of the host however
+// many patterns there are.
+
+import { parseCrawlUrl } from './crawl-url.ts';
+
+/** The config's `scope`, compiled. */
+export interface ScopeRules {
+  /** `*` (everything), `*.h` (subdomains of h, not h), or a host. */
+  readonly hosts: readonly string[];
+  /** Tested on the identity; none at all means every URL. */
+  readonly include: readonly RegExp[];
+  /** Tested on the identity; wins over `include`. */
+  readonly exclude: readonly RegExp[];
+}
+
+/** The set of URLs that the crawl may visit. */
+export class Scope {
+  readonly #hosts = new Set<string>();
+  readonly #parents = new Set<string>();
+  readonly #everyHost: boolean;
+  readonly #include: readonly RegExp[];
+  readonly #exclude: readonly RegExp[];
+
+  /** @throws RangeError naming the host pattern that is none; the config is checked before. */
+  constructor(rules: ScopeRules) {
+    this.#everyHost = rules.hosts.includes('*');
+    for (const pattern of rules.hosts) {
+      if (pattern === '*') continue;
+      if (pattern.startsWith('*.')) this.#parents.add(hostOf(pattern.slice(2), pattern));
+      else this.#hosts.add(hostOf(pattern, pattern));
+    }
+    this.#include = rules.include.map(stateless);
+    this.#exclude = rules.exclude.map(stateless);
+  }
+
+  /**
+   * @param host - as `CrawlUrl.host`
+   * @param identity - canonical form of a URL of that host
+   */
+  admits(host: string, identity: string): boolean {
+    if (!this.#everyHost && !this.#hosts.has(host) && !this.#hasParent(host)) return false;
+    if (this.#exclude.some((pattern) => pattern.test(identity))) return false;
+    return this.#include.length === 0 || this.#include.some((pattern) => pattern.test(identity));
+  }
+
+  #hasParent(host: string): boolean {
+    if (this.#parents.size === 0) return false;
+    for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
+      if (this.#parents.has(host.slice(dot + 1))) return true;
+    }
+    return false;
+  }
+}
+
+/** Patterns are written by people: `Bücher.example.` must match what `URL.hostname` says. */
+function hostOf(text: string, pattern: string): string {
+  // Whatever ends an authority's host would let `host/path`, `user@host` and `host:80` pass as one.
+  const parsed = /[\s/?#@\\*]|:\d*$/.test(text) ? null : parseCrawlUrl(`http://${text}/`);
+  if (parsed === null || 'refused' in parsed) {
+    throw new RangeError(`scope: ${JSON.stringify(pattern)} is not a host, *.host or *`);
+  }
+  return parsed.host;
+}
+
+/** With the flags g or y, `test` would remember where it stopped and refuse every other URL. */
+function stateless(pattern: RegExp): RegExp {
+  return new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, ''));
+}
