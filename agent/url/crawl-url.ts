@@ -41,7 +41,7 @@ export function parseCrawlUrl(
   text: string,
   base?: string | URL,
 ): CrawlUrl | { readonly refused: UrlRefusal } {
-  const url = URL.parse(text, base);
+  const url = URL.parse(text, base instanceof URL ? base.href : base);
   if (url === null) return { refused: 'syntax' };
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return { refused: 'scheme' };
   const hostname = url.hostname;

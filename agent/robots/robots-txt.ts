@@ -1,0 +1,245 @@
+// Robots.txt by RFC 9309: which paths of an origin this crawler may request. The parser forgives
+// what site owners get wrong (misspelt keys, missing colons, any line ends, binary rubbish), and
+// where a mistake can be read in two ways takes the one that forbids more. Own code because the
+// packages answer some of the RFC's own examples wrongly. The visits ask before every request;
+// `ubiring check robots` asks without crawling.
+
+import { matchablePath, matches, type PathPattern, pathPattern } from './path-pattern.ts';
+import { productTokenOf } from './product-token.ts';
+
+/** The RFC asks for at least this much; what lies beyond is not looked at. */
+export const ROBOTS_BYTES_MAX = 500 * 1024;
+
+/** Eight times the longest URL browsers took (2083), as Google has it; the rest is cut off. */
+const LINE_OCTETS_MAX = 8 * 2083;
+
+/** More than the sitemaps protocol puts in one index; the rest is not kept. */
+const SITEMAPS_MAX = 1000;
+
+/** A longer Crawl-delay is taken as a day: nobody means more, and timers overflow at 24.8 days. */
+const CRAWL_DELAY_MAX_MS = 24 * 3600 * 1000;
+
+type Key = 'user-agent' | 'allow' | 'disallow' | 'crawl-delay' | 'sitemap';
+
+/** Spellings found in the wild (Google's parser, crawler-commons and Protego know them). */
+const KEYS: ReadonlyMap<string, Key> = new Map([
+  ...spellings('user-agent', 'user-agent useragent user_agent user-agents useg-agent'),
+  ['user agent', 'user-agent'],
+  ...spellings('disallow', 'disallow dissallow dissalow disalow diasllow disallaw desallow'),
+  ...spellings('allow', 'allow'),
+  ...spellings('crawl-delay', 'crawl-delay crawldelay crawl_delay'),
+  ...spellings('sitemap', 'sitemap site-map'),
+]);
+
+function spellings(key: Key, words: string): [string, Key][] {
+  return words.split(' ').map((word) => [word, key]);
+}
+
+interface Rule {
+  readonly allow: boolean;
+  readonly pattern: PathPattern;
+  /** The line as a person would write it. */
+  readonly text: string;
+}
+
+/** What the groups of one product token say together. */
+interface Group {
+  named: boolean;
+  readonly rules: Rule[];
+  crawlDelayMs: number | null;
+}
+
+/** The rules of one origin for one crawler. */
+export class RobotsRules {
+  /** The file's Crawl-delay for this crawler, 0 to a day; null where it has none. */
+  readonly crawlDelayMs: number | null;
+  /** Each once, in order; absolute if `parseRobots` was given the file's URL. */
+  readonly sitemaps: readonly string[];
+  readonly #rules: readonly Rule[];
+
+  constructor(rules: readonly Rule[], crawlDelayMs: number | null, sitemaps: readonly string[]) {
+    // Most octets first, then allow before disallow: the first match is the one that counts.
+    this.#rules = rules.toSorted(
+      (a, b) => b.pattern.octets - a.pattern.octets || Number(b.allow) - Number(a.allow),
+    );
+    this.crawlDelayMs = crawlDelayMs;
+    this.sitemaps = sitemaps;
+  }
+
+  /**
+   * @param url - absolute URL of the origin, in any spelling
+   * @returns the verdict, and the line that gave it (null where none applies)
+   */
+  allows(url: string): { allowed: boolean; rule: string | null } {
+    const path = matchablePath(url);
+    if (path === '/robots.txt') return { allowed: true, rule: null };
+    const rule = this.#rules.find(({ pattern }) => matches(pattern, path));
+    return { allowed: rule?.allow ?? true, rule: rule?.text ?? null };
+  }
+}
+
+/**
+ * Parses a robots.txt file; never throws, whatever the bytes are.
+ *
+ * @param body - as received; a string is taken as UTF-8
+ * @param productToken - this crawler's name, by `productTokenOf`; a version after a slash is cut
+ * @param fileUrl - against which relative Sitemap lines are resolved
+ */
+export function parseRobots(
+  body: Uint8Array | string,
+  productToken: string,
+  fileUrl?: string,
+): RobotsRules {
+  const reader = new Reader(productToken.split('/')[0]!.toLowerCase());
+  for (const line of linesOf(octetsOf(body))) reader.line(line);
+  const { own, everyone, sitemaps } = reader;
+  const { rules, crawlDelayMs } = own.named ? own : everyone;
+  return new RobotsRules(rules, crawlDelayMs, absolute(sitemaps, fileUrl));
+}
+
+function absolute(sitemaps: Iterable<string>, fileUrl: string | undefined): string[] {
+  if (fileUrl === undefined) return [...sitemaps];
+  const resolved = [...sitemaps].map((text) => URL.parse(text, fileUrl)?.href);
+  return [...new Set(resolved.filter((href) => href !== undefined))];
+}
+
+/** Reads line by line, keeping what concerns one token and what concerns everyone. */
+class Reader {
+  readonly own: Group = { named: false, rules: [], crawlDelayMs: null };
+  readonly everyone: Group = { named: false, rules: [], crawlDelayMs: null };
+  readonly sitemaps = new Set<string>();
+  readonly #token: string;
+  /** Whom rules now concern: the user-agent lines since the last rule that another one followed. */
+  #ruled = new Set<Group>();
+  /**
+   * Whom a Crawl-delay now concerns. Unlike a rule, which is standard, a delay does not end a group
+   * of user-agent lines; but those before it are not those after it.
+   */
+  #delayed = new Set<Group>();
+  #rulesFollowed = false;
+  #delayFollowed = false;
+
+  constructor(token: string) {
+    this.#token = token;
+  }
+
+  line(line: string): void {
+    const entry = entryOf(line);
+    if (entry === null) return;
+    const { key, value } = entry;
+    switch (key) {
+      case 'user-agent':
+        this.#userAgent(value);
+        break;
+      case 'sitemap':
+        if (this.sitemaps.size < SITEMAPS_MAX && value !== '') this.sitemaps.add(utf8(value));
+        break;
+      case 'crawl-delay':
+        this.#crawlDelay(value);
+        break;
+      case 'allow':
+      case 'disallow':
+        this.#rule(key === 'allow', value);
+        break;
+      default:
+        assertNever(key);
+    }
+  }
+
+  #userAgent(value: string): void {
+    if (this.#rulesFollowed) this.#ruled = new Set();
+    if (this.#rulesFollowed || this.#delayFollowed) this.#delayed = new Set();
+    this.#rulesFollowed = false;
+    this.#delayFollowed = false;
+    const group = this.#groupOf(value);
+    if (group === null) return;
+    group.named = true;
+    this.#ruled.add(group);
+    this.#delayed.add(group);
+  }
+
+  #groupOf(value: string): Group | null {
+    if (value === '*' || /^\*[\t ]/.test(value)) return this.everyone;
+    return productTokenOf(value)?.toLowerCase() === this.#token ? this.own : null;
+  }
+
+  #rule(allow: boolean, value: string): void {
+    this.#rulesFollowed = true;
+    if (value === '' || this.#ruled.size === 0) return;
+    const text = `${allow ? 'Allow' : 'Disallow'}: ${utf8(value)}`;
+    const rule = { allow, pattern: pathPattern(value), text };
+    for (const group of this.#ruled) group.rules.push(rule);
+  }
+
+  #crawlDelay(value: string): void {
+    this.#delayFollowed = true;
+    if (!/^\d{0,12}\.?\d{0,12}$/.test(value) || !/\d/.test(value)) return;
+    const delayMs = Math.min(Math.round(Number(value) * 1000), CRAWL_DELAY_MAX_MS);
+    for (const group of this.#delayed) {
+      group.crawlDelayMs = Math.max(group.crawlDelayMs ?? 0, delayMs);
+    }
+  }
+}
+
+/** The text with one character per octet: rules compare octets, and no byte may be lost. */
+function octetsOf(body: Uint8Array | string): string {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body);
+  const utf16 =
+    bytes[0] === 0xfe && bytes[1] === 0xff
+      ? 'utf-16be'
+      : bytes[0] === 0xff && bytes[1] === 0xfe && bytes[2] !== 0
+        ? 'utf-16le'
+        : null;
+  const octets =
+    utf16 === null
+      ? bytes
+      : Buffer.from(new TextDecoder(utf16).decode(bytes.subarray(0, 2 * ROBOTS_BYTES_MAX)));
+  const start = octets[0] === 0xef && octets[1] === 0xbb && octets[2] === 0xbf ? 3 : 0;
+  return octets.toString('latin1', start, start + ROBOTS_BYTES_MAX);
+}
+
+function utf8(octets: string): string {
+  return Buffer.from(octets, 'latin1').toString();
+}
+
+function linesOf(text: string): string[] {
+  const lines = text.split(/\r\n|\r|\n/);
+  // A line that the cap cut off could say something else than the whole one.
+  if (text.length === ROBOTS_BYTES_MAX) lines.pop();
+  return lines;
+}
+
+function entryOf(line: string): { key: Key; value: string } | null {
+  const cut = line.length > LINE_OCTETS_MAX ? line.slice(0, LINE_OCTETS_MAX) : line;
+  const comment = cut.indexOf('#');
+  const text = trim(comment < 0 ? cut : cut.slice(0, comment));
+  const colon = text.indexOf(':');
+  const key = colon < 0 ? undefined : KEYS.get(trim(text.slice(0, colon)).toLowerCase());
+  if (key !== undefined) return { key, value: trim(withoutMarkup(text.slice(colon + 1))) };
+  // `disallow /x`: no colon, and nothing that could make it prose.
+  const words = text.split(/[\t ]+/, 3);
+  const bare = words.length === 2 ? KEYS.get(words[0]!.toLowerCase()) : undefined;
+  return bare === undefined ? null : { key: bare, value: withoutMarkup(words[1]!) };
+}
+
+/** Editors that save HTML leave a line break mark at the end of each line. */
+function withoutMarkup(value: string): string {
+  return value.replace(/<br ?\/?>$/i, '');
+}
+
+/** Not `String.trim`: 0xA0 is white space as a character but part of letters as an octet. */
+function trim(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isBlank(text.charCodeAt(start))) start++;
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || (code >= 0x09 && code <= 0x0c) || code === 0;
+}
+
+function assertNever(value: never): never {
+  throw new Error(`unreachable: ${String(value)}`);
+}

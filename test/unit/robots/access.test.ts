@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  ROBOTS_REDIRECTS_MAX,
+  type RobotsFetch,
+  robotsAccess,
+  robotsUrlOf,
+} from '../../../agent/robots/access.ts';
+import { absent, independentCases } from '../url/independent-cases.ts';
+
+interface AccessRow {
+  id: string;
+  when: {
+    status?: number;
+    body?: string;
+    network?: string;
+    headers?: Record<string, string>;
+    cachedAgeHours?: number;
+    unreachableDays?: number;
+  };
+  expect: string;
+}
+
+const cases = independentCases<AccessRow[]>('robots_access.json');
+const URL_ = 'http://a.test/robots.txt';
+
+function response(status: number, rest: { body?: string; location?: string } = {}): RobotsFetch {
+  const body = Buffer.from(rest.body ?? '');
+  return { kind: 'response', status, body, location: rest.location ?? null, retryAfterMs: 5000 };
+}
+
+test('access: a file that came is rules, an empty one allows all', () => {
+  assert.equal(robotsAccess(response(200, { body: 'x' }), URL_, 0).kind, 'rules');
+  assert.equal(robotsAccess(response(204), URL_, 0).kind, 'allowAll');
+});
+
+test('access: a missing file allows all, a server asking for less or failing forbids all', () => {
+  for (const status of [400, 401, 403, 404, 410, 451]) {
+    assert.equal(robotsAccess(response(status), URL_, 0).kind, 'allowAll');
+  }
+  for (const status of [429, 500, 503, 599, 600, 199]) {
+    assert.deepEqual(robotsAccess(response(status), URL_, 0), {
+      kind: 'unreachable',
+      reason: `status_${status}`,
+      error: null,
+      status,
+      retryAfterMs: 5000,
+    });
+  }
+});
+
+test('access: a request that failed forbids all, with its code', () => {
+  const access = robotsAccess({ kind: 'failure', code: 'dns' }, URL_, 0);
+  assert.ok(access.kind === 'unreachable' && access.error === 'dns');
+});
+
+test('access: a redirect is followed to any host, five times', () => {
+  const moved = response(302, { location: '//u@b.test/r#x' });
+  assert.deepEqual(robotsAccess(moved, URL_, ROBOTS_REDIRECTS_MAX - 1), {
+    kind: 'redirect',
+    location: 'http://b.test/r',
+    host: 'b.test',
+  });
+  assert.equal(robotsAccess(moved, URL_, ROBOTS_REDIRECTS_MAX).kind, 'allowAll');
+});
+
+test('access: a redirect that leads nowhere allows all', () => {
+  assert.equal(robotsAccess(response(301), URL_, 0).kind, 'allowAll');
+  assert.equal(robotsAccess(response(301, { location: 'ftp://x/' }), URL_, 0).kind, 'allowAll');
+});
+
+test('access: one file for each scheme, host and port', () => {
+  assert.equal(robotsUrlOf('https://a.test:444/x?y'), 'https://a.test:444/robots.txt');
+});
+
+test('independent cases: statuses and network errors', { skip: absent(cases) }, () => {
+  let judged = 0;
+  for (const { id, when, expect } of cases!) {
+    const cached = when.cachedAgeHours !== undefined || when.unreachableDays !== undefined;
+    if (cached || (when.status === undefined && when.network === undefined)) continue;
+    const fetched: RobotsFetch =
+      when.status === undefined
+        ? { kind: 'failure', code: when.network! }
+        : response(when.status, { body: when.body ?? '' });
+    const { kind } = robotsAccess(fetched, URL_, 0);
+    const name = kind === 'unreachable' ? 'disallowAllTemporarily' : kind;
+    assert.ok(expect.split('|').includes(name), `${id}: ${name}`);
+    judged++;
+  }
+  assert.ok(judged > 10);
+});

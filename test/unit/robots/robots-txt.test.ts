@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseRobots, ROBOTS_BYTES_MAX } from '../../../agent/robots/robots-txt.ts';
+import { absent, bytesOf, independentCases } from '../url/independent-cases.ts';
+
+interface RobotsRow {
+  id: string;
+  robots?: string;
+  robots_b64?: string;
+  robotsGen?: { prefix: string; repeat: string; untilBytes: number; suffix: string };
+  agent: string;
+  url: string;
+  allowed: boolean;
+  tier: string;
+}
+interface Extra {
+  crawlDelay: { robots: string; agent: string; crawlDelayMs: number | null | 'either' }[];
+  sitemaps: { robots: string; agent: string; value: number }[];
+}
+
+const cases = independentCases<RobotsRow[]>('robots.json');
+const extra = independentCases<Extra>('robots_extra.json');
+
+/**
+ * Rows of tier vendor or conflict that this parser answers otherwise, by choice: it speaks for one
+ * product token, compared whole (R0302 to R0324, R0373, R0903, R0912); compares paths after
+ * bringing URL and rule to one spelling (R0064, R0067); takes `$` at the end as the end (R0885);
+ * has the politeness of a long Crawl-delay to the scheduler (R0458); lets only rules end a group
+ * (R0989); and knows wildcards (R1043, R1045).
+ */
+const OTHERWISE = new Set([
+  ...['R0302', 'R0308', 'R0310', 'R0324', 'R0373', 'R0903', 'R0912', 'R0064', 'R0067'],
+  ...['R0885', 'R0458', 'R0989', 'R1043', 'R1045'],
+]);
+
+function bodyOf(row: RobotsRow): Uint8Array {
+  if (row.robotsGen === undefined) return bytesOf(row.robots, row.robots_b64);
+  const { prefix, repeat, untilBytes, suffix } = row.robotsGen;
+  const times = Math.ceil((untilBytes - prefix.length) / repeat.length);
+  return Buffer.from(prefix + repeat.repeat(times) + suffix);
+}
+
+function allowed(robots: string, path: string, agent = 'mybot'): boolean {
+  return parseRobots(robots, agent).allows(`http://a.test${path}`).allowed;
+}
+
+test('robots: the longest match wins, and allow wins a tie', () => {
+  const robots = 'user-agent: *\nallow: /a/b\ndisallow: /a\ndisallow: /t\nallow: /t';
+  assert.ok(allowed(robots, '/a/b/c'));
+  assert.ok(!allowed(robots, '/a/c'));
+  assert.ok(allowed(robots, '/t'));
+});
+
+test('robots: groups of the same token are one, and its own hide those of everyone', () => {
+  const robots =
+    'User-agent: MyBot/1\nDisallow: /a\nUser-agent: *\nDisallow: /b\nUser-agent: mybot\nDisallow: /c';
+  assert.deepEqual(
+    ['/a', '/b', '/c'].map((path) => allowed(robots, path)),
+    [false, true, false],
+  );
+  assert.ok(!allowed(robots, '/b', 'mybot-images'));
+});
+
+test('robots: a group without rules still hides those of everyone', () => {
+  assert.ok(allowed('user-agent: *\ndisallow: /\n\nuser-agent: mybot\n', '/a'));
+});
+
+test('robots: neither Sitemap nor Crawl-delay nor the unknown ends a group', () => {
+  for (const line of ['Sitemap: /s', 'Crawl-delay: 1', 'Host: a.test', '', '# x']) {
+    assert.ok(!allowed(`user-agent: mybot\n${line}\nuser-agent: x\ndisallow: /`, '/a'), line);
+  }
+});
+
+test('robots: * matches any run, $ at the end the end, elsewhere itself', () => {
+  const robots = 'user-agent: *\ndisallow: /*.gif$\ndisallow: /x*y**z\ndisallow: /p$q';
+  for (const path of ['/a.gif', '/d/a.b.gif', '/xyz', '/x1y2z3', '/p$q', '/p%24q']) {
+    assert.ok(!allowed(robots, path), path);
+  }
+  for (const path of ['/a.gif?x', '/a.gift', '/xzy', '/p']) assert.ok(allowed(robots, path), path);
+});
+
+test('robots: an end that is also the start counts once', () => {
+  assert.ok(allowed('user-agent: *\ndisallow: /ab*ab$', '/ab'));
+  assert.ok(!allowed('user-agent: *\ndisallow: /ab*ab$', '/abab'));
+  assert.ok(!allowed('user-agent: *\ndisallow: /*$', '/'));
+});
+
+test('robots: rule and URL may spell the same path differently', () => {
+  const spellings = ['/ü~', '/%c3%bc~', '/%C3%BC%7e'];
+  for (const rule of spellings) {
+    for (const path of spellings) {
+      assert.ok(!allowed(`user-agent: *\ndisallow: ${rule}`, path), `${rule} ${path}`);
+    }
+  }
+  assert.ok(allowed('user-agent: *\ndisallow: /a%2Fb', '/a/b'));
+  assert.ok(!allowed('user-agent: *\ndisallow: /a%2ab', '/a*b'));
+  assert.ok(allowed('user-agent: *\ndisallow: /a%2ab', '/axb'));
+});
+
+test('robots: octets that are not UTF-8 match the same octets', () => {
+  const rules = parseRobots(Buffer.from('user-agent: *\ndisallow: /b\xfc\xa0', 'latin1'), 'x');
+  assert.ok(!rules.allows('http://a.test/b%FC%A0').allowed);
+  assert.ok(rules.allows('http://a.test/b%C3%BC').allowed);
+});
+
+test('robots: robots.txt itself is always allowed', () => {
+  assert.ok(allowed('user-agent: *\ndisallow: /', '/robots.txt'));
+  assert.ok(!allowed('user-agent: *\ndisallow: /', '/robots.txt2'));
+});
+
+test('robots: misspelt keys and missing colons are obeyed', () => {
+  for (const line of [
+    'Dissallow: /',
+    'disalow:/',
+    'disallow /',
+    'DISALLOW : /',
+    'disallow: /<BR>',
+  ]) {
+    assert.ok(!allowed(`useragent: *\n${line}`, '/a'), line);
+  }
+  assert.ok(allowed('user-agent: *\ndisallow all of it', '/a'));
+});
+
+test('robots: any line ends, a byte order mark and UTF-16 are read', () => {
+  for (const end of ['\n', '\r', '\r\n']) {
+    assert.ok(!allowed(`\ufeffuser-agent: *${end}disallow: /a${end}`, '/a'));
+  }
+  const utf16 = Buffer.from('\ufeffuser-agent: *\ndisallow: /a', 'utf16le');
+  assert.ok(!parseRobots(utf16, 'x').allows('http://a.test/a').allowed);
+});
+
+test('robots: what lies beyond the cap is not read, and a line it cuts counts for nothing', () => {
+  const head = 'user-agent: *\n';
+  const line = 'disallow: /late\n';
+  const pad = (octets: number) => `${'#'.repeat(octets - head.length - 1)}\n`;
+  assert.ok(!allowed(head + pad(ROBOTS_BYTES_MAX - line.length) + line, '/late'));
+  assert.ok(allowed(head + pad(ROBOTS_BYTES_MAX - line.length + 4) + line, '/la'));
+  assert.ok(allowed(head + pad(ROBOTS_BYTES_MAX) + line, '/late'));
+});
+
+test('robots: says which line decided', () => {
+  const rules = parseRobots('user-agent: *\ndisallow: /ü # no\nallow:/b', 'x');
+  assert.equal(rules.allows('http://a.test/ü').rule, 'Disallow: /ü');
+  assert.equal(rules.allows('http://a.test/b').rule, 'Allow: /b');
+  assert.equal(rules.allows('http://a.test/c').rule, null);
+});
+
+test('robots: Crawl-delay is of the lines right above it, never negative, at most a day', () => {
+  const delay = (robots: string) => parseRobots(robots, 'mybot').crawlDelayMs;
+  assert.equal(delay('user-agent: mybot\ncrawl-delay: 0.25'), 250);
+  assert.equal(delay('user-agent: x\ncrawl-delay: 1\nuser-agent: mybot\ncrawl-delay: 2'), 2000);
+  assert.equal(delay('user-agent: mybot\ncrawl-delay: 99999999'), 86_400_000);
+  for (const value of ['-1', 'x', '1e3', 'Infinity', '10s', '', '.']) {
+    assert.equal(delay(`user-agent: mybot\ncrawl-delay: ${value}`), null, value);
+  }
+});
+
+test('robots: sitemaps are kept once, absolute where the file is known', () => {
+  const robots = 'Sitemap: /s.xml\nsitemap: http://a.test/s.xml\nsitemap: http://\n';
+  assert.equal(parseRobots(robots, 'x').sitemaps.length, 3);
+  assert.deepEqual(parseRobots(robots, 'x', 'http://a.test/robots.txt').sitemaps, [
+    'http://a.test/s.xml',
+  ]);
+});
+
+test('robots: hostile files and URLs cost linear time', () => {
+  const shapes = [
+    ...[8, 64, 1000].map((n) => `*${'a'.repeat(n / 4)}b${'a'.repeat((n * 3) / 4)}`),
+    ...['*a'.repeat(900), `${'*a'.repeat(900)}b$`, ' '.repeat(9000), '<br '.repeat(4000)],
+  ];
+  for (const shape of shapes) {
+    const line = `disallow: /${shape}\n`;
+    const robots = `user-agent: *\n${line.repeat(Math.floor(ROBOTS_BYTES_MAX / line.length))}`;
+    const start = performance.now();
+    parseRobots(robots, 'x').allows(`http://a.test/${'a'.repeat(2030)}`);
+    assert.ok(performance.now() - start < 1500, `${shape.slice(0, 20)}`);
+  }
+});
+
+for (const tier of ['rfc', 'impl+rfc', 'vendor', 'conflict']) {
+  test(`independent cases: tier ${tier}`, { skip: absent(cases) }, () => {
+    for (const row of cases!.filter((row) => row.tier === tier)) {
+      const verdict = parseRobots(bodyOf(row), row.agent).allows(row.url);
+      const expected = OTHERWISE.has(row.id) ? !row.allowed : row.allowed;
+      assert.equal(verdict.allowed, expected, `${row.id} ${row.agent} ${row.url}`);
+    }
+  });
+}
+
+test('independent cases: delays and sitemaps', { skip: absent(extra) }, () => {
+  for (const row of extra!.crawlDelay) {
+    const { crawlDelayMs } = parseRobots(row.robots, row.agent);
+    if (row.crawlDelayMs !== 'either') assert.equal(crawlDelayMs, row.crawlDelayMs, row.robots);
+  }
+  for (const row of extra!.sitemaps) {
+    const { sitemaps } = parseRobots(row.robots, row.agent, 'http://a.test/robots.txt');
+    assert.equal(sitemaps.length, row.value, row.robots);
+  }
+});
