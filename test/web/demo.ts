@@ -1,0 +1,127 @@
+// What `npm start` runs: serves a synthetic web in this process, lets the demo cluster crawl it to
+// the end, judges the crawl by the server's log and says what to try next. The crawl itself is the
+// same command that a user types; nothing of the product is imported but the reading of its config.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { loadConfig } from '../../config/load.ts';
+import { holds, type Judgement, judge } from './judge.ts';
+import { type RunningWeb, startWeb } from './server.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const configPath = 'config/demo.yaml';
+/** Hosts and mean pages of the demo's web: some 1,200 URLs, a few seconds for four agents. */
+const size = { hosts: 40, pages: 30, seed: 1 };
+/** A demo that takes this long has failed; the cluster is then told to stop. */
+const limitMs = 90_000;
+/** What a cluster that was told to stop is given to do so. */
+const stopMs = 10_000;
+
+async function main(): Promise<number> {
+  const loaded = loadConfig(resolve(root, configPath), { cwd: root });
+  if (!loaded.ok) {
+    process.stderr.write(`${configPath} is not valid: npm run -s ubiring -- config check\n`);
+    return 4;
+  }
+  const { seeds, politeness } = loaded.config;
+  const seed = new URL(String(seeds[0]));
+  const port = Number(seed.port || 80);
+  const net = Number(seed.hostname.split('.')[1]);
+  let running: RunningWeb;
+  try {
+    running = await startWeb({ ...size, port, net });
+  } catch (error) {
+    process.stderr.write(`the demo's web cannot listen on port ${port}: ${String(error)}\n`);
+    return 5;
+  }
+  const { hosts } = running.web.options;
+  process.stdout.write(`A synthetic web of ${hosts} hosts is served at ${running.seed}\n`);
+  const startedMs = performance.now();
+  try {
+    const exitCode = await crawl();
+    const seconds = (performance.now() - startedMs) / 1_000;
+    const judgement = judge(running.web, running.requests(), { delayMs: politeness.hostDelayMs });
+    process.stdout.write(report(judgement, politeness.hostDelayMs, seconds));
+    if (exitCode !== 0) return exitCode;
+    return holds(judgement) ? 0 : 1;
+  } finally {
+    await running.stop();
+  }
+}
+
+/** Runs the cluster to its end; its exit code, or 1 where a signal ended it. */
+async function crawl(): Promise<number> {
+  const line = ['agent/main.ts', 'launch', configPath, '--fresh'];
+  const child = spawn(process.execPath, line, { cwd: root, stdio: 'inherit' });
+  const ended = once(child, 'exit') as Promise<[number | null, string | null]>;
+  // From a terminal SIGINT reaches the child by itself; this process has to outlive it.
+  const ignore = () => {};
+  const forward = () => child.kill('SIGTERM');
+  process.on('SIGINT', ignore).on('SIGTERM', forward);
+  const limit = setTimeout(() => endLate(child), limitMs);
+  try {
+    const [code] = await ended;
+    return code ?? 1;
+  } finally {
+    clearTimeout(limit);
+    process.off('SIGINT', ignore).off('SIGTERM', forward);
+  }
+}
+
+function endLate(child: ChildProcess): void {
+  process.stderr.write(`the crawl has not ended in ${limitMs / 1_000} s: stopping it\n`);
+  child.kill('SIGTERM');
+  const last = setTimeout(() => child.kill('SIGKILL'), stopMs);
+  child.once('exit', () => clearTimeout(last));
+}
+
+function report(judgement: Judgement, delayMs: number, seconds: number): string {
+  const { requests, hosts, expected, fetched, worstGapMs } = judgement;
+  const gap = worstGapMs === null ? 'none' : `${worstGapMs.toFixed(1)} ms`;
+  const rows: [string, string][] = [
+    ['hosts', String(hosts)],
+    ['URLs fetched', `${fetched} of ${expected} (${percent(fetched, expected)})`],
+    ['requests', `${requests} in ${seconds.toFixed(1)} s`],
+    ['fetched again', String(judgement.overlap.count)],
+    ['shortest pause at a host', `${gap} (asked for: ${delayMs} ms)`],
+    ['requests too soon', String(judgement.tooSoon.count)],
+    ['two at a host at once', String(judgement.concurrent.count)],
+    ['before robots.txt', String(judgement.beforeRobots.count)],
+    ['forbidden', String(judgement.forbidden.count)],
+    ['linked by no page', String(judgement.unknown.count)],
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  const table = rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`).join('\n');
+  const verdict = holds(judgement)
+    ? 'Every page once, and politely, by the word of the web server.'
+    : `The web server has seen faults:\n${faults(judgement)}`;
+  return `\nAs the web server saw it:\n\n${table}\n\n${verdict}\n${holds(judgement) ? nextSteps : ''}`;
+}
+
+function faults(judgement: Judgement): string {
+  return Object.entries(judgement)
+    .flatMap(([name, value]) =>
+      typeof value === 'object' && value !== null ? [{ name, value }] : [],
+    )
+    .filter(({ value }) => value.count > 0)
+    .map(({ name, value }) => `  ${name} (${value.count}): ${value.samples.join(', ')}`)
+    .join('\n');
+}
+
+function percent(part: number, whole: number): string {
+  return `${((100 * part) / Math.max(1, whole)).toFixed(1)} %`;
+}
+
+const ubiring = 'npm run -s ubiring --';
+const nextSteps = `
+What the crawl knows is SQL now:
+  ${ubiring} query ${configPath} "SELECT status, count(*) FROM pages GROUP BY status"
+  ${ubiring} query ${configPath} "SELECT agent, count(*) FROM hosts GROUP BY agent"
+  ${ubiring} query ${configPath} "SELECT reason, count(*) FROM skipped GROUP BY reason"
+
+Break it: run npm start again, and while it crawls, in a second terminal:
+  ${ubiring} status ${configPath}
+  ${ubiring} kill ${configPath} a2
+`;
+
+process.exitCode = await main();

@@ -1,0 +1,188 @@
+// What a synthetic web is made of: its size, its shape and the share of pages that are awkward in
+// each way. The defaults make a web in which a crawler meets everything but what would take
+// minutes (pages that always answer 500) or would never end (an open trap). Read by the model and,
+// as command-line flags, by `node test/web/server.ts`.
+import { parseArgs } from 'node:util';
+
+/**
+ * Shares in [0, 1] of the pages that are awkward in one way. Those marked *leaf* apply to pages
+ * without children only, so that no subtree hangs from a page that leads nowhere.
+ */
+export interface Shares {
+  /** Leaf: answers 404. */
+  readonly missing: number;
+  /** Leaf: answers 410. */
+  readonly gone: number;
+  /** Leaf: always answers 500. A crawler that retries after minutes then takes minutes. */
+  readonly broken: number;
+  /** Answers 503 with Retry-After to the first request, and the page to the next. */
+  readonly flaky: number;
+  /** Answers after `slowMs`. */
+  readonly slow: number;
+  /** Leaf: an image, which a crawler may or may not request. */
+  readonly binary: number;
+  /** Leaf: under /private/, which most hosts' robots.txt disallows. */
+  readonly private: number;
+  /** Leaf with meta robots nofollow, or an inner page with a rel=nofollow link. */
+  readonly nofollow: number;
+  /** Pages with meta robots noindex, whose links count all the same. */
+  readonly noindex: number;
+  /** Linked through a redirect on the same host. */
+  readonly redirect: number;
+  /** Linked through a page with a meta refresh. */
+  readonly refresh: number;
+  /** Share of hosts that are linked through a redirect from another host. */
+  readonly crossRedirect: number;
+  /** Pages in another encoding than UTF-8. */
+  readonly charset: number;
+  /** Pages with a base href, which their links are relative to. */
+  readonly base: number;
+  /** Share of hosts without a robots.txt (404: everything is allowed there). */
+  readonly noRobots: number;
+}
+
+/**
+ * Endless pages under /trap/, linked from each host's first page: absent, disallowed by
+ * robots.txt (linked only where there is one), or open to whoever has no limits.
+ */
+export type TrapMode = 'none' | 'disallowed' | 'open';
+
+export interface WebOptions {
+  readonly seed: number;
+  readonly hosts: number;
+  /** Mean number of pages a host; single hosts have a tenth to three times as many. */
+  readonly pages: number;
+  /** Links to pages of the same host on a page of a dense web. */
+  readonly linksPerPage: number;
+  /** Links to pages of other hosts on a page of a dense web. */
+  readonly crossLinks: number;
+  /** Mean size of an HTML body, in bytes; its links may make it larger. */
+  readonly bodyBytes: number;
+  /** Each page has exactly one way in, so that one lost link loses a subtree, and shows. */
+  readonly sparse: boolean;
+  /** Second byte of the loopback addresses: host i is 127.`net`.x.y. */
+  readonly net: number;
+  /** Port of every host; the server sets the real one where this is 0. */
+  readonly port: number;
+  readonly slowMs: number;
+  /** Retry-After of flaky pages, in seconds. */
+  readonly retryAfterS: number;
+  /** Every answer takes at least this long, so that two requests at once overlap in the log. */
+  readonly answerMs: number;
+  readonly trap: TrapMode;
+  readonly shares: Shares;
+}
+
+/** What a caller gives: any part of the options, any part of the shares. */
+export type PartialWebOptions = Partial<Omit<WebOptions, 'shares'>> & {
+  readonly shares?: Partial<Shares>;
+};
+
+/** Hosts on one second byte: 256 third bytes with 254 last bytes each. */
+export const hostsMax = 256 * 254;
+
+const defaultShares: Shares = {
+  missing: 0.04,
+  gone: 0.02,
+  broken: 0,
+  flaky: 0.01,
+  slow: 0.01,
+  binary: 0.04,
+  private: 0.05,
+  nofollow: 0.04,
+  noindex: 0.03,
+  redirect: 0.05,
+  refresh: 0.02,
+  crossRedirect: 0.2,
+  charset: 0.2,
+  base: 0.1,
+  noRobots: 0.2,
+};
+
+const defaults: Omit<WebOptions, 'shares'> = {
+  seed: 1,
+  hosts: 40,
+  pages: 30,
+  linksPerPage: 20,
+  crossLinks: 4,
+  bodyBytes: 8_000,
+  sparse: false,
+  net: 8,
+  port: 8780,
+  slowMs: 300,
+  retryAfterS: 1,
+  answerMs: 0,
+  trap: 'none',
+};
+
+/** The options with every default filled in. Throws a RangeError where they make no web. */
+export function webOptions(given: PartialWebOptions = {}): WebOptions {
+  const options = { ...defaults, ...given, shares: { ...defaultShares, ...given.shares } };
+  atLeast('hosts', options.hosts, 1, hostsMax);
+  atLeast('pages', options.pages, 1, 1_000_000);
+  atLeast('net', options.net, 1, 255);
+  atLeast('port', options.port, 0, 65_535);
+  for (const key of ['linksPerPage', 'crossLinks', 'bodyBytes'] as const) {
+    atLeast(key, options[key], 0, 10_000_000);
+  }
+  for (const [name, share] of Object.entries(options.shares)) {
+    if (!(share >= 0 && share <= 1)) throw new RangeError(`share ${name}: 0 to 1, not ${share}`);
+  }
+  const { missing, gone, broken, flaky, slow, binary, private: closed, nofollow } = options.shares;
+  const kinds = missing + gone + broken + flaky + slow + binary + closed + nofollow;
+  if (kinds > 1) throw new RangeError(`the shares of the kinds of page add up to ${kinds} > 1`);
+  return options;
+}
+
+function atLeast(name: string, value: number, min: number, max: number): void {
+  if (Number.isSafeInteger(value) && value >= min && value <= max) return;
+  throw new RangeError(`${name}: a whole number from ${min} to ${max}, not ${value}`);
+}
+
+/**
+ * The options of a command line such as `--hosts 40 --sparse --share missing=0.1 --log web.jsonl`.
+ * Throws on an unknown flag or a value that is no number.
+ */
+export function optionsFromArguments(argv: readonly string[]): {
+  web: PartialWebOptions;
+  log: string | undefined;
+} {
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      ...{ seed: text, hosts: text, pages: text, net: text, port: text, log: text, trap: text },
+      ...{ links: text, 'cross-links': text, 'body-bytes': text, 'slow-ms': text },
+      ...{ 'answer-ms': text, sparse: { type: 'boolean' } },
+      share: { type: 'string', multiple: true },
+    },
+  });
+  const names = { links: 'linksPerPage', 'cross-links': 'crossLinks', 'body-bytes': 'bodyBytes' };
+  const web: Record<string, unknown> = { sparse: values.sparse === true };
+  for (const [flag, value] of Object.entries(values)) {
+    if (typeof value !== 'string' || flag === 'log') continue;
+    const name = names[flag as keyof typeof names] ?? flag.replace('-ms', 'Ms');
+    web[name] = flag === 'trap' ? trapMode(value) : numberOf(flag, value);
+  }
+  web.shares = Object.fromEntries(((values.share as string[] | undefined) ?? []).map(shareOf));
+  return { web: web as PartialWebOptions, log: values.log as string | undefined };
+}
+
+function numberOf(flag: string, text: string): number {
+  const value = Number(text);
+  if (text === '' || Number.isNaN(value)) throw new RangeError(`--${flag}: not a number: ${text}`);
+  return value;
+}
+
+function trapMode(text: string): TrapMode {
+  if (text === 'none' || text === 'disallowed' || text === 'open') return text;
+  throw new RangeError(`--trap: none, disallowed or open, not ${text}`);
+}
+
+function shareOf(text: string): [string, number] {
+  const [name = '', value = ''] = text.split('=');
+  if (!(name in defaultShares)) {
+    throw new RangeError(`--share: one of ${Object.keys(defaultShares).join(', ')}, not ${name}`);
+  }
+  return [name, numberOf(`share ${name}`, value)];
+}

@@ -1,0 +1,171 @@
+// Serves a synthetic web on loopback: one listening socket for all hosts, told apart by the address
+// that the client connected to. Each request is logged as seen from here, which is what the judge
+// goes by. Tests and the demo start it in their own process; a chaos test runs it as one of its own:
+//   node test/web/server.ts --hosts 40 --pages 30 --seed 1 --port 8780 --log requests.jsonl
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Answer, answerOf } from './answer.ts';
+import { plainTarget, SyntheticWeb } from './model.ts';
+import { optionsFromArguments, type PartialWebOptions } from './options.ts';
+import { type LoggedRequest, RequestLog } from './request-log.ts';
+
+export interface RunningWeb {
+  /** The web as served, with the port that it really has. */
+  readonly web: SyntheticWeb;
+  /** First page of the first host, from which every page can be reached. */
+  readonly seed: string;
+  /** The requests that have ended. */
+  requests(): readonly LoggedRequest[];
+  /** Closes every connection, then the log. */
+  stop(): Promise<void>;
+}
+
+/** How often the log goes to its file. */
+const flushEveryMs = 250;
+/** Longer than any politeness delay of a test, so that a kept connection is not cut under a client. */
+const keepAliveMs = 60_000;
+/** Connections that wait to be accepted: a cluster opens one for every host at once. */
+const backlog = 4_096;
+/** The address where the server speaks about itself; no host of a web has it. */
+const ownAddress = '127.0.0.1';
+
+/**
+ * Starts serving on every loopback address. Rejects where the port is taken.
+ *
+ * @param options - port 0 takes a free port, which `web.options.port` then tells
+ * @param file - where to log requests as JSON lines, besides memory
+ */
+export async function startWeb(
+  options: PartialWebOptions = {},
+  file?: string,
+): Promise<RunningWeb> {
+  const server = createServer({ keepAliveTimeout: keepAliveMs });
+  const wanted = new SyntheticWeb(options);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(wanted.options.port, '0.0.0.0', backlog, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const web = new SyntheticWeb({ ...options, port });
+  const log = new RequestLog(file);
+  const service = new Service(web, log);
+  server.on('request', (request, response) => service.serve(request, response));
+  const flushing = setInterval(() => log.flush(), flushEveryMs).unref();
+  return {
+    web,
+    seed: `${web.origin(0)}/`,
+    requests: () => log.entries(),
+    stop: async () => {
+      clearInterval(flushing);
+      await closed(server);
+      log.close();
+    },
+  };
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+class Service {
+  readonly #web: SyntheticWeb;
+  readonly #log: RequestLog;
+  /** Answers given to each flaky page: at most one entry for each page of that kind. */
+  readonly #earlier = new Map<string, number>();
+  #open = 0;
+  #ended = 0;
+
+  constructor(web: SyntheticWeb, log: RequestLog) {
+    this.#web = web;
+    this.#log = log;
+  }
+
+  serve(request: IncomingMessage, response: ServerResponse): void {
+    const startMs = nowMs();
+    const address = request.socket.localAddress ?? '';
+    const path = request.url ?? '/';
+    if (address === ownAddress) {
+      this.#aboutItself(response);
+      return;
+    }
+    this.#open++;
+    let over = false;
+    const end = (status: number, endMs: number) => {
+      if (over) return;
+      over = true;
+      this.#open--;
+      const userAgent = request.headers['user-agent'] ?? '';
+      this.#ended++;
+      this.#log.add({ host: address, path, startMs, endMs, status, userAgent });
+    };
+    response.on('close', () => end(response.writableFinished ? response.statusCode : 0, nowMs()));
+    const answer = this.#answer(address, path);
+    const waitMs = Math.max(answer.waitMs, this.#web.options.answerMs);
+    if (waitMs === 0) {
+      send(request, response, answer, end);
+      return;
+    }
+    const waiting = setTimeout(() => send(request, response, answer, end), waitMs);
+    response.on('close', () => clearTimeout(waiting));
+  }
+
+  #answer(address: string, path: string): Answer {
+    const host = this.#web.hostOf(address);
+    const place = this.#web.place(host, path);
+    if (place?.kind !== 'page' || this.#web.kind(host, place.page) !== 'flaky') {
+      return answerOf(this.#web, host, path, 0);
+    }
+    const key = `${host} ${plainTarget(path)}`;
+    const earlier = this.#earlier.get(key) ?? 0;
+    this.#earlier.set(key, earlier + 1);
+    return answerOf(this.#web, host, path, earlier);
+  }
+
+  /** `GET http://127.0.0.1:port/`: how far a crawl has come, for whoever waits for a share of it. */
+  #aboutItself(response: ServerResponse): void {
+    const progress = { requests: this.#ended, open: this.#open, pid: process.pid };
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(progress));
+  }
+}
+
+function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: Answer,
+  end: (status: number, endMs: number) => void,
+): void {
+  if (response.destroyed) return;
+  response.writeHead(answer.status, {
+    ...answer.headers,
+    'content-length': answer.body.byteLength,
+  });
+  // Noted before the write: a client may have read the answer before the next line here runs, and
+  // its politeness delay must not seem to have begun earlier than it did.
+  const writeMs = nowMs();
+  response.end(request.method === 'HEAD' ? undefined : answer.body);
+  const written = (response.socket?.writableLength ?? 0) === 0;
+  if (written) end(answer.status, writeMs);
+  else response.once('finish', () => end(answer.status, nowMs()));
+}
+
+/** A steady clock that processes on one machine agree on well enough. */
+function nowMs(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+async function main(): Promise<void> {
+  const { web: options, log } = optionsFromArguments(process.argv.slice(2));
+  const running = await startWeb(options, log);
+  const { hosts } = running.web.options;
+  const urls = running.web.expected().must.size;
+  process.stdout.write(`synthetic web: ${hosts} hosts, ${urls} URLs, first ${running.seed}\n`);
+  const stop = () => void running.stop().then(() => process.exit(0));
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+}
+
+if (import.meta.main) await main();
