@@ -1,0 +1,65 @@
+// All points of a set of agents in one sorted circle, with the agent of each: what the ring walks
+// and what the search for collisions reads. Agents are numbered by identifier, so that comparing
+// two numbers breaks a tie as comparing the identifiers would.
+
+import type { RingMember } from './assignment.ts';
+import type { RingPoints } from './ring-points.ts';
+
+/** Points in ascending order; those of one place in the order of their agents' identifiers. */
+export interface Circle {
+  /** Identifiers in code-unit order; an agent's number is its index. */
+  readonly ids: readonly string[];
+  readonly places: BigUint64Array;
+  /** Number of the agent at the same index of `places`. */
+  readonly agents: Uint32Array;
+}
+
+/** Throws where two members share an identifier: the caller's view is broken. */
+export function buildCircle(members: readonly RingMember[], points: RingPoints): Circle {
+  const sorted = [...members].sort((a, b) => (a.id < b.id ? -1 : 1));
+  for (let i = 1; i < sorted.length; i++) {
+    if (sorted[i]!.id === sorted[i - 1]!.id) throw new Error(`two agents named ${sorted[i]!.id}`);
+  }
+  const drawn = sorted.map((member) => points.points(member.id, member.capacity));
+  const total = drawn.reduce((sum, of) => sum + of.length, 0);
+  const unsorted = { places: new BigUint64Array(total), agents: new Uint32Array(total) };
+  let at = 0;
+  for (const [agent, of] of drawn.entries()) {
+    unsorted.places.set(of, at);
+    unsorted.agents.fill(agent, at, at + of.length);
+    at += of.length;
+  }
+  const ranks = ranksOf(unsorted.places);
+  return {
+    ids: sorted.map((member) => member.id),
+    places: new BigUint64Array(total).map((_, i) => unsorted.places[ranks[i]!]!),
+    agents: new Uint32Array(total).map((_, i) => unsorted.agents[ranks[i]!]!),
+  };
+}
+
+/** Indices of the places in ascending order, equal places in the order in which they stand. */
+function ranksOf(places: BigUint64Array): Uint32Array {
+  // Comparing doubles is several times faster than comparing bigints, and rounding to one never
+  // turns an order round: only where two round alike do the exact places decide.
+  const rounded = Float64Array.from(places, Number);
+  return new Uint32Array(places.length)
+    .map((_, i) => i)
+    .sort((x, y) => {
+      const difference = rounded[x]! - rounded[y]!;
+      if (difference !== 0) return difference;
+      if (places[x] === places[y]) return x - y;
+      return places[x]! < places[y]! ? -1 : 1;
+    });
+}
+
+/** Index of the first point at or after `place`; the number of points where there is none. */
+export function firstAtOrAfter(places: BigUint64Array, place: bigint): number {
+  let low = 0;
+  let high = places.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (places[middle]! < place) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
