@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FailureDetector } from '../../../failure-detector/detector.ts';
+import { GossipCluster } from './gossip-cluster.ts';
+
+const suspectAfterMs = 10_000;
+
+function watching(id = 'b', counter = 0, monoMs = 0): FailureDetector {
+  const detector = new FailureDetector({ suspectAfterMs });
+  detector.watch(id, counter, monoMs);
+  return detector;
+}
+
+test('detector: a silent member is suspected at its time-out and not before', () => {
+  const detector = watching();
+  assert.equal(detector.nextSuspicionMs(), 10_000);
+  assert.deepEqual(detector.suspected(9_999), []);
+  assert.deepEqual(detector.suspected(10_000), ['b']);
+  assert.deepEqual(detector.suspected(50_000), ['b']);
+});
+
+test('detector: news counts only with a higher counter, and only of the watched', () => {
+  const detector = watching('b', 5);
+  assert.equal(detector.news('b', 5, 4000), false);
+  assert.equal(detector.news('b', 4, 4000), false);
+  assert.equal(detector.news('stranger', 9, 4000), false);
+  assert.equal(detector.counter('stranger'), undefined);
+  assert.equal(detector.lastNewsMs('b'), 0);
+  assert.equal(detector.news('b', 6, 4000), true);
+  assert.equal(detector.counter('b'), 6);
+  assert.equal(detector.lastNewsMs('b'), 4000);
+  assert.deepEqual(detector.suspected(13_999), []);
+  assert.deepEqual(detector.suspected(14_000), ['b']);
+});
+
+test('detector: who is forgotten is neither suspected nor revived by news', () => {
+  const detector = watching();
+  detector.forget('b');
+  assert.equal(detector.news('b', 7, 100), false);
+  assert.deepEqual(detector.suspected(99_999), []);
+  assert.equal(detector.nextSuspicionMs(), undefined);
+});
+
+test('detector: watching anew starts a new silence with the new counter', () => {
+  const detector = watching('b', 500, 0);
+  detector.watch('b', 1, 9000);
+  assert.equal(detector.counter('b'), 1);
+  assert.deepEqual(detector.suspected(18_999), []);
+  assert.equal(detector.news('b', 2, 18_999), true);
+});
+
+test('detector: a mistake lengthens the time-out by half, twice at most', () => {
+  const detector = watching();
+  assert.equal(detector.timeoutMs('b', 0), 10_000);
+  detector.mistake('b', 0);
+  assert.equal(detector.timeoutMs('b', 0), 15_000);
+  for (let i = 0; i < 5; i++) detector.mistake('b', 0);
+  assert.equal(detector.timeoutMs('b', 0), 20_000);
+  assert.equal(detector.timeoutMs('c', 0), 10_000);
+});
+
+test('detector: a mistake about a silence under way gives it more time', () => {
+  const detector = watching();
+  detector.mistake('b', 10_000);
+  assert.equal(detector.nextSuspicionMs(), 15_000);
+  assert.deepEqual(detector.suspected(14_999), []);
+  assert.deepEqual(detector.suspected(15_000), ['b']);
+});
+
+test('detector: the memory of mistakes outlives forget and the next watch', () => {
+  const detector = watching();
+  detector.forget('b');
+  detector.mistake('b', 11_000);
+  detector.watch('b', 1, 12_000);
+  assert.equal(detector.nextSuspicionMs(), 27_000);
+});
+
+test('detector: quiet time takes the steps off one by one', () => {
+  const detector = watching();
+  detector.mistake('b', 0);
+  detector.mistake('b', 0);
+  assert.equal(detector.timeoutMs('b', 49_999), 20_000);
+  assert.equal(detector.timeoutMs('b', 50_000), 15_000);
+  assert.equal(detector.timeoutMs('b', 99_999), 15_000);
+  assert.equal(detector.timeoutMs('b', 100_000), 10_000);
+});
+
+test('detector: time is not quiet while only the longer time-out spares a member', () => {
+  const detector = watching();
+  detector.mistake('b', 0);
+  for (let counter = 1; counter <= 100; counter++) {
+    const nowMs = counter * 14_000;
+    assert.deepEqual(detector.suspected(nowMs), [], `silence ${counter}`);
+    assert.equal(detector.news('b', counter, nowMs), true);
+  }
+});
+
+/** A member with one mistake at 0, heard each second until 45 s; the mistake decays at 50 s. */
+function heardUntil45s(): FailureDetector {
+  const detector = watching();
+  detector.mistake('b', 0);
+  for (let counter = 1; counter <= 45; counter++) detector.news('b', counter, counter * 1000);
+  return detector;
+}
+
+test('detector: a silence keeps the time-out with which it began', () => {
+  const detector = heardUntil45s();
+  assert.equal(detector.nextSuspicionMs(), 60_000);
+  assert.equal(detector.timeoutMs('b', 59_999), 10_000);
+  assert.deepEqual(detector.suspected(59_999), []);
+  assert.deepEqual(detector.suspected(60_000), ['b']);
+});
+
+test('detector: after an own stall nobody is judged by the silence of it', () => {
+  const detector = watching();
+  detector.watch('c', 0, 0);
+  detector.news('c', 1, 9500);
+  detector.excuse(12_000, 3000);
+  assert.deepEqual(detector.suspected(12_000), []);
+  assert.equal(detector.lastNewsMs('b'), 9000);
+  assert.equal(detector.lastNewsMs('c'), 9500);
+  assert.equal(detector.nextSuspicionMs(), 19_000);
+  assert.deepEqual(detector.suspected(19_000), ['b']);
+});
+
+test('detector: an excuse never brings a suspicion forward', () => {
+  const detector = heardUntil45s();
+  // A silence counted from 50 s would have the plain time-out.
+  detector.excuse(52_000, 1000);
+  assert.equal(detector.timeoutMs('b', 51_000), 10_000);
+  assert.equal(detector.nextSuspicionMs(), 66_000);
+  detector.excuse(53_000, 30_000);
+  assert.equal(detector.nextSuspicionMs(), 66_000);
+});
+
+test('detector: made-up identifiers cannot fill its memory of mistakes', () => {
+  const detector = watching();
+  detector.mistake('b', 0);
+  for (let i = 0; i < 1023; i++) detector.mistake(`x${i}`, 1);
+  assert.equal(detector.timeoutMs('b', 2), 15_000);
+  detector.mistake('one more', 1);
+  assert.equal(detector.timeoutMs('b', 2), 10_000);
+});
+
+test('detector: at the moment it names for the next suspicion there is a suspect', () => {
+  const detector = new FailureDetector({ suspectAfterMs: 0.3 });
+  for (let i = 1; i < 1000; i++) {
+    detector.watch('b', i, i * 0.1);
+    assert.deepEqual(detector.suspected(detector.nextSuspicionMs()!), ['b']);
+  }
+});
+
+test('detector: a time-out of nothing is refused', () => {
+  assert.throws(() => new FailureDetector({ suspectAfterMs: 0 }), RangeError);
+  assert.throws(() => watching().excuse(0, -1), RangeError);
+});
+
+const quickLinks = {
+  heartbeatMs: 1000,
+  suspectAfterMs,
+  leaseMs: 6000,
+  link: (): number => 50,
+};
+
+test('detector: a dead member is suspected by all within the time-out, no one else is', () => {
+  const cluster = new GossipCluster({ ...quickLinks, rates: [1, 1, 1, 1, 1] });
+  cluster.runUntil(20_000);
+  assert.deepEqual(cluster.removals, []);
+  cluster.kill(3);
+  cluster.runUntil(60_000);
+  assert.deepEqual(
+    cluster.removals.map(({ by, of }) => [by, of]).sort(),
+    [0, 1, 2, 4].map((by) => [by, 3]),
+  );
+  for (const { atMs } of cluster.removals) {
+    // Last news is at most a heartbeat before the death and a relay after it.
+    assert.ok(atMs > 28_900 && atMs <= 31_200, `removed at ${atMs}`);
+  }
+});
+
+test('detector: news by a third agent keeps a member alive whom none hears directly', () => {
+  const cutBetween = (from: number, to: number): boolean => from + to === 1;
+  const link = (from: number, to: number): number | null => (cutBetween(from, to) ? null : 50);
+  const bridged = new GossipCluster({ ...quickLinks, link, rates: [1, 1, 1] });
+  bridged.runUntil(120_000);
+  assert.deepEqual(bridged.removals, []);
+  const alone = new GossipCluster({ ...quickLinks, link, rates: [1, 1] });
+  alone.runUntil(120_000);
+  assert.equal(alone.removals.length, 2);
+});
+
+test('detector: echoes of a third agent alone do not keep a lease', () => {
+  const link = (from: number, to: number): number | null => (from + to === 1 ? null : 50);
+  const cluster = new GossipCluster({ ...quickLinks, link, rates: [1, 1, 1] });
+  cluster.runUntil(30_000);
+  assert.equal(cluster.lease(0).holds('1', cluster.clock(0)), false);
+  assert.equal(cluster.lease(0).holds('2', cluster.clock(0)), true);
+});
+
+test('detector: the counter of a dead member going round does not keep it alive', () => {
+  const detector = watching('b', 7, 0);
+  for (let nowMs = 100; nowMs < 10_000; nowMs += 100) detector.news('b', 7, nowMs);
+  assert.deepEqual(detector.suspected(10_000), ['b']);
+});
+
+test('detector: a slow member, wrongly suspected, is soon suspected no more', () => {
+  // Heartbeats pass only every 18 s: less than twice the time-out.
+  const link = (from: number, _to: number, nowMs: number): number | null =>
+    from === 1 && nowMs % 18_000 > 1000 ? null : 50;
+  const cluster = new GossipCluster({ ...quickLinks, link, rates: [1, 1] });
+  let answered = 0;
+  cluster.runUntil(3_600_000, () => {
+    for (; answered < cluster.removals.length; answered++) {
+      const { by, of } = cluster.removals[answered]!;
+      cluster.detector(by).mistake(String(of), cluster.clock(by).mono);
+      cluster.readmit(by, of);
+    }
+  });
+  assert.ok(answered >= 1 && answered <= 3, `${answered} mistakes in an hour`);
+  const bySlow = cluster.removals.filter(({ by }) => by === 1);
+  assert.deepEqual(bySlow, []);
+});

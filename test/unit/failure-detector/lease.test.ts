@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { elapsedMs, type Instant } from '../../../failure-detector/instant.ts';
+import { Lease } from '../../../failure-detector/lease.ts';
+
+const wallStart = 1_700_000_000_000;
+
+/** Both clocks in step, `ms` after the start. */
+function at(ms: number): Instant {
+  return { mono: ms, wall: wallStart + ms };
+}
+
+function echoedLease(): Lease {
+  const lease = new Lease({ leaseMs: 6000 });
+  lease.sent(1, at(0));
+  lease.sent(2, at(1000));
+  lease.echoed('g', 2);
+  return lease;
+}
+
+test('instant: time is what the clock that saw more says, and never negative', () => {
+  assert.equal(elapsedMs(at(0), at(500)), 500);
+  assert.equal(elapsedMs({ mono: 0, wall: 0 }, { mono: 10, wall: 3_600_000 }), 3_600_000);
+  assert.equal(elapsedMs({ mono: 0, wall: 9000 }, { mono: 10, wall: 0 }), 10);
+  assert.equal(elapsedMs(at(500), at(0)), 0);
+});
+
+test('lease: it runs from the sending of the heartbeat echoed, not from the echo', () => {
+  const lease = echoedLease();
+  assert.equal(lease.remainingMs('g', at(4000)), 3000);
+  assert.equal(lease.holds('g', at(6999)), true);
+  assert.equal(lease.holds('g', at(7000)), false);
+  assert.equal(lease.remainingMs('g', at(9000)), 0);
+});
+
+test('lease: there is none without an echo, or from another member', () => {
+  const lease = echoedLease();
+  assert.equal(lease.holds('h', at(1000)), false);
+  assert.equal(lease.remainingMs('h', at(1000)), 0);
+});
+
+test('lease: only a higher counter, of a heartbeat really sent, counts', () => {
+  const lease = echoedLease();
+  lease.echoed('g', 1);
+  assert.equal(lease.remainingMs('g', at(1000)), 6000);
+  lease.echoed('g', 99);
+  assert.equal(lease.remainingMs('g', at(1000)), 6000);
+  lease.sent(3, at(2000));
+  lease.echoed('g', 3);
+  assert.equal(lease.remainingMs('g', at(2000)), 6000);
+});
+
+test('lease: an echo of a heartbeat sent too long ago gives nothing', () => {
+  const lease = new Lease({ leaseMs: 6000 });
+  lease.sent(1, at(0));
+  lease.echoed('g', 1);
+  assert.equal(lease.holds('g', at(6000)), false);
+});
+
+test('lease: heartbeats far back are forgotten, and their echoes grant nothing', () => {
+  const lease = new Lease({ leaseMs: 6000 });
+  for (let counter = 0; counter <= 1024; counter++) lease.sent(counter, at(counter));
+  lease.echoed('g', 0);
+  assert.equal(lease.holds('g', at(1024)), false);
+  lease.echoed('g', 1);
+  assert.equal(lease.holds('g', at(1024)), true);
+});
+
+test('lease: counters that do not rise are a broken invariant', () => {
+  const lease = echoedLease();
+  assert.throws(() => lease.sent(2, at(3000)), /counter/);
+});
+
+test('lease: a member forgotten grants nothing until it echoes again', () => {
+  const lease = echoedLease();
+  lease.forget('g');
+  assert.equal(lease.holds('g', at(1500)), false);
+  lease.echoed('g', 1);
+  assert.equal(lease.remainingMs('g', at(1500)), 4500);
+});
+
+test('lease: a new incarnation starts with none and may count from the beginning', () => {
+  const lease = echoedLease();
+  lease.reset();
+  assert.equal(lease.holds('g', at(1500)), false);
+  lease.echoed('g', 2);
+  assert.equal(lease.holds('g', at(1500)), false);
+  lease.sent(1, at(1500));
+  lease.echoed('g', 1);
+  assert.equal(lease.holds('g', at(1600)), true);
+});
+
+test('lease: a wall clock set forwards costs this lease and no later one', () => {
+  const lease = echoedLease();
+  const hourMs = 3_600_000;
+  const later = (ms: number): Instant => ({ mono: ms, wall: wallStart + ms + hourMs });
+  assert.equal(lease.holds('g', later(1500)), false);
+  lease.sent(3, later(2000));
+  lease.echoed('g', 3);
+  assert.equal(lease.remainingMs('g', later(3000)), 5000);
+});
+
+test('lease: a wall clock set back lengthens nothing', () => {
+  const lease = echoedLease();
+  const later = (ms: number): Instant => ({ mono: ms, wall: wallStart - 3_600_000 });
+  assert.equal(lease.holds('g', later(6999)), true);
+  assert.equal(lease.holds('g', later(7000)), false);
+});
+
+test('lease: it does not survive a night of suspension, when the monotonic clock stood', () => {
+  const lease = echoedLease();
+  assert.equal(lease.holds('g', { mono: 1100, wall: wallStart + 8 * 3_600_000 }), false);
+});
+
+test('lease: one of no duration is refused', () => {
+  assert.throws(() => new Lease({ leaseMs: 0 }), RangeError);
+});
