@@ -1,0 +1,182 @@
+// The frame: two bytes of magic, the wire version, the encoding, then the envelope as JSON, raw or
+// deflated. `transport.ts` and `control-client.ts` encode what they send and decode what arrives.
+// Decoding never throws whatever the bytes are: size, depth and number of objects are bounded before
+// `JSON.parse` sees them, because a few kilobytes that unpack to four million brackets cost seconds.
+// Raw deflate and not zstd, which is faster, because Node 24 still calls its zstd experimental.
+
+import { isUtf8 } from 'node:buffer';
+import { constants, deflateRawSync, inflateRawSync } from 'node:zlib';
+import type { Envelope } from '../core/messages.ts';
+import {
+  COMPRESS_OVER_BYTES,
+  CONTAINERS_MAX,
+  DEPTH_MAX,
+  FRAME_BYTES_MAX,
+  HEADER_BYTES,
+  MAGIC,
+  PAYLOAD_BYTES_MAX,
+  QUICK_BRACKETS,
+  WIRE_VERSION,
+} from './limits.ts';
+import { type End, validateEnvelope } from './validate.ts';
+
+const JSON_PLAIN = 0;
+const JSON_DEFLATED = 1;
+
+/** `bytes` is the size that was too large. */
+export type Encoded =
+  | { readonly ok: true; readonly frame: Uint8Array }
+  | { readonly ok: false; readonly code: 'too_large'; readonly bytes: number };
+
+export type FrameCode =
+  | 'too_large'
+  | 'bad_magic'
+  | 'wrong_version'
+  | 'bad_encoding'
+  | 'bad_json'
+  | 'bad_shape';
+
+/** Why a frame was refused; `version` with `wrong_version`, the rest as in `Validated`. */
+export interface FrameError {
+  readonly ok: false;
+  readonly code: FrameCode;
+  readonly detail: string;
+  readonly version?: number;
+  readonly from?: End;
+  readonly to?: End;
+  readonly batch?: number;
+}
+
+export type Decoded = { readonly ok: true; readonly envelope: Envelope } | FrameError;
+
+/** Frames an envelope. Throws only on what is no JSON (a BigInt, a cycle): a programmer's error. */
+export function encodeEnvelope(envelope: Envelope): Encoded {
+  const json = JSON.stringify(envelope);
+  // Each UTF-16 unit is at least a byte, so this is exact enough to stop before the copy.
+  if (json.length > PAYLOAD_BYTES_MAX) return { ok: false, code: 'too_large', bytes: json.length };
+  const plain = Buffer.allocUnsafe(HEADER_BYTES + Buffer.byteLength(json));
+  if (plain.length - HEADER_BYTES > PAYLOAD_BYTES_MAX) {
+    return { ok: false, code: 'too_large', bytes: plain.length };
+  }
+  plain.write(json, HEADER_BYTES);
+  if (plain.length <= COMPRESS_OVER_BYTES) return { ok: true, frame: header(plain, JSON_PLAIN) };
+  const packed = deflateRawSync(plain.subarray(HEADER_BYTES), { level: constants.Z_BEST_SPEED });
+  const bytes = HEADER_BYTES + packed.length;
+  if (bytes > FRAME_BYTES_MAX) return { ok: false, code: 'too_large', bytes };
+  const frame = Buffer.allocUnsafe(bytes);
+  packed.copy(frame, HEADER_BYTES);
+  return { ok: true, frame: header(frame, JSON_DEFLATED) };
+}
+
+function header(frame: Buffer, encoding: number): Buffer {
+  frame[0] = MAGIC[0];
+  frame[1] = MAGIC[1];
+  frame[2] = WIRE_VERSION;
+  frame[3] = encoding;
+  return frame;
+}
+
+function refuse(code: FrameCode, detail: string): FrameError {
+  return { ok: false, code, detail };
+}
+
+/**
+ * Reads a frame. Never throws.
+ *
+ * @param incarnationMax as in `validateEnvelope`
+ */
+export function decodeFrame(bytes: Uint8Array, incarnationMax?: number): Decoded {
+  if (bytes.length > FRAME_BYTES_MAX) return refuse('too_large', `${bytes.length} bytes`);
+  if (bytes.length < HEADER_BYTES || bytes[0] !== MAGIC[0] || bytes[1] !== MAGIC[1]) {
+    return refuse('bad_magic', `${bytes.length} bytes that are no frame`);
+  }
+  const version = bytes[2];
+  if (version !== undefined && version !== WIRE_VERSION) {
+    const detail = `wire version ${version}, this agent speaks ${WIRE_VERSION}`;
+    return { ok: false, code: 'wrong_version', detail, version };
+  }
+  const payload = unpack(bytes);
+  if (!(payload instanceof Uint8Array)) return payload;
+  const value = parse(payload);
+  if ('code' in value) return value;
+  const checked = validateEnvelope(value.json, incarnationMax);
+  return checked.ok ? checked : { ...checked, code: 'bad_shape' };
+}
+
+function unpack(bytes: Uint8Array): Buffer | FrameError {
+  const body = Buffer.from(
+    bytes.buffer,
+    bytes.byteOffset + HEADER_BYTES,
+    bytes.length - HEADER_BYTES,
+  );
+  const encoding = bytes[HEADER_BYTES - 1];
+  if (encoding === JSON_PLAIN) return body;
+  if (encoding !== JSON_DEFLATED) return refuse('bad_encoding', `encoding ${encoding}`);
+  try {
+    return inflateRawSync(body, { maxOutputLength: PAYLOAD_BYTES_MAX });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
+      return refuse('too_large', `unpacks to more than ${PAYLOAD_BYTES_MAX} bytes`);
+    }
+    return refuse('bad_encoding', 'cannot be unpacked');
+  }
+}
+
+function parse(payload: Buffer): { json: unknown } | FrameError {
+  if (!isUtf8(payload)) return refuse('bad_json', 'not UTF-8');
+  if (!isShallow(payload)) return refuse('bad_json', 'nested too deep or too many objects');
+  try {
+    return { json: JSON.parse(payload.toString('utf8')) };
+  } catch {
+    return refuse('bad_json', 'not JSON');
+  }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/**
+ * Counting brackets natively is cheap and settles nearly every frame, brackets inside strings
+ * included; only above the quick bound is the text walked, with strings told apart.
+ */
+function isShallow(json: Buffer): boolean {
+  return (
+    (hasAtMost(json, OPEN_OBJECT, QUICK_BRACKETS) && hasAtMost(json, OPEN_ARRAY, QUICK_BRACKETS)) ||
+    isShallowExactly(json)
+  );
+}
+
+function hasAtMost(json: Buffer, byte: number, max: number): boolean {
+  let at = json.indexOf(byte);
+  for (let seen = 0; at !== -1; seen += 1) {
+    if (seen === max) return false;
+    at = json.indexOf(byte, at + 1);
+  }
+  return true;
+}
+
+function isShallowExactly(json: Buffer): boolean {
+  let depth = 0;
+  let containers = 0;
+  let inString = false;
+  for (let i = 0; i < json.length; i += 1) {
+    const byte = json[i];
+    if (inString) {
+      if (byte === BACKSLASH) i += 1;
+      else if (byte === QUOTE) inString = false;
+    } else if (byte === QUOTE) {
+      inString = true;
+    } else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
+      depth += 1;
+      containers += 1;
+      if (depth > DEPTH_MAX || containers > CONTAINERS_MAX) return false;
+    } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) {
+      depth -= 1;
+    }
+  }
+  return true;
+}

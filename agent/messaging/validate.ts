@@ -1,0 +1,251 @@
+// Decides whether a parsed frame is a message of the protocol: every type, every field, every bound
+// of `limits.ts`. The types are those of `core/messages.ts`, and the compiler holds the shapes below
+// to them field by field. Written by hand on `shape.ts` and not with a schema library because it
+// stands on the path of every link that changes hands. Called by `codec.ts` on what arrives.
+
+import type {
+  AgentId,
+  ControlVerb,
+  Envelope,
+  Incarnation,
+  MemberCard,
+  Message,
+  MessageType,
+  News,
+  UrlItem,
+  YieldItem,
+} from '../core/messages.ts';
+import {
+  ADDRESS_CHARS_MAX,
+  ARGS_MAX,
+  CAPACITY_MAX,
+  DEPTH_MAX,
+  FINGERPRINT_CHARS_MAX,
+  GONE_MAX,
+  HASH_CHARS_MAX,
+  HOST_CHARS_MAX,
+  HOSTS_MAX,
+  ID_CHARS_MAX,
+  INCARNATION_MAX,
+  MEMBERS_MAX,
+  REASON_CHARS_MAX,
+  URL_CHARS_MAX,
+  URLS_MAX,
+} from './limits.ts';
+import {
+  type Check,
+  duration,
+  type Fields,
+  flag,
+  incarnation,
+  isRecord,
+  list,
+  natural,
+  oneOf,
+  optional,
+  positive,
+  shape,
+  text,
+  textLike,
+} from './shape.ts';
+
+/** One end of an envelope. */
+export interface End {
+  readonly id: AgentId;
+  readonly inc: Incarnation;
+}
+
+/**
+ * `batch`, with both ends, is there when the frame was a URLS batch that is wrong only inside: the
+ * receiver answers it with BATCH_REFUSED, so that it is not resent for ever.
+ */
+export type Validated =
+  | { readonly ok: true; readonly envelope: Envelope }
+  | {
+      readonly ok: false;
+      readonly detail: string;
+      readonly from?: End;
+      readonly to?: End;
+      readonly batch?: number;
+    };
+
+type Body<K extends MessageType> = Omit<Extract<Message, { type: K }>, 'type'>;
+
+const id = textLike(/^[^\s\p{Cc}]+$/u, 'an agent identifier', ID_CHARS_MAX);
+// Semicolons and wildcards have meanings of their own to libzmq.
+const address = textLike(/^(?:tcp|ipc):\/\/[^\s;]+$/u, 'a tcp or ipc endpoint', ADDRESS_CHARS_MAX);
+const host = text(HOST_CHARS_MAX, 1);
+const url = text(URL_CHARS_MAX, 1);
+const hash = text(HASH_CHARS_MAX);
+const whole = natural();
+const capacity = positive(CAPACITY_MAX);
+
+const end = shape<End>({ id, inc: incarnation });
+const card: Fields<MemberCard> = { id, inc: incarnation, capacity, address };
+const news = list(
+  shape<News>({ ...card, counter: whole, joined: flag, direct: flag }),
+  MEMBERS_MAX,
+);
+
+const verbs: Readonly<Record<ControlVerb, true>> = { status: true, leave: true, stop: true };
+
+/** `type` stands in every message: it was looked at to get here. */
+const anything: Check = () => null;
+
+function message<K extends MessageType>(fields: Fields<Body<K>>): Check {
+  return shape<{ type: K }>({ type: anything, ...fields } as Fields<{ type: K }>);
+}
+
+const messages: { readonly [K in MessageType]: Check } = {
+  HELLO: message<'HELLO'>({
+    capacity,
+    address,
+    fingerprint: text(FINGERPRINT_CHARS_MAX),
+    n: whole,
+  }),
+  WELCOME: message<'WELCOME'>({
+    members: news,
+    gone: list(shape<End & { ageMs: number }>({ id, inc: incarnation, ageMs: duration }), GONE_MAX),
+  }),
+  REFUSED: message<'REFUSED'>({
+    path: text(REASON_CHARS_MAX),
+    yours: text(FINGERPRINT_CHARS_MAX),
+    theirs: text(FINGERPRINT_CHARS_MAX),
+    joined: flag,
+  }),
+  HEARTBEAT: message<'HEARTBEAT'>({
+    counter: whole,
+    joined: flag,
+    capacity,
+    address,
+    fingerprintHash: hash,
+    news,
+    gone: list(end, GONE_MAX),
+    suspects: list(end, MEMBERS_MAX),
+    idle: flag,
+    idleSince: whole,
+    viewHash: hash,
+  }),
+  LIST: message<'LIST'>({
+    list: whole,
+    part: whole,
+    hosts: list(host, HOSTS_MAX),
+    last: flag,
+    leaving: flag,
+  }),
+  LIST_ACK: message<'LIST_ACK'>({ list: whole, part: whole }),
+  YIELD: message<'YIELD'>({
+    list: whole,
+    items: list(shape<YieldItem>({ host, waitMs: duration, withdrawn: optional(flag) }), HOSTS_MAX),
+  }),
+  YIELD_ACK: message<'YIELD_ACK'>({
+    list: whole,
+    items: list(shape<{ host: string; keep: boolean }>({ host, keep: flag }), HOSTS_MAX),
+  }),
+  URLS: message<'URLS'>({
+    batch: whole,
+    urls: list(
+      shape<UrlItem>({
+        url,
+        fetchUrl: optional(url),
+        depth: whole,
+        referrer: optional(url),
+        attempts: optional(whole),
+      }),
+      URLS_MAX,
+    ),
+  }),
+  URLS_ACK: message<'URLS_ACK'>({ batch: whole, notMine: list(natural(URLS_MAX - 1), URLS_MAX) }),
+  BATCH_REFUSED: message<'BATCH_REFUSED'>({ batch: whole, reason: text(REASON_CHARS_MAX) }),
+  LEAVE: message<'LEAVE'>({}),
+  COMPLETE: message<'COMPLETE'>({}),
+  RELAY: message<'RELAY'>({ origin: id, to: id, envelope: relayed }),
+  CONTROL: message<'CONTROL'>({
+    request: whole,
+    verb: oneOf(Object.keys(verbs)),
+    args: list(text(URL_CHARS_MAX), ARGS_MAX),
+  }),
+  CONTROL_ACK: message<'CONTROL_ACK'>({ request: whole, ok: flag, result: freeJson }),
+};
+
+const checkOf: ReadonlyMap<unknown, Check> = new Map<unknown, Check>(Object.entries(messages));
+
+/** Any JSON, since answers to commands are free; but nobody who walks it may run out of stack. */
+function freeJson(value: unknown): string | null {
+  return value !== undefined && isShallow(value, DEPTH_MAX) ? null : ': missing or too deep';
+}
+
+function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return levels > 0 && Object.values(value).every((inner) => isShallow(inner, levels - 1));
+}
+
+/** The envelope inside a RELAY: one hop, so never another RELAY. */
+function relayed(value: unknown, incarnationMax: number): string | null {
+  if (isRecord(value) && isRecord(value.message) && value.message.type === 'RELAY') {
+    return ': a relay within a relay';
+  }
+  return checkEnvelope(value, incarnationMax);
+}
+
+/** Command-line tools have no identifier: theirs is empty, and only in what they say and hear. */
+function checkEnd(value: unknown, anonymous: boolean, incarnationMax: number): string | null {
+  if (!anonymous || !isRecord(value) || value.id !== '') return end(value, incarnationMax);
+  return value.inc === 0 && Object.keys(value).length === 2 ? null : ': not an end';
+}
+
+function checkEnvelope(value: unknown, incarnationMax: number): string | null {
+  if (!isRecord(value)) return ': not an object';
+  const { from, to, message: inner } = value;
+  if (!isRecord(inner)) return '.message: not an object';
+  const type = inner.type;
+  const check = checkOf.get(type);
+  if (check === undefined) return '.message.type: unknown';
+  const command = type === 'CONTROL';
+  const wrongEnd =
+    prefixed('.from', checkEnd(from, command, incarnationMax)) ??
+    prefixed('.to', checkEnd(to, command || type === 'CONTROL_ACK', incarnationMax));
+  if (wrongEnd !== null) return wrongEnd;
+  const wrong = check(inner, incarnationMax);
+  if (wrong !== null) return `.message${wrong}`;
+  if (type === 'RELAY' && !agrees(inner as unknown as Body<'RELAY'>)) {
+    return '.message: names other ends than its envelope';
+  }
+  return Object.keys(value).length === 3 ? null : ': unknown key';
+}
+
+function prefixed(path: string, wrong: string | null): string | null {
+  return wrong === null ? null : path + wrong;
+}
+
+function agrees(relay: Body<'RELAY'>): boolean {
+  return relay.envelope.from.id === relay.origin && relay.envelope.to.id === relay.to;
+}
+
+/**
+ * Checks a parsed frame. The value is handed back as it is, not copied: with every key known, there
+ * is nothing else in it.
+ *
+ * @param incarnationMax highest believable incarnation: a forged one above it must not lock the real
+ *   agent out, which can only go one higher (see `TransportOptions.incarnationMax`)
+ */
+export function validateEnvelope(value: unknown, incarnationMax = INCARNATION_MAX): Validated {
+  const wrong = checkEnvelope(value, incarnationMax);
+  if (wrong === null) return { ok: true, envelope: value as Envelope };
+  return { ok: false, detail: `envelope${wrong}`, ...readable(value, incarnationMax) };
+}
+
+/** What can still be told of a refused envelope: who sent it, and which batch it was. */
+function readable(
+  value: unknown,
+  incarnationMax: number,
+): { from?: End; to?: End; batch?: number } {
+  if (!isRecord(value) || end(value.from, incarnationMax) !== null) return {};
+  const from = value.from as unknown as End;
+  const inner = value.message;
+  if (end(value.to, incarnationMax) !== null || !isRecord(inner)) return { from };
+  const to = value.to as unknown as End;
+  const batch = inner.batch;
+  if (inner.type !== 'URLS' || whole(batch, 0) !== null) return { from, to };
+  return { from, to, batch: batch as number };
+}

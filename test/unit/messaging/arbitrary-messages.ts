@@ -1,0 +1,138 @@
+// Random valid messages of every type, for the properties of the codec and the validator. The
+// record is typed by message type, so that a new type without a generator does not compile.
+
+import fc from 'fast-check';
+import type { Envelope, Message, MessageType } from '../../../agent/core/messages.ts';
+
+const id = fc.oneof(
+  fc.stringMatching(/^[a-zA-Z0-9_.-]{1,64}$/),
+  fc.constantFrom('__proto__', 'toString', 'constructor', 'ä-ü', '代理'),
+);
+const inc = fc.nat(2_000_000_000_000);
+const whole = fc.maxSafeNat();
+const host = fc.string({ minLength: 1, maxLength: 300 });
+const url = fc.oneof(fc.webUrl(), fc.string({ unit: 'binary', minLength: 1, maxLength: 40 }));
+const address = fc.nat(65_535).map((port) => `tcp://10.0.0.5:${port}`);
+const capacity = fc.double({ min: 0.01, max: 1000, noNaN: true });
+const durationMs = fc.double({ min: 0, max: 1e12, noNaN: true }).map((ms) => Math.abs(ms));
+const word = fc.string({ maxLength: 100 });
+const flag = fc.boolean();
+const end = fc.record({ id, inc });
+const news = fc.array(
+  fc.record({ id, inc, capacity, address, counter: whole, joined: flag, direct: flag }),
+  { maxLength: 40 },
+);
+const jsonValue = fc.jsonValue({ maxDepth: 5 }).map((value) => JSON.parse(JSON.stringify(value)));
+
+type Maker<K extends MessageType> = fc.Arbitrary<Extract<Message, { type: K }>>;
+type Plain = Exclude<MessageType, 'RELAY'>;
+
+const plain: { readonly [K in Plain]: Maker<K> } = {
+  HELLO: fc.record({
+    type: fc.constant('HELLO'),
+    capacity,
+    address,
+    fingerprint: fc.string({ maxLength: 3000 }),
+    n: whole,
+  }),
+  WELCOME: fc.record({
+    type: fc.constant('WELCOME'),
+    members: news,
+    gone: fc.array(fc.record({ id, inc, ageMs: durationMs })),
+  }),
+  REFUSED: fc.record({
+    type: fc.constant('REFUSED'),
+    path: word,
+    yours: word,
+    theirs: word,
+    joined: flag,
+  }),
+  HEARTBEAT: fc.record({
+    type: fc.constant('HEARTBEAT'),
+    counter: whole,
+    joined: flag,
+    capacity,
+    address,
+    fingerprintHash: word,
+    news,
+    gone: fc.array(end),
+    suspects: fc.array(end),
+    idle: flag,
+    idleSince: whole,
+    viewHash: word,
+  }),
+  LIST: fc.record({
+    type: fc.constant('LIST'),
+    list: whole,
+    part: whole,
+    hosts: fc.array(host),
+    last: flag,
+    leaving: flag,
+  }),
+  LIST_ACK: fc.record({ type: fc.constant('LIST_ACK'), list: whole, part: whole }),
+  YIELD: fc.record({
+    type: fc.constant('YIELD'),
+    list: whole,
+    items: fc.array(
+      fc.record(
+        { host, waitMs: durationMs, withdrawn: flag },
+        { requiredKeys: ['host', 'waitMs'] },
+      ),
+    ),
+  }),
+  YIELD_ACK: fc.record({
+    type: fc.constant('YIELD_ACK'),
+    list: whole,
+    items: fc.array(fc.record({ host, keep: flag })),
+  }),
+  URLS: fc.record({
+    type: fc.constant('URLS'),
+    batch: whole,
+    urls: fc.array(
+      fc.record(
+        { url, fetchUrl: url, depth: whole, referrer: url, attempts: whole },
+        { requiredKeys: ['url', 'depth'] },
+      ),
+      { maxLength: 60 },
+    ),
+  }),
+  URLS_ACK: fc.record({
+    type: fc.constant('URLS_ACK'),
+    batch: whole,
+    notMine: fc.array(fc.nat(999)),
+  }),
+  BATCH_REFUSED: fc.record({ type: fc.constant('BATCH_REFUSED'), batch: whole, reason: word }),
+  LEAVE: fc.constant({ type: 'LEAVE' }),
+  COMPLETE: fc.constant({ type: 'COMPLETE' }),
+  CONTROL: fc.record({
+    type: fc.constant('CONTROL'),
+    request: whole,
+    verb: fc.constantFrom('status', 'leave', 'stop'),
+    args: fc.array(word),
+  }),
+  CONTROL_ACK: fc.record({
+    type: fc.constant('CONTROL_ACK'),
+    request: whole,
+    ok: flag,
+    result: jsonValue,
+  }),
+};
+
+/** Message types with a generator of their own: all but RELAY, which wraps one of them. */
+export const plainTypes = Object.keys(plain) as Plain[];
+
+function envelopeOf(type: Plain): fc.Arbitrary<Envelope> {
+  const message: fc.Arbitrary<Message> = plain[type];
+  return fc.record({ from: end, to: end, message });
+}
+
+/** An envelope whose message is of that type. */
+export function anyEnvelope(type: MessageType): fc.Arbitrary<Envelope> {
+  if (type !== 'RELAY') return envelopeOf(type);
+  const inner = fc.oneof(...plainTypes.map(envelopeOf));
+  return fc.record({ from: end, to: end, inner }).map(({ from, to, inner: envelope }) => ({
+    from,
+    to,
+    message: { type: 'RELAY', origin: envelope.from.id, to: envelope.to.id, envelope },
+  }));
+}
