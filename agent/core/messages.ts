@@ -21,6 +21,8 @@ export interface MemberCard {
 export interface News extends MemberCard {
   readonly counter: number;
   readonly joined: boolean;
+  /** Whether the sender hears this member itself, not only by hearsay: the path needs no relay. */
+  readonly direct: boolean;
 }
 
 /** A URL on its way to the owner of its host. */
@@ -114,8 +116,18 @@ export type Message =
       /** Encoded by the origin; the relay passes it on as it is, one hop. */
       readonly envelope: Envelope;
     }
-  | { readonly type: 'CONTROL'; readonly request: number; readonly verb: ControlVerb; readonly args: readonly string[] }
-  | { readonly type: 'CONTROL_ACK'; readonly request: number; readonly ok: boolean; readonly result: unknown };
+  | {
+      readonly type: 'CONTROL';
+      readonly request: number;
+      readonly verb: ControlVerb;
+      readonly args: readonly string[];
+    }
+  | {
+      readonly type: 'CONTROL_ACK';
+      readonly request: number;
+      readonly ok: boolean;
+      readonly result: unknown;
+    };
 
 export type MessageType = Message['type'];
 export type ControlVerb = 'status' | 'leave' | 'stop';

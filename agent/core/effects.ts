@@ -1,0 +1,55 @@
+// What the core asks the outside to do. The core performs nothing itself: each of its doors leaves
+// effects behind, and the runtime (or the simulator) carries them out in order after the turn's
+// commit. An effect marked durable waits for the next commit that has reached the disk, because
+// it tells somebody that something is safe here.
+
+import type { AgentId, Envelope, Host } from './messages.ts';
+
+/** One HTTP request that the visits want made. `id` is unique within the process. */
+export interface PageRequest {
+  readonly id: number;
+  readonly kind: 'page' | 'robots';
+  readonly host: Host;
+  /** Identity of the URL; for robots.txt the URL itself. */
+  readonly url: string;
+  /** The form to put on the wire. */
+  readonly fetchUrl: string;
+  readonly depth: number;
+  readonly attempts: number;
+}
+
+export interface Peer {
+  readonly id: AgentId;
+  readonly address: string;
+}
+
+export type EndCode = 0 | 1 | 3 | 4 | 5 | 11;
+
+export type Effect =
+  | {
+      readonly type: 'send';
+      readonly to: Peer;
+      readonly envelope: Envelope;
+      readonly lane: 'control' | 'bulk';
+      readonly durable: boolean;
+    }
+  | { readonly type: 'forget-peer'; readonly id: AgentId }
+  | { readonly type: 'request'; readonly request: PageRequest }
+  | { readonly type: 'abort'; readonly request: number; readonly why: string }
+  | { readonly type: 'woke' }
+  | { readonly type: 'end'; readonly code: EndCode; readonly reason: string };
+
+/** Collects the effects of one turn; the runtime takes them when the turn is over. */
+export class Effects {
+  #list: Effect[] = [];
+
+  push(effect: Effect): void {
+    this.#list.push(effect);
+  }
+
+  take(): Effect[] {
+    const list = this.#list;
+    this.#list = [];
+    return list;
+  }
+}

@@ -1,0 +1,140 @@
+// The fetch right (DESIGN section 5; PROTOCOL rules 6 and 7): at most one agent sends requests to
+// a host at any moment. The right is derived, never stored: this agent has joined, is first in the
+// host's order, no hand-off list is owed to it and nobody has listed the host without yielding it.
+// It may be used only under a lease, an echo of a heartbeat sent less than `leaseMs` ago by the
+// one who would take over. The visits ask before every request, the fetcher again at connect.
+
+import type { Instant } from '../../failure-detector/instant.ts';
+import type { Lease } from '../../failure-detector/lease.ts';
+import type { HandOff } from './hand-off.ts';
+import type { Host } from './messages.ts';
+import type { CoreSettings } from './settings.ts';
+import type { View } from './view.ts';
+
+/** `blocked` ends by an event, upon which the visits are woken; `foreign` hosts are not ours. */
+export type Right =
+  | { readonly kind: 'granted' }
+  | { readonly kind: 'wait'; readonly untilMs: number }
+  | { readonly kind: 'no-lease' }
+  | { readonly kind: 'blocked' }
+  | { readonly kind: 'foreign' };
+
+const GRANTED: Right = { kind: 'granted' };
+const NO_LEASE: Right = { kind: 'no-lease' };
+const BLOCKED: Right = { kind: 'blocked' };
+const FOREIGN: Right = { kind: 'foreign' };
+
+/** Past waits are swept from the map when it has grown by so many entries. */
+const SWEEP_EVERY = 4096;
+
+export class FetchRight {
+  readonly #settings: CoreSettings;
+  readonly #view: View;
+  readonly #lease: Lease;
+  readonly #handOff: Pick<HandOff, 'awaits' | 'owedAny'>;
+  /** Hosts whose waits this agent has taken up since it came to hold them. */
+  readonly #held = new Set<Host>();
+  /** Earliest next request by host; entries in the past are swept. */
+  readonly #wait = new Map<Host, number>();
+  #sweepAt = SWEEP_EVERY;
+  #upheavalAt = 0;
+  #startAt = 0;
+  joined = false;
+  /** No new requests: this agent is leaving or stopping. */
+  closed = false;
+
+  constructor(
+    settings: CoreSettings,
+    view: View,
+    lease: Lease,
+    handOff: Pick<HandOff, 'awaits' | 'owedAny'>,
+  ) {
+    this.#settings = settings;
+    this.#view = view;
+    this.#lease = lease;
+    this.#handOff = handOff;
+  }
+
+  /** A new incarnation holds nothing, and starts with every host waiting its delay. */
+  reset(now: Instant): void {
+    this.#held.clear();
+    this.joined = false;
+    this.#startAt = now.mono;
+    this.upheaval(now.mono);
+  }
+
+  /** Someone was removed or reborn: a host that looks unknown may have been visited just now. */
+  upheaval(at: number): void {
+    this.#upheavalAt = at;
+  }
+
+  /**
+   * Whether a request to the host may start now. `untouched`: this agent never sent it a request;
+   * then it is taken up without a delay unless somebody was removed or reborn within one.
+   */
+  check(host: Host, now: Instant, untouched: boolean): Right {
+    if (!this.joined || this.closed) return BLOCKED;
+    if (!this.#view.owns(host)) return FOREIGN;
+    if (this.#handOff.awaits(host)) return BLOCKED;
+    if (!this.#held.has(host)) {
+      if (this.#handOff.owedAny()) return BLOCKED;
+      this.#held.add(host);
+      const delay = this.#settings.hostDelayMs;
+      const calm = now.mono - this.#upheavalAt > delay;
+      if (!(untouched && calm)) this.waitUntil(host, now.mono + delay);
+    }
+    const untilMs = this.#wait.get(host) ?? 0;
+    if (untilMs > now.mono) return { kind: 'wait', untilMs };
+    return this.leased(host, now) ? GRANTED : NO_LEASE;
+  }
+
+  /** Whether a request that is open, or about to be written, may go on: the right itself. */
+  holds(host: Host, now: Instant): boolean {
+    return this.joined && this.#held.has(host) && this.#view.owns(host) && this.leased(host, now);
+  }
+
+  leased(host: Host, now: Instant): boolean {
+    if (this.#settings.quorum === 'majority') return this.#quorumLease(now);
+    const grantor = this.#view.grantor(host);
+    return grantor === undefined || this.#lease.holds(grantor.card.id, now);
+  }
+
+  /** More than half of the configured members, this one counted, echoed a recent heartbeat. */
+  #quorumLease(now: Instant): boolean {
+    let votes = 0;
+    for (const { id } of this.#settings.configured) {
+      if (id === this.#settings.id || (this.#view.has(id) && this.#lease.holds(id, now))) votes++;
+    }
+    return votes * 2 > this.#settings.configured.length;
+  }
+
+  /** The host is not asked again before `untilMs` (a delay, a back-off, a yield's wait). */
+  waitUntil(host: Host, untilMs: number): void {
+    if ((this.#wait.get(host) ?? 0) < untilMs) this.#wait.set(host, untilMs);
+  }
+
+  /** What is left of the host's wait, for a yield; at least one delay from this agent's start. */
+  waitLeftMs(host: Host, now: Instant): number {
+    const since = this.#startAt + this.#settings.hostDelayMs;
+    return Math.max(0, Math.max(this.#wait.get(host) ?? 0, since) - now.mono);
+  }
+
+  release(host: Host): void {
+    this.#held.delete(host);
+  }
+
+  releaseAll(): void {
+    this.#held.clear();
+  }
+
+  /** Gives up every host that the view has given to another. */
+  releaseForeign(): void {
+    for (const host of this.#held) if (!this.#view.owns(host)) this.#held.delete(host);
+  }
+
+  sweep(now: Instant): void {
+    if (this.#wait.size < this.#sweepAt) return;
+    for (const [host, until] of this.#wait) if (until <= now.mono) this.#wait.delete(host);
+    this.#sweepAt = this.#wait.size + SWEEP_EVERY;
+  }
+}

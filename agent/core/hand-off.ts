@@ -1,0 +1,264 @@
+// Hand-off of hosts between agents (DESIGN section 6; PROTOCOL rules 8 to 10). Who has anything of
+// a host that another owns now names it to the owner in a list; the owner fetches nothing on it
+// until the lister has yielded it: no request open, queue handed over, with the wait that is left.
+// Lists and yields are resent until answered. A list entry ends by its yield, by withdrawal (the
+// owner has changed again), or by the removal of the lister. Rows do not travel yet: the queued
+// URLs of a host do, through the outbox.
+
+import type { Instant } from '../../failure-detector/instant.ts';
+import type { AgentId, Host, Message, YieldItem } from './messages.ts';
+import type { Outbound } from './outbound.ts';
+import { type CoreSettings, resendAfterMs } from './settings.ts';
+import type { Member, View } from './view.ts';
+
+/** Hosts in one part of a list: some 30 KB, and parts go one at a time. */
+const LIST_PART_HOSTS = 1000;
+/** Hosts in one YIELD. */
+const YIELD_HOSTS_MAX = 500;
+
+type List = Extract<Message, { type: 'LIST' }>;
+type Yield = Extract<Message, { type: 'YIELD' }>;
+
+/** A list of mine: first its parts are sent, then its hosts yielded one after the other. */
+interface GivenList {
+  readonly number: number;
+  readonly to: AgentId;
+  readonly parts: Host[][];
+  part: number;
+  readonly pending: Set<Host>;
+  readonly withdrawn: Set<Host>;
+  readonly leaving: boolean;
+  readonly openedAt: number;
+  sentAt: number;
+  /** Hosts of the YIELD that waits for its acknowledgement. */
+  offered: Host[];
+}
+
+/** What the hand-off must know of a host before it can be yielded. */
+export interface YieldableHosts {
+  /** Whether a request of this agent to the host is open. */
+  isOpen(host: Host): boolean;
+  /** Whether queued URLs of the host are still to be put into the outbox. */
+  isEmptied(host: Host): boolean;
+  waitLeftMs(host: Host, now: Instant): number;
+}
+
+export class HandOff {
+  readonly #settings: CoreSettings;
+  readonly #view: View;
+  readonly #outbound: Outbound;
+  readonly #given = new Map<number, GivenList>();
+  /** Members whose list this agent has not had whole. Emptied by lists and removals. */
+  readonly #owed = new Set<AgentId>();
+  /** Lists that name a host and have not yielded it: keys `id.inc/list`. */
+  readonly #awaited = new Map<Host, Set<string>>();
+  /** Next part expected of each list of others. */
+  readonly #received = new Map<string, number>();
+  #lastNumber = 0;
+
+  constructor(settings: CoreSettings, view: View, outbound: Outbound) {
+    this.#settings = settings;
+    this.#view = view;
+    this.#outbound = outbound;
+  }
+
+  reset(): void {
+    this.#given.clear();
+    this.#owed.clear();
+    this.#awaited.clear();
+    this.#received.clear();
+  }
+
+  owedAny(): boolean {
+    return this.#owed.size > 0;
+  }
+
+  owes(id: AgentId): boolean {
+    return this.#owed.has(id);
+  }
+
+  awaits(host: Host): boolean {
+    return this.#awaited.has(host);
+  }
+
+  /** Nothing is owed, awaited or to be given: a condition of idleness. */
+  isQuiet(): boolean {
+    if (this.#given.size > 0 || this.#owed.size > 0) return false;
+    for (const host of this.#awaited.keys()) if (this.#view.owns(host)) return false;
+    return true;
+  }
+
+  hasGivenAll(): boolean {
+    return this.#given.size === 0;
+  }
+
+  counts(): { given: number; owed: number; awaited: number } {
+    return { given: this.#given.size, owed: this.#owed.size, awaited: this.#awaited.size };
+  }
+
+  expectListFrom(id: AgentId): void {
+    this.#owed.add(id);
+  }
+
+  /** Opens a list to a member; an empty one tells it that there is nothing to wait for. */
+  give(to: AgentId, hosts: readonly Host[], now: Instant, leaving = false): void {
+    const parts: Host[][] = [];
+    for (let i = 0; i < hosts.length; i += LIST_PART_HOSTS) {
+      parts.push(hosts.slice(i, i + LIST_PART_HOSTS));
+    }
+    if (parts.length === 0) parts.push([]);
+    const number = ++this.#lastNumber;
+    this.#given.set(number, {
+      number,
+      to,
+      parts,
+      part: 0,
+      pending: new Set(hosts),
+      withdrawn: new Set(),
+      leaving,
+      openedAt: now.mono,
+      sentAt: -Infinity,
+      offered: [],
+    });
+  }
+
+  /** Drops all that concerned a member that is gone. Gives the hosts that await nobody any more. */
+  forget(id: AgentId): Host[] {
+    this.#owed.delete(id);
+    for (const [number, list] of this.#given) if (list.to === id) this.#given.delete(number);
+    for (const key of this.#received.keys()) {
+      if (key.startsWith(`${id}.`)) this.#received.delete(key);
+    }
+    const freed: Host[] = [];
+    for (const [host, keys] of this.#awaited) {
+      for (const key of keys) if (key.startsWith(`${id}.`)) keys.delete(key);
+      if (keys.size > 0) continue;
+      this.#awaited.delete(host);
+      freed.push(host);
+    }
+    return freed;
+  }
+
+  /** A list of another. Gives the hosts it names that were not known to be awaited from it. */
+  onList(from: Member, message: List): readonly Host[] {
+    const key = keyOf(from, message.list);
+    const expected = this.#received.get(key) ?? 0;
+    if (message.part > expected) return [];
+    const ack: Message = { type: 'LIST_ACK', list: message.list, part: message.part };
+    this.#outbound.toMember(from, ack);
+    if (message.part < expected) return [];
+    this.#received.set(key, expected + 1);
+    for (const host of message.hosts) {
+      const keys = this.#awaited.get(host);
+      if (keys) keys.add(key);
+      else this.#awaited.set(host, new Set([key]));
+    }
+    if (message.last) this.#owed.delete(from.card.id);
+    return message.hosts;
+  }
+
+  onListAck(from: Member, list: number, part: number): void {
+    const given = this.#given.get(list);
+    if (!given || given.to !== from.card.id || given.part !== part) return;
+    given.part++;
+    given.sentAt = -Infinity;
+  }
+
+  /**
+   * Hosts given to this agent by their former holder. Acknowledged once joined; what is not for
+   * this agent by its own view is left unanswered: the sender will see the owner change.
+   * Gives the hosts that await nobody any more, with their waits.
+   */
+  onYield(from: Member, message: Yield, joined: boolean): YieldItem[] {
+    const key = keyOf(from, message.list);
+    const freed: YieldItem[] = [];
+    const answered: { host: Host; keep: boolean }[] = [];
+    for (const item of message.items) {
+      const withdrawn = item.withdrawn ?? false;
+      if (!withdrawn && !this.#view.owns(item.host)) continue;
+      if (joined || withdrawn) answered.push({ host: item.host, keep: false });
+      const keys = this.#awaited.get(item.host);
+      if (!keys?.delete(key)) continue;
+      if (keys.size === 0) this.#awaited.delete(item.host);
+      freed.push(item);
+    }
+    if (answered.length > 0) {
+      const ack: Message = { type: 'YIELD_ACK', list: message.list, items: answered };
+      this.#outbound.toMember(from, ack, { durable: true });
+    }
+    return freed;
+  }
+
+  onYieldAck(from: Member, list: number, hosts: readonly Host[]): void {
+    const given = this.#given.get(list);
+    if (!given || given.to !== from.card.id) return;
+    for (const host of hosts) given.pending.delete(host);
+    given.offered = given.offered.filter((host) => given.pending.has(host));
+    if (given.offered.length === 0) given.sentAt = -Infinity;
+  }
+
+  /** Sends what is due. Gives the lists that are finished, with the time they took. */
+  pump(hosts: YieldableHosts, now: Instant): { to: AgentId; hosts: number; tookMs: number }[] {
+    const finished: { to: AgentId; hosts: number; tookMs: number }[] = [];
+    const resendMs = resendAfterMs(this.#settings);
+    for (const list of [...this.#given.values()]) {
+      const member = this.#view.get(list.to);
+      if (!member) {
+        this.#given.delete(list.number);
+        continue;
+      }
+      const due = now.mono - list.sentAt >= resendMs;
+      if (list.part < list.parts.length) {
+        if (due) this.#sendPart(list, member, now);
+      } else if (list.pending.size === 0) {
+        this.#given.delete(list.number);
+        const named = list.parts.reduce((sum, part) => sum + part.length, 0);
+        finished.push({ to: list.to, hosts: named, tookMs: now.mono - list.openedAt });
+      } else if (due) {
+        this.#sendYield(list, member, hosts, now);
+      }
+    }
+    return finished;
+  }
+
+  #sendPart(list: GivenList, member: Member, now: Instant): void {
+    list.sentAt = now.mono;
+    this.#outbound.toMember(member, {
+      type: 'LIST',
+      list: list.number,
+      part: list.part,
+      hosts: list.parts[list.part] ?? [],
+      last: list.part === list.parts.length - 1,
+      leaving: list.leaving,
+    });
+  }
+
+  #sendYield(list: GivenList, member: Member, hosts: YieldableHosts, now: Instant): void {
+    const items: YieldItem[] = [];
+    const astray = new Map<AgentId, Host[]>();
+    for (const host of list.pending) {
+      if (items.length >= YIELD_HOSTS_MAX) break;
+      if (hosts.isOpen(host)) continue;
+      const waitMs = Math.ceil(hosts.waitLeftMs(host, now));
+      const owner = this.#view.owner(host);
+      if (owner !== list.to || list.withdrawn.has(host)) {
+        if (!list.withdrawn.has(host) && owner !== undefined && owner !== this.#settings.id) {
+          astray.set(owner, [...(astray.get(owner) ?? []), host]);
+        }
+        list.withdrawn.add(host);
+        items.push({ host, waitMs, withdrawn: true });
+      } else if (hosts.isEmptied(host)) {
+        items.push({ host, waitMs });
+      }
+    }
+    for (const [owner, named] of astray) this.give(owner, named, now, list.leaving);
+    if (items.length === 0) return;
+    list.sentAt = now.mono;
+    list.offered = items.map((item) => item.host);
+    this.#outbound.toMember(member, { type: 'YIELD', list: list.number, items });
+  }
+}
+
+function keyOf(from: Member, list: number): string {
+  return `${from.card.id}.${from.card.inc}/${list}`;
+}

@@ -1,0 +1,340 @@
+// Who is alive (DESIGN sections 4 and 6; PROTOCOL rules 1 to 5). News of an incarnation, direct
+// or relayed, keeps it in view; silence, a later incarnation or its own LEAVE takes it out, and
+// suspicion is final: an incarnation once gone is never echoed or believed again. This file judges
+// and talks; what a change of the view means for hosts is the core's business, through `Changes`.
+
+import type { FailureDetector } from '../../failure-detector/detector.ts';
+import type { Instant } from '../../failure-detector/instant.ts';
+import type { Lease } from '../../failure-detector/lease.ts';
+import type { AgentId, Envelope, Incarnation, Message, News } from './messages.ts';
+import type { Outbound } from './outbound.ts';
+import type { CoreSettings } from './settings.ts';
+import type { Member, View } from './view.ts';
+
+type Heartbeat = Extract<Message, { type: 'HEARTBEAT' }>;
+type Hello = Extract<Message, { type: 'HELLO' }>;
+type Welcome = Extract<Message, { type: 'WELCOME' }>;
+
+export type RemovalReason = 'superseded' | 'left' | 'suspected';
+
+/** What the core does when the view changes. */
+export interface Changes {
+  added(member: Member, now: Instant): void;
+  /** Called before the member is taken out, so that its hosts are still known. */
+  removing(member: Member, why: RemovalReason, now: Instant): void;
+  removed(member: Member, why: RemovalReason, now: Instant): void;
+  /** This agent is called gone: it must go on with an incarnation above this one. */
+  disowned(above: Incarnation, now: Instant): void;
+  refused(message: string): void;
+  impostor(inc: Incarnation): void;
+}
+
+/** Ids remembered as gone; the configured ones and joiners of a long life fit many times over. */
+const GONE_MAX = 10_000;
+
+export class Membership {
+  readonly #settings: CoreSettings;
+  readonly #view: View;
+  readonly #outbound: Outbound;
+  readonly #detector: FailureDetector;
+  readonly #lease: Lease;
+  readonly #changes: Changes;
+  /** The highest incarnation of each identifier known gone, and since when. Only grows. */
+  readonly #gone = new Map<AgentId, { inc: Incarnation; since: number }>();
+  /** Ids that a member removed so long ago that none of them can hold a lease any more. */
+  readonly #longGone = new Set<AgentId>();
+  /** Incarnations that this agent suspects, by its own finding (majority only; final). */
+  readonly #suspects = new Map<AgentId, Incarnation>();
+  /** Incarnations removed for their silence: word from one of them shows that it was a mistake. */
+  readonly #judged = new Map<AgentId, Incarnation>();
+  readonly #known = new Map<AgentId, string>();
+  #startAt = 0;
+  #counter = 0;
+  joined = false;
+
+  constructor(parts: {
+    settings: CoreSettings;
+    view: View;
+    outbound: Outbound;
+    detector: FailureDetector;
+    lease: Lease;
+    changes: Changes;
+  }) {
+    this.#settings = parts.settings;
+    this.#view = parts.view;
+    this.#outbound = parts.outbound;
+    this.#detector = parts.detector;
+    this.#lease = parts.lease;
+    this.#changes = parts.changes;
+    for (const peer of parts.settings.configured) this.#remember(peer.id, peer.address);
+  }
+
+  get counter(): number {
+    return this.#counter;
+  }
+
+  /** A new incarnation: an empty view, everybody owed a greeting. What is gone stays gone. */
+  reset(now: Instant): void {
+    for (const m of this.#view.members()) this.#detector.forget(m.card.id);
+    this.#view.clear();
+    this.#suspects.clear();
+    this.#longGone.clear();
+    this.#lease.reset();
+    this.joined = false;
+    this.#counter = 0;
+    this.#startAt = now.mono;
+    this.greet();
+  }
+
+  /** HELLO to all who are known and not in view; repeated with the heartbeats until answered. */
+  greet(): void {
+    for (const [id, address] of this.#known) {
+      if (!this.#view.has(id)) this.#outbound.toAddress({ id, address }, this.#hello());
+    }
+  }
+
+  #hello(): Hello {
+    const { capacity, address, fingerprint } = this.#settings;
+    return { type: 'HELLO', capacity, address, fingerprint, n: 0 };
+  }
+
+  /** PROTOCOL, envelope rule: meant for this incarnation, from one not known gone. */
+  accepts(envelope: Envelope): boolean {
+    const { from, to } = envelope;
+    return to.inc === this.#outbound.inc && from.inc > (this.#gone.get(from.id)?.inc ?? 0);
+  }
+
+  onHello(envelope: Envelope, hello: Hello, now: Instant): void {
+    const { id, inc } = envelope.from;
+    const peer = { id, inc, address: hello.address };
+    const difference = this.#settings.compare(this.#settings.fingerprint, hello.fingerprint);
+    if (difference) {
+      const { path, a, b } = difference;
+      const joined = this.joined;
+      this.#outbound.toAddress(peer, { type: 'REFUSED', path, yours: b, theirs: a, joined });
+      return;
+    }
+    const collision = this.#collisionWith({ id, capacity: hello.capacity });
+    if (collision) {
+      const path = `ring point shared by ${collision.a} and ${collision.b}: rename one`;
+      const joined = this.joined;
+      this.#outbound.toAddress(peer, { type: 'REFUSED', path, yours: id, theirs: '', joined });
+      return;
+    }
+    const { capacity, address } = hello;
+    this.#hear({ id, inc, capacity, address, counter: 0, joined: false, direct: true }, now);
+    const gone = [...this.#gone].map(([name, g]) => ({
+      id: name,
+      inc: g.inc,
+      ageMs: Math.max(0, now.mono - g.since),
+    }));
+    this.#outbound.toAddress(peer, { type: 'WELCOME', members: this.#news(now), gone });
+  }
+
+  #collisionWith(joiner: { id: AgentId; capacity: number }): { a: string; b: string } | null {
+    if (this.#view.has(joiner.id) || joiner.id === this.#settings.id) return null;
+    const members = [...this.#view.members()].map((m) => m.card);
+    const { id, capacity } = this.#settings;
+    return this.#settings.collision([{ id, capacity }, ...members, joiner]);
+  }
+
+  onWelcome(welcome: Welcome, now: Instant): void {
+    for (const { id, inc, ageMs } of welcome.gone) {
+      this.#noteGone(id, inc, now);
+      if (ageMs >= this.#settings.suspectAfterMs) this.#longGone.add(id);
+    }
+    for (const news of welcome.members) this.#hear({ ...news, direct: false }, now);
+  }
+
+  onRefused(from: AgentId, refused: Extract<Message, { type: 'REFUSED' }>): void {
+    if (this.joined || !(refused.joined || from < this.#settings.id)) return;
+    const { path, yours, theirs } = refused;
+    this.#changes.refused(
+      theirs === ''
+        ? `agent ${from} refused this one: ${path}`
+        : `agent ${from} refused this one: ${path} is ${yours} here and ${theirs} there; ` +
+            'give all agents of a cluster the same configuration',
+    );
+  }
+
+  /** Entries about this agent are read in every case; all else only from one who counts. */
+  onHeartbeat(envelope: Envelope, beat: Heartbeat, now: Instant): void {
+    if (beat.fingerprintHash !== this.#settings.fingerprintHash) return;
+    const me = this.#settings.id;
+    const mine = this.#outbound.inc;
+    for (const { id, inc } of [...beat.gone, ...beat.suspects]) {
+      if (id === me && inc >= mine) return this.#changes.disowned(inc, now);
+    }
+    const { id, inc } = envelope.from;
+    if (inc <= (this.#gone.get(id)?.inc ?? 0)) {
+      if (this.#judged.get(id) === inc) this.#detector.mistake(id, now.mono);
+      this.#judged.delete(id);
+      return;
+    }
+    for (const gone of beat.gone) this.#hearGone(gone.id, gone.inc, now);
+    const { counter, joined, capacity, address } = beat;
+    this.#hear({ id, inc, capacity, address, counter, joined, direct: true }, now);
+    const member = this.#view.get(id);
+    if (!member || member.card.inc !== inc) return;
+    member.heardAt = now.mono;
+    this.#takeWord(member, beat, now);
+    for (const news of beat.news) this.#hear(news, now);
+  }
+
+  #takeWord(member: Member, beat: Heartbeat, now: Instant): void {
+    if (member.lastWord && beat.counter <= member.lastWord.counter) return;
+    const news = new Map(beat.news.map((n) => [n.id, { inc: n.inc, counter: n.counter }]));
+    member.suspects = new Map(beat.suspects.map((s) => [s.id, s.inc]));
+    const { counter, idle, idleSince, viewHash } = beat;
+    member.lastWord = { counter, idle, idleSince, viewHash, news };
+    const echo = beat.news.find((n) => n.id === this.#settings.id);
+    if (!echo || echo.inc !== this.#outbound.inc) return;
+    member.hearsMe = echo.direct;
+    if (echo.counter <= member.echoCounter) return;
+    member.echoCounter = echo.counter;
+    member.echoedAt = now.mono;
+    this.#lease.echoed(member.card.id, echo.counter);
+  }
+
+  /** News of an incarnation, direct or relayed (rule 1). */
+  #hear(news: News, now: Instant): void {
+    const { id, inc } = news;
+    if (id === this.#settings.id) return this.#hearOfMyself(inc, now);
+    if (inc <= (this.#gone.get(id)?.inc ?? 0)) return;
+    const member = this.#view.get(id);
+    if (!member || inc > member.card.inc) return this.#add(news, now);
+    if (inc < member.card.inc) return;
+    if (news.joined) member.joined = true;
+    if (!member.disowned) this.#detector.news(id, news.counter, now.mono);
+  }
+
+  #hearOfMyself(inc: Incarnation, now: Instant): void {
+    if (inc <= this.#outbound.inc) return;
+    if (this.joined) this.#changes.impostor(inc);
+    else this.#changes.disowned(inc, now);
+  }
+
+  #add(news: News, now: Instant): void {
+    const old = this.#view.get(news.id);
+    if (old) this.remove(old, 'superseded', now);
+    this.#noteGone(news.id, news.inc - 1, now);
+    this.#remember(news.id, news.address);
+    const member = this.#view.add(news, now.mono);
+    this.#detector.watch(news.id, news.counter, now.mono);
+    this.#suspects.delete(news.id);
+    this.#changes.added(member, now);
+  }
+
+  remove(member: Member, why: RemovalReason, now: Instant): void {
+    const { id, inc } = member.card;
+    this.#changes.removing(member, why, now);
+    this.#view.delete(id);
+    this.#detector.forget(id);
+    this.#lease.forget(id);
+    if (why === 'suspected') this.#judged.set(id, inc);
+    this.#noteGone(id, inc, now);
+    this.#changes.removed(member, why, now);
+  }
+
+  #noteGone(id: AgentId, inc: Incarnation, now: Instant): void {
+    if (inc <= (this.#gone.get(id)?.inc ?? 0)) return;
+    this.#gone.delete(id);
+    this.#gone.set(id, { inc, since: now.mono });
+    if (this.#gone.size <= GONE_MAX) return;
+    const oldest = this.#gone.keys().next().value;
+    if (oldest !== undefined) this.#gone.delete(oldest);
+  }
+
+  /** Hearsay: no echo from now on, but it is removed only by this agent's own silence. */
+  #hearGone(id: AgentId, inc: Incarnation, now: Instant): void {
+    const member = this.#view.get(id);
+    if (!member) this.#noteGone(id, inc, now);
+    else if (inc >= member.card.inc) member.disowned = true;
+    else this.#noteGone(id, inc, now);
+  }
+
+  /** Suspicions, deafness and the end of the join barrier; called at least every heartbeat. */
+  judge(now: Instant): void {
+    for (const member of [...this.#view.members()]) {
+      const still = now.mono - member.echoedAt >= this.#settings.suspectAfterMs;
+      if (still && !member.disowned) member.disowned = true;
+    }
+    for (const id of this.#detector.suspected(now.mono)) {
+      const member = this.#view.get(id);
+      if (!member) continue;
+      member.disowned = true;
+      if (this.#settings.quorum === 'majority') this.#suspects.set(id, member.card.inc);
+      else this.remove(member, 'suspected', now);
+    }
+    for (const [id, inc] of [...this.#suspects]) {
+      const member = this.#view.get(id);
+      if (!member || member.card.inc !== inc) this.#suspects.delete(id);
+      else if (this.#votesAgainst(id, inc)) this.remove(member, 'suspected', now);
+    }
+  }
+
+  /** More than half of the configured members, this one included, suspect the incarnation. */
+  #votesAgainst(id: AgentId, inc: Incarnation): boolean {
+    let votes = 0;
+    for (const peer of this.#settings.configured) {
+      if (peer.id === this.#settings.id) votes++;
+      else if ((this.#view.get(peer.id)?.suspects.get(id) ?? 0) >= inc) votes++;
+    }
+    return votes * 2 > this.#settings.configured.length;
+  }
+
+  /** Whether every configured agent has been met, or is known to hold no lease any more. */
+  allMet(now: Instant): boolean {
+    if (now.mono - this.#startAt >= this.#settings.suspectAfterMs) return true;
+    return this.#settings.configured.every(
+      ({ id }) => id === this.#settings.id || this.#view.has(id) || this.#longGone.has(id),
+    );
+  }
+
+  /** One heartbeat to everyone known, gone or not: even the gone must learn that they are. */
+  beat(word: { idle: boolean; idleSince: number; viewHash: string }, now: Instant): void {
+    const { capacity, address, fingerprintHash } = this.#settings;
+    const gone = [...this.#gone].map(([id, g]) => ({ id, inc: g.inc }));
+    for (const m of this.#view.members()) {
+      if (m.disowned) gone.push({ id: m.card.id, inc: m.card.inc });
+    }
+    const beat: Heartbeat = {
+      type: 'HEARTBEAT',
+      counter: this.#counter,
+      joined: this.joined,
+      capacity,
+      address,
+      fingerprintHash,
+      news: this.#news(now),
+      gone,
+      suspects: [...this.#suspects].map(([id, inc]) => ({ id, inc })),
+      ...word,
+    };
+    this.#lease.sent(this.#counter, now);
+    for (const [id, known] of this.#known) {
+      const member = this.#view.get(id);
+      if (member) this.#outbound.toMember(member, beat);
+      else this.#outbound.toAddress({ id, address: known }, beat);
+    }
+  }
+
+  nextCounter(): number {
+    return ++this.#counter;
+  }
+
+  #news(now: Instant): News[] {
+    const freshMs = this.#settings.suspectAfterMs / 2;
+    const news: News[] = [];
+    for (const m of this.#view.members()) {
+      if (m.disowned) continue;
+      const counter = this.#detector.counter(m.card.id) ?? 0;
+      const direct = now.mono - m.heardAt < freshMs;
+      news.push({ ...m.card, counter, joined: m.joined, direct });
+    }
+    return news;
+  }
+
+  #remember(id: AgentId, address: string): void {
+    if (id !== this.#settings.id && address !== '') this.#known.set(id, address);
+  }
+}

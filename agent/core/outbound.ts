@@ -1,0 +1,71 @@
+// The one way out for messages of the core: puts the envelope around them, naming both
+// incarnations, and takes the detour over a third agent where the straight path to a member is
+// not confirmed (DESIGN section 8: one hop, best effort). Called by every other part of the core.
+
+import type { Effects } from './effects.ts';
+import type { AgentId, Envelope, Incarnation, MemberCard, Message } from './messages.ts';
+import type { CoreSettings } from './settings.ts';
+import type { Member, View } from './view.ts';
+
+type SendOptions = { readonly durable?: boolean };
+
+const BULK: ReadonlySet<Message['type']> = new Set(['URLS', 'LIST']);
+
+export class Outbound {
+  inc: Incarnation = 0;
+  readonly #settings: CoreSettings;
+  readonly #effects: Effects;
+  readonly #view: View;
+
+  constructor(settings: CoreSettings, effects: Effects, view: View) {
+    this.#settings = settings;
+    this.#effects = effects;
+    this.#view = view;
+  }
+
+  /** To a member of the view; with `durable`, only after the next commit on disk. */
+  toMember(member: Member, message: Message, options: SendOptions = {}): void {
+    const { card } = member;
+    const envelope = this.#envelope(card.id, card.inc, message);
+    if (!member.hearsMe) this.#detour(member, envelope, options.durable ?? false);
+    this.#push(card, envelope, options.durable ?? false);
+  }
+
+  /** To an address whose incarnation need not be known (HELLO, WELCOME, REFUSED, HEARTBEAT). */
+  toAddress(to: { id: AgentId; address: string; inc?: Incarnation }, message: Message): void {
+    this.#push(to, this.#envelope(to.id, to.inc ?? 0, message), false);
+  }
+
+  /** Passes another's envelope on to its destination, as it is. */
+  passOn(to: MemberCard, envelope: Envelope): void {
+    this.#push(to, envelope, false);
+  }
+
+  #detour(member: Member, envelope: Envelope, durable: boolean): void {
+    const via = this.#relayFor(member);
+    if (!via) return;
+    const origin = this.#settings.id;
+    const relay: Message = { type: 'RELAY', origin, to: member.card.id, envelope };
+    this.#push(via.card, this.#envelope(via.card.id, via.card.inc, relay), durable);
+  }
+
+  /** A member that hears this agent straight and is the freshest heard: most likely to get on. */
+  #relayFor(member: Member): Member | undefined {
+    let best: Member | undefined;
+    for (const m of this.#view.members()) {
+      if (m === member || !m.hearsMe || m.disowned) continue;
+      if (!best || m.heardAt > best.heardAt) best = m;
+    }
+    return best;
+  }
+
+  #envelope(id: AgentId, inc: Incarnation, message: Message): Envelope {
+    return { from: { id: this.#settings.id, inc: this.inc }, to: { id, inc }, message };
+  }
+
+  #push(to: { id: AgentId; address: string }, envelope: Envelope, durable: boolean): void {
+    const lane = BULK.has(envelope.message.type) ? 'bulk' : 'control';
+    const peer = { id: to.id, address: to.address };
+    this.#effects.push({ type: 'send', to: peer, envelope, lane, durable });
+  }
+}

@@ -1,0 +1,63 @@
+// What became of a request: the one thing the outside tells the core about the web. Made by the
+// page pipeline from a fetch and a parse; consumed by the visits (politeness, retries, page
+// record) and by the core (links). Times are on the monotonic clock of the process.
+
+import type { PageRequest } from './effects.ts';
+import type { Host } from './messages.ts';
+
+/** A link in scope. `redirect`: the Location of a redirect, which keeps the depth of its page. */
+export interface FoundLink {
+  readonly url: string;
+  readonly fetchUrl?: string;
+  readonly host: Host;
+  readonly redirect?: boolean;
+}
+
+interface Ended {
+  readonly request: PageRequest;
+  /** Last body byte, error or abort. */
+  readonly endedAt: number;
+  readonly durationMs: number;
+  readonly ip: string | null;
+}
+
+export interface ResponseOutcome extends Ended {
+  readonly kind: 'response';
+  readonly status: number;
+  readonly retryAfterMs: number | null;
+  readonly contentType: string | null;
+  readonly bytes: number;
+  readonly truncated: boolean;
+  readonly digest: string | null;
+  readonly redirectTo: string | null;
+  /** A remark on the page that is no failure: `parse_timeout`, `truncated`. */
+  readonly note: string | null;
+  readonly links: readonly FoundLink[];
+  readonly outOfScope: number;
+}
+
+export interface RobotsOutcome extends Ended {
+  readonly kind: 'robots';
+  readonly answer:
+    | { readonly kind: 'rules'; readonly body: Uint8Array }
+    | { readonly kind: 'allowAll'; readonly reason: string }
+    | { readonly kind: 'redirect'; readonly location: string; readonly host: Host }
+    | {
+        readonly kind: 'unreachable';
+        readonly reason: string;
+        /** An error code where no response came; null for a status such as 503. */
+        readonly error: string | null;
+        readonly retryAfterMs: number | null;
+        readonly status: number | null;
+      };
+}
+
+export interface FailureOutcome extends Ended {
+  readonly kind: 'failure';
+  readonly code: string;
+  readonly message: string;
+  /** `withdrawn`: this agent itself gave the request up; it counts as no attempt. */
+  readonly cause: 'connection' | 'exchange' | 'forbidden-address' | 'withdrawn';
+}
+
+export type Outcome = ResponseOutcome | RobotsOutcome | FailureOutcome;

@@ -1,0 +1,43 @@
+// What the core is told once, at its making. The two functions keep it free of I/O and of a
+// second opinion on placement: the composition root passes the ring and SHA-256, the simulator
+// passes what it likes.
+
+import type { Assignment, RingMember } from '../../assignment/assignment.ts';
+import type { Peer } from './effects.ts';
+import type { AgentId } from './messages.ts';
+
+export type BuildAssignment = (members: readonly RingMember[]) => Assignment;
+
+export interface CoreSettings {
+  readonly id: AgentId;
+  readonly capacity: number;
+  /** What peers connect to. */
+  readonly address: string;
+  /** All agents of the config, this one included. */
+  readonly configured: readonly Peer[];
+  readonly quorum: 'none' | 'majority';
+  readonly heartbeatMs: number;
+  readonly suspectAfterMs: number;
+  readonly leaseMs: number;
+  readonly hostDelayMs: number;
+  readonly fingerprint: string;
+  readonly fingerprintHash: string;
+  /** The first path at which two fingerprints differ, with both values, or null. */
+  readonly compare: (mine: string, theirs: string) => Difference | null;
+  readonly build: BuildAssignment;
+  /** Names two agents that share a point of the ring, or null. */
+  readonly collision: (members: readonly RingMember[]) => { a: string; b: string } | null;
+  /** A short collision-resistant digest of a text. */
+  readonly digest: (text: string) => string;
+}
+
+export interface Difference {
+  readonly path: string;
+  readonly a: string;
+  readonly b: string;
+}
+
+/** Unanswered messages are sent again after this: a few round trips, well under a heartbeat. */
+export function resendAfterMs(settings: Pick<CoreSettings, 'heartbeatMs'>): number {
+  return Math.max(50, settings.heartbeatMs / 2);
+}

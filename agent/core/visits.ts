@@ -1,0 +1,33 @@
+// The port through which the core drives the visits: which requests are made, one host a thread.
+// `agent/frontier` implements it. The core tells it of hosts that got URLs and of rights that have
+// come free; the visits ask the core's fetch right before every request and leave their requests
+// in the turn's effects.
+
+import type { Instant } from '../../failure-detector/instant.ts';
+import type { Host, UrlItem } from './messages.ts';
+import type { Outcome } from './outcome.ts';
+
+/** What finishing a request left to the core. */
+export interface Finished {
+  /** The page that was recorded, whose links are to be routed before it can settle. */
+  readonly page: { readonly host: Host; readonly url: string; readonly links: UrlItem[] } | null;
+  /** The URL went back into the queue of its host. */
+  readonly requeued: boolean;
+}
+
+export interface Visits {
+  /** The host has (more) queued URLs. */
+  queued(host: Host): void;
+  /** What kept the host (or all hosts) from being visited may be over. */
+  wake(host: Host): void;
+  wakeAll(): void;
+  isOpen(host: Host): boolean;
+  /** Requests that are open, with their hosts. */
+  open(): Iterable<{ readonly id: number; readonly host: Host }>;
+  openCount(): number;
+  /** Visits hosts as far as threads, delays and rights allow; `holdBack`: no new requests. */
+  tick(now: Instant, holdBack: boolean): void;
+  finish(outcome: Outcome, now: Instant): Finished;
+  /** When `tick` has something to do next, on the monotonic clock; Infinity: nothing. */
+  nextAtMs(): number;
+}

@@ -1,0 +1,59 @@
+// A binary heap of values by a number: hosts by the time they are due, or by their order of
+// discovery. Filled and emptied by the visits; holds at most one live entry a host, and stale ones
+// that the visits recognise and drop when they come up.
+
+export class MinHeap<T> {
+  readonly #keys: number[] = [];
+  readonly #values: T[] = [];
+
+  get size(): number {
+    return this.#keys.length;
+  }
+
+  /** The smallest key, or Infinity when the heap is empty. */
+  get firstKey(): number {
+    return this.#keys[0] ?? Infinity;
+  }
+
+  push(key: number, value: T): void {
+    let i = this.#keys.length;
+    this.#keys.push(key);
+    this.#values.push(value);
+    while (i > 0) {
+      const parent = (i - 1) >> 1;
+      if (this.#keys[parent]! <= key) break;
+      this.#swap(i, parent);
+      i = parent;
+    }
+  }
+
+  pop(): T | undefined {
+    const first = this.#values[0];
+    const lastKey = this.#keys.pop();
+    const last = this.#values.pop();
+    if (this.#keys.length === 0 || lastKey === undefined) return first;
+    this.#keys[0] = lastKey;
+    this.#values[0] = last as T;
+    this.#sink();
+    return first;
+  }
+
+  #sink(): void {
+    let i = 0;
+    for (;;) {
+      const left = 2 * i + 1;
+      const right = left + 1;
+      let least = i;
+      if (left < this.#keys.length && this.#keys[left]! < this.#keys[least]!) least = left;
+      if (right < this.#keys.length && this.#keys[right]! < this.#keys[least]!) least = right;
+      if (least === i) return;
+      this.#swap(i, least);
+      i = least;
+    }
+  }
+
+  #swap(i: number, j: number): void {
+    [this.#keys[i], this.#keys[j]] = [this.#keys[j]!, this.#keys[i]!];
+    [this.#values[i], this.#values[j]] = [this.#values[j]!, this.#values[i]!];
+  }
+}

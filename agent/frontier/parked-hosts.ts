@@ -1,0 +1,86 @@
+// Hosts that have queued URLs and no thread: ready ones in the order of their discovery, sleeping
+// ones by the time their back-off ends, blocked ones until an event frees them. Filled when a host
+// gets its first URL or its visit is broken off; emptied by visits that start. One small entry a
+// host: the number of hosts bounds it, not that of URLs.
+
+import type { Host } from '../core/messages.ts';
+import { MinHeap } from './min-heap.ts';
+
+type Parked =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'sleeping'; readonly untilMs: number }
+  | { readonly kind: 'blocked' };
+
+const READY: Parked = { kind: 'ready' };
+const BLOCKED: Parked = { kind: 'blocked' };
+
+export class ParkedHosts {
+  readonly #parked = new Map<Host, Parked>();
+  readonly #ready = new MinHeap<Host>();
+  readonly #sleeping = new MinHeap<Host>();
+  readonly #blocked = new Set<Host>();
+  readonly #numberOf: (host: Host) => number;
+
+  constructor(numberOf: (host: Host) => number) {
+    this.#numberOf = numberOf;
+  }
+
+  has(host: Host): boolean {
+    return this.#parked.has(host);
+  }
+
+  ready(host: Host): void {
+    if (this.#parked.get(host)?.kind === 'ready') return;
+    this.#blocked.delete(host);
+    this.#parked.set(host, READY);
+    this.#ready.push(this.#numberOf(host), host);
+  }
+
+  sleep(host: Host, untilMs: number): void {
+    this.#blocked.delete(host);
+    this.#parked.set(host, { kind: 'sleeping', untilMs });
+    this.#sleeping.push(untilMs, host);
+  }
+
+  block(host: Host): void {
+    this.#parked.set(host, BLOCKED);
+    this.#blocked.add(host);
+  }
+
+  unblock(host: Host): void {
+    if (this.#blocked.has(host)) this.ready(host);
+  }
+
+  unblockAll(): void {
+    for (const host of [...this.#blocked]) this.ready(host);
+  }
+
+  /** Makes those ready whose sleep is over. */
+  wakeUntil(now: number): void {
+    while (this.#sleeping.firstKey <= now) {
+      const untilMs = this.#sleeping.firstKey;
+      const host = this.#sleeping.pop();
+      if (host === undefined) return;
+      const parked = this.#parked.get(host);
+      if (parked?.kind === 'sleeping' && parked.untilMs === untilMs) this.ready(host);
+    }
+  }
+
+  /** The ready host discovered first, taken out; undefined when none is ready. */
+  takeReady(): Host | undefined {
+    for (let host = this.#ready.pop(); host !== undefined; host = this.#ready.pop()) {
+      if (this.#parked.get(host)?.kind !== 'ready') continue;
+      this.#parked.delete(host);
+      return host;
+    }
+    return undefined;
+  }
+
+  hasReady(): boolean {
+    return this.#ready.size > 0;
+  }
+
+  nextWakeMs(): number {
+    return this.#sleeping.firstKey;
+  }
+}

@@ -1,0 +1,133 @@
+// Whether robots.txt lets a URL be fetched, and when robots.txt itself must be fetched first: one
+// file for each origin (scheme, host, port), asked for before the first page, again after 24 hours,
+// and with growing waits while the server will not or cannot answer (RFC 9309: unreachable means
+// that everything is disallowed for now). Used by the visits; the rules are read by the port.
+
+import type { RobotsOutcome } from '../core/outcome.ts';
+import { BUSY_ATTEMPTS_MAX, busyWaitMs, RETRY_WAITS_MS } from './retry.ts';
+import type { FrontierStore, RobotsRecord } from './store.ts';
+
+/** RFC 9309, 2.4: a cached copy should not be used for more than 24 hours. */
+export const ROBOTS_TTL_MS = 24 * 3600 * 1000;
+/** RFC 9309, 2.3.1.2: at least five consecutive redirects. */
+const ROBOTS_REDIRECTS_MAX = 5;
+
+export interface RobotsRules {
+  allows(url: string): { readonly allowed: boolean };
+}
+
+export type Gate =
+  | { readonly kind: 'pass' }
+  | { readonly kind: 'disallowed' }
+  | { readonly kind: 'fetch'; readonly url: string }
+  | { readonly kind: 'wait'; readonly untilMs: number }
+  /** Robots.txt stayed out of reach after all attempts. */
+  | { readonly kind: 'given-up'; readonly reason: string };
+
+/** The robots state of one host while it is visited; forgotten when the visit ends. */
+export class RobotsGate {
+  readonly #store: FrontierStore;
+  readonly #hostNumber: number;
+  readonly #parse: (body: Uint8Array) => RobotsRules;
+  readonly #rules = new Map<string, { rules: RobotsRules; until: number }>();
+  readonly #redirects = new Map<string, { url: string; hops: number }>();
+
+  constructor(store: FrontierStore, hostNumber: number, parse: (body: Uint8Array) => RobotsRules) {
+    this.#store = store;
+    this.#hostNumber = hostNumber;
+    this.#parse = parse;
+  }
+
+  check(url: string, now: number): Gate {
+    const origin = originOf(url);
+    const cached = this.#rules.get(origin);
+    if (cached && now < cached.until) return verdict(cached.rules, url);
+    const redirect = this.#redirects.get(origin);
+    if (redirect) return { kind: 'fetch', url: redirect.url };
+    const record = this.#store.robots(this.#hostNumber, origin);
+    if (!record || now - record.fetchedAt >= ROBOTS_TTL_MS) return fetchOf(origin);
+    if (record.kind === 'unreachable') {
+      if (record.retryAt === Infinity) return { kind: 'given-up', reason: record.reason };
+      return now < record.retryAt ? { kind: 'wait', untilMs: record.retryAt } : fetchOf(origin);
+    }
+    const until = record.fetchedAt + ROBOTS_TTL_MS;
+    const rules = record.kind === 'rules' && record.body ? this.#parse(record.body) : ALLOW_ALL;
+    this.#rules.set(origin, { rules, until });
+    return verdict(rules, url);
+  }
+
+  /** Takes in the answer for `origin`; tells the visits how long the host is to be left alone. */
+  answered(origin: string, outcome: RobotsOutcome, host: string): { waitUntil: number } {
+    const { answer, endedAt } = outcome;
+    this.#rules.delete(origin);
+    const redirect = this.#redirects.get(origin);
+    this.#redirects.delete(origin);
+    if (answer.kind === 'redirect') {
+      const hops = (redirect?.hops ?? 0) + 1;
+      if (answer.host === host && hops <= ROBOTS_REDIRECTS_MAX) {
+        this.#redirects.set(origin, { url: answer.location, hops });
+        return { waitUntil: 0 };
+      }
+      // Too many hops, or another host, which belongs to another visit: unavailable (2.3.1.3).
+      this.#save(origin, 'allowAll', endedAt, null, `redirected to ${answer.location}`);
+      return { waitUntil: 0 };
+    }
+    if (answer.kind === 'unreachable') return this.#unreachable(origin, answer, endedAt);
+    const body = answer.kind === 'rules' ? answer.body : null;
+    const reason = answer.kind === 'allowAll' ? answer.reason : '';
+    this.#save(origin, answer.kind, endedAt, body, reason);
+    return { waitUntil: 0 };
+  }
+
+  #unreachable(
+    origin: string,
+    answer: Extract<RobotsOutcome['answer'], { kind: 'unreachable' }>,
+    endedAt: number,
+  ): { waitUntil: number } {
+    const last = this.#store.robots(this.#hostNumber, origin);
+    const before = last?.kind === 'unreachable' && last.retryAt !== Infinity ? last.attempts : 0;
+    const busy = answer.status === 429 || answer.status === 503;
+    const waitMs = busy
+      ? before + 1 < BUSY_ATTEMPTS_MAX
+        ? busyWaitMs(answer.retryAfterMs, before)
+        : undefined
+      : RETRY_WAITS_MS[before];
+    const retryAt = waitMs === undefined ? Infinity : endedAt + waitMs;
+    this.#store.saveRobots(this.#hostNumber, origin, {
+      kind: 'unreachable',
+      fetchedAt: endedAt,
+      body: null,
+      attempts: before + 1,
+      retryAt,
+      reason: answer.error ?? '',
+    });
+    return { waitUntil: waitMs === undefined ? 0 : retryAt };
+  }
+
+  #save(
+    origin: string,
+    kind: RobotsRecord['kind'],
+    fetchedAt: number,
+    body: Uint8Array | null,
+    reason: string,
+  ): void {
+    const record = { kind, fetchedAt, body, attempts: 0, retryAt: 0, reason };
+    this.#store.saveRobots(this.#hostNumber, origin, record);
+  }
+}
+
+const ALLOW_ALL: RobotsRules = { allows: () => ({ allowed: true }) };
+
+function verdict(rules: RobotsRules, url: string): Gate {
+  return rules.allows(url).allowed ? { kind: 'pass' } : { kind: 'disallowed' };
+}
+
+function fetchOf(origin: string): Gate {
+  return { kind: 'fetch', url: `${origin}/robots.txt` };
+}
+
+/** Scheme, host and port of a canonical URL. */
+export function originOf(url: string): string {
+  const end = url.indexOf('/', url.indexOf('://') + 3);
+  return end < 0 ? url : url.slice(0, end);
+}

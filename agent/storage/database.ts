@@ -1,0 +1,171 @@
+// Opening an agent's files: the lock that keeps a second process off the data directory, the
+// database with its pragmas and migrations, and the checks that turn a damaged, foreign or newer
+// file into a clear refusal before anything is written. Called by agent.ts at the start; readers
+// (`ubiring query`) open the file by themselves, read-only.
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { MIGRATIONS } from './migrations.ts';
+
+export type Connection = Database.Database;
+
+export type OpenFailureCode = 'unwritable' | 'locked' | 'corrupt' | 'newer' | 'other_crawl';
+
+export type Opened =
+  | { readonly ok: true; readonly db: Connection; readonly unlock: () => void }
+  | { readonly ok: false; readonly code: OpenFailureCode; readonly message: string };
+
+/** Memory that SQLite may use for pages of the file, per agent. */
+const CACHE_KIB = 32 * 1024;
+
+export interface OpenOptions {
+  /** `DATA/ID`; made if it does not exist. */
+  readonly directory: string;
+  readonly crawl: string;
+  readonly agent: string;
+}
+
+/** Opens `DATA/ID/state.sqlite` for writing. On failure nothing was changed. */
+export function openState(options: OpenOptions): Opened {
+  const { directory } = options;
+  const path = join(directory, 'state.sqlite');
+  try {
+    mkdirSync(directory, { recursive: true });
+  } catch (error) {
+    return unwritable(directory, error);
+  }
+  const lock = lockDirectory(directory);
+  if (!lock.ok) return lock;
+  let db: Connection | undefined;
+  try {
+    db = new Database(path);
+    db.pragma('journal_mode = WAL');
+    const damage = damageOf(db);
+    if (damage) throw new Refusal('corrupt', `${path} is damaged (${damage}); ${CORRUPT_REMEDY}`);
+    migrate(db, path);
+    claim(db, path, options);
+    configure(db);
+    return { ok: true, db, unlock: lock.unlock };
+  } catch (error) {
+    db?.close();
+    lock.unlock();
+    return refusalOf(error, path, directory);
+  }
+}
+
+const CORRUPT_REMEDY =
+  'move its directory away and start the agent again (it begins anew, the other agents keep ' +
+  'their state), or restore the file from a copy';
+
+class Refusal extends Error {
+  readonly code: OpenFailureCode;
+  constructor(code: OpenFailureCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+function refusalOf(error: unknown, path: string, directory: string): Opened {
+  if (error instanceof Refusal) return { ok: false, code: error.code, message: error.message };
+  const code = sqliteCode(error);
+  if (code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB')) {
+    const message = `${path} is not a readable SQLite database (${code}); ${CORRUPT_REMEDY}`;
+    return { ok: false, code: 'corrupt', message };
+  }
+  return unwritable(directory, error);
+}
+
+function unwritable(directory: string, error: unknown): Opened {
+  const why = error instanceof Error ? error.message : String(error);
+  const message = `cannot write in ${directory}: ${why}; name another directory with --data`;
+  return { ok: false, code: 'unwritable', message };
+}
+
+function sqliteCode(error: unknown): string {
+  return error instanceof Database.SqliteError ? error.code : '';
+}
+
+/**
+ * Holds `agent.lock` for the life of the process. The lock is one of the kernel's, taken by
+ * SQLite: it goes with the process however that ends, so it can never be stale.
+ */
+export function lockDirectory(
+  directory: string,
+): { ok: true; unlock: () => void } | { ok: false; code: OpenFailureCode; message: string } {
+  let lock: Connection | undefined;
+  try {
+    lock = new Database(join(directory, 'agent.lock'), { timeout: 0 });
+    lock.pragma('journal_mode = DELETE');
+    lock.exec('BEGIN EXCLUSIVE');
+    const held = lock;
+    return { ok: true, unlock: () => held.close() };
+  } catch (error) {
+    lock?.close();
+    if (sqliteCode(error).startsWith('SQLITE_BUSY')) {
+      const message =
+        `${directory} is in use by a running agent; stop that one first ` +
+        '(`ubiring stop CONFIG ID`), or name another directory with --data';
+      return { ok: false, code: 'locked', message };
+    }
+    const why = error instanceof Error ? error.message : String(error);
+    return { ok: false, code: 'unwritable', message: `cannot lock ${directory}: ${why}` };
+  }
+}
+
+/** What `quick_check` finds wrong, or null. */
+function damageOf(db: Connection): string | null {
+  const found = db.pragma('quick_check(1)', { simple: true });
+  return found === 'ok' ? null : String(found).split('\n')[0]!.slice(0, 200);
+}
+
+function migrate(db: Connection, path: string): void {
+  const version = Number(db.pragma('user_version', { simple: true }));
+  if (version > MIGRATIONS.length) {
+    throw new Refusal(
+      'newer',
+      `${path} has schema ${version}, this ubiring knows ${MIGRATIONS.length}: ` +
+        'it was written by a newer version; upgrade, or name another directory with --data',
+    );
+  }
+  for (let step = version; step < MIGRATIONS.length; step++) {
+    db.transaction(() => {
+      db.exec(MIGRATIONS[step]!);
+      db.pragma(`user_version = ${step + 1}`);
+    })();
+  }
+}
+
+/** Marks a new file as of this crawl and agent, or refuses another's. */
+function claim(db: Connection, path: string, options: OpenOptions): void {
+  const read = db.prepare<[string], { value: string }>('SELECT value FROM meta WHERE key = ?');
+  for (const [key, mine] of [
+    ['crawl', options.crawl],
+    ['agent', options.agent],
+  ] as const) {
+    const theirs = read.get(key)?.value;
+    if (theirs === undefined) {
+      db.prepare('INSERT INTO meta (key, value) VALUES (?, ?)').run(key, mine);
+    } else if (theirs !== mine) {
+      throw new Refusal(
+        'other_crawl',
+        `${path} belongs to ${key} '${theirs}', not '${mine}'; name another directory with ` +
+          '--data, or delete this one with launch --fresh',
+      );
+    }
+  }
+}
+
+function configure(db: Connection): void {
+  db.pragma('synchronous = NORMAL');
+  db.pragma(`cache_size = -${CACHE_KIB}`);
+  db.pragma('temp_store = MEMORY');
+  db.pragma('busy_timeout = 2000');
+}
+
+/** A database in memory with the same tables, for tests and the simulator. */
+export function openInMemory(): Connection {
+  const db = new Database(':memory:');
+  migrate(db, ':memory:');
+  return db;
+}

@@ -1,0 +1,148 @@
+// The hosts of an agent's database: their numbers (order of discovery), counters and what the
+// visits remember of each. Counters change with every link, so rows are kept in a bounded cache
+// and written once a commit. Used by the other tables through `row` and `numbered`.
+
+import type { Host } from '../core/messages.ts';
+import type { HostRecord } from '../frontier/store.ts';
+import type { Connection } from './database.ts';
+
+/** Rows kept in memory; some 200 bytes each. */
+const CACHED_MAX = 20_000;
+
+export interface HostRow {
+  readonly number: number;
+  readonly host: Host;
+  queued: number;
+  outOfScope: number;
+  pagesDone: number;
+  notBefore: number;
+  lastFetchAt: number | null;
+  busy: number;
+  unconnected: number;
+  ip: string | null;
+}
+
+const COLUMNS = `number, host, queued, out_of_scope AS outOfScope, pages_done AS pagesDone,
+  not_before AS notBefore, last_fetch_at AS lastFetchAt, busy, unconnected, ip`;
+
+export class HostTable {
+  readonly #byName = new Map<Host, HostRow>();
+  readonly #byNumber = new Map<number, HostRow>();
+  readonly #dirty = new Set<HostRow>();
+  readonly #s: ReturnType<typeof statements>;
+  queuedTotal: number;
+  pagesTotal: number;
+
+  constructor(db: Connection) {
+    this.#s = statements(db);
+    const { queued, pages } = this.#s.totals.get() ?? { queued: 0, pages: 0 };
+    this.queuedTotal = queued;
+    this.pagesTotal = pages;
+  }
+
+  /** The host's row, made if this is the first word of it. */
+  row(host: Host): HostRow {
+    const known = this.#byName.get(host);
+    if (known) return known;
+    let row = this.#s.byName.get(host);
+    if (!row) {
+      this.#s.insert.run(host);
+      row = this.#s.byName.get(host)!;
+    }
+    return this.#keep(row);
+  }
+
+  find(host: Host): HostRow | undefined {
+    const known = this.#byName.get(host);
+    if (known) return known;
+    const row = this.#s.byName.get(host);
+    return row && this.#keep(row);
+  }
+
+  numbered(number: number): HostRow {
+    return this.#byNumber.get(number) ?? this.#keep(this.#s.byNumber.get(number)!);
+  }
+
+  #keep(row: HostRow): HostRow {
+    if (this.#byName.size >= CACHED_MAX) this.#shed();
+    this.#byName.set(row.host, row);
+    this.#byNumber.set(row.number, row);
+    return row;
+  }
+
+  /** Drops half of the rows, but none that is still to be written. */
+  #shed(): void {
+    let left = CACHED_MAX / 2;
+    for (const row of this.#byName.values()) {
+      if (left === 0) return;
+      if (this.#dirty.has(row)) continue;
+      this.#byName.delete(row.host);
+      this.#byNumber.delete(row.number);
+      left--;
+    }
+  }
+
+  addQueued(row: HostRow, by: number): void {
+    row.queued += by;
+    this.queuedTotal += by;
+    this.#dirty.add(row);
+  }
+
+  addOutOfScope(row: HostRow, by: number): void {
+    row.outOfScope += by;
+    this.#dirty.add(row);
+  }
+
+  record(host: Host): HostRecord {
+    const { number, pagesDone, notBefore, lastFetchAt, busy, unconnected } = this.row(host);
+    return { number, host, pagesDone, notBefore, lastFetchAt, busy, unconnected };
+  }
+
+  save(record: HostRecord, ip: string | null): void {
+    const row = this.numbered(record.number);
+    this.pagesTotal += record.pagesDone - row.pagesDone;
+    row.pagesDone = record.pagesDone;
+    row.notBefore = record.notBefore;
+    row.lastFetchAt = record.lastFetchAt;
+    row.busy = record.busy;
+    row.unconnected = record.unconnected;
+    row.ip = ip ?? row.ip;
+    this.#dirty.add(row);
+  }
+
+  /** Writes the rows that changed; called before each commit. */
+  flush(): void {
+    for (const row of this.#dirty) this.#s.update.run(row);
+    this.#dirty.clear();
+  }
+
+  all(): Host[] {
+    return this.#s.all.all();
+  }
+
+  withQueue(): Host[] {
+    this.flush();
+    return this.#s.withQueue.all();
+  }
+}
+
+function statements(db: Connection) {
+  return {
+    byName: db.prepare<[Host], HostRow>(`SELECT ${COLUMNS} FROM host_rows WHERE host = ?`),
+    byNumber: db.prepare<[number], HostRow>(`SELECT ${COLUMNS} FROM host_rows WHERE number = ?`),
+    insert: db.prepare<[Host]>('INSERT INTO host_rows (host) VALUES (?)'),
+    update: db.prepare<[HostRow]>(
+      `UPDATE host_rows SET queued = $queued, out_of_scope = $outOfScope,
+        pages_done = $pagesDone, not_before = $notBefore, last_fetch_at = $lastFetchAt,
+        busy = $busy, unconnected = $unconnected, ip = $ip WHERE number = $number`,
+    ),
+    totals: db.prepare<[], { queued: number; pages: number }>(
+      `SELECT coalesce(sum(queued), 0) AS queued, coalesce(sum(pages_done), 0) AS pages
+       FROM host_rows`,
+    ),
+    all: db.prepare<[], Host>('SELECT host FROM host_rows ORDER BY number').pluck(),
+    withQueue: db
+      .prepare<[], Host>('SELECT host FROM host_rows WHERE queued > 0 ORDER BY number')
+      .pluck(),
+  };
+}

@@ -1,0 +1,130 @@
+// The shape of `state.sqlite`, as numbered steps that are applied once each, in order, in one
+// transaction (`PRAGMA user_version` holds the number of the last). Rows are clustered by host, so
+// that a visit touches few pages of the file however large it grows: `urls` has no rowid and its
+// key begins with the host. The queue of a host is a partial index over its queued URLs.
+//
+// urls.state: 0 queued, 1 response, 2 failed, 3 skipped. `found` and `done` come from one counter
+// of the database and never change (PROTOCOL-CASES C1); done = 0: not settled. `key` is the
+// identity without its host (agent/url/url-key.ts). A referrer on the same host is stored as its
+// key, any other as a whole URL.
+
+const URL_OF = (key: string): string =>
+  `(CASE substr(${key}, 1, 1) WHEN 's' THEN 'https://' ELSE 'http://' END || h.host || substr(${key}, 2))`;
+
+/** A stored referrer is a key (second character is no `t`) or a whole `http…` URL. */
+const REFERRER = `(CASE WHEN substr(u.referrer, 2, 1) = 't' THEN u.referrer
+  WHEN u.referrer IS NULL THEN NULL ELSE ${URL_OF('u.referrer')} END)`;
+
+const FIRST = `
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+CREATE TABLE host_rows (
+  number INTEGER PRIMARY KEY,
+  host TEXT NOT NULL UNIQUE,
+  pages_done INTEGER NOT NULL DEFAULT 0,
+  queued INTEGER NOT NULL DEFAULT 0,
+  out_of_scope INTEGER NOT NULL DEFAULT 0,
+  not_before REAL NOT NULL DEFAULT 0,
+  last_fetch_at REAL,
+  busy INTEGER NOT NULL DEFAULT 0,
+  unconnected INTEGER NOT NULL DEFAULT 0,
+  ip TEXT
+);
+CREATE INDEX hosts_with_queue ON host_rows (number) WHERE queued > 0;
+
+CREATE TABLE urls (
+  host INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  state INTEGER NOT NULL,
+  depth INTEGER NOT NULL,
+  found INTEGER NOT NULL,
+  done INTEGER NOT NULL DEFAULT 0,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  not_before REAL NOT NULL DEFAULT 0,
+  fetch_url TEXT,
+  referrer TEXT,
+  reason TEXT,
+  PRIMARY KEY (host, key)
+) WITHOUT ROWID;
+CREATE INDEX queue ON urls (host, depth, found) WHERE state = 0;
+CREATE INDEX unsettled ON urls (host, key) WHERE state IN (1, 2) AND done = 0;
+
+CREATE TABLE page_records (
+  host INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  status INTEGER,
+  error TEXT,
+  content_type TEXT,
+  bytes INTEGER NOT NULL,
+  digest TEXT,
+  fetched_at REAL NOT NULL,
+  duration_ms REAL NOT NULL,
+  redirect_to TEXT,
+  warc_file TEXT,
+  warc_offset INTEGER,
+  PRIMARY KEY (host, key)
+) WITHOUT ROWID;
+
+CREATE TABLE robots (
+  host INTEGER NOT NULL,
+  origin TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  fetched_at REAL NOT NULL,
+  body BLOB,
+  attempts INTEGER NOT NULL,
+  retry_at REAL NOT NULL,
+  reason TEXT NOT NULL,
+  PRIMARY KEY (host, origin)
+) WITHOUT ROWID;
+
+CREATE TABLE outbox (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  url TEXT NOT NULL UNIQUE,
+  host TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  depth INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  fetch_url TEXT,
+  referrer TEXT
+);
+CREATE INDEX outbox_by_owner ON outbox (owner, id);
+CREATE INDEX outbox_by_host ON outbox (host);
+
+CREATE TABLE link_rows (source TEXT NOT NULL, target TEXT NOT NULL);
+CREATE TABLE event_rows (id INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL);
+
+CREATE VIEW pages AS
+SELECT ${URL_OF('p.key')} AS url,
+  coalesce(u.fetch_url, ${URL_OF('p.key')}) AS fetch_url, h.host AS host, u.depth AS depth,
+  p.status, p.content_type, p.bytes, p.digest, CAST(p.fetched_at AS INTEGER) AS fetched_at,
+  CAST(p.duration_ms AS INTEGER) AS duration_ms, p.error, p.redirect_to,
+  ${REFERRER} AS referrer, u.attempts AS attempts, p.warc_file, p.warc_offset
+FROM page_records p JOIN host_rows h ON h.number = p.host
+JOIN urls u ON u.host = p.host AND u.key = p.key;
+
+CREATE VIEW frontier AS
+SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.depth, u.attempts,
+  CAST(max(u.not_before, h.not_before) AS INTEGER) AS not_before, ${REFERRER} AS referrer
+FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 0;
+
+CREATE VIEW skipped AS
+SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.reason, ${REFERRER} AS referrer
+FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 3;
+
+CREATE VIEW links AS SELECT source, target FROM link_rows;
+
+CREATE VIEW events AS SELECT CAST(at AS INTEGER) AS at, kind, detail FROM event_rows;
+
+CREATE VIEW hosts AS
+SELECT h.host, h.ip, h.pages_done, h.queued AS pages_queued, h.out_of_scope,
+  (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'delay_ms') AS delay_ms,
+  (SELECT r.kind FROM robots r WHERE r.host = h.number ORDER BY r.fetched_at DESC LIMIT 1) AS robots,
+  CAST(h.last_fetch_at AS INTEGER) AS last_fetch_at,
+  CAST(CASE WHEN h.queued = 0 THEN NULL ELSE max(h.not_before, coalesce(h.last_fetch_at, 0)
+    + (SELECT value FROM meta WHERE key = 'delay_ms')) END AS INTEGER) AS next_fetch_at,
+  CASE WHEN h.queued = 0 THEN 'done' WHEN h.last_fetch_at IS NULL THEN 'waiting'
+    WHEN h.busy + h.unconnected > 0 THEN 'backing off' ELSE 'visiting' END AS state
+FROM host_rows h;
+`;
+
+export const MIGRATIONS: readonly string[] = [FIRST];

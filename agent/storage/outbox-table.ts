@@ -1,0 +1,117 @@
+// URLs on their way to other agents, kept until the owner has acknowledged them: an agent that
+// dies, or a peer that is down, loses none of them. Each has the owner by the present view; when
+// the view changes they are routed anew. Filled by the routing of found links and by hosts that
+// changed owner, emptied by acknowledgements; its size holds back the visits.
+
+import type { AgentId, Host, UrlItem } from '../core/messages.ts';
+import type { OutboxEntry } from '../core/store.ts';
+import type { Connection } from './database.ts';
+
+interface OutboxRow {
+  readonly id: number;
+  readonly url: string;
+  readonly depth: number;
+  readonly attempts: number;
+  readonly fetchUrl: string | null;
+  readonly referrer: string | null;
+}
+
+const COLUMNS = 'id, url, depth, attempts, fetch_url AS fetchUrl, referrer';
+
+export class OutboxTable {
+  readonly #s: ReturnType<typeof statements>;
+  #count: number;
+
+  constructor(db: Connection) {
+    this.#s = statements(db);
+    this.#count = this.#s.count.get() ?? 0;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The id of the entry, new or old; an old one may come nearer to the root. */
+  add(host: Host, owner: AgentId, item: UrlItem): number {
+    const { changes, lastInsertRowid } = this.#s.insert.run(
+      item.url,
+      host,
+      owner,
+      item.depth,
+      item.attempts ?? 0,
+      item.fetchUrl ?? null,
+      item.referrer ?? null,
+    );
+    if (changes > 0) {
+      this.#count++;
+      return Number(lastInsertRowid);
+    }
+    this.#s.nearer.run(item.depth, item.url, item.depth);
+    return this.#s.idOf.get(item.url)!;
+  }
+
+  last(): number {
+    return this.#s.last.get() ?? 0;
+  }
+
+  first(): number | null {
+    return this.#count === 0 ? null : (this.#s.first.get() ?? null);
+  }
+
+  of(owner: AgentId, max: number): OutboxEntry[] {
+    return this.#s.of.all(owner, max).map(entryOf);
+  }
+
+  ofHost(host: Host): OutboxEntry[] {
+    return this.#s.ofHost.all(host).map(entryOf);
+  }
+
+  hosts(): { host: Host; owner: AgentId }[] {
+    return this.#count === 0 ? [] : this.#s.hosts.all();
+  }
+
+  reroute(host: Host, owner: AgentId): void {
+    this.#s.reroute.run(owner, host);
+  }
+
+  remove(ids: readonly number[]): void {
+    for (const id of ids) this.#count -= this.#s.remove.run(id).changes;
+  }
+}
+
+function entryOf(row: OutboxRow): OutboxEntry {
+  const { id, url, depth, attempts, fetchUrl, referrer } = row;
+  const item: UrlItem = {
+    url,
+    depth,
+    ...(attempts === 0 ? {} : { attempts }),
+    ...(fetchUrl === null ? {} : { fetchUrl }),
+    ...(referrer === null ? {} : { referrer }),
+  };
+  return { id, item };
+}
+
+function statements(db: Connection) {
+  return {
+    insert: db.prepare<[string, string, string, number, number, string | null, string | null]>(
+      `INSERT OR IGNORE INTO outbox (url, host, owner, depth, attempts, fetch_url, referrer)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    nearer: db.prepare<[number, string, number]>(
+      'UPDATE outbox SET depth = ? WHERE url = ? AND depth > ?',
+    ),
+    idOf: db.prepare<[string], number>('SELECT id FROM outbox WHERE url = ?').pluck(),
+    count: db.prepare<[], number>('SELECT count(*) FROM outbox').pluck(),
+    last: db.prepare<[], number>("SELECT seq FROM sqlite_sequence WHERE name = 'outbox'").pluck(),
+    first: db.prepare<[], number | null>('SELECT min(id) FROM outbox').pluck(),
+    of: db.prepare<[string, number], OutboxRow>(
+      `SELECT ${COLUMNS} FROM outbox WHERE owner = ? ORDER BY id LIMIT ?`,
+    ),
+    ofHost: db.prepare<[string], OutboxRow>(`SELECT ${COLUMNS} FROM outbox WHERE host = ?`),
+    hosts: db.prepare<[], { host: string; owner: string }>(
+      'SELECT DISTINCT host, owner FROM outbox',
+    ),
+    reroute: db.prepare<[string, string]>('UPDATE outbox SET owner = ? WHERE host = ?'),
+    remove: db.prepare<[number]>('DELETE FROM outbox WHERE id = ?'),
+  };
+}

@@ -1,0 +1,264 @@
+// The durable state of one agent: implements the ports of the core and of the frontier over the
+// tables of `state.sqlite`. One turn of the loop is one transaction, opened by `begin` and ended
+// by `commit`; a commit with `durable` has reached the disk when it returns (DESIGN section 6),
+// as far as `storage.durability` asks for it. The same class over a database in memory serves
+// the tests and the simulator.
+
+import type { AgentId, Host, Incarnation, UrlItem } from '../core/messages.ts';
+import type { EventKind, Insertion, OutboxEntry, SkipReason, Store } from '../core/store.ts';
+import type {
+  FrontierStore,
+  HostRecord,
+  PageRecord,
+  QueuedUrl,
+  RobotsRecord,
+} from '../frontier/store.ts';
+import { keyOf } from '../url/url-key.ts';
+import type { Connection } from './database.ts';
+import { HostTable } from './host-table.ts';
+import { OutboxTable } from './outbox-table.ts';
+import { UrlTable } from './url-table.ts';
+
+export type Durability = 'power' | 'process';
+
+export class SqliteStore implements Store, FrontierStore {
+  readonly #db: Connection;
+  readonly #durability: Durability;
+  readonly #hosts: HostTable;
+  readonly #urls: UrlTable;
+  readonly #outbox: OutboxTable;
+  readonly #s: ReturnType<typeof statements>;
+  #n: number;
+  #storedN: number;
+
+  constructor(db: Connection, options: { durability: Durability; hostDelayMs: number }) {
+    this.#db = db;
+    this.#durability = options.durability;
+    this.#s = statements(db);
+    this.#n = Number(this.#s.meta.get('n') ?? 0);
+    this.#storedN = this.#n;
+    this.#hosts = new HostTable(db);
+    this.#urls = new UrlTable(db, this.#hosts, { next: () => ++this.#n });
+    this.#outbox = new OutboxTable(db);
+    this.#s.saveMeta.run('delay_ms', options.hostDelayMs);
+    if (options.durability === 'process') db.pragma('synchronous = OFF');
+  }
+
+  // ---- transactions
+
+  begin(): void {
+    if (!this.#db.inTransaction) this.#db.exec('BEGIN IMMEDIATE');
+  }
+
+  /** Ends the turn. With `durable`, what was committed so far survives a loss of power. */
+  commit(durable: boolean): void {
+    if (this.#db.inTransaction) {
+      this.#hosts.flush();
+      if (this.#n !== this.#storedN) this.#s.saveMeta.run('n', this.#n);
+      this.#storedN = this.#n;
+      this.#db.exec('COMMIT');
+    }
+    if (durable && this.#durability === 'power') this.#sync();
+  }
+
+  /** One small transaction at FULL: its fsync of the log covers all commits before it. */
+  #sync(): void {
+    this.#db.pragma('synchronous = FULL');
+    this.#s.touch.run();
+    this.#db.pragma('synchronous = NORMAL');
+  }
+
+  close(): void {
+    this.commit(true);
+    this.#db.close();
+  }
+
+  // ---- identity
+
+  incarnation(): Incarnation {
+    return Number(this.#s.meta.get('incarnation') ?? 0);
+  }
+
+  saveIncarnation(inc: Incarnation): void {
+    const inTurn = this.#db.inTransaction;
+    this.#s.saveMeta.run('incarnation', inc);
+    this.commit(true);
+    if (inTurn) this.begin();
+  }
+
+  counter(): number {
+    return this.#n;
+  }
+
+  raiseCounter(atLeast: number): void {
+    this.#n = Math.max(this.#n + 1, atLeast);
+  }
+
+  // ---- known URLs
+
+  insertUrl(host: Host, item: UrlItem, skip: SkipReason | null): Insertion {
+    return this.#urls.insert(host, item, skip) ? 'new' : 'known';
+  }
+
+  queuedCount(): number {
+    return this.#hosts.queuedTotal;
+  }
+
+  pageCount(): number {
+    return this.#hosts.pagesTotal;
+  }
+
+  queuedOf(host: Host): number {
+    return this.#hosts.find(host)?.queued ?? 0;
+  }
+
+  hosts(): Host[] {
+    return this.#hosts.all();
+  }
+
+  hostsWithQueue(): Host[] {
+    return this.#hosts.withQueue();
+  }
+
+  takeQueued(host: Host, max: number): UrlItem[] {
+    return this.#urls.takeQueued(host, max);
+  }
+
+  settle(host: Host, url: string): void {
+    this.#urls.settle(host, url);
+  }
+
+  unsettled(max: number): { host: Host; url: string }[] {
+    return this.#urls.unsettled(max);
+  }
+
+  failUrl(host: Host, item: UrlItem, error: string, now: number): void {
+    this.#urls.fail(host, item, error, now);
+  }
+
+  // ---- outbox
+
+  addToOutbox(host: Host, owner: AgentId, item: UrlItem): number {
+    return this.#outbox.add(host, owner, item);
+  }
+
+  outboxCount(): number {
+    return this.#outbox.count;
+  }
+
+  lastOutboxId(): number {
+    return this.#outbox.last();
+  }
+
+  outboxFirst(): number | null {
+    return this.#outbox.first();
+  }
+
+  outboxOf(owner: AgentId, max: number): OutboxEntry[] {
+    return this.#outbox.of(owner, max);
+  }
+
+  outboxHosts(): { host: Host; owner: AgentId }[] {
+    return this.#outbox.hosts();
+  }
+
+  rerouteOutbox(host: Host, owner: AgentId): void {
+    this.#outbox.reroute(host, owner);
+  }
+
+  outboxEntriesOf(host: Host): OutboxEntry[] {
+    return this.#outbox.ofHost(host);
+  }
+
+  removeFromOutbox(ids: readonly number[]): void {
+    this.#outbox.remove(ids);
+  }
+
+  event(at: number, kind: EventKind, detail: Readonly<Record<string, unknown>>): void {
+    this.#s.event.run(at, kind, JSON.stringify(detail));
+  }
+
+  // ---- frontier
+
+  host(host: Host): HostRecord {
+    return this.#hosts.record(host);
+  }
+
+  saveHost(record: HostRecord, ip: string | null): void {
+    this.#hosts.save(record, ip);
+  }
+
+  nextUrl(hostNumber: number, now: number): QueuedUrl | null {
+    return this.#urls.next(hostNumber, now);
+  }
+
+  nextUrlAt(hostNumber: number): number | null {
+    return this.#urls.nextAt(hostNumber);
+  }
+
+  recordPage(hostNumber: number, page: PageRecord): void {
+    this.#urls.recordPage(hostNumber, page);
+  }
+
+  requeue(hostNumber: number, url: string, attempts: number, notBefore: number): void {
+    this.#urls.requeue(hostNumber, url, attempts, notBefore);
+  }
+
+  skip(hostNumber: number, url: string, reason: SkipReason): void {
+    this.#urls.skip(hostNumber, url, reason);
+  }
+
+  skipQueued(hostNumber: number, reason: SkipReason): number {
+    return this.#urls.skipQueued(hostNumber, '', reason);
+  }
+
+  skipQueuedOf(hostNumber: number, origin: string, reason: SkipReason): number {
+    return this.#urls.skipQueued(hostNumber, this.#keysUnder(hostNumber, origin), reason);
+  }
+
+  failQueued(hostNumber: number, origin: string, error: string, now: number): number {
+    return this.#urls.failQueued(hostNumber, this.#keysUnder(hostNumber, origin), error, now);
+  }
+
+  #keysUnder(hostNumber: number, origin: string): string {
+    return keyOf(`${origin}/`, this.#hosts.numbered(hostNumber).host);
+  }
+
+  countOutOfScope(hostNumber: number, links: number): void {
+    this.#hosts.addOutOfScope(this.#hosts.numbered(hostNumber), links);
+  }
+
+  robots(hostNumber: number, origin: string): RobotsRecord | null {
+    const row = this.#s.robots.get(hostNumber, origin);
+    return row ? { ...row, retryAt: row.retryAt ?? Infinity } : null;
+  }
+
+  saveRobots(hostNumber: number, origin: string, record: RobotsRecord): void {
+    this.#s.saveRobots.run({ ...record, host: hostNumber, origin });
+  }
+}
+
+function statements(db: Connection) {
+  return {
+    meta: db.prepare<[string], number | string>('SELECT value FROM meta WHERE key = ?').pluck(),
+    saveMeta: db.prepare<[string, number | string]>(
+      'INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)',
+    ),
+    touch: db.prepare<[]>(
+      `INSERT INTO meta (key, value) VALUES ('syncs', 1)
+       ON CONFLICT (key) DO UPDATE SET value = value + 1`,
+    ),
+    event: db.prepare<[number, string, string]>(
+      'INSERT INTO event_rows (at, kind, detail) VALUES (?, ?, ?)',
+    ),
+    robots: db.prepare<[number, string], RobotsRecord>(
+      `SELECT kind, fetched_at AS fetchedAt, body, attempts, retry_at AS retryAt, reason
+       FROM robots WHERE host = ? AND origin = ?`,
+    ),
+    saveRobots: db.prepare<[RobotsRecord & { host: number; origin: string }]>(
+      `INSERT OR REPLACE INTO robots
+        (host, origin, kind, fetched_at, body, attempts, retry_at, reason)
+       VALUES ($host, $origin, $kind, $fetchedAt, $body, $attempts, $retryAt, $reason)`,
+    ),
+  };
+}
