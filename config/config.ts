@@ -1,0 +1,98 @@
+// A config that has been checked: every key has a value, durations are milliseconds, sizes bytes,
+// paths absolute. Only `load.ts` makes one, so whoever holds a `Config` need not check it again.
+// What follows from it alone (identifiers, lease) is derived here and never written in a file.
+
+/** One agent of the cluster, with the places where it listens and is reached. */
+export interface AgentEntry {
+  readonly id: string;
+  /** ZeroMQ endpoint to bind, such as `tcp://0.0.0.0:7101`. */
+  readonly listen: string;
+  /** ZeroMQ endpoint that peers connect to; `listen` unless the file says otherwise. */
+  readonly address: string;
+  readonly capacity: number;
+}
+
+/** `none` or `majority` (DESIGN section 5). */
+export type Quorum = 'none' | 'majority';
+/** What an acknowledged write survives: power loss of all, or SIGKILL of all. */
+export type Durability = 'power' | 'process';
+
+export interface Config {
+  /** Absolute path of the file it came from. */
+  readonly file: string;
+  readonly name: string;
+  /** Every seed as written: those of the config, then those of each seed file. */
+  readonly seeds: readonly string[];
+  /** The seeds that stand in the config itself. */
+  readonly inlineSeeds: readonly string[];
+  /** Absolute paths. */
+  readonly seedFiles: readonly string[];
+  readonly scope: {
+    /** Serialised patterns; the seeds' hosts where the file names none. */
+    readonly hosts: readonly string[];
+    /** Sources of regular expressions that compile without flags. */
+    readonly include: readonly string[];
+    readonly exclude: readonly string[];
+  };
+  readonly limits: {
+    readonly pagesPerHost: number;
+    readonly depthPerHost: number;
+    /** Of the whole crawl; null is no limit. */
+    readonly pages: number | null;
+    readonly urlLength: number;
+    readonly bodyBytes: number;
+  };
+  readonly politeness: {
+    readonly hostDelayMs: number;
+    readonly ipDelayMs: number;
+    readonly robots: boolean;
+  };
+  readonly http: {
+    readonly userAgent: string;
+    readonly allowPrivateAddresses: boolean;
+    readonly timeouts: {
+      readonly connectMs: number;
+      readonly responseMs: number;
+      readonly totalMs: number;
+    };
+  };
+  readonly cluster: {
+    /** A number N stands for a1 to aN on this machine; `resolveAgents` finds their ports. */
+    readonly agents: number | readonly AgentEntry[];
+    readonly replicas: number;
+    readonly backups: number;
+    readonly quorum: Quorum;
+    readonly failureDetector: { readonly heartbeatMs: number; readonly suspectAfterMs: number };
+  };
+  readonly agent: {
+    readonly threads: number;
+    readonly parseWorkers: number;
+    /** Absolute. */
+    readonly dataDir: string;
+  };
+  readonly storage: { readonly durability: Durability };
+  readonly archive: { readonly warc: boolean; readonly links: boolean };
+}
+
+/** A place on the ring, before anything is known of ports. */
+export interface ConfiguredMember {
+  readonly id: string;
+  readonly capacity: number;
+}
+
+/** @returns identifier and capacity of every configured agent, in the order of the file. */
+export function membersOf(config: Pick<Config, 'cluster'>): readonly ConfiguredMember[] {
+  const { agents } = config.cluster;
+  if (typeof agents !== 'number') return agents.map(({ id, capacity }) => ({ id, capacity }));
+  return Array.from({ length: agents }, (_, k) => ({ id: `a${k + 1}`, capacity: 1 }));
+}
+
+/**
+ * How long an echo entitles to requests: six tenths of `suspectAfterMs`, so that a holder that is
+ * cut off stops well before anybody takes over (DESIGN section 5).
+ *
+ * @returns milliseconds
+ */
+export function leaseMsOf(config: Pick<Config, 'cluster'>): number {
+  return Math.floor((config.cluster.failureDetector.suspectAfterMs * 3) / 5);
+}

@@ -1,0 +1,229 @@
+// Where the agents of a config with `agents: N` listen: ports of 127.0.0.1, kept in
+// `DATA/cluster.json`, which every command reads. `launch` allocates them; all others only look.
+//
+// Two processes may allocate at once, so the file is made by a hard link, which one of them wins. A
+// port once given to an agent is never changed. If N grows, the file is replaced by a longer one; the
+// successor of a file of n agents is settled the same way, by a link named after n, so that all
+// agree on it without a lock that a crash would leave behind.
+
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { z } from 'zod';
+import { type AgentEntry, type Config, membersOf } from './config.ts';
+import { agentsMax } from './schema.ts';
+import { readText } from './source.ts';
+
+/** Stable codes; in every case nothing was changed. */
+export type PortsProblemCode =
+  /** No `DATA/cluster.json` yet, or one of fewer agents: launch first. */
+  | 'cluster-not-launched'
+  /** `DATA/cluster.json` is not what this product writes. */
+  | 'cluster-file-corrupt'
+  /** The data directory cannot be read or written. */
+  | 'data-dir-unusable';
+
+export type ResolvedAgents =
+  | { readonly ok: true; readonly agents: readonly AgentEntry[] }
+  | { readonly ok: false; readonly code: PortsProblemCode; readonly message: string };
+
+/**
+ * Below the ports that systems give to outgoing connections (32768 on Linux, 49152 elsewhere): a
+ * crawler opens thousands of those, and one must not sit on the port of an agent that restarts.
+ */
+const portFirst = 20_000;
+const portCount = 12_000;
+/** Ports tried for an agent before the system is asked for any. */
+const triesMax = 50;
+/** Each round loses to another process that made progress, so few are ever needed. */
+const roundsMax = 20;
+/** A thousand entries of sixty bytes, and some. */
+const fileBytesMax = 256 * 1024;
+
+const clusterFile = z.strictObject({
+  agents: z
+    .array(z.strictObject({ id: z.string(), port: z.int().min(1).max(65_535) }))
+    .min(1)
+    .max(agentsMax),
+});
+type Placement = z.output<typeof clusterFile>['agents'];
+
+/**
+ * The agents of a config with their endpoints: those of the file as they are, or for a number N those
+ * of `DATA/cluster.json`.
+ *
+ * @param options.allocate - whether missing ports may be looked for and written
+ */
+export async function resolveAgents(
+  config: Config,
+  options: { readonly allocate: boolean },
+): Promise<ResolvedAgents> {
+  const { agents } = config.cluster;
+  if (typeof agents !== 'number') return { ok: true, agents };
+  const { dataDir } = config.agent;
+  const file = path.join(dataDir, 'cluster.json');
+  for (let round = 0; round < roundsMax; round++) {
+    const read = readPlacement(file);
+    if (!read.ok) return read;
+    const placed = read.placement;
+    if (placed.length >= agents) return { ok: true, agents: entriesOf(placed.slice(0, agents)) };
+    if (!options.allocate) return notLaunched(file, placed.length, agents);
+    try {
+      fs.mkdirSync(dataDir, { recursive: true });
+      extend(file, placed, await place(config, placed));
+    } catch (error) {
+      return unusable(dataDir, error);
+    }
+  }
+  return unusable(dataDir, `${file} keeps changing`);
+}
+
+function entriesOf(placement: Placement): readonly AgentEntry[] {
+  return placement.map(({ id, port }) => {
+    const listen = `tcp://127.0.0.1:${port}`;
+    return { id, listen, address: listen, capacity: 1 };
+  });
+}
+
+function notLaunched(file: string, have: number, want: number): ResolvedAgents {
+  const message =
+    have === 0
+      ? `${file} does not exist: the agents have no ports yet; run "ubiring launch" first`
+      : `${file} has ports for ${have} of ${want} agents; run "ubiring launch" first`;
+  return { ok: false, code: 'cluster-not-launched', message };
+}
+
+function unusable(dataDir: string, error: unknown): ResolvedAgents {
+  const why = error instanceof Error ? error.message : String(error);
+  const message = `the data directory ${dataDir} cannot be used: ${why}`;
+  return { ok: false, code: 'data-dir-unusable', message };
+}
+
+type Read =
+  | { readonly ok: true; readonly placement: Placement }
+  | (ResolvedAgents & { readonly ok: false });
+
+/** @returns the agents placed so far; none where there is no file yet. */
+function readPlacement(file: string): Read {
+  // `throwIfNoEntry` hides a missing file only; a directory that may not be entered still throws.
+  try {
+    if (fs.statSync(file, { throwIfNoEntry: false }) === undefined) {
+      return { ok: true, placement: [] };
+    }
+  } catch (error) {
+    return unusable(path.dirname(file), error) as Read;
+  }
+  const read = readText(file, fileBytesMax);
+  const placement = read.ok ? parsePlacement(read.text) : null;
+  if (placement !== null) return { ok: true, placement };
+  const why = read.ok ? 'is not a list of agents a1, a2, … with a port each' : read.message;
+  const message = `${file} ${why}; stop the agents, remove it, and launch again`;
+  return { ok: false, code: 'cluster-file-corrupt', message };
+}
+
+function parsePlacement(text: string): Placement | null {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  const parsed = clusterFile.safeParse(json);
+  if (!parsed.success) return null;
+  const { agents } = parsed.data;
+  const ports = new Set(agents.map((agent) => agent.port));
+  const inOrder = agents.every((agent, k) => agent.id === `a${k + 1}`);
+  return inOrder && ports.size === agents.length ? agents : null;
+}
+
+/** Finds ports for the agents that have none. All are held open until the last is found. */
+async function place(config: Config, placed: Placement): Promise<Placement> {
+  const held: net.Server[] = [];
+  try {
+    const taken = new Set(placed.map(({ port }) => port));
+    const added: Placement = [];
+    for (const { id } of membersOf(config).slice(placed.length)) {
+      const port = await holdPort(`${config.agent.dataDir} ${id}`, taken, held);
+      taken.add(port);
+      added.push({ id, port });
+    }
+    return [...placed, ...added];
+  } finally {
+    await Promise.all(held.map((server) => new Promise((done) => server.close(done))));
+  }
+}
+
+/**
+ * The sequence of candidates follows from the data directory, so that two clusters that start at the
+ * same time do not look at the same ports.
+ */
+async function holdPort(name: string, taken: ReadonlySet<number>, held: net.Server[]) {
+  for (let attempt = 0; attempt < triesMax; attempt++) {
+    const digest = createHash('sha256').update(`${name} ${attempt}`).digest();
+    const port = portFirst + (digest.readUInt32BE(0) % portCount);
+    if (taken.has(port)) continue;
+    const got = await listen(port, held).catch(() => null);
+    if (got !== null) return got;
+  }
+  return listen(0, held);
+}
+
+/** @returns the port bound, which stays bound until its server in `held` is closed. */
+function listen(port: number, held: net.Server[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = net.createServer((socket) => socket.destroy());
+    server.once('error', reject);
+    server.listen({ host: '127.0.0.1', port, exclusive: true }, () => {
+      held.push(server);
+      const address = server.address();
+      resolve(typeof address === 'object' && address !== null ? address.port : port);
+    });
+  });
+}
+
+/**
+ * Makes `after` the successor of `before`, unless another process was first; in either case the file
+ * then holds the successor that won.
+ */
+function extend(file: string, before: Placement, after: Placement): void {
+  const temporary = `${file}.${process.pid}.tmp`;
+  try {
+    writeDurably(temporary, after);
+    if (before.length === 0) {
+      linkUnlessThere(temporary, file);
+      return;
+    }
+    const successor = `${file}.after-${before.length}`;
+    linkUnlessThere(temporary, successor);
+    const winner = readPlacement(successor);
+    if (!winner.ok || !continues(before, winner.placement)) {
+      // Left over from a `cluster.json` that somebody removed.
+      fs.rmSync(successor, { force: true });
+      return;
+    }
+    writeDurably(temporary, winner.placement);
+    fs.renameSync(temporary, file);
+  } finally {
+    fs.rmSync(temporary, { force: true });
+  }
+}
+
+/** Into a new file: the old one of that name may be a link to one that is in use. */
+function writeDurably(file: string, placement: Placement): void {
+  fs.rmSync(file, { force: true });
+  const text = `${JSON.stringify({ agents: placement }, null, 2)}\n`;
+  fs.writeFileSync(file, text, { flag: 'wx', flush: true });
+}
+
+function linkUnlessThere(from: string, to: string): void {
+  try {
+    fs.linkSync(from, to);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+}
+
+function continues(before: Placement, after: Placement): boolean {
+  return after.length > before.length && before.every((agent, k) => agent.port === after[k]?.port);
+}

@@ -1,0 +1,377 @@
+// The config file, key by key: the one place from which the checks, the JSON Schema, the reference
+// page and the defaults come. A key's `doc` gives its meaning, a formula where there is one, and what
+// turning it up costs; the default stands beside it. Rules between keys are in `rules.ts`. Objects
+// are strict: a key that is not here is a typing mistake, and a crawl must not start with one.
+
+import { z } from 'zod';
+import {
+  agentId,
+  duration,
+  hostPattern,
+  listenEndpoint,
+  peerEndpoint,
+  regexSource,
+  seedUrl,
+  size,
+  userAgent,
+} from './leaves.ts';
+
+/** Heartbeats go from each agent to each: a thousand agents already send a million a period. */
+export const agentsMax = 1000;
+/** More hosts than a config file holds belong behind a pattern. */
+const patternsMax = 100_000;
+/** Every link is tested against each of them. */
+const regexesMax = 1000;
+/** A body is held in memory while it is parsed, once for each visit thread. */
+const bodyBytesMax = 1024 ** 3;
+/** A counter that SQLite and JSON both hold exactly, and that no crawl reaches. */
+const countMax = 1_000_000_000_000;
+
+const scope = z
+  .strictObject({
+    hosts: z
+      .array(hostPattern)
+      .min(1)
+      .max(patternsMax)
+      .optional()
+      .meta({
+        description:
+          'Hosts that may be visited: a host, "*.h" for the subdomains of h (not h), or "*" for ' +
+          "everything. By default the seeds' hosts. More hosts cost disk and time, nothing else.",
+        example: ['example.org', '*.example.org'],
+      }),
+    include: z
+      .array(regexSource)
+      .max(regexesMax)
+      .prefault([])
+      .meta({
+        description:
+          'Regular expressions on the canonical URL; where there are any, a URL must match one. ' +
+          'Each is tried on every link found.',
+        example: ['/docs/'],
+      }),
+    exclude: z
+      .array(regexSource)
+      .max(regexesMax)
+      .prefault([])
+      .meta({
+        description:
+          'Regular expressions on the canonical URL; a URL that matches one is left out, whatever ' +
+          '`include` says. Each is tried on every link found.',
+        example: ['[?&]session='],
+      }),
+  })
+  .prefault({})
+  .meta({ description: 'Which URLs belong to the crawl.' });
+
+const limits = z
+  .strictObject({
+    pagesPerHost: z
+      .int()
+      .min(1)
+      .max(countMax)
+      .prefault(10_000)
+      .meta({
+        description:
+          'Pages of one host; URLs beyond it are skipped. Turned up, one endless host holds a ' +
+          'visit thread for pagesPerHost × hostDelayMs or longer.',
+      }),
+    depthPerHost: z
+      .int()
+      .min(0)
+      .max(1_000_000)
+      .prefault(16)
+      .meta({
+        description:
+          'Links followed within one host, counted from where the host was entered (depth 0). ' +
+          'Turned up, calendars and other traps are followed further.',
+      }),
+    pages: z.int().min(1).max(countMax).nullable().prefault(null).meta({
+      description:
+        'Pages of the whole crawl that end with a response or a failure; null is no limit.',
+      example: 100_000,
+    }),
+    urlLength: z
+      .int()
+      .min(16)
+      .max(65_536)
+      .prefault(2048)
+      .meta({
+        description:
+          'Characters of a canonical URL; longer ones are skipped. Turned up, rows grow and URL ' +
+          'traps live longer.',
+      }),
+    bodyBytes: size(bodyBytesMax)
+      .prefault('10MiB')
+      .meta({
+        description:
+          'Bytes of a body after decoding; the rest is cut off. Memory for bodies is at most ' +
+          'threads × bodyBytes.',
+        example: '2MiB',
+      }),
+  })
+  .prefault({})
+  .meta({ description: 'Where the crawl ends.' });
+
+const politeness = z
+  .strictObject({
+    hostDelayMs: duration(0)
+      .prefault(1000)
+      .meta({
+        description:
+          'From the end of any request to a host to the start of the next. A host is crawled at ' +
+          'no more than 1000 / hostDelayMs pages a second; turned up, large hosts take longer.',
+        example: '2s',
+      }),
+    ipDelayMs: duration(0)
+      .prefault(0)
+      .meta({
+        description:
+          'The same for hosts that share an address, on one agent; 0 is off. Turned up, sites ' +
+          'with many hosts at one address take longer.',
+        example: '500ms',
+      }),
+    robots: z.boolean().prefault(true).meta({
+      description: 'Whether robots.txt is obeyed. Turn it off for servers of your own only.',
+    }),
+  })
+  .prefault({})
+  .meta({ description: 'How gently servers are treated.' });
+
+const http = z
+  .strictObject({
+    userAgent: userAgent.prefault('ubiring').meta({
+      description:
+        'The User-Agent header. Its first word is the name that robots.txt files address; a ' +
+        'contact (URL or mail address) lets an operator write to you instead of blocking you.',
+      example: 'my-crawl (+https://example.org/bot; bot@example.org)',
+    }),
+    allowPrivateAddresses: z
+      .boolean()
+      .prefault(false)
+      .meta({
+        description:
+          'Whether loopback and private networks may be visited. If true, a link on any page can ' +
+          'make the crawler read servers inside your network.',
+      }),
+    timeouts: z
+      .strictObject({
+        connectMs: duration(1).prefault(5000).meta({
+          description:
+            'Until the connection (with TLS) stands. Turned up, dead hosts hold threads longer.',
+          example: '5s',
+        }),
+        responseMs: duration(1)
+          .prefault(10_000)
+          .meta({
+            description:
+              'From the request to the first byte of the response. Turned up, silent servers hold ' +
+              'threads longer.',
+            example: '10s',
+          }),
+        totalMs: duration(1)
+          .prefault(30_000)
+          .meta({
+            description:
+              'For the whole request, body included. Turned up, dripping bodies hold threads ' +
+              'longer; a body needs bodyBytes / totalMs to arrive whole.',
+            example: '30s',
+          }),
+      })
+      .prefault({})
+      .meta({ description: 'When a request is given up.' }),
+  })
+  .prefault({})
+  .meta({ description: 'How requests are made.' });
+
+const agentEntry = z.strictObject({
+  id: agentId.meta({
+    description: "The agent's name, place on the ring and directory; a change moves its hosts.",
+    example: 'a1',
+  }),
+  listen: listenEndpoint.meta({
+    description: 'Endpoint to bind: tcp://HOST:PORT.',
+    example: 'tcp://127.0.0.1:7101',
+  }),
+  address: peerEndpoint.optional().meta({
+    description:
+      'Endpoint that peers connect to; `listen` by default, needed if that is a wildcard.',
+    example: 'tcp://10.0.0.5:7101',
+  }),
+  capacity: z
+    .number()
+    .gt(0)
+    .max(1000)
+    .prefault(1)
+    .meta({
+      description:
+        'Share of the hosts relative to the others. Turned up, this agent gets proportionally more ' +
+        'hosts, and max(1, round(capacity × replicas)) points on the ring.',
+    }),
+});
+
+const cluster = z
+  .strictObject({
+    agents: z
+      .union([z.int().min(1).max(agentsMax), z.array(agentEntry).min(1).max(agentsMax)], {
+        error: 'must be a number of agents or a list of them',
+      })
+      .prefault(1)
+      .meta({
+        description:
+          'The agents, or a number N: a1 to aN on 127.0.0.1, on free ports kept in ' +
+          'DATA/cluster.json. Heartbeats grow with the square of the number.',
+        example: 4,
+      }),
+    replicas: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .prefault(200)
+      .meta({
+        description:
+          'Points on the ring for an agent of capacity 1. The shares differ by about 1 / ' +
+          'sqrt(replicas); turned up, they are more even, and the ring takes longer to build.',
+      }),
+    backups: z
+      .int()
+      .min(0)
+      .max(16)
+      .prefault(1)
+      .meta({
+        description:
+          "Other agents that keep a copy of each host's state: so many may die at once without a " +
+          'loss. Each costs about two small rows a page.',
+      }),
+    quorum: z
+      .enum(['none', 'majority'])
+      .prefault('none')
+      .meta({
+        description:
+          'none: each side of a partition crawls on. majority: only the side with more than half ' +
+          'of the configured agents does, and a crash of half of them stops the crawl.',
+      }),
+    failureDetector: z
+      .strictObject({
+        heartbeatMs: duration(10)
+          .prefault(1000)
+          .meta({
+            description:
+              'Between two heartbeats to each agent; at most suspectAfterMs / 3. Turned up, fewer ' +
+              'messages, and a later takeover.',
+            example: '1s',
+          }),
+        suspectAfterMs: duration(30)
+          .prefault(10_000)
+          .meta({
+            description:
+              'Silence after which an agent is taken for dead and its hosts are taken over. The ' +
+              'lease of the fetch right is 0.6 × suspectAfterMs. Turned up, fewer mistakes, and ' +
+              "a dead agent's hosts wait longer.",
+            example: '10s',
+          }),
+      })
+      .prefault({})
+      .meta({ description: 'When an agent is taken for dead.' }),
+  })
+  .prefault({})
+  .meta({ description: 'The agents, and how they share the work.' });
+
+const agent = z
+  .strictObject({
+    threads: z
+      .int()
+      .min(1)
+      .max(4096)
+      .prefault(64)
+      .meta({
+        description:
+          'Hosts visited at the same time by one agent. Turned up: more memory (threads × ' +
+          'bodyBytes at worst), sockets and open files.',
+      }),
+    parseWorkers: z
+      .int()
+      .min(1)
+      .max(64)
+      .prefault(1)
+      .meta({
+        description:
+          'Worker threads that parse pages. More than the cores left over by the main thread only ' +
+          'cost memory, some 30 MB each.',
+      }),
+    dataDir: z.string().min(1).max(4096).prefault('./data').meta({
+      description:
+        'Directory of the state, one folder an agent; relative to the config file. --data wins.',
+      example: './data',
+    }),
+  })
+  .prefault({})
+  .meta({ description: 'What each agent uses of its machine.' });
+
+const storage = z
+  .strictObject({
+    durability: z
+      .enum(['power', 'process'])
+      .prefault('power')
+      .meta({
+        description:
+          'power: what was acknowledged survives power loss, for one fsync a batch. process: it ' +
+          'survives SIGKILL, and is faster on slow disks.',
+      }),
+  })
+  .prefault({})
+  .meta({ description: 'How state is kept.' });
+
+const archive = z
+  .strictObject({
+    warc: z.boolean().prefault(false).meta({
+      description: 'Whether responses are kept as WARC files, at about a fifth of their size.',
+    }),
+    links: z.boolean().prefault(false).meta({
+      description: 'Whether every link is kept in the view `links`; some forty rows a page.',
+    }),
+  })
+  .prefault({})
+  .meta({ description: 'What is kept besides the records of pages.' });
+
+/** The whole file. Its output has every default in place, durations in ms and sizes in bytes. */
+export const configSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .min(1)
+      .max(200)
+      .regex(/^[^\p{Cc}]*$/u, { error: 'holds control characters; write a plain name' })
+      .prefault('crawl')
+      .meta({ description: 'Name of the crawl, for people.', example: 'my-crawl' }),
+    seeds: z
+      .array(seedUrl)
+      .prefault([])
+      .meta({
+        description:
+          'URLs that the crawl starts from, at depth 0. Needed, unless seedFiles has some.',
+        example: ['https://example.org/'],
+      }),
+    seedFiles: z
+      .array(z.string().min(1).max(4096))
+      .max(1000)
+      .prefault([])
+      .meta({
+        description:
+          'Files with a seed a line, relative to the config file; blank lines and lines that ' +
+          'start with # are left out.',
+        example: ['seeds.txt'],
+      }),
+    scope,
+    limits,
+    politeness,
+    http,
+    cluster,
+    agent,
+    storage,
+    archive,
+  })
+  .meta({ title: 'ubiring config', description: 'A crawl, its cluster and its limits.' });
+
+/** What the schema gives: defaults in place, paths and seeds as written. */
+export type ParsedConfig = z.output<typeof configSchema>;

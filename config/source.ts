@@ -1,0 +1,175 @@
+// The text of a config file and where things stand in it. JSON is read as YAML, which contains it, so
+// that both get lines and columns. Aliases and tags are refused: a config needs neither, and they are
+// how a small file becomes a large one, or a key ends up where nobody sees it.
+
+import fs from 'node:fs';
+import {
+  type Document,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  visit,
+} from 'yaml';
+import { type ConfigProblem, type ProblemCode, pathText } from './problem.ts';
+
+/** A config is written by people; what is larger is a list of seeds in the wrong file. */
+const configBytesMax = 1024 ** 2;
+
+/** Reads a whole text file, or says why not. Also used for seed files. */
+export function readText(
+  file: string,
+  bytesMax: number,
+): { ok: true; text: string } | { ok: false; message: string; remedy: string } {
+  let descriptor: number | undefined;
+  try {
+    // Without O_NONBLOCK, opening a named pipe would wait for a writer for ever.
+    descriptor = fs.openSync(file, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
+    const stat = fs.fstatSync(descriptor);
+    if (stat.isDirectory()) return unreadable('is a directory', 'name the file in it');
+    if (!stat.isFile()) return unreadable('is not a regular file', 'name a file');
+    if (stat.size > bytesMax) {
+      const remedy = 'a config lists long seeds by seedFiles, and those can be split';
+      return unreadable(`is larger than ${bytesMax} bytes`, remedy);
+    }
+    const bytes = fs.readFileSync(descriptor);
+    return { ok: true, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+  } catch (error) {
+    return unreadable(...reasonOf(error));
+  } finally {
+    if (descriptor !== undefined) fs.closeSync(descriptor);
+  }
+}
+
+function unreadable(message: string, remedy: string) {
+  return { ok: false, message, remedy } as const;
+}
+
+function reasonOf(error: unknown): [message: string, remedy: string] {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'ENOENT' || code === 'ENOTDIR') return ['does not exist', 'check the path'];
+  if (code === 'EACCES' || code === 'EPERM') return ['may not be read', 'check its permissions'];
+  if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return ['is not UTF-8', 'save it as UTF-8'];
+  return [`cannot be read (${code || String(error)})`, 'check the path'];
+}
+
+/** A parsed config file: its values, and the place of each. */
+export class ConfigSource {
+  readonly file: string;
+  readonly #document: Document.Parsed;
+  readonly #lines: LineCounter;
+
+  constructor(file: string, document: Document.Parsed, lines: LineCounter) {
+    this.file = file;
+    this.#document = document;
+    this.#lines = lines;
+  }
+
+  /** Plain values, keys as strings. */
+  values(): unknown {
+    return this.#document.toJS({ maxAliasCount: 0 });
+  }
+
+  /**
+   * A problem at a key path. Where the path does not exist, the place is that of the innermost part
+   * that does.
+   */
+  problem(
+    code: ProblemCode,
+    path: readonly PropertyKey[],
+    message: string,
+    remedy: string,
+  ): ConfigProblem {
+    const offset = this.#offsetOf(path, code === 'config-unknown-key');
+    const { line, col } = this.#lines.linePos(offset);
+    return { code, file: this.file, path: pathText(path), line, column: col, message, remedy };
+  }
+
+  /** Of the value where it stands on one line, else, or where the key itself is wrong, of its key. */
+  #offsetOf(path: readonly PropertyKey[], ofKey: boolean): number {
+    let node: unknown = this.#document.contents;
+    let offset = startOf(node) ?? 0;
+    for (const part of path) {
+      if (isMap(node)) {
+        const pair = node.items.find((item) => keyText(item.key) === String(part));
+        if (pair === undefined) break;
+        node = pair.value;
+        const scalar = isScalar(node) && node.value !== null && !ofKey;
+        offset = startOf(scalar ? node : pair.key) ?? offset;
+      } else if (isSeq(node)) {
+        node = node.items[Number(part)];
+        offset = startOf(node) ?? offset;
+      } else break;
+    }
+    return offset;
+  }
+}
+
+function startOf(node: unknown): number | undefined {
+  return (node as Node | null | undefined)?.range?.[0];
+}
+
+function keyText(key: unknown): string {
+  return isScalar(key) ? String(key.value ?? '') : String(key);
+}
+
+/** @returns the parsed file, or everything that keeps it from being one. */
+export function readSource(
+  file: string,
+): { ok: true; source: ConfigSource } | { ok: false; problems: ConfigProblem[] } {
+  const read = readText(file, configBytesMax);
+  if (!read.ok) {
+    const at = { file, path: '', line: 0, column: 0 };
+    const { message, remedy } = read;
+    return { ok: false, problems: [{ code: 'config-unreadable', ...at, message, remedy }] };
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(read.text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    logLevel: 'error',
+    version: '1.2',
+  });
+  const problems = syntaxProblems(file, document, lines);
+  return problems.length === 0
+    ? { ok: true, source: new ConfigSource(file, document, lines) }
+    : { ok: false, problems };
+}
+
+function syntaxProblems(file: string, document: Document.Parsed, lines: LineCounter) {
+  const problems: ConfigProblem[] = [];
+  const add = (offset: number, message: string, remedy: string) => {
+    const { line, col } = lines.linePos(offset);
+    const at = { file, path: '', line, column: col };
+    problems.push({ code: 'config-syntax', ...at, message, remedy });
+  };
+  for (const error of [...document.errors, ...document.warnings]) {
+    const [message, remedy] = SYNTAX[error.code] ?? [error.message, 'check the YAML around it'];
+    add(error.pos[0], message, remedy);
+    // One stray bracket makes the parser stumble on all that follows; the first is the cause.
+    if (error.code !== 'DUPLICATE_KEY' && error.code !== 'TAG_RESOLVE_FAILED') break;
+  }
+  if (problems.length > 0) return problems;
+  visit(document, {
+    Alias: (_, node) => {
+      add(startOf(node) ?? 0, 'is an alias, which a config may not use', 'write the value out');
+    },
+  });
+  if (problems.length > 0) return problems;
+  if (document.contents === null || !isMap(document.contents)) {
+    const empty = document.contents === null ? 'is empty' : 'is not a map of keys to values';
+    add(0, empty, 'the least is "seeds: [https://example.org/]"');
+  }
+  return problems;
+}
+
+/** What the parser's own words leave unclear. */
+const SYNTAX: Readonly<Partial<Record<string, readonly [message: string, remedy: string]>>> = {
+  DUPLICATE_KEY: ['the key stands twice in the same map', 'keep one of them'],
+  MULTIPLE_DOCS: ['a second document begins', 'remove the line "---"'],
+  RESOURCE_EXHAUSTION: ['is nested too deeply', 'check the brackets'],
+  TAB_AS_INDENT: ['is indented with a tab', 'indent with spaces'],
+  TAG_RESOLVE_FAILED: ['has a tag, which a config may not use', 'remove the word with "!"'],
+};

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { test } from 'node:test';
+import type { Config } from '../../../config/config.ts';
+import { parseEndpoint } from '../../../config/endpoint.ts';
+import { resolveAgents } from '../../../config/ports.ts';
+import { good, newDirectory, plain } from './written-config.ts';
+
+function cluster(agents: number, dataDir = path.join(newDirectory(), 'data')): Config {
+  return good(`${plain}cluster: { agents: ${agents} }\n`, { dataDir });
+}
+
+async function placed(config: Config, allocate = true) {
+  const resolved = await resolveAgents(config, { allocate });
+  assert.ok(resolved.ok, resolved.ok ? '' : resolved.message);
+  return resolved.agents.map(({ id, listen }) => ({ id, port: parseEndpoint(listen)?.port ?? 0 }));
+}
+
+async function refused(config: Config, allocate: boolean) {
+  const resolved = await resolveAgents(config, { allocate });
+  assert.ok(!resolved.ok);
+  return resolved;
+}
+
+const fileOf = (config: Config) => path.join(config.agent.dataDir, 'cluster.json');
+
+test('ports: a list of agents is taken as it is, and nothing is written', async () => {
+  const config = good(`${plain}cluster: { agents: [{ id: x, listen: "tcp://h:1" }] }\n`);
+  const resolved = await resolveAgents(config, { allocate: true });
+  assert.ok(resolved.ok);
+  assert.deepEqual(resolved.agents, config.cluster.agents);
+  assert.equal(fs.existsSync(config.agent.dataDir), false);
+});
+
+test('ports: a number becomes a1 to aN on free ports, which stay the same', async () => {
+  const config = cluster(5);
+  const first = await placed(config);
+  assert.deepEqual(
+    first.map(({ id }) => id),
+    ['a1', 'a2', 'a3', 'a4', 'a5'],
+  );
+  assert.equal(new Set(first.map(({ port }) => port)).size, 5);
+  for (const { port } of first) {
+    const server = net.createServer();
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, '127.0.0.1', resolve);
+    });
+    await new Promise((resolve) => server.close(resolve));
+  }
+  assert.deepEqual(await placed(config), first);
+  assert.deepEqual(await placed(config, false), first);
+  assert.deepEqual(fs.readdirSync(config.agent.dataDir), ['cluster.json']);
+});
+
+test('ports: an occupied port is not given away', async () => {
+  const dataDir = path.join(newDirectory(), 'data');
+  const before = await placed(cluster(3, dataDir));
+  fs.rmSync(path.join(dataDir, 'cluster.json'));
+  const server = net.createServer();
+  await new Promise<void>((resolve) => server.listen(before[1]!.port, '127.0.0.1', resolve));
+  try {
+    const after = await placed(cluster(3, dataDir));
+    assert.equal(after[0]!.port, before[0]!.port);
+    assert.notEqual(after[1]!.port, before[1]!.port);
+  } finally {
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+test('ports: who may not allocate is told to launch first, and nothing is written', async () => {
+  const config = cluster(2);
+  const problem = await refused(config, false);
+  assert.equal(problem.code, 'cluster-not-launched');
+  assert.match(problem.message, /launch/);
+  assert.equal(fs.existsSync(config.agent.dataDir), false);
+});
+
+test('ports: a smaller number uses the first agents, a larger one keeps their ports', async () => {
+  const config = cluster(4);
+  const { dataDir } = config.agent;
+  const four = await placed(config);
+  assert.deepEqual(await placed(cluster(2, dataDir)), four.slice(0, 2));
+  assert.equal((await refused(cluster(6, dataDir), false)).code, 'cluster-not-launched');
+  const six = await placed(cluster(6, dataDir));
+  assert.deepEqual(six.slice(0, 4), four);
+  assert.equal(new Set(six.map(({ port }) => port)).size, 6);
+  assert.deepEqual(await placed(config, false), four);
+  assert.deepEqual(await placed(cluster(6, dataDir), false), six);
+});
+
+test('ports: growth survives that cluster.json was removed by hand', async () => {
+  const config = cluster(2);
+  const { dataDir } = config.agent;
+  await placed(config);
+  await placed(cluster(3, dataDir));
+  const other = [
+    { id: 'a1', port: 7001 },
+    { id: 'a2', port: 7002 },
+  ];
+  fs.writeFileSync(fileOf(config), JSON.stringify({ agents: other }));
+  const three = await placed(cluster(3, dataDir));
+  assert.deepEqual(three.slice(0, 2), other);
+});
+
+for (const [what, text] of [
+  ['empty', ''],
+  ['cut', '{"agents":[{"id":"a1","po'],
+  ['of another shape', '{"agents":{"a1":7101}}'],
+  ['out of order', '{"agents":[{"id":"a2","port":7101}]}'],
+  ['with a port twice', '{"agents":[{"id":"a1","port":7101},{"id":"a2","port":7101}]}'],
+  ['with a port that is none', '{"agents":[{"id":"a1","port":70000}]}'],
+  ['binary', '\u0000\u0001'],
+] as const) {
+  test(`ports: a cluster.json that is ${what} is refused and left alone`, async () => {
+    const config = cluster(2);
+    fs.mkdirSync(config.agent.dataDir);
+    fs.writeFileSync(fileOf(config), text);
+    for (const allocate of [true, false]) {
+      const problem = await refused(config, allocate);
+      assert.equal(problem.code, 'cluster-file-corrupt');
+      assert.match(problem.message, /cluster\.json .*remove it/);
+    }
+    assert.equal(fs.readFileSync(fileOf(config), 'utf8'), text);
+  });
+}
+
+test('ports: a data directory that is a file is unusable', async () => {
+  const dataDir = path.join(newDirectory(), 'file');
+  fs.writeFileSync(dataDir, '');
+  for (const allocate of [true, false]) {
+    const problem = await refused(cluster(2, dataDir), allocate);
+    assert.match(problem.code, allocate ? /data-dir-unusable/ : /unusable|not-launched/);
+  }
+});
+
+test('ports: processes that allocate at once agree', async () => {
+  const directory = newDirectory();
+  const script = `
+    import { loadConfig } from ${JSON.stringify(new URL('../../../config/load.ts', import.meta.url))};
+    import { resolveAgents } from ${JSON.stringify(new URL('../../../config/ports.ts', import.meta.url))};
+    const loaded = loadConfig(process.argv[1], { cwd: ${JSON.stringify(directory)} });
+    const resolved = await resolveAgents(loaded.config, { allocate: true });
+    console.log(JSON.stringify(resolved.agents.map((agent) => agent.listen)));
+  `;
+  const run = (config: string) =>
+    new Promise<string[]>((resolve, reject) => {
+      const args = ['--input-type=module', '-e', script, config];
+      const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+      let out = '';
+      child.stdout.on('data', (chunk) => {
+        out += chunk;
+      });
+      child.once('error', reject);
+      child.once('close', (code) =>
+        code === 0 ? resolve(JSON.parse(out)) : reject(new Error(`exit ${code}`)),
+      );
+    });
+  const sizes = [3, 3, 5, 5, 4];
+  for (const size of new Set(sizes)) {
+    const file = path.join(directory, `c${size}.yaml`);
+    fs.writeFileSync(file, `${plain}cluster: { agents: ${size} }\n`);
+  }
+  const results = await Promise.all(sizes.map((size) => run(`c${size}.yaml`)));
+  const longest = results.find((ports) => ports.length === 5)!;
+  for (const [k, ports] of results.entries()) {
+    assert.deepEqual(ports, longest.slice(0, sizes[k]));
+  }
+});
