@@ -96,7 +96,7 @@ function redirect(web: SyntheticWeb, i: number, place: Place, about: number): An
 const robotsTexts = [
   'User-agent: *\nDisallow: /private/\n',
   '# rules\r\n\r\nuser-agent: * # everyone\r\ndisallow:/private/\r\n',
-  'User-agent: other-bot\nDisallow: /\n\nUser-agent: *\nAllow: /private-not/\nDisallow: /private/\n',
+  'User-agent: other\nDisallow: /\n\nUser-agent: *\nAllow: /private-not/\nDisallow: /private/\n',
   'User-agent: *\nAllow: /\nDisallow: /*ivate/p\n',
   '\uFEFFUser-agent: *\nDisallow:\nDisallow: /private/',
 ] as const;

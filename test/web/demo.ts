@@ -24,7 +24,7 @@ async function main(): Promise<number> {
     return 4;
   }
   const { seeds, politeness } = loaded.config;
-  const seed = new URL(String(seeds[0]));
+  const seed = new URL(seeds[0]!);
   const port = Number(seed.port || 80);
   const net = Number(seed.hostname.split('.')[1]);
   let running: RunningWeb;
@@ -95,7 +95,8 @@ function report(judgement: Judgement, delayMs: number, seconds: number): string 
   const verdict = holds(judgement)
     ? 'Every page once, and politely, by the word of the web server.'
     : `The web server has seen faults:\n${faults(judgement)}`;
-  return `\nAs the web server saw it:\n\n${table}\n\n${verdict}\n${holds(judgement) ? nextSteps : ''}`;
+  const more = holds(judgement) ? nextSteps : '';
+  return `\nAs the web server saw it:\n\n${table}\n\n${verdict}\n${more}`;
 }
 
 function faults(judgement: Judgement): string {

@@ -1,6 +1,6 @@
 // Judges a crawl by the web server's own log, so by nothing that the crawler says of itself: was
 // every page requested, none that robots.txt or nofollow closes, none twice, one request at a host
-// at a time and none too soon after the last. Pure. Used by the demo and by tests of whole clusters.
+// at a time and none too soon after the last. Pure. Used by the demo and by tests of clusters.
 import { plainTarget, type SyntheticWeb } from './model.ts';
 import type { LoggedRequest } from './request-log.ts';
 

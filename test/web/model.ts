@@ -39,7 +39,7 @@ export interface Link {
   readonly nofollow: boolean;
 }
 
-/** What a complete polite crawl does with a URL: requests it, may or must not, or cannot know it. */
+/** What a complete polite crawl does with a URL: must, may or must not request, or cannot know. */
 export type Verdict = 'must' | 'may' | 'never' | 'unknown';
 
 /** Children a page or host has: few enough for deep subtrees, while 10,000 pages stay 9 deep. */

@@ -1,6 +1,6 @@
 // Serves a synthetic web on loopback: one listening socket for all hosts, told apart by the address
 // that the client connected to. Each request is logged as seen from here, which is what the judge
-// goes by. Tests and the demo start it in their own process; a chaos test runs it as one of its own:
+// goes by. Tests and the demo start it in their own process; it also runs as one of its own:
 //   node test/web/server.ts --hosts 40 --pages 30 --seed 1 --port 8780 --log requests.jsonl
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,7 +22,7 @@ export interface RunningWeb {
 
 /** How often the log goes to its file. */
 const flushEveryMs = 250;
-/** Longer than any politeness delay of a test, so that a kept connection is not cut under a client. */
+/** Longer than any politeness delay of a test, so that no kept connection is cut under a client. */
 const keepAliveMs = 60_000;
 /** Connections that wait to be accepted: a cluster opens one for every host at once. */
 const backlog = 4_096;
@@ -124,7 +124,7 @@ class Service {
     return answerOf(this.#web, host, path, earlier);
   }
 
-  /** `GET http://127.0.0.1:port/`: how far a crawl has come, for whoever waits for a share of it. */
+  /** `GET http://127.0.0.1:port/`: how far a crawl has come, for who waits for a share of it. */
   #aboutItself(response: ServerResponse): void {
     const progress = { requests: this.#ended, open: this.#open, pid: process.pid };
     response.setHeader('content-type', 'application/json');

@@ -1,0 +1,126 @@
+// Rules about the shape of files (STYLE.md, rules 3 to 6 and 10): their names, how they open, how
+// long they and their functions are, and what of TypeScript they do without.
+import ts from 'typescript';
+import {
+  eachNode,
+  isTest,
+  isTypeScript,
+  matches,
+  type Offence,
+  offenceAt,
+  parse,
+  type Rule,
+  type SourceText,
+} from './source.ts';
+
+const fileLinesMax = 500;
+const functionLinesMax = 70;
+
+function lineCount(text: string): number {
+  return text.replace(/\n$/, '').split('\n').length;
+}
+
+export const fileLength: Rule = {
+  claim: `no file is longer than ${fileLinesMax} lines`,
+  remedy: 'a file is one concept: split it by what its parts are about',
+  check: (sources) =>
+    sources
+      .filter(isTypeScript)
+      .map(({ path, text }) => ({ path, line: 1, lines: lineCount(text) }))
+      .filter(({ lines }) => lines > fileLinesMax)
+      .map(({ path, line, lines }) => ({ path, line, what: `${lines} lines` })),
+};
+
+/** Tests are left out: a `describe` is one function around many claims. */
+export const functionLength: Rule = {
+  claim: `no function is longer than ${functionLinesMax} lines`,
+  remedy: 'give a part of it a name and a function of its own',
+  check: (sources) =>
+    sources
+      .filter((source) => isTypeScript(source) && !isTest(source))
+      .flatMap((source) => {
+        const offences: Offence[] = [];
+        eachNode(source, (node) => {
+          if (!ts.isFunctionLike(node) || !('body' in node) || node.body === undefined) return;
+          const lines = lineCount(node.getText(parse(source)));
+          if (lines <= functionLinesMax) return;
+          const name = node.name?.getText() ?? 'a function';
+          offences.push(offenceAt(source, node, `${name}: ${lines} lines`));
+        });
+        return offences;
+      }),
+};
+
+/** Tests are left out: their names are claims, and say what the file is about. */
+export const opening: Rule = {
+  claim: 'every file opens with a comment',
+  remedy: 'say in two to six sentences what it is, why it is so and who calls it',
+  check: (sources) =>
+    sources
+      .filter((source) => isTypeScript(source) && !isTest(source))
+      .filter(({ text }) => !/^(#!.*\n)?\s*(\/\/|\/\*)/.test(text))
+      .map(({ path }) => ({ path, line: 1, what: 'opens without a comment' })),
+};
+
+const vagueNames = new Set(['manager', 'helper', 'helpers', 'util', 'utils', 'data', 'info']);
+const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d)?\.ts$/;
+
+export const fileNames: Rule = {
+  claim: 'file names are kebab-case nouns of the field, and none is index.ts',
+  remedy: 'name the file for its one concept; import from the file itself, not from a barrel',
+  check: (sources) =>
+    sources.filter(isTypeScript).flatMap(({ path }) => {
+      const name = path.split('/').at(-1) ?? '';
+      const words = name.split('.')[0]?.split('-') ?? [];
+      const vague = words.some((word) => vagueNames.has(word));
+      const fine = kebabCase.test(name) && !vague && name !== 'index.ts';
+      return fine ? [] : [{ path, line: 1, what: name }];
+    }),
+};
+
+const without: readonly { what: string; is: (node: ts.Node) => boolean }[] = [
+  { what: 'enum', is: ts.isEnumDeclaration },
+  { what: 'any', is: (node) => node.kind === ts.SyntaxKind.AnyKeyword },
+  { what: 'namespace', is: ts.isModuleDeclaration },
+  {
+    what: 'export *',
+    is: (node) => ts.isExportDeclaration(node) && node.exportClause === undefined,
+  },
+];
+
+export const language: Rule = {
+  claim: 'no enum, no any, no namespace, no export *',
+  remedy: 'a union of literals, unknown or the real type, a file, the names themselves',
+  check: (sources) =>
+    sources.filter(isTypeScript).flatMap((source) => {
+      const offences: Offence[] = [];
+      eachNode(source, (node) => {
+        const found = without.find(({ is }) => is(node));
+        if (found !== undefined) offences.push(offenceAt(source, node, found.what));
+      });
+      return offences;
+    }),
+};
+
+/** Written apart, so that this file does not offend against its own rule. */
+const unfinished = new RegExp(`\\b(${['TO', 'FIX'].join('DO|')}ME)\\b.*`, 'g');
+
+export const finished: Rule = {
+  claim: 'nothing is marked as still to be done',
+  remedy: 'do it, or open an issue and say nothing here',
+  check: (sources) => sources.flatMap((source) => matches(source, unfinished)),
+};
+
+/** Homes of people, and folders of the machine that this runs on, by name. */
+export function machinePaths(folders: readonly string[]): Rule {
+  const named = folders
+    .filter((folder) => folder.length > 2)
+    .map((folder) => folder.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  const parts = ['/(?:home|Users)/\\w+/', ...named.map((folder) => `${folder}(?![\\w-])`)];
+  const pattern = new RegExp(`(?<![\\w.])(?:${parts.join('|')})[^\\s'"\`)]*`, 'g');
+  return {
+    claim: 'no path of one machine',
+    remedy: 'start from import.meta.url, the working directory, os.tmpdir() or an option',
+    check: (sources: readonly SourceText[]) => sources.flatMap((s) => matches(s, pattern)),
+  };
+}

@@ -1,0 +1,282 @@
+// Shows of each tidy rule that it catches what it is for, and lets pass what looks similar.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { deadExports } from '../../tidy/exports.ts';
+import { cycles, layers } from '../../tidy/imports.ts';
+import { ambient, sql } from '../../tidy/reach.ts';
+import * as shape from '../../tidy/shape.ts';
+import type { Rule } from '../../tidy/source.ts';
+
+type Files = Readonly<Record<string, string>>;
+
+/** `path:line: what` of everything that the rule finds in the files. */
+function found(rule: Rule, files: Files): string[] {
+  const sources = Object.entries(files).map(([path, text]) => ({ path, text }));
+  return rule.check(sources).map(({ path, line, what }) => `${path}:${line}: ${what}`);
+}
+
+/** A file of one import, written so that this file does not import it itself. */
+const imports = (specifier: string, type = '') => `import ${type}{ a } from '${specifier}';\n`;
+
+describe('tidy: layers', () => {
+  const wrong: readonly [id: string, path: string, text: string][] = [
+    ['feature to feature', 'agent/core/x.ts', imports('../fetch/y.ts')],
+    ['feature to a feature’s type', 'agent/robots/x.ts', imports('../fetch/y.ts', 'type ')],
+    ['storage to a value of the core', 'agent/storage/x.ts', imports('../core/store.ts')],
+    ['messaging to another file of the core', 'agent/messaging/x.ts', imports('../core/core.ts')],
+    ['core to the frontier', 'agent/core/x.ts', imports('../frontier/y.ts', 'type ')],
+    ['core to the runtime', 'agent/core/x.ts', imports('../runtime/clock.ts')],
+    ['core to a package', 'agent/core/x.ts', imports('zeromq')],
+    ['core to a built-in', 'agent/core/x.ts', imports('node:fs')],
+    ['url to the config', 'agent/url/x.ts', imports('../../config/config.ts', 'type ')],
+    ['runtime to a feature', 'agent/runtime/x.ts', imports('../url/y.ts')],
+    ['config to the agent', 'config/x.ts', imports('../agent/url/y.ts')],
+    ['assignment to the config', 'assignment/x.ts', imports('../config/config.ts', 'type ')],
+    ['assignment to a built-in', 'assignment/x.ts', imports('node:crypto')],
+    ['detector to the ring', 'failure-detector/x.ts', imports('../assignment/ring.ts')],
+    ['agent.ts to the command line', 'agent/agent.ts', imports('./cli/launch.ts')],
+    ['a feature to agent.ts', 'agent/fetch/x.ts', imports('../agent.ts', 'type ')],
+    ['shipped code to a test', 'agent/cli/x.ts', imports('../../test/web/server.ts')],
+    ['a re-export', 'agent/core/x.ts', "export { a } from '../fetch/y.ts';\n"],
+    ['a dynamic import', 'agent/core/x.ts', "const y = import('../fetch/y.ts');\n"],
+    ['an import type', 'agent/core/x.ts', "type Y = import('../fetch/y.ts').Y;\n"],
+    ['a worker', 'agent/core/x.ts', "new URL('../parse/worker.ts', import.meta.url);\n"],
+    ['a mixed import', 'agent/storage/x.ts', "import { type A, b } from '../core/y.ts';\n"],
+  ];
+  for (const [id, path, text] of wrong) {
+    it(`catches ${id}`, () => {
+      assert.equal(found(layers, { [path]: text }).length, 1);
+    });
+  }
+
+  const right: readonly [path: string, text: string][] = [
+    ['agent/agent.ts', imports('./core/core.ts') + imports('./fetch/fetch.ts')],
+    ['agent/main.ts', imports('./cli/launch.ts') + imports('./agent.ts')],
+    ['agent/cli/x.ts', imports('../agent.ts') + imports('../storage/y.ts')],
+    ['agent/core/x.ts', imports('../../failure-detector/lease.ts') + imports('node:assert/strict')],
+    ['agent/frontier/x.ts', imports('../core/outcome.ts', 'type ') + imports('../url/y.ts')],
+    ['agent/storage/x.ts', "import { type A, type B } from '../frontier/y.ts';\n"],
+    ['agent/messaging/x.ts', imports('../core/messages.ts') + imports('../runtime/clock.ts')],
+    ['agent/fetch/x.ts', imports('../../config/config.ts') + imports('got')],
+    ['config/x.ts', imports('../assignment/ring.ts') + imports('node:fs')],
+    ['assignment/x.ts', imports('./ring.ts')],
+    ['test/unit/x.test.ts', imports('../../agent/core/core.ts')],
+  ];
+  for (const [path, text] of right) {
+    it(`lets ${path} import what is below it`, () => {
+      assert.deepEqual(found(layers, { [path]: text }), []);
+    });
+  }
+});
+
+describe('tidy: cycles', () => {
+  it('catches a circle of three, of which one import is a type', () => {
+    const files = {
+      'agent/core/a.ts': imports('./b.ts'),
+      'agent/core/b.ts': imports('./c.ts', 'type '),
+      'agent/core/c.ts': `\n${imports('./a.ts')}`,
+    };
+    const path = 'agent/core/a.ts > agent/core/b.ts > agent/core/c.ts > agent/core/a.ts';
+    assert.deepEqual(found(cycles, files), [`agent/core/c.ts:2: ${path}`]);
+  });
+
+  it('catches a file that imports itself, and lets two ways to one file pass', () => {
+    assert.equal(found(cycles, { 'a.ts': imports('./a.ts') }).length, 1);
+    const diamond = {
+      'a.ts': imports('./b.ts') + imports('./c.ts'),
+      'b.ts': imports('./d.ts'),
+      'c.ts': imports('./d.ts'),
+      'd.ts': '',
+    };
+    assert.deepEqual(found(cycles, diamond), []);
+  });
+});
+
+describe('tidy: shape', () => {
+  const lines = (count: number) => '//\n'.repeat(count);
+
+  it('catches a file of 501 lines and lets one of 500 pass', () => {
+    assert.deepEqual(found(shape.fileLength, { 'a.ts': lines(501) }), ['a.ts:1: 501 lines']);
+    assert.deepEqual(found(shape.fileLength, { 'a.ts': lines(500) }), []);
+  });
+
+  it('catches functions and methods of 71 lines and lets those of 70 pass', () => {
+    const body = (count: number) => `{\n${lines(count - 2)}}`;
+    const file = (count: number) =>
+      ['//', `function f() ${body(count)}`, `class C { m() ${body(count)} }`]
+        .concat(`const g = () => ${body(count)};`)
+        .join('\n');
+    assert.deepEqual(found(shape.functionLength, { 'a.ts': file(71) }), [
+      'a.ts:2: f: 71 lines',
+      'a.ts:73: m: 71 lines',
+      'a.ts:144: a function: 71 lines',
+    ]);
+    assert.deepEqual(found(shape.functionLength, { 'a.ts': file(70) }), []);
+    assert.deepEqual(found(shape.functionLength, { 'a.test.ts': file(90) }), []);
+  });
+
+  it('catches a file that opens with code, also below a #! line', () => {
+    const files = {
+      'a.ts': 'const a = 1;\n// late',
+      'b.ts': '#!/usr/bin/env node\nconst a = 1;',
+      'c.ts': '// what it is\n',
+      'd.ts': '#!/usr/bin/env node\n/** What it is. */\n',
+    };
+    assert.deepEqual(
+      found(shape.opening, files).map((offence) => offence.slice(0, 4)),
+      ['a.ts', 'b.ts'],
+    );
+  });
+
+  it('catches vague and ill-written file names and barrels', () => {
+    const bad = ['index.ts', 'urlKey.ts', 'Ring.ts', 'url-utils.ts', 'peer-manager.ts', 'a_b.ts'];
+    const good = ['url-key.ts', 'ring.test.ts', 'mt64.ts', 'globals.d.ts', 'database.ts'];
+    const files = Object.fromEntries([...bad, ...good].map((name) => [`agent/core/${name}`, '//']));
+    assert.equal(found(shape.fileNames, files).length, bad.length);
+  });
+
+  it('catches enum, any, namespace and export *, and lets the words pass', () => {
+    const bad = 'enum E {}\nlet a: any;\nlet b: any[];\nnamespace N {}\nexport * from "./b.ts";';
+    assert.deepEqual(found(shape.language, { 'a.ts': bad }), [
+      'a.ts:1: enum',
+      'a.ts:2: any',
+      'a.ts:3: any',
+      'a.ts:4: namespace',
+      'a.ts:5: export *',
+    ]);
+    const good = '// any enum\nconst any = "enum"; export { any };';
+    assert.deepEqual(found(shape.language, { 'a.ts': good }), []);
+  });
+
+  it('catches what is marked as still to be done, in documents too', () => {
+    const mark = ['TO', 'DO'].join('');
+    const files = { 'a.ts': `//\n// ${mark}: later`, 'docs/b.md': `${['FIX', 'ME'].join('')}` };
+    assert.deepEqual(found(shape.finished, files), [
+      `a.ts:2: ${mark}: later`,
+      `docs/b.md:1: ${['FIX', 'ME'].join('')}`,
+    ]);
+    assert.deepEqual(found(shape.finished, { 'a.ts': '// todos and methods' }), []);
+  });
+
+  it('catches paths of one machine', () => {
+    const rule = shape.machinePaths(['/srv/build', '/']);
+    const home = ['', 'home', 'someone', 'x'].join('/');
+    const files = {
+      'docs/a.md': `see ${home}/y and\n/srv/build/out`,
+      'b.ts': "'/srv/builder'; 'http://h/srv/build'; 'a/srv/build'; '/home/index.html'; '/srv'",
+    };
+    const expected = [`docs/a.md:1: ${home}/y`, 'docs/a.md:2: /srv/build/out'];
+    assert.deepEqual(found(rule, files), expected);
+  });
+});
+
+describe('tidy: reach', () => {
+  const uses = [
+    ...['Date.now()', 'new Date()', 'Date()', 'performance.now()', 'Math.random()'],
+    ...['setTimeout(f, 1)', 'setInterval(f, 1)', 'setImmediate(f)', 'globalThis.setTimeout(f, 1)'],
+    ...['const later = setTimeout', 'const now = Date.now', 'process.hrtime.bigint()'],
+    ...['crypto.randomUUID()', 'randomBytes(4)'],
+    "import { setTimeout as s } from 'node:timers/promises'",
+  ];
+  for (const use of uses) {
+    it(`catches ${use} in the core, not in the runtime`, () => {
+      assert.ok(found(ambient, { 'agent/core/a.ts': `\n${use};` }).length >= 1);
+      assert.deepEqual(found(ambient, { 'agent/runtime/a.ts': use, 'test/a.ts': use }), []);
+    });
+  }
+
+  it('lets I/O have timers, and no clock', () => {
+    const timer = 'setTimeout(f, 1);';
+    const places = ['agent/fetch/a.ts', 'agent/parse/pool.ts', 'agent/agent.ts', 'agent/cli/a.ts'];
+    for (const path of places) {
+      assert.deepEqual(found(ambient, { [path]: timer }), [], path);
+      assert.deepEqual(found(ambient, { [path]: 'Date.now();' }), [`${path}:1: Date.now`]);
+    }
+    assert.equal(found(ambient, { 'agent/parse/page.ts': timer }).length, 1);
+    assert.equal(found(ambient, { 'agent/storage/a.ts': timer }).length, 1);
+  });
+
+  it('lets a date of a given time and members of those names pass', () => {
+    const text = 'new Date(now); port.setTimeout(1); const o = { setTimeout: 1 }; // Date.now()';
+    assert.deepEqual(found(ambient, { 'agent/core/a.ts': text }), []);
+  });
+
+  it('catches SQL outside the storage, in every kind of string', () => {
+    const bad = [
+      "'SELECT url FROM pages'",
+      '`INSERT OR IGNORE INTO pages VALUES (1)`',
+      `\`UPDATE \${table} SET state = 1\``,
+      '"DELETE FROM pages"',
+      "'PRAGMA user_version'",
+      "'CREATE TABLE a (b)'",
+    ];
+    for (const text of bad) {
+      assert.equal(found(sql, { 'agent/frontier/a.ts': `x(${text});` }).length, 1, text);
+      const places = { 'agent/storage/a.ts': text, 'agent/cli/query.ts': text, 'test/a.ts': text };
+      assert.deepEqual(found(sql, places), []);
+    }
+    const prose = "'select one from the list, then update it'; // SELECT a FROM b";
+    assert.deepEqual(found(sql, { 'agent/frontier/a.ts': prose }), []);
+  });
+});
+
+describe('tidy: dead exports', () => {
+  const user = { 'agent/main.ts': "import { used, type T } from './core/a.ts';\nused as T;" };
+
+  it('catches what nobody imports, and what tests alone import', () => {
+    const files = {
+      ...user,
+      'agent/core/a.ts':
+        'export const used = 1, unused = 2;\nexport type T = 1;\nexport function tested() {}',
+      'test/unit/a.test.ts': "import { tested } from '../../agent/core/a.ts';",
+    };
+    assert.deepEqual(found(deadExports({}), files), [
+      'agent/core/a.ts:1: unused: used by no shipped code',
+      'agent/core/a.ts:3: tested: used by no shipped code',
+    ]);
+  });
+
+  it('lets pass types of own signatures, and own constants that a test reads', () => {
+    const files = {
+      ...user,
+      'agent/core/a.ts': [
+        'export const sizeMax = 1, widthMax = 2;',
+        'export interface Options { size: number }',
+        'export type T = 1;',
+        'export const used = (o: Options) => o.size < sizeMax && widthMax;',
+      ].join('\n'),
+      'test/unit/a.test.ts': "import { sizeMax } from '../../agent/core/a.ts';",
+    };
+    assert.deepEqual(found(deadExports({}), files), [
+      'agent/core/a.ts:1: widthMax: used in its own file only',
+    ]);
+  });
+
+  it('knows renamed, re-exported, default and whole imports', () => {
+    const files = {
+      'agent/main.ts': [
+        "import { a as b } from './core/a.ts';",
+        "import whole from './core/b.ts';",
+        "import * as all from './core/c.ts';",
+        "export { d } from './core/d.ts';",
+        "new Worker(new URL('./core/e.ts', import.meta.url));",
+      ].join('\n'),
+      'agent/core/a.ts': 'const x = 1; export { x as a, x as lost };',
+      'agent/core/b.ts': 'export default 1;',
+      'agent/core/c.ts': 'export const anything = 1;',
+      'agent/core/d.ts': 'export const d = 1;',
+      'agent/core/e.ts': 'export const e = 1;',
+    };
+    assert.deepEqual(found(deadExports({}), files), [
+      'agent/main.ts:4: d: used by no shipped code',
+      'agent/core/a.ts:1: lost: used by no shipped code',
+    ]);
+  });
+
+  it('lets pass what is allowed, until it need not be', () => {
+    const files = { 'agent/core/a.ts': 'export const a = 1;' };
+    assert.deepEqual(found(deadExports({ 'agent/core/a.ts#a': 'reason' }), files), []);
+    const stale = found(deadExports({ 'agent/core/a.ts#a': '', 'agent/b.ts#b': '' }), files);
+    assert.deepEqual(stale, ['agent/b.ts:1: agent/b.ts#b need not be allowed any more']);
+  });
+});
