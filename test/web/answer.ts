@@ -2,7 +2,7 @@
 // target and how often the target was answered before. No sockets here, so that a test can walk
 // the whole web without a server. Called by server.ts for each request.
 import { draw, drawOne, topic } from './draw.ts';
-import { type Html, pageHtml, smallPage } from './markup.ts';
+import { framePage, type Html, pageHtml, smallPage } from './markup.ts';
 import type { Place, SyntheticWeb } from './model.ts';
 
 export interface Answer {
@@ -37,6 +37,8 @@ export function answerOf(web: SyntheticWeb, i: number, target: string, earlier: 
     case 'door':
       return redirect(web, i, place, place.host);
     case 'refresh': {
+      const number = draw(web.options.seed, topic.hop, i, place.page, 1);
+      if (number % 3 === 0) return ofHtml(200, framePage(web.path(i, place.page), number));
       const content = `0; URL='${web.path(i, place.page).replaceAll('&', '&amp;')}'`;
       return ofHtml(200, smallPage('', `<meta http-equiv="Refresh" content="${content}">`));
     }

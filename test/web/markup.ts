@@ -25,6 +25,12 @@ export function smallPage(body: string, head = ''): Html {
   return page(head, body, 'text/html; charset=utf-8');
 }
 
+/** A page of one frame; only there, in place of the body, is a frame one. */
+export function framePage(path: string, number: number): Html {
+  const html = `<html><head></head><frameset>${tag('frame', 'src', path, number)}</frameset></html>`;
+  return { contentType: 'text/html; charset=utf-8', body: Buffer.from(html, 'latin1') };
+}
+
 /** Page `k` of host `i`. */
 export function pageHtml(web: SyntheticWeb, i: number, k: number): Html {
   const { seed, shares, bodyBytes } = web.options;
@@ -100,9 +106,6 @@ function linkMarkup(web: SyntheticWeb, i: number, k: number, site: Site): string
         break;
       case 2:
         markup += `${tag('iframe', 'src', value, element >>> 4)}</iframe>\n`;
-        break;
-      case 3:
-        markup += `${tag('frame', 'src', value, element >>> 4)}\n`;
         break;
       default:
         markup += `<div>${tag('a', 'href', value, element >>> 4)}<b>no. ${n}</b></a></div>\n`;

@@ -24,7 +24,7 @@ export type Place =
   | { readonly kind: 'page'; readonly page: number }
   /** Redirects to a page of the same host. */
   | { readonly kind: 'hop'; readonly page: number }
-  /** Has a meta refresh to a page of the same host. */
+  /** Has a meta refresh to a page of the same host, or a frame with it. */
   | { readonly kind: 'refresh'; readonly page: number }
   /** Redirects to another host's first page. */
   | { readonly kind: 'door'; readonly host: number }

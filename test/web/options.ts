@@ -29,7 +29,7 @@ export interface Shares {
   readonly noindex: number;
   /** Linked through a redirect on the same host. */
   readonly redirect: number;
-  /** Linked through a page with a meta refresh. */
+  /** Linked through a page with a meta refresh, or with a frame. */
   readonly refresh: number;
   /** Share of hosts that are linked through a redirect from another host. */
   readonly crossRedirect: number;
