@@ -9,7 +9,7 @@ import { parseCrawlUrl } from '../url/crawl-url.ts';
 export const ROBOTS_TTL_MS = 24 * 3600 * 1000;
 
 /** Redirects followed for one robots.txt, to any host (RFC 9309, section 2.3.1.2). */
-export const ROBOTS_REDIRECTS_MAX = 5;
+const ROBOTS_REDIRECTS_MAX = 5;
 
 /** The part of a fetch that matters here. */
 export type RobotsFetch =

@@ -77,7 +77,7 @@ function normalise(href: string): string {
  * the end of the output is looked at again after each character: one linear pass that leaves
  * nothing for a second.
  */
-export function normaliseEscapes(text: string): string {
+function normaliseEscapes(text: string): string {
   const out: string[] = [];
   for (const char of text) {
     out.push(char);

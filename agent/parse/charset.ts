@@ -1,0 +1,103 @@
+// In which encoding a page is, and its text: byte order mark, Content-Type header, declaration in
+// the document, else windows-1252, as browsers do (HTML Standard, "determining the character
+// encoding"). The decoder is @exodus/bytes because Node's own answers some Big5 and Shift_JIS
+// sequences wrongly. Nothing here throws: a page in no known encoding is still a page with links.
+
+import { getBOMEncoding, legacyHookDecode, normalizeEncoding } from '@exodus/bytes/encoding.js';
+import { percentEncodeAfterEncoding } from '@exodus/bytes/whatwg.js';
+import { getEncoding } from 'encoding-sniffer';
+
+/** What a document without any declaration is (HTML Standard, for most locales). */
+const DEFAULT_ENCODING = 'windows-1252';
+
+/**
+ * How far a declaration is looked for. The standard's prescan stops at 1024 bytes and starts the
+ * parser over if a declaration comes later; looking further at once gives the same encoding.
+ */
+const PRESCAN_BYTES_MAX = 16 * 1024;
+
+/**
+ * @param contentType - Content-Type header, or null
+ * @returns an encoding of the Encoding Standard, in lower case, such as `utf-8`
+ */
+export function charsetOf(body: Uint8Array, contentType: string | null): string {
+  const certain = getBOMEncoding(body) ?? charsetOfHeader(contentType);
+  if (certain !== null) return certain;
+  const declared = getEncoding(body.subarray(0, PRESCAN_BYTES_MAX), {
+    maxBytes: PRESCAN_BYTES_MAX,
+    defaultEncoding: DEFAULT_ENCODING,
+  });
+  return normalizeEncoding(declared) ?? DEFAULT_ENCODING;
+}
+
+/** @param charset - as `charsetOf` gives it; what is malformed becomes U+FFFD */
+export function decode(body: Uint8Array, charset: string): string {
+  return legacyHookDecode(body, charset);
+}
+
+/**
+ * The encoding that a Content-Type header names. Of several headers joined by commas the last one
+ * counts, but the charset of an earlier one of the same type stays (Fetch Standard, "extract a
+ * MIME type").
+ *
+ * @returns null where it names none that is known
+ */
+function charsetOfHeader(contentType: string | null): string | null {
+  let essence = '';
+  let label: string | null = null;
+  for (const part of contentType === null ? [] : splitOutsideQuotes(contentType, ',')) {
+    const [type = '', ...parameters] = splitOutsideQuotes(part, ';');
+    const own = parameters.map(charsetParameter).find((value) => value !== null) ?? null;
+    if (own !== null || type.trim().toLowerCase() !== essence) label = own;
+    essence = type.trim().toLowerCase();
+  }
+  return label === null ? null : normalizeEncoding(label);
+}
+
+function charsetParameter(parameter: string): string | null {
+  const equals = parameter.indexOf('=');
+  if (equals < 0 || parameter.slice(0, equals).trim().toLowerCase() !== 'charset') return null;
+  const value = parameter.slice(equals + 1).trimEnd();
+  // A quote must open right after the equals sign and close the value, else the value is no label.
+  const quoted = /^"([^"]*)"$/.exec(value);
+  return quoted?.[1] ?? value;
+}
+
+function splitOutsideQuotes(text: string, separator: string): string[] {
+  const parts: string[] = [];
+  let start = 0;
+  let quoted = false;
+  for (let index = 0; index < text.length; index++) {
+    if (text[index] === '"') quoted = !quoted;
+    if (quoted || text[index] !== separator) continue;
+    parts.push(text.slice(start, index));
+    start = index + 1;
+  }
+  parts.push(text.slice(start));
+  return parts;
+}
+
+/**
+ * Escapes the query of a link in the encoding of its page, as a browser sends it (URL Standard,
+ * "query state"). Paths and hosts are always in UTF-8, so the rest stays as it is.
+ *
+ * @param href - attribute value, possibly relative
+ */
+export function encodeQuery(href: string, charset: string): string {
+  if (charset === 'utf-8' || charset === 'utf-16le' || charset === 'utf-16be') return href;
+  if (charset === 'replacement' || !NOT_ASCII.test(href)) return href;
+  const hash = href.indexOf('#');
+  const end = hash < 0 ? href.length : hash;
+  const query = href.indexOf('?');
+  if (query < 0 || query > end) return href;
+  // The URL parser removes tabs and line breaks before it encodes.
+  const text = href.slice(query + 1, end).replace(/[\t\n\r]/g, '');
+  if (!NOT_ASCII.test(text)) return href;
+  return `${href.slice(0, query + 1)}${percentEncodeAfterEncoding(charset, text, QUERY_SET)}`;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII is meant.
+const NOT_ASCII = /[^\x00-\x7f]/;
+
+/** What the URL Standard escapes in the query of a special scheme, besides controls. */
+const QUERY_SET = ' "#\'<>';

@@ -1,0 +1,74 @@
+// From hrefs as written to URLs as crawled: resolved against the page's base, escaped in the
+// page's encoding, each identity once. A page may have far more links than anyone means, so their
+// number has a bound, and what lies beyond it is counted, not lost in silence.
+
+import { parseCrawlUrl } from '../url/crawl-url.ts';
+import { encodeQuery } from './charset.ts';
+import type { PageScan } from './page-scan.ts';
+
+/** One URL that the page leads to. */
+export interface PageLink {
+  readonly identity: string;
+  /** Form to request; null: the same as the identity, which saves copying it between threads. */
+  readonly fetchUrl: string | null;
+  readonly host: string;
+}
+
+/** The links of one page, resolved. */
+interface ResolvedLinks {
+  /** In document order, each identity once. */
+  readonly links: PageLink[];
+  /** Spellings left unread once `linksMax` links were found. */
+  readonly linksDropped: number;
+  /** Spellings that are no crawlable URL: other schemes, bad syntax, impossible hosts. */
+  readonly refused: number;
+  /** The URL that relative links are resolved against. */
+  readonly base: string;
+  /** Identity of the refresh target, null if there is none that can be crawled. */
+  readonly refresh: string | null;
+}
+
+/**
+ * @param url - of the page; if it is not absolute, neither base nor links can be relative
+ * @param charset - as `charsetOf` gives it
+ */
+export function resolveLinks(
+  scan: PageScan,
+  url: string,
+  charset: string,
+  linksMax: number,
+): ResolvedLinks {
+  const base = scan.base === null ? url : baseUrl(scan.base, url, charset);
+  const root = URL.canParse(base) ? base : undefined;
+  const resolve = (href: string) => parseCrawlUrl(encodeQuery(href, charset), root);
+  const refresh = scan.refresh === null ? null : resolve(scan.refresh);
+  const links = new Map<string, PageLink>();
+  let refused = 0;
+  let linksDropped = scan.nofollow ? 0 : scan.hrefs.size + scan.hrefsDropped;
+  for (const href of scan.nofollow ? [] : scan.hrefs) {
+    if (links.size >= linksMax) break;
+    linksDropped--;
+    const link = resolve(href);
+    if ('refused' in link) {
+      refused++;
+      continue;
+    }
+    const { identity, fetchUrl, host } = link;
+    if (links.has(identity)) continue;
+    links.set(identity, { identity, fetchUrl: fetchUrl === identity ? null : fetchUrl, host });
+  }
+  return {
+    links: [...links.values()],
+    linksDropped,
+    refused,
+    base,
+    refresh: refresh === null || 'refused' in refresh ? null : refresh.identity,
+  };
+}
+
+/** A base that does not parse, or that could only hold data or script, is as if it were not there. */
+function baseUrl(href: string, url: string, charset: string): string {
+  const base = URL.parse(encodeQuery(href, charset), URL.canParse(url) ? url : undefined);
+  if (base === null || base.protocol === 'data:' || base.protocol === 'javascript:') return url;
+  return base.href;
+}

@@ -1,0 +1,48 @@
+// The target of `<meta http-equiv=refresh>`, by the steps of the HTML Standard ("shared declarative
+// refresh steps"), which accept much that looks wrong. A page that refreshes to another is a
+// redirect in all but name, so its target is a link.
+
+/**
+ * @param content - the `content` attribute, such as `5; url='next.html'`
+ * @returns the target as written, possibly relative; null where there is none, that is where the
+ *   page would only reload itself or the content is invalid
+ */
+export function refreshTarget(content: string): string | null {
+  let at = skipBlanks(content, 0);
+  const digits = at;
+  while (isDigit(content[at])) at++;
+  if (at === digits && content[at] !== '.') return null;
+  while (isDigit(content[at]) || content[at] === '.') at++;
+  if (at < content.length && !isBlank(content[at]) && !/[;,]/.test(content[at]!)) return null;
+  at = skipBlanks(content, at);
+  if (content[at] === ';' || content[at] === ',') at = skipBlanks(content, at + 1);
+  if (at >= content.length) return null;
+  return unquoted(content, afterUrlEquals(content, at));
+}
+
+function afterUrlEquals(content: string, start: number): number {
+  if (content.slice(start, start + 3).toLowerCase() !== 'url') return start;
+  const equals = skipBlanks(content, start + 3);
+  return content[equals] === '=' ? skipBlanks(content, equals + 1) : start;
+}
+
+function unquoted(content: string, start: number): string {
+  const quote = content[start];
+  if (quote !== '"' && quote !== "'") return content.slice(start).trimEnd();
+  const end = content.indexOf(quote, start + 1);
+  return content.slice(start + 1, end < 0 ? content.length : end);
+}
+
+function skipBlanks(text: string, start: number): number {
+  let at = start;
+  while (isBlank(text[at])) at++;
+  return at;
+}
+
+function isBlank(char: string | undefined): boolean {
+  return char === ' ' || char === '\t' || char === '\n' || char === '\f' || char === '\r';
+}
+
+function isDigit(char: string | undefined): boolean {
+  return char !== undefined && char >= '0' && char <= '9';
+}
