@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -137,36 +136,14 @@ test('ports: a data directory that is a file is unusable', async () => {
   }
 });
 
-test('ports: processes that allocate at once agree', async () => {
-  const directory = newDirectory();
-  const script = `
-    import { loadConfig } from ${JSON.stringify(new URL('../../../config/load.ts', import.meta.url))};
-    import { resolveAgents } from ${JSON.stringify(new URL('../../../config/ports.ts', import.meta.url))};
-    const loaded = loadConfig(process.argv[1], { cwd: ${JSON.stringify(directory)} });
-    const resolved = await resolveAgents(loaded.config, { allocate: true });
-    console.log(JSON.stringify(resolved.agents.map((agent) => agent.listen)));
-  `;
-  const run = (config: string) =>
-    new Promise<string[]>((resolve, reject) => {
-      const args = ['--input-type=module', '-e', script, config];
-      const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-      let out = '';
-      child.stdout.on('data', (chunk) => {
-        out += chunk;
-      });
-      child.once('error', reject);
-      child.once('close', (code) =>
-        code === 0 ? resolve(JSON.parse(out)) : reject(new Error(`exit ${code}`)),
-      );
-    });
-  const sizes = [3, 3, 5, 5, 4];
-  for (const size of new Set(sizes)) {
-    const file = path.join(directory, `c${size}.yaml`);
-    fs.writeFileSync(file, `${plain}cluster: { agents: ${size} }\n`);
-  }
-  const results = await Promise.all(sizes.map((size) => run(`c${size}.yaml`)));
-  const longest = results.find((ports) => ports.length === 5)!;
-  for (const [k, ports] of results.entries()) {
-    assert.deepEqual(ports, longest.slice(0, sizes[k]));
-  }
-});
+for (const before of [0, 2]) {
+  test(`ports: who allocates at once agrees, after a file of ${before} agents`, async () => {
+    const { dataDir } = cluster(1).agent;
+    if (before > 0) await placed(cluster(before, dataDir));
+    // All read the file before any writes it, and then hold different ports.
+    const sizes = [3, 5, 3, 4, 5];
+    const results = await Promise.all(sizes.map((size) => placed(cluster(size, dataDir))));
+    const kept = await placed(cluster(5, dataDir), false);
+    for (const [k, ports] of results.entries()) assert.deepEqual(ports, kept.slice(0, sizes[k]));
+  });
+}

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
+import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
 import { bad, good, newDirectory, onlyProblem, plain, warningsOf } from './written-config.ts';
@@ -196,8 +196,8 @@ test('values: seeds outside the scope are warned of, not refused', () => {
 
 test('values: a named pipe as a seed file does not hang the start', (t) => {
   if (process.platform === 'win32') return t.skip('no named pipes in the file system');
-  const directory = newDirectory();
-  fs.writeFileSync(path.join(directory, 'x'), '');
-  const problem = onlyProblem('seedFiles: [/dev/null]\n');
+  const pipe = path.join(newDirectory(), 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const problem = onlyProblem(`seedFiles: [${JSON.stringify(pipe)}]\n`);
   assert.match(problem.message, /not a regular file/);
 });
