@@ -66,7 +66,7 @@ export function resolveLinks(
   };
 }
 
-/** A base that does not parse, or that could only hold data or script, is as if it were not there. */
+/** A base that does not parse, or could only hold data or script, is as if it were not there. */
 function baseUrl(href: string, url: string, charset: string): string {
   const base = URL.parse(encodeQuery(href, charset), URL.canParse(url) ? url : undefined);
   if (base === null || base.protocol === 'data:' || base.protocol === 'javascript:') return url;

@@ -74,8 +74,11 @@ function essenceOf(contentType: string | null): string | null {
 }
 
 /** Tags that make a body without a type HTML (MIME Sniffing Standard, "unknown type"). */
-const HTML_START =
-  /^(?:\xef\xbb\xbf)?[\t\n\f\r ]*<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p|!--)[ >-]/i;
+const HTML_START = new RegExp(
+  String.raw`^(?:\xef\xbb\xbf)?[\t\n\f\r ]*<(?:!doctype html|html|head|script|iframe|h1|div|font|` +
+    'table|a|style|title|b|body|br|p|!--)[ >-]',
+  'i',
+);
 
 /** The standard looks no further than this. */
 const SNIFFED_BYTES = 1445;

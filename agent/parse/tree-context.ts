@@ -24,7 +24,7 @@ const INTEGRATION_POINTS: Readonly<Record<Realm, ReadonlySet<string>>> = {
 
 const setOf = (names: string): ReadonlySet<string> => new Set(names.split(' '));
 
-/** Start tags that end SVG and MathML (HTML Standard, "rules for parsing tokens in foreign content"). */
+/** Start tags that end SVG and MathML (HTML Standard, "tokens in foreign content"). */
 const BREAKS_OUT = setOf(
   'b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li ' +
     'listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var',

@@ -11,8 +11,11 @@ import { parseCrawlUrl } from './crawl-url.ts';
  * segments. Every alternative begins with a character that the others exclude, so matching is
  * linear.
  */
-const PLAINLY_CANONICAL =
-  /^https?:\/\/((?:(?!xn--)[a-z0-9_-]+\.)*(?!xn--)[a-z][a-z0-9_-]*)(?:\/(?!\.{1,2}(?:[/?]|$))[A-Za-z0-9._~-]*)+(?:\?[A-Za-z0-9._~=&+-]*)?$/;
+const PLAINLY_CANONICAL = new RegExp(
+  String.raw`^https?:\/\/((?:(?!xn--)[a-z0-9_-]+\.)*(?!xn--)[a-z][a-z0-9_-]*)` +
+    String.raw`(?:\/(?!\.{1,2}(?:[/?]|$))[A-Za-z0-9._~-]*)+` +
+    String.raw`(?:\?[A-Za-z0-9._~=&+-]*)?$`,
+);
 
 /**
  * The key of an identity among those of its host.

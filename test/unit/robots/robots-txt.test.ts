@@ -53,7 +53,8 @@ test('robots: the longest match wins, and allow wins a tie', () => {
 
 test('robots: groups of the same token are one, and its own hide those of everyone', () => {
   const robots =
-    'User-agent: MyBot/1\nDisallow: /a\nUser-agent: *\nDisallow: /b\nUser-agent: mybot\nDisallow: /c';
+    'User-agent: MyBot/1\nDisallow: /a\nUser-agent: *\nDisallow: /b\n' +
+    'User-agent: mybot\nDisallow: /c';
   assert.deepEqual(
     ['/a', '/b', '/c'].map((path) => allowed(robots, path)),
     [false, true, false],
