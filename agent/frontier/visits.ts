@@ -240,7 +240,8 @@ export class Visits implements VisitsPort {
       case 'withdrawn':
         return { page: null, requeued: true };
       case 'blocked':
-        store.skip(record.number, request.url, 'blocked');
+        if (request.kind === 'robots') store.skipQueued(record.number, 'blocked');
+        else store.skip(record.number, request.url, 'blocked');
         return { page: null, requeued: false };
       case 'again': {
         const until = endedAt + verdict.waitMs;

@@ -120,6 +120,14 @@ export class HostTable {
     return this.#s.all.all();
   }
 
+  count(): number {
+    return this.#s.count.get() ?? 0;
+  }
+
+  countWithQueue(): number {
+    return this.#s.countWithQueue.get() ?? 0;
+  }
+
   withQueue(): Host[] {
     this.flush();
     return this.#s.withQueue.all();
@@ -141,6 +149,10 @@ function statements(db: Connection) {
        FROM host_rows`,
     ),
     all: db.prepare<[], Host>('SELECT host FROM host_rows ORDER BY number').pluck(),
+    count: db.prepare<[], number>('SELECT count(*) FROM host_rows').pluck(),
+    countWithQueue: db
+      .prepare<[], number>('SELECT count(*) FROM host_rows WHERE queued > 0')
+      .pluck(),
     withQueue: db
       .prepare<[], Host>('SELECT host FROM host_rows WHERE queued > 0 ORDER BY number')
       .pluck(),

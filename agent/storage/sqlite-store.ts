@@ -44,6 +44,14 @@ export class SqliteStore implements Store, FrontierStore {
     if (options.durability === 'process') db.pragma('synchronous = OFF');
   }
 
+  hostCount(): number {
+    return this.#hosts.count();
+  }
+
+  hostsWithQueueCount(): number {
+    return this.#hosts.countWithQueue();
+  }
+
   // ---- transactions
 
   begin(): void {

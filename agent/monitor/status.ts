@@ -1,0 +1,40 @@
+// What an agent says of itself: shown by `ubiring status` and by the progress of `launch`, and the
+// rate behind it. Plain data that crosses processes as JSON.
+
+import type { CoreSnapshot } from '../core/core.ts';
+
+export interface AgentStatus extends CoreSnapshot {
+  readonly pid: number;
+  readonly hosts: number;
+  readonly hostsWithQueue: number;
+  /** URLs that ended with a response or failed. */
+  readonly pages: number;
+  readonly threads: number;
+  /** Over the last ten seconds. */
+  readonly pagesPerSecond: number;
+  /** 99th percentile of the event loop's delay since the last status, in milliseconds. */
+  readonly loopDelayMs: number;
+  readonly rssBytes: number;
+  readonly uptimeMs: number;
+}
+
+/** Seconds over which a rate is taken; one sample is kept for each. */
+const WINDOW_MS = 10_000;
+const SAMPLE_MS = 1000;
+
+/** Pages a second over the last ten seconds, from samples of a growing count. */
+export class Rate {
+  readonly #samples: { at: number; count: number }[] = [];
+
+  /** @returns events a second between the oldest sample in the window and now */
+  at(nowMs: number, count: number): number {
+    const last = this.#samples.at(-1);
+    if (!last || nowMs - last.at >= SAMPLE_MS) this.#samples.push({ at: nowMs, count });
+    while (this.#samples.length > 1 && nowMs - this.#samples[0]!.at > WINDOW_MS) {
+      this.#samples.shift();
+    }
+    const first = this.#samples[0]!;
+    const seconds = (nowMs - first.at) / 1000;
+    return seconds < 0.5 ? 0 : (count - first.count) / seconds;
+  }
+}

@@ -1,0 +1,168 @@
+// From a request of the visits to its outcome: fetch, then for pages parse, scope and redirect,
+// for robots.txt what the answer means. Composed here of the fetch, parse and robots folders,
+// which do not know one another; agent.ts pushes the outcome into the next turn.
+
+import type { PageRequest } from './core/effects.ts';
+import type { FailureOutcome, FoundLink, Outcome, RobotsOutcome } from './core/outcome.ts';
+import type { Fetcher, FetchFailureCode, FetchResponse, FetchResult } from './fetch/fetch.ts';
+import type { PageInput, ParsedPage } from './parse/page.ts';
+import { robotsAccess } from './robots/access.ts';
+import { ROBOTS_BYTES_MAX } from './robots/robots-txt.ts';
+import { parseCrawlUrl } from './url/crawl-url.ts';
+
+export interface PipelineParts {
+  readonly fetcher: Fetcher;
+  readonly parse: (input: PageInput) => Promise<ParsedPage>;
+  readonly inScope: (host: string, identity: string) => boolean;
+  readonly bodyBytesMax: number;
+  readonly mayWrite: (request: PageRequest) => boolean;
+}
+
+export class PagePipeline {
+  readonly #p: PipelineParts;
+  readonly #open = new Map<number, AbortController>();
+
+  constructor(parts: PipelineParts) {
+    this.#p = parts;
+  }
+
+  /** Makes the request; whatever happens becomes an outcome. Never rejects. */
+  async run(request: PageRequest): Promise<Outcome> {
+    const abort = new AbortController();
+    this.#open.set(request.id, abort);
+    const isRobots = request.kind === 'robots';
+    const result = await this.#p.fetcher.fetch({
+      url: request.fetchUrl,
+      kind: request.kind,
+      bodyBytesMax: isRobots ? ROBOTS_BYTES_MAX : this.#p.bodyBytesMax,
+      signal: abort.signal,
+      mayWrite: () => this.#p.mayWrite(request),
+    });
+    this.#open.delete(request.id);
+    if (isRobots) return robotsOutcome(request, result);
+    if (result.kind === 'failure') return failureOutcome(request, result);
+    return this.#page(request, result);
+  }
+
+  abort(id: number): void {
+    this.#open.get(id)?.abort();
+  }
+
+  abortAll(): void {
+    for (const abort of this.#open.values()) abort.abort();
+  }
+
+  async #page(request: PageRequest, response: FetchResponse): Promise<Outcome> {
+    const { status, contentType, bytes, truncated, retryAfterMs, ip, durationMs, endedAt } =
+      response;
+    const found =
+      status >= 200 && status < 300 ? await this.#links(request, response) : nothing(null);
+    const target = response.location === null ? null : redirectOf(response.location, request);
+    let { outOfScope } = found;
+    const links = found.links;
+    if (target) {
+      if (this.#p.inScope(target.host, target.url)) links.push(target);
+      else outOfScope++;
+    }
+    return {
+      kind: 'response',
+      request,
+      status,
+      contentType,
+      bytes,
+      truncated,
+      retryAfterMs,
+      ip,
+      durationMs,
+      endedAt,
+      digest: found.digest,
+      redirectTo: target?.url ?? response.location,
+      note: found.note ?? (truncated ? 'truncated' : null),
+      links,
+      outOfScope,
+    };
+  }
+
+  async #links(request: PageRequest, response: FetchResponse): Promise<Found> {
+    const { body, contentType } = response;
+    let page: ParsedPage;
+    try {
+      page = await this.#p.parse({ body, contentType, url: request.fetchUrl });
+    } catch (error) {
+      return nothing(codeOf(error));
+    }
+    const links: FoundLink[] = [];
+    let outOfScope = 0;
+    for (const { identity, fetchUrl, host } of page.links) {
+      if (!this.#p.inScope(host, identity)) outOfScope++;
+      else
+        links.push(fetchUrl === null ? { url: identity, host } : { url: identity, host, fetchUrl });
+    }
+    const note = page.linksDropped > 0 ? 'links_dropped' : null;
+    return { links, outOfScope, digest: page.digest, note };
+  }
+}
+
+interface Found {
+  readonly links: FoundLink[];
+  readonly outOfScope: number;
+  readonly digest: string | null;
+  readonly note: string | null;
+}
+
+function nothing(note: string | null): Found {
+  return { links: [], outOfScope: 0, digest: null, note };
+}
+
+function redirectOf(location: string, request: PageRequest): FoundLink | null {
+  const target = parseCrawlUrl(location, request.fetchUrl);
+  if ('refused' in target) return null;
+  const { identity: url, fetchUrl, host } = target;
+  return { url, host, redirect: true, ...(fetchUrl === url ? {} : { fetchUrl }) };
+}
+
+function robotsOutcome(request: PageRequest, result: FetchResult): Outcome {
+  // What this agent gave up itself says nothing about the server: it is asked again.
+  // And an address that must not be asked is not asked for pages either.
+  if (result.kind === 'failure' && GIVEN_UP.has(CAUSES[result.code])) {
+    return failureOutcome(request, result);
+  }
+  // Redirects are bounded by the visit, which alone knows how many there were.
+  const answer: RobotsOutcome['answer'] = robotsAccess(result, request.fetchUrl, 0);
+  const { ip, durationMs, endedAt } = result;
+  return { kind: 'robots', request, ip, durationMs, endedAt, answer };
+}
+
+const CAUSES: Readonly<Record<FetchFailureCode, FailureOutcome['cause']>> = {
+  dns: 'connection',
+  connect_refused: 'connection',
+  connect_timeout: 'connection',
+  connect_failed: 'connection',
+  tls: 'connection',
+  response_timeout: 'exchange',
+  total_timeout: 'exchange',
+  reset: 'exchange',
+  http_syntax: 'exchange',
+  headers_too_large: 'exchange',
+  body_encoding: 'exchange',
+  truncated_body: 'exchange',
+  unexpected: 'exchange',
+  blocked_address: 'forbidden-address',
+  no_right: 'withdrawn',
+  aborted: 'withdrawn',
+};
+
+const GIVEN_UP: ReadonlySet<FailureOutcome['cause']> = new Set(['withdrawn', 'forbidden-address']);
+
+function failureOutcome(
+  request: PageRequest,
+  result: Extract<FetchResult, { kind: 'failure' }>,
+): Outcome {
+  const { code, message, ip, durationMs, endedAt } = result;
+  return { kind: 'failure', request, code, message, cause: CAUSES[code], ip, durationMs, endedAt };
+}
+
+function codeOf(error: unknown): string {
+  const code = error instanceof Error ? (error as Error & { code?: unknown }).code : undefined;
+  return typeof code === 'string' ? code : 'parse_crash';
+}

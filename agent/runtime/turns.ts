@@ -1,0 +1,124 @@
+// The loop of an agent: inputs (messages, outcomes, commands) queue up and are handled in turns,
+// each turn one transaction. Under load a turn takes in whatever came while the last one was
+// written, which is the group commit of DESIGN section 10. Effects are performed after the commit;
+// those that say "it is safe here" are held until a commit has reached the disk, one for all that
+// gathered within a few milliseconds.
+
+import type { Instant } from '../../failure-detector/instant.ts';
+import type { Clock } from './clock.ts';
+
+/** Inputs in one turn: some tens of milliseconds of work, so that heartbeats are never late. */
+const INPUTS_PER_TURN = 200;
+/** How long durable effects gather before the commit that they wait for. */
+const GATHER_MS = 8;
+
+export interface TurnParts<Input, Effect> {
+  readonly clock: Clock;
+  readonly store: { begin(): void; commit(durable: boolean): void };
+  handle(input: Input, now: Instant): void;
+  /** After the inputs of the turn: whatever is due. */
+  due(now: Instant): void;
+  committed(): void;
+  /** When `due` wants to be called next, on the monotonic clock. */
+  nextMs(now: Instant): number;
+  take(): Effect[];
+  isDurable(effect: Effect): boolean;
+  perform(effect: Effect): void;
+  /** A turn threw: its transaction is not committed and the agent cannot go on. */
+  failed(error: unknown): void;
+}
+
+export class Turns<Input, Effect> {
+  readonly #p: TurnParts<Input, Effect>;
+  #inputs: Input[] = [];
+  #held: Effect[] = [];
+  #heldSince = 0;
+  #scheduled: NodeJS.Immediate | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #closed = false;
+
+  constructor(parts: TurnParts<Input, Effect>) {
+    this.#p = parts;
+  }
+
+  /** Queues an input; its turn comes after the events that are being handled now. */
+  push(input: Input): void {
+    this.#inputs.push(input);
+    this.kick();
+  }
+
+  /** Asks for a turn soon, though nothing came in. */
+  kick(): void {
+    if (this.#closed) return;
+    this.#scheduled ??= setImmediate(() => this.#turn());
+  }
+
+  close(): void {
+    this.#closed = true;
+    if (this.#scheduled) clearImmediate(this.#scheduled);
+    if (this.#timer) clearTimeout(this.#timer);
+  }
+
+  #turn(): void {
+    this.#scheduled = null;
+    if (this.#closed) return;
+    try {
+      this.#run();
+    } catch (error) {
+      this.close();
+      this.#p.failed(error);
+    }
+  }
+
+  #run(): void {
+    const inputs =
+      this.#inputs.length > INPUTS_PER_TURN
+        ? this.#inputs.splice(0, INPUTS_PER_TURN)
+        : this.#inputs;
+    if (inputs === this.#inputs) this.#inputs = [];
+    this.#p.store.begin();
+    for (const input of inputs) this.#p.handle(input, this.#p.clock.now());
+    this.#p.due(this.#p.clock.now());
+    const ready = this.#sort(this.#p.take());
+    const release = this.#held.length > 0 && this.#gathered();
+    this.#p.store.commit(release);
+    this.#p.committed();
+    for (const effect of ready) this.#p.perform(effect);
+    if (release) this.#release();
+    if (this.#inputs.length > 0) this.kick();
+    else this.#arm();
+  }
+
+  /** Keeps the durable ones back; gives the others. */
+  #sort(effects: Effect[]): Effect[] {
+    const ready: Effect[] = [];
+    for (const effect of effects) {
+      if (!this.#p.isDurable(effect)) ready.push(effect);
+      else {
+        if (this.#held.length === 0) this.#heldSince = this.#p.clock.now().mono;
+        this.#held.push(effect);
+      }
+    }
+    return ready;
+  }
+
+  #gathered(): boolean {
+    return this.#p.clock.now().mono - this.#heldSince >= GATHER_MS;
+  }
+
+  #release(): void {
+    const held = this.#held;
+    this.#held = [];
+    for (const effect of held) this.#p.perform(effect);
+  }
+
+  #arm(): void {
+    if (this.#closed) return;
+    if (this.#timer) clearTimeout(this.#timer);
+    const now = this.#p.clock.now();
+    const holdMs = this.#held.length > 0 ? this.#heldSince + GATHER_MS - now.mono : Infinity;
+    const waitMs = Math.min(this.#p.nextMs(now) - now.mono, holdMs);
+    if (waitMs <= 0) return this.kick();
+    this.#timer = setTimeout(() => this.kick(), Math.max(1, Math.ceil(waitMs)));
+  }
+}

@@ -1,0 +1,204 @@
+// Whole clusters on virtual time: joins, completion, faults.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Cluster, chainWeb, SUSPECT_MS } from './cluster.ts';
+
+const ROOT = 'http://h0.test/p0';
+
+function cluster(ids: readonly string[], hosts = 12, pages = 8, more = {}): Cluster {
+  return new Cluster({ ids, web: chainWeb(hosts, pages), seeds: [ROOT], ...more });
+}
+
+function assertAllFetchedOnce(c: Cluster, count: number): void {
+  const fetched = c.fetched();
+  assert.equal(fetched.size, count);
+  assert.deepEqual(
+    [...fetched].filter(([, times]) => times !== 1),
+    [],
+  );
+  assert.deepEqual(c.impolite(), []);
+}
+
+function ends(c: Cluster): Record<string, number | undefined> {
+  return Object.fromEntries([...c.agents].map(([id, a]) => [id, a.end?.code]));
+}
+
+describe('a cluster without faults', () => {
+  for (const n of [1, 2, 4, 8]) {
+    it(`of ${n} fetches every page once, politely, and ends with 0`, () => {
+      const ids = Array.from({ length: n }, (_, i) => `a${i + 1}`);
+      const c = cluster(ids);
+      c.startAll();
+      c.runToEnd();
+      assertAllFetchedOnce(c, 96);
+      assert.deepEqual(ends(c), Object.fromEntries(ids.map((id) => [id, 0])));
+    });
+  }
+
+  it('starts fetching only when all configured agents have met', () => {
+    const c = cluster(['a1', 'a2', 'a3']);
+    c.start('a1');
+    c.run(SUSPECT_MS / 2);
+    assert.equal(c.log.length, 0);
+    c.start('a2');
+    c.start('a3');
+    c.run(SUSPECT_MS / 4);
+    assert.ok(c.log.length > 0);
+    c.runToEnd();
+    assertAllFetchedOnce(c, 96);
+  });
+
+  it('goes on without a configured agent that is silent for suspectAfterMs', () => {
+    const c = cluster(['a1', 'a2', 'a3']);
+    c.start('a1');
+    c.start('a2');
+    c.run(SUSPECT_MS * 0.9);
+    assert.equal(c.log.length, 0);
+    c.runToEnd();
+    assertAllFetchedOnce(c, 96);
+  });
+
+  it('with no reachable page is complete at once', () => {
+    const c = new Cluster({ ids: ['a1', 'a2'], web: new Map(), seeds: [] });
+    c.startAll();
+    c.runToEnd(3 * SUSPECT_MS);
+    assert.deepEqual(ends(c), { a1: 0, a2: 0 });
+  });
+});
+
+describe('a cluster with faults', () => {
+  it('takes over the hosts of a killed agent, stays polite and ends with 0', () => {
+    const c = cluster(['a1', 'a2', 'a3'], 30, 8);
+    c.startAll();
+    c.runUntil('a third is fetched', () => c.log.length >= 80);
+    c.kill('a2');
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+    assert.deepEqual(ends(c), { a1: 0, a2: undefined, a3: 0 });
+  });
+
+  it('a stalled agent stops by itself, is reborn and nothing is impolite', () => {
+    const c = cluster(['a1', 'a2', 'a3'], 40, 10);
+    c.startAll();
+    c.runUntil('a fifth is fetched', () => c.log.length >= 80);
+    const before = c.agents.get('a2')!.core.snapshot(c.instant('a2')).incarnation;
+    c.stall('a2', 3 * SUSPECT_MS);
+    c.run(3 * SUSPECT_MS + 200);
+    assert.ok(c.agents.get('a2')!.core.snapshot(c.instant('a2')).incarnation > before);
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+    assert.deepEqual(ends(c), { a1: 0, a2: 0, a3: 0 });
+  });
+
+  it('an agent that joins late gets its hosts by list and yield, politely', () => {
+    const c = cluster(['a1', 'a2', 'a3'], 40, 10);
+    c.start('a1');
+    c.start('a2');
+    c.runUntil('a fifth is fetched', () => c.log.length >= 80);
+    c.start('a3');
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+    assert.ok(c.log.some((v) => v.by === 'a3'));
+    assert.equal(c.fetched().size, 400);
+  });
+
+  it('a leaver hands everything over and ends with 0; no page is lost', () => {
+    const c = cluster(['a1', 'a2', 'a3'], 40, 10);
+    c.startAll();
+    c.runUntil('a fifth is fetched', () => c.log.length >= 80);
+    c.agents.get('a2')!.core.leave(c.instant('a2'));
+    c.runUntil('a2 has left', () => c.agents.get('a2')!.end !== null, 5000);
+    assert.equal(c.agents.get('a2')!.end!.code, 0);
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+    assert.equal(c.fetched().size, 400);
+  });
+
+  it('a restart with old data resumes under a higher incarnation', () => {
+    const c = cluster(['a1', 'a2'], 20, 8);
+    c.startAll();
+    c.runUntil('half is fetched', () => c.log.length >= 80);
+    const kept = [c.kill('a1'), c.kill('a2')];
+    c.run(50);
+    c.start('a1', kept[0]);
+    c.start('a2', kept[1]);
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+    assert.equal(c.fetched().size, 160);
+    const twice = [...c.fetched().values()].filter((n) => n > 1).length;
+    assert.ok(twice <= 8, `${twice} pages fetched twice: more than what was in flight`);
+  });
+
+  it('a one-way cut is bridged by the third agent: no suspicion, URLs by relay, completion', () => {
+    const c = cluster(['a1', 'a2', 'a3'], 60, 40);
+    c.startAll();
+    c.runUntil('some are fetched', () => c.log.length >= 20);
+    c.cut('a1', 'a2');
+    c.run(4 * SUSPECT_MS);
+    assert.equal(c.living().length, 3);
+    c.runToEnd();
+    assertAllFetchedOnce(c, 2400);
+    const gone = c.sent.filter((m) => m.message.type === 'HEARTBEAT' && m.message.gone.length > 0);
+    const named = gone.flatMap((m) => (m.message.type === 'HEARTBEAT' ? m.message.gone : []));
+    assert.deepEqual(
+      named.filter((g) => g.inc > 1_700_000_000_000 + 60_000),
+      [],
+    );
+  });
+
+  it('after a partition both sides merge under new incarnations and end with 0', () => {
+    const c = cluster(['a1', 'a2'], 60, 40);
+    c.startAll();
+    c.runUntil('some are fetched', () => c.log.length >= 40);
+    c.cut('a1', 'a2');
+    c.cut('a2', 'a1');
+    c.run(2 * SUSPECT_MS);
+    c.heal();
+    c.runToEnd();
+    assert.equal(c.fetched().size, 2400);
+    assert.deepEqual(ends(c), { a1: 0, a2: 0 });
+  });
+
+  it('under majority the smaller side of a partition stops before the larger takes over', () => {
+    const c = cluster(['a1', 'a2', 'a3'], 60, 40, { quorum: 'majority' });
+    c.startAll();
+    c.runUntil('some are fetched', () => c.log.length >= 60);
+    for (const other of ['a2', 'a3']) {
+      c.cut('a1', other);
+      c.cut(other, 'a1');
+    }
+    c.run(4 * SUSPECT_MS);
+    c.heal();
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+    assert.deepEqual(ends(c), { a1: 0, a2: 0, a3: 0 });
+  });
+
+  it('refuses a joiner whose settings differ, naming the key', () => {
+    const c = cluster(['a1', 'a2'], 10, 8, {
+      settings: (id: string) => (id === 'a2' ? { fingerprint: 'b', fingerprintHash: 'b' } : {}),
+    });
+    c.start('a1');
+    c.run(SUSPECT_MS * 1.2);
+    c.start('a2');
+    c.run(200);
+    assert.equal(c.agents.get('a2')!.end?.code, 5);
+    assert.match(c.agents.get('a2')!.end?.reason ?? '', /fingerprint is b here and same there/);
+    c.runToEnd();
+    assert.deepEqual(ends(c), { a1: 0, a2: 5 });
+  });
+
+  it('stop settles, ends with 11, and the next start goes on', () => {
+    const c = cluster(['a1', 'a2'], 20, 8);
+    c.startAll();
+    c.runUntil('half is fetched', () => c.log.length >= 80);
+    for (const a of c.living()) a.core.stop(c.instant(a.id));
+    c.runToEnd(5000);
+    assert.deepEqual(ends(c), { a1: 11, a2: 11 });
+    const stores = [...c.agents.values()].map((a) => a.store);
+    c.start('a1', stores[0]);
+    c.start('a2', stores[1]);
+    c.runToEnd();
+    assertAllFetchedOnce(c, 160);
+  });
+});
