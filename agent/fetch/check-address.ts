@@ -1,0 +1,55 @@
+/**
+ * Would the crawler connect to this? Takes what a person types (a URL, a host, an address) down
+ * the same road as a fetch: the URL parser, the scheme, the guard on literals, then the guard on
+ * what a name resolves to. `ubiring check address` prints the verdict; the published case table
+ * is run through it.
+ */
+
+import { isIP } from 'node:net';
+import type { AddressGuard } from './address-guard.ts';
+import type { Lookup } from './dial.ts';
+
+export interface AddressVerdict {
+  readonly blocked: boolean;
+  /** Why, or null where it is not blocked. */
+  readonly reason: string | null;
+}
+
+const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
+/** `host:80` and `[::1]:80` look like a scheme or an address, and are neither. */
+const HOST_AND_PORT = /^(?:[^:/?#[\]]+|\[[^\]]*\]):\d+(?:[/?#]|$)/;
+
+/**
+ * @param lookup resolves names; without it a name that needs DNS is judged by name alone.
+ * @returns the verdict of a first connection. A name that does not resolve is not blocked: there
+ * is nothing to connect to.
+ */
+export async function checkAddress(
+  input: string,
+  guard: AddressGuard,
+  lookup?: Lookup,
+): Promise<AddressVerdict> {
+  if (isIP(input) !== 0) {
+    return verdict(guard.blocked(input));
+  }
+  const isUrl = SCHEME.test(input) && !HOST_AND_PORT.test(input);
+  const url = URL.parse(isUrl ? input : `http://${input}`);
+  if (url === null) {
+    return verdict('not a URL, host or address');
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    return verdict(`scheme ${url.protocol.slice(0, -1)}`);
+  }
+  const literal = guard.checkHostLiteral(url.hostname);
+  if (literal !== null || lookup === undefined || url.hostname.startsWith('[')) {
+    return verdict(literal);
+  }
+  const addresses = await lookup(url.hostname).catch(() => []);
+  const reasons = addresses.map(({ address }) => guard.blocked(address));
+  // The dialer tries the remaining ones, so one good address is enough.
+  return verdict(reasons.includes(null) ? null : (reasons[0] ?? null));
+}
+
+function verdict(reason: string | null): AddressVerdict {
+  return { blocked: reason !== null, reason };
+}

@@ -1,0 +1,188 @@
+/**
+ * Keep-alive connections for http and https. Node's own agents hand a socket to the request
+ * while it is still connecting, and TLS may flush a waiting request before JavaScript hears that
+ * the handshake ended; these hand it over only when it is connected, judged and secured, so that
+ * "the connection is ready" is one moment, the same for new and reused sockets, at which the
+ * fetch right is checked. `got-fetcher.ts` gives the two agents to got.
+ */
+
+import http, { type ClientRequestArgs } from 'node:http';
+import https from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+import type { AddressGuard } from './address-guard.ts';
+import { DialError, dial, type Lookup } from './dial.ts';
+
+export interface ConnectionPoolOptions {
+  readonly guard: AddressGuard;
+  readonly lookup: Lookup;
+  /** Idle connections kept over all hosts, each scheme; the oldest is closed for a new one. */
+  readonly idleMax: number;
+  /**
+   * How long an idle connection is kept. Below the 5 s after which Node and Apache close theirs:
+   * a request written into a closing connection is lost and costs a retry.
+   */
+  readonly idleMs: number;
+  /** PEM of authorities trusted instead of the system's; for tests and private networks. */
+  readonly certificateAuthority?: string;
+}
+
+/** What the fetcher passes along with a request: it learns here how to stop the dialing. */
+export interface Dialing {
+  cancelDial: (() => void) | null;
+}
+
+export type PooledRequestOptions = ClientRequestArgs & { dialing?: Dialing };
+
+export interface ConnectionPool {
+  readonly http: http.Agent;
+  readonly https: https.Agent;
+  close(): void;
+}
+
+/** Creates both agents; nothing is connected until a request asks. */
+export function createConnectionPool(options: ConnectionPoolOptions): ConnectionPool {
+  const pool = { http: httpAgent(options), https: httpsAgent(options) };
+  return {
+    ...pool,
+    close: () => {
+      pool.http.destroy();
+      pool.https.destroy();
+    },
+  };
+}
+
+type Created = (error: Error | null, socket: Duplex) => void;
+
+/**
+ * maxSockets stays unlimited: a host has one request at a time anyway, and a queue inside the
+ * agent would be a second, unseen one.
+ */
+function agentOptions(options: ConnectionPoolOptions): http.AgentOptions {
+  return { keepAlive: true, maxFreeSockets: 1, timeout: options.idleMs, scheduling: 'lifo' };
+}
+
+function httpAgent(options: ConnectionPoolOptions): http.Agent {
+  const agent = new http.Agent(agentOptions(options));
+  agent.createConnection = (request, created) => {
+    const report = reportOnce(agent.sockets, request, created);
+    dialingOf(request).cancelDial = dial(dialTarget(request, options, 80), report);
+    return undefined;
+  };
+  boundIdle(agent, options.idleMax);
+  return agent;
+}
+
+function httpsAgent(options: ConnectionPoolOptions): https.Agent {
+  const { certificateAuthority: ca } = options;
+  const agent = new https.Agent({ ...agentOptions(options), ...(ca === undefined ? {} : { ca }) });
+  // Node's own adds the TLS session cache and the server name.
+  const secure = agent.createConnection.bind(agent);
+  agent.createConnection = (request: https.RequestOptions, created?: Created) => {
+    const report = reportOnce(agent.sockets, request, created);
+    const dialing = dialingOf(request);
+    dialing.cancelDial = dial(dialTarget(request, options, 443), (error, socket) => {
+      if (socket === undefined) {
+        report(error);
+        return;
+      }
+      try {
+        const secured = secure({ ...request, socket } as https.RequestOptions) as TLSSocket;
+        dialing.cancelDial = awaitSecured(secured, socket, report);
+      } catch (error) {
+        socket.destroy();
+        report(new DialError('tls', String(error), error));
+      }
+    });
+    return undefined;
+  };
+  boundIdle(agent, options.idleMax);
+  return agent;
+}
+
+type Report = (error: Error | null, socket?: Duplex) => void;
+
+/** Waits for the handshake and the verdict on the certificate. Returns what gives up. */
+function awaitSecured(secured: TLSSocket, plain: Socket, report: Report): () => void {
+  const fail = (code: 'tls' | 'aborted', message: string) => {
+    secured.destroy();
+    plain.destroy();
+    report(new DialError(code, message));
+  };
+  const onClose = () => fail('tls', 'connection closed during the handshake');
+  secured.on('error', () => {});
+  secured.once('error', (error) => fail('tls', error.message));
+  secured.once('close', onClose);
+  secured.once('secureConnect', () => {
+    secured.off('close', onClose);
+    report(null, secured);
+  });
+  return () => fail('aborted', 'given up during the handshake');
+}
+
+function dialTarget(request: ClientRequestArgs, options: ConnectionPoolOptions, port: number) {
+  return {
+    hostname: request.host ?? request.hostname ?? '',
+    port: Number(request.port || port),
+    guard: options.guard,
+    lookup: options.lookup,
+  };
+}
+
+function dialingOf(request: PooledRequestOptions): Dialing {
+  return request.dialing ?? { cancelDial: null };
+}
+
+/**
+ * Passes on the first report only. On failure it also removes the empty list that Node's agent
+ * leaves behind for the host: the number of hosts that do not answer has no bound.
+ */
+function reportOnce(
+  sockets: http.Agent['sockets'],
+  request: ClientRequestArgs,
+  created: Created | undefined,
+): Report {
+  let reported = false;
+  return (error, socket) => {
+    if (reported) {
+      return;
+    }
+    reported = true;
+    // Node reads the socket only where there is no error.
+    created?.(error, socket as Duplex);
+    const name = (request as { _agentKey?: string })._agentKey;
+    if (error !== null && name !== undefined && sockets[name]?.length === 0) {
+      delete (sockets as Record<string, unknown>)[name];
+    }
+  };
+}
+
+/** Keeps at most `max` idle connections of the agent: Node bounds them by host only. */
+function boundIdle(agent: http.Agent, max: number): void {
+  /** Oldest first; closed ones leave by themselves. */
+  const idle = new Set<Duplex>();
+  const keep = agent.keepSocketAlive.bind(agent);
+  const reuse = agent.reuseSocket.bind(agent);
+  function onClose(this: Duplex): void {
+    idle.delete(this);
+  }
+  // Node heeds a false here although its declared type is void.
+  agent.keepSocketAlive = (socket): boolean => {
+    if (max === 0 || (keep(socket) as unknown) === false) {
+      return false;
+    }
+    idle.add(socket);
+    socket.once('close', onClose);
+    if (idle.size > max) {
+      const [oldest] = idle;
+      oldest?.destroy();
+    }
+    return true;
+  };
+  agent.reuseSocket = (socket, request) => {
+    idle.delete(socket);
+    socket.off('close', onClose);
+    reuse(socket, request);
+  };
+}

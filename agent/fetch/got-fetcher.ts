@@ -1,0 +1,92 @@
+/**
+ * The fetch port on got, for HTTP/1.1. got is asked for as little as possible: one instance with
+ * its options merged once, no retries, redirects, hooks, cookies, cache or time-outs, which this
+ * crawler decides elsewhere or stricter. `agent.ts` creates one for the whole agent.
+ */
+
+import got from 'got';
+import type { AddressGuard } from './address-guard.ts';
+import { createConnectionPool } from './connection-pool.ts';
+import { type Lookup, systemLookup } from './dial.ts';
+import { Exchange, type ExchangeContext, type FetchTimeouts } from './exchange.ts';
+import type { Fetcher, FetchRequest, FetchResult } from './fetch.ts';
+
+export interface GotFetcherOptions {
+  readonly userAgent: string;
+  readonly timeouts: FetchTimeouts;
+  readonly guard: AddressGuard;
+  /** Monotonic epoch milliseconds: `performance.timeOrigin + performance.now()`. */
+  readonly now: () => number;
+  /** Unix milliseconds by the wall clock, against which Retry-After dates are measured. */
+  readonly wallNow: () => number;
+  /** Resolves names; the system's resolver by default. */
+  readonly lookup?: Lookup;
+  /** Idle connections kept for each scheme; {@link IDLE_CONNECTIONS_MAX} by default. */
+  readonly idleConnectionsMax?: number;
+  /** Age at which an idle connection is closed; {@link IDLE_MS} by default. */
+  readonly idleMs?: number;
+  /** PEM of authorities trusted instead of the system's. */
+  readonly certificateAuthority?: string;
+}
+
+/** Twice the default threads: enough for every host in progress, far below any file limit. */
+const IDLE_CONNECTIONS_MAX = 128;
+/** Under the 5 s after which Node and Apache close: see `ConnectionPoolOptions.idleMs`. */
+const IDLE_MS = 4000;
+
+const ACCEPT = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+
+/** @returns a fetcher that holds no connection until it is used. */
+export function createGotFetcher(options: GotFetcherOptions): Fetcher {
+  const pool = createConnectionPool({
+    guard: options.guard,
+    lookup: options.lookup ?? systemLookup,
+    idleMax: options.idleConnectionsMax ?? IDLE_CONNECTIONS_MAX,
+    idleMs: options.idleMs ?? IDLE_MS,
+    ...(options.certificateAuthority === undefined
+      ? {}
+      : { certificateAuthority: options.certificateAuthority }),
+  });
+  const client = got.extend({
+    followRedirect: false,
+    throwHttpErrors: false,
+    retry: { limit: 0 },
+    decompress: false,
+    headers: {
+      'user-agent': options.userAgent,
+      accept: ACCEPT,
+      'accept-encoding': 'gzip, deflate, br, zstd',
+    },
+  });
+  return new GotFetcher({ ...options, client, pool });
+}
+
+class GotFetcher implements Fetcher {
+  readonly #context: ExchangeContext;
+  readonly #open = new Set<Exchange>();
+  #closed = false;
+
+  constructor(context: ExchangeContext) {
+    this.#context = context;
+  }
+
+  async fetch(request: FetchRequest): Promise<FetchResult> {
+    const exchange = new Exchange(request, this.#context);
+    this.#open.add(exchange);
+    const outcome = exchange.run();
+    if (this.#closed) {
+      exchange.abort();
+    }
+    const result = await outcome;
+    this.#open.delete(exchange);
+    return result;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const exchange of this.#open) {
+      exchange.abort();
+    }
+    this.#context.pool.close();
+  }
+}

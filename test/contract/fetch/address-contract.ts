@@ -1,0 +1,179 @@
+/** The fetch contract for whom it connects to: refused addresses, and TLS. */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo, Socket } from 'node:net';
+import { test } from 'node:test';
+import { createServer as createTlsServer } from 'node:tls';
+import { AddressGuard } from '../../../agent/fetch/address-guard.ts';
+import type { Lookup } from '../../../agent/fetch/dial.ts';
+import type { Fetcher } from '../../../agent/fetch/fetch.ts';
+import {
+  ANSWER,
+  asFailure,
+  asResponse,
+  type CreateFetcher,
+  HASTY,
+  OPEN_GUARD,
+  PATIENT,
+  request,
+  SLACK_MS,
+  toLoopback,
+  withServer,
+} from './harness.ts';
+import {
+  EXPIRED_CERTIFICATE,
+  OTHER_HOST_CERTIFICATE,
+  TEST_AUTHORITY,
+  TEST_KEY,
+  VALID_CERTIFICATE,
+} from './test-certificates.ts';
+
+const STRICT_GUARD = new AddressGuard({ allowPrivate: false });
+
+/** Passes every address once, then refuses it: as if it changed after the look-up. */
+class SecondThoughts extends AddressGuard {
+  #asked = 0;
+
+  constructor() {
+    super({ allowPrivate: true });
+  }
+
+  override blocked(address: string): string | null {
+    return this.#asked++ === 0 ? super.blocked(address) : 'changed';
+  }
+}
+
+export function addressRows(name: string, create: CreateFetcher): void {
+  const guard = STRICT_GUARD;
+  test(`${name}: a refused address literal is not connected to`, () =>
+    withServer(create, ANSWER, { guard }, async (fetcher, server, url) => {
+      for (const refused of [url, url.replace('127.0.0.1', '[::ffff:7f00:1]')]) {
+        const failure = asFailure(await fetcher.fetch(request(refused)));
+        assert.deepEqual([failure.code, failure.wrote], ['blocked_address', false]);
+      }
+      assert.equal(server.received.length, 0);
+    }));
+
+  test(`${name}: a name that leads to a refused address is not connected to`, () =>
+    withServer(create, ANSWER, { guard, lookup: toLoopback }, async (fetcher, server, url) => {
+      const named = url.replace('127.0.0.1', 'public.test');
+      assert.equal(asFailure(await fetcher.fetch(request(named))).code, 'blocked_address');
+      assert.equal(server.received.length, 0);
+    }));
+
+  test(`${name}: a connected socket that is refused carries not one byte`, () => {
+    const settings = { guard: new SecondThoughts(), lookup: toLoopback };
+    return withServer(create, ANSWER, settings, async (fetcher, server, url) => {
+      const named = url.replace('127.0.0.1', 'public.test');
+      const failure = asFailure(await fetcher.fetch(request(named)));
+      assert.deepEqual([failure.code, failure.wrote], ['blocked_address', false]);
+      await server.allClosed(SLACK_MS);
+      assert.equal(server.received.join(''), '');
+    });
+  });
+
+  test(`${name}: of several addresses the refused ones are passed over`, () => {
+    const lookup: Lookup = async () => [
+      { address: '0.0.0.0', family: 4 },
+      { address: '127.0.0.1', family: 4 },
+    ];
+    return withServer(create, ANSWER, { lookup }, async (fetcher, _server, url) => {
+      const named = url.replace('127.0.0.1', 'mixed.test');
+      assert.equal(asResponse(await fetcher.fetch(request(named))).ip, '127.0.0.1');
+    });
+  });
+
+  test(`${name}: a thousand addresses are as good as one`, () => {
+    const lookup: Lookup = async () =>
+      Array.from({ length: 1000 }, () => ({ address: '127.0.0.1', family: 4 as const }));
+    return withServer(create, ANSWER, { lookup }, async (fetcher, _server, url) => {
+      asResponse(await fetcher.fetch(request(url.replace('127.0.0.1', 'many.test'))));
+    });
+  });
+}
+
+export function tlsRows(name: string, create: CreateFetcher): void {
+  const certificateAuthority = TEST_AUTHORITY;
+
+  async function withTls(
+    cert: string,
+    use: (fetcher: Fetcher, url: string, heard: () => string) => Promise<void>,
+  ): Promise<void> {
+    let heard = '';
+    const sockets = new Set<Socket>();
+    const server = createTlsServer({ cert, key: TEST_KEY }, (socket) => {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('data', (chunk) => {
+        heard += chunk.toString('latin1');
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+      });
+    });
+    server.on('tlsClientError', () => {});
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const fetcher = create({ timeouts: PATIENT, guard: OPEN_GUARD, certificateAuthority });
+    const { port } = server.address() as AddressInfo;
+    try {
+      await use(fetcher, `https://127.0.0.1:${port}/`, () => heard);
+    } finally {
+      await fetcher.close();
+      for (const socket of sockets) {
+        socket.destroy();
+      }
+      server.close();
+      await once(server, 'close');
+    }
+  }
+
+  test(`${name}: a trusted certificate, and the connection is used twice`, () =>
+    withTls(VALID_CERTIFICATE, async (fetcher, url, heard) => {
+      const first = asResponse(await fetcher.fetch(request(url)));
+      asResponse(await fetcher.fetch(request(`${url}second`)));
+      assert.deepEqual([first.ip, Buffer.from(first.body).toString()], ['127.0.0.1', 'ok']);
+      assert.match(heard(), /GET \/ [\s\S]*GET \/second /);
+    }));
+
+  test(`${name}: without the right a TLS connection carries no request`, () =>
+    withTls(VALID_CERTIFICATE, async (fetcher, url, heard) => {
+      const failure = asFailure(await fetcher.fetch(request(url, { mayWrite: () => false })));
+      assert.deepEqual([failure.code, failure.wrote], ['no_right', false]);
+      // A second request through the same server shows that the first has had its time.
+      asResponse(await fetcher.fetch(request(`${url}later`)));
+      assert.doesNotMatch(heard(), /GET \/ /);
+    }));
+
+  const refused = {
+    'an expired certificate': EXPIRED_CERTIFICATE,
+    'a certificate of another host': OTHER_HOST_CERTIFICATE,
+    'a certificate chain of 1 MiB': VALID_CERTIFICATE + TEST_AUTHORITY.repeat(2400),
+  };
+  for (const [claim, cert] of Object.entries(refused)) {
+    test(`${name}: ${claim} is refused before the request is written`, () =>
+      withTls(cert, async (fetcher, url, heard) => {
+        const failure = asFailure(await fetcher.fetch(request(url)));
+        assert.deepEqual([failure.code, failure.wrote], ['tls', false], failure.message);
+        assert.equal(heard(), '');
+      }));
+  }
+
+  test(`${name}: a server that does not speak TLS`, () =>
+    withServer(create, ANSWER, {}, async (fetcher, _server, url) => {
+      const failure = asFailure(await fetcher.fetch(request(url.replace('http:', 'https:'))));
+      assert.deepEqual([failure.code, failure.wrote], ['tls', false]);
+    }));
+
+  test(`${name}: a handshake that stalls`, () =>
+    withServer(create, [{ close: 'hang' }], { timeouts: HASTY }, async (fetcher, server, url) => {
+      const failure = asFailure(await fetcher.fetch(request(url.replace('http:', 'https:'))));
+      assert.deepEqual([failure.code, failure.wrote], ['connect_timeout', false]);
+      await server.allClosed(SLACK_MS);
+    }));
+
+  test(`${name}: a server that closes within the handshake`, () =>
+    withServer(create, [{ close: 'fin' }], {}, async (fetcher, _server, url) => {
+      const failure = asFailure(await fetcher.fetch(request(url.replace('http:', 'https:'))));
+      assert.deepEqual([failure.code, failure.wrote], ['tls', false]);
+    }));
+}

@@ -1,0 +1,368 @@
+/**
+ * Scripted servers and the outcome each must have, whoever implements the fetch port. `code`
+ * rows end as a failure with one of the codes; `status` rows end as a response.
+ */
+
+import zlib from 'node:zlib';
+import type { FetchFailureCode } from '../../../agent/fetch/fetch.ts';
+import type { Step } from './scripted-server.ts';
+
+export interface FetcherRow {
+  readonly claim: string;
+  readonly steps: readonly Step[];
+  readonly expect:
+    | { readonly code: readonly FetchFailureCode[] }
+    | {
+        readonly status: number;
+        readonly truncated?: boolean;
+        readonly body?: string;
+        readonly bodyLength?: number;
+        readonly location?: string | null;
+        readonly retryAfterMs?: number | null;
+      };
+  /** The message itself was whole, so its connection may be kept although the outcome is bad. */
+  readonly mayKeep?: true;
+}
+
+const LINK = '<a href="/next">n</a>';
+const OK = 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n';
+const HANG: Step = { close: 'hang' };
+const FIN: Step = { close: 'fin' };
+const RESET: Step = { close: 'reset' };
+
+function send(text: string): Step {
+  return { send: text };
+}
+
+function bytes(body: Uint8Array): Step {
+  return { send_b64: Buffer.from(body).toString('base64') };
+}
+
+function coded(coding: string, body: Uint8Array): Step[] {
+  const head = `${OK}Content-Encoding: ${coding}\r\nContent-Length: ${body.length}\r\n\r\n`;
+  return [send(head), bytes(body), HANG];
+}
+
+const whole = { status: 200, truncated: false, body: LINK } as const;
+const gzipped = zlib.gzipSync(LINK);
+const bomb = zlib.gzipSync(Buffer.alloc(64 * 1024 * 1024));
+const damaged = Buffer.from(gzipped);
+damaged.fill(0, gzipped.length - 8, gzipped.length - 4);
+
+const TIMING: FetcherRow[] = [
+  { claim: 'a server that never answers', steps: [HANG], expect: { code: ['response_timeout'] } },
+  {
+    claim: 'a header that drips',
+    steps: [send('HTTP/1.1 200 OK\r\n'), { send: 'A: b\r\n', times: 200, everyMs: 50 }, HANG],
+    expect: { code: ['response_timeout'] },
+  },
+  {
+    claim: 'interim responses without end',
+    steps: [{ send: 'HTTP/1.1 100 Continue\r\n\r\n', times: 200, everyMs: 50 }, HANG],
+    expect: { code: ['response_timeout'] },
+  },
+  {
+    claim: 'a body that drips, though never idle',
+    steps: [send(`${OK}\r\n`), { send: '<p>', times: 400, everyMs: 50 }, HANG],
+    expect: { code: ['total_timeout'] },
+  },
+  {
+    claim: 'a body that stops without closing',
+    steps: [send(`${OK}Content-Length: 50\r\n\r\n${LINK}`), HANG],
+    expect: { code: ['total_timeout'] },
+  },
+  {
+    claim: 'an error page that stops is still that error',
+    steps: [send('HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 9\r\n\r\n1'), HANG],
+    expect: { status: 503, truncated: true, body: '1', retryAfterMs: 7000 },
+  },
+];
+
+const CUT: FetcherRow[] = [
+  {
+    claim: 'an endless body ends at the cap',
+    steps: [send(`${OK}\r\n`), { repeat: LINK, bytes: 1e12 }],
+    expect: { status: 200, truncated: true, bodyLength: 65536 },
+  },
+  {
+    claim: 'an endless chunked body ends at the cap',
+    steps: [
+      send(`${OK}Transfer-Encoding: chunked\r\n\r\n`),
+      { repeat: `15\r\n${LINK}\r\n`, bytes: 1e12 },
+    ],
+    expect: { status: 200, truncated: true, bodyLength: 65536 },
+  },
+  {
+    claim: 'a body of exactly the cap is whole',
+    steps: [send(`${OK}Content-Length: 65536\r\n\r\n`), { repeat: 'a', bytes: 65536 }, HANG],
+    expect: { status: 200, truncated: false, bodyLength: 65536 },
+  },
+  {
+    claim: 'a body of one byte more is cut',
+    steps: [send(`${OK}Content-Length: 65537\r\n\r\n`), { repeat: 'a', bytes: 65537 }, HANG],
+    expect: { status: 200, truncated: true, bodyLength: 65536 },
+  },
+  {
+    claim: 'a gzip bomb ends at the cap',
+    mayKeep: true,
+    steps: coded('gzip', bomb),
+    expect: { status: 200, truncated: true, bodyLength: 65536 },
+  },
+  {
+    claim: 'a bomb of two gzip layers ends at the cap',
+    mayKeep: true,
+    steps: coded('gzip, gzip', zlib.gzipSync(bomb)),
+    expect: { status: 200, truncated: true, bodyLength: 65536 },
+  },
+  {
+    claim: 'gzip members without content end at twice the cap on the wire',
+    steps: [
+      send(`${OK}Content-Encoding: gzip\r\n\r\n`),
+      bytes(Buffer.concat(Array.from({ length: 8000 }, () => zlib.gzipSync('')))),
+      FIN,
+    ],
+    expect: { status: 200, truncated: true, bodyLength: 0 },
+  },
+  {
+    claim: 'a film is skimmed',
+    steps: [
+      send('HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\nContent-Length: 10485760\r\n\r\n'),
+      { repeat: 'v', bytes: 10485760 },
+    ],
+    expect: { status: 200, truncated: true, bodyLength: 16384 },
+  },
+  {
+    claim: 'a small image is read and its connection kept',
+    steps: [
+      send('HTTP/1.1 200 OK\r\nContent-Type: image/gif\r\nContent-Length: 3\r\n\r\nGIF'),
+      HANG,
+    ],
+    expect: { status: 200, truncated: false, body: 'GIF' },
+  },
+];
+
+const FRAMING: FetcherRow[] = [
+  {
+    claim: 'a body that ends before its length',
+    steps: [send(`${OK}Content-Length: 50000\r\n\r\n${LINK}`), FIN],
+    expect: { code: ['truncated_body'] },
+  },
+  {
+    claim: 'a chunked body without its last chunk',
+    steps: [send(`${OK}Transfer-Encoding: chunked\r\n\r\n15\r\n${LINK}\r\n`), FIN],
+    expect: { code: ['truncated_body'] },
+  },
+  {
+    claim: 'a reset within a body of known length',
+    steps: [send(`${OK}Content-Length: 50000\r\n\r\n${LINK}`), { waitMs: 30 }, RESET],
+    expect: { code: ['reset'] },
+  },
+  {
+    claim: 'a reset within a body that only closing delimits',
+    steps: [send(`${OK}\r\n${LINK}`), { waitMs: 30 }, RESET],
+    expect: { code: ['reset'] },
+  },
+  { claim: 'a reset instead of an answer', steps: [RESET], expect: { code: ['reset'] } },
+  { claim: 'a close instead of an answer', steps: [FIN], expect: { code: ['reset'] } },
+  {
+    claim: 'a close within the header',
+    steps: [send('HTTP/1.1 200 OK\r\nContent-Ty'), FIN],
+    expect: { code: ['reset', 'http_syntax'] },
+  },
+  {
+    claim: 'a chunk size that is no number',
+    steps: [send(`${OK}Transfer-Encoding: chunked\r\n\r\nzz\r\n${LINK}`), FIN],
+    expect: { code: ['http_syntax'] },
+  },
+  {
+    claim: 'a length that is no number',
+    steps: [send(`${OK}Content-Length: many\r\n\r\n${LINK}`), FIN],
+    expect: { code: ['http_syntax'] },
+  },
+  {
+    claim: 'two lengths that differ',
+    steps: [send(`${OK}Content-Length: 3\r\nContent-Length: 21\r\n\r\n${LINK}`), FIN],
+    expect: { code: ['http_syntax'] },
+  },
+  {
+    claim: 'a length of 2^63 allocates nothing',
+    steps: [send(`${OK}Content-Length: 9223372036854775807\r\n\r\n${LINK}`), FIN],
+    expect: { code: ['truncated_body'] },
+  },
+  {
+    claim: 'a body that closing delimits',
+    steps: [send(`HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n${LINK}`), FIN],
+    expect: whole,
+  },
+  {
+    claim: 'early hints before the answer',
+    steps: [
+      send(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${OK}Content-Length: 21\r\n\r\n${LINK}`),
+      HANG,
+    ],
+    expect: whole,
+  },
+];
+
+const HEADERS: FetcherRow[] = [
+  {
+    claim: 'no status line (HTTP/0.9)',
+    steps: [send(LINK), FIN],
+    expect: { code: ['http_syntax'] },
+  },
+  {
+    claim: 'a header of 1 MiB',
+    steps: [send(OK), { repeat: 'X-Long: yyyyyyyyyyyyyyyyyyyyyyyy\r\n', bytes: 1 << 20 }, HANG],
+    expect: { code: ['headers_too_large'] },
+  },
+  {
+    claim: 'a control character in a header value',
+    steps: [send(`${OK}X-A: a\u0001\u0000b\r\nContent-Length: 21\r\n\r\n${LINK}`), HANG],
+    expect: { code: ['http_syntax'] },
+  },
+  {
+    claim: 'a header name with a space',
+    steps: [send(`${OK}X A: b\r\nContent-Length: 21\r\n\r\n${LINK}`), HANG],
+    expect: { code: ['http_syntax'] },
+  },
+  {
+    claim: 'an upgrade nobody asked for',
+    steps: [
+      send('HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n'),
+      HANG,
+    ],
+    expect: { code: ['http_syntax'] },
+  },
+  {
+    claim: 'a redirect is handed back, not followed',
+    steps: [send('HTTP/1.1 302 Found\r\nLocation: /b?c=1\r\nContent-Length: 0\r\n\r\n'), HANG],
+    expect: { status: 302, location: '/b?c=1', body: '' },
+  },
+  {
+    claim: 'a redirect whose body breaks off is still a redirect',
+    steps: [send('HTTP/1.1 301 Moved\r\nLocation: /b\r\nContent-Length: 50\r\n\r\nMoved'), FIN],
+    expect: { status: 301, location: '/b', truncated: true },
+  },
+  {
+    claim: 'a Location in raw UTF-8 is read as such',
+    steps: [send('HTTP/1.1 302 Found\r\nLocation: /ü\r\nContent-Length: 0\r\n\r\n'), HANG],
+    expect: { status: 302, location: '/ü' },
+  },
+  {
+    claim: 'a Location with another status is nothing',
+    steps: [send('HTTP/1.1 201 Created\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n'), HANG],
+    expect: { status: 201, location: null },
+  },
+  {
+    claim: '204 ends with the header, whatever follows',
+    steps: [send(`HTTP/1.1 204 No Content\r\nContent-Length: 21\r\n\r\n${LINK}`), HANG],
+    expect: { status: 204, body: '', truncated: false },
+  },
+  {
+    claim: '304 ends with the header, whatever its length says',
+    steps: [send('HTTP/1.1 304 Not Modified\r\nContent-Length: 21\r\n\r\n'), HANG],
+    expect: { status: 304, body: '', truncated: false },
+  },
+  {
+    claim: 'a length of zero',
+    steps: [send(`${OK}Content-Length: 0\r\n\r\n`), HANG],
+    expect: { status: 200, body: '', truncated: false },
+  },
+  {
+    claim: 'an endless error page ends at the cap with its status',
+    steps: [send('HTTP/1.1 404 Not Found\r\n\r\n'), { repeat: 'x', bytes: 1e12 }],
+    expect: { status: 404, truncated: true, bodyLength: 65536 },
+  },
+];
+
+const CODINGS: FetcherRow[] = [
+  { claim: 'gzip', steps: coded('gzip', gzipped), expect: whole },
+  { claim: 'x-gzip', steps: coded('x-gzip', gzipped), expect: whole },
+  { claim: 'br', steps: coded('br', zlib.brotliCompressSync(LINK)), expect: whole },
+  { claim: 'zstd', steps: coded('zstd', zlib.zstdCompressSync(LINK)), expect: whole },
+  {
+    claim: 'deflate with zlib header',
+    steps: coded('deflate', zlib.deflateSync(LINK)),
+    expect: whole,
+  },
+  { claim: 'deflate bare', steps: coded('deflate', zlib.deflateRawSync(LINK)), expect: whole },
+  { claim: 'gzip twice', steps: coded('gzip, gzip', zlib.gzipSync(gzipped)), expect: whole },
+  { claim: 'gzip that is not', steps: coded('gzip', Buffer.from(LINK)), expect: whole },
+  {
+    claim: 'an unknown coding is no coding',
+    steps: coded('utf-8', Buffer.from(LINK)),
+    expect: whole,
+  },
+  {
+    claim: 'a coding of an empty body',
+    steps: coded('gzip', Buffer.alloc(0)),
+    expect: { status: 200, body: '' },
+  },
+  {
+    claim: 'gzip with garbage after it',
+    steps: coded('gzip', Buffer.concat([gzipped, Buffer.from('garbage garbage')])),
+    expect: whole,
+  },
+  {
+    claim: 'gzip with zeros after it',
+    steps: coded('gzip', Buffer.concat([gzipped, Buffer.alloc(20)])),
+    expect: whole,
+  },
+  {
+    claim: 'gzip with garbage after it that arrives later',
+    steps: [
+      send(`${OK}Content-Encoding: gzip\r\nContent-Length: ${gzipped.length + 9}\r\n\r\n`),
+      bytes(gzipped),
+      { waitMs: 20 },
+      send('garbage 1'),
+      HANG,
+    ],
+    expect: whole,
+  },
+  {
+    claim: 'gzip in two members',
+    steps: coded(
+      'gzip',
+      Buffer.concat([zlib.gzipSync(LINK.slice(0, 5)), zlib.gzipSync(LINK.slice(5))]),
+    ),
+    expect: whole,
+  },
+  {
+    claim: 'gzip cut short',
+    mayKeep: true,
+    steps: coded('gzip', gzipped.subarray(0, -9)),
+    expect: { code: ['truncated_body'] },
+  },
+  {
+    claim: 'br cut short',
+    mayKeep: true,
+    steps: coded('br', zlib.brotliCompressSync(LINK).subarray(0, -4)),
+    expect: { code: ['truncated_body'] },
+  },
+  {
+    claim: 'zstd cut short',
+    mayKeep: true,
+    steps: coded('zstd', zlib.zstdCompressSync(LINK).subarray(0, -4)),
+    expect: { code: ['truncated_body'] },
+  },
+  {
+    claim: 'gzip with a wrong checksum',
+    mayKeep: true,
+    steps: coded('gzip', damaged),
+    expect: { code: ['body_encoding'] },
+  },
+  {
+    claim: 'br that is not',
+    mayKeep: true,
+    steps: coded('br', Buffer.from('<html>no brotli at all</html>')),
+    expect: { code: ['body_encoding', 'truncated_body'] },
+  },
+];
+
+export const FETCHER_ROWS: readonly FetcherRow[] = [
+  ...TIMING,
+  ...CUT,
+  ...FRAMING,
+  ...HEADERS,
+  ...CODINGS,
+];

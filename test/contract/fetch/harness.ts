@@ -1,0 +1,82 @@
+/**
+ * What the parts of the fetch contract share: settings, a request, one scripted server with one
+ * fetcher around a test, and the narrowing of an outcome.
+ */
+
+import assert from 'node:assert/strict';
+import { AddressGuard } from '../../../agent/fetch/address-guard.ts';
+import type { Lookup } from '../../../agent/fetch/dial.ts';
+import type { FetchTimeouts } from '../../../agent/fetch/exchange.ts';
+import type {
+  Fetcher,
+  FetchFailure,
+  FetchRequest,
+  FetchResponse,
+  FetchResult,
+} from '../../../agent/fetch/fetch.ts';
+import { ScriptedServer, type Step } from './scripted-server.ts';
+
+export interface ContractSettings {
+  readonly timeouts: FetchTimeouts;
+  readonly guard: AddressGuard;
+  readonly lookup?: Lookup;
+  readonly certificateAuthority?: string;
+}
+
+export type CreateFetcher = (settings: ContractSettings) => Fetcher;
+
+/** Never reached by a row that does not mean to. */
+export const PATIENT: FetchTimeouts = { connectMs: 5000, responseMs: 10_000, totalMs: 20_000 };
+/** For rows that mean to reach one. */
+export const HASTY: FetchTimeouts = { connectMs: 300, responseMs: 400, totalMs: 1000 };
+
+export const OPEN_GUARD = new AddressGuard({ allowPrivate: true });
+/** Every name is this machine: many hosts, one server. */
+export const toLoopback: Lookup = async () => [{ address: '127.0.0.1', family: 4 }];
+
+/** Past this a time-out that should have fired has not. */
+export const SLACK_MS = 4000;
+
+export function request(url: string, changes: Partial<FetchRequest> = {}): FetchRequest {
+  return {
+    url,
+    kind: 'page',
+    bodyBytesMax: 64 * 1024,
+    signal: new AbortController().signal,
+    mayWrite: () => true,
+    ...changes,
+  };
+}
+
+export function asFailure(result: FetchResult): FetchFailure {
+  assert.equal(result.kind, 'failure', `a response came: ${JSON.stringify(result)}`);
+  return result as FetchFailure;
+}
+
+export function asResponse(result: FetchResult): FetchResponse {
+  assert.equal(result.kind, 'response', `failed: ${JSON.stringify(result)}`);
+  return result as FetchResponse;
+}
+
+/** Runs `use` with a scripted server and a fetcher, and closes both. */
+export async function withServer(
+  create: CreateFetcher,
+  steps: readonly Step[],
+  settings: Partial<ContractSettings>,
+  use: (fetcher: Fetcher, server: ScriptedServer, url: string) => Promise<void>,
+): Promise<void> {
+  const server = await ScriptedServer.start(steps);
+  const fetcher = create({ timeouts: PATIENT, guard: OPEN_GUARD, ...settings });
+  try {
+    await use(fetcher, server, `http://127.0.0.1:${server.port}/page`);
+  } finally {
+    await fetcher.close();
+    await server.stop();
+  }
+}
+
+/** A short page over a connection that stays open. */
+export const ANSWER: Step[] = [
+  { send: 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nok' },
+  { close: 'hang' },
+];

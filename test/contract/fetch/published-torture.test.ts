@@ -1,0 +1,156 @@
+/**
+ * The independent torture table (`cases/http_torture.json` beside the repository) played to the
+ * got adapter: every row that one fetch can show must end as the table says, within the
+ * time-outs. Skipped where the table is not present; the repository's own rows are in
+ * `fetcher-rows.ts`.
+ */
+
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { AddressGuard } from '../../../agent/fetch/address-guard.ts';
+import { checkAddress } from '../../../agent/fetch/check-address.ts';
+import type { Lookup } from '../../../agent/fetch/dial.ts';
+import type { FetchResult } from '../../../agent/fetch/fetch.ts';
+import { createGotFetcher } from '../../../agent/fetch/got-fetcher.ts';
+import { HASTY, OPEN_GUARD, request, SLACK_MS, toLoopback } from './harness.ts';
+import { ScriptedServer, type Step } from './scripted-server.ts';
+
+interface TortureRow {
+  readonly id: string;
+  readonly category: string;
+  readonly what: string;
+  readonly steps: readonly (Step | { readonly net: string } | Record<string, unknown>)[];
+  readonly expect: {
+    readonly outcome: string;
+    readonly status?: number;
+    readonly to?: string;
+    readonly storedBytes?: number;
+    readonly maxRssGrowthMiB?: number;
+  };
+}
+
+const FILE = new URL('../../../../shared/cases/http_torture.json', import.meta.url);
+const rows: TortureRow[] = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : [];
+
+const PLAYABLE = ['send', 'send_b64', 'repeat', 'randomBytes', 'close'];
+const BODY_BYTES_MAX = 64 * 1024;
+/** Row T020 ff. mean this cap; bodies larger by intent elsewhere get the room they need. */
+const ROOMY_BODY_BYTES_MAX = 2 * 1024 * 1024;
+
+/** What the resolver says in the rows about names. */
+const RESOLVERS: Record<string, Lookup> = {
+  'DNS NXDOMAIN': async () => {
+    throw Object.assign(new Error('not found'), { code: 'ENOTFOUND' });
+  },
+  'DNS SERVFAIL / timeout': () => new Promise(() => {}),
+  'DNS returns 0.0.0.0': async () => [{ address: '0.0.0.0', family: 4 }],
+  'DNS 1000 A records': async () =>
+    Array.from({ length: 1000 }, () => ({ address: '127.0.0.1', family: 4 as const })),
+};
+
+/** Why a row is not played here, or null. */
+function unplayable(row: TortureRow): string | null {
+  const unknown = row.steps.flatMap((step) => Object.keys(step)).filter(isForeign);
+  const [first] = row.steps;
+  if (first !== undefined && 'net' in first) {
+    return RESOLVERS[String(first.net)] === undefined ? `resolver for ${first.net}` : null;
+  }
+  if (unknown.includes('tls')) {
+    return 'TLS is in address-contract.ts';
+  }
+  return unknown.length === 0 ? null : `needs more than one fetch: ${unknown.join()}`;
+}
+
+function isForeign(key: string): boolean {
+  return ![...PLAYABLE, 'bytes', 'everyMs', 'delayMsPerKiB', 'net'].includes(key);
+}
+
+describe('published torture rows', {
+  concurrency: 4,
+  skip: rows.length === 0 && 'no table',
+}, () => {
+  for (const row of rows) {
+    const reason = unplayable(row);
+    test(`${row.id}: ${row.what}`, { skip: reason ?? false }, () => play(row));
+  }
+});
+
+async function play(row: TortureRow): Promise<void> {
+  const [first] = row.steps;
+  const net = first !== undefined && 'net' in first ? String(first.net) : null;
+  const page = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+  const steps = net === null ? (row.steps as Step[]) : [{ send: page }];
+  const server = await ScriptedServer.start(steps);
+  const fetcher = createGotFetcher({
+    userAgent: 'ubiring-test',
+    timeouts: { ...HASTY, totalMs: 3000 },
+    guard: OPEN_GUARD,
+    lookup: (net === null ? undefined : RESOLVERS[net]) ?? toLoopback,
+    now: () => performance.timeOrigin + performance.now(),
+    wallNow: () => Date.now(),
+  });
+  const capped = row.expect.storedBytes !== undefined;
+  const startedAt = performance.now();
+  try {
+    const bodyBytesMax = capped ? BODY_BYTES_MAX : ROOMY_BODY_BYTES_MAX;
+    const result = await fetcher.fetch(
+      request(`http://server.test:${server.port}/start/page`, { bodyBytesMax }),
+    );
+    assert.ok(performance.now() - startedAt < 3000 + SLACK_MS, 'ends within the time-outs');
+    await assertExpected(row, result);
+    // Servers and client share this process, so memory is judged by what was ever sent.
+    const sentMiB = server.written / 2 ** 20;
+    assert.ok(sentMiB < (row.expect.maxRssGrowthMiB ?? 64), `${sentMiB} MiB were taken`);
+  } finally {
+    await fetcher.close();
+    await server.stop();
+  }
+}
+
+async function assertExpected(row: TortureRow, result: FetchResult): Promise<void> {
+  const { expect, category } = row;
+  const outcomes = expect.outcome.split(/[|,]/).map((outcome) => outcome.trim());
+  const got = outcomeOf(result);
+  const shown = JSON.stringify({ ...result, body: undefined });
+  if (category === 'redirect' && !outcomes.includes(got)) {
+    // The table judges the whole crawler; one fetch hands the target back and follows nothing.
+    assert.ok(result.kind === 'response' && result.location !== null, shown);
+    const target = URL.parse(result.location, 'http://server.test/start/page');
+    const guard = new AddressGuard({ allowPrivate: false });
+    const verdict = await checkAddress(target?.href ?? '', guard);
+    assert.ok(verdict.blocked || result.location.startsWith('/'), 'what is followed is checked');
+    return;
+  }
+  assert.ok(outcomes.includes(got), `${got}, expected ${expect.outcome}: ${shown}`);
+  if (expect.status !== undefined) {
+    assert.equal(result.kind === 'response' && result.status, expect.status);
+  }
+  if (expect.storedBytes !== undefined) {
+    assert.equal(result.kind === 'response' && result.body.byteLength, expect.storedBytes);
+  }
+  if (expect.to !== undefined) {
+    const target = new URL(
+      (result.kind === 'response' && result.location) || '',
+      'http://server.test/start/page',
+    );
+    target.username = '';
+    target.password = '';
+    const form = expect.to.startsWith('/') ? target.pathname : target.href;
+    assert.ok(expect.to.split('|').includes(form), `${form}, expected ${expect.to}`);
+  }
+}
+
+/** The table's words for what one fetch ended with. */
+function outcomeOf(result: FetchResult): string {
+  if (result.kind === 'failure') {
+    return result.code === 'blocked_address' ? 'blocked' : 'error';
+  }
+  if (result.location !== null) {
+    return 'redirect';
+  }
+  if (result.status >= 400) {
+    return 'error';
+  }
+  return result.truncated ? 'ok-truncated' : 'ok';
+}

@@ -1,0 +1,164 @@
+/**
+ * A TCP server on loopback that says exactly what a script tells it, right or wrong, and keeps
+ * what it was sent. Every connection plays the whole script after the first bytes arrive. The
+ * step vocabulary is that of the published torture table, so its rows run as they are.
+ */
+
+import { EventEmitter, once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+
+export type Step =
+  | { readonly send: string; readonly times?: number; readonly everyMs?: number }
+  | { readonly send_b64: string }
+  | {
+      readonly repeat: string;
+      readonly bytes: number;
+      readonly everyMs?: number;
+      readonly delayMsPerKiB?: number;
+    }
+  | { readonly randomBytes: number }
+  | { readonly waitMs: number }
+  | { readonly close: 'fin' | 'hang' | 'reset' };
+
+/** Written at once where a step repeats; small enough that the client's closing is noticed. */
+const BLOCK_BYTES = 64 * 1024;
+
+export class ScriptedServer {
+  /** What each connection sent, in order of arrival; '' for one that sent nothing. */
+  readonly received: string[] = [];
+  /** Bytes handed to the sockets, all connections together. */
+  written = 0;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #closings = new EventEmitter();
+  #steps: readonly Step[];
+
+  private constructor(steps: readonly Step[]) {
+    this.#steps = steps;
+    this.#server = createServer((socket) => this.#serve(socket));
+  }
+
+  static async start(steps: readonly Step[], host = '127.0.0.1'): Promise<ScriptedServer> {
+    const server = new ScriptedServer(steps);
+    server.#server.listen(0, host);
+    await once(server.#server, 'listening');
+    return server;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get openConnections(): number {
+    return this.#sockets.size;
+  }
+
+  /** Resolves once the client has closed every connection, or rejects after `withinMs`. */
+  async allClosed(withinMs: number): Promise<void> {
+    const signal = AbortSignal.timeout(withinMs);
+    while (this.#sockets.size > 0) {
+      await once(this.#closings, 'closed', { signal });
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.#sockets) {
+      socket.destroy();
+    }
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  #serve(socket: Socket): void {
+    const index = this.received.push('') - 1;
+    this.#sockets.add(socket);
+    socket.on('error', () => {});
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      this.#closings.emit('closed');
+    });
+    let playing = false;
+    socket.on('data', (chunk) => {
+      this.received[index] += chunk.toString('latin1');
+      if (!playing) {
+        playing = true;
+        void this.#play(socket);
+      }
+    });
+  }
+
+  async #play(socket: Socket): Promise<void> {
+    for (const step of this.#steps) {
+      if (socket.destroyed) {
+        return;
+      }
+      if ('send' in step) {
+        await this.#sendTimes(socket, step.send, step.times ?? 1, step.everyMs ?? 0);
+      } else if ('send_b64' in step) {
+        await this.#write(socket, Buffer.from(step.send_b64, 'base64'));
+      } else if ('repeat' in step) {
+        await this.#repeat(socket, step);
+      } else if ('randomBytes' in step) {
+        await this.#write(socket, noise(step.randomBytes));
+      } else if ('waitMs' in step) {
+        await wait(step.waitMs);
+      } else if (step.close === 'fin') {
+        socket.end();
+      } else if (step.close === 'reset') {
+        socket.resetAndDestroy();
+      }
+    }
+  }
+
+  async #sendTimes(socket: Socket, text: string, times: number, everyMs: number): Promise<void> {
+    for (let n = 0; n < times && !socket.destroyed; n++) {
+      await this.#write(socket, Buffer.from(text));
+      if (everyMs > 0) {
+        await wait(everyMs);
+      }
+    }
+  }
+
+  async #repeat(socket: Socket, step: Extract<Step, { repeat: string }>): Promise<void> {
+    const { repeat, bytes, everyMs, delayMsPerKiB } = step;
+    const unit = Buffer.from(repeat);
+    const perBlock = everyMs === undefined ? Math.max(1, Math.floor(BLOCK_BYTES / unit.length)) : 1;
+    const block = Buffer.concat(Array.from({ length: perBlock }, () => unit));
+    for (let left = bytes; left > 0 && !socket.destroyed; left -= block.length) {
+      const part = left < block.length ? block.subarray(0, left) : block;
+      await this.#write(socket, part);
+      const pauseMs = everyMs ?? (delayMsPerKiB ?? 0) * (part.length / 1024);
+      if (pauseMs > 0) {
+        await wait(pauseMs);
+      }
+    }
+  }
+
+  async #write(socket: Socket, bytes: Buffer): Promise<void> {
+    if (socket.destroyed) {
+      return;
+    }
+    this.written += bytes.length;
+    if (!socket.write(bytes)) {
+      const closed = new AbortController();
+      const onClose = () => closed.abort();
+      socket.once('close', onClose);
+      await once(socket, 'drain', { signal: closed.signal }).catch(() => {});
+      socket.off('close', onClose);
+    }
+  }
+}
+
+/** Bytes without structure, the same on every run (xorshift). */
+function noise(length: number): Buffer {
+  const bytes = Buffer.alloc(length);
+  let state = 0x9e3779b9;
+  for (let index = 0; index < length; index++) {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    bytes[index] = state & 0xff;
+  }
+  return bytes;
+}
