@@ -15,7 +15,7 @@ import { FetchRight } from './fetch-right.ts';
 import { HandOff } from './hand-off.ts';
 import { HostMoves } from './host-moves.ts';
 import { Membership, type RemovalReason } from './membership.ts';
-import type { AgentId, Envelope, Host, Incarnation, UrlItem } from './messages.ts';
+import type { AgentId, Envelope, Host, Incarnation, Message, UrlItem } from './messages.ts';
 import { Outbound } from './outbound.ts';
 import type { Outcome } from './outcome.ts';
 import { Routing } from './routing.ts';
@@ -185,7 +185,7 @@ export class Core {
         this.#toldComplete.add(member.card.id);
         return;
       case 'RELAY':
-        return this.#onRelay(message.to, message.envelope, now);
+        return this.#onRelay(member, message, now);
       case 'HELLO':
       case 'WELCOME':
       case 'REFUSED':
@@ -313,13 +313,14 @@ export class Core {
     }
   }
 
-  #onRelay(to: AgentId, envelope: Envelope, now: Instant): void {
-    if (to === this.#settings.id) {
-      if (envelope.message.type !== 'RELAY') this.onMessage(envelope, now);
+  /** For this agent it is opened; for another it is passed on, if it comes from its origin. */
+  #onRelay(from: Member, relay: Extract<Message, { type: 'RELAY' }>, now: Instant): void {
+    if (relay.to === this.#settings.id) {
+      if (relay.envelope.message.type !== 'RELAY') this.onMessage(relay.envelope, now);
       return;
     }
-    const member = this.#view.get(to);
-    if (member) this.#outbound.passOn(member.card, envelope);
+    const member = this.#view.get(relay.to);
+    if (member && relay.origin === from.card.id) this.#outbound.passOn(member, relay);
   }
 
   // ---- incarnations

@@ -3,7 +3,7 @@
 // not confirmed (DESIGN section 8: one hop, best effort). Called by every other part of the core.
 
 import type { Effects } from './effects.ts';
-import type { AgentId, Envelope, Incarnation, MemberCard, Message } from './messages.ts';
+import type { AgentId, Envelope, Incarnation, Message } from './messages.ts';
 import type { CoreSettings } from './settings.ts';
 import type { Member, View } from './view.ts';
 
@@ -36,9 +36,9 @@ export class Outbound {
     this.#push(to, this.#envelope(to.id, to.inc ?? 0, message), false);
   }
 
-  /** Passes another's envelope on to its destination, as it is. */
-  passOn(to: MemberCard, envelope: Envelope): void {
-    this.#push(to, envelope, false);
+  /** Passes a RELAY on to its destination, straight: one hop, best effort. */
+  passOn(to: Member, relay: Message): void {
+    this.#push(to.card, this.#envelope(to.card.id, to.card.inc, relay), false);
   }
 
   #detour(member: Member, envelope: Envelope, durable: boolean): void {
