@@ -1,7 +1,7 @@
 // The frame: two bytes of magic, the wire version, the encoding, then the envelope as JSON, raw or
 // deflated. `transport.ts` and `control-client.ts` encode what they send and decode what arrives.
-// Decoding never throws whatever the bytes are: size, depth and number of objects are bounded before
-// `JSON.parse` sees them, because a few kilobytes that unpack to four million brackets cost seconds.
+// Decoding never throws, whatever the bytes: size, depth and number of objects are bounded before
+// `JSON.parse` sees them, because four kilobytes can unpack to brackets that cost a second.
 // Raw deflate and not zstd, which is faster, because Node 24 still calls its zstd experimental.
 
 import { isUtf8 } from 'node:buffer';

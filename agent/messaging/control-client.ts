@@ -40,9 +40,9 @@ export async function askAgent(
   if (!encoded.ok) {
     return { ok: false, code: 'refused', message: `the command has ${encoded.bytes} bytes` };
   }
+  // Not `immediate` as the links of peers: that loses what was received just before a disconnect.
   const socket = new Dealer({
     linger: 0,
-    immediate: true,
     maxMessageSize: FRAME_BYTES_MAX,
     ipv6: address.includes('['),
   });

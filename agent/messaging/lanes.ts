@@ -20,7 +20,7 @@ const NEWEST_ONLY: ReadonlySet<MessageType> = new Set<MessageType>([
 
 /** Two bounded queues of frames for one peer. Empties control before bulk, each oldest first. */
 export class Lanes {
-  /** By message type where only the newest counts, else by a running number; in order of arrival. */
+  /** By type where only the newest counts, else by a running number; in order of arrival. */
   readonly #control = new Map<MessageType | number, Uint8Array>();
   readonly #bulk = new Map<number, Uint8Array>();
   #next = 0;

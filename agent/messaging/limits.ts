@@ -16,12 +16,12 @@ export const PAYLOAD_BYTES_MAX = 4 * 1024 * 1024;
 /** Shorter payloads travel as they are: below this, packing costs more than it saves. */
 export const COMPRESS_OVER_BYTES = 2048;
 
-/** Deepest nesting of a message: RELAY of a WELCOME needs 7, an answer to a command may need more. */
+/** Deepest nesting: a RELAY of a WELCOME needs 7, an answer to a command may need more. */
 export const DEPTH_MAX = 32;
 /** Arrays and objects in one message: the largest (a part of a YIELD) has about 2,000. */
 export const CONTAINERS_MAX = 20_000;
 
-/** Brackets of a kind that are let through uncounted for depth: parsing so many costs about 1 ms. */
+/** Brackets of a kind let through uncounted for depth: parsing so many costs about 1 ms. */
 export const QUICK_BRACKETS = 2048;
 
 /** Agent identifiers: the config allows 64 characters, each up to two UTF-16 units. */
@@ -49,7 +49,7 @@ export const MEMBERS_MAX = 1024;
 export const GONE_MAX = 10_000;
 /** Arguments of one command. */
 export const ARGS_MAX = 1000;
-/** As in the config. Points on the ring grow with it: a peer must not make others compute millions. */
+/** As in the config. Points on the ring grow with it: no peer may make others compute millions. */
 export const CAPACITY_MAX = 1000;
 /**
  * Highest incarnation believed where the caller gives no ceiling of its own. Incarnations are about
@@ -61,9 +61,9 @@ export const INCARNATION_MAX = 2 ** 52;
 export const CONTROL_FRAMES_MAX = 512;
 /** The same in bytes, since a WELCOME or a YIELD may be large. */
 export const CONTROL_BYTES_MAX = 4 * 1024 * 1024;
-/** Bulk waiting for one peer (DESIGN section 8); what does not fit stays in SQLite and comes again. */
+/** Bulk waiting for one peer (DESIGN section 8); the rest stays in SQLite and comes again. */
 export const BULK_BYTES_MAX = 256 * 1024;
-/** Peers with a socket. libzmq allows 1,023 sockets a process; the ROUTER and some slack are left. */
+/** Peers with a socket. libzmq allows 1,023 sockets a process: the ROUTER and some slack remain. */
 export const PEERS_MAX = 1000;
 
 /** Commands that wait for the agent's answer at once; one more is told `busy`. */

@@ -7,7 +7,7 @@ import { Dealer } from 'zeromq';
 import type { MessageType } from '../core/messages.ts';
 import { type Lane, Lanes } from './lanes.ts';
 
-/** Frames libzmq takes ahead of the network: enough to keep it busy, few for a heartbeat to pass. */
+/** Frames libzmq takes ahead of the network: enough to keep it busy, few for a heartbeat. */
 const SOCKET_FRAMES_MAX = 4;
 /** Kernel buffer for sending: bulk inside it is ahead of any heartbeat. */
 const SOCKET_BUFFER_BYTES = 128 * 1024;

@@ -45,7 +45,7 @@ export interface TransportOptions {
   onTooLarge?(to: AgentId, envelope: Envelope, bytes: number): void;
   /**
    * Highest incarnation to believe now, such as wall clock plus a year. Since it moves on, an agent
-   * whose incarnation was forged at the ceiling can soon go above it and is not locked out for ever.
+   * whose incarnation was forged at the ceiling can soon go above it, not locked out for ever.
    */
   incarnationMax?(): number;
 }
@@ -182,7 +182,7 @@ export class Transport {
 
   /**
    * Sends what waits for at most `lingerMs`, then closes everything. Receiving goes on meanwhile;
-   * no callback is called once this has resolved.
+   * no callback is called once this has resolved. The port is free again a moment later.
    */
   async close({ lingerMs }: { readonly lingerMs: number }): Promise<void> {
     if (this.#closed) return;
@@ -195,6 +195,8 @@ export class Transport {
     for (const link of this.#links.values()) link.close(lingerMs);
     this.#links.clear();
     this.#desk?.close();
+    // Not unbound first, though that would free the port at once: zeromq.js unbinds on another
+    // thread, which libzmq does not survive while a receive is pending.
     if (this.#router !== undefined) {
       this.#router.linger = lingerMs;
       this.#router.close();

@@ -1,6 +1,6 @@
 // Decides whether a parsed frame is a message of the protocol: every type, every field, every bound
-// of `limits.ts`. The types are those of `core/messages.ts`, and the compiler holds the shapes below
-// to them field by field. Written by hand on `shape.ts` and not with a schema library because it
+// of `limits.ts`. The types are those of `core/messages.ts`; the compiler holds the shapes below to
+// them field by field. Written by hand on `shape.ts` and not with a schema library because it
 // stands on the path of every link that changes hands. Called by `codec.ts` on what arrives.
 
 import type {
@@ -226,8 +226,8 @@ function agrees(relay: Body<'RELAY'>): boolean {
  * Checks a parsed frame. The value is handed back as it is, not copied: with every key known, there
  * is nothing else in it.
  *
- * @param incarnationMax highest believable incarnation: a forged one above it must not lock the real
- *   agent out, which can only go one higher (see `TransportOptions.incarnationMax`)
+ * @param incarnationMax highest believable incarnation: a forged one must not lock the real agent
+ *   out, which can only go one higher (see `TransportOptions.incarnationMax`)
  */
 export function validateEnvelope(value: unknown, incarnationMax = INCARNATION_MAX): Validated {
   const wrong = checkEnvelope(value, incarnationMax);

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { describe, it } from 'node:test';
+import { Dealer } from 'zeromq';
+import { encodeEnvelope } from '../../../agent/messaging/codec.ts';
+import { askAgent } from '../../../agent/messaging/control-client.ts';
+import type { ControlReply } from '../../../agent/messaging/control-desk.ts';
+import { CONTROL_PENDING_MAX, PAYLOAD_BYTES_MAX } from '../../../agent/messaging/limits.ts';
+import { assertServes, envelope, play, station, until } from './kit.ts';
+
+const limits = { timeout: 60_000 };
+
+describe('control', limits, () => {
+  it('control: a tool asks and is answered, and no message reaches the core', async (t) => {
+    const target = await station(t, 'target');
+    const answer = await askAgent(target.address, 'status', ['x', 'y'], 5000);
+    assert.deepEqual(answer, { ok: true, result: { verb: 'status', args: ['x', 'y'] } });
+    assert.deepEqual(target.received, []);
+  });
+
+  it('control: an agent that says no is told from one that does not answer', async (t) => {
+    const refusing = await station(t, 'a1', {
+      onControl: (_request, reply) => reply({ ok: false, result: 'not now' }),
+    });
+    const silent = await station(t, 'a2', { onControl: () => {} });
+    const [no, none] = await Promise.all([
+      askAgent(refusing.address, 'stop', [], 5000),
+      askAgent(silent.address, 'stop', [], 400),
+    ]);
+    assert.deepEqual(no, { ok: false, code: 'refused', message: 'not now' });
+    assert.ok(!none.ok);
+    assert.equal(none.code, 'timeout');
+  });
+
+  it('control: where nobody listens, that is said at once and not at the deadline', async (t) => {
+    const gone = await station(t, 'gone');
+    await gone.transport.close({ lingerMs: 0 });
+    const startedAt = performance.now();
+    const answer = await askAgent(gone.address, 'status', [], 30_000);
+    assert.ok(!answer.ok);
+    assert.equal(answer.code, 'unreachable');
+    assert.ok(performance.now() - startedAt < 10_000);
+  });
+
+  it('control: a server of another kind, or a bad address, is unreachable', async (t) => {
+    const server = createServer((socket) => socket.on('error', () => {}).resume());
+    const { promise, resolve } = Promise.withResolvers<void>();
+    server.listen(0, '127.0.0.1', resolve);
+    await promise;
+    t.after(() => server.close());
+    const address = server.address();
+    assert.ok(typeof address === 'object' && address !== null);
+    const mute = await askAgent(`tcp://127.0.0.1:${address.port}`, 'status', [], 400);
+    const bad = await askAgent('nonsense', 'status', [], 400);
+    assert.ok(!mute.ok && !bad.ok);
+    assert.deepEqual([mute.code, bad.code], ['unreachable', 'unreachable']);
+  });
+
+  it('control: an answer given just before the agent ends is still heard', async (t) => {
+    const target = await station(t, 'target', {
+      onControl: (_request, reply) => {
+        reply({ ok: true, result: 'bye' });
+        void target.transport.close({ lingerMs: 1000 });
+      },
+    });
+    assert.deepEqual(await askAgent(target.address, 'stop', [], 5000), { ok: true, result: 'bye' });
+  });
+
+  it('control: an answer too large to send becomes a refusal that says so', async (t) => {
+    const result = 'x'.repeat(PAYLOAD_BYTES_MAX);
+    const target = await station(t, 'target', {
+      onControl: (_request, reply) => reply({ ok: true, result }),
+    });
+    const answer = await askAgent(target.address, 'status', [], 5000);
+    assert.ok(!answer.ok);
+    assert.match(answer.message, /too many/);
+  });
+
+  it('control: a second answer to the same command goes nowhere', async (t) => {
+    const target = await station(t, 'target', {
+      onControl: (_request, reply) => {
+        reply({ ok: true, result: 1 });
+        reply({ ok: true, result: 2 });
+      },
+    });
+    assert.deepEqual(await askAgent(target.address, 'status', [], 5000), { ok: true, result: 1 });
+    assert.equal(target.transport.stats().controlPending, 0);
+  });
+
+  it('control: commands beyond the number that may wait are told busy', async (t) => {
+    const waiting: ControlReply[] = [];
+    const target = await station(t, 'target', {
+      onControl: (_request, reply) => waiting.push(reply),
+    });
+    const good = await station(t, 'good');
+    const more = 10;
+    const asked = Array.from({ length: CONTROL_PENDING_MAX + more }, () =>
+      askAgent(target.address, 'status', [], 20_000),
+    );
+    const refusals = () => target.transport.stats().refused.control_busy ?? 0;
+    await until('the surplus is refused', () => refusals() === more);
+    assert.equal(target.transport.stats().controlPending, CONTROL_PENDING_MAX);
+    await assertServes(good, target, 'good');
+    for (const reply of waiting) reply({ ok: true, result: 'at last' });
+    const answers = await Promise.all(asked);
+    assert.equal(answers.filter((answer) => answer.ok).length, CONTROL_PENDING_MAX);
+    const busy = answers.filter((answer) => !answer.ok && answer.message.startsWith('busy'));
+    assert.equal(busy.length, more);
+  });
+
+  it('control: a tool that never reads does not hold up the others', async (t) => {
+    const result = 'y'.repeat(1000);
+    const target = await station(t, 'target', {
+      onControl: (_request, reply) => reply({ ok: true, result }),
+    });
+    const deaf = new Dealer({ linger: 0, receiveHighWaterMark: 1, receiveBufferSize: 1024 });
+    t.after(() => deaf.close());
+    deaf.connect(target.address);
+    const nobody = { id: '', inc: 0 };
+    for (let request = 0; request < 3000; request += 1) {
+      const message = { type: 'CONTROL', request, verb: 'status', args: [] } as const;
+      const encoded = encodeEnvelope({ from: nobody, to: nobody, message });
+      assert.ok(encoded.ok);
+      await deaf.send(encoded.frame);
+    }
+    await until('all are taken', () => target.transport.stats().received === 3000);
+    assert.ok((await askAgent(target.address, 'status', [], 5000)).ok);
+  });
+
+  it('control: a command that a member forwards goes to the core, with its sender', async (t) => {
+    const target = await station(t, 'target');
+    const good = await station(t, 'good');
+    const message = { type: 'CONTROL', request: 5, verb: 'status', args: [] } as const;
+    const peer = { id: 'target', address: target.address };
+    good.transport.send(peer, envelope('good', 'target', message), 'control');
+    await until('it arrives', () => target.received.length === 1);
+    assert.deepEqual(target.received[0]?.message, message);
+  });
+
+  const own = Object.values(networkInterfaces())
+    .flat()
+    .find((entry) => entry?.family === 'IPv4');
+
+  it('control: an agent that others can reach takes no commands', { skip: !own }, async (t) => {
+    const asked: unknown[] = [];
+    const target = await station(t, 'target', {
+      listen: 'tcp://*:*',
+      onControl: (request) => asked.push(request),
+    });
+    const good = await station(t, 'good');
+    const address = `tcp://127.0.0.1:${target.port}`;
+    const answer = await askAgent(address, 'stop', [], 5000);
+    assert.ok(!answer.ok);
+    assert.equal(answer.code, 'refused');
+    assert.match(answer.message, /loopback/);
+    const message = { type: 'CONTROL', request: 5, verb: 'stop', args: [] } as const;
+    const peer = { id: 'target', address };
+    good.transport.send(peer, envelope('good', 'target', message), 'control');
+    const refusals = () => target.transport.stats().refused.control_remote;
+    await until('the forged one is refused too', () => refusals() === 2);
+    assert.deepEqual([asked, target.received], [[], []]);
+  });
+
+  it('control: a request by a browser is no command', async (t) => {
+    const asked: unknown[] = [];
+    const target = await station(t, 'target', { onControl: (request) => asked.push(request) });
+    const good = await station(t, 'good');
+    const body = '{"message":{"type":"CONTROL","verb":"stop"}}';
+    const request = `POST / HTTP/1.1\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    await play(target.port, [{ hex: Buffer.from(request).toString('hex') }]);
+    await assertServes(good, target, 'good');
+    assert.deepEqual(asked, []);
+  });
+});
