@@ -60,7 +60,6 @@ export class Exchange {
   #resolve: (result: FetchResult) => void = ignoreError;
   #settled = false;
   #stream: GotRequest | null = null;
-  #clientRequest: ClientRequest | null = null;
   #response: IncomingMessage | null = null;
   #reader: BodyReader | null = null;
   #phaseTimer: NodeJS.Timeout | undefined;
@@ -146,7 +145,6 @@ export class Exchange {
       this.#reset ||= isReset(error);
     });
     request.once('socket', (socket: Socket) => this.#onReady(socket));
-    this.#clientRequest = request;
     return request;
   }
 
@@ -280,7 +278,6 @@ export class Exchange {
     this.#reader?.stop();
     if (connection === 'close') {
       this.#stream?.destroy();
-      this.#clientRequest?.destroy();
       this.#dialing.cancelDial?.();
     }
     return true;

@@ -28,7 +28,7 @@ export type CreateFetcher = (settings: ContractSettings) => Fetcher;
 /** Never reached by a row that does not mean to. */
 export const PATIENT: FetchTimeouts = { connectMs: 5000, responseMs: 10_000, totalMs: 20_000 };
 /** For rows that mean to reach one. */
-export const HASTY: FetchTimeouts = { connectMs: 300, responseMs: 400, totalMs: 1000 };
+export const HASTY: FetchTimeouts = { connectMs: 500, responseMs: 700, totalMs: 1500 };
 
 export const OPEN_GUARD = new AddressGuard({ allowPrivate: true });
 /** Every name is this machine: many hosts, one server. */

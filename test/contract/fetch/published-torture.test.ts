@@ -13,7 +13,7 @@ import { checkAddress } from '../../../agent/fetch/check-address.ts';
 import type { Lookup } from '../../../agent/fetch/dial.ts';
 import type { FetchResult } from '../../../agent/fetch/fetch.ts';
 import { createGotFetcher } from '../../../agent/fetch/got-fetcher.ts';
-import { HASTY, OPEN_GUARD, request, SLACK_MS, toLoopback } from './harness.ts';
+import { OPEN_GUARD, request, SLACK_MS, toLoopback } from './harness.ts';
 import { ScriptedServer, type Step } from './scripted-server.ts';
 
 interface TortureRow {
@@ -84,7 +84,7 @@ async function play(row: TortureRow): Promise<void> {
   const server = await ScriptedServer.start(steps);
   const fetcher = createGotFetcher({
     userAgent: 'ubiring-test',
-    timeouts: { ...HASTY, totalMs: 3000 },
+    timeouts: { connectMs: 1500, responseMs: 1500, totalMs: 3000 },
     guard: OPEN_GUARD,
     lookup: (net === null ? undefined : RESOLVERS[net]) ?? toLoopback,
     now: () => performance.timeOrigin + performance.now(),

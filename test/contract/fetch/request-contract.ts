@@ -119,14 +119,17 @@ export function sizeRows(name: string, create: CreateFetcher): void {
       }
       return heapAfterCollection();
     };
-    const before = await run(600);
-    const grown = (await run(1400)) - before;
-    assert.ok(grown < 1.5 * 2 ** 20, `the heap grew by ${grown} bytes`);
-    assert.deepEqual(warnings.map(String), []);
-    await fetcher.close();
-    server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
+    try {
+      const before = await run(600);
+      const grown = (await run(1400)) - before;
+      assert.ok(grown < 1.5 * 2 ** 20, `the heap grew by ${grown} bytes`);
+      assert.deepEqual(warnings.map(String), []);
+    } finally {
+      await fetcher.close();
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    }
   });
 }
 
