@@ -93,42 +93,46 @@ export function addressRows(name: string, create: CreateFetcher): void {
   });
 }
 
-export function tlsRows(name: string, create: CreateFetcher): void {
-  const certificateAuthority = TEST_AUTHORITY;
-
-  async function withTls(
-    cert: string,
-    use: (fetcher: Fetcher, url: string, heard: () => string) => Promise<void>,
-  ): Promise<void> {
-    let heard = '';
-    const sockets = new Set<Socket>();
-    const server = createTlsServer({ cert, key: TEST_KEY }, (socket) => {
-      sockets.add(socket);
-      socket.on('error', () => {});
-      socket.on('data', (chunk) => {
-        heard += chunk.toString('latin1');
-        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-      });
+/** Runs `use` with a TLS server that answers every request and tells what it heard. */
+async function withTls(
+  create: CreateFetcher,
+  cert: string,
+  use: (fetcher: Fetcher, url: string, heard: () => string) => Promise<void>,
+): Promise<void> {
+  let heard = '';
+  const sockets = new Set<Socket>();
+  const server = createTlsServer({ cert, key: TEST_KEY }, (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      heard += chunk.toString('latin1');
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
     });
-    server.on('tlsClientError', () => {});
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const fetcher = create({ timeouts: PATIENT, guard: OPEN_GUARD, certificateAuthority });
-    const { port } = server.address() as AddressInfo;
-    try {
-      await use(fetcher, `https://127.0.0.1:${port}/`, () => heard);
-    } finally {
-      await fetcher.close();
-      for (const socket of sockets) {
-        socket.destroy();
-      }
-      server.close();
-      await once(server, 'close');
+  });
+  server.on('tlsClientError', () => {});
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const fetcher = create({
+    timeouts: PATIENT,
+    guard: OPEN_GUARD,
+    certificateAuthority: TEST_AUTHORITY,
+  });
+  const { port } = server.address() as AddressInfo;
+  try {
+    await use(fetcher, `https://127.0.0.1:${port}/`, () => heard);
+  } finally {
+    await fetcher.close();
+    for (const socket of sockets) {
+      socket.destroy();
     }
+    server.close();
+    await once(server, 'close');
   }
+}
 
+export function tlsRows(name: string, create: CreateFetcher): void {
   test(`${name}: a trusted certificate, and the connection is used twice`, () =>
-    withTls(VALID_CERTIFICATE, async (fetcher, url, heard) => {
+    withTls(create, VALID_CERTIFICATE, async (fetcher, url, heard) => {
       const first = asResponse(await fetcher.fetch(request(url)));
       asResponse(await fetcher.fetch(request(`${url}second`)));
       assert.deepEqual([first.ip, Buffer.from(first.body).toString()], ['127.0.0.1', 'ok']);
@@ -136,7 +140,7 @@ export function tlsRows(name: string, create: CreateFetcher): void {
     }));
 
   test(`${name}: without the right a TLS connection carries no request`, () =>
-    withTls(VALID_CERTIFICATE, async (fetcher, url, heard) => {
+    withTls(create, VALID_CERTIFICATE, async (fetcher, url, heard) => {
       const failure = asFailure(await fetcher.fetch(request(url, { mayWrite: () => false })));
       assert.deepEqual([failure.code, failure.wrote], ['no_right', false]);
       // A second request through the same server shows that the first has had its time.
@@ -151,7 +155,7 @@ export function tlsRows(name: string, create: CreateFetcher): void {
   };
   for (const [claim, cert] of Object.entries(refused)) {
     test(`${name}: ${claim} is refused before the request is written`, () =>
-      withTls(cert, async (fetcher, url, heard) => {
+      withTls(create, cert, async (fetcher, url, heard) => {
         const failure = asFailure(await fetcher.fetch(request(url)));
         assert.deepEqual([failure.code, failure.wrote], ['tls', false], failure.message);
         assert.equal(heard(), '');
