@@ -1,0 +1,125 @@
+// `ubiring agent`: one agent in this process, in the foreground. By hand it is one machine of a
+// cluster, a restart or a late joiner; started by `launch` it is one of several, takes its orders
+// over the channel from there and reports its status. What the signals mean is in CONTRACT.
+
+import { type AgentEnd, isComplete, type RunningAgent, startAgent } from '../agent.ts';
+import { type AgentLog, openAgentLog } from './agent-log.ts';
+import { codeOfError, type ExitCode, messageOf } from './exit-code.ts';
+import type { EndKind, FromAgent, ToAgent } from './launch-messages.ts';
+import { statusEveryMs } from './launch-messages.ts';
+import { allKnown, type CommonFlags, loadResolved, type ResolvedConfig } from './load.ts';
+import { say } from './output.ts';
+
+/** What is asked of the agent, before or while it runs. */
+type Order = 'leave' | 'stop' | 'stopNow';
+
+export async function agentCommand(
+  file: string,
+  flags: CommonFlags & { readonly id: string },
+): Promise<ExitCode> {
+  const launched = process.channel !== undefined;
+  const orders = new Orders(launched);
+  // The ports of numbered agents are found by whoever comes first, so an agent may be that.
+  const loaded = await loadResolved(file, flags, { allocate: true, warn: !launched });
+  if (!loaded.ok) return finish(loaded.code, 'its config cannot be loaded', 'failed');
+  const { config } = loaded;
+  const { id } = flags;
+  if (!allKnown([id], config)) return finish(4, `no agent ${id} in the config`, 'failed');
+  if (isComplete(config)) {
+    const reason = 'the crawl is complete already; launch --fresh begins anew';
+    if (!launched) say(`${id}: ${reason}`);
+    return finish(0, reason, 'complete');
+  }
+  const opened = openAgentLog(config.agent.dataDir, id);
+  if (typeof opened === 'string') {
+    if (!launched) say(opened);
+    return finish(4, opened, 'failed');
+  }
+  logUncaught(opened);
+  const end = await run(config, id, opened, orders);
+  if (!launched) say(`${id}: ${end.reason}`);
+  await opened.flush();
+  return finish(end.code, end.reason, kindOf(end));
+}
+
+async function run(
+  config: ResolvedConfig,
+  id: string,
+  { log }: AgentLog,
+  orders: Orders,
+): Promise<AgentEnd> {
+  const started = await startAgent({ config, id, log });
+  if (!started.ok) {
+    log.fatal({ code: started.code }, started.message);
+    return { code: started.code, reason: started.message };
+  }
+  const { agent } = started;
+  orders.obey(agent);
+  const report = () => tell({ type: 'status', status: agent.status() });
+  const reporting = process.channel ? setInterval(report, statusEveryMs) : undefined;
+  const end = await agent.ended;
+  clearInterval(reporting);
+  return end;
+}
+
+/** Orders by signal and from the launcher; what comes before the agent runs waits for it. */
+class Orders {
+  #agent: RunningAgent | null = null;
+  #waiting: Order | null = null;
+  #signals = 0;
+
+  constructor(launched: boolean) {
+    const leave = () => this.#give(this.#signals++ === 0 ? 'leave' : 'stopNow');
+    process.on('SIGTERM', leave);
+    // The terminal signals the whole group: the launcher hears it too, and decides for all.
+    for (const signal of ['SIGINT', 'SIGHUP'] as const) {
+      process.on(signal, launched ? () => {} : leave);
+    }
+    process.on('message', ({ type }: ToAgent) => this.#give(type));
+  }
+
+  obey(agent: RunningAgent): void {
+    this.#agent = agent;
+    if (this.#waiting) agent[this.#waiting]();
+  }
+
+  #give(order: Order): void {
+    if (this.#agent) this.#agent[order]();
+    // Nothing has begun that would have to be ended with care.
+    else if (order === 'stopNow') process.exit(11);
+    else this.#waiting = order;
+  }
+}
+
+/** A broken invariant ends the process; SQLite has the state of the last commit. */
+function logUncaught({ log, flush }: AgentLog): void {
+  const end = async (error: unknown) => {
+    const code = codeOfError(error);
+    log.fatal({ err: error }, 'unexpected error');
+    if (!process.channel) say(`unexpected error: ${messageOf(error)}`);
+    await flush();
+    process.exit(await finish(code, messageOf(error), 'failed'));
+  };
+  process.once('uncaughtException', end);
+  process.once('unhandledRejection', end);
+}
+
+function kindOf({ code, reason }: AgentEnd): EndKind {
+  if (code === 11) return 'interrupted';
+  if (code !== 0) return 'failed';
+  return reason.startsWith('left') ? 'left' : 'complete';
+}
+
+/** Tells the launcher, if there is one, how it ended. */
+async function finish(code: ExitCode, reason: string, course: EndKind): Promise<ExitCode> {
+  await tell({ type: 'ended', code, reason, course });
+  return code;
+}
+
+/** Resolves when the message is on its way, or there is nobody to take it. */
+function tell(message: FromAgent): Promise<void> {
+  return new Promise((resolve) => {
+    if (!process.connected || !process.send) return resolve();
+    process.send(message, undefined, undefined, () => resolve());
+  });
+}

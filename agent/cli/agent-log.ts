@@ -1,0 +1,66 @@
+// The log of one agent: JSON lines in `DATA/ID/agent.log`, and on stderr where no person watches it,
+// which is how containers collect logs. Nothing about a log may hold up or end a crawl: lines for a
+// reader that does not read are dropped, and a log that cannot be written any more is given up.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import pino from 'pino';
+import { messageOf } from './exit-code.ts';
+
+/** Bytes of log that wait for a slow reader of stderr; what exceeds them is dropped. */
+const waitingBytesMax = 1024 ** 2;
+/** What the end of the process waits for stderr to take the last lines. */
+const flushMsMax = 300;
+
+export interface AgentLog {
+  readonly log: pino.Logger;
+  /** Resolves when the last lines are written, or nobody takes them. */
+  flush(): Promise<void>;
+}
+
+/**
+ * Makes the agent's directory if it is not there.
+ *
+ * @returns the log, or a sentence on why it cannot be written (exit code 4)
+ */
+export function openAgentLog(dataDir: string, id: string): AgentLog | string {
+  const directory = path.join(dataDir, id);
+  const file = path.join(directory, 'agent.log');
+  let descriptor: number;
+  try {
+    fs.mkdirSync(directory, { recursive: true });
+    descriptor = fs.openSync(file, 'a');
+  } catch (error) {
+    return `cannot write ${file}: ${messageOf(error)}; name another directory with --data`;
+  }
+  // In step with the agent: the lines before a crash are those that matter.
+  const toFile = pino.destination({ dest: descriptor, sync: true });
+  toFile.on('error', ignore);
+  const streams: pino.StreamEntry[] = [{ stream: toFile }];
+  const toStderr = process.stderr.isTTY ? null : stderrDestination();
+  if (toStderr) streams.push({ stream: toStderr });
+  return {
+    log: pino({ base: { agent: id } }, pino.multistream(streams)),
+    flush: () => (toStderr ? flushed(toStderr) : Promise.resolve()),
+  };
+}
+
+type Destination = ReturnType<typeof pino.destination>;
+
+function stderrDestination(): Destination {
+  const toStderr = pino.destination({ dest: 2, sync: false, maxLength: waitingBytesMax });
+  toStderr.on('error', ignore);
+  return toStderr;
+}
+
+function flushed(destination: Destination): Promise<void> {
+  return new Promise((resolve) => {
+    const late = setTimeout(resolve, flushMsMax);
+    destination.flush(() => {
+      clearTimeout(late);
+      resolve();
+    });
+  });
+}
+
+function ignore(): void {}

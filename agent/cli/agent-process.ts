@@ -1,0 +1,86 @@
+// One agent that `launch` has started: its process, what it last said of itself, and how it ended.
+// The launch holds one of these for each and asks them; it is told when one ends.
+
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import type { AgentStatus } from '../monitor/status.ts';
+import { type Ending, endingOf } from './endings.ts';
+import type { FromAgent, ToAgent } from './launch-messages.ts';
+import type { ResolvedConfig } from './load.ts';
+
+/** `main.ts` in a checkout, `main.js` in the package. */
+const mainFile = path.join(import.meta.dirname, '..', `main${path.extname(import.meta.filename)}`);
+
+export class AgentProcess {
+  readonly id: string;
+  readonly #child: ChildProcess;
+  #status: AgentStatus | null = null;
+  #last: Extract<FromAgent, { type: 'ended' }> | null = null;
+  #ending: Ending | null = null;
+
+  /** @param onEnd - called once, when the process is gone */
+  constructor(id: string, config: ResolvedConfig, onEnd: (agent: AgentProcess) => void) {
+    this.id = id;
+    const line = ['agent', config.file, '--id', id, '--data', config.agent.dataDir];
+    this.#child = spawn(process.execPath, [...process.execArgv, mainFile, ...line], {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    this.#child.on('message', (message: FromAgent) => {
+      if (message.type === 'status') this.#status = message.status;
+      else this.#last = message;
+    });
+    const end = (code: number | null, signal: string | null) => {
+      if (this.#ending) return;
+      this.#ending = endingOf(this.#last, code, signal);
+      onEnd(this);
+    };
+    // Not `exit`: the last words may still be in the channel then.
+    this.#child.on('close', end);
+    this.#child.on('error', (error) => {
+      if (this.#child.pid !== undefined) return;
+      this.#last = { type: 'ended', code: 1, reason: String(error), course: 'failed' };
+      end(1, null);
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** What it last reported; null before the first report. */
+  get status(): AgentStatus | null {
+    return this.#status;
+  }
+
+  /** Null while it lives. */
+  get ending(): Ending | null {
+    return this.#ending;
+  }
+
+  /** Passes an order on; an agent that has just gone needs none. */
+  send(order: ToAgent): void {
+    if (this.#child.connected) this.#child.send(order, () => {});
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  /** Whether the process was stopped (SIGSTOP) and not continued. */
+  isSuspended(): boolean {
+    return this.#ending === null && this.pid !== undefined && stateOf(this.pid) === 'T';
+  }
+}
+
+/** The state letter of a process, as ps shows it; empty where it cannot be told. */
+function stateOf(pid: number): string {
+  try {
+    const line = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name before it, in brackets, may hold anything.
+    return line.slice(line.lastIndexOf(')') + 2, line.lastIndexOf(')') + 3);
+  } catch {
+    const ps = spawnSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' });
+    return ps.stdout?.trim().slice(0, 1) ?? '';
+  }
+}

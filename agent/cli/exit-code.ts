@@ -1,0 +1,29 @@
+// What a command ends with (CONTRACT, exit codes), and which of them an unexpected error deserves.
+// Every command returns one; `main.ts` gives it to the system.
+
+/**
+ * 0 finished · 1 unexpected · 2 usage · 3 disk full · 4 config invalid, data directory unwritable,
+ * locked or of another crawl · 5 port in use, refused by or unable to form the cluster ·
+ * 11 interrupted, resumable.
+ */
+export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 11;
+
+/** Causes looked at: an error wraps another once or twice, and a circle must not hang us. */
+const causesMax = 8;
+
+/** @returns 3 where the disk is full, else 1 */
+export function codeOfError(error: unknown): 1 | 3 {
+  let current = error;
+  for (let depth = 0; depth < causesMax && current instanceof Error; depth++) {
+    const code = 'code' in current ? current.code : undefined;
+    if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT') return 3;
+    current = current.cause;
+  }
+  return 1;
+}
+
+/** @returns what the error says, on one line */
+export function messageOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.replaceAll(/\s*\n\s*/g, ' ');
+}

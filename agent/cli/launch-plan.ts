@@ -1,0 +1,67 @@
+// What `launch` does before it starts anything: which agents are meant, whether the crawl is over
+// already, whether the directories and ports are free. All is looked at first, so that a launch that
+// cannot begin changes nothing, and leaves no half of a cluster behind.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import type { AgentEntry } from '../../config/config.ts';
+import { readCompletion, removeCompletion } from './completion-file.ts';
+import { type ExitCode, messageOf } from './exit-code.ts';
+import type { ResolvedConfig } from './load.ts';
+import { localAgents, portProblem, selectAgents } from './local-agents.ts';
+import { isLocked } from './running.ts';
+
+export interface PlanFlags {
+  readonly agents?: string;
+  readonly fresh?: boolean;
+}
+
+export type Plan =
+  | { readonly kind: 'start'; readonly agents: readonly AgentEntry[]; readonly notes: string[] }
+  | { readonly kind: 'complete'; readonly message: string }
+  | { readonly kind: 'refused'; readonly code: ExitCode; readonly message: string };
+
+/** A file of these marks a directory as an agent's; `--fresh` deletes no other. */
+const marks = ['state.sqlite', 'agent.lock', 'agent.log'];
+
+/** With `fresh` the directories of the chosen agents are deleted when this resolves. */
+export async function planLaunch(config: ResolvedConfig, flags: PlanFlags): Promise<Plan> {
+  const all = config.cluster.agents;
+  const chosen = selectAgents(flags.agents, all, await localAgents(all));
+  if (!chosen.ok) return { kind: 'refused', code: chosen.code, message: chosen.message };
+  const { agents } = chosen;
+  const directories = agents.map(({ id }) => path.join(config.agent.dataDir, id));
+
+  const locked = directories.filter(isLocked);
+  if (locked.length > 0) {
+    const verb = locked.length === 1 ? 'is' : 'are';
+    const message = `${locked.join(', ')} ${verb} in use by a running agent; stop it first`;
+    return { kind: 'refused', code: 4, message };
+  }
+  const notes: string[] = [];
+  const completion = readCompletion(config);
+  if (completion.kind === 'complete' && !flags.fresh) {
+    return { kind: 'complete', message: 'the crawl is complete already; --fresh begins anew' };
+  }
+  if (completion.kind === 'other') notes.push('the config has changed: crawling on');
+
+  const ports = (await Promise.all(agents.map(portProblem))).filter((problem) => problem !== null);
+  if (ports.length > 0) return { kind: 'refused', code: 5, message: ports.join('\n') };
+  try {
+    if (flags.fresh) removeAgents(directories);
+    if (completion.kind !== 'none') removeCompletion(config);
+  } catch (error) {
+    return { kind: 'refused', code: 4, message: messageOf(error) };
+  }
+  return { kind: 'start', agents, notes };
+}
+
+function removeAgents(directories: readonly string[]): void {
+  const present = directories.filter((directory) => fs.existsSync(directory));
+  for (const directory of present) {
+    const names = fs.readdirSync(directory);
+    if (names.length === 0 || marks.some((mark) => names.includes(mark))) continue;
+    throw new Error(`${directory} is no agent's directory: it is not deleted; move it away`);
+  }
+  for (const directory of present) fs.rmSync(directory, { recursive: true });
+}

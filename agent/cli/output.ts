@@ -1,0 +1,99 @@
+// How commands speak: data on stdout, messages on stderr, tables that line up, colours only where a
+// person looks and NO_COLOR does not forbid it. What a crawl found is written by strangers, so
+// nothing of it reaches a terminal with its control characters. Every command prints through here.
+
+import { styleText } from 'node:util';
+
+export interface TableColumn {
+  readonly title: string;
+  readonly align?: 'left' | 'right';
+}
+
+export type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow' | 'cyan';
+
+/** A message for the person at the terminal; one or more whole lines. */
+export function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/**
+ * Data for whoever reads stdout. Resolves when the system took it, so that a slow reader holds the
+ * writer back; never resolves once the reader has gone (`main.ts` then ends the process).
+ */
+export function print(text: string): Promise<void> {
+  return new Promise((resolve) => {
+    process.stdout.write(text, (error) => {
+      if (!error) resolve();
+    });
+  });
+}
+
+/** The text in a style, where `stream` is a terminal that shows colours. */
+export function styled(style: Style, text: string, stream: NodeJS.WriteStream): string {
+  return styleText(style, text, { stream, validateStream: true });
+}
+
+/** The text as one line without control characters, each shown by a replacement sign. */
+export function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '�');
+}
+
+/** @returns lines of padded cells under their titles; no rows give the titles alone. */
+export function renderTable(
+  columns: readonly TableColumn[],
+  rows: readonly (readonly string[])[],
+): string {
+  const cells = rows.map((row) => row.map(printable));
+  const widths = columns.map(({ title }, k) =>
+    Math.max(title.length, ...cells.map((row) => row[k]?.length ?? 0)),
+  );
+  const line = (row: readonly string[]) =>
+    columns
+      .map(({ align }, k) => pad(row[k] ?? '', widths[k]!, align ?? 'left'))
+      .join('  ')
+      .trimEnd();
+  return [line(columns.map(({ title }) => title)), ...cells.map(line)].join('\n');
+}
+
+/** The cell at exactly `width` characters, or longer where it does not fit. */
+export function pad(text: string, width: number, align: 'left' | 'right'): string {
+  return align === 'right' ? text.padStart(width) : text.padEnd(width);
+}
+
+/** The text with at most `width` characters, its end replaced by an ellipsis where it was longer. */
+export function cut(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+}
+
+/** @returns `1,234,567` */
+export function count(value: number): string {
+  return Math.round(value).toLocaleString('en-US');
+}
+
+/** @returns `12.3 MiB` */
+export function bytesText(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
+}
+
+/** @returns `7 s`, `3 min 20 s`, `2 h 05 min`, `4 d 3 h` */
+export function durationText(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${String(seconds % 60).padStart(2, '0')} s`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h ${String(minutes % 60).padStart(2, '0')} min`;
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** How this program was called, for messages that name a next command. */
+export function programName(): string {
+  return process.env.npm_lifecycle_event === undefined ? 'ubiring' : 'npm run -s ubiring --';
+}

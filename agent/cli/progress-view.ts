@@ -1,0 +1,76 @@
+// Progress on stderr: a block that is drawn over itself in a terminal, a plain line now and then
+// where there is none. What happens in between (an agent dies, the launch is stopped) is said at
+// once, above the block.
+
+import { count, cut, durationText, say, styled } from './output.ts';
+import type { Progress } from './progress.ts';
+
+/** Between two plain lines; a log of a long crawl stays readable. */
+const lineEveryMs = 5000;
+
+export class ProgressView {
+  readonly #stream = process.stderr;
+  readonly #live: boolean;
+  /** Lines of the block as last drawn. */
+  #drawn = 0;
+  #lineAt = -Infinity;
+
+  /** @param live - whether the block is redrawn; by default where stderr is a terminal */
+  constructor(live = process.stderr.isTTY === true) {
+    this.#live = live;
+  }
+
+  /** @param now - monotonic milliseconds */
+  show(progress: Progress, now: number): void {
+    if (this.#live) {
+      this.#clear();
+      const width = this.#stream.columns || 80;
+      const lines = progressBlock(progress).map((line) => cut(line, width));
+      this.#stream.write(`${lines.join('\n')}\n`);
+      this.#drawn = lines.length;
+    } else if (now - this.#lineAt >= lineEveryMs) {
+      this.#lineAt = now;
+      say(progressLine(progress));
+    }
+  }
+
+  /** A message that stays. */
+  say(text: string): void {
+    this.#clear();
+    say(text);
+  }
+
+  warn(text: string): void {
+    this.say(styled('yellow', text, this.#stream));
+  }
+
+  /** Takes the block away; the end has its own words. */
+  end(): void {
+    this.#clear();
+  }
+
+  #clear(): void {
+    if (this.#drawn > 0) this.#stream.write(`\u001b[${this.#drawn}A\u001b[J`);
+    this.#drawn = 0;
+  }
+}
+
+export function progressBlock(progress: Progress): string[] {
+  const { alive, total, hosts, hostsWithQueue, pages, queued, openRequests } = progress;
+  return [
+    `agents  ${alive} of ${total} alive`,
+    `hosts   ${count(hosts)} known, ${count(hostsWithQueue)} with work`,
+    `pages   ${count(pages)} done, ${progress.pagesPerSecond.toFixed(1)} a second`,
+    `queue   ${count(queued)} waiting, ${count(openRequests)} open`,
+    `left    ${progress.etaMs === null ? 'not known yet' : `about ${durationText(progress.etaMs)}`}`,
+  ];
+}
+
+export function progressLine(progress: Progress): string {
+  const { alive, total, hosts, pages, queued, etaMs } = progress;
+  const eta = etaMs === null ? '' : `, about ${durationText(etaMs)} left`;
+  return (
+    `agents ${alive}/${total}, hosts ${count(hosts)}, pages ${count(pages)} ` +
+    `(${progress.pagesPerSecond.toFixed(1)}/s), queue ${count(queued)}${eta}`
+  );
+}

@@ -1,0 +1,100 @@
+// The state files of a data directory, opened for reading: one read-only connection each, in one
+// read transaction, so that everything a query sees of an agent is of one moment, though the agent
+// goes on writing. Files of agents that have ended are read in the same way. Used by `query` and
+// by the summary of `launch`.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { messageOf } from './exit-code.ts';
+
+/** One agent's state, as it was when the file was opened. */
+export interface StateFile {
+  readonly agent: string;
+  /** Rows as arrays, one at a time. Each call may be iterated beside the others. */
+  rows(sql: string, ...values: readonly unknown[]): IterableIterator<unknown[]>;
+  close(): void;
+}
+
+export interface StateFiles {
+  readonly files: readonly StateFile[];
+  /** Sentences that name each file which could not be read. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * Opens `DATA/ID/state.sqlite` of every agent that has one.
+ *
+ * @param expected - agents whose files should be there: a missing one is a problem
+ */
+export function openStateFiles(dataDir: string, expected: readonly string[]): StateFiles {
+  const files: StateFile[] = [];
+  const problems: string[] = [];
+  for (const agent of new Set([...foundAgents(dataDir), ...expected])) {
+    const file = path.join(dataDir, agent, 'state.sqlite');
+    if (!fs.existsSync(file)) {
+      problems.push(`${agent}: no state in ${path.dirname(file)}`);
+      continue;
+    }
+    const opened = openStateFile(agent, file);
+    if (typeof opened === 'string') problems.push(opened);
+    else files.push(opened);
+  }
+  return { files, problems };
+}
+
+/** Directories with a state file, in order of their names. */
+function foundAgents(dataDir: string): string[] {
+  let names: string[];
+  try {
+    names = fs.readdirSync(dataDir);
+  } catch {
+    return [];
+  }
+  return names.filter((name) => fs.existsSync(path.join(dataDir, name, 'state.sqlite'))).sort();
+}
+
+/** @returns the file, or what is wrong with it */
+function openStateFile(agent: string, file: string): StateFile | string {
+  let db: Database.Database | undefined;
+  try {
+    db = new Database(file, { readonly: true, fileMustExist: true });
+    db.exec('BEGIN');
+    // The transaction begins with the first read, which also shows whether the file is sound.
+    db.prepare('SELECT count(*) FROM meta').get();
+  } catch (error) {
+    db?.close();
+    return `${agent}: ${file} ${whyUnreadable(error)}`;
+  }
+  const connection = db;
+  return {
+    agent,
+    rows: (sql, ...values) =>
+      connection
+        .prepare<unknown[], unknown[]>(sql)
+        .raw()
+        .iterate(...values),
+    close: () => connection.close(),
+  };
+}
+
+function whyUnreadable(error: unknown): string {
+  const code = error instanceof Database.SqliteError ? error.code : '';
+  if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')) {
+    return `is damaged (${messageOf(error)}): its agent will say what to do`;
+  }
+  if (code.startsWith('SQLITE_CANTOPEN') || code.startsWith('SQLITE_READONLY')) {
+    return (
+      `cannot be read (${code}): SQLite needs its -wal and -shm files beside it, ` +
+      'and the right to write the latter'
+    );
+  }
+  if (messageOf(error).startsWith('no such table')) return 'holds no state yet';
+  return `cannot be read: ${messageOf(error)}`;
+}
+
+/** Whether the error says that a file is damaged, not that the query is wrong. */
+export function isDamage(error: unknown): boolean {
+  if (!(error instanceof Database.SqliteError)) return false;
+  return /^SQLITE_(CORRUPT|NOTADB|IOERR)/.test(error.code);
+}

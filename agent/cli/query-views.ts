@@ -1,0 +1,211 @@
+// The views of CONTRACT over all agents' files at once: virtual tables of a database in memory whose
+// rows stream from the files, each with its agent. A host that only one file claims, as nearly all
+// are, passes through row by row; the URLs of a host that several claim are merged, one host at a
+// time, so that memory is bounded by one host. SQLite attaches ten files at most, hence this way.
+
+import Database from 'better-sqlite3';
+import { messageOf } from './exit-code.ts';
+import { isDamage, type StateFile } from './query-files.ts';
+import { type Claim, type HostRow, mergeClaims, mergeHosts } from './query-merge.ts';
+
+/** Columns as in CONTRACT; each table begins with `agent` besides. */
+const columns = {
+  pages: [
+    ...['url', 'fetch_url', 'host', 'depth', 'status', 'content_type', 'bytes', 'digest'],
+    ...['fetched_at', 'duration_ms', 'error', 'redirect_to', 'referrer', 'attempts'],
+    ...['warc_file', 'warc_offset'],
+  ],
+  frontier: ['url', 'host', 'depth', 'attempts', 'not_before', 'referrer'],
+  skipped: ['url', 'host', 'reason', 'referrer'],
+  hosts: [
+    ...['host', 'ip', 'pages_done', 'pages_queued', 'out_of_scope', 'delay_ms', 'robots'],
+    ...['last_fetch_at', 'next_fetch_at', 'state'],
+  ],
+  links: ['source', 'target'],
+  events: ['at', 'kind', 'detail'],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+type ViewName = keyof typeof columns;
+/** Views whose rows are URLs of a host. */
+const urlViews = ['pages', 'frontier', 'skipped'] as const;
+type UrlView = (typeof urlViews)[number];
+
+/** The views of a set of files, with what must be told when they are read. */
+export class ClusterViews {
+  readonly #files: readonly StateFile[];
+  readonly #onProblem: (message: string) => void;
+  /** Hosts that several files claim; found when first needed. */
+  #shared: ReadonlySet<string> | null = null;
+
+  /** @param onProblem - told of each file that turns out to be damaged while it is read */
+  constructor(files: readonly StateFile[], onProblem: (message: string) => void) {
+    this.#files = files;
+    this.#onProblem = onProblem;
+  }
+
+  /** @returns a database in memory that has the views as tables, and nothing else */
+  open(): Database.Database {
+    const views = this;
+    const db = new Database(':memory:');
+    for (const view of Object.keys(columns) as ViewName[]) {
+      db.table(view, {
+        columns: ['agent', ...columns[view]],
+        parameters: [],
+        rows: function* () {
+          yield* views.#rows(view) as Generator<(number | string | null)[]>;
+        },
+      });
+    }
+    return db;
+  }
+
+  close(): void {
+    for (const file of this.#files) file.close();
+  }
+
+  *#rows(view: ViewName): Generator<unknown[]> {
+    if (view === 'links' || view === 'events') {
+      yield* this.#streamed(view, null, new Set());
+      return;
+    }
+    const shared = this.#sharedHosts();
+    const names: readonly string[] = columns[view];
+    yield* this.#streamed(view, 1 + names.indexOf('host'), shared);
+    for (const host of shared) {
+      if (view === 'hosts') yield this.#mergedHost(host);
+      else yield* this.#mergedRows(view, host);
+    }
+  }
+
+  /** Rows of all files one after the other, but for those of `shared` hosts. */
+  *#streamed(
+    view: ViewName,
+    hostAt: number | null,
+    shared: ReadonlySet<string>,
+  ): Generator<unknown[]> {
+    for (const file of this.#files) {
+      for (const row of this.#read(file, selectOf(view), file.agent)) {
+        if (hostAt === null || !shared.has(row[hostAt] as string)) yield row;
+      }
+    }
+  }
+
+  /** Rows of one file; damage ends them early, and is told. */
+  *#read(file: StateFile, sql: string, ...values: unknown[]): Generator<unknown[]> {
+    try {
+      yield* file.rows(sql, ...values);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.#onProblem(`${file.agent}: read in part only: ${messageOf(error)}`);
+    }
+  }
+
+  /** Walks the sorted hosts of all files side by side, so that only the shared ones are kept. */
+  #sharedHosts(): ReadonlySet<string> {
+    if (this.#shared) return this.#shared;
+    const shared = new Set<string>();
+    this.#shared = shared;
+    const walks = this.#files.map((file) => {
+      return this.#read(file, 'SELECT host FROM host_rows ORDER BY host');
+    });
+    const heads = walks.map((walk) => nextHost(walk));
+    for (;;) {
+      let least: string | null = null;
+      let holders = 0;
+      for (const head of heads) {
+        if (head === null) continue;
+        if (least === null || head < least) [least, holders] = [head, 1];
+        else if (head === least) holders++;
+      }
+      if (least === null) return shared;
+      if (holders > 1) shared.add(least);
+      heads.forEach((head, k) => {
+        if (head === least) heads[k] = nextHost(walks[k]!);
+      });
+    }
+  }
+
+  *#mergedRows(view: UrlView, host: string): Generator<unknown[]> {
+    for (const claim of this.#mergedClaims(host)) {
+      if (viewOf(claim) === view) yield rowOf(view, claim);
+    }
+  }
+
+  #mergedHost(host: string): unknown[] {
+    const counts = { done: 0, queued: 0 };
+    for (const claim of this.#mergedClaims(host)) {
+      const view = viewOf(claim);
+      if (view === 'pages') counts.done++;
+      if (view === 'frontier') counts.queued++;
+    }
+    const names = ['agent', ...columns.hosts];
+    const rows = this.#files.flatMap((file) => {
+      const found = [...this.#read(file, `${selectOf('hosts')} WHERE host = ?`, file.agent, host)];
+      return found.map((row) => Object.fromEntries(names.map((name, k) => [name, row[k]])));
+    });
+    const merged = mergeHosts(rows as HostRow[], counts);
+    return names.map((name) => merged[name]);
+  }
+
+  /** Every known URL of one host, once. */
+  #mergedClaims(host: string): Iterable<Claim> {
+    const byUrl = new Map<string, Claim[]>();
+    for (const file of this.#files) {
+      for (const view of urlViews) {
+        const rows = this.#read(file, `${selectOf(view)} WHERE host = ?`, file.agent, host);
+        for (const row of rows) {
+          const claim = claimOf(view, row);
+          const others = byUrl.get(claim.url);
+          if (others) others.push(claim);
+          else byUrl.set(claim.url, [claim]);
+        }
+      }
+    }
+    return byUrl.values().map(mergeClaims);
+  }
+}
+
+/** The first placeholder is the agent's identifier. */
+function selectOf(view: ViewName): string {
+  return `SELECT ?, ${columns[view].join(', ')} FROM ${view}`;
+}
+
+function nextHost(walk: Generator<unknown[]>): string | null {
+  const { value, done } = walk.next();
+  return done ? null : (value[0] as string);
+}
+
+function viewOf({ state }: Claim): UrlView {
+  if (state === 'queued') return 'frontier';
+  return state === 'skipped' ? 'skipped' : 'pages';
+}
+
+function claimOf(view: UrlView, row: unknown[]): Claim {
+  const names: readonly string[] = columns[view];
+  const at = <T>(name: string) => {
+    const k = names.indexOf(name);
+    return (k < 0 ? null : row[k + 1]) as T | null;
+  };
+  const finished = at<number>('status') === null ? 'failed' : 'response';
+  return {
+    agent: row[0] as string,
+    url: at<string>('url')!,
+    state: view === 'frontier' ? 'queued' : view === 'skipped' ? 'skipped' : finished,
+    fetchedAt: at<number>('fetched_at'),
+    depth: at<number>('depth'),
+    attempts: at<number>('attempts'),
+    referrer: at<string>('referrer'),
+    row,
+  };
+}
+
+/** The winner's row, with what was merged from the others in its place. */
+function rowOf(view: UrlView, claim: Claim): unknown[] {
+  const { depth, attempts, referrer } = claim;
+  const merged: Readonly<Record<string, unknown>> = { depth, attempts, referrer };
+  const names: readonly string[] = columns[view];
+  return [
+    claim.agent,
+    ...names.map((name, k) => (name in merged ? merged[name] : claim.row[k + 1])),
+  ];
+}

@@ -1,0 +1,109 @@
+// `ubiring query`: one read-only SQL statement over the state of all agents, running or not. What the
+// statement can reach is a database in memory that has the views and nothing else, so it can change
+// nothing, whatever it says; the files behind the views are open for reading only. No signal is
+// handled here: Ctrl-C ends a query that would run for ever.
+
+import type Database from 'better-sqlite3';
+import { membersOf } from '../../config/config.ts';
+import { codeOfError, type ExitCode, messageOf } from './exit-code.ts';
+import { type CommonFlags, load } from './load.ts';
+import { print, say } from './output.ts';
+import { isDamage, openStateFiles } from './query-files.ts';
+import { type Cell, type Format, formatRows } from './query-format.ts';
+import { ClusterViews } from './query-views.ts';
+
+/** Text gathered before it is written: few system calls, little memory. */
+const chunkLength = 64 * 1024;
+
+export async function query(
+  file: string,
+  sql: string,
+  flags: CommonFlags & { readonly format?: Format; readonly json?: boolean },
+): Promise<ExitCode> {
+  const loaded = load(file, flags);
+  if (!loaded.ok) return loaded.code;
+  const { config } = loaded;
+  const members = membersOf(config).map(({ id }) => id);
+  const { files, problems } = openStateFiles(config.agent.dataDir, members);
+  for (const problem of problems) say(problem);
+  if (files.length === 0) {
+    say(`nothing can be asked yet: no agent has a readable state in ${config.agent.dataDir}`);
+    return 1;
+  }
+  const views = new ClusterViews(files, say);
+  const db = views.open();
+  try {
+    const statement = prepareQuery(db, sql);
+    if (typeof statement === 'string') {
+      say(statement);
+      return 2;
+    }
+    return await answer(statement, flags.json ? 'json' : (flags.format ?? 'table'));
+  } finally {
+    db.close();
+    views.close();
+  }
+}
+
+async function answer(
+  statement: Database.Statement<unknown[], Cell[]>,
+  format: Format,
+): Promise<ExitCode> {
+  const names = statement.columns().map(({ name }) => name);
+  const width = process.stdout.isTTY ? process.stdout.columns : null;
+  let gathered = '';
+  try {
+    for (const text of formatRows(format, names, statement.raw().iterate(), width)) {
+      gathered += text;
+      if (gathered.length < chunkLength) continue;
+      await print(gathered);
+      gathered = '';
+    }
+  } catch (error) {
+    say(`the query failed: ${messageOf(error)}`);
+    return isDamage(error) ? codeOfError(error) : 2;
+  }
+  await print(gathered);
+  return 0;
+}
+
+/** @returns the statement, or what is wrong with it */
+export function prepareQuery(
+  db: Database.Database,
+  sql: string,
+): Database.Statement<unknown[], Cell[]> | string {
+  try {
+    let statement = db.prepare<unknown[], Cell[]>(sql);
+    // ATTACH and the like count as read-only, but answer nothing.
+    if (!statement.readonly || !statement.reader) {
+      return 'only statements that read are answered, such as SELECT: a query changes nothing';
+    }
+    if (readsTwice(db, sql)) {
+      materialise(db);
+      statement = db.prepare<unknown[], Cell[]>(sql);
+    }
+    return statement;
+  } catch (error) {
+    return `no such query: ${messageOf(error)}`;
+  }
+}
+
+/** Whether the plan goes through more than one view, as every join does. */
+function readsTwice(db: Database.Database, sql: string): boolean {
+  if (/^\s*explain\b/i.test(sql)) return false;
+  const steps = db.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all();
+  return steps.filter(({ detail }) => detail.includes('VIRTUAL TABLE')).length > 1;
+}
+
+/**
+ * For a join SQLite would read a view again for each row of the other. Behind these the rows are
+ * first copied into a table of its own (on disk if they are many), which it can index.
+ */
+function materialise(db: Database.Database): void {
+  for (const view of ['pages', 'frontier', 'skipped', 'hosts', 'links', 'events']) {
+    db.exec(
+      `CREATE TEMP VIEW ${view} AS WITH rows AS MATERIALIZED (SELECT * FROM main.${view})
+       SELECT * FROM rows`,
+    );
+  }
+}

@@ -1,0 +1,264 @@
+#!/usr/bin/env node
+// The command line `ubiring`: what commands there are, what each takes, and what the process ends
+// with. Each command's code is loaded when it is called for, so that a look at the ring does not
+// wait for a crawler to load. Commands return their exit code; usage errors end with 2.
+
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { codeOfError, type ExitCode, messageOf } from './cli/exit-code.ts';
+import { say } from './cli/output.ts';
+
+const dataOption = [
+  '--data <dir>',
+  'data directory, instead of agent.dataDir of the config',
+] as const;
+const jsonOption = ['--json', 'machine-readable output on stdout'] as const;
+const configArgument = ['<config>', 'path of the config file, YAML or JSON'] as const;
+
+const examples = `
+Examples:
+  ubiring launch crawl.yaml                   crawl to the end, with live progress
+  ubiring status crawl.yaml                   what each agent is doing
+  ubiring query crawl.yaml "SELECT status, count(*) FROM pages GROUP BY status"
+  ubiring kill crawl.yaml a2                  watch the others take over
+  ubiring stop crawl.yaml                     stop all; launch again goes on from there
+  ubiring config check crawl.yaml             every problem of a config, with its line
+
+Exit codes: 0 finished, 1 unexpected, 2 usage, 3 disk full, 4 config or data directory,
+5 port in use or cluster refused, 11 interrupted (launch again to go on)`;
+
+/** What a command ends with; null until one has run, as for --help. */
+let ended: ExitCode | null = null;
+
+/** Runs a command's function as soon as its module is loaded, and keeps what it ends with. */
+function ending<Args extends unknown[]>(run: (...args: Args) => Promise<ExitCode>) {
+  return async (...args: Args): Promise<void> => {
+    ended = await run(...args);
+  };
+}
+
+function program(): Command {
+  const root = new Command('ubiring')
+    .description('A crawler cluster of identical agents: no coordinator, no lost queue.')
+    .version(version(), '-V, --version')
+    .exitOverride()
+    .showHelpAfterError('(--help tells what there is)')
+    .addHelpText('after', examples);
+  addCrawlCommands(root);
+  addReadingCommands(root);
+  addEndingCommands(root);
+  addConfigCommands(root);
+  return root;
+}
+
+type Flags<T = object> = { data?: string; json?: boolean } & T;
+
+function addCrawlCommands(root: Command): void {
+  root
+    .command('launch')
+    .description("start the config's agents of this machine, each a process, to completion")
+    .argument(...configArgument)
+    .option('--agents <which>', 'the first N agents, or identifiers: a1,a2', agentsFlag)
+    .option('--fresh', 'delete what the started agents know, and begin anew')
+    .option(...dataOption)
+    .addHelpText('after', '\nExamples:\n  ubiring launch crawl.yaml --agents 2 --fresh')
+    .action(
+      ending(async (file: string, flags: Flags<{ agents?: string; fresh?: boolean }>) => {
+        const { launch } = await import('./cli/launch.ts');
+        return launch(file, flags);
+      }),
+    );
+  root
+    .command('agent')
+    .description('run one agent in the foreground')
+    .argument(...configArgument)
+    .requiredOption('--id <id>', 'which agent of the config')
+    .option(...dataOption)
+    .addHelpText('after', '\nExamples:\n  ubiring agent crawl.yaml --id a3 --data /srv/crawl')
+    .action(
+      ending(async (file: string, flags: Flags<{ id: string }>) => {
+        const { agentCommand } = await import('./cli/agent-command.ts');
+        return agentCommand(file, flags);
+      }),
+    );
+}
+
+function addReadingCommands(root: Command): void {
+  root
+    .command('status')
+    .description('ask any living agent about all of them')
+    .argument(...configArgument)
+    .option(...jsonOption)
+    .option(...dataOption)
+    .action(
+      ending(async (file: string, flags: Flags) => {
+        const { status } = await import('./cli/status.ts');
+        return status(file, flags);
+      }),
+    );
+  root
+    .command('query')
+    .description(
+      'read-only SQL over pages, frontier, skipped, hosts, links and events of all agents',
+    )
+    .argument(...configArgument)
+    .argument('<sql>', 'one statement that reads')
+    .addOption(
+      new Option('--format <format>', 'json is one array').choices(['table', 'json', 'csv']),
+    )
+    .option('--json', 'the same as --format json')
+    .option(...dataOption)
+    .addHelpText(
+      'after',
+      '\nExamples:\n  ubiring query crawl.yaml "SELECT agent, count(*) FROM pages GROUP BY agent"\n' +
+        '  ubiring query crawl.yaml "SELECT url, error FROM pages WHERE status IS NULL" --format csv',
+    )
+    .action(
+      ending(
+        async (file: string, sql: string, flags: Flags<{ format?: 'table' | 'json' | 'csv' }>) => {
+          const { query } = await import('./cli/query.ts');
+          return query(file, sql, flags);
+        },
+      ),
+    );
+  root
+    .command('owner')
+    .description('the order in which agents answer for a host, one JSON line each')
+    .argument(...configArgument)
+    .argument('<host-or-url...>', 'hosts or URLs')
+    .option('--json', 'JSON lines, which it prints anyway')
+    .option(...dataOption)
+    .action(
+      ending(async (file: string, texts: string[], flags: Flags) => {
+        const { owner } = await import('./cli/owner.ts');
+        return owner(file, texts, flags);
+      }),
+    );
+  root
+    .command('ring')
+    .description('how the hosts are divided between the agents')
+    .argument(...configArgument)
+    .option(...jsonOption)
+    .option(...dataOption)
+    .action(
+      ending(async (file: string, flags: Flags) => {
+        const { ring } = await import('./cli/ring.ts');
+        return ring(file, flags);
+      }),
+    );
+}
+
+function addEndingCommands(root: Command): void {
+  root
+    .command('stop')
+    .description('the agents named leave and hand their hosts over; without a name all stop')
+    .argument(...configArgument)
+    .argument('[id...]', 'agents that are to leave')
+    .option(...jsonOption)
+    .option(...dataOption)
+    .action(
+      ending(async (file: string, ids: string[], flags: Flags) => {
+        const { stop } = await import('./cli/stop.ts');
+        return stop(file, ids, flags);
+      }),
+    );
+  root
+    .command('kill')
+    .description('SIGKILL to agents of this machine')
+    .argument(...configArgument)
+    .argument('<id...>', 'agents to kill')
+    .option(...jsonOption)
+    .option(...dataOption)
+    .action(
+      ending(async (file: string, ids: string[], flags: Flags) => {
+        const { kill } = await import('./cli/kill.ts');
+        return kill(file, ids, flags);
+      }),
+    );
+}
+
+function addConfigCommands(root: Command): void {
+  const config = root.command('config').description('check, explain or print a config');
+  config
+    .command('check')
+    .description('every problem with its line; 4 where there is one')
+    .argument(...configArgument)
+    .option(...jsonOption)
+    .option(...dataOption)
+    .action(
+      ending(async (file: string, flags: Flags) => {
+        const { configCheck } = await import('./cli/config-command.ts');
+        return configCheck(file, flags);
+      }),
+    );
+  config
+    .command('schema')
+    .description('JSON Schema of a config, for editors')
+    .argument('[config]', 'not needed: the schema is of all configs')
+    .option('--json', 'JSON, which it prints anyway')
+    .option(...dataOption)
+    .action(
+      ending(async () => {
+        const { configSchemaText } = await import('./cli/config-command.ts');
+        return configSchemaText();
+      }),
+    );
+  config
+    .command('print')
+    .description('the values in effect, defaults filled in')
+    .argument(...configArgument)
+    .option(...jsonOption)
+    .option(...dataOption)
+    .action(
+      ending(async (file: string, flags: Flags) => {
+        const { configPrint } = await import('./cli/config-command.ts');
+        return configPrint(file, flags);
+      }),
+    );
+}
+
+/** Refuses what can be neither a number nor identifiers before any config is read. */
+function agentsFlag(text: string): string {
+  if (/^(\d{1,6}|[\w.-]+(,[\w.-]+)*)$/.test(text) && !/^0+$/.test(text)) return text;
+  throw new InvalidArgumentError('A number from 1 on, or identifiers such as a1,a2.');
+}
+
+/** Of the package that this file is in: `agent/` in a checkout, `dist/agent/` when installed. */
+function version(): string {
+  for (const up of ['..', '../..']) {
+    try {
+      const text = readFileSync(path.join(import.meta.dirname, up, 'package.json'), 'utf8');
+      const { name, version } = JSON.parse(text) as { name?: string; version?: string };
+      if (name === 'ubiring' && version !== undefined) return version;
+    } catch {
+      // One level further, then.
+    }
+  }
+  return 'unknown';
+}
+
+/** `| head` has read enough: that is no failure of ours. */
+function endQuietlyWithoutReader(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') say(`stdout cannot be written: ${messageOf(error)}`);
+    process.exit(error.code === 'EPIPE' ? (process.exitCode ?? 0) : codeOfError(error));
+  });
+  process.stderr.on('error', () => {});
+}
+
+async function main(): Promise<ExitCode> {
+  endQuietlyWithoutReader();
+  try {
+    await program().parseAsync();
+    return ended ?? 0;
+  } catch (error) {
+    // Help and version come as errors with code 0; everything else from commander is usage.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    say(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    return codeOfError(error);
+  }
+}
+
+// Sockets to agents that do not answer may still be open: nothing is waited for any more.
+process.exit(await main());
