@@ -187,7 +187,6 @@ class Agent implements RunningAgent {
       now: monotonicMs,
       wallNow: wallMs,
       idleConnectionsMax: 2 * config.agent.threads,
-      idleMs: Math.max(4000, Math.min(30_000, 2 * hostDelayMs)),
     });
     const parsePool = new ParsePool({
       workers: config.agent.parseWorkers,
