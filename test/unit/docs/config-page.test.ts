@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { configKeys } from '../../../config/json-schema.ts';
+import { configPage, configPagePath } from '../../docs/config-page.ts';
+
+describe('docs/CONFIG.md', () => {
+  it('is what the schema says: run npm run docs after changing it', () => {
+    assert.equal(readFileSync(configPagePath, 'utf8'), configPage(configKeys()));
+  });
+
+  it('has a line for every key, with its default', () => {
+    const page = configPage([
+      { path: 'name', description: 'What it is called.', default: 'crawl', section: false },
+      { path: 'limits', description: 'Where it ends.', section: true },
+      { path: 'limits.pages', description: 'a | b', default: null, example: 7, section: false },
+    ]);
+    const [, ...rows] = page.split('\n').filter((line) => line.startsWith('| '));
+    assert.deepEqual(
+      rows.filter((line) => !line.startsWith('| key ')),
+      [
+        '| `name` | `crawl` | What it is called. |',
+        '| `limits.pages` | `null` | a \\| b Example: `7`. |',
+      ],
+    );
+    assert.match(page, /## `limits`\n\nWhere it ends\.\n/);
+  });
+
+  it('says of every key what it means', () => {
+    const silent = configKeys().filter(({ description }) => description === '');
+    assert.deepEqual(
+      silent.map(({ path }) => path),
+      [],
+    );
+  });
+});
