@@ -2,7 +2,7 @@
 // messages, outcomes and time it is given (PROTOCOL; docs/ARCHITECTURE.md). The runtime calls the
 // doors (`onMessage`, `onPage`, then `onDeadline` once a turn), commits the store, and performs
 // the effects; the simulator does the same on virtual time. This file wires the parts of the
-// protocol together and holds what concerns several of them: join, rebirth, leave, completion.
+// protocol together and holds what concerns several of them: view changes, rebirth, join.
 
 import { FailureDetector } from '../../failure-detector/detector.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
@@ -10,7 +10,8 @@ import { Lease } from '../../failure-detector/lease.ts';
 import { StallWatch } from '../../failure-detector/stall.ts';
 import { assertNever } from './assert-never.ts';
 import { Completion } from './completion.ts';
-import type { Effects, EndCode } from './effects.ts';
+import type { Effects } from './effects.ts';
+import { type Course, Ending } from './ending.ts';
 import { FetchRight } from './fetch-right.ts';
 import { HandOff } from './hand-off.ts';
 import { HostMoves } from './host-moves.ts';
@@ -26,11 +27,6 @@ import type { SkipReason, Store } from './store.ts';
 import { type Member, View } from './view.ts';
 import type { Visits } from './visits.ts';
 
-/** A leaver serves the others for so long at most before it goes (DESIGN section 6). */
-const LEAVE_MS_MAX = 30_000;
-/** On a stop of all, open requests may end by themselves for so long before they are aborted. */
-const STOP_GRACE_MS = 3_000;
-
 export interface CoreParts {
   readonly settings: CoreSettings;
   readonly store: Store;
@@ -43,14 +39,6 @@ export interface CoreParts {
   /** Makes the visits, which ask the fetch right given to them. */
   readonly visits: (right: FetchRight) => Visits;
 }
-
-/** What the agent is about, apart from crawling. */
-type Course =
-  | { readonly kind: 'crawling' }
-  | { readonly kind: 'leaving'; readonly since: number }
-  | { readonly kind: 'stopping'; readonly since: number }
-  | { readonly kind: 'complete'; readonly since: number }
-  | { readonly kind: 'ended' };
 
 export class Core {
   readonly #settings: CoreSettings;
@@ -71,9 +59,8 @@ export class Core {
   readonly #completion: Completion;
   readonly #membership: Membership;
   readonly #visits: Visits;
-  readonly #toldComplete = new Set<AgentId>();
+  readonly #ending: Ending;
   readonly #aborted = new Set<number>();
-  #course: Course = { kind: 'crawling' };
   #seeded = false;
   #startedAt = 0;
   #heartbeatAt = 0;
@@ -118,9 +105,23 @@ export class Core {
         removing: (member) => this.#moves.before(member),
         removed: (member, why, now) => this.#removed(member, why, now),
         disowned: (above, now) => this.#rebirth(above, now),
-        refused: (message) => this.#end(5, message),
+        refused: (message) => this.#ending.end(5, message),
         impostor: (inc) => this.#endAsImpostor(inc),
       },
+    });
+    this.#ending = new Ending({
+      settings,
+      store,
+      effects,
+      view: this.#view,
+      outbound: this.#outbound,
+      handOff: this.#handOff,
+      routing: this.#routing,
+      completion: this.#completion,
+      visits: this.#visits,
+      isIdle: () => this.#isIdle(),
+      incarnation: () => this.#outbound.inc,
+      abort: (request, why) => this.#abort(request, why),
     });
   }
 
@@ -136,24 +137,26 @@ export class Core {
   }
 
   onMessage(envelope: Envelope, now: Instant): void {
-    if (this.#course.kind === 'ended' || this.#noticesStall(now)) return;
+    if (this.#ending.course === 'ended' || this.#noticesStall(now)) return;
+    this.#receive(envelope, now, false);
+  }
+
+  #receive(envelope: Envelope, now: Instant, relayed: boolean): void {
     const { message, from } = envelope;
     switch (message.type) {
       case 'HELLO':
         this.#membership.onHello(envelope, message, now);
-        if (this.#course.kind === 'complete') this.#answerComplete(envelope, message.address);
-        return;
+        return this.#ending.answerComplete(envelope, message.address);
       case 'HEARTBEAT':
-        return this.#membership.onHeartbeat(envelope, message, now);
+        return this.#membership.onHeartbeat(envelope, message, now, relayed);
       case 'REFUSED':
+        if (envelope.to.inc !== this.#outbound.inc) return;
         return this.#membership.onRefused(from.id, message);
       default:
     }
     if (!this.#membership.accepts(envelope)) return;
     if (message.type === 'WELCOME') return this.#membership.onWelcome(message, now);
-    if (message.type === 'COMPLETE' && !this.#membership.joined) {
-      return this.#end(0, `agent ${from.id} says that the crawl is complete`);
-    }
+    if (message.type === 'COMPLETE') return this.#ending.onComplete(from.id);
     const member = this.#view.get(from.id);
     if (!member || member.card.inc !== from.inc) return;
     this.#onMemberMessage(member, envelope, now);
@@ -181,15 +184,13 @@ export class Core {
         return this.#routing.onBatchRefused(member, message.batch, message.reason, now);
       case 'LEAVE':
         return this.#membership.remove(member, 'left', now);
-      case 'COMPLETE':
-        this.#toldComplete.add(member.card.id);
-        return;
       case 'RELAY':
         return this.#onRelay(member, message, now);
       case 'HELLO':
       case 'WELCOME':
       case 'REFUSED':
       case 'HEARTBEAT':
+      case 'COMPLETE':
       case 'CONTROL':
       case 'CONTROL_ACK':
         return;
@@ -212,7 +213,7 @@ export class Core {
 
   /** Everything that time, or the messages and outcomes of this turn, made due. */
   onDeadline(now: Instant): void {
-    if (this.#course.kind === 'ended' || this.#noticesStall(now)) return;
+    if (this.#ending.course === 'ended' || this.#noticesStall(now)) return;
     this.#membership.judge(now);
     this.#tryJoin(now);
     this.#abortUnleased(now);
@@ -220,11 +221,9 @@ export class Core {
     this.#settlement.pump();
     this.#routing.pump(now);
     this.#moves.pump(this.#visits, this.#right, this.#routing, now);
-    if (this.#course.kind === 'crawling') this.#visits.tick(now, this.#routing.isFull);
+    if (this.#ending.course === 'crawling') this.#visits.tick(now, this.#routing.isFull);
     if (now.mono - this.#heartbeatAt >= this.#settings.heartbeatMs) this.#beat(now);
-    this.#tryComplete(now);
-    this.#tryLeave(now);
-    this.#tryStop(now);
+    this.#ending.pump(now);
   }
 
   /** The turn's transaction is committed (PROTOCOL-CASES C8). */
@@ -245,8 +244,7 @@ export class Core {
 
   /** Graceful leave: everything is handed over, then LEAVE and the end with 0. */
   leave(now: Instant): void {
-    if (this.#course.kind !== 'crawling') return;
-    this.#course = { kind: 'leaving', since: now.mono };
+    if (!this.#ending.leave(now)) return;
     this.#right.closed = true;
     this.#moves.leave(now);
     this.#routing.viewChanged();
@@ -255,8 +253,7 @@ export class Core {
 
   /** Stop of all: no hand-over, everything stays here for the next start; ends with 11. */
   stop(now: Instant): void {
-    if (this.#course.kind === 'stopping' || this.#course.kind === 'ended') return;
-    this.#course = { kind: 'stopping', since: now.mono };
+    this.#ending.stop(now);
     this.#right.closed = true;
   }
 
@@ -265,7 +262,7 @@ export class Core {
   #added(member: Member, now: Instant): void {
     this.#handOff.expectListFrom(member.card.id);
     if (member.joined) this.#right.releaseAll();
-    this.#moves.added(member, this.#course.kind === 'leaving', now);
+    this.#moves.added(member, this.#ending.course === 'leaving', now);
     this.#viewChanged();
     const { id, inc, capacity } = member.card;
     this.#store.event(now.mono, 'join', { agent: id, incarnation: inc, capacity });
@@ -274,7 +271,7 @@ export class Core {
   #removed(member: Member, why: RemovalReason, now: Instant): void {
     const { id, inc } = member.card;
     this.#effects.push({ type: 'forget-peer', id });
-    this.#toldComplete.delete(id);
+    this.#ending.forget(id);
     this.#right.upheaval(now.mono);
     this.#handOff.forget(id);
     const inherited = this.#moves.after(now);
@@ -339,7 +336,7 @@ export class Core {
 
   /** PROTOCOL rule 4: every right is dropped, and a higher incarnation joins anew. */
   #rebirth(above: Incarnation, now: Instant): void {
-    if (this.#course.kind === 'ended') return;
+    if (this.#ending.course === 'ended') return;
     this.#store.event(now.mono, 'rejoin', { above, was: this.#outbound.inc });
     for (const { id } of this.#visits.open()) this.#abort(id, 'this incarnation is gone');
     this.#effects.push({ type: 'woke' });
@@ -357,8 +354,7 @@ export class Core {
     this.#handOff.reset();
     this.#routing.reset();
     this.#completion.reset();
-    this.#toldComplete.clear();
-    if (this.#course.kind === 'complete') this.#course = { kind: 'crawling' };
+    this.#ending.reborn();
     this.#membership.reset(now);
   }
 
@@ -367,6 +363,7 @@ export class Core {
     if (!this.#membership.allMet(now)) return;
     this.#membership.joined = true;
     this.#right.joined = true;
+    this.#ending.joined();
     this.#completion.activity();
     this.#routing.join();
     if (!this.#seeded) this.#routing.route(this.#seeds);
@@ -386,7 +383,7 @@ export class Core {
     const { idle, idleSince } = this.#completion.sample(this.#isIdle(), counter);
     const viewHash = this.#view.hash(this.#outbound.inc);
     this.#membership.beat({ idle, idleSince, viewHash }, now);
-    if (this.#course.kind === 'complete') this.#tellComplete();
+    this.#ending.tellComplete();
   }
 
   /** A request outlives its lease by no more than the housekeeping interval. */
@@ -402,13 +399,11 @@ export class Core {
     this.#effects.push({ type: 'abort', request, why });
   }
 
-  // ---- the end
-
   #isIdle(): boolean {
     return (
       this.#membership.joined &&
       this.#seeded &&
-      (this.#course.kind === 'crawling' || this.#course.kind === 'complete') &&
+      (this.#ending.course === 'crawling' || this.#ending.course === 'complete') &&
       this.#visits.openCount() === 0 &&
       this.#store.queuedCount() === 0 &&
       this.#settlement.isQuiet &&
@@ -417,61 +412,12 @@ export class Core {
     );
   }
 
-  #tryComplete(now: Instant): void {
-    if (this.#course.kind === 'complete') {
-      const lingered = now.mono - this.#course.since >= 2 * this.#settings.suspectAfterMs;
-      const all = [...this.#view.members()].every((m) => this.#toldComplete.has(m.card.id));
-      if (all || lingered) this.#end(0, 'the crawl is complete');
-      return;
-    }
-    if (this.#course.kind !== 'crawling') return;
-    if (!this.#completion.isComplete(this.#isIdle(), this.#outbound.inc)) return;
-    this.#course = { kind: 'complete', since: now.mono };
-    const detail = { agents: this.#view.size + 1, pages: this.#store.pageCount() };
-    this.#store.event(now.mono, 'complete', detail);
-    this.#tellComplete();
-  }
-
-  #tellComplete(): void {
-    for (const member of this.#view.members()) {
-      this.#outbound.toMember(member, { type: 'COMPLETE' });
-    }
-  }
-
-  #answerComplete(envelope: Envelope, address: string): void {
-    this.#outbound.toAddress({ ...envelope.from, address }, { type: 'COMPLETE' });
-  }
-
-  #tryLeave(now: Instant): void {
-    if (this.#course.kind !== 'leaving') return;
-    const heirs = [...this.#view.members()].some((m) => !m.leaving);
-    const given = this.#handOff.hasGivenAll() && this.#routing.isQuiet;
-    const over = now.mono - this.#course.since >= LEAVE_MS_MAX;
-    if (heirs && !over && (!given || this.#visits.openCount() > 0)) return;
-    for (const member of this.#view.members()) this.#outbound.toMember(member, { type: 'LEAVE' });
-    this.#store.event(now.mono, 'leave', { agent: this.#settings.id, inTime: given });
-    this.#end(
-      0,
-      given ? 'left the cluster' : 'left; what it could not hand over stays in its file',
-    );
-  }
-
-  #tryStop(now: Instant): void {
-    if (this.#course.kind !== 'stopping') return;
-    if (this.#visits.openCount() === 0) return this.#end(11, 'stopped; launch again to go on');
-    if (now.mono - this.#course.since < STOP_GRACE_MS) return;
-    for (const { id } of this.#visits.open()) this.#abort(id, 'the crawl is being stopped');
-  }
-
   #endAsImpostor(inc: Incarnation): void {
     const { id } = this.#settings;
-    this.#end(5, `another process runs as agent ${id} (incarnation ${inc}): stop one of the two`);
-  }
-
-  #end(code: EndCode, reason: string): void {
-    if (this.#course.kind === 'ended') return;
-    this.#course = { kind: 'ended' };
-    this.#effects.push({ type: 'end', code, reason });
+    this.#ending.end(
+      5,
+      `another process runs as agent ${id} (incarnation ${inc}): stop one of the two`,
+    );
   }
 
   // ---- what status shows
@@ -481,7 +427,7 @@ export class Core {
       id: this.#settings.id,
       incarnation: this.#outbound.inc,
       joined: this.#membership.joined,
-      course: this.#course.kind,
+      course: this.#ending.course,
       idle: this.#isIdle(),
       members: [...this.#view.members()].map((m) => ({
         ...m.card,

@@ -15,6 +15,8 @@ import type { Member, View } from './view.ts';
 const LIST_PART_HOSTS = 1000;
 /** Hosts in one YIELD. */
 const YIELD_HOSTS_MAX = 500;
+/** Hosts looked at for one YIELD; those that are not ready yet go to the end of their list. */
+const YIELD_LOOKS_MAX = 2000;
 
 type List = Extract<Message, { type: 'LIST' }>;
 type Yield = Extract<Message, { type: 'YIELD' }>;
@@ -197,10 +199,15 @@ export class HandOff {
     if (given.offered.length === 0) given.sentAt = -Infinity;
   }
 
-  /** Sends what is due. Gives the lists that are finished, with the time they took. */
+  /**
+   * Sends what is due. Gives the lists that are finished, with the time they took. The parts of a
+   * later list to a member wait until an earlier one has arrived whole: whoever is owed a list
+   * takes the first that comes for it, and nothing else may overtake it.
+   */
   pump(hosts: YieldableHosts, now: Instant): { to: AgentId; hosts: number; tookMs: number }[] {
     const finished: { to: AgentId; hosts: number; tookMs: number }[] = [];
     const resendMs = resendAfterMs(this.#settings);
+    const listing = new Set<AgentId>();
     for (const list of [...this.#given.values()]) {
       const member = this.#view.get(list.to);
       if (!member) {
@@ -209,7 +216,9 @@ export class HandOff {
       }
       const due = now.mono - list.sentAt >= resendMs;
       if (list.part < list.parts.length) {
-        if (due) this.#sendPart(list, member, now);
+        const first = !listing.has(list.to);
+        listing.add(list.to);
+        if (first && due) this.#sendPart(list, member, now);
       } else if (list.pending.size === 0) {
         this.#given.delete(list.number);
         const named = list.parts.reduce((sum, part) => sum + part.length, 0);
@@ -236,20 +245,25 @@ export class HandOff {
   #sendYield(list: GivenList, member: Member, hosts: YieldableHosts, now: Instant): void {
     const items: YieldItem[] = [];
     const astray = new Map<AgentId, Host[]>();
+    let looks = Math.min(YIELD_LOOKS_MAX, list.pending.size);
     for (const host of list.pending) {
-      if (items.length >= YIELD_HOSTS_MAX) break;
-      if (hosts.isOpen(host)) continue;
-      const waitMs = Math.ceil(hosts.waitLeftMs(host, now));
+      if (looks-- <= 0 || items.length >= YIELD_HOSTS_MAX) break;
       const owner = this.#view.owner(host);
-      if (owner !== list.to || list.withdrawn.has(host)) {
-        if (!list.withdrawn.has(host) && owner !== undefined && owner !== this.#settings.id) {
-          astray.set(owner, [...(astray.get(owner) ?? []), host]);
-        }
-        list.withdrawn.add(host);
-        items.push({ host, waitMs, withdrawn: true });
-      } else if (hosts.isEmptied(host)) {
-        items.push({ host, waitMs });
+      const astrayTo = owner === list.to || owner === this.#settings.id ? undefined : owner;
+      const withdrawn = owner !== list.to || list.withdrawn.has(host);
+      if (hosts.isOpen(host) || !(withdrawn || hosts.isEmptied(host))) {
+        list.pending.delete(host);
+        list.pending.add(host);
+        continue;
       }
+      const waitMs = Math.ceil(hosts.waitLeftMs(host, now));
+      items.push(withdrawn ? { host, waitMs, withdrawn } : { host, waitMs });
+      if (!withdrawn || list.withdrawn.has(host)) continue;
+      list.withdrawn.add(host);
+      if (astrayTo === undefined) continue;
+      const named = astray.get(astrayTo);
+      if (named) named.push(host);
+      else astray.set(astrayTo, [host]);
     }
     for (const [owner, named] of astray) this.give(owner, named, now, list.leaving);
     if (items.length === 0) return;

@@ -64,8 +64,13 @@ export class HostMoves {
     for (const host of hosts) {
       const owner = this.#view.owner(host);
       if (owner === undefined) continue;
-      if (owner === this.#settings.id) mine++;
-      else others.set(owner, [...(others.get(owner) ?? []), host]);
+      if (owner === this.#settings.id) {
+        mine++;
+        continue;
+      }
+      const named = others.get(owner);
+      if (named) named.push(host);
+      else others.set(owner, [host]);
     }
     return { mine, others };
   }

@@ -6,6 +6,7 @@
 import type { FailureDetector } from '../../failure-detector/detector.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { Lease } from '../../failure-detector/lease.ts';
+import { Gone } from './gone.ts';
 import type { AgentId, Envelope, Incarnation, Message, News } from './messages.ts';
 import type { Outbound } from './outbound.ts';
 import type { CoreSettings } from './settings.ts';
@@ -29,9 +30,6 @@ export interface Changes {
   impostor(inc: Incarnation): void;
 }
 
-/** Ids remembered as gone; the configured ones and joiners of a long life fit many times over. */
-const GONE_MAX = 10_000;
-
 export class Membership {
   readonly #settings: CoreSettings;
   readonly #view: View;
@@ -39,11 +37,13 @@ export class Membership {
   readonly #detector: FailureDetector;
   readonly #lease: Lease;
   readonly #changes: Changes;
-  /** The highest incarnation of each identifier known gone, and since when. Only grows. */
-  readonly #gone = new Map<AgentId, { inc: Incarnation; since: number }>();
+  readonly #gone = new Gone();
   /** Ids that a member removed so long ago that none of them can hold a lease any more. */
   readonly #longGone = new Set<AgentId>();
-  /** Incarnations that this agent suspects, by its own finding (majority only; final). */
+  /**
+   * Incarnations that this agent suspects, by its own finding (majority only; final). They stay
+   * when the member is removed, until a later incarnation comes: others may still need the vote.
+   */
   readonly #suspects = new Map<AgentId, Incarnation>();
   /** Incarnations removed for their silence: word from one of them shows that it was a mistake. */
   readonly #judged = new Map<AgentId, Incarnation>();
@@ -67,10 +67,6 @@ export class Membership {
     this.#lease = parts.lease;
     this.#changes = parts.changes;
     for (const peer of parts.settings.configured) this.#remember(peer.id, peer.address);
-  }
-
-  get counter(): number {
-    return this.#counter;
   }
 
   /** A new incarnation: an empty view, everybody owed a greeting. What is gone stays gone. */
@@ -101,7 +97,7 @@ export class Membership {
   /** PROTOCOL, envelope rule: meant for this incarnation, from one not known gone. */
   accepts(envelope: Envelope): boolean {
     const { from, to } = envelope;
-    return to.inc === this.#outbound.inc && from.inc > (this.#gone.get(from.id)?.inc ?? 0);
+    return to.inc === this.#outbound.inc && !this.#gone.has(from.id, from.inc);
   }
 
   onHello(envelope: Envelope, hello: Hello, now: Instant): void {
@@ -123,10 +119,11 @@ export class Membership {
     }
     const { capacity, address } = hello;
     this.#hear({ id, inc, capacity, address, counter: 0, joined: false, direct: true }, now);
-    const gone = [...this.#gone].map(([name, g]) => ({
-      id: name,
+    // While some incarnation of it is in view here, nobody may count it as long gone.
+    const gone = [...this.#gone.entries()].map((g) => ({
+      id: g.id,
       inc: g.inc,
-      ageMs: Math.max(0, now.mono - g.since),
+      ageMs: this.#view.has(g.id) ? 0 : Math.max(0, now.mono - g.since),
     }));
     this.#outbound.toAddress(peer, { type: 'WELCOME', members: this.#news(now), gone });
   }
@@ -139,8 +136,10 @@ export class Membership {
   }
 
   onWelcome(welcome: Welcome, now: Instant): void {
+    const mine = welcome.gone.find((g) => g.id === this.#settings.id);
+    if (mine && mine.inc >= this.#outbound.inc) return this.#changes.disowned(mine.inc, now);
     for (const { id, inc, ageMs } of welcome.gone) {
-      this.#noteGone(id, inc, now);
+      this.#hearGone(id, inc, now);
       if (ageMs >= this.#settings.suspectAfterMs) this.#longGone.add(id);
     }
     for (const news of welcome.members) this.#hear({ ...news, direct: false }, now);
@@ -157,8 +156,11 @@ export class Membership {
     );
   }
 
-  /** Entries about this agent are read in every case; all else only from one who counts. */
-  onHeartbeat(envelope: Envelope, beat: Heartbeat, now: Instant): void {
+  /**
+   * Entries about this agent are read in every case; all else only from one who counts.
+   * `relayed`: it came by a third agent and says nothing of the straight path.
+   */
+  onHeartbeat(envelope: Envelope, beat: Heartbeat, now: Instant, relayed = false): void {
     if (beat.fingerprintHash !== this.#settings.fingerprintHash) return;
     const me = this.#settings.id;
     const mine = this.#outbound.inc;
@@ -166,24 +168,25 @@ export class Membership {
       if (id === me && inc >= mine) return this.#changes.disowned(inc, now);
     }
     const { id, inc } = envelope.from;
-    if (inc <= (this.#gone.get(id)?.inc ?? 0)) {
+    if (this.#gone.has(id, inc)) {
       if (this.#judged.get(id) === inc) this.#detector.mistake(id, now.mono);
       this.#judged.delete(id);
       return;
     }
     for (const gone of beat.gone) this.#hearGone(gone.id, gone.inc, now);
     const { counter, joined, capacity, address } = beat;
-    this.#hear({ id, inc, capacity, address, counter, joined, direct: true }, now);
+    this.#hear({ id, inc, capacity, address, counter, joined, direct: !relayed }, now);
     const member = this.#view.get(id);
     if (!member || member.card.inc !== inc) return;
     member.heardAt = now.mono;
+    if (!relayed) member.directAt = now.mono;
     this.#takeWord(member, beat, now);
     for (const news of beat.news) this.#hear(news, now);
   }
 
   #takeWord(member: Member, beat: Heartbeat, now: Instant): void {
     if (member.lastWord && beat.counter <= member.lastWord.counter) return;
-    const news = new Map(beat.news.map((n) => [n.id, { inc: n.inc, counter: n.counter }]));
+    const news = new Map(beat.news.map((n) => [n.id, n]));
     member.suspects = new Map(beat.suspects.map((s) => [s.id, s.inc]));
     const { counter, idle, idleSince, viewHash } = beat;
     member.lastWord = { counter, idle, idleSince, viewHash, news };
@@ -200,10 +203,10 @@ export class Membership {
   #hear(news: News, now: Instant): void {
     const { id, inc } = news;
     if (id === this.#settings.id) return this.#hearOfMyself(inc, now);
-    if (inc <= (this.#gone.get(id)?.inc ?? 0)) return;
+    if (this.#gone.has(id, inc)) return;
     const member = this.#view.get(id);
-    if (!member || inc > member.card.inc) return this.#add(news, now);
-    if (inc < member.card.inc) return;
+    if (!member || inc > Math.max(member.card.inc, member.goneInc)) return this.#add(news, now);
+    if (inc !== member.card.inc) return;
     if (news.joined) member.joined = true;
     if (!member.disowned) this.#detector.news(id, news.counter, now.mono);
   }
@@ -217,7 +220,7 @@ export class Membership {
   #add(news: News, now: Instant): void {
     const old = this.#view.get(news.id);
     if (old) this.remove(old, 'superseded', now);
-    this.#noteGone(news.id, news.inc - 1, now);
+    this.#gone.note(news.id, news.inc - 1, now.mono);
     this.#remember(news.id, news.address);
     const member = this.#view.add(news, now.mono);
     this.#detector.watch(news.id, news.counter, now.mono);
@@ -232,25 +235,16 @@ export class Membership {
     this.#detector.forget(id);
     this.#lease.forget(id);
     if (why === 'suspected') this.#judged.set(id, inc);
-    this.#noteGone(id, inc, now);
+    this.#gone.note(id, Math.max(inc, member.goneInc), now.mono);
     this.#changes.removed(member, why, now);
-  }
-
-  #noteGone(id: AgentId, inc: Incarnation, now: Instant): void {
-    if (inc <= (this.#gone.get(id)?.inc ?? 0)) return;
-    this.#gone.delete(id);
-    this.#gone.set(id, { inc, since: now.mono });
-    if (this.#gone.size <= GONE_MAX) return;
-    const oldest = this.#gone.keys().next().value;
-    if (oldest !== undefined) this.#gone.delete(oldest);
   }
 
   /** Hearsay: no echo from now on, but it is removed only by this agent's own silence. */
   #hearGone(id: AgentId, inc: Incarnation, now: Instant): void {
     const member = this.#view.get(id);
-    if (!member) this.#noteGone(id, inc, now);
-    else if (inc >= member.card.inc) member.disowned = true;
-    else this.#noteGone(id, inc, now);
+    if (!member || inc < member.card.inc) return this.#gone.note(id, inc, now.mono);
+    member.disowned = true;
+    member.goneInc = Math.max(member.goneInc, inc);
   }
 
   /** Suspicions, deafness and the end of the join barrier; called at least every heartbeat. */
@@ -268,8 +262,8 @@ export class Membership {
     }
     for (const [id, inc] of [...this.#suspects]) {
       const member = this.#view.get(id);
-      if (!member || member.card.inc !== inc) this.#suspects.delete(id);
-      else if (this.#votesAgainst(id, inc)) this.remove(member, 'suspected', now);
+      if (member?.card.inc === inc && this.#votesAgainst(id, inc))
+        this.remove(member, 'suspected', now);
     }
   }
 
@@ -294,9 +288,9 @@ export class Membership {
   /** One heartbeat to everyone known, gone or not: even the gone must learn that they are. */
   beat(word: { idle: boolean; idleSince: number; viewHash: string }, now: Instant): void {
     const { capacity, address, fingerprintHash } = this.#settings;
-    const gone = [...this.#gone].map(([id, g]) => ({ id, inc: g.inc }));
+    const gone = [...this.#gone.entries()].map(({ id, inc }) => ({ id, inc }));
     for (const m of this.#view.members()) {
-      if (m.disowned) gone.push({ id: m.card.id, inc: m.card.inc });
+      if (m.disowned) gone.push({ id: m.card.id, inc: Math.max(m.card.inc, m.goneInc) });
     }
     const beat: Heartbeat = {
       type: 'HEARTBEAT',
@@ -307,7 +301,7 @@ export class Membership {
       fingerprintHash,
       news: this.#news(now),
       gone,
-      suspects: [...this.#suspects].map(([id, inc]) => ({ id, inc })),
+      suspects: this.#votes(now),
       ...word,
     };
     this.#lease.sent(this.#counter, now);
@@ -316,6 +310,20 @@ export class Membership {
       if (member) this.#outbound.toMember(member, beat);
       else this.#outbound.toAddress({ id, address: known }, beat);
     }
+  }
+
+  /**
+   * What this agent suspects, and whom it has called gone for `suspectAfterMs`: it has not echoed
+   * them since, so that is as good a vote, and one that a reborn agent still has.
+   */
+  #votes(now: Instant): { id: AgentId; inc: Incarnation }[] {
+    if (this.#settings.quorum !== 'majority') return [];
+    const votes = new Map(this.#suspects);
+    for (const { id, inc, since } of this.#gone.entries()) {
+      if (this.#view.has(id) || now.mono - since < this.#settings.suspectAfterMs) continue;
+      votes.set(id, Math.max(inc, votes.get(id) ?? 0));
+    }
+    return [...votes].map(([id, inc]) => ({ id, inc }));
   }
 
   nextCounter(): number {
@@ -328,7 +336,7 @@ export class Membership {
     for (const m of this.#view.members()) {
       if (m.disowned) continue;
       const counter = this.#detector.counter(m.card.id) ?? 0;
-      const direct = now.mono - m.heardAt < freshMs;
+      const direct = now.mono - m.directAt < freshMs;
       news.push({ ...m.card, counter, joined: m.joined, direct });
     }
     return news;

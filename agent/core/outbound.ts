@@ -49,12 +49,18 @@ export class Outbound {
     this.#push(via.card, this.#envelope(via.card.id, via.card.inc, relay), durable);
   }
 
-  /** A member that hears this agent straight and is the freshest heard: most likely to get on. */
+  /**
+   * A member that hears this agent straight, best one that the destination says it hears
+   * straight itself, and of those the freshest heard: most likely to get on.
+   */
   #relayFor(member: Member): Member | undefined {
+    const hears = (via: Member) => member.lastWord?.news.get(via.card.id)?.direct ?? false;
     let best: Member | undefined;
     for (const m of this.#view.members()) {
       if (m === member || !m.hearsMe || m.disowned) continue;
-      if (!best || m.heardAt > best.heardAt) best = m;
+      const better =
+        best && hears(m) !== hears(best) ? hears(m) : m.heardAt > (best?.heardAt ?? -1);
+      if (!best || better) best = m;
     }
     return best;
   }

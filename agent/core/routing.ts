@@ -5,7 +5,7 @@
 // the outbox anew. The outbox is in SQLite; only the batches in flight are in memory.
 
 import type { Instant } from '../../failure-detector/instant.ts';
-import type { AgentId, Host, Message, UrlItem } from './messages.ts';
+import type { AgentId, Host, Incarnation, Message, UrlItem } from './messages.ts';
 import type { Outbound } from './outbound.ts';
 import type { SeenFilter } from './seen-filter.ts';
 import { type CoreSettings, resendAfterMs } from './settings.ts';
@@ -31,6 +31,14 @@ interface Flight {
   notBefore: number;
 }
 
+interface PendingBatch {
+  readonly from: AgentId;
+  /** A later life of the sender counts its batches anew: it must not take this answer for its. */
+  readonly inc: Incarnation;
+  readonly batch: number;
+  readonly urls: readonly UrlItem[];
+}
+
 export interface Routed {
   readonly fresh: number;
   /** Outbox entries of the links that belong to others. */
@@ -51,7 +59,7 @@ export class Routing {
   readonly #isOpen: (host: Host) => boolean;
   readonly #flights = new Map<AgentId, Flight>();
   /** Batches taken in before joining, keyed by sender and batch: acknowledged upon the join. */
-  readonly #pending = new Map<string, { from: AgentId; batch: number; urls: readonly UrlItem[] }>();
+  readonly #pending = new Map<string, PendingBatch>();
   /** Hosts that are not this agent's any more and still have queued URLs here. */
   readonly #evicted = new Set<Host>();
   #lastBatch = 0;
@@ -136,11 +144,12 @@ export class Routing {
       return;
     }
     if (!this.#joined) {
-      const key = `${from.card.id}/${message.batch}`;
-      const ofSender = [...this.#pending.values()].filter((p) => p.from === from.card.id).length;
+      const { id, inc } = from.card;
+      const key = `${id}.${inc}/${message.batch}`;
+      const ofSender = [...this.#pending.values()].filter((p) => p.from === id).length;
       if (ofSender >= PENDING_PER_SENDER_MAX && !this.#pending.has(key)) return;
       this.#accept(message.urls);
-      this.#pending.set(key, { from: from.card.id, batch: message.batch, urls: message.urls });
+      this.#pending.set(key, { from: id, inc, batch: message.batch, urls: message.urls });
       return;
     }
     const notMine = this.#accept(message.urls);
@@ -195,9 +204,9 @@ export class Routing {
   /** Now this agent counts: it answers what it took in before, and its own entries come home. */
   join(): void {
     this.#joined = true;
-    for (const { from, batch, urls } of this.#pending.values()) {
+    for (const { from, inc, batch, urls } of this.#pending.values()) {
       const member = this.#view.get(from);
-      if (!member) continue;
+      if (member?.card.inc !== inc) continue;
       const notMine = this.#accept(urls);
       this.#outbound.toMember(member, { type: 'URLS_ACK', batch, notMine }, { durable: true });
     }
@@ -217,7 +226,9 @@ export class Routing {
     for (const id of [...this.#flights.keys()]) this.#flights.delete(id);
     this.#evicted.clear();
     for (const host of this.#store.hostsWithQueue()) {
-      if (!this.#view.owns(host)) this.#evicted.add(host);
+      // A host that came back before its queue had left is not known to the visits any more.
+      if (this.#view.owns(host)) this.#onQueued(host);
+      else this.#evicted.add(host);
     }
   }
 

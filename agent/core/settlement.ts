@@ -20,7 +20,8 @@ const RESTORED_PER_TURN = 500;
 export class Settlement {
   readonly #store: Store;
   readonly #waiting = new Map<number, UnsettledPage[]>();
-  #unsettled = 0;
+  /** Pages of this life that wait, as `host url`. */
+  readonly #unsettled = new Set<string>();
   /** The last outbox entry of the former life; null when its pages are all settled. */
   #restoreUpTo: number | null = null;
 
@@ -34,11 +35,11 @@ export class Settlement {
   }
 
   get isQuiet(): boolean {
-    return this.#unsettled === 0 && this.#restoreUpTo === null;
+    return this.#unsettled.size === 0 && this.#restoreUpTo === null;
   }
 
   get count(): number {
-    return this.#unsettled;
+    return this.#unsettled.size;
   }
 
   /** A page was recorded whose links have these outbox entries; none: it is settled at once. */
@@ -48,7 +49,7 @@ export class Settlement {
       return;
     }
     const page: UnsettledPage = { host, url, open: outboxIds.size };
-    this.#unsettled++;
+    this.#unsettled.add(`${host} ${url}`);
     for (const id of outboxIds) {
       const pages = this.#waiting.get(id);
       if (pages) pages.push(page);
@@ -64,7 +65,7 @@ export class Settlement {
       this.#waiting.delete(id);
       for (const page of pages) {
         if (--page.open > 0) continue;
-        this.#unsettled--;
+        this.#unsettled.delete(`${page.host} ${page.url}`);
         this.#store.settle(page.host, page.url);
       }
     }
@@ -75,21 +76,13 @@ export class Settlement {
     if (this.#restoreUpTo === null) return;
     const first = this.#store.outboxFirst();
     if (first !== null && first <= this.#restoreUpTo) return;
-    const pages = this.#store.unsettled(RESTORED_PER_TURN);
+    const pages = this.#store.unsettled(RESTORED_PER_TURN + this.#unsettled.size);
     let settled = 0;
     for (const { host, url } of pages) {
-      if (this.#isOpen(host, url)) continue;
+      if (this.#unsettled.has(`${host} ${url}`)) continue;
       this.#store.settle(host, url);
       settled++;
     }
     if (settled === 0) this.#restoreUpTo = null;
-  }
-
-  #isOpen(host: Host, url: string): boolean {
-    if (this.#unsettled === 0) return false;
-    for (const pages of this.#waiting.values()) {
-      for (const page of pages) if (page.host === host && page.url === url) return true;
-    }
-    return false;
   }
 }

@@ -13,7 +13,7 @@ export interface LastWord {
   readonly idle: boolean;
   readonly idleSince: number;
   readonly viewHash: string;
-  readonly news: ReadonlyMap<AgentId, { inc: Incarnation; counter: number }>;
+  readonly news: ReadonlyMap<AgentId, { inc: Incarnation; counter: number; direct: boolean }>;
 }
 
 export interface Member {
@@ -23,12 +23,16 @@ export interface Member {
   leaving: boolean;
   /** Called gone by another, or deaf: no longer echoed, its news ignored, until it is removed. */
   disowned: boolean;
+  /** The highest incarnation of it called gone by others while this one is still in view. */
+  goneInc: Incarnation;
   lastWord: LastWord | null;
   /** When its news of this agent last advanced: standing still means that it is deaf. */
   echoedAt: number;
   echoCounter: number;
-  /** When a frame last came straight from it. */
+  /** When a heartbeat of its own last came, straight or by relay. */
   heardAt: number;
+  /** When one last came straight, without a relay; -Infinity if never. */
+  directAt: number;
   /** Whether it hears this agent without a relay, as its news says. */
   hearsMe: boolean;
   /** The incarnations that it names as suspected (majority only). */
@@ -74,10 +78,12 @@ export class View {
       joined: news.joined,
       leaving: false,
       disowned: false,
+      goneInc: 0,
       lastWord: null,
       echoedAt: now,
       echoCounter: 0,
       heardAt: now,
+      directAt: news.direct ? now : -Infinity,
       hearsMe: true,
       suspects: new Map(),
     };

@@ -1,7 +1,7 @@
 // A cluster of real cores and real stores (in memory) on virtual time, for the tests of the
 // protocol: messages take some milliseconds, requests to the web longer, and the web notes who
-// asked when. Faults are methods; every run is the same for the same calls. The simulator with
-// random faults grows from here.
+// asked when. Faults are methods, bad luck of the network comes from a seed; every run is the same
+// for the same calls. Turns happen when something came in or the core's deadline is due.
 
 import { createHash } from 'node:crypto';
 import { Core } from '../../../agent/core/core.ts';
@@ -10,6 +10,7 @@ import type { AgentId, Envelope, Message } from '../../../agent/core/messages.ts
 import type { Outcome } from '../../../agent/core/outcome.ts';
 import type { CoreSettings } from '../../../agent/core/settings.ts';
 import { admission } from '../../../agent/frontier/admission.ts';
+import { MinHeap } from '../../../agent/frontier/min-heap.ts';
 import { Visits } from '../../../agent/frontier/visits.ts';
 import { openInMemory } from '../../../agent/storage/database.ts';
 import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
@@ -17,27 +18,38 @@ import { splitIdentity } from '../../../agent/url/url-key.ts';
 import { findCollision } from '../../../assignment/collision.ts';
 import { Ring } from '../../../assignment/ring.ts';
 import { RingPoints } from '../../../assignment/ring-points.ts';
+import { Random } from './random.ts';
 
 export const HEARTBEAT_MS = 100;
 export const SUSPECT_MS = 1000;
+export const LEASE_MS = 0.6 * SUSPECT_MS;
 export const DELAY_MS = 20;
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 const points = new RingPoints({ replicas: 50, sha256 });
-const EPOCH = 1_700_000_000_000;
-const STEP_MS = 5;
+export const EPOCH = 1_700_000_000_000;
 const MESSAGE_MS = 4;
 const REQUEST_MS = 12;
+/** Turns of one agent do not come closer: the time that a turn takes. */
+const TURN_MS = 1;
 
 export interface Visit {
   readonly host: string;
   readonly url: string;
   readonly by: AgentId;
   readonly start: number;
+  /** When the web had answered, or saw the connection closed. */
   end: number;
+  whole: boolean;
 }
 
-interface Running {
+interface OpenRequest {
+  readonly request: PageRequest;
+  visit: Visit | null;
+  closed: boolean;
+}
+
+export interface Running {
   readonly id: AgentId;
   readonly store: SqliteStore;
   readonly effects: Effects;
@@ -46,8 +58,22 @@ interface Running {
   stalledUntil: number;
   alive: boolean;
   end: { code: number; reason: string } | null;
-  open: Map<number, Visit>;
+  readonly open: Map<number, OpenRequest>;
+  /** When its next turn is due; earlier entries of the event heap are void. */
+  turnAt: number;
+  lastTurn: number;
 }
+
+/** What the network does to messages, by shares of them. */
+export interface Network {
+  loss: number;
+  readonly duplicate: number;
+  /** Late by up to `slowMs`: overtaken by what was sent later. */
+  readonly slow: number;
+  readonly slowMs: number;
+}
+
+const CALM: Network = { loss: 0, duplicate: 0, slow: 0, slowMs: 0 };
 
 export interface ClusterOptions {
   readonly ids: readonly AgentId[];
@@ -56,29 +82,55 @@ export interface ClusterOptions {
   readonly seeds: readonly string[];
   readonly quorum?: 'none' | 'majority';
   readonly settings?: (id: AgentId) => Partial<CoreSettings>;
+  readonly seed?: number;
+  readonly network?: Network;
+  readonly delayMs?: number;
+  /** How fast each agent's clocks run. */
+  readonly rate?: (id: AgentId) => number;
+  /** How long the web takes for a request. */
+  readonly requestMs?: (random: Random) => number;
+  /** Whether to keep what was sent, for tests that look at messages. */
+  readonly keepSent?: boolean;
 }
 
 export class Cluster {
   now = EPOCH;
   readonly log: Visit[] = [];
-  readonly sent: { from: AgentId; to: AgentId; message: Message }[] = [];
+  readonly sent: { from: AgentId; to: AgentId; message: Message; at: number }[] = [];
   readonly agents = new Map<AgentId, Running>();
+  readonly network: Network;
+  readonly random: Random;
+  readonly delayMs: number;
+  /** Links of each page. */
+  readonly web: ReadonlyMap<string, readonly string[]>;
+  /** Drops a message if it says so. */
+  lose: (from: AgentId, to: AgentId, message: Message) => boolean = () => false;
   readonly #o: ClusterOptions;
-  readonly #queue: { at: number; to: AgentId; envelope: Envelope }[] = [];
+  readonly #events = new MinHeap<() => void>();
   readonly #cuts = new Set<string>();
   readonly #wallSkew = new Map<AgentId, number>();
 
   constructor(options: ClusterOptions) {
     this.#o = options;
+    this.web = options.web;
+    this.random = new Random(options.seed ?? 1);
+    this.network = { ...(options.network ?? CALM) };
+    this.delayMs = options.delayMs ?? DELAY_MS;
   }
 
+  /** The clocks of an agent now. */
   instant(id: AgentId) {
-    return { mono: this.now, wall: this.now + (this.#wallSkew.get(id) ?? 0) };
+    const mono = EPOCH + (this.now - EPOCH) * this.#rate(id);
+    return { mono, wall: mono + (this.#wallSkew.get(id) ?? 0) };
+  }
+
+  #rate(id: AgentId): number {
+    return this.#o.rate?.(id) ?? 1;
   }
 
   start(id: AgentId, store?: SqliteStore): void {
-    const kept =
-      store ?? new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: DELAY_MS });
+    const hostDelayMs = this.delayMs;
+    const kept = store ?? new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs });
     const effects = new Effects();
     const core = new Core({
       settings: this.#settings(id),
@@ -93,7 +145,7 @@ export class Cluster {
           effects,
           right,
           threads: 4,
-          hostDelayMs: DELAY_MS,
+          hostDelayMs,
           heartbeatMs: HEARTBEAT_MS,
           pagesPerHost: 10_000,
           robots: false,
@@ -110,9 +162,11 @@ export class Cluster {
       alive: true,
       end: null,
       open: new Map(),
+      turnAt: Infinity,
+      lastTurn: 0,
     };
     this.agents.set(id, agent);
-    agent.inputs.push(() => core.start(this.instant(id)));
+    this.#input(agent, () => core.start(this.instant(id)));
   }
 
   startAll(): void {
@@ -128,8 +182,8 @@ export class Cluster {
       quorum: this.#o.quorum ?? 'none',
       heartbeatMs: HEARTBEAT_MS,
       suspectAfterMs: SUSPECT_MS,
-      leaseMs: 0.6 * SUSPECT_MS,
-      hostDelayMs: DELAY_MS,
+      leaseMs: LEASE_MS,
+      hostDelayMs: this.delayMs,
       fingerprint: 'same',
       fingerprintHash: 'same',
       compare: (a, b) => (a === b ? null : { path: 'fingerprint', a, b }),
@@ -145,34 +199,57 @@ export class Cluster {
   kill(id: AgentId): SqliteStore {
     const agent = this.agents.get(id)!;
     agent.alive = false;
-    for (const visit of agent.open.values()) visit.end = Math.min(visit.end, this.now);
+    for (const { visit } of agent.open.values()) this.#cutShort(visit);
     return agent.store;
   }
 
+  /**
+   * The process is stopped. A request that is open then is left out of account from here on: its
+   * answer may arrive while nobody can close the connection (PROTOCOL-CASES A5 b).
+   */
   stall(id: AgentId, ms: number): void {
-    this.agents.get(id)!.stalledUntil = this.now + ms;
+    const agent = this.agents.get(id)!;
+    agent.stalledUntil = Math.max(agent.stalledUntil, this.now + ms);
+    for (const { visit } of agent.open.values()) this.#cutShort(visit);
   }
 
   cut(from: AgentId, to: AgentId): void {
     this.#cuts.add(`${from}>${to}`);
   }
 
+  mend(from: AgentId, to: AgentId): void {
+    this.#cuts.delete(`${from}>${to}`);
+  }
+
   heal(): void {
     this.#cuts.clear();
   }
 
+  /** The wall clock of an agent is set, forwards or back. */
+  jump(id: AgentId, ms: number): void {
+    this.#wallSkew.set(id, (this.#wallSkew.get(id) ?? 0) + ms);
+  }
+
   // ---- time
+
+  /** Something that happens at a moment of true time. */
+  at(time: number, act: () => void): void {
+    this.#events.push(Math.max(time, this.now), act);
+  }
 
   run(ms: number): void {
     const until = this.now + ms;
-    while (this.now < until) this.#step();
+    while (this.#events.firstKey <= until) this.#step();
+    this.now = until;
   }
 
   /** Runs until the claim holds; fails after `ms` of virtual time. */
   runUntil(what: string, holds: () => boolean, ms = 60_000): void {
     const until = this.now + ms;
     while (!holds()) {
-      if (this.now >= until) throw new Error(`never came true: ${what}\n${this.describe()}`);
+      if (this.#events.firstKey > until) {
+        throw new Error(`never came true: ${what}\n${this.describe()}`);
+      }
       this.#step();
     }
   }
@@ -185,26 +262,40 @@ export class Cluster {
     return [...this.agents.values()].filter((a) => a.alive && a.end === null);
   }
 
+  snapshot(id: AgentId) {
+    return this.agents.get(id)!.core.snapshot(this.instant(id));
+  }
+
   describe(): string {
     return this.living()
-      .map((a) => JSON.stringify(a.core.snapshot(this.instant(a.id))))
+      .map((a) => JSON.stringify(this.snapshot(a.id)))
       .join('\n');
   }
 
   #step(): void {
-    this.now += STEP_MS;
-    const due = this.#queue.filter((m) => m.at <= this.now);
-    for (const m of due) this.#queue.splice(this.#queue.indexOf(m), 1);
-    for (const { to, envelope } of due) {
-      const agent = this.agents.get(to);
-      if (!agent?.alive) continue;
-      agent.inputs.push(() => agent.core.onMessage(envelope, this.instant(to)));
-    }
-    for (const agent of this.agents.values()) this.#turn(agent);
+    this.now = Math.max(this.now, this.#events.firstKey);
+    this.#events.pop()?.();
+  }
+
+  /** An input of the agent, handled in a turn of its own loop. */
+  #input(agent: Running, input: () => void): void {
+    agent.inputs.push(input);
+    this.#turnAt(agent, Math.max(this.now, agent.lastTurn + TURN_MS));
+  }
+
+  #turnAt(agent: Running, at: number): void {
+    if (at >= agent.turnAt) return;
+    agent.turnAt = at;
+    this.at(at, () => {
+      if (agent.turnAt === at) this.#turn(agent);
+    });
   }
 
   #turn(agent: Running): void {
-    if (!agent.alive || agent.end || agent.stalledUntil > this.now) return;
+    agent.turnAt = Infinity;
+    if (!agent.alive || agent.end) return;
+    if (agent.stalledUntil > this.now) return this.#turnAt(agent, agent.stalledUntil);
+    agent.lastTurn = this.now;
     agent.store.begin();
     const inputs = agent.inputs;
     agent.inputs = [];
@@ -213,23 +304,20 @@ export class Cluster {
     agent.store.commit(false);
     agent.core.committed();
     for (const effect of agent.effects.take()) this.#perform(agent, effect);
+    const due = agent.core.nextDeadlineMs(this.instant(agent.id));
+    const inTrueTime = EPOCH + (due - EPOCH) / this.#rate(agent.id);
+    this.#turnAt(agent, Math.max(this.now + TURN_MS, inTrueTime));
   }
 
   #perform(agent: Running, effect: Effect): void {
     switch (effect.type) {
-      case 'send': {
-        const { to, envelope } = effect;
-        this.sent.push({ from: agent.id, to: to.id, message: envelope.message });
-        if (this.#cuts.has(`${agent.id}>${to.id}`)) return;
-        const copy = JSON.parse(JSON.stringify(envelope)) as Envelope;
-        this.#queue.push({ at: this.now + MESSAGE_MS, to: to.id, envelope: copy });
-        return;
-      }
+      case 'send':
+        return this.#send(agent, effect.to.id, effect.envelope);
       case 'request':
         return this.#request(agent, effect.request);
       case 'abort': {
-        const visit = agent.open.get(effect.request);
-        if (visit && visit.end > this.now) visit.end = this.now;
+        const open = agent.open.get(effect.request);
+        if (open) this.#close(agent, open);
         return;
       }
       case 'end':
@@ -239,36 +327,89 @@ export class Cluster {
     }
   }
 
-  #request(agent: Running, request: PageRequest): void {
-    const { host, url } = request;
-    const visit: Visit = { host, url, by: agent.id, start: this.now, end: this.now + REQUEST_MS };
-    this.log.push(visit);
-    agent.open.set(request.id, visit);
-    const answer = () => {
-      if (!agent.alive) return;
-      if (this.now < visit.end || agent.stalledUntil > this.now) {
-        agent.inputs.push(answer);
-        return;
-      }
-      agent.open.delete(request.id);
-      const aborted = visit.end < visit.start + REQUEST_MS;
-      agent.core.onPage(this.#outcome(request, visit, aborted), this.instant(agent.id));
-    };
-    agent.inputs.push(answer);
+  #send(agent: Running, to: AgentId, envelope: Envelope): void {
+    const { message } = envelope;
+    const { network, random, now } = this;
+    if (this.#o.keepSent ?? true) this.sent.push({ from: agent.id, to, message, at: now });
+    if (this.#cuts.has(`${agent.id}>${to}`) || this.lose(agent.id, to, message)) return;
+    if (random.chance(network.loss)) return;
+    const text = JSON.stringify(envelope);
+    for (let copies = random.chance(network.duplicate) ? 2 : 1; copies > 0; copies--) {
+      const late = random.chance(network.slow) ? random.between(0, network.slowMs) : 0;
+      this.at(now + MESSAGE_MS + late, () => this.deliver(to, JSON.parse(text) as Envelope));
+    }
   }
 
-  #outcome(request: PageRequest, visit: Visit, aborted: boolean): Outcome {
-    const common = { request, endedAt: visit.end, durationMs: visit.end - visit.start, ip: null };
-    if (aborted) {
-      const code = 'aborted';
-      return { ...common, kind: 'failure', code, message: code, cause: 'withdrawn' };
-    }
+  /** A message arrives at an agent, from whomever. */
+  deliver(to: AgentId, envelope: Envelope): void {
+    const agent = this.agents.get(to);
+    if (!agent?.alive || agent.end) return;
+    this.#input(agent, () => agent.core.onMessage(envelope, this.instant(to)));
+  }
+
+  // ---- the web
+
+  /** Connects, asks for the right once more, and then the web sees the request. */
+  #request(agent: Running, request: PageRequest): void {
+    const open: OpenRequest = { request, visit: null, closed: false };
+    agent.open.set(request.id, open);
+    const connectMs = this.#o.requestMs ? this.random.between(0, 15) : 0;
+    const write = (): void => {
+      if (!agent.alive || open.closed) return;
+      if (agent.stalledUntil > this.now) return this.at(agent.stalledUntil + TURN_MS / 2, write);
+      if (agent.end || !agent.core.mayWrite(request.host, this.instant(agent.id))) {
+        return this.#close(agent, open);
+      }
+      const { host, url } = request;
+      const ms = this.#o.requestMs?.(this.random) ?? REQUEST_MS;
+      const end = this.now + ms;
+      const visit: Visit = { host, url, by: agent.id, start: this.now, end, whole: false };
+      open.visit = visit;
+      this.log.push(visit);
+      this.at(end, () => {
+        if (open.closed || !agent.alive || agent.end) return;
+        visit.whole = true;
+        this.#answer(agent, open, this.#response(agent, request, ms));
+      });
+    };
+    if (connectMs === 0) write();
+    else this.at(this.now + connectMs, write);
+  }
+
+  /** The agent closes the connection before the answer is whole. */
+  #close(agent: Running, open: OpenRequest): void {
+    if (open.closed) return;
+    this.#cutShort(open.visit);
+    const { request } = open;
+    const endedAt = this.instant(agent.id).mono;
+    const common = { request, endedAt, durationMs: 0, ip: null };
+    const code = 'aborted';
+    const outcome = { ...common, kind: 'failure', code, message: code } as const;
+    this.#answer(agent, open, { ...outcome, cause: 'withdrawn' });
+  }
+
+  #cutShort(visit: Visit | null): void {
+    if (!visit || visit.end <= this.now) return;
+    visit.end = this.now;
+  }
+
+  #answer(agent: Running, open: OpenRequest, outcome: Outcome): void {
+    open.closed = true;
+    agent.open.delete(open.request.id);
+    if (!agent.alive) return;
+    this.#input(agent, () => agent.core.onPage(outcome, this.instant(agent.id)));
+  }
+
+  #response(agent: Running, request: PageRequest, durationMs: number): Outcome {
     const links = (this.#o.web.get(request.url) ?? []).map((url) => {
       return { url, host: splitIdentity(url)!.host };
     });
     return {
-      ...common,
       kind: 'response',
+      request,
+      endedAt: this.instant(agent.id).mono,
+      durationMs,
+      ip: null,
       status: 200,
       retryAfterMs: null,
       contentType: 'text/html',
@@ -284,23 +425,27 @@ export class Cluster {
 
   // ---- what the web saw
 
+  /** Whole answers by page. */
   fetched(): Map<string, number> {
     const counts = new Map<string, number>();
-    for (const { url, start, end } of this.log) {
-      if (end - start >= REQUEST_MS) counts.set(url, (counts.get(url) ?? 0) + 1);
+    for (const { url, whole } of this.log) {
+      if (whole) counts.set(url, (counts.get(url) ?? 0) + 1);
     }
     return counts;
   }
 
   /** Pairs of requests to one host that overlap, or follow closer than the delay. */
-  impolite(): string[] {
+  impolite(toleranceMs = 0): string[] {
     const found: string[] = [];
     const last = new Map<string, Visit>();
     for (const visit of [...this.log].sort((a, b) => a.start - b.start)) {
       const before = last.get(visit.host);
-      if (before && visit.start - before.end < DELAY_MS) {
-        const gap = visit.start - before.end;
-        found.push(`${visit.url} by ${visit.by}: ${gap} ms after ${before.url} by ${before.by}`);
+      if (before && visit.start - before.end < this.delayMs - toleranceMs) {
+        const gap = Math.round(visit.start - before.end);
+        const at = Math.round(visit.start - EPOCH);
+        found.push(
+          `${visit.url} by ${visit.by}, ${gap} ms after ${before.url} by ${before.by}, at ${at}`,
+        );
       }
       if (!before || visit.end > before.end) last.set(visit.host, visit);
     }

@@ -1,0 +1,165 @@
+// The three ways in which an agent ends by itself (PROTOCOL rule 14; DESIGN sections 6 and 7): the
+// crawl is complete, the agent leaves and hands everything over, or all are stopped and go on
+// another day. Kept apart from the core because it only asks the other parts whether they have
+// finished; the core tells it of messages and calls `pump` at the end of each turn.
+
+import type { Instant } from '../../failure-detector/instant.ts';
+import type { Completion } from './completion.ts';
+import type { Effects, EndCode } from './effects.ts';
+import type { HandOff } from './hand-off.ts';
+import type { AgentId, Envelope } from './messages.ts';
+import type { Outbound } from './outbound.ts';
+import type { Routing } from './routing.ts';
+import type { CoreSettings } from './settings.ts';
+import type { Store } from './store.ts';
+import type { View } from './view.ts';
+import type { Visits } from './visits.ts';
+
+/** A leaver serves the others for so long at most before it goes (DESIGN section 6). */
+const LEAVE_MS_MAX = 30_000;
+/** On a stop of all, open requests may end by themselves for so long before they are aborted. */
+const STOP_GRACE_MS = 3_000;
+
+/** What the agent is about, apart from crawling. */
+export type Course =
+  | { readonly kind: 'crawling' }
+  | { readonly kind: 'leaving'; readonly since: number }
+  | { readonly kind: 'stopping'; readonly since: number }
+  | { readonly kind: 'complete'; readonly since: number }
+  | { readonly kind: 'ended' };
+
+export interface EndingParts {
+  readonly settings: CoreSettings;
+  readonly store: Store;
+  readonly effects: Effects;
+  readonly view: View;
+  readonly outbound: Outbound;
+  readonly handOff: HandOff;
+  readonly routing: Routing;
+  readonly completion: Completion;
+  readonly visits: Visits;
+  /** Joined, with nothing to do, to send or to wait for. */
+  readonly isIdle: () => boolean;
+  readonly incarnation: () => number;
+  readonly abort: (request: number, why: string) => void;
+}
+
+export class Ending {
+  readonly #p: EndingParts;
+  /** Members that said COMPLETE. */
+  readonly #toldComplete = new Set<AgentId>();
+  #course: Course = { kind: 'crawling' };
+  /** This process has been joined to the cluster, and is now: see `joined` and `reborn`. */
+  #joinedOnce = false;
+  #joined = false;
+
+  constructor(parts: EndingParts) {
+    this.#p = parts;
+  }
+
+  get course(): Course['kind'] {
+    return this.#course.kind;
+  }
+
+  joined(): void {
+    this.#joinedOnce = true;
+    this.#joined = true;
+  }
+
+  /** Another incarnation goes on: what was said about the end concerned the one before. */
+  reborn(): void {
+    this.#joined = false;
+    this.#toldComplete.clear();
+    if (this.#course.kind === 'complete') this.#course = { kind: 'crawling' };
+  }
+
+  forget(id: AgentId): void {
+    this.#toldComplete.delete(id);
+  }
+
+  /** Whether the agent starts to leave now; false: it is about something else already. */
+  leave(now: Instant): boolean {
+    if (this.#course.kind !== 'crawling') return false;
+    this.#course = { kind: 'leaving', since: now.mono };
+    return true;
+  }
+
+  stop(now: Instant): void {
+    if (this.#course.kind === 'stopping' || this.#course.kind === 'ended') return;
+    this.#course = { kind: 'stopping', since: now.mono };
+  }
+
+  pump(now: Instant): void {
+    const course = this.#course;
+    if (course.kind === 'crawling') this.#tryComplete(now);
+    else if (course.kind === 'complete') this.#tryGo(course.since, now);
+    else if (course.kind === 'leaving') this.#tryLeave(course.since, now);
+    else if (course.kind === 'stopping') this.#tryStop(course.since, now);
+  }
+
+  // ---- complete
+
+  #tryComplete(now: Instant): void {
+    const { completion, isIdle, incarnation, view, store } = this.#p;
+    if (!completion.isComplete(isIdle(), incarnation())) return;
+    this.#course = { kind: 'complete', since: now.mono };
+    const detail = { agents: view.size + 1, pages: store.pageCount() };
+    store.event(now.mono, 'complete', detail);
+    this.tellComplete();
+  }
+
+  /** Stays until all have said the same, or were removed: they may still need its echo. */
+  #tryGo(since: number, now: Instant): void {
+    const lingered = now.mono - since >= 2 * this.#p.settings.suspectAfterMs;
+    const all = [...this.#p.view.members()].every((m) => this.#toldComplete.has(m.card.id));
+    if (all || lingered) this.end(0, 'the crawl is complete');
+  }
+
+  /** With each heartbeat, while this agent lingers after the end of the crawl. */
+  tellComplete(): void {
+    if (this.#course.kind !== 'complete') return;
+    for (const member of this.#p.view.members()) {
+      this.#p.outbound.toMember(member, { type: 'COMPLETE' });
+    }
+  }
+
+  /** To a HELLO: there is nothing left to join. */
+  answerComplete(envelope: Envelope, address: string): void {
+    if (this.#course.kind !== 'complete') return;
+    this.#p.outbound.toAddress({ ...envelope.from, address }, { type: 'COMPLETE' });
+  }
+
+  /** A member's word is only noted; a joiner, who can see nothing for itself, takes it. */
+  onComplete(from: AgentId): void {
+    if (this.#joined) this.#toldComplete.add(from);
+    else this.end(0, `agent ${from} says that the crawl is complete`);
+  }
+
+  // ---- leave and stop
+
+  #tryLeave(since: number, now: Instant): void {
+    const { view, handOff, routing, visits, outbound, store, settings } = this.#p;
+    const over = now.mono - since >= LEAVE_MS_MAX;
+    // Reborn while leaving: the heirs have to be met again before they can be given anything.
+    if (this.#joinedOnce && !this.#joined && !over) return;
+    const heirs = [...view.members()].some((m) => !m.leaving);
+    const given = handOff.hasGivenAll() && routing.isQuiet;
+    if (heirs && !over && (!given || visits.openCount() > 0)) return;
+    for (const member of view.members()) outbound.toMember(member, { type: 'LEAVE' });
+    store.event(now.mono, 'leave', { agent: settings.id, inTime: given });
+    this.end(0, given ? 'left the cluster' : 'left; what it could not hand over stays in its file');
+  }
+
+  #tryStop(since: number, now: Instant): void {
+    const { visits } = this.#p;
+    if (visits.openCount() === 0) return this.end(11, 'stopped; launch again to go on');
+    if (now.mono - since < STOP_GRACE_MS) return;
+    for (const { id } of visits.open()) this.#p.abort(id, 'the crawl is being stopped');
+  }
+
+  end(code: EndCode, reason: string): void {
+    if (this.#course.kind === 'ended') return;
+    this.#course = { kind: 'ended' };
+    this.#p.effects.push({ type: 'end', code, reason });
+  }
+}
