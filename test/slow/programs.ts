@@ -1,0 +1,93 @@
+// What the slow suites need of the machine, and how they run it: other people's programs and trees,
+// which a developer's machine may lack and a build machine must have, and processes that take longer
+// than those of the quick suites.
+
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import net from 'node:net';
+import type { TestContext } from 'node:test';
+
+/** A program that a suite needs: how to see that it is there, and what to install if not. */
+export interface Need {
+  readonly name: string;
+  /** A command that ends with 0 where it is there, or a path that then exists. */
+  readonly check: readonly string[] | string;
+  readonly debianPackage: string;
+}
+
+/** Debian's own Python: packages of the system are not seen by another one on the PATH. */
+export const python = '/usr/bin/python3';
+
+/**
+ * Whether all that is needed is here. Where it is not, the test is skipped, or, on a build machine
+ * (`CI` is set), fails: a suite that quietly stops running there proves nothing any more.
+ */
+export function has(t: TestContext, needs: readonly Need[]): boolean {
+  const missing = needs.filter(({ check }) => !isHere(check));
+  if (missing.length === 0) return true;
+  const names = missing.map(({ name }) => name).join(', ');
+  const packages = missing.map(({ debianPackage }) => debianPackage).join(' ');
+  const message = `not here: ${names}; on Debian: apt-get install ${packages}`;
+  if (process.env.CI) throw new Error(message);
+  t.skip(message);
+  return false;
+}
+
+function isHere(check: Need['check']): boolean {
+  if (typeof check === 'string') return existsSync(check);
+  const [program, ...args] = check;
+  return spawnSync(program!, args, { stdio: 'ignore' }).status === 0;
+}
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a program to its end; after `limitMs` it is killed, and its code is then null. */
+export function finish(
+  program: string,
+  args: readonly string[],
+  limitMs: number,
+): Promise<Finished> {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said.stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said.stderr += text;
+  });
+  const limit = setTimeout(() => child.kill('SIGKILL'), limitMs);
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => {
+      clearTimeout(limit);
+      resolve({ code, ...said });
+    });
+  });
+}
+
+/** Starts a program that serves until the test has ended. */
+export function serve(t: TestContext, program: string, args: readonly string[]): ChildProcess {
+  const child = spawn(program, args, { stdio: 'ignore' });
+  const gone = new Promise((resolve) => child.once('close', resolve));
+  t.after(async () => {
+    child.kill('SIGTERM');
+    await gone;
+  });
+  return child;
+}
+
+/** A port that is free on every address of this machine just now. */
+export async function freePort(): Promise<number> {
+  const server = net.createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '0.0.0.0', resolve);
+  });
+  const { port } = server.address() as net.AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
