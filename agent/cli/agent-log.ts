@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import pino from 'pino';
 import { messageOf } from './exit-code.ts';
+import { makeDirectory } from './make-directory.ts';
 
 /** Bytes of log that wait for a slow reader of stderr; what exceeds them is dropped. */
 const waitingBytesMax = 1024 ** 2;
@@ -28,7 +29,7 @@ export function openAgentLog(dataDir: string, id: string): AgentLog | string {
   const file = path.join(directory, 'agent.log');
   let descriptor: number;
   try {
-    fs.mkdirSync(directory, { recursive: true });
+    makeDirectory(directory);
     descriptor = fs.openSync(file, 'a');
   } catch (error) {
     return `cannot write ${file}: ${messageOf(error)}; name another directory with --data`;

@@ -9,6 +9,7 @@ import { readCompletion, removeCompletion } from './completion-file.ts';
 import { type ExitCode, messageOf } from './exit-code.ts';
 import type { ResolvedConfig } from './load.ts';
 import { localAgents, portProblem, selectAgents } from './local-agents.ts';
+import { makeDirectory } from './make-directory.ts';
 import { isLocked } from './running.ts';
 
 export interface PlanFlags {
@@ -48,12 +49,23 @@ export async function planLaunch(config: ResolvedConfig, flags: PlanFlags): Prom
   const ports = (await Promise.all(agents.map(portProblem))).filter((problem) => problem !== null);
   if (ports.length > 0) return { kind: 'refused', code: 5, message: ports.join('\n') };
   try {
+    makeWritable(config.agent.dataDir);
     if (flags.fresh) removeAgents(directories);
     if (completion.kind !== 'none') removeCompletion(config);
   } catch (error) {
     return { kind: 'refused', code: 4, message: messageOf(error) };
   }
   return { kind: 'start', agents, notes };
+}
+
+function makeWritable(dataDir: string): void {
+  try {
+    makeDirectory(dataDir);
+    fs.accessSync(dataDir, fs.constants.W_OK);
+  } catch (error) {
+    const remedy = 'name another directory with --data';
+    throw new Error(`cannot write in ${dataDir}: ${messageOf(error)}; ${remedy}`);
+  }
 }
 
 function removeAgents(directories: readonly string[]): void {

@@ -66,15 +66,27 @@ function openStateFile(agent: string, file: string): StateFile | string {
     db?.close();
     return `${agent}: ${file} ${whyUnreadable(error)}`;
   }
-  const connection = db;
+  return readerOf(agent, db);
+}
+
+function readerOf(agent: string, db: Database.Database): StateFile {
+  // A query with a LIMIT leaves its rows in the middle, and a busy connection cannot be closed.
+  const open = new Set<IterableIterator<unknown[]>>();
   return {
     agent,
-    rows: (sql, ...values) =>
-      connection
+    *rows(sql, ...values) {
+      const rows = db
         .prepare<unknown[], unknown[]>(sql)
         .raw()
-        .iterate(...values),
-    close: () => connection.close(),
+        .iterate(...values);
+      open.add(rows);
+      yield* rows;
+      open.delete(rows);
+    },
+    close() {
+      for (const rows of open) rows.return?.();
+      db.close();
+    },
   };
 }
 

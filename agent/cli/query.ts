@@ -84,7 +84,7 @@ export function prepareQuery(
     }
     return statement;
   } catch (error) {
-    return `no such query: ${messageOf(error)}`;
+    return `the query is not valid: ${messageOf(error)}`;
   }
 }
 

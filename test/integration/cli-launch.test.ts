@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { lockDirectory } from '../../agent/storage/database.ts';
+import { type RunningWeb, startWeb } from '../web/server.ts';
+import { listening, run, Scratch, start, until } from './cli-process.ts';
+
+/** Second bytes of loopback addresses that no other test's web uses. */
+const net = 41;
+/** Enough work for a test to step in between: some seconds on the busiest host. */
+const size = { hosts: 10, pages: 12, port: 0, net, sparse: true, shares: { flaky: 0, slow: 0 } };
+/** For the tests that ask a running cluster several things. */
+const slowly = { politeness: { hostDelayMs: 150 } };
+
+describe('launch', () => {
+  let web: RunningWeb;
+  let scratch: Scratch;
+  before(async () => {
+    web = await startWeb(size);
+  });
+  after(() => web.stop());
+  beforeEach(() => {
+    scratch = new Scratch();
+  });
+  afterEach(() => scratch.clean());
+
+  const crawl = (agents: number, more: object = {}) =>
+    scratch.config(agents, { seeds: [web.seed], ...more });
+  const served = (count: number) => {
+    const before = web.requests().length;
+    return until(`${count} requests`, () => web.requests().length >= before + count);
+  };
+  const pages = async (config: string) => {
+    const { stdout } = await run('query', config, 'SELECT url FROM pages ORDER BY 1', '--json');
+    return (JSON.parse(stdout) as { url: string }[]).map(({ url }) => url);
+  };
+
+  test('finishes with 0 though an agent is killed; then it is complete, until limits change', async () => {
+    const config = await crawl(2);
+    const launch = start(['launch', config]);
+    await served(20);
+    assert.ok(scratch.pid('a2') !== null);
+    const killed = await run('kill', config, 'a2');
+    assert.deepEqual([killed.code, killed.stdout], [0, 'a2: killed\n']);
+    const { code, stdout, stderr } = await launch.ended;
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /a2 was killed \(SIGKILL\); 1 go on/);
+    assert.match(stdout, /^a1 .* complete$[\s\S]*^a2 .* killed \(SIGKILL\)$[\s\S]*^all /m);
+    assert.match(stderr, /the crawl is complete\n[\s\S]*query .*crawl\.json "SELECT/);
+    const note = JSON.parse(fs.readFileSync(path.join(scratch.dataDir, 'complete.json'), 'utf8'));
+    assert.match(note.crawl, /^[0-9a-f]{32}$/);
+
+    const requests = web.requests().length;
+    const again = await run('launch', config);
+    assert.equal(again.code, 0);
+    assert.match(again.stderr, /the crawl is complete already; --fresh begins anew/);
+    const agent = await run('agent', config, '--id', 'a1');
+    assert.deepEqual([agent.code, web.requests().length], [0, requests]);
+
+    const changed = JSON.parse(fs.readFileSync(config, 'utf8'));
+    scratch.write('crawl.json', { ...changed, limits: { depthPerHost: 15 } });
+    const resumed = await run('launch', config, '--agents', 'a1');
+    assert.equal(resumed.code, 0, resumed.stderr);
+    assert.match(resumed.stderr, /the config has changed: crawling on/);
+  });
+
+  test('stop ends it with 11, the same launch again goes on and finishes with 0', async () => {
+    const config = await crawl(2, slowly);
+    const first = start(['launch', config]);
+    await served(20);
+    const { stdout } = await run('status', config, '--json');
+    const status = JSON.parse(stdout) as { agents: { id: string }[]; unreachable: string[] };
+    assert.deepEqual([status.agents.map(({ id }) => id), status.unreachable], [['a1', 'a2'], []]);
+    assert.ok((await pages(config)).length > 0);
+    const stopped = await run('stop', config);
+    assert.equal(stopped.stdout.split('\n').toSorted().join(' '), ' a1: applied a2: applied');
+    const interrupted = await first.ended;
+    assert.equal(interrupted.code, 11, interrupted.stderr);
+    assert.match(interrupted.stderr, /interrupted; launch again to go on/);
+    assert.equal(fs.existsSync(path.join(scratch.dataDir, 'complete.json')), false);
+    const before = await pages(config);
+    // The delay is part of what agents agree on, not of what a crawl is.
+    const { politeness: _, ...quick } = JSON.parse(fs.readFileSync(config, 'utf8'));
+    scratch.write('crawl.json', { ...quick, politeness: { hostDelayMs: 10 } });
+    const resumed = await run('launch', config);
+    assert.equal(resumed.code, 0, resumed.stderr);
+    const all = await pages(config);
+    assert.ok(all.length > before.length);
+    assert.deepEqual(
+      before.filter((url) => !all.includes(url)),
+      [],
+    );
+  });
+
+  test('an agent that leaves by order hands over; a launch told to end ends all with 11', async () => {
+    const config = await crawl(2, slowly);
+    const launch = start(['launch', config]);
+    await served(10);
+    const left = await run('stop', config, 'a2');
+    assert.deepEqual([left.code, left.stdout], [0, 'a2: applied\n']);
+    await until('the word of a2', () => launch.stderr().includes('a2: left'));
+    launch.child.kill('SIGINT');
+    const { code, stdout } = await launch.ended;
+    assert.equal(code, 11);
+    assert.match(stdout, /^a1 .* interrupted$[\s\S]*^a2 .* left$/m);
+    assert.equal(scratch.pid('a1'), null);
+  });
+
+  test('an agent that is suspended when the others are done is killed, and the launch ends', async () => {
+    const config = await crawl(2);
+    const launch = start(['launch', config, '--agents', '2']);
+    await served(20);
+    process.kill(scratch.pid('a2')!, 'SIGSTOP');
+    const { code, stdout, stderr } = await launch.ended;
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /a2 is suspended and has nothing left to do: killed/);
+    assert.match(stdout, /^a2 .* killed \(SIGKILL\)$/m);
+  });
+
+  test('agents crawl on without their launch; --fresh forgets what they knew, once they ended', async () => {
+    const config = await crawl(1, slowly);
+    const launch = start(['launch', config]);
+    await served(10);
+    launch.child.kill('SIGKILL');
+    await served(10);
+    const busy = await run('launch', config, '--fresh');
+    assert.deepEqual([busy.code, /in use by a running agent/.test(busy.stderr)], [4, true]);
+    assert.equal((await run('kill', config, 'a1')).code, 0);
+    const foreign = path.join(scratch.dataDir, 'keep');
+    fs.mkdirSync(foreign);
+    const before = web.requests().length;
+    const fresh = start(['launch', config, '--fresh']);
+    await until('the first page again', () =>
+      web
+        .requests()
+        .slice(before)
+        .some((request) => request.path === '/'),
+    );
+    fresh.child.kill('SIGTERM');
+    fresh.child.kill('SIGHUP');
+    assert.equal((await fresh.ended).code, 11);
+    assert.ok(fs.existsSync(foreign));
+  });
+
+  test('ends with 11 where every agent was killed', async () => {
+    const config = await crawl(1, slowly);
+    const launch = start(['launch', config]);
+    await until('a pid file', () => scratch.pid('a1') !== null);
+    process.kill(scratch.pid('a1')!, 'SIGKILL');
+    const { code, stderr } = await launch.ended;
+    assert.deepEqual([code, /a1 was killed \(SIGKILL\); none is left/.test(stderr)], [11, true]);
+  });
+
+  test('one agent by hand leaves on SIGTERM and ends with 0', async () => {
+    const config = await crawl(1, slowly);
+    const agent = start(['agent', config, '--id', 'a1']);
+    await served(5);
+    agent.child.kill('SIGTERM');
+    const { code, stderr } = await agent.ended;
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /^a1: left/m);
+    // Without a terminal the log goes to stderr too.
+    assert.match(stderr, /^\{"level":30,.*"agent":"a1"/m);
+  });
+
+  test('a locked directory is 4, a port in use 5, and nothing is started or deleted', async () => {
+    const config = await crawl(2);
+    const directory = path.join(scratch.dataDir, 'a2');
+    fs.mkdirSync(directory, { recursive: true });
+    const lock = lockDirectory(directory);
+    assert.ok(lock.ok);
+    const locked = await run('launch', config, '--fresh');
+    assert.equal(locked.code, 4);
+    assert.match(locked.stderr, /data\/a2 is in use by a running agent/);
+    assert.ok(fs.existsSync(path.join(directory, 'agent.lock')));
+    lock.unlock();
+
+    const server = await listening(0);
+    try {
+      const { port } = server.address() as AddressInfo;
+      const cluster = { agents: [{ id: 'a1', listen: `tcp://127.0.0.1:${port}` }] };
+      const taken = scratch.write('taken.json', { seeds: [web.seed], cluster });
+      for (const args of [
+        ['launch', taken],
+        ['agent', taken, '--id', 'a1'],
+      ]) {
+        const { code, stderr } = await run(...args, '--data', scratch.dataDir);
+        assert.equal(code, 5, stderr);
+        assert.match(stderr, new RegExp(`^a1: .*tcp://127\\.0\\.0\\.1:${port}`, 'm'));
+      }
+    } finally {
+      server.close();
+    }
+    const strange = path.join(scratch.dataDir, 'a1');
+    fs.rmSync(strange, { recursive: true, force: true });
+    fs.mkdirSync(strange);
+    fs.writeFileSync(path.join(strange, 'thesis.txt'), 'irreplaceable');
+    const refused = await run('launch', config, '--fresh');
+    assert.deepEqual([refused.code, fs.readdirSync(strange)], [4, ['thesis.txt']]);
+  });
+});

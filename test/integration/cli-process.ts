@@ -1,0 +1,131 @@
+// Runs the command line as a user does, each command a process of its own, on a data directory and
+// ports of its own. Whatever a test leaves running is killed when it ends.
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
+/** A command that takes so long has failed. */
+const commandMsMax = 20_000;
+const pollMs = 20;
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  /** What it has said so far. */
+  stderr(): string;
+}
+
+export function start(args: readonly string[], cwd?: string): Running {
+  const child = spawn(process.execPath, [main, ...args], {
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said.stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said.stderr += text;
+  });
+  const limit = setTimeout(() => child.kill('SIGKILL'), commandMsMax);
+  const ended = new Promise<Ended>((resolve) => {
+    child.on('close', (code) => {
+      clearTimeout(limit);
+      resolve({ code, ...said });
+    });
+  });
+  return { child, ended, stderr: () => said.stderr };
+}
+
+export function run(...args: string[]): Promise<Ended> {
+  return start(args).ended;
+}
+
+/** A directory for one test, with configs and data in it. */
+export class Scratch {
+  readonly directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-cli-'));
+  readonly dataDir = path.join(this.directory, 'data');
+
+  /** Writes a config for agents a1 to aN at free ports. */
+  async config(agents: number, more: Readonly<Record<string, unknown>> = {}): Promise<string> {
+    const ports = await freePorts(agents);
+    return this.write('crawl.json', {
+      name: 'cli-test',
+      seeds: ['http://127.0.0.1:1/'],
+      scope: { hosts: ['*'] },
+      politeness: { hostDelayMs: 40 },
+      http: { userAgent: 'cli-test (+https://example.org/)', allowPrivateAddresses: true },
+      cluster: {
+        agents: ports.map((port, k) => ({ id: `a${k + 1}`, listen: `tcp://127.0.0.1:${port}` })),
+        failureDetector: { heartbeatMs: 100, suspectAfterMs: 1200 },
+      },
+      agent: { threads: 8, dataDir: 'data' },
+      ...more,
+    });
+  }
+
+  write(name: string, what: unknown): string {
+    const file = path.join(this.directory, name);
+    fs.writeFileSync(file, typeof what === 'string' ? what : JSON.stringify(what));
+    return file;
+  }
+
+  /** Of the agent that runs there; null while none does. */
+  pid(id: string): number | null {
+    try {
+      return Number(fs.readFileSync(path.join(this.dataDir, id, 'agent.pid'), 'utf8'));
+    } catch {
+      return null;
+    }
+  }
+
+  /** Kills what still runs on the data directory, and removes it. */
+  clean(): void {
+    const ids = fs.existsSync(this.dataDir) ? fs.readdirSync(this.dataDir) : [];
+    for (const pid of ids.map((id) => this.pid(id))) {
+      try {
+        if (pid !== null && pid > 1) process.kill(pid, 'SIGKILL');
+      } catch {
+        // It has ended by itself.
+      }
+    }
+    fs.rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** Ports that nobody listens on, all different. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(Array.from({ length: count }, () => listening(0)));
+  const ports = servers.map((server) => (server.address() as net.AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  return ports;
+}
+
+export function listening(port: number): Promise<net.Server> {
+  return new Promise((resolve, reject) => {
+    const server = net.createServer();
+    server.once('error', reject);
+    server.listen({ host: '127.0.0.1', port }, () => resolve(server));
+  });
+}
+
+/** Looks again and again until `is` holds; fails after a while. */
+export async function until(what: string, is: () => boolean): Promise<void> {
+  for (let waited = 0; waited < commandMsMax; waited += pollMs) {
+    if (is()) return;
+    await pause(pollMs);
+  }
+  assert.fail(`never came: ${what}`);
+}

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { openState } from '../../agent/storage/database.ts';
+import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
+import { run, Scratch, start } from './cli-process.ts';
+
+describe('command line', { concurrency: 4 }, () => {
+  const scratch = new Scratch();
+  let config: string;
+  before(async () => {
+    config = await scratch.config(3);
+    const directory = path.join(scratch.dataDir, 'a1');
+    const state = openState({ directory, crawl: 'cli-test', agent: 'a1' });
+    assert.ok(state.ok);
+    const store = new SqliteStore(state.db, { durability: 'process', hostDelayMs: 1 });
+    store.begin();
+    for (let k = 0; k < 5000; k++) {
+      store.insertUrl('h.test', { url: `http://h.test/${k}`, depth: 1 }, null);
+    }
+    store.close();
+    state.unlock();
+  });
+  after(() => scratch.clean());
+
+  test('usage errors end with 2, say what was meant, and write nothing on stdout', async () => {
+    const wrong: [string[], RegExp][] = [
+      [[], /Usage: ubiring/],
+      [['lanch', config], /Did you mean launch\?/],
+      [['launch'], /missing required argument 'config'/],
+      [['launch', config, '--frsh'], /Did you mean --fresh\?/],
+      [['launch', config, '--agents', '0'], /number from 1 on/],
+      [['agent', config], /required option '--id/],
+      [['query', config], /missing required argument 'sql'/],
+      [['query', config, 'SELECT 1', '--format', 'xml'], /Allowed choices are table, json, csv/],
+      [['status', config, 'extra'], /too many arguments/],
+      [['owner', config, 'a b'], /neither a host nor/],
+      [['config', 'chek', config], /Did you mean check\?/],
+    ];
+    await Promise.all(
+      wrong.map(async ([args, says]) => {
+        const { code, stdout, stderr } = await run(...args);
+        assert.deepEqual([code, stdout], [2, ''], args.join(' '));
+        assert.match(stderr, says, args.join(' '));
+      }),
+    );
+  });
+
+  test('help and version end with 0, on stdout', async () => {
+    const help = await run('--help');
+    assert.equal(help.code, 0);
+    assert.match(help.stdout, /Examples:[\s\S]*ubiring launch crawl\.yaml/);
+    assert.match((await run('query', '--help')).stdout, /SELECT agent, count/);
+    const version = await run('--version');
+    assert.deepEqual([version.code, /^\d+\.\d+\.\d+\n$/.test(version.stdout)], [0, true]);
+  });
+
+  test('a wrong config ends every command with 4, naming key, line and remedy', async () => {
+    const bad = scratch.write('bad.yaml', 'seeds: [https://example.org/]\nlimit: { pages: 3 }\n');
+    for (const args of [
+      ['launch', bad],
+      ['config', 'check', bad],
+    ]) {
+      const { code, stderr } = await run(...args);
+      assert.equal(code, 4);
+      assert.match(stderr, /bad\.yaml:2:\d+: limit: .*limits/);
+    }
+    assert.equal((await run('status', path.join(scratch.directory, 'none.yaml'))).code, 4);
+  });
+
+  test('an unknown agent ends with 4, naming the known ones', async () => {
+    const commands = [
+      ['agent', config, '--id', 'a9'],
+      ['launch', config, '--agents', 'a1,a9'],
+      ['kill', config, 'a9'],
+      ['stop', config, 'a9'],
+    ];
+    for (const args of commands) {
+      const { code, stderr } = await run(...args);
+      assert.equal(code, 4, args[0]);
+      assert.match(stderr, /no agent a9 in .*a1, a2, a3/, args[0]);
+    }
+  });
+
+  test('an unwritable data directory ends with 4', async () => {
+    const file = scratch.write('a-file', 'x');
+    const commands = [
+      ['launch', config, '--data', file],
+      ['agent', config, '--id', 'a1', '--data', file],
+    ];
+    // There even root may not write, and Node's recursive mkdir would never return.
+    if (fs.existsSync('/proc/self')) commands.push(['launch', config, '--data', '/proc/a-file']);
+    for (const args of commands) {
+      const { code, stderr } = await run(...args);
+      assert.equal(code, 4, args.join(' '));
+      assert.match(stderr, /a-file.*; name another directory with --data/, args.join(' '));
+    }
+  });
+
+  test('query answers in each format, and ends with 2 where the SQL is wrong', async () => {
+    const sql = 'SELECT agent, host, pages_queued AS n FROM hosts';
+    const json = await run('query', config, sql, '--json');
+    assert.deepEqual(JSON.parse(json.stdout), [{ agent: 'a1', host: 'h.test', n: 5000 }]);
+    assert.match(json.stderr, /a2: no state in .*\na3: no state in /);
+    const csv = await run('query', config, sql, '--format', 'csv');
+    assert.equal(csv.stdout, 'agent,host,n\r\na1,h.test,5000\r\n');
+    const table = await run('query', config, sql);
+    assert.match(table.stdout, /^agent {2}host {7}n\n[- ]+\na1 {5}h\.test {2}5000\n$/);
+    const wrong = await run('query', config, 'SELECT nope FROM pages');
+    assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
+    assert.match(wrong.stderr, /the query is not valid: no such column: nope/);
+    const writing = await run('query', config, 'DROP TABLE pages');
+    assert.equal(writing.code, 2);
+    const late = await run('query', config, "SELECT json('{') FROM hosts");
+    assert.deepEqual([late.code, /the query failed: malformed JSON/.test(late.stderr)], [2, true]);
+  });
+
+  test('query over a data directory without any state ends with 1 and says so', async () => {
+    const empty = path.join(scratch.directory, 'empty');
+    fs.mkdirSync(empty);
+    const { code, stderr } = await run('query', config, 'SELECT 1', '--data', empty);
+    assert.equal(code, 1);
+    assert.match(stderr, /no agent has a readable state/);
+  });
+
+  test('a reader that goes away ends a long answer quietly', async () => {
+    const sql = 'SELECT a.url, b.url FROM frontier a, frontier b';
+    const { child, ended } = start(['query', config, sql, '--format', 'csv']);
+    child.stdout?.once('data', () => child.stdout?.destroy());
+    const { code, stderr } = await ended;
+    assert.equal(code, 0);
+    assert.match(stderr, /^a2: no state in .*\na3: no state in .*\n$/);
+  });
+
+  test('owner prints a JSON line for each host, the same host in any spelling', async () => {
+    const { code, stdout } = await run('owner', config, 'Example.org', 'https://example.org:1/x');
+    assert.equal(code, 0);
+    const [first, second] = stdout.trimEnd().split('\n');
+    assert.equal(first, second);
+    const { host, order } = JSON.parse(first!) as { host: string; order: string[] };
+    assert.equal(host, 'example.org');
+    assert.deepEqual(order.toSorted(), ['a1', 'a2', 'a3']);
+  });
+
+  test('ring tells shares that add up, points and balance', async () => {
+    const { stdout } = await run('ring', config, '--json');
+    const report = JSON.parse(stdout) as {
+      agents: { id: string; points: number; share: number }[];
+      balance: { sigma: number };
+    };
+    assert.deepEqual(
+      report.agents.map(({ id, points }) => [id, points]),
+      [
+        ['a1', 200],
+        ['a2', 200],
+        ['a3', 200],
+      ],
+    );
+    const sum = report.agents.reduce((total, { share }) => total + share, 0);
+    assert.ok(Math.abs(sum - 1) < 1e-9);
+    assert.ok(report.balance.sigma < 0.2);
+    assert.match((await run('ring', config)).stdout, /a3 +1 +200 +\d+\.\d % .*█/);
+  });
+
+  test('config check, print and schema', async () => {
+    const check = await run('config', 'check', config);
+    assert.equal(check.code, 0);
+    assert.match(check.stdout, /crawl\.json is valid/);
+    const print = await run('config', 'print', config, '--data', '/elsewhere');
+    const printed = scratch.write('printed.yaml', print.stdout);
+    assert.equal((await run('config', 'check', printed)).code, 0);
+    assert.match(print.stdout, /dataDir: \/elsewhere/);
+    const json = JSON.parse((await run('config', 'print', config, '--json')).stdout);
+    assert.equal(json.limits.pagesPerHost, 10_000);
+    const schema = JSON.parse((await run('config', 'schema')).stdout);
+    assert.equal(schema.properties.politeness.type, 'object');
+    const bad = scratch.write('bad.json', '{"seeds": 7}');
+    const problems = await run('config', 'check', bad, '--json');
+    assert.equal(problems.code, 4);
+    const report = JSON.parse(problems.stdout) as { ok: boolean; problems: { path: string }[] };
+    assert.deepEqual([report.ok, report.problems[0]?.path], [false, 'seeds']);
+  });
+
+  test('status, stop and kill of a cluster that does not run say so and end with 1', async () => {
+    const status = await run('status', config);
+    assert.equal(status.code, 1);
+    assert.match(status.stderr, /a1: tcp.*\n[\s\S]*query .*crawl\.json/);
+    assert.equal((await run('stop', config)).code, 1);
+    const killed = await run('kill', config, 'a1');
+    assert.deepEqual([killed.code, killed.stdout], [1, 'a1: does not run on this machine\n']);
+  });
+
+  test('kill signals nobody on the word of a stale pid file', async () => {
+    const directory = path.join(scratch.dataDir, 'a2');
+    fs.mkdirSync(directory);
+    fs.writeFileSync(path.join(directory, 'agent.pid'), `${process.pid}\n`);
+    assert.match((await run('kill', config, 'a2')).stdout, /does not run/);
+    fs.rmSync(directory, { recursive: true });
+  });
+});

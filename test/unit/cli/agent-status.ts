@@ -1,0 +1,29 @@
+// An agent's status with nothing in it, for tests that care about a few of its numbers.
+
+import type { AgentStatus } from '../../../agent/monitor/status.ts';
+
+export function agentStatus(part: Partial<AgentStatus>): AgentStatus {
+  return {
+    id: 'a1',
+    pid: 1,
+    incarnation: 1,
+    joined: true,
+    course: 'crawling',
+    idle: false,
+    members: [],
+    hosts: 0,
+    hostsWithQueue: 0,
+    pages: 0,
+    queued: 0,
+    outbox: 0,
+    unsettled: 0,
+    handOff: { given: 0, owed: 0, awaited: 0 },
+    openRequests: 0,
+    threads: 1,
+    pagesPerSecond: 0,
+    loopDelayMs: 0,
+    rssBytes: 0,
+    uptimeMs: 0,
+    ...part,
+  };
+}

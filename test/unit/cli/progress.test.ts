@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ProgressMeter } from '../../../agent/cli/progress.ts';
+import { progressBlock, progressLine } from '../../../agent/cli/progress-view.ts';
+import { agentStatus } from './agent-status.ts';
+
+function alive(part: Parameters<typeof agentStatus>[0]) {
+  return { alive: true, status: agentStatus(part) };
+}
+
+/** The last ETA after one look every 500 ms, the queue as given. */
+function etaAfter(queues: readonly number[]): number | null {
+  const meter = new ProgressMeter();
+  let eta: number | null = null;
+  for (const [k, queued] of queues.entries()) eta = meter.at(k * 500, [alive({ queued })]).etaMs;
+  return eta;
+}
+
+test('progress: sums the living agents, and keeps the pages of the dead', () => {
+  const progress = new ProgressMeter().at(0, [
+    alive({ id: 'a1', hosts: 3, pages: 10, queued: 5, outbox: 2, pagesPerSecond: 1.5 }),
+    { alive: false, status: agentStatus({ id: 'a2', hosts: 4, pages: 7, queued: 9 }) },
+    { alive: true, status: null },
+  ]);
+  const { alive: living, total, hosts, pages, queued, pagesPerSecond } = progress;
+  assert.deepEqual([living, total, hosts, pages, queued, pagesPerSecond], [2, 3, 3, 17, 7, 1.5]);
+});
+
+test('progress: a queue that shrinks steadily for ten seconds gives a time left', () => {
+  const shrinking = Array.from({ length: 30 }, (_, k) => 1000 - 10 * k);
+  // 20 a second, 710 left.
+  assert.equal(etaAfter(shrinking), 35_500);
+});
+
+test('progress: no time left is given before ten seconds, while the queue grows or stands', () => {
+  assert.equal(etaAfter(Array.from({ length: 15 }, (_, k) => 1000 - 10 * k)), null);
+  assert.equal(etaAfter(Array.from({ length: 60 }, (_, k) => 1000 + k)), null);
+  assert.equal(etaAfter(Array.from({ length: 60 }, () => 1000)), null);
+});
+
+test('progress: one rise of the queue begins the wait anew', () => {
+  const before = Array.from({ length: 40 }, (_, k) => 1000 - 10 * k);
+  const after = Array.from({ length: 15 }, (_, k) => 700 - 10 * k);
+  assert.equal(etaAfter([...before, ...after]), null);
+  const longAfter = Array.from({ length: 25 }, (_, k) => 700 - 10 * k);
+  assert.equal(etaAfter([...before, ...longAfter]), 460 * 50);
+});
+
+test('progress: the view shows a time left only where there is one', () => {
+  const progress = new ProgressMeter().at(0, [alive({ hosts: 1200, pages: 3, queued: 4 })]);
+  assert.match(progressBlock(progress).join('\n'), /hosts +1,200 known[\s\S]*not known yet/);
+  assert.equal(
+    progressLine({ ...progress, etaMs: 61_000 }),
+    'agents 1/1, hosts 1,200, pages 3 (0.0/s), queue 4, about 1 min 01 s left',
+  );
+  assert.doesNotMatch(progressLine(progress), /left/);
+});
