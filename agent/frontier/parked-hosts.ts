@@ -1,14 +1,17 @@
 // Hosts that have queued URLs and no thread: ready ones in the order of their discovery, sleeping
-// ones by the time their back-off ends, blocked ones until an event frees them. Filled when a host
+// ones by the time their wait ends, blocked ones until an event frees them. Filled when a host
 // gets its first URL or its visit is broken off; emptied by visits that start. One small entry a
 // host: the number of hosts bounds it, not that of URLs.
 
 import type { Host } from '../core/messages.ts';
 import { MinHeap } from './min-heap.ts';
 
+/** Whose wait a host sleeps out: its own, or that of every URL in its queue. */
+export type SleepOf = 'host' | 'urls';
+
 type Parked =
   | { readonly kind: 'ready' }
-  | { readonly kind: 'sleeping'; readonly untilMs: number }
+  | { readonly kind: 'sleeping'; readonly untilMs: number; readonly of: SleepOf }
   | { readonly kind: 'blocked' };
 
 const READY: Parked = { kind: 'ready' };
@@ -29,16 +32,21 @@ export class ParkedHosts {
     return this.#parked.has(host);
   }
 
-  ready(host: Host): void {
-    if (this.#parked.get(host)?.kind === 'ready') return;
+  /** The host has a fresh URL: it need not sleep until its other URLs may be tried again. */
+  queued(host: Host): void {
+    const parked = this.#parked.get(host);
+    const idle = parked === undefined || (parked.kind === 'sleeping' && parked.of === 'urls');
+    if (idle) this.#makeReady(host);
+  }
+
+  #makeReady(host: Host): void {
     this.#blocked.delete(host);
     this.#parked.set(host, READY);
     this.#ready.push(this.#numberOf(host), host);
   }
 
-  sleep(host: Host, untilMs: number): void {
-    this.#blocked.delete(host);
-    this.#parked.set(host, { kind: 'sleeping', untilMs });
+  sleep(host: Host, untilMs: number, of: SleepOf): void {
+    this.#parked.set(host, { kind: 'sleeping', untilMs, of });
     this.#sleeping.push(untilMs, host);
   }
 
@@ -48,11 +56,11 @@ export class ParkedHosts {
   }
 
   unblock(host: Host): void {
-    if (this.#blocked.has(host)) this.ready(host);
+    if (this.#blocked.has(host)) this.#makeReady(host);
   }
 
   unblockAll(): void {
-    for (const host of [...this.#blocked]) this.ready(host);
+    for (const host of [...this.#blocked]) this.#makeReady(host);
   }
 
   /** Makes those ready whose sleep is over. */
@@ -62,7 +70,7 @@ export class ParkedHosts {
       const host = this.#sleeping.pop();
       if (host === undefined) return;
       const parked = this.#parked.get(host);
-      if (parked?.kind === 'sleeping' && parked.untilMs === untilMs) this.ready(host);
+      if (parked?.kind === 'sleeping' && parked.untilMs === untilMs) this.#makeReady(host);
     }
   }
 

@@ -4,13 +4,15 @@
 // that everything is disallowed for now). Used by the visits; the rules are read by the port.
 
 import type { RobotsOutcome } from '../core/outcome.ts';
-import { BUSY_ATTEMPTS_MAX, busyWaitMs, RETRY_WAITS_MS } from './retry.ts';
+import { BUSY_ATTEMPTS_MAX, busyWaitMs, isBusy, RETRY_WAITS_MS } from './retry.ts';
 import type { FrontierStore, RobotsRecord } from './store.ts';
 
 /** RFC 9309, 2.4: a cached copy should not be used for more than 24 hours. */
 export const ROBOTS_TTL_MS = 24 * 3600 * 1000;
 /** RFC 9309, 2.3.1.2: at least five consecutive redirects. */
 const ROBOTS_REDIRECTS_MAX = 5;
+
+export type RobotsAnswer = RobotsOutcome['answer'];
 
 export interface RobotsRules {
   allows(url: string): { readonly allowed: boolean };
@@ -21,7 +23,7 @@ export type Gate =
   | { readonly kind: 'disallowed' }
   | { readonly kind: 'fetch'; readonly url: string }
   | { readonly kind: 'wait'; readonly untilMs: number }
-  /** Robots.txt stayed out of reach after all attempts. */
+  /** Robots.txt stayed out of reach after all attempts; `reason` is '' where the server answered. */
   | { readonly kind: 'given-up'; readonly reason: string };
 
 /** The robots state of one host while it is visited; forgotten when the visit ends. */
@@ -56,52 +58,50 @@ export class RobotsGate {
     return verdict(rules, url);
   }
 
-  /** Takes in the answer for `origin`; tells the visits how long the host is to be left alone. */
-  answered(origin: string, outcome: RobotsOutcome, host: string): { waitUntil: number } {
-    const { answer, endedAt } = outcome;
+  /**
+   * Takes in the answer for `origin`.
+   *
+   * @param host - the host visited; a redirect to any other is not followed
+   * @returns how long the host is to be left alone because of it, 0 if not at all
+   */
+  answered(origin: string, answer: RobotsAnswer, endedAt: number, host: string): number {
     this.#rules.delete(origin);
     const redirect = this.#redirects.get(origin);
     this.#redirects.delete(origin);
+    if (answer.kind === 'unreachable') return this.#unreachable(origin, answer, endedAt);
     if (answer.kind === 'redirect') {
       const hops = (redirect?.hops ?? 0) + 1;
       if (answer.host === host && hops <= ROBOTS_REDIRECTS_MAX) {
         this.#redirects.set(origin, { url: answer.location, hops });
-        return { waitUntil: 0 };
+      } else {
+        // Too many hops, or another host, which belongs to another visit: unavailable (2.3.1.3).
+        this.#save(origin, 'allowAll', endedAt, null, `redirected to ${answer.location}`);
       }
-      // Too many hops, or another host, which belongs to another visit: unavailable (2.3.1.3).
-      this.#save(origin, 'allowAll', endedAt, null, `redirected to ${answer.location}`);
-      return { waitUntil: 0 };
+      return 0;
     }
-    if (answer.kind === 'unreachable') return this.#unreachable(origin, answer, endedAt);
     const body = answer.kind === 'rules' ? answer.body : null;
     const reason = answer.kind === 'allowAll' ? answer.reason : '';
     this.#save(origin, answer.kind, endedAt, body, reason);
-    return { waitUntil: 0 };
+    return 0;
   }
 
   #unreachable(
     origin: string,
-    answer: Extract<RobotsOutcome['answer'], { kind: 'unreachable' }>,
+    answer: Extract<RobotsAnswer, { kind: 'unreachable' }>,
     endedAt: number,
-  ): { waitUntil: number } {
+  ): number {
     const last = this.#store.robots(this.#hostNumber, origin);
     const before = last?.kind === 'unreachable' && last.retryAt !== Infinity ? last.attempts : 0;
-    const busy = answer.status === 429 || answer.status === 503;
-    const waitMs = busy
-      ? before + 1 < BUSY_ATTEMPTS_MAX
-        ? busyWaitMs(answer.retryAfterMs, before)
-        : undefined
-      : RETRY_WAITS_MS[before];
-    const retryAt = waitMs === undefined ? Infinity : endedAt + waitMs;
+    const waitMs = waitBeforeAttempt(before + 1, answer);
     this.#store.saveRobots(this.#hostNumber, origin, {
       kind: 'unreachable',
       fetchedAt: endedAt,
       body: null,
       attempts: before + 1,
-      retryAt,
+      retryAt: waitMs === undefined ? Infinity : endedAt + waitMs,
       reason: answer.error ?? '',
     });
-    return { waitUntil: waitMs === undefined ? 0 : retryAt };
+    return waitMs ?? 0;
   }
 
   #save(
@@ -120,6 +120,15 @@ const ALLOW_ALL: RobotsRules = { allows: () => ({ allowed: true }) };
 
 function verdict(rules: RobotsRules, url: string): Gate {
   return rules.allows(url).allowed ? { kind: 'pass' } : { kind: 'disallowed' };
+}
+
+/** As for pages: what is busy, and what failed. Undefined: no attempt is left. */
+function waitBeforeAttempt(
+  attempt: number,
+  { status, retryAfterMs }: Extract<RobotsAnswer, { kind: 'unreachable' }>,
+): number | undefined {
+  if (!isBusy(status)) return RETRY_WAITS_MS[attempt - 1];
+  return attempt < BUSY_ATTEMPTS_MAX ? busyWaitMs(retryAfterMs, attempt - 1) : undefined;
 }
 
 function fetchOf(origin: string): Gate {

@@ -10,14 +10,24 @@ export interface HostRecord {
   /** Order of discovery; hosts are visited in it. */
   readonly number: number;
   readonly host: Host;
-  /** URLs that ended with a response or failed. */
-  pagesDone: number;
   /** Earliest next request by back-off, 0 if none. */
   notBefore: number;
   /** End of the last request, null if this database knows of none. */
   lastFetchAt: number | null;
+  /** 429 and 503 in a row, and when the row began (null when it is empty). */
   busy: number;
+  busySince: number | null;
+  /** Failed connections in a row. */
   unconnected: number;
+}
+
+/** How queued URLs of a host end without a request of their own. */
+export interface QueueEnding {
+  /** Scheme, host and port of the URLs that end; null: all of the host. */
+  readonly origin: string | null;
+  readonly as:
+    | { readonly kind: 'skipped'; readonly reason: SkipReason }
+    | { readonly kind: 'failed'; readonly error: string };
 }
 
 export interface QueuedUrl {
@@ -55,18 +65,18 @@ export interface RobotsRecord {
 export interface FrontierStore {
   host(host: Host): HostRecord;
   saveHost(record: HostRecord, ip: string | null): void;
+  /** URLs of the host that ended with a response or failed. */
+  pagesDone(hostNumber: number): number;
   /** The first queued URL by depth, then order found, whose own wait is over. */
   nextUrl(hostNumber: number, now: number): QueuedUrl | null;
-  /** The earliest wait of the host's queued URLs, or null if none is queued. */
+  /** When the host's next queued URL may be asked for (0: at once), or null if none is queued. */
   nextUrlAt(hostNumber: number): number | null;
+  /** Ends a queued URL with its record; one that has ended already stays as it is. */
   recordPage(hostNumber: number, page: PageRecord): void;
   requeue(hostNumber: number, url: string, attempts: number, notBefore: number): void;
   skip(hostNumber: number, url: string, reason: SkipReason): void;
-  /** Skips whatever the host has queued. Gives their number. */
-  skipQueued(hostNumber: number, reason: SkipReason): number;
-  /** Ends the host's queued URLs of one origin as failed. Gives their number. */
-  failQueued(hostNumber: number, origin: string, error: string, now: number): number;
-  skipQueuedOf(hostNumber: number, origin: string, reason: SkipReason): number;
+  /** Ends up to `max` queued URLs, waiting ones too. Gives how many; fewer than `max`: all. */
+  endQueued(hostNumber: number, ending: QueueEnding, now: number, max: number): number;
   countOutOfScope(hostNumber: number, links: number): void;
   robots(hostNumber: number, origin: string): RobotsRecord | null;
   saveRobots(hostNumber: number, origin: string, record: RobotsRecord): void;

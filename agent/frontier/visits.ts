@@ -1,24 +1,29 @@
 // The visits: each thread crawls one host at a time, robots.txt first, then its queue breadth
 // first, one request at a time, with the politeness delay between the end of one and the start of
-// the next. A thread leaves its host when the queue is empty, the page limit is reached or the
-// host has to be left alone for longer than a delay; hosts come up in the order of discovery. Pure:
-// the core calls `tick` and `finish` each turn, requests go into the turn's effects, state into
-// the frontier store. Before each request the fetch right is asked.
+// the next. A thread leaves its host when nothing is queued that could be asked for now, or when
+// the host has to be left alone for longer than a delay; hosts come up in the order of discovery.
+// Pure: the core calls `tick` and `finish` each turn, requests go into the turn's effects, state
+// into the frontier store. Before each request the fetch right is asked.
 
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { Effects, PageRequest } from '../core/effects.ts';
 import type { Right } from '../core/fetch-right.ts';
-import type { Host, UrlItem } from '../core/messages.ts';
-import type { FailureOutcome, Outcome, ResponseOutcome } from '../core/outcome.ts';
+import type { Host } from '../core/messages.ts';
+import type { FailureOutcome, Outcome } from '../core/outcome.ts';
 import type { Finished, Visits as VisitsPort } from '../core/visits.ts';
+import { type Aftermath, holdHost, noteAnswer, pageEnded } from './aftermath.ts';
 import { MinHeap } from './min-heap.ts';
 import { ParkedHosts } from './parked-hosts.ts';
-import { verdictOn } from './retry.ts';
-import { originOf, RobotsGate, type RobotsRules } from './robots-gate.ts';
-import type { FrontierStore, HostRecord, QueuedUrl } from './store.ts';
+import { isBusy } from './retry.ts';
+import { originOf, type RobotsAnswer, RobotsGate, type RobotsRules } from './robots-gate.ts';
+import type { FrontierStore, HostRecord, QueuedUrl, QueueEnding } from './store.ts';
 
-/** URLs that robots.txt forbids, skipped in one step before other hosts get their turn. */
-const SKIPS_PER_STEP = 200;
+/** URLs that robots.txt forbids, skipped in one turn: some milliseconds of work. */
+const SKIPS_PER_TURN = 200;
+/** Queued URLs that end together, in one turn: a queue of a million must not stop the loop. */
+const ENDED_PER_TURN = 500;
+/** A step that did its share of a turn goes on after this, in a turn of its own. */
+const NEXT_TURN_MS = 1;
 /** A thread stays with its host for waits up to this beyond the delay; longer ones free it. */
 const PATIENCE_MS = 1000;
 /** How soon a missing lease is asked for again, as a share of the heartbeat interval. */
@@ -46,7 +51,12 @@ interface Visit {
   /** The origin whose robots.txt is being asked for; redirects may have led elsewhere. */
   robotsOf: string;
   dueAt: number;
+  /** Queued URLs that are being ended, some each turn. Lost with the visit: tried again then. */
+  ending: QueueEnding | null;
 }
+
+const OVER_PAGE_LIMIT: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'pages' } };
+const ALL_BLOCKED: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'blocked' } };
 
 export class Visits implements VisitsPort {
   readonly #p: VisitsParts;
@@ -62,7 +72,13 @@ export class Visits implements VisitsPort {
   }
 
   queued(host: Host): void {
-    if (!this.#visits.has(host) && !this.#parked.has(host)) this.#parked.ready(host);
+    if (this.#visits.has(host)) return;
+    if (!this.#parked.has(host)) {
+      // After a restart the back-off is known to the file alone; a yield must tell it, too.
+      const { notBefore } = this.#p.store.host(host);
+      if (notBefore > 0) this.#p.right.waitUntil(host, notBefore);
+    }
+    this.#parked.queued(host);
   }
 
   wake(host: Host): void {
@@ -97,7 +113,7 @@ export class Visits implements VisitsPort {
       if (host === undefined) break;
       const record = this.#p.store.host(host);
       const gate = new RobotsGate(this.#p.store, record.number, this.#p.parseRobots);
-      const visit: Visit = { record, gate, open: null, robotsOf: '', dueAt: 0 };
+      const visit: Visit = { record, gate, open: null, robotsOf: '', dueAt: 0, ending: null };
       this.#visits.set(host, visit);
       this.#dueAt(visit, now.mono);
     }
@@ -119,29 +135,40 @@ export class Visits implements VisitsPort {
   /** Brings one visit to its next request, wait or end. */
   #step(visit: Visit, now: Instant): void {
     const { record } = visit;
-    const untouched = record.lastFetchAt === null;
-    const right = this.#p.right.check(record.host, now, untouched);
-    if (right.kind === 'foreign') return this.#end(visit);
-    if (right.kind === 'blocked') {
-      this.#end(visit);
-      return this.#parked.block(record.host);
-    }
-    const busyUntil = right.kind === 'wait' ? right.untilMs : 0;
-    const untilMs = Math.max(busyUntil, record.notBefore);
-    if (untilMs > now.mono) return this.#wait(visit, untilMs, now);
+    const { store, right: rights, heartbeatMs } = this.#p;
+    const right = rights.check(record.host, now, record.lastFetchAt === null);
+    if (right.kind === 'foreign' || right.kind === 'blocked') return this.#shelve(visit);
+    if (!this.#endQueued(visit, now)) return this.#dueAt(visit, now.mono + NEXT_TURN_MS);
+    const queuedAt = store.nextUrlAt(record.number);
+    if (queuedAt === null) return this.#end(visit);
+    const rightAt = right.kind === 'wait' ? right.untilMs : 0;
+    const hostAt = Math.max(now.mono, rightAt, record.notBefore);
+    if (queuedAt > hostAt) return this.#sleepUntil(visit, queuedAt);
+    if (hostAt > now.mono) return this.#wait(visit, hostAt, now);
     if (right.kind === 'no-lease') {
-      return this.#dueAt(visit, now.mono + this.#p.heartbeatMs * LEASE_RETRY);
+      return this.#dueAt(visit, now.mono + heartbeatMs * LEASE_RETRY);
     }
-    for (let skips = 0; skips < SKIPS_PER_STEP; skips++) {
-      const next = this.#p.store.nextUrl(record.number, now.mono);
-      if (!next) return this.#exhausted(visit);
-      if (record.pagesDone >= this.#p.pagesPerHost) {
-        this.#p.store.skipQueued(record.number, 'pages');
-        return this.#end(visit);
-      }
+    for (let skips = 0; skips < SKIPS_PER_TURN; skips++) {
+      const next = store.nextUrl(record.number, now.mono);
+      if (!next) break;
       if (this.#pass(visit, next, now)) return;
     }
-    this.#dueAt(visit, now.mono);
+    this.#dueAt(visit, now.mono + NEXT_TURN_MS);
+  }
+
+  /** Ends queued URLs that are to end without a request; false: more are left for later turns. */
+  #endQueued(visit: Visit, now: Instant): boolean {
+    const { number } = visit.record;
+    const { store, pagesPerHost } = this.#p;
+    const pagesLeft = pagesPerHost - store.pagesDone(number);
+    if (pagesLeft <= 0 && visit.ending?.as.kind !== 'skipped') visit.ending = OVER_PAGE_LIMIT;
+    if (!visit.ending) return true;
+    // What fails counts against the page limit, and what is over the limit is skipped.
+    const counts = visit.ending.as.kind === 'failed';
+    const max = counts ? Math.min(ENDED_PER_TURN, pagesLeft) : ENDED_PER_TURN;
+    if (store.endQueued(number, visit.ending, now.mono, max) === max) return false;
+    visit.ending = null;
+    return true;
   }
 
   /** The URL is requested, or robots.txt before it, or waited for; false: it was skipped. */
@@ -164,16 +191,14 @@ export class Visits implements VisitsPort {
         this.#wait(visit, gate.untilMs, now);
         return true;
       case 'given-up': {
-        const origin = originOf(next.url);
-        if (gate.reason === '') this.#p.store.skipQueuedOf(record.number, origin, 'robots');
-        else record.pagesDone += this.#fail(record, origin, gate.reason, now);
-        return false;
+        const { reason } = gate;
+        const as: QueueEnding['as'] =
+          reason === '' ? { kind: 'skipped', reason: 'robots' } : { kind: 'failed', error: reason };
+        visit.ending = { origin: originOf(next.url), as };
+        this.#dueAt(visit, now.mono + NEXT_TURN_MS);
+        return true;
       }
     }
-  }
-
-  #fail(record: HostRecord, origin: string, error: string, now: Instant): number {
-    return this.#p.store.failQueued(record.number, origin, error, now.mono);
   }
 
   #request(visit: Visit, kind: PageRequest['kind'], next: QueuedUrl): boolean {
@@ -186,119 +211,72 @@ export class Visits implements VisitsPort {
     return true;
   }
 
-  /** Short waits keep the thread, long ones free it for another host. */
+  /** The host has to be left alone: short waits keep the thread, long ones free it for another. */
   #wait(visit: Visit, untilMs: number, now: Instant): void {
     if (untilMs - now.mono <= this.#p.hostDelayMs + PATIENCE_MS) return this.#dueAt(visit, untilMs);
     this.#end(visit);
-    this.#parked.sleep(visit.record.host, untilMs);
+    this.#parked.sleep(visit.record.host, untilMs, 'host');
   }
 
-  /** Nothing to fetch just now: the host is empty, or all it has is waiting. */
-  #exhausted(visit: Visit): void {
+  /** All that is queued waits, each URL for itself: a fresh one wakes the host. */
+  #sleepUntil(visit: Visit, untilMs: number): void {
     this.#end(visit);
-    const at = this.#p.store.nextUrlAt(visit.record.number);
-    if (at !== null) this.#parked.sleep(visit.record.host, at);
+    this.#parked.sleep(visit.record.host, untilMs, 'urls');
+  }
+
+  /** No right just now. A queue that is still here waits for the view to change (again). */
+  #shelve(visit: Visit): void {
+    const { host, number } = visit.record;
+    this.#end(visit);
+    if (this.#p.store.nextUrlAt(number) !== null) this.#parked.block(host);
   }
 
   #end(visit: Visit): void {
     this.#visits.delete(visit.record.host);
   }
 
+  /** Of a request that is not open (any more), an outcome changes nothing. */
   finish(outcome: Outcome, now: Instant): Finished {
     const { request, endedAt } = outcome;
-    this.#open.delete(request.id);
-    this.#p.right.waitUntil(request.host, endedAt + this.#p.hostDelayMs);
     const visit = this.#visits.get(request.host);
-    const record = visit?.record ?? this.#p.store.host(request.host);
+    if (!this.#open.delete(request.id) || visit?.open?.id !== request.id) {
+      return { page: null, requeued: false };
+    }
+    visit.open = null;
+    const { record } = visit;
+    this.#p.right.waitUntil(request.host, endedAt + this.#p.hostDelayMs);
     record.lastFetchAt = endedAt;
-    let finished: Finished;
-    if (outcome.kind === 'robots' && visit) {
-      const { waitUntil } = visit.gate.answered(visit.robotsOf, outcome, request.host);
-      record.notBefore = Math.max(record.notBefore, waitUntil);
-      finished = { page: null, requeued: false };
-    } else if (outcome.kind === 'robots') {
-      finished = { page: null, requeued: false };
-    } else {
-      finished = this.#finishPage(record, outcome);
-    }
+    const { finished, ending } =
+      outcome.kind === 'robots'
+        ? this.#robotsEnded(visit, outcome.answer, endedAt)
+        : outcome.kind === 'failure' && request.kind === 'robots'
+          ? this.#robotsFailed(visit, outcome)
+          : pageEnded(this.#p, record, outcome);
+    visit.ending ??= ending;
     this.#p.store.saveHost(record, outcome.ip);
-    if (visit?.open?.id === request.id) {
-      visit.open = null;
-      this.#dueAt(visit, now.mono);
-    } else {
-      this.queued(request.host);
-    }
+    this.#dueAt(visit, now.mono);
     return finished;
   }
 
-  #finishPage(record: HostRecord, outcome: ResponseOutcome | FailureOutcome): Finished {
-    const { request, endedAt } = outcome;
-    const { store } = this.#p;
-    const verdict = verdictOn(outcome, request.attempts, record);
-    this.#noteTrouble(record, outcome);
-    switch (verdict.kind) {
-      case 'withdrawn':
-        return { page: null, requeued: true };
-      case 'blocked':
-        if (request.kind === 'robots') store.skipQueued(record.number, 'blocked');
-        else store.skip(record.number, request.url, 'blocked');
-        return { page: null, requeued: false };
-      case 'again': {
-        const until = endedAt + verdict.waitMs;
-        if (verdict.of === 'host') {
-          record.notBefore = Math.max(record.notBefore, until);
-          this.#p.right.waitUntil(record.host, until);
-        }
-        store.requeue(record.number, request.url, request.attempts + 1, until);
-        return { page: null, requeued: true };
-      }
-      case 'final':
-        return this.#record(record, outcome);
+  #robotsEnded(visit: Visit, answer: RobotsAnswer, endedAt: number): Aftermath {
+    const { record, gate, robotsOf } = visit;
+    const waitMs = gate.answered(robotsOf, answer, endedAt, record.host);
+    holdHost(this.#p, record, endedAt, waitMs);
+    // An answer ends a row of trouble; robots.txt has a row of attempts of its own.
+    const trouble =
+      answer.kind === 'unreachable' && (answer.status === null || isBusy(answer.status));
+    if (!trouble) noteAnswer(record, false, endedAt);
+    return { finished: { page: null, requeued: false }, ending: null };
+  }
+
+  #robotsFailed(visit: Visit, outcome: FailureOutcome): Aftermath {
+    const { cause, code: error, endedAt } = outcome;
+    if (cause === 'withdrawn') return { finished: { page: null, requeued: true }, ending: null };
+    if (cause === 'forbidden-address') {
+      return { finished: { page: null, requeued: false }, ending: ALL_BLOCKED };
     }
+    const none = { status: null, retryAfterMs: null };
+    const answer: RobotsAnswer = { kind: 'unreachable', reason: error, error, ...none };
+    return this.#robotsEnded(visit, answer, endedAt);
   }
-
-  /** Answers that say "busy" and failed connections in a row; any other answer ends the row. */
-  #noteTrouble(record: HostRecord, outcome: ResponseOutcome | FailureOutcome): void {
-    if (outcome.kind === 'failure') {
-      if (outcome.cause === 'connection') record.unconnected++;
-      return;
-    }
-    record.unconnected = 0;
-    record.busy = outcome.status === 429 || outcome.status === 503 ? record.busy + 1 : 0;
-  }
-
-  #record(record: HostRecord, outcome: ResponseOutcome | FailureOutcome): Finished {
-    const { request, endedAt, durationMs } = outcome;
-    const { store } = this.#p;
-    const attempts = request.attempts + 1;
-    const common = { url: request.url, fetchedAt: endedAt, durationMs, attempts };
-    record.pagesDone++;
-    if (outcome.kind === 'failure') {
-      const none = { status: null, contentType: null, bytes: 0, digest: null, redirectTo: null };
-      store.recordPage(record.number, { ...common, ...none, error: outcome.code });
-      if (outcome.cause === 'connection')
-        this.#giveUpOrigin(record, request, outcome.code, endedAt);
-      return { page: { host: request.host, url: request.url, links: [] }, requeued: false };
-    }
-    const { status, contentType, bytes, digest, redirectTo, note: error } = outcome;
-    const answer = { status, contentType, bytes, digest, redirectTo, error };
-    store.recordPage(record.number, { ...common, ...answer });
-    if (outcome.outOfScope > 0) store.countOutOfScope(record.number, outcome.outOfScope);
-    const links = outcome.links.map((link) => itemOf(link, request));
-    return { page: { host: request.host, url: request.url, links }, requeued: false };
-  }
-
-  /** No connection after all attempts: what else is queued there would only wait as long again. */
-  #giveUpOrigin(record: HostRecord, request: PageRequest, code: string, at: number): void {
-    record.pagesDone += this.#p.store.failQueued(record.number, originOf(request.url), code, at);
-    record.unconnected = 0;
-  }
-}
-
-/** Depth: 0 on another host, else the finder's + 1; a redirect on the same host keeps it. */
-function itemOf(link: ResponseOutcome['links'][number], from: PageRequest): UrlItem {
-  const here = link.host === from.host;
-  const depth = here ? from.depth + (link.redirect ? 0 : 1) : 0;
-  const item = { url: link.url, depth, referrer: from.url };
-  return link.fetchUrl === undefined ? item : { ...item, fetchUrl: link.fetchUrl };
 }

@@ -16,6 +16,8 @@ export type Opened =
   | { readonly ok: true; readonly db: Connection; readonly unlock: () => void }
   | { readonly ok: false; readonly code: OpenFailureCode; readonly message: string };
 
+/** Whoever only looks whether the directory is in use holds its lock for a moment. */
+const LOCK_WAIT_MS = 200;
 /** Memory that SQLite may use for pages of the file, per agent. */
 const CACHE_KIB = 32 * 1024;
 
@@ -26,7 +28,7 @@ export interface OpenOptions {
   readonly agent: string;
 }
 
-/** Opens `DATA/ID/state.sqlite` for writing. On failure nothing was changed. */
+/** Opens `DATA/ID/state.sqlite` for writing. On failure no state was changed. */
 export function openState(options: OpenOptions): Opened {
   const { directory } = options;
   const path = join(directory, 'state.sqlite');
@@ -40,11 +42,10 @@ export function openState(options: OpenOptions): Opened {
   let db: Connection | undefined;
   try {
     db = new Database(path);
+    examine(db, path, options);
     db.pragma('journal_mode = WAL');
-    const damage = damageOf(db);
-    if (damage) throw new Refusal('corrupt', `${path} is damaged (${damage}); ${CORRUPT_REMEDY}`);
-    migrate(db, path);
-    claim(db, path, options);
+    migrate(db);
+    claim(db, options);
     configure(db);
     return { ok: true, db, unlock: lock.unlock };
   } catch (error) {
@@ -68,12 +69,17 @@ class Refusal extends Error {
 
 function refusalOf(error: unknown, path: string, directory: string): Opened {
   if (error instanceof Refusal) return { ok: false, code: error.code, message: error.message };
-  const code = sqliteCode(error);
-  if (code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB')) {
-    const message = `${path} is not a readable SQLite database (${code}); ${CORRUPT_REMEDY}`;
+  if (isDamage(error)) {
+    const why = sqliteCode(error);
+    const message = `${path} is not a readable SQLite database (${why}); ${CORRUPT_REMEDY}`;
     return { ok: false, code: 'corrupt', message };
   }
   return unwritable(directory, error);
+}
+
+function isDamage(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB');
 }
 
 function unwritable(directory: string, error: unknown): Opened {
@@ -95,7 +101,7 @@ export function lockDirectory(
 ): { ok: true; unlock: () => void } | { ok: false; code: OpenFailureCode; message: string } {
   let lock: Connection | undefined;
   try {
-    lock = new Database(join(directory, 'agent.lock'), { timeout: 0 });
+    lock = new Database(join(directory, 'agent.lock'), { timeout: LOCK_WAIT_MS });
     lock.pragma('journal_mode = DELETE');
     lock.exec('BEGIN EXCLUSIVE');
     const held = lock;
@@ -108,19 +114,25 @@ export function lockDirectory(
         '(`ubiring stop CONFIG ID`), or name another directory with --data';
       return { ok: false, code: 'locked', message };
     }
-    const why = error instanceof Error ? error.message : String(error);
-    return { ok: false, code: 'unwritable', message: `cannot lock ${directory}: ${why}` };
+    if (isDamage(error)) {
+      // It never holds anything, so that nothing is lost with it.
+      const message = `${join(directory, 'agent.lock')} is damaged; delete it and start again`;
+      return { ok: false, code: 'corrupt', message };
+    }
+    return unwritable(directory, error);
   }
 }
 
-/** What `quick_check` finds wrong, or null. */
-function damageOf(db: Connection): string | null {
+/** All that can be wrong with a file is found here, before anything is written. */
+function examine(db: Connection, path: string, options: OpenOptions): void {
   const found = db.pragma('quick_check(1)', { simple: true });
-  return found === 'ok' ? null : String(found).split('\n')[0]!.slice(0, 200);
-}
-
-function migrate(db: Connection, path: string): void {
-  const version = Number(db.pragma('user_version', { simple: true }));
+  if (found !== 'ok') {
+    const damage = String(found).split('\n')[0]!.slice(0, 200);
+    throw new Refusal('corrupt', `${path} is damaged (${damage}); ${CORRUPT_REMEDY}`);
+  }
+  // A file that may not be written is opened all the same, and fails only here.
+  db.exec('BEGIN IMMEDIATE; ROLLBACK');
+  const version = versionOf(db);
   if (version > MIGRATIONS.length) {
     throw new Refusal(
       'newer',
@@ -128,7 +140,45 @@ function migrate(db: Connection, path: string): void {
         'it was written by a newer version; upgrade, or name another directory with --data',
     );
   }
-  for (let step = version; step < MIGRATIONS.length; step++) {
+  if (version === 0 && tableCount(db) > 0) {
+    const message = `${path} is another program's database; name another directory with --data`;
+    throw new Refusal('other_crawl', message);
+  }
+  for (const [key, mine] of claimsOf(options)) {
+    const theirs = claimIn(db, key);
+    if (theirs === mine || theirs === undefined) continue;
+    throw new Refusal(
+      'other_crawl',
+      `${path} belongs to ${key} '${theirs}', not '${mine}'; name another directory with ` +
+        '--data, or delete this one with launch --fresh',
+    );
+  }
+}
+
+function tableCount(db: Connection): number {
+  return db.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck().get() ?? 0;
+}
+
+function versionOf(db: Connection): number {
+  return Number(db.pragma('user_version', { simple: true }));
+}
+
+/** Whose file this is: refused to any other. */
+function claimsOf({ crawl, agent }: OpenOptions): (readonly ['crawl' | 'agent', string])[] {
+  return [
+    ['crawl', crawl],
+    ['agent', agent],
+  ];
+}
+
+/** Undefined while the file is not claimed. */
+function claimIn(db: Connection, key: 'crawl' | 'agent'): string | undefined {
+  if (versionOf(db) === 0) return undefined;
+  return db.prepare<[string], string>('SELECT value FROM meta WHERE key = ?').pluck().get(key);
+}
+
+function migrate(db: Connection): void {
+  for (let step = versionOf(db); step < MIGRATIONS.length; step++) {
     db.transaction(() => {
       db.exec(MIGRATIONS[step]!);
       db.pragma(`user_version = ${step + 1}`);
@@ -136,24 +186,11 @@ function migrate(db: Connection, path: string): void {
   }
 }
 
-/** Marks a new file as of this crawl and agent, or refuses another's. */
-function claim(db: Connection, path: string, options: OpenOptions): void {
-  const read = db.prepare<[string], { value: string }>('SELECT value FROM meta WHERE key = ?');
-  for (const [key, mine] of [
-    ['crawl', options.crawl],
-    ['agent', options.agent],
-  ] as const) {
-    const theirs = read.get(key)?.value;
-    if (theirs === undefined) {
-      db.prepare('INSERT INTO meta (key, value) VALUES (?, ?)').run(key, mine);
-    } else if (theirs !== mine) {
-      throw new Refusal(
-        'other_crawl',
-        `${path} belongs to ${key} '${theirs}', not '${mine}'; name another directory with ` +
-          '--data, or delete this one with launch --fresh',
-      );
-    }
-  }
+function claim(db: Connection, options: OpenOptions): void {
+  const save = db.prepare<[string, string]>('INSERT OR IGNORE INTO meta VALUES (?, ?)');
+  db.transaction(() => {
+    for (const [key, mine] of claimsOf(options)) save.run(key, mine);
+  })();
 }
 
 function configure(db: Connection): void {
@@ -166,6 +203,6 @@ function configure(db: Connection): void {
 /** A database in memory with the same tables, for tests and the simulator. */
 export function openInMemory(): Connection {
   const db = new Database(':memory:');
-  migrate(db, ':memory:');
+  migrate(db);
   return db;
 }

@@ -18,12 +18,14 @@ export interface HostRow {
   notBefore: number;
   lastFetchAt: number | null;
   busy: number;
+  busySince: number | null;
   unconnected: number;
   ip: string | null;
 }
 
 const COLUMNS = `number, host, queued, out_of_scope AS outOfScope, pages_done AS pagesDone,
-  not_before AS notBefore, last_fetch_at AS lastFetchAt, busy, unconnected, ip`;
+  not_before AS notBefore, last_fetch_at AS lastFetchAt, busy, busy_since AS busySince,
+  unconnected, ip`;
 
 export class HostTable {
   readonly #byName = new Map<Host, HostRow>();
@@ -70,9 +72,10 @@ export class HostTable {
     return row;
   }
 
-  /** Drops half of the rows, but none that is still to be written. */
+  /** Drops half of the rows, but none that is still to be written: a row has one copy here. */
   #shed(): void {
     let left = CACHED_MAX / 2;
+    if (this.#dirty.size > left) this.flush();
     for (const row of this.#byName.values()) {
       if (left === 0) return;
       if (this.#dirty.has(row)) continue;
@@ -88,29 +91,35 @@ export class HostTable {
     this.#dirty.add(row);
   }
 
+  /** A URL of the host ended with a response or failed. */
+  addPage(row: HostRow): void {
+    row.pagesDone++;
+    this.pagesTotal++;
+    this.#dirty.add(row);
+  }
+
   addOutOfScope(row: HostRow, by: number): void {
     row.outOfScope += by;
     this.#dirty.add(row);
   }
 
   record(host: Host): HostRecord {
-    const { number, pagesDone, notBefore, lastFetchAt, busy, unconnected } = this.row(host);
-    return { number, host, pagesDone, notBefore, lastFetchAt, busy, unconnected };
+    const { number, notBefore, lastFetchAt, busy, busySince, unconnected } = this.row(host);
+    return { number, host, notBefore, lastFetchAt, busy, busySince, unconnected };
   }
 
   save(record: HostRecord, ip: string | null): void {
     const row = this.numbered(record.number);
-    this.pagesTotal += record.pagesDone - row.pagesDone;
-    row.pagesDone = record.pagesDone;
     row.notBefore = record.notBefore;
     row.lastFetchAt = record.lastFetchAt;
     row.busy = record.busy;
+    row.busySince = record.busySince;
     row.unconnected = record.unconnected;
     row.ip = ip ?? row.ip;
     this.#dirty.add(row);
   }
 
-  /** Writes the rows that changed; called before each commit. */
+  /** Writes the rows that changed; called before each commit, within its transaction. */
   flush(): void {
     for (const row of this.#dirty) this.#s.update.run(row);
     this.#dirty.clear();
@@ -142,7 +151,7 @@ function statements(db: Connection) {
     update: db.prepare<[HostRow]>(
       `UPDATE host_rows SET queued = $queued, out_of_scope = $outOfScope,
         pages_done = $pagesDone, not_before = $notBefore, last_fetch_at = $lastFetchAt,
-        busy = $busy, unconnected = $unconnected, ip = $ip WHERE number = $number`,
+        busy = $busy, busy_since = $busySince, unconnected = $unconnected, ip = $ip WHERE number = $number`,
     ),
     totals: db.prepare<[], { queued: number; pages: number }>(
       `SELECT coalesce(sum(queued), 0) AS queued, coalesce(sum(pages_done), 0) AS pages

@@ -1,12 +1,15 @@
 // The shape of `state.sqlite`, as numbered steps that are applied once each, in order, in one
 // transaction (`PRAGMA user_version` holds the number of the last). Rows are clustered by host, so
 // that a visit touches few pages of the file however large it grows: `urls` has no rowid and its
-// key begins with the host. The queue of a host is a partial index over its queued URLs.
+// key begins with the host. The queue of a host is a partial index over its queued URLs: those that
+// may be asked for now (not_before = 0) breadth first, then those that wait, by the end of their
+// waits, so that neither is ever walked through to find the other.
 //
 // urls.state: 0 queued, 1 response, 2 failed, 3 skipped. `found` and `done` come from one counter
 // of the database and never change (PROTOCOL-CASES C1); done = 0: not settled. `key` is the
 // identity without its host (agent/url/url-key.ts). A referrer on the same host is stored as its
-// key, any other as a whole URL.
+// key, any other as a whole URL. A page record is named by its URL's *found* number, a fifth of
+// the length of a path.
 
 const URL_OF = (key: string): string =>
   `(CASE substr(${key}, 1, 1) WHEN 's' THEN 'https://' ELSE 'http://' END || h.host || substr(${key}, 2))`;
@@ -27,6 +30,7 @@ CREATE TABLE host_rows (
   not_before REAL NOT NULL DEFAULT 0,
   last_fetch_at REAL,
   busy INTEGER NOT NULL DEFAULT 0,
+  busy_since REAL,
   unconnected INTEGER NOT NULL DEFAULT 0,
   ip TEXT
 );
@@ -46,23 +50,23 @@ CREATE TABLE urls (
   reason TEXT,
   PRIMARY KEY (host, key)
 ) WITHOUT ROWID;
-CREATE INDEX queue ON urls (host, depth, found) WHERE state = 0;
+CREATE INDEX queue ON urls (host, not_before, depth, found) WHERE state = 0;
 CREATE INDEX unsettled ON urls (host, key) WHERE state IN (1, 2) AND done = 0;
 
 CREATE TABLE page_records (
   host INTEGER NOT NULL,
-  key TEXT NOT NULL,
+  found INTEGER NOT NULL,
   status INTEGER,
   error TEXT,
   content_type TEXT,
   bytes INTEGER NOT NULL,
   digest TEXT,
-  fetched_at REAL NOT NULL,
-  duration_ms REAL NOT NULL,
+  fetched_at INTEGER NOT NULL,
+  duration_ms INTEGER NOT NULL,
   redirect_to TEXT,
   warc_file TEXT,
   warc_offset INTEGER,
-  PRIMARY KEY (host, key)
+  PRIMARY KEY (host, found)
 ) WITHOUT ROWID;
 
 CREATE TABLE robots (
@@ -94,13 +98,13 @@ CREATE TABLE link_rows (source TEXT NOT NULL, target TEXT NOT NULL);
 CREATE TABLE event_rows (id INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL);
 
 CREATE VIEW pages AS
-SELECT ${URL_OF('p.key')} AS url,
-  coalesce(u.fetch_url, ${URL_OF('p.key')}) AS fetch_url, h.host AS host, u.depth AS depth,
-  p.status, p.content_type, p.bytes, p.digest, CAST(p.fetched_at AS INTEGER) AS fetched_at,
-  CAST(p.duration_ms AS INTEGER) AS duration_ms, p.error, p.redirect_to,
-  ${REFERRER} AS referrer, u.attempts AS attempts, p.warc_file, p.warc_offset
-FROM page_records p JOIN host_rows h ON h.number = p.host
-JOIN urls u ON u.host = p.host AND u.key = p.key;
+SELECT ${URL_OF('u.key')} AS url,
+  coalesce(u.fetch_url, ${URL_OF('u.key')}) AS fetch_url, h.host AS host, u.depth AS depth,
+  p.status, p.content_type, p.bytes, p.digest, p.fetched_at, p.duration_ms, p.error,
+  p.redirect_to, ${REFERRER} AS referrer, u.attempts AS attempts, p.warc_file, p.warc_offset
+FROM host_rows h JOIN urls u ON u.host = h.number
+JOIN page_records p ON p.host = u.host AND p.found = u.found
+WHERE u.state IN (1, 2);
 
 CREATE VIEW frontier AS
 SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.depth, u.attempts,
@@ -120,10 +124,10 @@ SELECT h.host, h.ip, h.pages_done, h.queued AS pages_queued, h.out_of_scope,
   (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'delay_ms') AS delay_ms,
   (SELECT r.kind FROM robots r WHERE r.host = h.number ORDER BY r.fetched_at DESC LIMIT 1) AS robots,
   CAST(h.last_fetch_at AS INTEGER) AS last_fetch_at,
-  CAST(CASE WHEN h.queued = 0 THEN NULL ELSE max(h.not_before, coalesce(h.last_fetch_at, 0)
-    + (SELECT value FROM meta WHERE key = 'delay_ms')) END AS INTEGER) AS next_fetch_at,
+  CAST(CASE WHEN h.queued = 0 THEN NULL ELSE max(h.not_before, coalesce(h.last_fetch_at
+    + (SELECT value FROM meta WHERE key = 'delay_ms'), 0)) END AS INTEGER) AS next_fetch_at,
   CASE WHEN h.queued = 0 THEN 'done' WHEN h.last_fetch_at IS NULL THEN 'waiting'
-    WHEN h.busy + h.unconnected > 0 THEN 'backing off' ELSE 'visiting' END AS state
+    WHEN h.not_before > h.last_fetch_at THEN 'backing off' ELSE 'visiting' END AS state
 FROM host_rows h;
 `;
 

@@ -31,7 +31,7 @@ export class OutboxTable {
     return this.#count;
   }
 
-  /** The id of the entry, new or old; an old one may come nearer to the root. */
+  /** The id of the entry, new or old; an old one takes the smaller depth, the more attempts. */
   add(host: Host, owner: AgentId, item: UrlItem): number {
     const { changes, lastInsertRowid } = this.#s.insert.run(
       item.url,
@@ -46,7 +46,8 @@ export class OutboxTable {
       this.#count++;
       return Number(lastInsertRowid);
     }
-    this.#s.nearer.run(item.depth, item.url, item.depth);
+    const { depth, attempts = 0, url } = item;
+    this.#s.merge.run({ depth, attempts, url });
     return this.#s.idOf.get(item.url)!;
   }
 
@@ -97,8 +98,9 @@ function statements(db: Connection) {
       `INSERT OR IGNORE INTO outbox (url, host, owner, depth, attempts, fetch_url, referrer)
        VALUES (?, ?, ?, ?, ?, ?, ?)`,
     ),
-    nearer: db.prepare<[number, string, number]>(
-      'UPDATE outbox SET depth = ? WHERE url = ? AND depth > ?',
+    merge: db.prepare<[{ depth: number; attempts: number; url: string }]>(
+      `UPDATE outbox SET depth = min(depth, $depth), attempts = max(attempts, $attempts)
+       WHERE url = $url AND (depth > $depth OR attempts < $attempts)`,
     ),
     idOf: db.prepare<[string], number>('SELECT id FROM outbox WHERE url = ?').pluck(),
     count: db.prepare<[], number>('SELECT count(*) FROM outbox').pluck(),

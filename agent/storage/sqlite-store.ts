@@ -11,6 +11,7 @@ import type {
   HostRecord,
   PageRecord,
   QueuedUrl,
+  QueueEnding,
   RobotsRecord,
 } from '../frontier/store.ts';
 import { keyOf } from '../url/url-key.ts';
@@ -76,7 +77,9 @@ export class SqliteStore implements Store, FrontierStore {
     this.#db.pragma('synchronous = NORMAL');
   }
 
+  /** A turn that is still open has failed half-way: nothing of it is kept. */
   close(): void {
+    if (this.#db.inTransaction) this.#db.exec('ROLLBACK');
     this.commit(true);
     this.#db.close();
   }
@@ -196,6 +199,10 @@ export class SqliteStore implements Store, FrontierStore {
     this.#hosts.save(record, ip);
   }
 
+  pagesDone(hostNumber: number): number {
+    return this.#hosts.numbered(hostNumber).pagesDone;
+  }
+
   nextUrl(hostNumber: number, now: number): QueuedUrl | null {
     return this.#urls.next(hostNumber, now);
   }
@@ -216,16 +223,10 @@ export class SqliteStore implements Store, FrontierStore {
     this.#urls.skip(hostNumber, url, reason);
   }
 
-  skipQueued(hostNumber: number, reason: SkipReason): number {
-    return this.#urls.skipQueued(hostNumber, '', reason);
-  }
-
-  skipQueuedOf(hostNumber: number, origin: string, reason: SkipReason): number {
-    return this.#urls.skipQueued(hostNumber, this.#keysUnder(hostNumber, origin), reason);
-  }
-
-  failQueued(hostNumber: number, origin: string, error: string, now: number): number {
-    return this.#urls.failQueued(hostNumber, this.#keysUnder(hostNumber, origin), error, now);
+  endQueued(hostNumber: number, ending: QueueEnding, now: number, max: number): number {
+    const { origin, as } = ending;
+    const prefix = origin === null ? '' : this.#keysUnder(hostNumber, origin);
+    return this.#urls.endQueued(hostNumber, prefix, as, now, max);
   }
 
   #keysUnder(hostNumber: number, origin: string): string {

@@ -4,7 +4,7 @@
 
 import type { Host, UrlItem } from '../core/messages.ts';
 import type { SkipReason } from '../core/store.ts';
-import type { PageRecord, QueuedUrl } from '../frontier/store.ts';
+import type { PageRecord, QueuedUrl, QueueEnding } from '../frontier/store.ts';
 import { identityOf, keyOf } from '../url/url-key.ts';
 import type { Connection } from './database.ts';
 import type { HostRow, HostTable } from './host-table.ts';
@@ -33,7 +33,10 @@ export class UrlTable {
     this.#s = statements(db);
   }
 
-  /** True if the URL was not known. A known queued one may come nearer to the root. */
+  /**
+   * True if the URL was not known. A known queued one comes to depth 0 if it was seen on another
+   * host, and takes over attempts that a former owner made.
+   */
   insert(host: Host, item: UrlItem, skip: SkipReason | null): boolean {
     const row = this.#hosts.row(host);
     const key = keyOf(item.url, host);
@@ -50,7 +53,10 @@ export class UrlTable {
       skip,
     ).changes;
     if (changes === 0) {
-      if (item.depth === 0) this.#s.nearer.run(row.number, key);
+      const { depth, attempts = 0 } = item;
+      if (depth === 0 || attempts > 0) {
+        this.#s.merge.run({ host: row.number, key, depth, attempts });
+      }
       return false;
     }
     if (skip === null) this.#hosts.addQueued(row, 1);
@@ -58,7 +64,8 @@ export class UrlTable {
   }
 
   next(hostNumber: number, now: number): QueuedUrl | null {
-    const found = this.#s.next.get(hostNumber, now);
+    this.#s.release.run(hostNumber, now);
+    const found = this.#s.next.get(hostNumber);
     if (!found) return null;
     const url = identityOf(this.#hosts.numbered(hostNumber).host, found.key);
     const { depth, attempts } = found;
@@ -71,10 +78,18 @@ export class UrlTable {
 
   recordPage(hostNumber: number, page: PageRecord): void {
     const row = this.#hosts.numbered(hostNumber);
-    const key = keyOf(page.url, row.host);
-    const state = page.status === null ? 2 : 1;
-    this.#leaveQueue(row, key, state, page.attempts, null);
-    this.#s.record.run({ ...page, host: hostNumber, key });
+    this.#finish(row, keyOf(page.url, row.host), page, page.attempts);
+  }
+
+  /** False if the URL is not queued: its state only moves forward. */
+  #finish(row: HostRow, key: string, page: PageRecord, attempts: number | null): boolean {
+    const found = this.#leaveQueue(row, key, page.status === null ? 2 : 1, attempts, null);
+    if (found === undefined) return false;
+    const fetchedAt = Math.round(page.fetchedAt);
+    const durationMs = Math.round(page.durationMs);
+    this.#s.record.run({ ...page, fetchedAt, durationMs, host: row.number, found });
+    this.#hosts.addPage(row);
+    return true;
   }
 
   requeue(hostNumber: number, url: string, attempts: number, notBefore: number): void {
@@ -84,44 +99,51 @@ export class UrlTable {
 
   skip(hostNumber: number, url: string, reason: SkipReason): void {
     const row = this.#hosts.numbered(hostNumber);
-    const key = keyOf(url, row.host);
-    this.#leaveQueue(row, key, 3, null, reason);
-    this.#s.settle.run(this.#numbers.next(), hostNumber, key);
+    this.#skip(row, keyOf(url, row.host), reason);
   }
 
+  #skip(row: HostRow, key: string, reason: SkipReason): void {
+    const found = this.#leaveQueue(row, key, 3, null, reason);
+    if (found !== undefined) this.#settle(row.number, key);
+  }
+
+  /** The *found* number of the URL, or undefined if it is not queued. */
   #leaveQueue(
     row: HostRow,
     key: string,
     state: number,
     attempts: number | null,
     reason: SkipReason | null,
-  ): void {
-    const { changes } = this.#s.leaveQueue.run(state, attempts, reason, row.number, key);
-    if (changes > 0) this.#hosts.addQueued(row, -1);
+  ): number | undefined {
+    const found = this.#s.leaveQueue.get(state, attempts, reason, row.number, key);
+    if (found !== undefined) this.#hosts.addQueued(row, -1);
+    return found;
   }
 
-  skipQueued(hostNumber: number, prefix: string, reason: SkipReason): number {
+  #settle(hostNumber: number, key: string): void {
+    this.#s.settle.run(this.#numbers.next(), hostNumber, key);
+  }
+
+  /** Ends up to `max` queued URLs whose keys begin with `prefix`; gives how many. */
+  endQueued(
+    hostNumber: number,
+    prefix: string,
+    as: QueueEnding['as'],
+    now: number,
+    max: number,
+  ): number {
     const row = this.#hosts.numbered(hostNumber);
-    const queued = this.#queuedKeys(hostNumber, prefix);
-    for (const key of queued) {
-      this.#leaveQueue(row, key, 3, null, reason);
-      this.#s.settle.run(this.#numbers.next(), hostNumber, key);
+    const keys = this.#s.queuedKeys.all(hostNumber, prefix, prefix, max);
+    for (const key of keys) {
+      if (as.kind === 'skipped') this.#skip(row, key, as.reason);
+      else this.#fail(row, key, as.error, now);
     }
-    return queued.length;
+    return keys.length;
   }
 
-  failQueued(hostNumber: number, prefix: string, error: string, now: number): number {
-    const { host } = this.#hosts.numbered(hostNumber);
-    const queued = this.#queuedKeys(hostNumber, prefix);
-    for (const key of queued) {
-      this.recordPage(hostNumber, failedPage(identityOf(host, key), error, now, 0));
-      this.#s.settle.run(this.#numbers.next(), hostNumber, key);
-    }
-    return queued.length;
-  }
-
-  #queuedKeys(hostNumber: number, prefix: string): string[] {
-    return this.#s.queuedKeys.all(hostNumber, prefix, prefix);
+  #fail(row: HostRow, key: string, error: string, now: number): void {
+    const page = failedPage(identityOf(row.host, key), error, now);
+    if (this.#finish(row, key, page, null)) this.#settle(row.number, key);
   }
 
   /** Removes queued rows, to be sent to another agent. */
@@ -142,7 +164,7 @@ export class UrlTable {
 
   settle(host: Host, url: string): void {
     const { number } = this.#hosts.row(host);
-    this.#s.settle.run(this.#numbers.next(), number, keyOf(url, host));
+    this.#settle(number, keyOf(url, host));
   }
 
   unsettled(max: number): { host: Host; url: string }[] {
@@ -154,13 +176,12 @@ export class UrlTable {
 
   fail(host: Host, item: UrlItem, error: string, now: number): void {
     this.insert(host, item, null);
-    const { number } = this.#hosts.row(host);
-    this.recordPage(number, failedPage(item.url, error, now, item.attempts ?? 0));
-    this.settle(host, item.url);
+    this.#fail(this.#hosts.row(host), keyOf(item.url, host), error, now);
   }
 }
 
-function failedPage(url: string, error: string, now: number, attempts: number): PageRecord {
+/** A page that ends without a request of its own; its attempts stay as they were counted. */
+function failedPage(url: string, error: string, now: number): PageRecord {
   return {
     url,
     status: null,
@@ -171,7 +192,7 @@ function failedPage(url: string, error: string, now: number, attempts: number): 
     fetchedAt: now,
     durationMs: 0,
     redirectTo: null,
-    attempts,
+    attempts: 0,
   };
 }
 
@@ -207,12 +228,18 @@ function statements(db: Connection) {
         (host, key, state, depth, found, done, attempts, fetch_url, referrer, reason)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
-    nearer: db.prepare<[number, string]>(
-      'UPDATE urls SET depth = 0 WHERE host = ? AND key = ? AND state = 0 AND depth > 0',
+    merge: db.prepare<[{ host: number; key: string; depth: number; attempts: number }]>(
+      `UPDATE urls SET depth = min(depth, $depth), attempts = max(attempts, $attempts)
+       WHERE host = $host AND key = $key AND state = 0
+         AND (depth > $depth OR attempts < $attempts)`,
     ),
-    next: db.prepare<[number, number], QueuedRow>(
+    release: db.prepare<[number, number]>(
+      `UPDATE urls SET not_before = 0
+       WHERE host = ? AND state = 0 AND not_before > 0 AND not_before <= ?`,
+    ),
+    next: db.prepare<[number], QueuedRow>(
       `SELECT key, fetch_url AS fetchUrl, depth, attempts, referrer FROM urls
-       WHERE host = ? AND state = 0 AND not_before <= ? ORDER BY depth, found LIMIT 1`,
+       WHERE host = ? AND state = 0 AND not_before = 0 ORDER BY depth, found LIMIT 1`,
     ),
     nextAt: db
       .prepare<[number], number | null>(
@@ -221,18 +248,21 @@ function statements(db: Connection) {
       .pluck(),
     queuedRows: db.prepare<[number, number], QueuedRow>(
       `SELECT key, fetch_url AS fetchUrl, depth, attempts, referrer FROM urls
-       WHERE host = ? AND state = 0 ORDER BY depth, found LIMIT ?`,
+       WHERE host = ? AND state = 0 ORDER BY not_before, depth, found LIMIT ?`,
     ),
     queuedKeys: db
-      .prepare<[number, string, string], string>(
-        'SELECT key FROM urls WHERE host = ? AND state = 0 AND substr(key, 1, length(?)) = ?',
+      .prepare<[number, string, string, number], string>(
+        `SELECT key FROM urls WHERE host = ? AND state = 0
+         AND substr(key, 1, length(?)) = ? LIMIT ?`,
       )
       .pluck(),
     remove: db.prepare<[number, string]>('DELETE FROM urls WHERE host = ? AND key = ?'),
-    leaveQueue: db.prepare<[number, number | null, string | null, number, string]>(
-      `UPDATE urls SET state = ?, attempts = coalesce(?, attempts), reason = ?
-       WHERE host = ? AND key = ? AND state = 0`,
-    ),
+    leaveQueue: db
+      .prepare<[number, number | null, string | null, number, string], number>(
+        `UPDATE urls SET state = ?, attempts = coalesce(?, attempts), reason = ?, not_before = 0
+         WHERE host = ? AND key = ? AND state = 0 RETURNING found`,
+      )
+      .pluck(),
     requeue: db.prepare<[number, number, number, string]>(
       'UPDATE urls SET attempts = ?, not_before = ? WHERE host = ? AND key = ? AND state = 0',
     ),
@@ -243,11 +273,11 @@ function statements(db: Connection) {
       `SELECT host AS number, key FROM urls INDEXED BY unsettled
        WHERE state IN (1, 2) AND done = 0 LIMIT ?`,
     ),
-    record: db.prepare<[PageRecord & { host: number; key: string }]>(
-      `INSERT OR REPLACE INTO page_records
-        (host, key, status, error, content_type, bytes, digest, fetched_at, duration_ms,
+    record: db.prepare<[PageRecord & { host: number; found: number }]>(
+      `INSERT INTO page_records
+        (host, found, status, error, content_type, bytes, digest, fetched_at, duration_ms,
          redirect_to)
-       VALUES ($host, $key, $status, $error, $contentType, $bytes, $digest, $fetchedAt,
+       VALUES ($host, $found, $status, $error, $contentType, $bytes, $digest, $fetchedAt,
          $durationMs, $redirectTo)`,
     ),
   };

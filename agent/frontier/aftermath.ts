@@ -1,0 +1,122 @@
+// What a page request leaves behind: the page's record or its place back in the queue, the host's
+// back-off, and whether the rest of the host's queue ends with it. Called by the visits for each
+// outcome, within the turn's transaction; changes the host record, which the visits then save.
+
+import type { PageRequest } from '../core/effects.ts';
+import type { Host, UrlItem } from '../core/messages.ts';
+import type { FailureOutcome, ResponseOutcome } from '../core/outcome.ts';
+import type { Finished } from '../core/visits.ts';
+import { isBusy, verdictOn } from './retry.ts';
+import { originOf } from './robots-gate.ts';
+import type { FrontierStore, HostRecord, PageRecord, QueueEnding } from './store.ts';
+
+export interface AftermathParts {
+  readonly store: FrontierStore;
+  readonly right: { waitUntil(host: Host, untilMs: number): void };
+}
+
+export interface Aftermath {
+  readonly finished: Finished;
+  /** Queued URLs that end with this one. */
+  readonly ending: QueueEnding | null;
+}
+
+/** Error code of URLs given up because their host answered nothing but 429 and 503. */
+const BUSY_ERROR = 'host_busy';
+
+export function pageEnded(
+  parts: AftermathParts,
+  record: HostRecord,
+  outcome: ResponseOutcome | FailureOutcome,
+): Aftermath {
+  const { request, endedAt } = outcome;
+  const verdict = verdictOn(outcome, request.attempts, record);
+  noteTrouble(record, outcome);
+  switch (verdict.kind) {
+    case 'withdrawn':
+      return { finished: { page: null, requeued: true }, ending: null };
+    case 'blocked':
+      parts.store.skip(record.number, request.url, 'blocked');
+      return { finished: { page: null, requeued: false }, ending: null };
+    case 'again': {
+      holdHost(parts, record, endedAt, verdict.hostWaitMs);
+      const notBefore = endedAt + verdict.waitMs;
+      parts.store.requeue(record.number, request.url, request.attempts + 1, notBefore);
+      return { finished: { page: null, requeued: true }, ending: null };
+    }
+    case 'final': {
+      holdHost(parts, record, endedAt, verdict.hostWaitMs);
+      recordPage(parts.store, record.number, outcome);
+      const links = outcome.kind === 'response' ? linksOf(outcome) : [];
+      const page = { host: request.host, url: request.url, links };
+      const ending = verdict.givesUp ? giveUp(record, outcome) : null;
+      return { finished: { page, requeued: false }, ending };
+    }
+  }
+}
+
+/** The host is left alone for `waitMs` from `endedAt`; whoever takes it over is told so too. */
+export function holdHost(
+  { right }: Pick<AftermathParts, 'right'>,
+  record: HostRecord,
+  endedAt: number,
+  waitMs: number,
+): void {
+  if (waitMs <= 0) return;
+  record.notBefore = Math.max(record.notBefore, endedAt + waitMs);
+  right.waitUntil(record.host, record.notBefore);
+}
+
+/** The host was reached, and did (`busy`) or did not say that it has enough. */
+export function noteAnswer(record: HostRecord, busy: boolean, endedAt: number): void {
+  record.unconnected = 0;
+  record.busySince = busy ? (record.busySince ?? endedAt) : null;
+  record.busy = busy ? record.busy + 1 : 0;
+}
+
+function noteTrouble(record: HostRecord, outcome: ResponseOutcome | FailureOutcome): void {
+  if (outcome.kind === 'response') noteAnswer(record, isBusy(outcome.status), outcome.endedAt);
+  else if (outcome.cause === 'connection') record.unconnected++;
+  // A broken exchange says nothing of how busy the host is, but it was reached.
+  else if (outcome.cause === 'exchange') record.unconnected = 0;
+}
+
+/** The origin's other URLs end too; a later one finds the host with a clean slate. */
+function giveUp(record: HostRecord, outcome: ResponseOutcome | FailureOutcome): QueueEnding {
+  record.unconnected = 0;
+  record.busy = 0;
+  record.busySince = null;
+  const error = outcome.kind === 'response' ? BUSY_ERROR : outcome.code;
+  return { origin: originOf(outcome.request.url), as: { kind: 'failed', error } };
+}
+
+function recordPage(
+  store: FrontierStore,
+  hostNumber: number,
+  outcome: ResponseOutcome | FailureOutcome,
+): void {
+  const { request, endedAt, durationMs } = outcome;
+  const attempts = request.attempts + 1;
+  const common = { url: request.url, fetchedAt: endedAt, durationMs, attempts };
+  if (outcome.kind === 'failure') {
+    const none = { status: null, contentType: null, bytes: 0, digest: null, redirectTo: null };
+    store.recordPage(hostNumber, { ...common, ...none, error: outcome.code });
+    return;
+  }
+  const { status, contentType, bytes, digest, redirectTo, note: error } = outcome;
+  const page: PageRecord = { ...common, status, contentType, bytes, digest, redirectTo, error };
+  store.recordPage(hostNumber, page);
+  if (outcome.outOfScope > 0) store.countOutOfScope(hostNumber, outcome.outOfScope);
+}
+
+function linksOf(outcome: ResponseOutcome): UrlItem[] {
+  return outcome.links.map((link) => itemOf(link, outcome.request));
+}
+
+/** Depth: 0 on another host, else the finder's + 1; a redirect on the same host keeps it. */
+function itemOf(link: ResponseOutcome['links'][number], from: PageRequest): UrlItem {
+  const here = link.host === from.host;
+  const depth = here ? from.depth + (link.redirect ? 0 : 1) : 0;
+  const item = { url: link.url, depth, referrer: from.url };
+  return link.fetchUrl === undefined ? item : { ...item, fetchUrl: link.fetchUrl };
+}

@@ -1,0 +1,273 @@
+// The visits of one agent on virtual time, over a real store in memory: the web is a function from
+// requests to answers, the fetch right a table. Time leaps to whatever is due next, so that days of
+// back-off take milliseconds, and a loop that would spin, or sleep past its work, is caught.
+
+import assert from 'node:assert/strict';
+import { Effects, type PageRequest } from '../../../agent/core/effects.ts';
+import type { Right } from '../../../agent/core/fetch-right.ts';
+import type { FailureOutcome, FoundLink, Outcome } from '../../../agent/core/outcome.ts';
+import { admission } from '../../../agent/frontier/admission.ts';
+import { Visits } from '../../../agent/frontier/visits.ts';
+import { parseRobots } from '../../../agent/robots/robots-txt.ts';
+import { openInMemory } from '../../../agent/storage/database.ts';
+import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
+import { splitIdentity } from '../../../agent/url/url-key.ts';
+
+export const EPOCH = 1_700_000_000_000;
+/** Turns at one instant before the loop is said to spin. */
+const TURNS_AT_ONCE_MAX = 50;
+
+export type Answer =
+  | { status: number; retryAfterMs?: number; links?: string[]; redirectTo?: string; tookMs?: number }
+  | { fails: FailureOutcome['cause']; code?: string; tookMs?: number }
+  | { robots: string; tookMs?: number }
+  | { robotsAt: string; tookMs?: number }
+  | { noRobots: { error?: string; status?: number; retryAfterMs?: number }; tookMs?: number };
+
+export interface Options {
+  readonly web: (request: PageRequest, at: number) => Answer;
+  readonly threads?: number;
+  readonly hostDelayMs?: number;
+  readonly pagesPerHost?: number;
+  readonly depthPerHost?: number;
+  readonly robots?: boolean;
+  readonly db?: ReturnType<typeof openInMemory>;
+  readonly now?: number;
+}
+
+export interface Asked {
+  readonly request: PageRequest;
+  readonly start: number;
+  readonly end: number;
+}
+
+export class OneAgent {
+  now: number;
+  holdBack = false;
+  readonly log: Asked[] = [];
+  readonly db: ReturnType<typeof openInMemory>;
+  readonly store: SqliteStore;
+  readonly visits: Visits;
+  readonly effects = new Effects();
+  /** Rights other than granted, by host. */
+  readonly rights = new Map<string, Exclude<Right['kind'], 'wait'>>();
+  readonly waits = new Map<string, number>();
+  readonly hostDelayMs: number;
+  readonly #o: Options;
+  readonly #open = new Map<number, Asked & { readonly answer: Answer }>();
+  readonly #admit: ReturnType<typeof admission>;
+  turns = 0;
+
+  constructor(options: Options) {
+    this.#o = options;
+    this.now = options.now ?? EPOCH;
+    this.hostDelayMs = options.hostDelayMs ?? 1000;
+    this.db = options.db ?? openInMemory();
+    const { hostDelayMs } = this;
+    this.store = new SqliteStore(this.db, { durability: 'process', hostDelayMs });
+    const depthPerHost = options.depthPerHost ?? 16;
+    this.#admit = admission({ depthPerHost, urlLength: 2048 });
+    this.visits = new Visits({
+      store: this.store,
+      effects: this.effects,
+      right: {
+        check: (host) => this.#right(host),
+        waitUntil: (host, until) => {
+          this.waits.set(host, Math.max(until, this.waits.get(host) ?? 0));
+        },
+      },
+      threads: options.threads ?? 4,
+      hostDelayMs,
+      heartbeatMs: 1000,
+      pagesPerHost: options.pagesPerHost ?? 10_000,
+      robots: options.robots ?? false,
+      parseRobots: (body) => parseRobots(body, 'tester'),
+    });
+    for (const host of this.store.hostsWithQueue()) this.visits.queued(host);
+  }
+
+  #right(host: string): Right {
+    const kind = this.rights.get(host) ?? 'granted';
+    if (kind === 'foreign' || kind === 'blocked') return { kind };
+    const untilMs = this.waits.get(host) ?? 0;
+    return untilMs > this.now ? { kind: 'wait', untilMs } : { kind };
+  }
+
+  /** Records URLs as if they were found now. */
+  find(...urls: (string | [url: string, depth: number])[]): void {
+    this.store.begin();
+    for (const entry of urls) {
+      const [url, depth] = typeof entry === 'string' ? [entry, 0] : entry;
+      this.#insert({ url, depth });
+    }
+    this.store.commit(false);
+  }
+
+  #insert(item: { url: string; depth: number; referrer?: string }): void {
+    const { host } = splitIdentity(item.url)!;
+    const skip = this.#admit(item);
+    const fresh = this.store.insertUrl(host, item, skip) === 'new';
+    if (fresh && skip === null) this.visits.queued(host);
+  }
+
+  /** Turns until nothing is left to do, or until `ms` have passed. Gives the time that passed. */
+  run(ms = Infinity): number {
+    const began = this.now;
+    const until = this.now + ms;
+    let atOnce = 0;
+    for (;;) {
+      this.turn();
+      const next = Math.min(this.visits.nextAtMs(), ...[...this.#open.values()].map((o) => o.end));
+      if (next === Infinity) return this.now - began;
+      atOnce = next <= this.now ? atOnce + 1 : 0;
+      assert.ok(atOnce < TURNS_AT_ONCE_MAX, 'the loop spins');
+      if (Math.max(next, this.now) > until) {
+        this.now = until;
+        return this.now - began;
+      }
+      this.now = Math.max(next, this.now);
+    }
+  }
+
+  /** One turn of the loop at this instant. */
+  turn(): void {
+    this.turns++;
+    this.store.begin();
+    for (const open of [...this.#open.values()]) if (open.end <= this.now) this.#finish(open);
+    this.visits.tick(this.instant(), this.holdBack);
+    this.store.commit(false);
+    for (const effect of this.effects.take()) {
+      if (effect.type === 'request') this.#ask(effect.request);
+    }
+  }
+
+  instant() {
+    return { mono: this.now, wall: this.now };
+  }
+
+  #ask(request: PageRequest): void {
+    const answer = this.#o.web(request, this.now);
+    const end = this.now + (answer.tookMs ?? 10);
+    const asked = { request, start: this.now, end, answer };
+    this.log.push(asked);
+    this.#open.set(request.id, asked);
+  }
+
+  #finish(asked: Asked & { readonly answer: Answer }): void {
+    this.#open.delete(asked.request.id);
+    const { page } = this.visits.finish(outcomeOf(asked), this.instant());
+    if (!page) return;
+    for (const link of page.links) this.#insert(link);
+    this.store.settle(page.host, page.url);
+  }
+
+  // ---- what became of it
+
+  /** Paths (or whole URLs of other hosts than `host`) asked for, in order. */
+  asked(kind: PageRequest['kind'] | 'any' = 'page'): string[] {
+    const wanted = this.log.filter(({ request }) => kind === 'any' || request.kind === kind);
+    return wanted.map(({ request }) => request.url);
+  }
+
+  /** Milliseconds since the epoch of the test at which `url` was asked for. */
+  timesOf(url: string): number[] {
+    return this.log.filter((a) => a.request.url === url).map((a) => a.start - EPOCH);
+  }
+
+  pages(): Record<string, number | string> {
+    const rows = this.db.prepare('SELECT url, status, error FROM pages ORDER BY url').all() as {
+      url: string;
+      status: number | null;
+      error: string | null;
+    }[];
+    return Object.fromEntries(rows.map(({ url, status, error }) => [url, status ?? error ?? '']));
+  }
+
+  skipped(): Record<string, string> {
+    const rows = this.db.prepare('SELECT url, reason FROM skipped ORDER BY url').raw().all();
+    return Object.fromEntries(rows as [string, string][]);
+  }
+
+  /** One request a host at a time, and the delay from each end to the next start. */
+  checkPoliteness(): void {
+    const ends = new Map<string, number>();
+    for (const { request, start, end } of this.log) {
+      const before = ends.get(request.host) ?? Number.NEGATIVE_INFINITY;
+      assert.ok(start - before >= this.hostDelayMs, `${request.url}: ${start - before} ms after`);
+      ends.set(request.host, end);
+    }
+  }
+
+  /** Counters in the hosts against counts over the URLs; known = queued + pages + skipped. */
+  checkAccounts(): void {
+    const counted = this.db
+      .prepare(
+        `SELECT number, (SELECT count(*) FROM urls WHERE host = number AND state = 0) AS queued,
+          (SELECT count(*) FROM urls WHERE host = number AND state IN (1, 2)) AS pages,
+          (SELECT count(*) FROM page_records WHERE host = number) AS records,
+          queued AS toldQueued, pages_done AS toldPages FROM host_rows`,
+      )
+      .all() as Record<string, number>[];
+    let queued = 0;
+    let pages = 0;
+    for (const row of counted) {
+      assert.equal(row.toldQueued, row.queued, 'queued');
+      assert.equal(row.toldPages, row.pages, 'pages');
+      assert.equal(row.records, row.pages, 'records');
+      queued += row.queued!;
+      pages += row.pages!;
+    }
+    assert.equal(this.store.queuedCount(), queued);
+    assert.equal(this.store.pageCount(), pages);
+    const count = (table: string) =>
+      this.db.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get()!;
+    assert.equal(count('urls'), count('frontier') + count('pages') + count('skipped'));
+  }
+}
+
+function outcomeOf({ request, start, end, answer }: Asked & { answer: Answer }): Outcome {
+  const common = { request, endedAt: end, durationMs: end - start, ip: '192.0.2.1' };
+  if ('fails' in answer) {
+    const { fails: cause, code = cause } = answer;
+    return { ...common, kind: 'failure', code, message: code, cause };
+  }
+  if ('robots' in answer) {
+    const body = Buffer.from(answer.robots);
+    return { ...common, kind: 'robots', answer: { kind: 'rules', body } };
+  }
+  if ('robotsAt' in answer) {
+    const { host } = splitIdentity(answer.robotsAt)!;
+    const location = answer.robotsAt;
+    return { ...common, kind: 'robots', answer: { kind: 'redirect', location, host } };
+  }
+  if ('noRobots' in answer) {
+    const { error = null, status = null, retryAfterMs = null } = answer.noRobots;
+    const reason = error ?? `status_${status}`;
+    const told = { kind: 'unreachable', reason, error, status, retryAfterMs } as const;
+    return { ...common, kind: 'robots', answer: told };
+  }
+  if (request.kind === 'robots') {
+    return { ...common, kind: 'robots', answer: { kind: 'allowAll', reason: 'status_404' } };
+  }
+  const { status, retryAfterMs = null, redirectTo = null } = answer;
+  const links: FoundLink[] = (answer.links ?? []).map((url) => linkTo(url));
+  if (redirectTo !== null) links.push({ ...linkTo(redirectTo), redirect: true });
+  return {
+    ...common,
+    kind: 'response',
+    status,
+    retryAfterMs,
+    contentType: 'text/html',
+    bytes: 100,
+    truncated: false,
+    digest: null,
+    redirectTo,
+    note: null,
+    links,
+    outOfScope: 0,
+  };
+}
+
+function linkTo(url: string): FoundLink {
+  return { url, host: splitIdentity(url)!.host };
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { admission } from '../../../agent/frontier/admission.ts';
+import { MinHeap } from '../../../agent/frontier/min-heap.ts';
+import { ParkedHosts } from '../../../agent/frontier/parked-hosts.ts';
+
+const byDigit = () => new ParkedHosts((host) => Number(host.slice(1)));
+
+test('heap: gives values by their keys, whatever the order they came in', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: -50, max: 50 })), (keys) => {
+      const heap = new MinHeap<number>();
+      for (const key of keys) heap.push(key, key);
+      const out: number[] = [];
+      while (heap.size > 0) {
+        const first = heap.firstKey;
+        out.push(heap.pop()!);
+        assert.equal(out.at(-1), first);
+      }
+      assert.deepEqual(out, [...keys].sort((a, b) => a - b));
+      assert.equal(heap.firstKey, Infinity);
+      assert.equal(heap.pop(), undefined);
+    }),
+  );
+});
+
+test('parked hosts: ready ones come in the order of their discovery', () => {
+  const parked = byDigit();
+  for (const host of ['h3', 'h1', 'h2', 'h1']) parked.queued(host);
+  assert.deepEqual([parked.takeReady(), parked.takeReady()], ['h1', 'h2']);
+  parked.queued('h1');
+  assert.deepEqual([parked.takeReady(), parked.takeReady()], ['h1', 'h3']);
+  assert.equal(parked.takeReady(), undefined);
+  assert.equal(parked.hasReady(), false);
+});
+
+test('parked hosts: a sleeper is ready when its time has come, not before', () => {
+  const parked = byDigit();
+  parked.sleep('h1', 100, 'host');
+  assert.equal(parked.nextWakeMs(), 100);
+  parked.wakeUntil(99);
+  assert.equal(parked.hasReady(), false);
+  parked.wakeUntil(100);
+  assert.equal(parked.takeReady(), 'h1');
+  assert.equal(parked.nextWakeMs(), Infinity);
+});
+
+test('parked hosts: a fresh URL wakes a host whose URLs wait, not one that waits itself', () => {
+  const parked = byDigit();
+  parked.sleep('h1', 100, 'urls');
+  parked.sleep('h2', 100, 'host');
+  parked.queued('h1');
+  parked.queued('h2');
+  assert.equal(parked.takeReady(), 'h1');
+  assert.equal(parked.takeReady(), undefined);
+  parked.wakeUntil(100);
+  assert.equal(parked.takeReady(), 'h2', 'the stale entry of h1 wakes nobody');
+  assert.equal(parked.takeReady(), undefined);
+});
+
+test('parked hosts: a blocked host waits for its event, whatever is queued', () => {
+  const parked = byDigit();
+  parked.block('h1');
+  parked.block('h2');
+  parked.queued('h1');
+  parked.wakeUntil(1e12);
+  assert.equal(parked.hasReady(), false);
+  parked.unblock('h2');
+  parked.unblock('h9');
+  assert.equal(parked.takeReady(), 'h2');
+  parked.unblockAll();
+  assert.equal(parked.takeReady(), 'h1');
+});
+
+test('admission: too long, else too deep, else queued', () => {
+  const admit = admission({ depthPerHost: 3, urlLength: 20 });
+  const url = 'http://a.test/123456'; // 20 characters
+  assert.equal(admit({ url, depth: 3 }), null);
+  assert.equal(admit({ url, depth: 4 }), 'depth');
+  assert.equal(admit({ url: `${url}7`, depth: 4 }), 'length');
+});

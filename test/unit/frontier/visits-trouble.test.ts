@@ -1,0 +1,208 @@
+// What visits make of servers and pages in trouble, on virtual time.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { OneAgent, type Options } from './one-agent.ts';
+
+const found = { status: 200 };
+const page = (n: number, host = 'a.test') => `http://${host}/${n}`;
+const HOUR_MS = 3600_000;
+
+test('trouble: a page that fails alone does not hold its host', () => {
+  const web: Options['web'] = ({ url }) => (url === page(1) ? { status: 500 } : found);
+  const agent = new OneAgent({ web });
+  agent.find(page(1), page(2), page(3));
+  agent.run();
+  assert.deepEqual([page(2), page(3)].flatMap((url) => agent.timesOf(url)), [1010, 2020]);
+  assert.deepEqual(agent.timesOf(page(1)), [0, 10_010, 70_020, 370_030]);
+  assert.deepEqual(agent.pages(), { [page(1)]: 500, [page(2)]: 200, [page(3)]: 200 });
+  agent.checkAccounts();
+});
+
+test('trouble: a broken exchange gets three further attempts and ends as failed', () => {
+  const agent = new OneAgent({ web: () => ({ fails: 'exchange', code: 'reset' }) });
+  agent.find(page(1));
+  agent.run();
+  assert.deepEqual(agent.timesOf(page(1)), [0, 10_010, 70_020, 370_030]);
+  assert.deepEqual(agent.pages(), { [page(1)]: 'reset' });
+  const attempts = agent.db.prepare('SELECT attempts FROM pages').pluck().get();
+  assert.equal(attempts, 4);
+});
+
+test('trouble: a fresh URL of a host whose other URLs wait is asked for at once', () => {
+  const web: Options['web'] = ({ url }) => (url === page(1) ? { status: 500 } : found);
+  const agent = new OneAgent({ web });
+  agent.find(page(1));
+  agent.run(100_000);
+  agent.find(page(2));
+  agent.run();
+  assert.deepEqual(agent.timesOf(page(2)), [100_000]);
+});
+
+test('trouble: a busy host waits as a whole, and its thread serves others', () => {
+  let busy = 1;
+  const web: Options['web'] = ({ host }) =>
+    host === 'a.test' && busy-- > 0 ? { status: 429, retryAfterMs: 30_000 } : found;
+  const agent = new OneAgent({ web, threads: 1 });
+  agent.find(page(1), page(2), page(1, 'b.test'), page(2, 'b.test'));
+  agent.run();
+  assert.deepEqual(agent.timesOf(page(1)), [0, 30_010]);
+  assert.deepEqual(agent.timesOf(page(2)), [31_020]);
+  assert.deepEqual(agent.timesOf(page(2, 'b.test')), [1020]);
+});
+
+test('trouble: a thread keeps its host through a wait not much longer than the delay', () => {
+  let busy = 1;
+  const web: Options['web'] = ({ host }) =>
+    host === 'a.test' && busy-- > 0 ? { status: 503, retryAfterMs: 1500 } : found;
+  const agent = new OneAgent({ web, threads: 1 });
+  agent.find(page(1), page(1, 'b.test'));
+  agent.run();
+  assert.deepEqual(agent.timesOf(page(1)), [0, 1510]);
+  assert.ok(agent.timesOf(page(1, 'b.test'))[0]! > 1510);
+});
+
+test('trouble: without Retry-After a host waits 60 s, doubling until it answers', () => {
+  let busy = 3;
+  const agent = new OneAgent({ web: () => (busy-- > 0 ? { status: 503 } : found) });
+  agent.find(page(1));
+  agent.run();
+  assert.deepEqual(agent.timesOf(page(1)), [0, 60_010, 180_020, 420_030]);
+  const row = agent.db.prepare('SELECT busy, busy_since FROM host_rows').get();
+  assert.deepEqual(row, { busy: 0, busy_since: null });
+});
+
+test('trouble: a host that is always busy is given up after some two hours', () => {
+  const agent = new OneAgent({ web: () => ({ status: 503 }) });
+  for (let n = 0; n < 1500; n++) agent.find(page(n));
+  const tookMs = agent.run();
+  assert.ok(tookMs > 2 * HOUR_MS && tookMs < 3 * HOUR_MS, `${tookMs / HOUR_MS} hours`);
+  assert.equal(agent.asked().length, 8);
+  const { [page(0)]: first, ...others } = agent.pages();
+  assert.equal(first, 503);
+  assert.deepEqual(new Set(Object.values(others)), new Set(['host_busy']));
+  assert.equal(Object.keys(others).length, 1499);
+  agent.checkAccounts();
+});
+
+test('trouble: a short outage with a short Retry-After costs few pages, not the host', () => {
+  const web: Options['web'] = (_, at) =>
+    at < EPOCH_MS + 20_000 ? { status: 503, retryAfterMs: 1000 } : found;
+  const agent = new OneAgent({ web });
+  for (let n = 0; n < 50; n++) agent.find(page(n));
+  agent.run();
+  const statuses = Object.values(agent.pages());
+  assert.ok(statuses.filter((status) => status === 200).length >= 47);
+});
+
+const EPOCH_MS = 1_700_000_000_000;
+
+test('trouble: a host that cannot be reached waits as a whole, then its origin ends as failed', () => {
+  const web: Options['web'] = ({ url }) =>
+    url.startsWith('http://a.test:81/') ? found : { fails: 'connection', code: 'connect_refused' };
+  const agent = new OneAgent({ web });
+  for (let n = 0; n < 1200; n++) agent.find(page(n));
+  agent.find('http://a.test:81/x');
+  agent.run();
+  assert.deepEqual(agent.timesOf(page(0)), [0, 10_010, 70_020, 370_030]);
+  assert.equal(agent.asked().length, 5);
+  const pages = agent.pages();
+  assert.equal(pages['http://a.test:81/x'], 200);
+  assert.equal(Object.values(pages).filter((error) => error === 'connect_refused').length, 1200);
+  agent.checkAccounts();
+  agent.checkPoliteness();
+});
+
+test('trouble: URLs that wait for themselves end with their origin too', () => {
+  let up = true;
+  const web: Options['web'] = () => {
+    const answer = up ? { status: 500 } : ({ fails: 'connection', code: 'dns' } as const);
+    return answer;
+  };
+  const agent = new OneAgent({ web });
+  agent.find(page(1), page(2), page(3));
+  agent.run(71_000);
+  up = false;
+  agent.run();
+  const errors = Object.values(agent.pages());
+  assert.equal(errors.length, 3);
+  assert.ok(errors.includes('dns'));
+  assert.equal(agent.store.queuedCount(), 0);
+  agent.checkAccounts();
+});
+
+test('trouble: one failed connection at the end of a URL\'s attempts condemns no other', () => {
+  const tries = new Map<string, number>();
+  const web: Options['web'] = ({ url }) => {
+    const n = (tries.get(url) ?? 0) + 1;
+    tries.set(url, n);
+    if (url !== page(1)) return found;
+    return n < 4 ? { fails: 'exchange' } : { fails: 'connection', code: 'dns' };
+  };
+  const agent = new OneAgent({ web });
+  agent.find(page(1));
+  agent.run(369_000);
+  for (let n = 2; n < 8; n++) agent.find(page(n));
+  agent.run();
+  assert.equal(agent.pages()[page(1)], 'dns');
+  assert.equal(Object.values(agent.pages()).filter((status) => status === 200).length, 6);
+});
+
+test('trouble: an origin given up fails no more pages than the host may have', () => {
+  const agent = new OneAgent({ web: () => ({ fails: 'connection' }), pagesPerHost: 700 });
+  for (let n = 0; n < 1500; n++) agent.find(page(n));
+  agent.run();
+  assert.equal(Object.keys(agent.pages()).length, 700);
+  assert.equal(Object.keys(agent.skipped()).length, 800);
+  agent.checkAccounts();
+});
+
+test('trouble: an address that must not be asked is skipped as blocked', () => {
+  const web: Options['web'] = ({ url }) =>
+    url === page(1) ? { fails: 'forbidden-address' } : found;
+  const agent = new OneAgent({ web });
+  agent.find(page(1), page(2));
+  agent.run();
+  assert.deepEqual(agent.skipped(), { [page(1)]: 'blocked' });
+  assert.deepEqual(agent.pages(), { [page(2)]: 200 });
+  agent.checkAccounts();
+});
+
+test('trouble: a request taken back costs no attempt, and the delay holds after it', () => {
+  let aborts = 9;
+  const web: Options['web'] = () => (aborts-- > 0 ? { fails: 'withdrawn', tookMs: 40 } : found);
+  const agent = new OneAgent({ web });
+  agent.find(page(1));
+  agent.run();
+  assert.deepEqual(agent.pages(), { [page(1)]: 200 });
+  assert.equal(agent.db.prepare('SELECT attempts FROM pages').pluck().get(), 1);
+  assert.equal(agent.asked().length, 10);
+  agent.checkPoliteness();
+});
+
+test('trouble: whoever takes a host over is told of its back-off', () => {
+  const agent = new OneAgent({ web: () => ({ status: 503, retryAfterMs: 90_000 }) });
+  agent.find(page(1));
+  agent.run(1000);
+  assert.equal(agent.waits.get('a.test'), EPOCH_MS + 10 + 90_000);
+});
+
+test('restart: waits, attempts and rows of trouble are as before', () => {
+  const web: Options['web'] = ({ host }) => (host === 'a.test' ? { status: 503 } : { status: 500 });
+  const first = new OneAgent({ web });
+  first.find(page(1), page(2), page(1, 'b.test'));
+  first.run(70_000);
+  const { db, now } = first;
+  first.store.begin();
+  first.store.commit(true);
+  const second = new OneAgent({ web, db, now });
+  assert.equal(second.waits.get('a.test'), EPOCH_MS + 60_020 + 120_000, 'told to the right');
+  second.run(400_000);
+  assert.deepEqual(second.timesOf(page(1)), [180_020, 420_030]);
+  assert.deepEqual(second.timesOf(page(1, 'b.test')), [70_020, 370_030]);
+  assert.deepEqual(
+    second.log.filter(({ request }) => request.host === 'b.test').map((a) => a.request.attempts),
+    [2, 3],
+  );
+  second.checkAccounts();
+});

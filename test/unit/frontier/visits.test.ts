@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { OneAgent, type Options } from './one-agent.ts';
+
+const found = { status: 200 };
+const page = (n: number, host = 'a.test') => `http://${host}/${n}`;
+
+function agentWith(options: Partial<Options> = {}): OneAgent {
+  return new OneAgent({ web: () => found, ...options });
+}
+
+test('visits: a host is crawled breadth first, then in the order found', () => {
+  const links: Record<string, string[]> = {
+    '/0': ['/1', '/2'],
+    '/1': ['/11', '/12'],
+    '/2': ['/21', '/1', '/0'],
+    '/11': ['/111'],
+  };
+  const web: Options['web'] = ({ url }) => {
+    const here = links[new URL(url).pathname] ?? [];
+    return { status: 200, links: here.map((path) => `http://a.test${path}`) };
+  };
+  const agent = agentWith({ web });
+  agent.find('http://a.test/0');
+  agent.run();
+  const paths = agent.asked().map((url) => new URL(url).pathname);
+  assert.deepEqual(paths, ['/0', '/1', '/2', '/11', '/12', '/21', '/111']);
+  agent.checkPoliteness();
+  agent.checkAccounts();
+});
+
+test('visits: hosts come up in the order of discovery as threads come free', () => {
+  const agent = agentWith({ threads: 2 });
+  for (const host of ['c', 'a', 'd', 'b']) agent.find(page(1, host), page(2, host));
+  agent.run();
+  const firsts = agent.log.filter(({ request }) => request.url.endsWith('/1'));
+  assert.deepEqual(
+    firsts.map(({ request }) => request.host),
+    ['c', 'a', 'd', 'b'],
+  );
+  assert.equal(firsts[0]!.start, firsts[1]!.start);
+  assert.ok(firsts[2]!.start > firsts[1]!.end);
+});
+
+test('visits: no host has two threads, no more threads than there are', () => {
+  const agent = agentWith({ threads: 3, web: () => ({ status: 200, tookMs: 5000 }) });
+  for (let n = 0; n < 40; n++) agent.find(page(n, `h${n % 8}.test`));
+  agent.run();
+  for (const { start } of agent.log) {
+    const open = agent.log.filter((other) => other.start <= start && start < other.end);
+    assert.ok(open.length <= 3);
+    assert.equal(new Set(open.map(({ request }) => request.host)).size, open.length);
+  }
+  assert.equal(agent.asked().length, 40);
+});
+
+test('visits: the delay runs from the end of one request to the start of the next', () => {
+  const agent = agentWith({ hostDelayMs: 1000, web: () => ({ status: 200, tookMs: 700 }) });
+  agent.find(page(1), page(2), page(3));
+  agent.run();
+  assert.deepEqual([1, 2, 3].flatMap((n) => agent.timesOf(page(n))), [0, 1700, 3400]);
+});
+
+test('visits: a thread leaves an empty host at once, without waiting out its delay', () => {
+  const agent = agentWith({ threads: 1, hostDelayMs: 60_000 });
+  for (let n = 0; n < 20; n++) agent.find(page(1, `h${n}.test`));
+  assert.ok(agent.run() < 1000);
+});
+
+test('visits: the delay holds when a host that was left gets a URL again', () => {
+  const agent = agentWith();
+  agent.find(page(1));
+  agent.run();
+  agent.find(page(2));
+  agent.run();
+  agent.checkPoliteness();
+  assert.deepEqual(agent.timesOf(page(2)), [1010]);
+});
+
+test('visits: with no delay at all pages follow one another', () => {
+  const agent = agentWith({ hostDelayMs: 0 });
+  for (let n = 0; n < 20; n++) agent.find(page(n));
+  assert.equal(agent.run(), 200);
+});
+
+test('visits: beyond the page limit URLs are skipped, not left queued', () => {
+  const agent = agentWith({ pagesPerHost: 3 });
+  for (let n = 0; n < 1200; n++) agent.find(page(n));
+  agent.find(page(1, 'b.test'));
+  agent.run();
+  assert.equal(agent.asked().length, 4);
+  assert.equal(Object.keys(agent.pages()).length, 4);
+  assert.equal(Object.values(agent.skipped()).filter((why) => why === 'pages').length, 1197);
+  assert.equal(agent.store.queuedCount(), 0);
+  agent.checkAccounts();
+});
+
+test('visits: a URL found after the limit was reached is skipped too', () => {
+  const agent = agentWith({ pagesPerHost: 1 });
+  agent.find(page(1));
+  agent.run();
+  agent.find(page(2));
+  agent.run();
+  assert.deepEqual(agent.skipped(), { [page(2)]: 'pages' });
+});
+
+test('visits: retries and skips do not count against the page limit', () => {
+  let busy = 2;
+  const web: Options['web'] = () => (busy-- > 0 ? { status: 503, retryAfterMs: 5000 } : found);
+  const agent = agentWith({ pagesPerHost: 2, web });
+  agent.find(page(1), page(2), page(3));
+  agent.run();
+  assert.equal(agent.asked().length, 4);
+  assert.deepEqual(agent.pages(), { [page(1)]: 200, [page(2)]: 200 });
+});
+
+test('visits: depth is the finder\'s + 1 on its host, 0 on another; a redirect keeps it', () => {
+  const web: Options['web'] = ({ url }) => {
+    if (url === page(0)) return { status: 200, links: [page(1), page(1, 'b.test')] };
+    if (url === page(1)) return { status: 301, redirectTo: page(2) };
+    if (url === page(1, 'b.test')) return { status: 302, redirectTo: page(3) };
+    return { status: 200, links: [page(9)] };
+  };
+  const agent = agentWith({ web });
+  agent.find(page(0));
+  agent.run();
+  const rows = agent.db.prepare('SELECT url, depth FROM pages ORDER BY url').raw().all();
+  assert.deepEqual(Object.fromEntries(rows as [string, number][]), {
+    [page(0)]: 0,
+    [page(1)]: 1,
+    [page(2)]: 1,
+    [page(3)]: 0,
+    [page(9)]: 1,
+    [page(1, 'b.test')]: 0,
+  });
+});
+
+test('visits: a host without a right waits blocked, without a thread, until it is woken', () => {
+  const agent = agentWith({ threads: 1 });
+  agent.rights.set('a.test', 'blocked');
+  agent.rights.set('c.test', 'blocked');
+  agent.find(page(1), page(1, 'b.test'), page(1, 'c.test'));
+  agent.run();
+  assert.deepEqual(agent.asked(), [page(1, 'b.test')]);
+  assert.equal(agent.visits.nextAtMs(), Infinity);
+  agent.rights.clear();
+  agent.visits.wake('c.test');
+  agent.run();
+  assert.deepEqual(agent.asked().slice(1), [page(1, 'c.test')]);
+  agent.visits.wakeAll();
+  agent.run();
+  assert.deepEqual(agent.asked().slice(2), [page(1)]);
+});
+
+test('visits: a host that went to another and came back with its queue is visited', () => {
+  const agent = agentWith();
+  agent.find(page(1), page(2));
+  agent.rights.set('a.test', 'foreign');
+  agent.run();
+  assert.equal(agent.asked().length, 0);
+  agent.rights.clear();
+  agent.visits.wakeAll();
+  agent.run();
+  assert.equal(agent.asked().length, 2);
+});
+
+test('visits: a host that went to another with its queue is forgotten', () => {
+  const agent = agentWith();
+  agent.find(page(1));
+  agent.rights.set('a.test', 'foreign');
+  agent.store.takeQueued('a.test', 10);
+  agent.run();
+  agent.rights.clear();
+  agent.visits.wakeAll();
+  agent.run();
+  assert.equal(agent.asked().length, 0);
+  assert.equal(agent.visits.nextAtMs(), Infinity);
+});
+
+test('visits: a missing lease is asked for again a few times a heartbeat, keeping the thread', () => {
+  const agent = agentWith();
+  agent.rights.set('a.test', 'no-lease');
+  agent.find(page(1));
+  agent.run(10_000);
+  assert.equal(agent.asked().length, 0);
+  assert.ok(agent.turns <= 50, `${agent.turns} turns`);
+  agent.rights.clear();
+  agent.run();
+  assert.ok(agent.timesOf(page(1))[0]! <= 10_250);
+});
+
+test('visits: while the outbox is full nothing new is asked for, and nothing spins', () => {
+  const agent = agentWith({ threads: 2 });
+  agent.holdBack = true;
+  for (let n = 0; n < 6; n++) agent.find(page(1, `h${n}.test`));
+  agent.run(10_000);
+  assert.equal(agent.asked().length, 0);
+  assert.ok(agent.turns <= 100, `${agent.turns} turns`);
+  agent.holdBack = false;
+  agent.run();
+  assert.equal(agent.asked().length, 6);
+});
+
+test('visits: hosts that are ready but have no thread make no busy loop', () => {
+  const agent = agentWith({ threads: 1, web: () => ({ status: 200, tookMs: 60_000 }) });
+  for (let n = 0; n < 5; n++) agent.find(page(1, `h${n}.test`));
+  agent.run(59_000);
+  assert.ok(agent.turns <= 3, `${agent.turns} turns`);
+});
+
+test('visits: an outcome of no open request changes nothing', () => {
+  const agent = agentWith();
+  agent.find(page(1), page(2));
+  agent.run();
+  const { request, end } = agent.log[0]!;
+  const late = { kind: 'failure', request, code: 'x', message: 'x', cause: 'connection' } as const;
+  const before = agent.pages();
+  const ended = { ...late, endedAt: end + 1, durationMs: 1, ip: null };
+  const finished = agent.visits.finish(ended, agent.instant());
+  assert.deepEqual(finished, { page: null, requeued: false });
+  assert.deepEqual(agent.pages(), before);
+  assert.equal(agent.visits.nextAtMs(), Infinity);
+  agent.checkAccounts();
+});
+
+test('visits: what is open is told while it is', () => {
+  const agent = agentWith();
+  agent.find(page(1), page(2));
+  agent.turn();
+  assert.equal(agent.visits.isOpen('a.test'), true);
+  assert.deepEqual(
+    [...agent.visits.open()].map(({ host }) => host),
+    ['a.test'],
+  );
+  assert.equal(agent.visits.openCount(), 1);
+  agent.run(500);
+  assert.equal(agent.visits.isOpen('a.test'), false);
+  assert.equal(agent.visits.openCount(), 0);
+});
