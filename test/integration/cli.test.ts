@@ -19,6 +19,7 @@ describe('command line', { concurrency: 4 }, () => {
     for (let k = 0; k < 5000; k++) {
       store.insertUrl('h.test', { url: `http://h.test/${k}`, depth: 1 }, null);
     }
+    store.commit(true);
     store.close();
     state.unlock();
   });
@@ -128,8 +129,9 @@ describe('command line', { concurrency: 4 }, () => {
     const sql = 'SELECT a.url, b.url FROM frontier a, frontier b';
     const { child, ended } = start(['query', config, sql, '--format', 'csv']);
     child.stdout?.once('data', () => child.stdout?.destroy());
-    const { code, stderr } = await ended;
+    const { code, stdout, stderr } = await ended;
     assert.equal(code, 0);
+    assert.ok(stdout.length < 10_000_000, 'the answer would have been a gigabyte');
     assert.match(stderr, /^a2: no state in .*\na3: no state in .*\n$/);
   });
 
