@@ -128,40 +128,25 @@ class Agent implements RunningAgent {
 
   constructor(parts: AgentParts) {
     this.#p = parts;
-    const { config, entry, log, state } = parts;
+    const { config, state } = parts;
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });
-
-    // State.
-    const { hostDelayMs } = config.politeness;
-    const { durability } = config.storage;
-    this.#store = new SqliteStore(state.db, { durability, hostDelayMs });
-
-    // The protocol and the visits, without I/O.
-    this.#core = new Core({
-      settings: settingsOf(parts),
-      store: this.#store,
-      effects: this.#effects,
-      hostOf: (url) => splitIdentity(url)?.host ?? null,
-      admit: admission(config.limits),
-      seeds: seedsOf(config),
-      visits: (right) =>
-        new Visits({
-          store: this.#store,
-          effects: this.#effects,
-          right,
-          threads: config.agent.threads,
-          hostDelayMs,
-          heartbeatMs: config.cluster.failureDetector.heartbeatMs,
-          pagesPerHost: config.limits.pagesPerHost,
-          robots: config.politeness.robots,
-          parseRobots: robotsParser(config.http.userAgent),
-        }),
+    this.#store = new SqliteStore(state.db, {
+      durability: config.storage.durability,
+      hostDelayMs: config.politeness.hostDelayMs,
     });
+    this.#core = coreOf(parts, this.#store, this.#effects);
+    this.#transport = this.#transportOf(parts);
+    this.#control = this.#controlOf(parts);
+    const fetching = fetchingOf(config, (host) => this.#mayWrite(host));
+    this.#pipeline = fetching.pipeline;
+    this.#close = fetching.close;
+    this.#turns = this.#loop();
+  }
 
-    // Messages.
-    this.#transport = new Transport({
+  #transportOf({ entry, log }: AgentParts): Transport {
+    return new Transport({
       id: entry.id,
       listen: entry.listen,
       log,
@@ -170,43 +155,20 @@ class Agent implements RunningAgent {
       onControl: (request, reply) => this.#control.onCommand(request, reply),
       incarnationMax: () => wallMs() + 366 * 24 * 3600 * 1000,
     });
-    this.#control = new ControlRoom({
+  }
+
+  #controlOf({ entry }: AgentParts): ControlRoom {
+    return new ControlRoom({
       id: entry.id,
       members: () => this.#core.snapshot(systemClock.now()).members,
       apply: (verb) => this.#command(verb),
       send: (to, message) => this.#sendTo(to, message),
       after: (ms, act) => setTimeout(act, ms).unref(),
     });
+  }
 
-    // Fetching and parsing.
-    const { userAgent, timeouts, allowPrivateAddresses } = config.http;
-    const fetcher = createGotFetcher({
-      userAgent,
-      timeouts,
-      guard: new AddressGuard({ allowPrivate: allowPrivateAddresses }),
-      now: monotonicMs,
-      wallNow: wallMs,
-      idleConnectionsMax: 2 * config.agent.threads,
-    });
-    const parsePool = new ParsePool({
-      workers: config.agent.parseWorkers,
-      queueMax: 2 * config.agent.threads,
-      timeoutMs: config.http.timeouts.totalMs,
-    });
-    const scope = scopeOf(config);
-    this.#pipeline = new PagePipeline({
-      fetcher,
-      parse: (input) => parsePool.parse(input),
-      inScope: (host, identity) => scope.admits(host, identity),
-      bodyBytesMax: config.limits.bodyBytes,
-      mayWrite: (request) => this.#mayWrite(request.host),
-    });
-    this.#close = async () => {
-      await Promise.all([fetcher.close(), parsePool.close()]);
-    };
-
-    // The loop.
-    this.#turns = new Turns<Input, Effect>({
+  #loop(): Turns<Input, Effect> {
+    return new Turns<Input, Effect>({
       clock: systemClock,
       store: this.#store,
       handle: (input, now) => {
@@ -377,6 +339,64 @@ class Agent implements RunningAgent {
     writeFileSync(`${path}.tmp`, `${process.pid}\n`);
     renameSync(`${path}.tmp`, path);
   }
+}
+
+/** The protocol and the visits, without I/O. */
+function coreOf(parts: AgentParts, store: SqliteStore, effects: Effects): Core {
+  const { config } = parts;
+  return new Core({
+    settings: settingsOf(parts),
+    store,
+    effects,
+    hostOf: (url) => splitIdentity(url)?.host ?? null,
+    admit: admission(config.limits),
+    seeds: seedsOf(config),
+    visits: (right) =>
+      new Visits({
+        store,
+        effects,
+        right,
+        threads: config.agent.threads,
+        hostDelayMs: config.politeness.hostDelayMs,
+        heartbeatMs: config.cluster.failureDetector.heartbeatMs,
+        pagesPerHost: config.limits.pagesPerHost,
+        robots: config.politeness.robots,
+        parseRobots: robotsParser(config.http.userAgent),
+      }),
+  });
+}
+
+/** Connections, the threads that parse, and the pipeline over both; `close` ends them all. */
+function fetchingOf(
+  config: Config,
+  mayWrite: (host: string) => boolean,
+): { readonly pipeline: PagePipeline; readonly close: () => Promise<void> } {
+  const { userAgent, timeouts, allowPrivateAddresses } = config.http;
+  const fetcher = createGotFetcher({
+    userAgent,
+    timeouts,
+    guard: new AddressGuard({ allowPrivate: allowPrivateAddresses }),
+    now: monotonicMs,
+    wallNow: wallMs,
+    idleConnectionsMax: 2 * config.agent.threads,
+  });
+  const parsePool = new ParsePool({
+    workers: config.agent.parseWorkers,
+    queueMax: 2 * config.agent.threads,
+    timeoutMs: timeouts.totalMs,
+  });
+  const scope = scopeOf(config);
+  const pipeline = new PagePipeline({
+    fetcher,
+    parse: (input) => parsePool.parse(input),
+    inScope: (host, identity) => scope.admits(host, identity),
+    bodyBytesMax: config.limits.bodyBytes,
+    mayWrite: (request) => mayWrite(request.host),
+  });
+  const close = async () => {
+    await Promise.all([fetcher.close(), parsePool.close()]);
+  };
+  return { pipeline, close };
 }
 
 function settingsOf({ config, entry, agents }: AgentParts): CoreSettings {

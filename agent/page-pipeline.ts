@@ -127,8 +127,7 @@ function robotsOutcome(request: PageRequest, result: FetchResult): Outcome {
   if (result.kind === 'failure' && GIVEN_UP.has(CAUSES[result.code])) {
     return failureOutcome(request, result);
   }
-  // Redirects are bounded by the visit, which alone knows how many there were.
-  const answer: RobotsOutcome['answer'] = robotsAccess(result, request.fetchUrl, 0);
+  const answer: RobotsOutcome['answer'] = robotsAccess(result, request.fetchUrl);
   const { ip, durationMs, endedAt } = result;
   return { kind: 'robots', request, ip, durationMs, endedAt, answer };
 }

@@ -10,16 +10,16 @@ import type { FailureOutcome, ResponseOutcome } from '../core/outcome.ts';
 /** Waits before the second, third and fourth attempt at what failed without a clear answer. */
 export const RETRY_WAITS_MS: readonly number[] = [10_000, 60_000, 300_000];
 /** First back-off of a host that answers 429 or 503 without Retry-After; doubles each time. */
-export const BACKOFF_FIRST_MS = 60_000;
+const BACKOFF_FIRST_MS = 60_000;
 /** Attempts at one URL that is answered 429 or 503: the seven waits come to some two hours. */
 export const BUSY_ATTEMPTS_MAX = 8;
 /**
  * A host that has answered nothing but 429 and 503 for so long when one of its URLs has used up
  * its attempts is given up: its other URLs would take as long again, each of them.
  */
-export const BUSY_MS_MAX = 2 * 3600 * 1000;
+const BUSY_MS_MAX = 2 * 3600 * 1000;
 /** No wait is longer, whatever Retry-After says (and setTimeout fires at once beyond 24.8 days). */
-export const WAIT_MS_MAX = 24 * 3600 * 1000;
+const WAIT_MS_MAX = 24 * 3600 * 1000;
 
 export type Verdict =
   /** The page is done. `givesUp`: so is what else is queued on its origin. */

@@ -8,7 +8,7 @@ import { BUSY_ATTEMPTS_MAX, busyWaitMs, isBusy, RETRY_WAITS_MS } from './retry.t
 import type { FrontierStore, RobotsRecord } from './store.ts';
 
 /** RFC 9309, 2.4: a cached copy should not be used for more than 24 hours. */
-export const ROBOTS_TTL_MS = 24 * 3600 * 1000;
+const ROBOTS_TTL_MS = 24 * 3600 * 1000;
 /** RFC 9309, 2.3.1.2: at least five consecutive redirects. */
 const ROBOTS_REDIRECTS_MAX = 5;
 

@@ -5,12 +5,6 @@
 
 import { parseCrawlUrl } from '../url/crawl-url.ts';
 
-/** Rules older than this are fetched again before the next page (RFC 9309, section 2.4). */
-export const ROBOTS_TTL_MS = 24 * 3600 * 1000;
-
-/** Redirects followed for one robots.txt, to any host (RFC 9309, section 2.3.1.2). */
-const ROBOTS_REDIRECTS_MAX = 5;
-
 /** The part of a fetch that matters here. */
 export type RobotsFetch =
   | {
@@ -43,17 +37,13 @@ export type RobotsAccess =
 
 /**
  * Reads one answer. 429 counts as unreachable although it is a 4xx: a server that asks for fewer
- * requests is not one without rules. More than five redirects, or one that leads nowhere, count as
- * a missing file, as the RFC allows: taking them for unreachable would shut the host out for ever.
+ * requests is not one without rules. A redirect that leads nowhere counts as a missing file, as the
+ * RFC allows: taking it for unreachable would shut the host out for ever. How many redirects are
+ * followed is for the visit to say, which alone knows how many there were.
  *
  * @param fetched - the answer to the request for `url`
- * @param redirectsBefore - how many redirects led to `url`
  */
-export function robotsAccess(
-  fetched: RobotsFetch,
-  url: string,
-  redirectsBefore: number,
-): RobotsAccess {
+export function robotsAccess(fetched: RobotsFetch, url: string): RobotsAccess {
   if (fetched.kind === 'failure') {
     const { code } = fetched;
     return { kind: 'unreachable', reason: code, error: code, status: null, retryAfterMs: null };
@@ -63,9 +53,6 @@ export function robotsAccess(
     return body.length > 0 ? { kind: 'rules', body } : { kind: 'allowAll', reason: 'empty' };
   }
   if (status >= 300 && status < 400) {
-    if (redirectsBefore >= ROBOTS_REDIRECTS_MAX) {
-      return { kind: 'allowAll', reason: 'too_many_redirects' };
-    }
     const target = location === null ? null : parseCrawlUrl(location, url);
     return target === null || 'refused' in target
       ? { kind: 'allowAll', reason: `status_${status}` }
