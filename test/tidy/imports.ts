@@ -117,7 +117,9 @@ function mayImport({ from, target, typeOnly }: Import & { target: string }): boo
   if (layer === 'agent/storage') {
     return typeOnly && (other === 'agent/core' || other === 'agent/frontier');
   }
-  return layer === 'agent/frontier' && typeOnly && other === 'agent/core';
+  // The monitor shows what the core tells of itself, and would only spell that out again.
+  const knowsCoreTypes = layer === 'agent/frontier' || layer === 'agent/monitor';
+  return knowsCoreTypes && typeOnly && other === 'agent/core';
 }
 
 /** Whether a package or built-in may be imported: the innermost layers stand alone. */

@@ -56,6 +56,11 @@ const files: Readonly<Record<string, readonly [text: string, ...rules: string[]]
   'agent/frontier/hosts.ts': ["import type { A } from '../core/store.ts';\nexport type H = A;"],
   'agent/cli/run.ts': ["import '../agent.ts';\nimport '../storage/ports.ts';\nexport type D = 1;"],
   'agent/agent.ts': ["import './core/messages.ts';\nimport './frontier/hosts.ts';\nimport 'got';"],
+  'agent/monitor/status.ts': ["import type { A } from '../core/store.ts';\nexport type S = A;"],
+  'agent/monitor/rate.ts': [
+    "import '../core/store.ts';\nimport '../storage/ports.ts';",
+    ...['monitor-knows-core-types-only', 'monitor-knows-core-types'],
+  ],
   'agent/monitor/lonely.ts': ['export const lonely = 1;', 'no-orphan'],
   'test/web.ts': ['export const web = 1;'],
 };

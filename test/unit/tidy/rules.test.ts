@@ -23,6 +23,8 @@ describe('tidy: layers', () => {
     ['feature to feature', 'agent/core/x.ts', imports('../fetch/y.ts')],
     ['feature to a feature’s type', 'agent/robots/x.ts', imports('../fetch/y.ts', 'type ')],
     ['storage to a value of the core', 'agent/storage/x.ts', imports('../core/store.ts')],
+    ['monitor to a value of the core', 'agent/monitor/x.ts', imports('../core/core.ts')],
+    ['monitor to another feature', 'agent/monitor/x.ts', imports('../fetch/y.ts', 'type ')],
     ['messaging to another file of the core', 'agent/messaging/x.ts', imports('../core/core.ts')],
     ['core to the frontier', 'agent/core/x.ts', imports('../frontier/y.ts', 'type ')],
     ['core to the runtime', 'agent/core/x.ts', imports('../runtime/clock.ts')],
@@ -56,6 +58,7 @@ describe('tidy: layers', () => {
     ['agent/core/x.ts', imports('../../failure-detector/lease.ts') + imports('node:assert/strict')],
     ['agent/frontier/x.ts', imports('../core/outcome.ts', 'type ') + imports('../url/y.ts')],
     ['agent/storage/x.ts', "import { type A, type B } from '../frontier/y.ts';\n"],
+    ['agent/monitor/x.ts', imports('../core/core.ts', 'type ')],
     ['agent/messaging/x.ts', imports('../core/messages.ts') + imports('../runtime/clock.ts')],
     ['agent/fetch/x.ts', imports('../../config/config.ts') + imports('got')],
     ['config/x.ts', imports('../assignment/ring.ts') + imports('node:fs')],
@@ -113,6 +116,20 @@ describe('tidy: shape', () => {
     ]);
     assert.deepEqual(found(shape.functionLength, { 'a.ts': file(70) }), []);
     assert.deepEqual(found(shape.functionLength, { 'a.test.ts': file(90) }), []);
+  });
+
+  it('lets a table of prepared statements be as long as it is, and nothing beside it', () => {
+    const table = (name: string, before = '') =>
+      `function ${name}(db: Db) {\n${before}  return {\n${lines(80)}  };\n}`;
+    const path = 'agent/storage/a.ts';
+    assert.deepEqual(found(shape.functionLength, { [path]: table('statements') }), []);
+    for (const [at, text] of [
+      [path, table('other')],
+      [path, table('statements', 'check(db);\n')],
+      ['agent/core/a.ts', table('statements')],
+    ] as const) {
+      assert.equal(found(shape.functionLength, { [at]: text }).length, 1);
+    }
   });
 
   it('catches a file that opens with code, also below a #! line', () => {
