@@ -8,6 +8,7 @@ import type { ConfiguredMember } from './config.ts';
 import { endpointKey, isWildcard, parseEndpoint } from './endpoint.ts';
 import { hostMatcher, hostOfSeed } from './host.ts';
 import { valueAt } from './issues.ts';
+import { configKeys } from './json-schema.ts';
 import type { ParsedConfig } from './schema.ts';
 
 /** What a rule found; a warning does not stop the start. */
@@ -39,6 +40,15 @@ interface Rule {
 /** Sixteen bytes and about a microsecond each, at every start of every command. */
 const ringPointsMax = 1_000_000;
 
+/** Keys that are read, checked and compared between agents, and that nothing acts on yet. */
+const WITHOUT_EFFECT = [
+  'limits.pages',
+  'politeness.ipDelayMs',
+  'cluster.backups',
+  'archive.warc',
+  'archive.links',
+] as const;
+
 const RULES: readonly Rule[] = [
   { reads: [], check: repeatedAgents },
   { reads: [], check: wildcardsWithoutAddress },
@@ -48,7 +58,7 @@ const RULES: readonly Rule[] = [
   { reads: ['cluster.agents', 'cluster.quorum'], check: smallMajority },
   { reads: ['http.userAgent'], check: contact },
   { reads: ['seeds', 'seedFiles', 'scope.hosts'], check: seedsInScope },
-  { reads: ['archive.warc'], check: noArchivesYet },
+  ...WITHOUT_EFFECT.map((key): Rule => ({ reads: [key], check: (subject) => idle(subject, key) })),
 ];
 
 /** @param wrong - paths that the schema refused */
@@ -181,10 +191,13 @@ function seedsInScope({ parsed, seeds }: Subject): Finding[] {
   return [warning(['scope', 'hosts'], message, 'add their hosts, or remove the seeds')];
 }
 
-function noArchivesYet({ parsed }: Subject): Finding[] {
-  if (!parsed.archive.warc) return [];
-  const message = 'has no effect yet: archives are not built';
-  return [warning(['archive', 'warc'], message, '')];
+/** Who leaves such a key alone, or writes its default, need not hear of it. */
+function idle({ raw, parsed }: Subject, key: string): Finding[] {
+  const path = key.split('.');
+  if (valueAt(raw, path) === undefined) return [];
+  const standard = configKeys().find((known) => known.path === key)?.default;
+  if (valueAt(parsed, path) === standard) return [];
+  return [warning(path, 'has no effect yet', 'it will act in a later release')];
 }
 
 function error(path: readonly PropertyKey[], message: string, remedy: string): Finding {

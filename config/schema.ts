@@ -86,11 +86,18 @@ const limits = z
           'Links followed within one host, counted from where the host was entered (depth 0). ' +
           'Turned up, calendars and other traps are followed further.',
       }),
-    pages: z.int().min(1).max(countMax).nullable().prefault(null).meta({
-      description:
-        'Pages of the whole crawl that end with a response or a failure; null is no limit.',
-      example: 100_000,
-    }),
+    pages: z
+      .int()
+      .min(1)
+      .max(countMax)
+      .nullable()
+      .prefault(null)
+      .meta({
+        description:
+          'Pages of the whole crawl that end with a response or a failure; null is no limit. No ' +
+          'effect yet.',
+        example: 100_000,
+      }),
     urlLength: z
       .int()
       .min(16)
@@ -128,7 +135,7 @@ const politeness = z
       .meta({
         description:
           'The same for hosts that share an address, on one agent; 0 is off. Turned up, sites ' +
-          'with many hosts at one address take longer.',
+          'with many hosts at one address take longer. No effect yet.',
         example: '500ms',
       }),
     robots: z.boolean().prefault(true).meta({
@@ -241,7 +248,7 @@ const cluster = z
       .meta({
         description:
           "Other agents that keep a copy of each host's state: so many may die at once without a " +
-          'loss. Each costs about two small rows a page.',
+          'loss. Each costs about two small rows a page. No effect yet: no copies are kept.',
       }),
     quorum: z
       .enum(['none', 'majority'])
@@ -325,10 +332,12 @@ const storage = z
 const archive = z
   .strictObject({
     warc: z.boolean().prefault(false).meta({
-      description: 'Whether responses are kept as WARC files, at about a fifth of their size.',
+      description:
+        'Whether responses are kept as WARC files, at about a fifth of their size. No effect yet.',
     }),
     links: z.boolean().prefault(false).meta({
-      description: 'Whether every link is kept in the view `links`; some forty rows a page.',
+      description:
+        'Whether every link is kept in the view `links`; some forty rows a page. No effect yet.',
     }),
   })
   .prefault({})
