@@ -5,17 +5,22 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import type { AgentStatus } from '../monitor/status.ts';
+import { monotonicMs } from '../runtime/clock.ts';
 import { type Ending, endingOf } from './endings.ts';
-import type { FromAgent, ToAgent } from './launch-messages.ts';
+import { type FromAgent, statusEveryMs, type ToAgent } from './launch-messages.ts';
 import type { ResolvedConfig } from './load.ts';
 
 /** `main.ts` in a checkout, `main.js` in the package. */
 const mainFile = path.join(import.meta.dirname, '..', `main${path.extname(import.meta.filename)}`);
 
+/** So many reports missed mean that an agent hangs or is suspended, and not just busy. */
+const silentAfterMs = 10 * statusEveryMs;
+
 export class AgentProcess {
   readonly id: string;
   readonly #child: ChildProcess;
   #status: AgentStatus | null = null;
+  #statusAt = Infinity;
   #last: Extract<FromAgent, { type: 'ended' }> | null = null;
   #ending: Ending | null = null;
 
@@ -27,8 +32,10 @@ export class AgentProcess {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     this.#child.on('message', (message: FromAgent) => {
-      if (message.type === 'status') this.#status = message.status;
-      else this.#last = message;
+      if (message.type === 'status') {
+        this.#status = message.status;
+        this.#statusAt = monotonicMs();
+      } else this.#last = message;
     });
     const end = (code: number | null, signal: string | null) => {
       if (this.#ending) return;
@@ -56,6 +63,11 @@ export class AgentProcess {
   /** Null while it lives. */
   get ending(): Ending | null {
     return this.#ending;
+  }
+
+  /** Whether it lives and its reports have stopped, so that the others may have its hosts by now. */
+  isSilent(now: number): boolean {
+    return this.#ending === null && now - this.#statusAt > silentAfterMs;
   }
 
   /** Passes an order on; an agent that has just gone needs none. */

@@ -14,7 +14,6 @@ export interface CompletionNote {
   readonly at: number;
   /** Agents that were there at the end. */
   readonly agents: readonly string[];
-  readonly pages: number;
 }
 
 export type Completion =

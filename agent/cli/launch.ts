@@ -80,7 +80,10 @@ class Launch {
 
   #look(): void {
     const now = monotonicMs();
-    const reported = this.agents.map(({ ending, status }) => ({ alive: ending === null, status }));
+    const reported = this.agents.map((agent) => ({
+      alive: agent.ending === null && !agent.isSilent(now),
+      status: agent.status,
+    }));
     this.#view.show(this.#meter.at(now, reported), now);
     this.#endSuspended();
   }
@@ -123,18 +126,21 @@ class Launch {
     if (this.#noted) return;
     this.#noted = true;
     const alive = this.agents.filter(({ ending }) => ending?.kind !== 'killed');
-    const pages = this.agents.reduce((sum, { status }) => sum + (status?.pages ?? 0), 0);
     const agents = alive.map(({ id }) => id);
     try {
-      writeCompletion(this.#config, { at: wallMs(), agents, pages });
+      writeCompletion(this.#config, { at: wallMs(), agents });
     } catch (error) {
       this.#view.warn(`complete.json cannot be written: ${messageOf(error)}`);
     }
   }
 
-  /** Nothing is left to do, or nothing is to be done any more. */
+  /**
+   * Nothing is left to do, or nothing is to be done any more: an agent is interrupted where all
+   * are told to stop, which `ubiring stop` does without the launch.
+   */
   #isOver(): boolean {
-    return this.#signals > 0 || this.#endings.some(({ kind }) => kind === 'complete');
+    const over = ({ kind }: Ending) => kind === 'complete' || kind === 'interrupted';
+    return this.#signals > 0 || this.#endings.some(over);
   }
 
   /** Once all others have ended, a suspended agent would be waited for in vain. */

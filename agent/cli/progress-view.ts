@@ -50,7 +50,8 @@ export class ProgressView {
   }
 
   #clear(): void {
-    if (this.#drawn > 0) this.#stream.write(`\u001b[${this.#drawn}A\u001b[J`);
+    // To the line's start too: the terminal has written ^C there when someone pressed it.
+    if (this.#drawn > 0) this.#stream.write(`\r\u001b[${this.#drawn}A\u001b[J`);
     this.#drawn = 0;
   }
 }

@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ProgressMeter } from '../../../agent/cli/progress.ts';
+import { ProgressView } from '../../../agent/cli/progress-view.ts';
+import { agentStatus } from './agent-status.ts';
+
+test('progress view: the block goes away whole where ^C stands behind it', (t) => {
+  const write = t.mock.method(process.stderr, 'write', () => true);
+  const view = new ProgressView(true);
+  view.show(new ProgressMeter().at(0, [{ alive: true, status: agentStatus({ id: 'a1' }) }]), 0);
+  view.end();
+  const [block, clear] = write.mock.calls.map(({ arguments: [text] }) => String(text));
+  write.mock.restore();
+  const lines = block!.split('\n').length - 1;
+  // To the first column, up over every line, and everything below.
+  assert.equal(clear, `\r\u001b[${lines}A\u001b[J`);
+});
