@@ -1,0 +1,177 @@
+// What a user can get wrong before a crawl begins, on the real command: each ends with the exit code
+// of its kind and a message that says where it is wrong and what to do, and harms nothing.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { freePorts, listening, run, Scratch, start, until } from './cli-process.ts';
+
+const plain = 'seeds: [http://127.0.0.1:1/]\n';
+
+/** A config as written, and what must be said of it. */
+const wrongConfigs: readonly { name: string; text: string; says: readonly RegExp[] }[] = [
+  {
+    name: 'a mistyped key',
+    text: `${plain}politeness:\n  hostDelay: 5s\n`,
+    says: [/crawl\.yaml:3:3: politeness\.hostDelay: .*hostDelayMs/],
+  },
+  {
+    name: 'a key that does not exist, beside a wrong unit',
+    text: `${plain}colour: blue\nlimits:\n  bodyBytes: 10 parsecs\n`,
+    says: [/crawl\.yaml:2:1: colour: /, /crawl\.yaml:4:\d+: limits\.bodyBytes: .*2MiB/],
+  },
+  {
+    name: 'two agents of one identifier',
+    text:
+      `${plain}cluster:\n  agents:\n` +
+      '    - { id: a1, listen: "tcp://127.0.0.1:7101" }\n' +
+      '    - { id: a1, listen: "tcp://127.0.0.1:7102" }\n',
+    says: [/crawl\.yaml:5:\d+: cluster\.agents\[1\]\.id: .*a1/],
+  },
+  {
+    name: 'seeds that do not parse, one of them without a scheme',
+    text: 'seeds:\n  - http://[broken/\n  - example.org\n  - ftp://example.org/\n',
+    says: [
+      /crawl\.yaml:2:\d+: seeds\[0\]: .*\[broken/,
+      /crawl\.yaml:3:\d+: seeds\[1\]: .*write "https:\/\/example\.org"/,
+      /crawl\.yaml:4:\d+: seeds\[2\]: .*not http or https/,
+    ],
+  },
+  {
+    name: 'a seed file with a bad line',
+    text: 'seedFiles: [seeds.txt]\n',
+    says: [/seeds\.txt:2:\d+: .*not a url/],
+  },
+  { name: 'no YAML at all', text: 'seeds: [http://a/\nname: "', says: [/crawl\.yaml:\d+/] },
+  { name: 'an empty file', text: '', says: [/crawl\.yaml.*seeds/] },
+];
+
+describe('bad input', { concurrency: 4 }, () => {
+  for (const { name, text, says } of wrongConfigs) {
+    test(`launch: ${name} is 4, with place and remedy, and nothing is started`, async (t) => {
+      const scratch = scratchOf(t);
+      scratch.write('seeds.txt', 'http://127.0.0.1:1/\nnot a url\n');
+      const { code, stdout, stderr } = await run('launch', scratch.write('crawl.yaml', text));
+      assert.deepEqual([code, stdout], [4, ''], stderr);
+      for (const said of says) assert.match(stderr, said);
+      assert.doesNotMatch(stderr, /^\s+at /m);
+      assert.equal(fs.existsSync(scratch.dataDir), false);
+    });
+  }
+});
+
+describe('bad surroundings', { concurrency: 3 }, () => {
+  test('a port in use is 5 and named, for one agent as for a launch', async (t) => {
+    const scratch = scratchOf(t);
+    const [port] = await freePorts(1);
+    const cluster = { agents: [{ id: 'a1', listen: `tcp://127.0.0.1:${port}` }] };
+    const config = scratch.write('crawl.json', { seeds: ['http://127.0.0.1:1/'], cluster });
+    const server = await listening(port!);
+    t.after(() => server.close());
+    for (const args of [
+      ['launch', config],
+      ['agent', config, '--id', 'a1'],
+    ]) {
+      const { code, stderr } = await run(...args);
+      assert.equal(code, 5, stderr);
+      assert.match(stderr, new RegExp(`${port}.*(in use|another process has this port)`));
+    }
+  });
+
+  // No permission stops root, under which tests run in containers; a file in the way stops anybody.
+  for (const where of ['file/data', '/proc/ubiring']) {
+    const system = where.startsWith('/proc');
+    const skip = system && process.platform !== 'linux' ? 'only Linux has /proc' : false;
+    test(`an unwritable data directory (${where}) is 4, with a remedy`, { skip }, async (t) => {
+      const scratch = scratchOf(t);
+      const file = scratch.write('file', 'in the way');
+      const dataDir = system ? where : path.join(path.dirname(file), where);
+      const config = await scratch.config(1);
+      for (const args of [
+        ['launch', config],
+        ['agent', config, '--id', 'a1'],
+      ]) {
+        const { code, stderr } = await run(...args, '--data', dataDir);
+        assert.equal(code, 4, stderr);
+        assert.ok(stderr.includes(dataDir), stderr);
+        assert.match(stderr, /--data/);
+        assert.doesNotMatch(stderr, /^\s+at /m);
+      }
+      assert.equal(fs.readFileSync(file, 'utf8'), 'in the way');
+    });
+  }
+
+  test('a damaged state file is 4, names the file and a remedy, and is left as it is', async (t) => {
+    const scratch = scratchOf(t);
+    const config = await scratch.config(1);
+    const state = path.join(scratch.dataDir, 'a1', 'state.sqlite');
+    const whole = await stateFile(config, state);
+    const cut = whole.subarray(0, Math.floor(whole.length / 2));
+    const overwritten = Buffer.from(whole);
+    overwritten.fill(0x5a, 4096, 12_288);
+    for (const bytes of [Buffer.from('this is no database, but a text'), cut, overwritten]) {
+      for (const suffix of ['', '-wal', '-shm']) fs.rmSync(`${state}${suffix}`, { force: true });
+      fs.writeFileSync(state, bytes);
+      const args = bytes === cut ? ['launch', config] : ['agent', config, '--id', 'a1'];
+      const { code, stderr } = await run(...args);
+      assert.equal(code, 4, stderr);
+      assert.ok(stderr.includes(state), stderr);
+      assert.match(stderr, /move its directory away/);
+      assert.deepEqual(fs.readFileSync(state), bytes);
+    }
+  });
+
+  test("a data directory of another crawl, or of another agent's, is 4", async (t) => {
+    const scratch = scratchOf(t);
+    const config = await scratch.config(2);
+    const state = path.join(scratch.dataDir, 'a1', 'state.sqlite');
+    await stateFile(config, state);
+    const other = JSON.parse(fs.readFileSync(config, 'utf8'));
+    const renamed = scratch.write('other.json', { ...other, name: 'another' });
+    const crawl = await run('agent', renamed, '--id', 'a1');
+    assert.equal(crawl.code, 4, crawl.stderr);
+    assert.match(crawl.stderr, /belongs to crawl 'cli-test', not 'another'/);
+    fs.renameSync(path.join(scratch.dataDir, 'a1'), path.join(scratch.dataDir, 'a2'));
+    const agent = await run('agent', config, '--id', 'a2');
+    assert.equal(agent.code, 4, agent.stderr);
+    assert.match(agent.stderr, /belongs to agent 'a1', not 'a2'/);
+  });
+
+  test('a second process on a data directory is 4, and the first goes on', async (t) => {
+    const scratch = scratchOf(t);
+    const config = await scratch.config(1);
+    const first = start(['agent', config, '--id', 'a1']);
+    await until('the first agent', () => scratch.pid('a1') !== null);
+    const pid = scratch.pid('a1');
+    for (const args of [
+      ['launch', config],
+      ['launch', config, '--fresh'],
+      ['agent', config, '--id', 'a1'],
+    ]) {
+      const { code, stderr } = await run(...args);
+      assert.equal(code, 4, stderr);
+      assert.match(stderr, /in use by a running agent/);
+    }
+    assert.deepEqual([scratch.pid('a1'), first.child.exitCode], [pid, null]);
+    first.child.kill('SIGTERM');
+    assert.equal((await first.ended).code, 0);
+  });
+});
+
+function scratchOf(t: TestContext): Scratch {
+  const scratch = new Scratch();
+  t.after(() => scratch.clean());
+  return scratch;
+}
+
+/** Has the agent make its state file, and end. */
+async function stateFile(config: string, state: string): Promise<Buffer> {
+  const agent = start(['agent', config, '--id', 'a1']);
+  const pidFile = path.join(path.dirname(state), 'agent.pid');
+  await until('the agent', () => fs.existsSync(pidFile));
+  agent.child.kill('SIGTERM');
+  const { code, stderr } = await agent.ended;
+  assert.equal(code, 0, stderr);
+  return fs.readFileSync(state);
+}
