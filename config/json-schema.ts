@@ -42,11 +42,17 @@ export function configJsonSchema(): JsonSchema {
   }) as JsonSchema;
 }
 
+/** Made when first asked for, since most starts need none of it, and kept: it never changes. */
+let known: readonly ConfigKey[] | null = null;
+
 /** @returns every key in the order of the schema, sections before what they hold. */
 export function configKeys(): readonly ConfigKey[] {
-  const keys: ConfigKey[] = [];
-  collect(configJsonSchema(), '', keys);
-  return keys;
+  if (known === null) {
+    const keys: ConfigKey[] = [];
+    collect(configJsonSchema(), '', keys);
+    known = keys;
+  }
+  return known;
 }
 
 function collect(node: JsonSchema, prefix: string, keys: ConfigKey[]): void {
