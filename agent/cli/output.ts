@@ -93,7 +93,14 @@ export function durationText(ms: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** How this program was called, for messages that name a next command. */
-export function programName(): string {
-  return process.env.npm_lifecycle_event === undefined ? 'ubiring' : 'npm run -s ubiring --';
+/**
+ * How this program was called, for messages that name a next command.
+ *
+ * @param env - npm tells there which script it runs, of which package, or that it is npx
+ */
+export function programName(env: NodeJS.ProcessEnv = process.env): string {
+  const script = env.npm_lifecycle_event;
+  if (script === undefined) return 'ubiring';
+  const inCheckout = script !== 'npx' && env.npm_package_name === 'ubiring';
+  return inCheckout ? 'npm run -s ubiring --' : 'npx ubiring';
 }

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bytesText, cut, durationText, printable, renderTable } from '../../../agent/cli/output.ts';
+import {
+  bytesText,
+  cut,
+  durationText,
+  printable,
+  programName,
+  renderTable,
+} from '../../../agent/cli/output.ts';
 
 test('table: columns line up under their titles, numbers to the right', () => {
   const table = renderTable(
@@ -44,4 +51,15 @@ test('output: sizes and durations are read at a glance', () => {
     [400, 59_400, 61_000, 3_600_000 + 5 * 60_000, 50 * 3_600_000].map(durationText),
     ['0 s', '59 s', '1 min 01 s', '1 h 05 min', '2 d 2 h'],
   );
+});
+
+test('output: the next command is named as this one was called', () => {
+  const called = (npm_lifecycle_event?: string, npm_package_name?: string) =>
+    programName({ npm_lifecycle_event, npm_package_name });
+  assert.equal(called(), 'ubiring');
+  assert.equal(called('ubiring', 'ubiring'), 'npm run -s ubiring --');
+  assert.equal(called('start', 'ubiring'), 'npm run -s ubiring --');
+  assert.equal(called('npx', 'their-site'), 'npx ubiring');
+  assert.equal(called('npx'), 'npx ubiring');
+  assert.equal(called('crawl', 'their-site'), 'npx ubiring');
 });
