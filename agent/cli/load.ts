@@ -6,7 +6,8 @@ import type { AgentEntry, Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { type PortsProblemCode, resolveAgents } from '../../config/ports.ts';
 import { formatProblems } from '../../config/problem.ts';
-import type { ExitCode } from './exit-code.ts';
+import { type ExitCode, messageOf } from './exit-code.ts';
+import { makeDirectory } from './make-directory.ts';
 import { say, styled } from './output.ts';
 
 /** Flags that every command has. */
@@ -52,6 +53,16 @@ export async function loadResolved(
   const loaded = load(file, flags, options);
   if (!loaded.ok) return loaded;
   const { config } = loaded;
+  const { dataDir } = config.agent;
+  // The ports of numbered agents are kept there.
+  if (options.allocate && typeof config.cluster.agents === 'number') {
+    try {
+      makeDirectory(dataDir);
+    } catch (error) {
+      say(`cannot write in ${dataDir}: ${messageOf(error)}; name another directory with --data`);
+      return { ok: false, code: 4 };
+    }
+  }
   const resolved = await resolveAgents(config, options);
   if (!resolved.ok) {
     say(resolved.message);
