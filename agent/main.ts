@@ -9,6 +9,8 @@ import path from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { codeOfError, type ExitCode, messageOf } from './cli/exit-code.ts';
 import { say } from './cli/output.ts';
+import { agentsQuery, failuresQuery, statusesQuery } from './cli/query-examples.ts';
+import { type Format, formats } from './cli/query-format.ts';
 
 // Agents start in bursts, all of the same code: compiling it once halves what each start costs.
 enableCompileCache();
@@ -24,7 +26,7 @@ const examples = `
 Examples:
   ubiring launch crawl.yaml                   crawl to the end, with live progress
   ubiring status crawl.yaml                   what each agent is doing
-  ubiring query crawl.yaml "SELECT status, count(*) FROM pages GROUP BY status"
+  ubiring query crawl.yaml "${statusesQuery}"
   ubiring kill crawl.yaml a2                  watch the others take over
   ubiring stop crawl.yaml                     stop all; launch again goes on from there
   ubiring config check crawl.yaml             every problem of a config, with its line
@@ -108,23 +110,19 @@ function addReadingCommands(root: Command): void {
     )
     .argument(...configArgument)
     .argument('<sql>', 'one statement that reads')
-    .addOption(
-      new Option('--format <format>', 'json is one array').choices(['table', 'json', 'csv']),
-    )
+    .addOption(new Option('--format <format>', 'json is one array').choices(formats))
     .option('--json', 'the same as --format json')
     .option(...dataOption)
     .addHelpText(
       'after',
-      '\nExamples:\n  ubiring query crawl.yaml "SELECT agent, count(*) FROM pages GROUP BY agent"\n' +
-        '  ubiring query crawl.yaml "SELECT url, error FROM pages WHERE status IS NULL" --format csv',
+      `\nExamples:\n  ubiring query crawl.yaml "${agentsQuery}"\n` +
+        `  ubiring query crawl.yaml "${failuresQuery}" --format csv`,
     )
     .action(
-      ending(
-        async (file: string, sql: string, flags: Flags<{ format?: 'table' | 'json' | 'csv' }>) => {
-          const { query } = await import('./cli/query.ts');
-          return query(file, sql, flags);
-        },
-      ),
+      ending(async (file: string, sql: string, flags: Flags<{ format?: Format }>) => {
+        const { query } = await import('./cli/query.ts');
+        return query(file, sql, flags);
+      }),
     );
   root
     .command('owner')

@@ -2,16 +2,13 @@
 // cluster, a restart or a late joiner; started by `launch` it is one of several, takes its orders
 // over the channel from there and reports its status. What the signals mean is in CONTRACT.
 
-import { type AgentEnd, isComplete, type RunningAgent, startAgent } from '../agent.ts';
+import type { AgentEnd } from '../agent.ts';
 import { type AgentLog, openAgentLog } from './agent-log.ts';
 import { codeOfError, type ExitCode, messageOf } from './exit-code.ts';
-import type { EndKind, FromAgent, ToAgent } from './launch-messages.ts';
-import { statusEveryMs } from './launch-messages.ts';
+import { type EndKind, type FromAgent, statusEveryMs } from './launch-messages.ts';
 import { allKnown, type CommonFlags, loadResolved, type ResolvedConfig } from './load.ts';
+import { Orders } from './orders.ts';
 import { say } from './output.ts';
-
-/** What is asked of the agent, before or while it runs. */
-type Order = 'leave' | 'stop' | 'stopNow';
 
 export async function agentCommand(
   file: string,
@@ -25,6 +22,8 @@ export async function agentCommand(
   const { config } = loaded;
   const { id } = flags;
   if (!allKnown([id], config)) return finish(4, `no agent ${id} in the config`, 'failed');
+  // Loaded late, since it takes a while: orders are heard by now.
+  const { isComplete } = await import('../agent.ts');
   if (isComplete(config)) {
     const reason = 'the crawl is complete already; launch --fresh begins anew';
     if (!launched) say(`${id}: ${reason}`);
@@ -48,6 +47,7 @@ async function run(
   { log }: AgentLog,
   orders: Orders,
 ): Promise<AgentEnd> {
+  const { startAgent } = await import('../agent.ts');
   const started = await startAgent({ config, id, log });
   if (!started.ok) {
     log.fatal({ code: started.code }, started.message);
@@ -60,35 +60,6 @@ async function run(
   const end = await agent.ended;
   clearInterval(reporting);
   return end;
-}
-
-/** Orders by signal and from the launcher; what comes before the agent runs waits for it. */
-class Orders {
-  #agent: RunningAgent | null = null;
-  #waiting: Order | null = null;
-  #signals = 0;
-
-  constructor(launched: boolean) {
-    const leave = () => this.#give(this.#signals++ === 0 ? 'leave' : 'stopNow');
-    process.on('SIGTERM', leave);
-    // The terminal signals the whole group: the launcher hears it too, and decides for all.
-    for (const signal of ['SIGINT', 'SIGHUP'] as const) {
-      process.on(signal, launched ? () => {} : leave);
-    }
-    process.on('message', ({ type }: ToAgent) => this.#give(type));
-  }
-
-  obey(agent: RunningAgent): void {
-    this.#agent = agent;
-    if (this.#waiting) agent[this.#waiting]();
-  }
-
-  #give(order: Order): void {
-    if (this.#agent) this.#agent[order]();
-    // Nothing has begun that would have to be ended with care.
-    else if (order === 'stopNow') process.exit(11);
-    else this.#waiting = order;
-  }
 }
 
 /** A broken invariant ends the process; SQLite has the state of the last commit. */

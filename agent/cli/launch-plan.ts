@@ -44,7 +44,8 @@ export async function planLaunch(config: ResolvedConfig, flags: PlanFlags): Prom
   if (completion.kind === 'complete' && !flags.fresh) {
     return { kind: 'complete', message: 'the crawl is complete already; --fresh begins anew' };
   }
-  if (completion.kind === 'other') notes.push('the config has changed: crawling on');
+  if (completion.kind === 'other' && !flags.fresh)
+    notes.push('the config has changed: crawling on');
 
   const ports = (await Promise.all(agents.map(portProblem))).filter((problem) => problem !== null);
   if (ports.length > 0) return { kind: 'refused', code: 5, message: ports.join('\n') };

@@ -5,6 +5,7 @@ import { endingText } from './endings.ts';
 import { messageOf } from './exit-code.ts';
 import { type ResolvedConfig, shownPath } from './load.ts';
 import { bytesText, count, durationText, programName, renderTable } from './output.ts';
+import { largestHostsQuery, statusesQuery } from './query-examples.ts';
 import { type AgentTotals, crawlTotals } from './query-totals.ts';
 
 /** @param tookMs - from the start of the agents to the end of the last */
@@ -62,8 +63,8 @@ export function nextSteps(config: ResolvedConfig): string {
   const ask = `  ${programName()} query ${shownPath(config)}${dataFlag(config)}`;
   return [
     'to see what was crawled:',
-    `${ask} "SELECT status, count(*) FROM pages GROUP BY status"`,
-    `${ask} "SELECT host, pages_done FROM hosts ORDER BY pages_done DESC LIMIT 10"`,
+    `${ask} "${statusesQuery}"`,
+    `${ask} "${largestHostsQuery}"`,
   ].join('\n');
 }
 

@@ -16,6 +16,7 @@ import {
   say,
   styled,
 } from './output.ts';
+import { agentsQuery } from './query-examples.ts';
 
 /** What `--json` prints. */
 export interface ClusterStatus {
@@ -36,7 +37,7 @@ export async function status(
     say(answer.failures.join('\n'));
     const shown = shownPath(loaded.config);
     say(`no agent answers; what their files hold can still be asked:`);
-    say(`  ${programName()} query ${shown} "SELECT agent, count(*) FROM pages GROUP BY agent"`);
+    say(`  ${programName()} query ${shown} "${agentsQuery}"`);
     return 1;
   }
   const cluster = clusterStatus(

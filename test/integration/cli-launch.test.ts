@@ -2,48 +2,52 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { lockDirectory } from '../../agent/storage/database.ts';
-import { type RunningWeb, startWeb } from '../web/server.ts';
+import { startWeb } from '../web/server.ts';
 import { listening, run, Scratch, start, until } from './cli-process.ts';
 
 /** Second bytes of loopback addresses that no other test's web uses. */
 const net = 41;
 /** Enough work for a test to step in between: some seconds on the busiest host. */
 const size = { hosts: 10, pages: 12, port: 0, net, sparse: true, shares: { flaky: 0, slow: 0 } };
-/** For the tests that ask a running cluster several things. */
-const slowly = { politeness: { hostDelayMs: 150 } };
+/** For tests that ask a running cluster several things: it cannot finish meanwhile. */
+const slowly = { politeness: { hostDelayMs: 1500 } };
 
-describe('launch', () => {
-  let web: RunningWeb;
-  let scratch: Scratch;
-  before(async () => {
-    web = await startWeb(size);
+/** A web and a directory for one test. */
+async function stage(context: TestContext) {
+  const scratch = new Scratch();
+  const web = await startWeb(size);
+  context.after(async () => {
+    scratch.clean();
+    await web.stop();
   });
-  after(() => web.stop());
-  beforeEach(() => {
-    scratch = new Scratch();
-  });
-  afterEach(() => scratch.clean());
-
-  const crawl = (agents: number, more: object = {}) =>
-    scratch.config(agents, { seeds: [web.seed], ...more });
-  const served = (count: number) => {
-    const before = web.requests().length;
-    return until(`${count} requests`, () => web.requests().length >= before + count);
+  return {
+    web,
+    scratch,
+    crawl: (agents: number, more: object = {}) =>
+      scratch.config(agents, { seeds: [web.seed], ...more }),
+    served: (count: number) => {
+      const before = web.requests().length;
+      return until(`${count} requests`, () => web.requests().length >= before + count);
+    },
   };
-  const pages = async (config: string) => {
-    const { stdout } = await run('query', config, 'SELECT url FROM pages ORDER BY 1', '--json');
-    return (JSON.parse(stdout) as { url: string }[]).map(({ url }) => url);
-  };
+}
 
-  test('finishes with 0 though an agent is killed; then it is complete, until limits change', async () => {
+async function pages(config: string): Promise<string[]> {
+  const { stdout } = await run('query', config, 'SELECT url FROM pages ORDER BY 1', '--json');
+  return (JSON.parse(stdout) as { url: string }[]).map(({ url }) => url);
+}
+
+// Two at a time: most of each is waiting for delays and for silence.
+describe('launch', { concurrency: 2 }, () => {
+  test('finishes with 0 though an agent is killed; then it is complete, until limits change', async (context) => {
+    const { web, scratch, crawl, served } = await stage(context);
     const config = await crawl(2);
     const launch = start(['launch', config]);
+    await until('a2', () => scratch.pid('a2') !== null);
     await served(20);
-    assert.ok(scratch.pid('a2') !== null);
-    const killed = await run('kill', config, 'a2');
-    assert.deepEqual([killed.code, killed.stdout], [0, 'a2: killed\n']);
+    process.kill(scratch.pid('a2')!, 'SIGKILL');
     const { code, stdout, stderr } = await launch.ended;
     assert.equal(code, 0, stderr);
     assert.match(stderr, /a2 was killed \(SIGKILL\); 1 go on/);
@@ -66,10 +70,12 @@ describe('launch', () => {
     assert.match(resumed.stderr, /the config has changed: crawling on/);
   });
 
-  test('stop ends it with 11, the same launch again goes on and finishes with 0', async () => {
+  test('stop ends it with 11, the same launch again goes on and finishes with 0', async (context) => {
+    const { scratch, crawl, served } = await stage(context);
     const config = await crawl(2, slowly);
     const first = start(['launch', config]);
-    await served(20);
+    await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
+    await served(3);
     const { stdout } = await run('status', config, '--json');
     const status = JSON.parse(stdout) as { agents: { id: string }[]; unreachable: string[] };
     assert.deepEqual([status.agents.map(({ id }) => id), status.unreachable], [['a1', 'a2'], []]);
@@ -94,10 +100,12 @@ describe('launch', () => {
     );
   });
 
-  test('an agent that leaves by order hands over; a launch told to end ends all with 11', async () => {
+  test('an agent that leaves by order hands over; a launch told to end ends all with 11', async (context) => {
+    const { scratch, crawl, served } = await stage(context);
     const config = await crawl(2, slowly);
     const launch = start(['launch', config]);
-    await served(10);
+    await until('a2', () => scratch.pid('a2') !== null);
+    await served(4);
     const left = await run('stop', config, 'a2');
     assert.deepEqual([left.code, left.stdout], [0, 'a2: applied\n']);
     await until('the word of a2', () => launch.stderr().includes('a2: left'));
@@ -108,9 +116,11 @@ describe('launch', () => {
     assert.equal(scratch.pid('a1'), null);
   });
 
-  test('an agent that is suspended when the others are done is killed, and the launch ends', async () => {
+  test('an agent that is suspended when the others are done is killed, and the launch ends', async (context) => {
+    const { scratch, crawl, served } = await stage(context);
     const config = await crawl(2);
     const launch = start(['launch', config, '--agents', '2']);
+    await until('a2', () => scratch.pid('a2') !== null);
     await served(20);
     process.kill(scratch.pid('a2')!, 'SIGSTOP');
     const { code, stdout, stderr } = await launch.ended;
@@ -119,15 +129,17 @@ describe('launch', () => {
     assert.match(stdout, /^a2 .* killed \(SIGKILL\)$/m);
   });
 
-  test('agents crawl on without their launch; --fresh forgets what they knew, once they ended', async () => {
+  test('agents crawl on without their launch; --fresh forgets what they knew, once they ended', async (context) => {
+    const { web, scratch, crawl, served } = await stage(context);
     const config = await crawl(1, slowly);
     const launch = start(['launch', config]);
-    await served(10);
+    await served(3);
     launch.child.kill('SIGKILL');
-    await served(10);
+    await served(2);
     const busy = await run('launch', config, '--fresh');
     assert.deepEqual([busy.code, /in use by a running agent/.test(busy.stderr)], [4, true]);
-    assert.equal((await run('kill', config, 'a1')).code, 0);
+    const killed = await run('kill', config, 'a1');
+    assert.deepEqual([killed.code, killed.stdout], [0, 'a1: killed\n']);
     const foreign = path.join(scratch.dataDir, 'keep');
     fs.mkdirSync(foreign);
     const before = web.requests().length;
@@ -144,7 +156,8 @@ describe('launch', () => {
     assert.ok(fs.existsSync(foreign));
   });
 
-  test('ends with 11 where every agent was killed', async () => {
+  test('ends with 11 where every agent was killed', async (context) => {
+    const { scratch, crawl } = await stage(context);
     const config = await crawl(1, slowly);
     const launch = start(['launch', config]);
     await until('a pid file', () => scratch.pid('a1') !== null);
@@ -153,10 +166,11 @@ describe('launch', () => {
     assert.deepEqual([code, /a1 was killed \(SIGKILL\); none is left/.test(stderr)], [11, true]);
   });
 
-  test('one agent by hand leaves on SIGTERM and ends with 0', async () => {
+  test('one agent by hand leaves on SIGTERM and ends with 0', async (context) => {
+    const { crawl, served } = await stage(context);
     const config = await crawl(1, slowly);
     const agent = start(['agent', config, '--id', 'a1']);
-    await served(5);
+    await served(3);
     agent.child.kill('SIGTERM');
     const { code, stderr } = await agent.ended;
     assert.equal(code, 0, stderr);
@@ -165,7 +179,8 @@ describe('launch', () => {
     assert.match(stderr, /^\{"level":30,.*"agent":"a1"/m);
   });
 
-  test('a locked directory is 4, a port in use 5, and nothing is started or deleted', async () => {
+  test('a locked directory is 4, a port in use 5, and nothing is started or deleted', async (context) => {
+    const { web, scratch, crawl } = await stage(context);
     const config = await crawl(2);
     const directory = path.join(scratch.dataDir, 'a2');
     fs.mkdirSync(directory, { recursive: true });

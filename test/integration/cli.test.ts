@@ -29,13 +29,11 @@ describe('command line', { concurrency: 4 }, () => {
     const wrong: [string[], RegExp][] = [
       [[], /Usage: ubiring/],
       [['lanch', config], /Did you mean launch\?/],
-      [['launch'], /missing required argument 'config'/],
       [['launch', config, '--frsh'], /Did you mean --fresh\?/],
       [['launch', config, '--agents', '0'], /number from 1 on/],
       [['agent', config], /required option '--id/],
       [['query', config], /missing required argument 'sql'/],
       [['query', config, 'SELECT 1', '--format', 'xml'], /Allowed choices are table, json, csv/],
-      [['status', config, 'extra'], /too many arguments/],
       [['owner', config, 'a b'], /neither a host nor/],
       [['config', 'chek', config], /Did you mean check\?/],
     ];

@@ -1,0 +1,8 @@
+// Queries that are shown to users: in the help, at the end of a launch, and where no agent answers.
+// Kept in one place beside what they ask, so that a change of the views finds them.
+
+export const statusesQuery = 'SELECT status, count(*) FROM pages GROUP BY status';
+export const agentsQuery = 'SELECT agent, count(*) FROM pages GROUP BY agent';
+export const largestHostsQuery =
+  'SELECT host, pages_done FROM hosts ORDER BY pages_done DESC LIMIT 10';
+export const failuresQuery = 'SELECT url, error FROM pages WHERE status IS NULL';
