@@ -145,7 +145,7 @@ const answers = {
   },
   badGzip: ({ socket }) => {
     head(socket, 200, ['content-encoding: gzip']);
-    socket.end(Buffer.from('1f8b08000000000000ff5a5a5a5a5a5a5a5a5a5a5a5a5a5a', 'hex'));
+    socket.end(Buffer.from('1f8b0800000000000003ffffffffffffffffffffffffffff', 'hex'));
   },
   broken: ({ socket }) => {
     head(socket, 500, ['content-length: 0']);
