@@ -18,7 +18,13 @@ export const EPOCH = 1_700_000_000_000;
 const TURNS_AT_ONCE_MAX = 50;
 
 export type Answer =
-  | { status: number; retryAfterMs?: number; links?: string[]; redirectTo?: string; tookMs?: number }
+  | {
+      status: number;
+      retryAfterMs?: number;
+      links?: string[];
+      redirectTo?: string;
+      tookMs?: number;
+    }
   | { fails: FailureOutcome['cause']; code?: string; tookMs?: number }
   | { robots: string; tookMs?: number }
   | { robotsAt: string; tookMs?: number }

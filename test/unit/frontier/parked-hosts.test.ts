@@ -18,7 +18,10 @@ test('heap: gives values by their keys, whatever the order they came in', () => 
         out.push(heap.pop()!);
         assert.equal(out.at(-1), first);
       }
-      assert.deepEqual(out, [...keys].sort((a, b) => a - b));
+      assert.deepEqual(
+        out,
+        [...keys].sort((a, b) => a - b),
+      );
       assert.equal(heap.firstKey, Infinity);
       assert.equal(heap.pop(), undefined);
     }),

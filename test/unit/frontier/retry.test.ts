@@ -30,7 +30,11 @@ function failure(cause: FailureOutcome['cause']): FailureOutcome {
   return { ...ended, kind: 'failure', code: 'x', message: 'x', cause };
 }
 
-const final = (hostWaitMs = 0, givesUp = false): Verdict => ({ kind: 'final', hostWaitMs, givesUp });
+const final = (hostWaitMs = 0, givesUp = false): Verdict => ({
+  kind: 'final',
+  hostWaitMs,
+  givesUp,
+});
 const again = (waitMs: number, hostWaitMs = waitMs): Verdict => ({
   kind: 'again',
   waitMs,

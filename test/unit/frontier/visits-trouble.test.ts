@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OneAgent, type Options } from './one-agent.ts';
+import { EPOCH, OneAgent, type Options } from './one-agent.ts';
 
 const found = { status: 200 };
 const page = (n: number, host = 'a.test') => `http://${host}/${n}`;
@@ -13,7 +13,10 @@ test('trouble: a page that fails alone does not hold its host', () => {
   const agent = new OneAgent({ web });
   agent.find(page(1), page(2), page(3));
   agent.run();
-  assert.deepEqual([page(2), page(3)].flatMap((url) => agent.timesOf(url)), [1010, 2020]);
+  assert.deepEqual(
+    [page(2), page(3)].flatMap((url) => agent.timesOf(url)),
+    [1010, 2020],
+  );
   assert.deepEqual(agent.timesOf(page(1)), [0, 10_010, 70_020, 370_030]);
   assert.deepEqual(agent.pages(), { [page(1)]: 500, [page(2)]: 200, [page(3)]: 200 });
   agent.checkAccounts();
@@ -87,15 +90,13 @@ test('trouble: a host that is always busy is given up after some two hours', () 
 
 test('trouble: a short outage with a short Retry-After costs few pages, not the host', () => {
   const web: Options['web'] = (_, at) =>
-    at < EPOCH_MS + 20_000 ? { status: 503, retryAfterMs: 1000 } : found;
+    at < EPOCH + 20_000 ? { status: 503, retryAfterMs: 1000 } : found;
   const agent = new OneAgent({ web });
   for (let n = 0; n < 50; n++) agent.find(page(n));
   agent.run();
   const statuses = Object.values(agent.pages());
   assert.ok(statuses.filter((status) => status === 200).length >= 47);
 });
-
-const EPOCH_MS = 1_700_000_000_000;
 
 test('trouble: a host that cannot be reached waits as a whole, then its origin ends as failed', () => {
   const web: Options['web'] = ({ url }) =>
@@ -131,7 +132,7 @@ test('trouble: URLs that wait for themselves end with their origin too', () => {
   agent.checkAccounts();
 });
 
-test('trouble: one failed connection at the end of a URL\'s attempts condemns no other', () => {
+test("trouble: one failed connection at the end of a URL's attempts condemns no other", () => {
   const tries = new Map<string, number>();
   const web: Options['web'] = ({ url }) => {
     const n = (tries.get(url) ?? 0) + 1;
@@ -146,6 +147,37 @@ test('trouble: one failed connection at the end of a URL\'s attempts condemns no
   agent.run();
   assert.equal(agent.pages()[page(1)], 'dns');
   assert.equal(Object.values(agent.pages()).filter((status) => status === 200).length, 6);
+});
+
+test('trouble: a connection that broke later was one: the row of failed ones ends', () => {
+  const causes = ['connection', 'connection', 'exchange'] as const;
+  let n = 0;
+  const agent = new OneAgent({ web: () => ({ fails: causes[n++ % 3]! }) });
+  agent.find(page(1), page(2), page(3), page(4));
+  agent.run();
+  assert.equal(agent.asked().length, 16, 'each page has its four attempts');
+});
+
+test('trouble: robots.txt that comes ends the row of failed connections', () => {
+  const web: Options['web'] = ({ kind, url }) => {
+    if (kind === 'robots') return { robots: '' };
+    return url.includes(':81') ? found : { fails: 'connection' };
+  };
+  const agent = new OneAgent({ web, robots: true });
+  agent.find([page(1), 1]);
+  agent.run(50_000);
+  assert.equal(agent.store.host('a.test').unconnected, 2);
+  agent.find('http://a.test:81/2');
+  agent.run(30_000);
+  assert.equal(agent.store.host('a.test').unconnected, 0);
+});
+
+test('trouble: however many URLs end together, other hosts get their turns', () => {
+  const agent = new OneAgent({ web: () => found, pagesPerHost: 1 });
+  for (let n = 0; n < 3000; n++) agent.find(page(n));
+  agent.run();
+  assert.equal(Object.keys(agent.skipped()).length, 2999);
+  assert.ok(agent.turns >= 7, `${agent.turns} turns`);
 });
 
 test('trouble: an origin given up fails no more pages than the host may have', () => {
@@ -184,7 +216,7 @@ test('trouble: whoever takes a host over is told of its back-off', () => {
   const agent = new OneAgent({ web: () => ({ status: 503, retryAfterMs: 90_000 }) });
   agent.find(page(1));
   agent.run(1000);
-  assert.equal(agent.waits.get('a.test'), EPOCH_MS + 10 + 90_000);
+  assert.equal(agent.waits.get('a.test'), EPOCH + 10 + 90_000);
 });
 
 test('restart: waits, attempts and rows of trouble are as before', () => {
@@ -196,7 +228,7 @@ test('restart: waits, attempts and rows of trouble are as before', () => {
   first.store.begin();
   first.store.commit(true);
   const second = new OneAgent({ web, db, now });
-  assert.equal(second.waits.get('a.test'), EPOCH_MS + 60_020 + 120_000, 'told to the right');
+  assert.equal(second.waits.get('a.test'), EPOCH + 60_020 + 120_000, 'told to the right');
   second.run(400_000);
   assert.deepEqual(second.timesOf(page(1)), [180_020, 420_030]);
   assert.deepEqual(second.timesOf(page(1, 'b.test')), [70_020, 370_030]);

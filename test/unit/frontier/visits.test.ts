@@ -58,7 +58,10 @@ test('visits: the delay runs from the end of one request to the start of the nex
   const agent = agentWith({ hostDelayMs: 1000, web: () => ({ status: 200, tookMs: 700 }) });
   agent.find(page(1), page(2), page(3));
   agent.run();
-  assert.deepEqual([1, 2, 3].flatMap((n) => agent.timesOf(page(n))), [0, 1700, 3400]);
+  assert.deepEqual(
+    [1, 2, 3].flatMap((n) => agent.timesOf(page(n))),
+    [0, 1700, 3400],
+  );
 });
 
 test('visits: a thread leaves an empty host at once, without waiting out its delay', () => {
@@ -114,7 +117,7 @@ test('visits: retries and skips do not count against the page limit', () => {
   assert.deepEqual(agent.pages(), { [page(1)]: 200, [page(2)]: 200 });
 });
 
-test('visits: depth is the finder\'s + 1 on its host, 0 on another; a redirect keeps it', () => {
+test("visits: depth is the finder's + 1 on its host, 0 on another; a redirect keeps it", () => {
   const web: Options['web'] = ({ url }) => {
     if (url === page(0)) return { status: 200, links: [page(1), page(1, 'b.test')] };
     if (url === page(1)) return { status: 301, redirectTo: page(2) };
