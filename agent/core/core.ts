@@ -116,6 +116,7 @@ export class Core {
       view: this.#view,
       outbound: this.#outbound,
       handOff: this.#handOff,
+      moves: this.#moves,
       routing: this.#routing,
       completion: this.#completion,
       visits: this.#visits,
@@ -274,12 +275,11 @@ export class Core {
     this.#ending.forget(id);
     this.#right.upheaval(now.mono);
     this.#handOff.forget(id);
-    const inherited = this.#moves.after(now);
+    this.#moves.after(this.#visits, now);
     this.#viewChanged();
     const silentMs = Math.round(now.mono - member.heardAt);
     const kind = why === 'left' ? 'leave' : why === 'suspected' ? 'suspect' : 'remove';
     this.#store.event(now.mono, kind, { agent: id, incarnation: inc, silentMs });
-    if (inherited > 0) this.#store.event(now.mono, 'takeover', { from: id, hosts: inherited });
   }
 
   #viewChanged(): void {
@@ -294,7 +294,7 @@ export class Core {
     if (list.leaving && !from.leaving) {
       this.#moves.before(from);
       this.#view.markLeaving(from);
-      this.#moves.after(now);
+      this.#moves.after(this.#visits, now);
       this.#viewChanged();
     }
     for (const host of this.#handOff.onList(from, list)) this.#right.release(host);
@@ -313,7 +313,8 @@ export class Core {
   /** For this agent it is opened; for another it is passed on, if it comes from its origin. */
   #onRelay(from: Member, relay: Extract<Message, { type: 'RELAY' }>, now: Instant): void {
     if (relay.to === this.#settings.id) {
-      if (relay.envelope.message.type !== 'RELAY') this.onMessage(relay.envelope, now);
+      const { envelope } = relay;
+      if (envelope.message.type !== 'RELAY') this.#receive(envelope, now, true);
       return;
     }
     const member = this.#view.get(relay.to);
@@ -352,6 +353,7 @@ export class Core {
     this.#heartbeatAt = -Infinity;
     this.#right.reset(now);
     this.#handOff.reset();
+    this.#moves.reset();
     this.#routing.reset();
     this.#completion.reset();
     this.#ending.reborn();
@@ -408,6 +410,7 @@ export class Core {
       this.#store.queuedCount() === 0 &&
       this.#settlement.isQuiet &&
       this.#routing.isQuiet &&
+      this.#moves.isQuiet &&
       this.#handOff.isQuiet()
     );
   }

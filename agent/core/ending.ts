@@ -7,6 +7,7 @@ import type { Instant } from '../../failure-detector/instant.ts';
 import type { Completion } from './completion.ts';
 import type { Effects, EndCode } from './effects.ts';
 import type { HandOff } from './hand-off.ts';
+import type { HostMoves } from './host-moves.ts';
 import type { AgentId, Envelope } from './messages.ts';
 import type { Outbound } from './outbound.ts';
 import type { Routing } from './routing.ts';
@@ -35,6 +36,7 @@ export interface EndingParts {
   readonly view: View;
   readonly outbound: Outbound;
   readonly handOff: HandOff;
+  readonly moves: HostMoves;
   readonly routing: Routing;
   readonly completion: Completion;
   readonly visits: Visits;
@@ -138,12 +140,12 @@ export class Ending {
   // ---- leave and stop
 
   #tryLeave(since: number, now: Instant): void {
-    const { view, handOff, routing, visits, outbound, store, settings } = this.#p;
+    const { view, handOff, moves, routing, visits, outbound, store, settings } = this.#p;
     const over = now.mono - since >= LEAVE_MS_MAX;
     // Reborn while leaving: the heirs have to be met again before they can be given anything.
     if (this.#joinedOnce && !this.#joined && !over) return;
     const heirs = [...view.members()].some((m) => !m.leaving);
-    const given = handOff.hasGivenAll() && routing.isQuiet;
+    const given = handOff.hasGivenAll() && moves.isQuiet && routing.isQuiet;
     if (heirs && !over && (!given || visits.openCount() > 0)) return;
     for (const member of view.members()) outbound.toMember(member, { type: 'LEAVE' });
     store.event(now.mono, 'leave', { agent: settings.id, inTime: given });

@@ -4,6 +4,7 @@
 // It may be used only under a lease, an echo of a heartbeat sent less than `leaseMs` ago by the
 // one who would take over. The visits ask before every request, the fetcher again at connect.
 
+import type { Assignment } from '../../assignment/assignment.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { Lease } from '../../failure-detector/lease.ts';
 import type { HandOff } from './hand-off.ts';
@@ -27,13 +28,29 @@ const FOREIGN: Right = { kind: 'foreign' };
 /** Past waits are swept from the map when it has grown by so many entries. */
 const SWEEP_EVERY = 4096;
 
+/** View changes that wait to be swept; beyond it every host is taken up anew, after its delay. */
+const SWEEPS_MAX = 16;
+/** Held hosts looked at in one sweep: some ten milliseconds. */
+const HELD_PER_SWEEP = 1000;
+
+/** The losses of one view change: `next` hosts have been looked at. */
+interface Sweep {
+  readonly change: number;
+  readonly placement: Assignment;
+  readonly hosts: readonly Host[];
+  next: number;
+}
+
 export class FetchRight {
   readonly #settings: CoreSettings;
   readonly #view: View;
   readonly #lease: Lease;
   readonly #handOff: Pick<HandOff, 'awaits' | 'owedAny'>;
-  /** Hosts whose waits this agent has taken up since it came to hold them. */
-  readonly #held = new Set<Host>();
+  /** Hosts whose waits this agent has taken up, with the number of view changes before that. */
+  readonly #held = new Map<Host, number>();
+  #changes = 0;
+  /** Views whose losses are still to be taken from `#held`; one a change, emptied by sweeps. */
+  readonly #unswept: Sweep[] = [];
   /** Earliest next request by host; entries in the past are swept. */
   readonly #wait = new Map<Host, number>();
   #sweepAt = SWEEP_EVERY;
@@ -57,7 +74,7 @@ export class FetchRight {
 
   /** A new incarnation holds nothing, and starts with every host waiting its delay. */
   reset(now: Instant): void {
-    this.#held.clear();
+    this.releaseAll();
     this.joined = false;
     this.#startAt = now.mono;
     this.upheaval(now.mono);
@@ -76,9 +93,9 @@ export class FetchRight {
     if (!this.joined || this.closed) return BLOCKED;
     if (!this.#view.owns(host)) return FOREIGN;
     if (this.#handOff.awaits(host)) return BLOCKED;
-    if (!this.#held.has(host)) {
+    if (!this.#holds(host)) {
       if (this.#handOff.owedAny()) return BLOCKED;
-      this.#held.add(host);
+      this.#held.set(host, this.#changes);
       const delay = this.#settings.hostDelayMs;
       const calm = now.mono - this.#upheavalAt > delay;
       if (!(untouched && calm)) this.waitUntil(host, now.mono + delay);
@@ -90,7 +107,7 @@ export class FetchRight {
 
   /** Whether a request that is open, or about to be written, may go on: the right itself. */
   holds(host: Host, now: Instant): boolean {
-    return this.joined && this.#held.has(host) && this.#view.owns(host) && this.leased(host, now);
+    return this.joined && this.#view.owns(host) && this.#holds(host) && this.leased(host, now);
   }
 
   leased(host: Host, now: Instant): boolean {
@@ -125,14 +142,43 @@ export class FetchRight {
 
   releaseAll(): void {
     this.#held.clear();
+    this.#unswept.length = 0;
   }
 
-  /** Gives up every host that the view has given to another. */
+  /**
+   * Gives up every host that the view has given to another: for good, though a later view may give
+   * it back. The placement of this view is kept, and applied to each host when it is asked for or
+   * when the sweep reaches it: a hundred thousand look-ups at once would hold up the heartbeats.
+   */
   releaseForeign(): void {
-    for (const host of this.#held) if (!this.#view.owns(host)) this.#held.delete(host);
+    if (this.#held.size === 0) return;
+    if (this.#unswept.length >= SWEEPS_MAX) return this.releaseAll();
+    const change = ++this.#changes;
+    const hosts = [...this.#held.keys()];
+    this.#unswept.push({ change, placement: this.#view.assignment(), hosts, next: 0 });
+  }
+
+  #holds(host: Host): boolean {
+    for (const sweep of this.#unswept) this.#apply(sweep, host);
+    return this.#held.has(host);
+  }
+
+  #apply({ change, placement }: Sweep, host: Host): void {
+    const since = this.#held.get(host);
+    if (since === undefined || since >= change) return;
+    if (placement.owner(host) !== this.#view.me) this.#held.delete(host);
+  }
+
+  #sweepHeld(): void {
+    const [sweep] = this.#unswept;
+    if (!sweep) return;
+    const end = Math.min(sweep.next + HELD_PER_SWEEP, sweep.hosts.length);
+    for (; sweep.next < end; sweep.next++) this.#apply(sweep, sweep.hosts[sweep.next]!);
+    if (end === sweep.hosts.length) this.#unswept.shift();
   }
 
   sweep(now: Instant): void {
+    this.#sweepHeld();
     if (this.#wait.size < this.#sweepAt) return;
     for (const [host, until] of this.#wait) if (until <= now.mono) this.#wait.delete(host);
     this.#sweepAt = this.#wait.size + SWEEP_EVERY;

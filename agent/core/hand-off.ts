@@ -15,8 +15,8 @@ import type { Member, View } from './view.ts';
 const LIST_PART_HOSTS = 1000;
 /** Hosts in one YIELD. */
 const YIELD_HOSTS_MAX = 500;
-/** Hosts looked at for one YIELD; those that are not ready yet go to the end of their list. */
-const YIELD_LOOKS_MAX = 2000;
+/** Hosts looked up in one turn, for all lists and yields together: some ten milliseconds. */
+const LOOKS_PER_TURN = 1000;
 
 type List = Extract<Message, { type: 'LIST' }>;
 type Yield = Extract<Message, { type: 'YIELD' }>;
@@ -25,8 +25,15 @@ type Yield = Extract<Message, { type: 'YIELD' }>;
 interface GivenList {
   readonly number: number;
   readonly to: AgentId;
-  readonly parts: Host[][];
+  /** What has still to be looked through for hosts to name, and how. */
+  readonly source: ListSource;
+  /** Named by the look through so far and not sent yet. */
+  unsent: Host[];
+  /** The part that waits for its acknowledgement; null: the next one is to be made. */
+  sending: { readonly hosts: readonly Host[]; readonly last: boolean } | null;
   part: number;
+  /** The last part is acknowledged: the hosts can be yielded. */
+  named: boolean;
   readonly pending: Set<Host>;
   readonly withdrawn: Set<Host>;
   readonly leaving: boolean;
@@ -34,6 +41,15 @@ interface GivenList {
   sentAt: number;
   /** Hosts of the YIELD that waits for its acknowledgement. */
   offered: Host[];
+  /** Hosts named in all. */
+  total: number;
+}
+
+/** Hosts in the order they are looked through, and which of them are named. */
+export interface ListSource {
+  readonly hosts: readonly Host[];
+  next: number;
+  readonly names: (host: Host) => boolean;
 }
 
 /** What the hand-off must know of a host before it can be yielded. */
@@ -56,6 +72,8 @@ export class HandOff {
   readonly #awaited = new Map<Host, Set<string>>();
   /** Next part expected of each list of others. */
   readonly #received = new Map<string, number>();
+  /** Look-ups that are left in this turn. */
+  #looks = 0;
   #lastNumber = 0;
 
   constructor(settings: CoreSettings, view: View, outbound: Outbound) {
@@ -104,23 +122,27 @@ export class HandOff {
 
   /** Opens a list to a member; an empty one tells it that there is nothing to wait for. */
   give(to: AgentId, hosts: readonly Host[], now: Instant, leaving = false): void {
-    const parts: Host[][] = [];
-    for (let i = 0; i < hosts.length; i += LIST_PART_HOSTS) {
-      parts.push(hosts.slice(i, i + LIST_PART_HOSTS));
-    }
-    if (parts.length === 0) parts.push([]);
+    this.giveFrom(to, { hosts, next: 0, names: () => true }, now, leaving);
+  }
+
+  /** The same of hosts that are found while the list is sent: too many to look up at once. */
+  giveFrom(to: AgentId, source: ListSource, now: Instant, leaving = false): void {
     const number = ++this.#lastNumber;
     this.#given.set(number, {
       number,
       to,
-      parts,
+      source,
+      unsent: [],
+      sending: null,
       part: 0,
-      pending: new Set(hosts),
+      named: false,
+      pending: new Set(),
       withdrawn: new Set(),
       leaving,
       openedAt: now.mono,
       sentAt: -Infinity,
       offered: [],
+      total: 0,
     });
   }
 
@@ -162,6 +184,8 @@ export class HandOff {
   onListAck(from: Member, list: number, part: number): void {
     const given = this.#given.get(list);
     if (!given || given.to !== from.card.id || given.part !== part) return;
+    given.named = given.sending?.last ?? false;
+    given.sending = null;
     given.part++;
     given.sentAt = -Infinity;
   }
@@ -208,6 +232,7 @@ export class HandOff {
     const finished: { to: AgentId; hosts: number; tookMs: number }[] = [];
     const resendMs = resendAfterMs(this.#settings);
     const listing = new Set<AgentId>();
+    this.#looks = LOOKS_PER_TURN;
     for (const list of [...this.#given.values()]) {
       const member = this.#view.get(list.to);
       if (!member) {
@@ -215,14 +240,13 @@ export class HandOff {
         continue;
       }
       const due = now.mono - list.sentAt >= resendMs;
-      if (list.part < list.parts.length) {
+      if (!list.named) {
         const first = !listing.has(list.to);
         listing.add(list.to);
-        if (first && due) this.#sendPart(list, member, now);
+        if (first && due && this.#hasPart(list)) this.#sendPart(list, member, now);
       } else if (list.pending.size === 0) {
         this.#given.delete(list.number);
-        const named = list.parts.reduce((sum, part) => sum + part.length, 0);
-        finished.push({ to: list.to, hosts: named, tookMs: now.mono - list.openedAt });
+        finished.push({ to: list.to, hosts: list.total, tookMs: now.mono - list.openedAt });
       } else if (due) {
         this.#sendYield(list, member, hosts, now);
       }
@@ -230,14 +254,33 @@ export class HandOff {
     return finished;
   }
 
+  /** Makes the next part, unless it waits for its acknowledgement; some look-ups each turn. */
+  #hasPart(list: GivenList): boolean {
+    if (list.sending) return true;
+    const { source, unsent } = list;
+    const { length } = source.hosts;
+    while (source.next < length && unsent.length < LIST_PART_HOSTS && this.#looks-- > 0) {
+      const host = source.hosts[source.next++]!;
+      if (source.names(host)) unsent.push(host);
+    }
+    const last = source.next === length;
+    if (!last && unsent.length < LIST_PART_HOSTS) return false;
+    list.sending = { hosts: unsent, last };
+    list.unsent = [];
+    list.total += unsent.length;
+    for (const host of unsent) list.pending.add(host);
+    return true;
+  }
+
   #sendPart(list: GivenList, member: Member, now: Instant): void {
+    if (!list.sending) return;
     list.sentAt = now.mono;
     this.#outbound.toMember(member, {
       type: 'LIST',
       list: list.number,
       part: list.part,
-      hosts: list.parts[list.part] ?? [],
-      last: list.part === list.parts.length - 1,
+      hosts: list.sending.hosts,
+      last: list.sending.last,
       leaving: list.leaving,
     });
   }
@@ -245,9 +288,10 @@ export class HandOff {
   #sendYield(list: GivenList, member: Member, hosts: YieldableHosts, now: Instant): void {
     const items: YieldItem[] = [];
     const astray = new Map<AgentId, Host[]>();
-    let looks = Math.min(YIELD_LOOKS_MAX, list.pending.size);
+    let looks = list.pending.size;
     for (const host of list.pending) {
-      if (looks-- <= 0 || items.length >= YIELD_HOSTS_MAX) break;
+      if (looks-- <= 0 || items.length >= YIELD_HOSTS_MAX || this.#looks-- <= 0) break;
+      // Those that are not ready yet go to the end of their list.
       const owner = this.#view.owner(host);
       const astrayTo = owner === list.to || owner === this.#settings.id ? undefined : owner;
       const withdrawn = owner !== list.to || list.withdrawn.has(host);

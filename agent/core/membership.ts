@@ -136,8 +136,7 @@ export class Membership {
   }
 
   onWelcome(welcome: Welcome, now: Instant): void {
-    const mine = welcome.gone.find((g) => g.id === this.#settings.id);
-    if (mine && mine.inc >= this.#outbound.inc) return this.#changes.disowned(mine.inc, now);
+    if (this.#isDisowned(welcome.gone, welcome.members, now)) return;
     for (const { id, inc, ageMs } of welcome.gone) {
       this.#hearGone(id, inc, now);
       if (ageMs >= this.#settings.suspectAfterMs) this.#longGone.add(id);
@@ -162,11 +161,7 @@ export class Membership {
    */
   onHeartbeat(envelope: Envelope, beat: Heartbeat, now: Instant, relayed = false): void {
     if (beat.fingerprintHash !== this.#settings.fingerprintHash) return;
-    const me = this.#settings.id;
-    const mine = this.#outbound.inc;
-    for (const { id, inc } of [...beat.gone, ...beat.suspects]) {
-      if (id === me && inc >= mine) return this.#changes.disowned(inc, now);
-    }
+    if (this.#isDisowned([...beat.gone, ...beat.suspects], beat.news, now)) return;
     const { id, inc } = envelope.from;
     if (this.#gone.has(id, inc)) {
       if (this.#judged.get(id) === inc) this.#detector.mistake(id, now.mono);
@@ -182,6 +177,22 @@ export class Membership {
     if (!relayed) member.directAt = now.mono;
     this.#takeWord(member, beat, now);
     for (const news of beat.news) this.#hear(news, now);
+  }
+
+  /**
+   * Whether this incarnation is called gone; then this agent goes on above every one that is
+   * known of it: with an empty database it may be behind its own former lives.
+   */
+  #isDisowned(
+    against: readonly { id: AgentId; inc: Incarnation }[],
+    news: readonly News[],
+    now: Instant,
+  ): boolean {
+    const ofMe = (said: { id: AgentId }) => said.id === this.#settings.id;
+    const called = Math.max(0, ...against.filter(ofMe).map(({ inc }) => inc));
+    if (called < this.#outbound.inc) return false;
+    this.#changes.disowned(Math.max(called, ...news.filter(ofMe).map(({ inc }) => inc)), now);
+    return true;
   }
 
   #takeWord(member: Member, beat: Heartbeat, now: Instant): void {

@@ -20,6 +20,8 @@ const BATCH_CHARS_MAX = 96 * 1024;
 const OUTBOX_HIGH = 50_000;
 /** Queued URLs of hosts that changed owner, moved to the outbox in one turn. */
 const EVICTED_PER_TURN = 1000;
+/** Hosts looked up in one turn after a change of the view: some ten milliseconds. */
+const CHECKED_PER_TURN = 1000;
 /** Batches of one sender that wait here for this agent to join; more are left to be resent. */
 const PENDING_PER_SENDER_MAX = 4;
 
@@ -62,6 +64,8 @@ export class Routing {
   readonly #pending = new Map<string, PendingBatch>();
   /** Hosts that are not this agent's any more and still have queued URLs here. */
   readonly #evicted = new Set<Host>();
+  /** Hosts with queued URLs that are still to be looked at since the view changed. */
+  #unchecked: Host[] = [];
   #lastBatch = 0;
   #joined = false;
 
@@ -96,16 +100,20 @@ export class Routing {
   }
 
   get isQuiet(): boolean {
-    return this.#evicted.size === 0 && this.#store.outboxCount() === 0;
+    return this.#isSettled && this.#store.outboxCount() === 0;
+  }
+
+  get #isSettled(): boolean {
+    return this.#evicted.size === 0 && this.#unchecked.length === 0;
   }
 
   get isFull(): boolean {
     return this.#store.outboxCount() >= OUTBOX_HIGH;
   }
 
-  /** Whether queued URLs of the host are still here, though it is another's. */
+  /** Whether no queued URLs of the host, which is another's, are left here. */
   isEmptied(host: Host): boolean {
-    return !this.#evicted.has(host);
+    return this.#store.queuedOf(host) === 0;
   }
 
   /** Takes the found links of a page (or seeds) to where they belong. */
@@ -225,7 +233,12 @@ export class Routing {
     }
     for (const id of [...this.#flights.keys()]) this.#flights.delete(id);
     this.#evicted.clear();
-    for (const host of this.#store.hostsWithQueue()) {
+    this.#unchecked = this.#store.hostsWithQueue();
+  }
+
+  /** Finds the hosts whose queues must follow their owner, some each turn. */
+  #check(): void {
+    for (const host of this.#unchecked.splice(-CHECKED_PER_TURN)) {
       // A host that came back before its queue had left is not known to the visits any more.
       if (this.#view.owns(host)) this.#onQueued(host);
       else this.#evicted.add(host);
@@ -247,7 +260,10 @@ export class Routing {
 
   /** Moves queues of lost hosts, and sends what is due. */
   pump(now: Instant): void {
-    if (this.#joined) this.#evict();
+    if (this.#joined) {
+      this.#check();
+      this.#evict();
+    }
     for (const member of this.#view.members()) {
       const flight = this.#flights.get(member.card.id);
       if (flight && flight.entries.length > 0) {

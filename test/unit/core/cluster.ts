@@ -57,7 +57,8 @@ export interface Running {
   inputs: (() => void)[];
   stalledUntil: number;
   alive: boolean;
-  end: { code: number; reason: string } | null;
+  /** `members`: who was in its view, itself included. */
+  end: { code: number; reason: string; members: readonly AgentId[] } | null;
   readonly open: Map<number, OpenRequest>;
   /** When its next turn is due; earlier entries of the event heap are void. */
   turnAt: number;
@@ -321,10 +322,14 @@ export class Cluster {
         return;
       }
       case 'end':
-        agent.end = { code: effect.code, reason: effect.reason };
+        agent.end = { ...effect, members: [agent.id, ...this.#viewOf(agent)] };
         return;
       default:
     }
+  }
+
+  #viewOf(agent: Running): AgentId[] {
+    return agent.core.snapshot(this.instant(agent.id)).members.map((m) => m.id);
   }
 
   #send(agent: Running, to: AgentId, envelope: Envelope): void {

@@ -1,4 +1,4 @@
-// A small randomised swarm: three to six real cores under crashes, stalls, cuts, partitions, late
+// A small randomised swarm: two to six real cores under crashes, stalls, cuts, partitions, late
 // joins, leaves and clocks that run apart, all from one seed; then everything heals, and the web's
 // log and the ends of the agents are checked. The unit tests run some seeds; by hand any number:
 // `node test/unit/core/swarm.ts --runs 1000 --seed 1 [--kind faults] [--without rule]`.
@@ -43,6 +43,7 @@ interface Plan {
   lossy: boolean;
   /** No third agent could pass news on: under `none` each side crawls on. */
   split: boolean;
+  cutUntil: number;
   healed: boolean;
 }
 
@@ -65,9 +66,12 @@ export function runSwarm(seed: number, kind: Kind): Verdict {
 
 function drawPlan(seed: number, kind: Kind): Plan {
   const random = new Random(seed * 7919 + 13);
-  const ids = Array.from({ length: random.whole(3, 6) }, (_, i) => `a${i + 1}`);
+  const ids = Array.from(
+    { length: random.whole(kind === 'faults' ? 2 : 3, 6) },
+    (_, i) => `a${i + 1}`,
+  );
   const quorum = random.chance(0.5) ? 'none' : 'majority';
-  const web = drawWeb(random, random.whole(3, 8), random.whole(6, 16));
+  const web = drawWeb(random, random.whole(3, 8), random.whole(12, 30));
   const rates = new Map(ids.map((id) => [id, random.between(0.98, 1.02)]));
   const loss = random.pick([0, 0.02, 0.1]);
   const cluster = new Cluster({
@@ -83,8 +87,9 @@ function drawPlan(seed: number, kind: Kind): Plan {
     keepSent: false,
   });
   const disks = new Map<AgentId, SqliteStore>();
-  const more = { away: new Set<AgentId>(), lossy: false, split: false, healed: false };
-  return { kind, quorum, ids, random, cluster, disks, ...more };
+  const more = { away: new Set<AgentId>(), lossy: false, split: false };
+  const when = { healed: false, cutUntil: 0 };
+  return { kind, quorum, ids, random, cluster, disks, ...more, ...when };
 }
 
 /** A tree of pages over all hosts, long rather than wide: every page has one way in. */
@@ -167,17 +172,19 @@ function stall(plan: Plan, a: AgentId, _b: AgentId, ms: number): void {
   if (isUp(plan, a)) plan.cluster.stall(a, ms);
 }
 
+/** Under `none` one at a time: two together could keep two agents from hearing of each other. */
 function cutOne(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   const { cluster } = plan;
+  if (plan.quorum === 'none' && cluster.now < plan.cutUntil) return;
+  plan.cutUntil = cluster.now + ms + 1.5 * SUSPECT_MS;
   cluster.cut(a, b);
   cluster.at(cluster.now + ms, () => cluster.mend(a, b));
-  // Short silences no one takes for death; longer ones a third agent bridges only where it is up.
-  plan.split ||= ms > 0.3 * SUSPECT_MS;
 }
 
 /** One or two agents cut off from the rest, both ways or one. */
 function partition(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
-  const { cluster, ids, random } = plan;
+  const { cluster, ids, random, quorum } = plan;
+  if (quorum === 'none' && random.chance(0.7)) return;
   const side = new Set(random.chance(0.4) ? [a, b] : [a]);
   const oneWay = random.chance(0.5);
   const cuts = ids.flatMap((x) =>
@@ -187,12 +194,12 @@ function partition(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   cluster.at(cluster.now + ms, () => {
     for (const [x, y] of cuts) cluster.mend(x, y);
   });
-  plan.split ||= ms > 0.3 * SUSPECT_MS;
+  plan.split = true;
 }
 
 function isUp({ cluster, disks, away }: Plan, id: AgentId): boolean {
   const agent = cluster.agents.get(id);
-  return agent !== undefined && agent.alive && !agent.end && !disks.has(id) && !away.has(id);
+  return agent?.alive === true && !agent.end && !disks.has(id) && !away.has(id);
 }
 
 function anyEnded({ cluster, away }: Plan): boolean {
@@ -240,10 +247,22 @@ function check(plan: Plan): string[] {
   }
   const fetched = cluster.fetched();
   const missing = [...cluster.web.keys()].filter((url) => !fetched.has(url));
-  if (!lossy && missing.length > 0) violations.push(`missing: ${missing.join(' ')}`);
+  if (!lossy && !someoneWasAway(plan) && missing.length > 0)
+    violations.push(`missing: ${missing.join(' ')}`);
   const twice = [...fetched].filter(([, times]) => times > 1).map(([url]) => url);
   if (kind === 'calm' && twice.length > 0) violations.push(`twice: ${twice.join(' ')}`);
   return violations;
+}
+
+/**
+ * Those who ended had removed somebody that is still there, such as one that was stopped for
+ * longer than the rest of the crawl took: what it had queued is lost to them as by a crash.
+ */
+function someoneWasAway({ cluster, ids, away }: Plan): boolean {
+  return [...cluster.agents.values()].some(
+    ({ id, end }) =>
+      end && !away.has(id) && ids.some((x) => !away.has(x) && !end.members.includes(x)),
+  );
 }
 
 // ---- by hand
