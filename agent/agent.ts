@@ -42,8 +42,6 @@ import { CANONICAL_FORM_VERSION, parseCrawlUrl } from './url/crawl-url.ts';
 import { Scope } from './url/scope.ts';
 import { splitIdentity } from './url/url-key.ts';
 
-export type { AgentStatus } from './monitor/status.ts';
-
 /** Version of the messages and rules between agents; part of what must agree. */
 const PROTOCOL_VERSION = 1;
 /** Frames still to be sent at the end get so long. */
