@@ -168,7 +168,7 @@ test('trouble: robots.txt that comes ends the row of failed connections', () => 
   agent.run(50_000);
   assert.equal(agent.store.host('a.test').unconnected, 2);
   agent.find('http://a.test:81/2');
-  agent.run(30_000);
+  agent.run(21_500);
   assert.equal(agent.store.host('a.test').unconnected, 0);
 });
 

@@ -1,0 +1,149 @@
+// The store's contract over a file, in both durabilities, and over memory; and what only a file
+// has: turns that failed, and readers beside the writer.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import Database from 'better-sqlite3';
+import { openInMemory, openState } from '../../../agent/storage/database.ts';
+import { type Durability, SqliteStore } from '../../../agent/storage/sqlite-store.ts';
+import {
+  at,
+  HOST,
+  outboxContract,
+  pageOf,
+  queueContract,
+  restartContract,
+  type StoreUnderTest,
+  stateContract,
+  turn,
+} from './store-contract.ts';
+
+function inFile(durability: Durability): StoreUnderTest & { readonly directory: string } {
+  const directory = mkdtempSync(join(tmpdir(), 'ubiring-store-'));
+  const open = () => {
+    const opened = openState({ directory, crawl: 'c', agent: 'a' });
+    assert.ok(opened.ok, opened.ok ? '' : opened.message);
+    const store = new SqliteStore(opened.db, { durability, hostDelayMs: 1000 });
+    return { store, unlock: opened.unlock };
+  };
+  let current = open();
+  return {
+    directory,
+    store: current.store,
+    reopened() {
+      current.store.close();
+      current.unlock();
+      current = open();
+      return current.store;
+    },
+    dispose() {
+      current.store.close();
+      current.unlock();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
+
+function inMemory(): StoreUnderTest {
+  const db = openInMemory();
+  const open = () => new SqliteStore(db, { durability: 'process', hostDelayMs: 1000 });
+  return { store: open(), reopened: open, dispose: () => db.close() };
+}
+
+for (const [kind, open] of [
+  ['file', () => inFile('power')],
+  ['file without fsync', () => inFile('process')],
+  ['memory', inMemory],
+] as const) {
+  queueContract(kind, open);
+  stateContract(kind, open);
+  outboxContract(kind, open);
+  restartContract(kind, open);
+}
+
+test('file: of a turn that failed half-way nothing is kept', () => {
+  const whole = inFile('power');
+  const { store } = whole;
+  turn(store, () => store.insertUrl(HOST, { url: at('/1'), depth: 0 }, null));
+  store.begin();
+  store.insertUrl(HOST, { url: at('/2'), depth: 0 }, null);
+  store.recordPage(store.host(HOST).number, pageOf(at('/1')));
+  const again = whole.reopened();
+  assert.equal(again.queuedCount(), 1);
+  assert.equal(again.pageCount(), 0);
+  whole.dispose();
+});
+
+test('file: a commit that is to be durable reaches the log, and only then', () => {
+  const whole = inFile('power');
+  const syncs = () => {
+    const reader = new Database(join(whole.directory, 'state.sqlite'), { readonly: true });
+    const value = reader.prepare("SELECT value FROM meta WHERE key = 'syncs'").pluck().get();
+    reader.close();
+    return Number(value ?? 0);
+  };
+  const before = syncs();
+  turn(whole.store, () => {});
+  assert.equal(syncs(), before);
+  whole.store.begin();
+  whole.store.commit(true);
+  assert.equal(syncs(), before + 1);
+  whole.dispose();
+});
+
+test('file: a reader sees whole turns while a writer writes', () => {
+  const whole = inFile('process');
+  const { store } = whole;
+  const reader = new Database(join(whole.directory, 'state.sqlite'), { readonly: true });
+  const read = () =>
+    reader
+      .prepare('SELECT (SELECT count(*) FROM frontier), sum(pages_queued) FROM hosts')
+      .raw()
+      .get() as [number, number | null];
+  for (let n = 0; n < 30; n++) {
+    store.begin();
+    for (let k = 0; k < 10; k++) {
+      store.insertUrl(HOST, { url: at(`/${n}/${k}`), depth: 0 }, null);
+      if (k === 5) assert.deepEqual(read(), n === 0 ? [0, null] : [n * 10, n * 10]);
+    }
+    store.commit(false);
+    assert.deepEqual(read(), [n * 10 + 10, n * 10 + 10]);
+  }
+  assert.throws(() => reader.exec('DELETE FROM urls'));
+  reader.close();
+  whole.dispose();
+});
+
+test('memory: more hosts than are kept in memory cost no counter', () => {
+  const { store, reopened, dispose } = inMemory();
+  const hosts = 21_000;
+  const host = (n: number) => `h${n}.test`;
+  store.begin();
+  for (let n = 0; n < hosts; n++) {
+    store.insertUrl(host(n), { url: at('/1', host(n)), depth: 0 }, null);
+  }
+  store.commit(false);
+  store.begin();
+  for (let n = 0; n < hosts; n += 7) {
+    const { number } = store.host(host(n));
+    store.insertUrl(host(n), { url: at('/2', host(n)), depth: 0 }, null);
+    store.recordPage(number, pageOf(at('/1', host(n))));
+  }
+  store.commit(false);
+  const again = reopened();
+  for (const { queuedCount, pageCount } of [store, again].map((s) => ({
+    queuedCount: s.queuedCount(),
+    pageCount: s.pageCount(),
+  }))) {
+    assert.equal(queuedCount, hosts);
+    assert.equal(pageCount, hosts / 7);
+  }
+  for (let n = 0; n < hosts; n += 500) {
+    assert.equal(again.queuedOf(host(n)), 1);
+    assert.equal(again.pagesDone(again.host(host(n)).number), n % 7 === 0 ? 1 : 0);
+  }
+  dispose();
+});
