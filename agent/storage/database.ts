@@ -92,6 +92,9 @@ function sqliteCode(error: unknown): string {
   return error instanceof Database.SqliteError ? error.code : '';
 }
 
+/** A lock that nobody refers to any more would be collected as garbage, and so given up. */
+const heldLocks = new Set<Connection>();
+
 /**
  * Holds `agent.lock` for the life of the process. The lock is one of the kernel's, taken by
  * SQLite: it goes with the process however that ends, so it can never be stale.
@@ -105,7 +108,12 @@ export function lockDirectory(
     lock.pragma('journal_mode = DELETE');
     lock.exec('BEGIN EXCLUSIVE');
     const held = lock;
-    return { ok: true, unlock: () => held.close() };
+    heldLocks.add(held);
+    const unlock = () => {
+      heldLocks.delete(held);
+      held.close();
+    };
+    return { ok: true, unlock };
   } catch (error) {
     lock?.close();
     if (sqliteCode(error).startsWith('SQLITE_BUSY')) {

@@ -1,0 +1,113 @@
+// The statements on the path of every link and page must find their rows by an index however large
+// the tables are. Every statement that a busy store runs is caught here and its plan read.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import Database from 'better-sqlite3';
+import { MIGRATIONS } from '../../../agent/storage/migrations.ts';
+import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
+
+const HOST = 'a.test';
+const at = (n: number) => `http://${HOST}/${n}`;
+
+/** Statements that were run, as text with their values. */
+function statementsOf(act: (store: SqliteStore) => void): { db: Database.Database; ran: string[] } {
+  const ran: string[] = [];
+  let heard = false;
+  const db = new Database(':memory:', { verbose: (sql) => heard && ran.push(String(sql)) });
+  db.exec(MIGRATIONS[0]!);
+  const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 1 });
+  store.begin();
+  for (let n = 0; n < 50; n++) store.insertUrl(HOST, { url: at(n), depth: n % 3 }, null);
+  for (let n = 0; n < 5; n++) store.addToOutbox('b.test', 'x', { url: `${n}`, depth: 0 });
+  heard = true;
+  act(store);
+  heard = false;
+  return { db, ran };
+}
+
+function planOf(db: Database.Database, sql: string): string {
+  const rows = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[];
+  return rows.map(({ detail }) => detail).join('; ');
+}
+
+const page = {
+  status: 200,
+  error: null,
+  contentType: null,
+  bytes: 0,
+  digest: null,
+  fetchedAt: 1,
+  durationMs: 1,
+  redirectTo: null,
+  attempts: 1,
+};
+
+test('plans: nothing on the path of a page walks through a table or sorts', () => {
+  const { db, ran } = statementsOf((store) => {
+    const { number } = store.host(HOST);
+    const end = { origin: null, as: { kind: 'skipped', reason: 'pages' } } as const;
+    store.insertUrl(HOST, { url: at(1), depth: 0, attempts: 1 }, null);
+    store.insertUrl('c.test', { url: 'http://c.test/', depth: 0 }, null);
+    store.nextUrl(number, 5);
+    store.nextUrlAt(number);
+    store.requeue(number, at(1), 1, 9);
+    store.recordPage(number, { ...page, url: at(2) });
+    store.settle(HOST, at(2));
+    store.skip(number, at(3), 'robots');
+    store.endQueued(number, end, 5, 2);
+    store.takeQueued(HOST, 3);
+    store.robots(number, 'http://a.test');
+    store.addToOutbox('b.test', 'x', { url: '1', depth: 0 });
+    store.outboxOf('x', 3);
+    store.outboxFirst();
+    store.outboxEntriesOf('b.test');
+    store.rerouteOutbox('b.test', 'y');
+    store.removeFromOutbox([1]);
+    store.unsettled(3);
+    store.commit(false);
+  });
+  const judged = ran.filter((sql) => /^\s*(SELECT|UPDATE|DELETE|INSERT)/.test(sql));
+  assert.ok(judged.length >= 20, judged.join('\n'));
+  for (const sql of judged) {
+    const plan = planOf(db, sql);
+    const walk = plan.match(/SCAN (?!CONSTANT)(\w+)(?! USING INDEX unsettled)/)?.[0];
+    const fine = walk === undefined || plan.includes('INDEX unsettled');
+    assert.ok(fine && !plan.includes('TEMP B-TREE'), `${sql}\n${plan}`);
+  }
+});
+
+const uses: [string, string, RegExp, (store: SqliteStore, number: number) => void][] = [
+  [
+    'the next URL, past any that wait',
+    'ORDER BY depth, found',
+    /INDEX queue \(host=\? AND not_before=\?\)/,
+    next,
+  ],
+  ['waits that are over', 'SET not_before = 0\n', /INDEX queue \(host=\? AND not_before>\?/, next],
+  ['the earliest wait', 'min(not_before)', /INDEX queue \(host=\?\)/, (s, n) => s.nextUrlAt(n)],
+  ['pages to settle', 'INDEXED BY', /INDEX unsettled/, (s) => s.unsettled(9)],
+  ['the outbox of a peer', 'WHERE owner', /INDEX outbox_by_owner/, (s) => s.outboxOf('x', 9)],
+  ['hosts with a queue', 'queued > 0 ORDER', /INDEX hosts_with_queue/, (s) => s.hostsWithQueue()],
+];
+
+function next(store: SqliteStore, number: number): void {
+  store.nextUrl(number, 5);
+}
+
+for (const [what, part, index, act] of uses) {
+  test(`plans: ${what} by its index`, () => {
+    const { db, ran } = statementsOf((store) => act(store, store.host(HOST).number));
+    const sql = ran.find((text) => text.includes(part));
+    assert.ok(sql, ran.join('\n'));
+    assert.match(planOf(db, sql), index);
+  });
+}
+
+test('plans: a page record or a queued URL of the views is found by an index', () => {
+  const { db } = statementsOf(() => {});
+  for (const view of ['pages', 'frontier', 'skipped']) {
+    const plan = planOf(db, `SELECT * FROM ${view} WHERE host = 'a.test'`);
+    assert.doesNotMatch(plan, /SCAN/, `${view}: ${plan}`);
+  }
+});

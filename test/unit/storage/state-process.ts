@@ -1,0 +1,42 @@
+// A process of its own that opens a state directory: `open` says what came of it and ends, `hold`
+// keeps it until it is killed, `write` writes turns until it is killed, telling of each commit.
+// Run by the tests of locks, permissions and crashes.
+
+import { writeSync } from 'node:fs';
+import { openState } from '../../../agent/storage/database.ts';
+import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
+
+const [mode, directory, durability] = process.argv.slice(2);
+if (directory === undefined) throw new Error('usage: state-process.ts MODE DIRECTORY DURABILITY');
+
+const opened = openState({ directory, crawl: 'c', agent: 'a' });
+tell(opened.ok ? { ok: true } : { ok: false, code: opened.code, message: opened.message });
+if (opened.ok && mode === 'hold') setInterval(() => {}, 1000);
+if (opened.ok && mode === 'write') {
+  const chosen = durability === 'power' ? 'power' : 'process';
+  write(new SqliteStore(opened.db, { durability: chosen, hostDelayMs: 1000 }));
+}
+
+/** Turn k inserts ten URLs of which it finishes one and takes one for another agent. */
+function write(store: SqliteStore): never {
+  for (let k = 0; ; k++) {
+    const host = `h${k % 5}.test`;
+    const url = (n: number) => `http://${host}/${k}/${n}`;
+    store.begin();
+    for (let n = 0; n < 10; n++) store.insertUrl(host, { url: url(n), depth: n }, null);
+    const { number } = store.host(host);
+    store.recordPage(number, {
+      ...{ url: url(3), status: 200, error: null, contentType: null, bytes: 1, digest: null },
+      ...{ fetchedAt: k, durationMs: 1, redirectTo: null, attempts: 1 },
+    });
+    store.takeQueued(host, 1);
+    store.addToOutbox('x.test', 'x', { url: `http://x.test/${k}`, depth: 0 });
+    store.commit(k % 3 === 0);
+    tell({ committed: k });
+  }
+}
+
+/** At once, so that what was told of was done before. */
+function tell(what: object): void {
+  writeSync(1, `${JSON.stringify(what)}\n`);
+}

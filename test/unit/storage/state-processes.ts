@@ -1,0 +1,57 @@
+// Starts `state-process.ts`, waits for what it tells, and ends it: always by its own id, always
+// within a bound.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const SCRIPT = fileURLToPath(new URL('state-process.ts', import.meta.url));
+/** A process that tells nothing for so long is broken. */
+const SILENT_MS_MAX = 20_000;
+
+export interface Told {
+  readonly ok?: boolean;
+  readonly code?: string;
+  readonly message?: string;
+  readonly committed?: number;
+}
+
+export class StateProcess {
+  readonly #child: ChildProcess;
+  readonly #lines: AsyncIterator<string>;
+  readonly #exited: Promise<unknown>;
+  readonly #watch: NodeJS.Timeout;
+
+  constructor(
+    mode: 'open' | 'hold' | 'write',
+    directory: string,
+    rest: { durability?: string; uid?: number } = {},
+  ) {
+    const { durability = 'process', uid } = rest;
+    this.#child = spawn(process.execPath, [SCRIPT, mode, directory, durability], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      ...(uid === undefined ? {} : { uid, gid: uid }),
+    });
+    this.#exited = once(this.#child, 'exit');
+    this.#lines = createInterface({ input: this.#child.stdout! })[Symbol.asyncIterator]();
+    this.#watch = setTimeout(() => this.#child.kill('SIGKILL'), SILENT_MS_MAX);
+  }
+
+  /** What it says next; undefined when it has ended. */
+  async told(): Promise<Told | undefined> {
+    this.#watch.refresh();
+    const { value, done } = await this.#lines.next();
+    return done ? undefined : (JSON.parse(value) as Told);
+  }
+
+  /** SIGKILL, and what it had told before it died. */
+  async kill(): Promise<Told[]> {
+    this.#child.kill('SIGKILL');
+    const rest: Told[] = [];
+    for (let told = await this.told(); told; told = await this.told()) rest.push(told);
+    await this.#exited;
+    clearTimeout(this.#watch);
+    return rest;
+  }
+}

@@ -1,0 +1,247 @@
+// The views of CONTRACT: their columns by name and order, and what they say of each kind of URL.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { PageRecord } from '../../../agent/frontier/store.ts';
+import { openInMemory } from '../../../agent/storage/database.ts';
+import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
+import { parseCrawlUrl } from '../../../agent/url/crawl-url.ts';
+
+const AT = 1_700_000_000_000;
+
+function fixture() {
+  const db = openInMemory();
+  const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 1500 });
+  const hostOf = (url: string) => {
+    const parsed = parseCrawlUrl(url);
+    assert.ok(!('refused' in parsed) && parsed.identity === url, url);
+    return parsed.host;
+  };
+  const turn = (act: () => void) => {
+    store.begin();
+    act();
+    store.commit(false);
+  };
+  return {
+    store,
+    db,
+    turn,
+    rows: (sql: string) => db.prepare(sql).all() as Record<string, unknown>[],
+    insert(url: string, referrer?: string, depth = 1, fetchUrl?: string) {
+      const item = {
+        url,
+        depth,
+        ...(referrer ? { referrer } : {}),
+        ...(fetchUrl ? { fetchUrl } : {}),
+      };
+      turn(() => store.insertUrl(hostOf(url), item, null));
+    },
+    finish(url: string, rest: Partial<PageRecord> = {}) {
+      const none = { error: null, contentType: null, bytes: 0, digest: null, redirectTo: null };
+      const page = {
+        url,
+        status: 200,
+        fetchedAt: AT,
+        durationMs: 1,
+        attempts: 1,
+        ...none,
+        ...rest,
+      };
+      turn(() => store.recordPage(store.host(hostOf(url)).number, page));
+    },
+    record(host: string, change: object, ip: string | null = null) {
+      turn(() => store.saveHost({ ...store.host(host), ...change }, ip));
+    },
+  };
+}
+
+const columns: Record<string, string> = {
+  pages:
+    'url fetch_url host depth status content_type bytes digest fetched_at duration_ms error ' +
+    'redirect_to referrer attempts warc_file warc_offset',
+  frontier: 'url host depth attempts not_before referrer',
+  skipped: 'url host reason referrer',
+  hosts:
+    'host ip pages_done pages_queued out_of_scope delay_ms robots last_fetch_at next_fetch_at state',
+  links: 'source target',
+  events: 'at kind detail',
+};
+
+for (const [view, names] of Object.entries(columns)) {
+  test(`views: ${view} has the columns of CONTRACT`, () => {
+    const { db } = fixture();
+    const told = db.prepare(`SELECT * FROM ${view}`).columns();
+    assert.equal(told.map(({ name }) => name).join(' '), names);
+  });
+}
+
+const spellings = [
+  'http://a.test/',
+  'https://a.test/x?y=1',
+  'http://a.test:8080/x',
+  'https://a.test:8443/',
+  'https://a.test./dot',
+  'http://a.test.:81/dot',
+  'http://[2001:db8::1]/six',
+  'https://[2001:db8::1]:444/six',
+  'http://192.0.2.7/four',
+  'http://xn--bcher-kva.test/%C3%BC',
+  'http://t/',
+  'http://ttp/x',
+  'https://http/s',
+  'http://https.test/',
+];
+
+test('views: every kind of URL comes out as it went in, with its host', () => {
+  const f = fixture();
+  for (const url of spellings) f.insert(url);
+  for (const [n, url] of spellings.entries()) {
+    if (n % 3 === 0) f.finish(url);
+    if (n % 3 === 1) {
+      const { host } = parseCrawlUrl(url) as { host: string };
+      f.turn(() => f.store.skip(f.store.host(host).number, url, 'robots'));
+    }
+  }
+  const all = ['pages', 'skipped', 'frontier'].flatMap((v) => f.rows(`SELECT url, host FROM ${v}`));
+  assert.deepEqual(new Set(all.map(({ url }) => url)), new Set(spellings));
+  for (const { url, host } of all) {
+    assert.equal((parseCrawlUrl(url as string) as { host: string }).host, host);
+  }
+});
+
+test('views: a referrer is a whole URL, whichever host it was on, however hosts are named', () => {
+  for (const url of spellings) {
+    const f = fixture();
+    // Each on a path of its own, on the host of the URL that refers to it and on the others.
+    const referrers = [...spellings, `${new URL(url).origin}/tt`, `${new URL(url).origin}/`];
+    const wanted = new Map<string, string>();
+    for (const [n, referrer] of referrers.entries()) {
+      const found = new URL(`/found${n}`, url).href;
+      wanted.set(found, referrer);
+      f.insert(found, referrer);
+      if (n % 3 === 0) f.finish(found);
+    }
+    const told = ['pages', 'frontier'].flatMap((v) => f.rows(`SELECT url, referrer FROM ${v}`));
+    assert.deepEqual(new Map(told.map((row) => [row.url, row.referrer])), wanted);
+  }
+});
+
+test('views: a seed has no referrer', () => {
+  const f = fixture();
+  f.insert('http://a.test/');
+  assert.deepEqual(f.rows('SELECT referrer FROM frontier'), [{ referrer: null }]);
+});
+
+test('views: pages tell what came, in whole milliseconds', () => {
+  const f = fixture();
+  f.insert('http://a.test/~', 'http://b.test/', 2, 'http://a.test/%7E');
+  f.finish('http://a.test/~', {
+    status: 301,
+    contentType: 'text/html',
+    bytes: 321,
+    digest: 'sha1:X',
+    fetchedAt: AT + 0.6,
+    durationMs: 12.4,
+    redirectTo: 'http://c.test/',
+    error: 'truncated',
+    attempts: 3,
+  });
+  assert.deepEqual(f.rows('SELECT * FROM pages'), [
+    {
+      url: 'http://a.test/~',
+      fetch_url: 'http://a.test/%7E',
+      host: 'a.test',
+      depth: 2,
+      status: 301,
+      content_type: 'text/html',
+      bytes: 321,
+      digest: 'sha1:X',
+      fetched_at: AT + 1,
+      duration_ms: 12,
+      error: 'truncated',
+      redirect_to: 'http://c.test/',
+      referrer: 'http://b.test/',
+      attempts: 3,
+      warc_file: null,
+      warc_offset: null,
+    },
+  ]);
+});
+
+test('views: done are pages with a status, failed those without', () => {
+  const f = fixture();
+  for (const n of [1, 2, 3]) f.insert(`http://a.test/${n}`);
+  f.finish('http://a.test/1');
+  f.finish('http://a.test/2', { status: null, error: 'dns' });
+  assert.deepEqual(f.rows('SELECT url, error FROM pages WHERE status IS NULL'), [
+    { url: 'http://a.test/2', error: 'dns' },
+  ]);
+  assert.deepEqual(f.rows('SELECT pages_done, pages_queued FROM hosts'), [
+    { pages_done: 2, pages_queued: 1 },
+  ]);
+});
+
+test('views: frontier waits for the later of the URL and its host', () => {
+  const f = fixture();
+  for (const n of [1, 2]) f.insert(`http://a.test/${n}`);
+  f.turn(() => f.store.requeue(f.store.host('a.test').number, 'http://a.test/2', 1, AT + 900.7));
+  const sql = 'SELECT attempts, not_before FROM frontier ORDER BY url';
+  assert.deepEqual(f.rows(sql), [
+    { attempts: 0, not_before: 0 },
+    { attempts: 1, not_before: AT + 900 },
+  ]);
+  f.record('a.test', { notBefore: AT + 500 });
+  assert.deepEqual(f.rows(sql)[0], { attempts: 0, not_before: AT + 500 });
+});
+
+test('views: hosts tell how they are doing', () => {
+  const f = fixture();
+  const names = ['new', 'visited', 'backing', 'done'].map((name) => `${name}.test`);
+  for (const host of names) f.insert(`http://${host}/`);
+  f.finish('http://done.test/');
+  for (const host of names.slice(1)) f.record(host, { lastFetchAt: AT + 0.5 }, '192.0.2.1');
+  f.record('backing.test', { notBefore: AT + 60_000 });
+  f.turn(() => f.store.countOutOfScope(f.store.host('new.test').number, 4));
+  const sql =
+    'SELECT host, ip, out_of_scope, delay_ms, last_fetch_at, next_fetch_at, state FROM hosts';
+  const [fresh, visited, backing, done] = f.rows(sql);
+  const seen = { ip: '192.0.2.1', out_of_scope: 0, delay_ms: 1500, last_fetch_at: AT };
+  assert.deepEqual(fresh, {
+    host: 'new.test',
+    ip: null,
+    out_of_scope: 4,
+    delay_ms: 1500,
+    last_fetch_at: null,
+    next_fetch_at: 0,
+    state: 'waiting',
+  });
+  const [, host2, host3, host4] = names;
+  assert.deepEqual(visited, { host: host2, ...seen, next_fetch_at: AT + 1500, state: 'visiting' });
+  assert.deepEqual(backing, {
+    host: host3,
+    ...seen,
+    next_fetch_at: AT + 60_000,
+    state: 'backing off',
+  });
+  assert.deepEqual(done, { host: host4, ...seen, next_fetch_at: null, state: 'done' });
+});
+
+test('views: hosts tell the latest answer of robots.txt', () => {
+  const f = fixture();
+  f.insert('http://a.test/');
+  const { number } = f.store.host('a.test');
+  const base = { body: null, attempts: 0, retryAt: 0, reason: '' };
+  f.turn(() => {
+    f.store.saveRobots(number, 'http://a.test', { ...base, kind: 'rules', fetchedAt: AT });
+    f.store.saveRobots(number, 'https://a.test', { ...base, kind: 'allowAll', fetchedAt: AT + 1 });
+  });
+  assert.deepEqual(f.rows('SELECT robots FROM hosts'), [{ robots: 'allowAll' }]);
+});
+
+test('views: events tell when, what and its details as JSON', () => {
+  const f = fixture();
+  f.turn(() => f.store.event(AT + 0.9, 'takeover', { from: 'a2', hosts: 3 }));
+  assert.deepEqual(f.rows('SELECT * FROM events'), [
+    { at: AT, kind: 'takeover', detail: '{"from":"a2","hosts":3}' },
+  ]);
+});
