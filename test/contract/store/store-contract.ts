@@ -41,11 +41,17 @@ export function turn<T>(store: SqliteStore, act: () => T): T {
   return result;
 }
 
-type Open = () => StoreUnderTest;
+type Check = (store: SqliteStore, whole: StoreUnderTest) => void;
+const claims: { readonly name: string; readonly check: Check }[] = [];
 
-function under(open: Open) {
-  return (name: string, check: (store: SqliteStore, whole: StoreUnderTest) => void) => {
-    test(name, () => {
+function claim(name: string, check: Check): void {
+  claims.push({ name, check });
+}
+
+/** Makes a test of each claim, over a fresh store of this kind. */
+export function storeContract(kind: string, open: () => StoreUnderTest): void {
+  for (const { name, check } of claims) {
+    test(`${name}`, () => {
       const whole = open();
       try {
         check(whole.store, whole);
@@ -53,7 +59,7 @@ function under(open: Open) {
         whole.dispose();
       }
     });
-  };
+  }
 }
 
 function insert(store: SqliteStore, ...items: (UrlItem & { host?: string })[]): string[] {
@@ -62,10 +68,9 @@ function insert(store: SqliteStore, ...items: (UrlItem & { host?: string })[]): 
   );
 }
 
-export function queueContract(kind: string, open: Open): void {
-  const claim = under(open);
+// ---- the queues of hosts
 
-  claim(`${kind}: a URL is new once`, (store) => {
+  claim('a URL is new once', (store) => {
     const item = { url: at('/1'), depth: 1 };
     assert.deepEqual(insert(store, item, item), ['new', 'known']);
     assert.equal(store.queuedCount(), 1);
@@ -73,7 +78,7 @@ export function queueContract(kind: string, open: Open): void {
     assert.equal(store.queuedOf('unknown.test'), 0);
   });
 
-  claim(`${kind}: the same path of another scheme, port or host is another URL`, (store) => {
+  claim('the same path of another scheme, port or host is another URL', (store) => {
     const urls = ['http://a.test/', 'https://a.test/', 'http://a.test:8080/', 'http://a.test./'];
     const here = urls.map((url) => ({ url, depth: 0 }));
     const results = insert(store, ...here, { url: 'http://b.test/', depth: 0, host: 'b.test' });
@@ -87,7 +92,7 @@ export function queueContract(kind: string, open: Open): void {
     assert.deepEqual(seen, urls);
   });
 
-  claim(`${kind}: queued URLs come by depth, then in the order found`, (store) => {
+  claim('queued URLs come by depth, then in the order found', (store) => {
     const depths = [2, 0, 1, 0, 2, 1];
     insert(store, ...depths.map((depth, n) => ({ url: at(`/${n}`), depth })));
     const { number } = store.host(HOST);
@@ -102,7 +107,7 @@ export function queueContract(kind: string, open: Open): void {
     );
   });
 
-  claim(`${kind}: a known queued URL comes nearer, a finished one stays`, (store) => {
+  claim('a known queued URL comes nearer, a finished one stays', (store) => {
     insert(store, { url: at('/1'), depth: 5 }, { url: at('/2'), depth: 5 });
     const { number } = store.host(HOST);
     turn(store, () => store.recordPage(number, pageOf(at('/2'))));
@@ -114,7 +119,7 @@ export function queueContract(kind: string, open: Open): void {
     assert.equal(store.queuedCount(), 1);
   });
 
-  claim(`${kind}: attempts of a former owner come along`, (store) => {
+  claim('attempts of a former owner come along', (store) => {
     insert(store, { url: at('/1'), depth: 1, attempts: 2 }, { url: at('/2'), depth: 2 });
     insert(store, { url: at('/2'), depth: 2, attempts: 3 });
     const { number } = store.host(HOST);
@@ -123,7 +128,7 @@ export function queueContract(kind: string, open: Open): void {
     assert.equal(store.nextUrl(number, 0)?.attempts, 3);
   });
 
-  claim(`${kind}: the form to request is kept`, (store) => {
+  claim('the form to request is kept', (store) => {
     insert(store, { url: at('/~x'), fetchUrl: at('/%7Ex'), depth: 0 });
     const { number } = store.host(HOST);
     assert.equal(store.nextUrl(number, 0)?.fetchUrl, at('/%7Ex'));
@@ -133,7 +138,7 @@ export function queueContract(kind: string, open: Open): void {
     );
   });
 
-  claim(`${kind}: a URL that waits is passed over until its time`, (store) => {
+  claim('a URL that waits is passed over until its time', (store) => {
     insert(store, { url: at('/1'), depth: 0 }, { url: at('/2'), depth: 7 });
     const { number } = store.host(HOST);
     turn(store, () => store.requeue(number, at('/1'), 1, 500.25));
@@ -148,7 +153,7 @@ export function queueContract(kind: string, open: Open): void {
     assert.equal(store.nextUrlAt(number), null);
   });
 
-  claim(`${kind}: waits that are over do not change the order`, (store) => {
+  claim('waits that are over do not change the order', (store) => {
     insert(store, ...[0, 1, 2, 3].map((n) => ({ url: at(`/${n}`), depth: n % 2 })));
     const { number } = store.host(HOST);
     for (const [n, until] of [300, 200, 100, 400].entries()) {
@@ -158,7 +163,7 @@ export function queueContract(kind: string, open: Open): void {
     assert.equal(store.nextUrlAt(number), 0);
   });
 
-  claim(`${kind}: queues of an origin end, a share at a time, and no other's`, (store) => {
+  claim('queues of an origin end, a share at a time, and no other's', (store) => {
     const urls = ['/1', '/2', '/3'].map((path) => at(path));
     const others = ['https://a.test/1', 'http://a.test:81/1', 'http://a.test./1'];
     insert(store, ...[...urls, ...others].map((url) => ({ url, depth: 0 })));
@@ -187,12 +192,10 @@ export function queueContract(kind: string, open: Open): void {
     assert.equal(store.queuedCount(), 0);
     assert.equal(store.pageCount(), 3);
   });
-}
 
-export function stateContract(kind: string, open: Open): void {
-  const claim = under(open);
+// ---- the states of URLs and hosts
 
-  claim(`${kind}: the state of a URL only moves forward`, (store) => {
+  claim('the state of a URL only moves forward', (store) => {
     insert(store, { url: at('/1'), depth: 0 });
     const { number } = store.host(HOST);
     turn(store, () => {
@@ -209,7 +212,7 @@ export function stateContract(kind: string, open: Open): void {
   });
 
   claim(
-    `${kind}: a fetched page is unsettled until it is settled, a skipped one never`,
+    `a fetched page is unsettled until it is settled, a skipped one never`,
     (store) => {
       insert(store, ...['/1', '/2', '/3'].map((path) => ({ url: at(path), depth: 0 })));
       const { number } = store.host(HOST);
@@ -227,7 +230,7 @@ export function stateContract(kind: string, open: Open): void {
     },
   );
 
-  claim(`${kind}: numbers grow with every URL found and every page settled`, (store) => {
+  claim('numbers grow with every URL found and every page settled', (store) => {
     store.raiseCounter(1_000_000);
     const before = store.counter();
     insert(store, { url: at('/1'), depth: 0 });
@@ -237,7 +240,7 @@ export function stateContract(kind: string, open: Open): void {
     assert.ok(before >= 1_000_000 && found > before && store.counter() > found);
   });
 
-  claim(`${kind}: a URL that no agent would take ends as failed, and counts`, (store) => {
+  claim('a URL that no agent would take ends as failed, and counts', (store) => {
     const item = { url: at('/1'), depth: 3, attempts: 2 };
     turn(store, () => store.failUrl(HOST, item, 'refused by peer: x', 5));
     assert.equal(store.pageCount(), 1);
@@ -246,7 +249,7 @@ export function stateContract(kind: string, open: Open): void {
     assert.deepEqual(insert(store, item), ['known']);
   });
 
-  claim(`${kind}: what is taken for another agent is gone, and new when it comes back`, (store) => {
+  claim('what is taken for another agent is gone, and new when it comes back', (store) => {
     insert(
       store,
       ...[2, 0, 1].map((depth) => ({ url: at(`/${depth}`), depth, referrer: at('/r') })),
@@ -275,7 +278,7 @@ export function stateContract(kind: string, open: Open): void {
     assert.equal(store.queuedCount(), 3);
   });
 
-  claim(`${kind}: hosts are numbered in the order of their discovery`, (store) => {
+  claim('hosts are numbered in the order of their discovery', (store) => {
     for (const host of ['c.test', 'a.test', 'b.test']) {
       insert(store, { url: at('/', host), depth: 0, host });
     }
@@ -286,7 +289,7 @@ export function stateContract(kind: string, open: Open): void {
     assert.equal(store.hostsWithQueueCount(), 2);
   });
 
-  claim(`${kind}: the last answer of robots.txt is kept for each origin`, (store) => {
+  claim('the last answer of robots.txt is kept for each origin', (store) => {
     const { number } = store.host(HOST);
     const rules = { fetchedAt: 5.5, body: Buffer.from('x'), attempts: 0, retryAt: 0, reason: '' };
     turn(store, () => store.saveRobots(number, 'http://a.test', { ...rules, kind: 'rules' }));
@@ -297,14 +300,12 @@ export function stateContract(kind: string, open: Open): void {
     assert.deepEqual(store.robots(number, 'https://a.test'), never);
     assert.equal(store.robots(number, 'http://a.test:81'), null);
   });
-}
 
-export function outboxContract(kind: string, open: Open): void {
-  const claim = under(open);
+// ---- the outbox
   const add = (store: SqliteStore, url: string, owner = 'x', rest: Partial<UrlItem> = {}) =>
     turn(store, () => store.addToOutbox(new URL(url).hostname, owner, { url, depth: 3, ...rest }));
 
-  claim(`${kind}: the outbox holds a URL once, with the best that was said of it`, (store) => {
+  claim('the outbox holds a URL once, with the best that was said of it', (store) => {
     const id = add(store, at('/1'), 'x', { attempts: 1, referrer: at('/r', 'r.test') });
     assert.equal(add(store, at('/1'), 'y', { depth: 1 }), id);
     assert.equal(add(store, at('/1'), 'x', { depth: 5, attempts: 2 }), id);
@@ -314,7 +315,7 @@ export function outboxContract(kind: string, open: Open): void {
     assert.deepEqual(store.outboxOf('y', 10), []);
   });
 
-  claim(`${kind}: entries go to their owner in order, as many as asked for`, (store) => {
+  claim('entries go to their owner in order, as many as asked for', (store) => {
     const ids = [1, 2, 3, 4].map((n) => add(store, at(`/${n}`), n === 2 ? 'y' : 'x'));
     assert.deepEqual(
       ids,
@@ -327,7 +328,7 @@ export function outboxContract(kind: string, open: Open): void {
     assert.deepEqual(urls('y', 9), [at('/2')]);
   });
 
-  claim(`${kind}: what leaves the outbox is counted, once`, (store) => {
+  claim('what leaves the outbox is counted, once', (store) => {
     const ids = [1, 2, 3].map((n) => add(store, at(`/${n}`)));
     assert.equal(store.outboxFirst(), ids[0]);
     turn(store, () => store.removeFromOutbox([ids[0]!, ids[0]!, 99_999]));
@@ -339,13 +340,13 @@ export function outboxContract(kind: string, open: Open): void {
     assert.equal(store.lastOutboxId(), ids[2]);
   });
 
-  claim(`${kind}: an id is never used twice`, (store) => {
+  claim('an id is never used twice', (store) => {
     const id = add(store, at('/1'));
     turn(store, () => store.removeFromOutbox([id]));
     assert.ok(add(store, at('/1')) > id);
   });
 
-  claim(`${kind}: the entries of a host follow its owner`, (store) => {
+  claim('the entries of a host follow its owner', (store) => {
     add(store, at('/1'), 'x');
     add(store, at('/2'), 'x');
     add(store, at('/1', 'b.test'), 'x');
@@ -361,12 +362,10 @@ export function outboxContract(kind: string, open: Open): void {
     );
     assert.equal(store.outboxEntriesOf(HOST).length, 2);
   });
-}
 
-export function restartContract(kind: string, open: Open): void {
-  const claim = under(open);
+// ---- restarts
 
-  claim(`${kind}: a restart finds everything as it was`, (store, whole) => {
+  claim('a restart finds everything as it was', (store, whole) => {
     insert(store, ...[1, 2, 3].map((n) => ({ url: at(`/${n}`), depth: n })));
     const before = store.host(HOST);
     const saved = {
@@ -399,7 +398,7 @@ export function restartContract(kind: string, open: Open): void {
   });
 
   claim(
-    `${kind}: an incarnation stored in the middle of a turn is kept, and the turn goes on`,
+    `an incarnation stored in the middle of a turn is kept, and the turn goes on`,
     (store, whole) => {
       store.begin();
       store.insertUrl(HOST, { url: at('/1'), depth: 0 }, null);

@@ -9,17 +9,7 @@ import { test } from 'node:test';
 import Database from 'better-sqlite3';
 import { openInMemory, openState } from '../../../agent/storage/database.ts';
 import { type Durability, SqliteStore } from '../../../agent/storage/sqlite-store.ts';
-import {
-  at,
-  HOST,
-  outboxContract,
-  pageOf,
-  queueContract,
-  restartContract,
-  type StoreUnderTest,
-  stateContract,
-  turn,
-} from './store-contract.ts';
+import { at, HOST, pageOf, type StoreUnderTest, storeContract, turn } from './store-contract.ts';
 
 function inFile(durability: Durability): StoreUnderTest & { readonly directory: string } {
   const directory = mkdtempSync(join(tmpdir(), 'ubiring-store-'));
@@ -58,10 +48,7 @@ for (const [kind, open] of [
   ['file without fsync', () => inFile('process')],
   ['memory', inMemory],
 ] as const) {
-  queueContract(kind, open);
-  stateContract(kind, open);
-  outboxContract(kind, open);
-  restartContract(kind, open);
+  storeContract(kind, open);
 }
 
 test('file: of a turn that failed half-way nothing is kept', () => {
