@@ -166,7 +166,7 @@ describe('cases A: fetch right, lease, detector', () => {
   });
 
   it('A8: a vote stays when its giver has removed the suspect: nobody is left behind', () => {
-    const c = crawling(['a1', 'a2', 'a3', 'a4', 'a5'], { quorum: 'majority' });
+    const c = crawling(['a1', 'a2', 'a3', 'a4', 'a5'], { quorum: 'majority', delayMs: 100 });
     c.kill('a5');
     c.lose = (_, to, message) =>
       to === 'a4' && message.type === 'HEARTBEAT' && message.suspects.length > 0;

@@ -1,6 +1,7 @@
 // Some seeds of the randomised swarm, and proof that its checkers can be offended.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Cluster, chainWeb, SUSPECT_MS } from './cluster.ts';
 import { type Rule, without } from './rules-removed.ts';
 import { KINDS, type Kind, runSwarm } from './swarm.ts';
 
@@ -21,12 +22,71 @@ describe('swarm: polite, complete and ended with 0', () => {
 });
 
 describe('swarm: its checkers notice when a rule is taken away:', () => {
-  const OFFENDED: readonly [Rule, Kind, number][] = [];
+  const OFFENDED: readonly [Rule, Kind, number][] = [
+    ['suspicion-final', 'moves', 3],
+    ['lists-resent', 'moves', 1],
+    ['yields-resent', 'moves', 1],
+    ['withdrawal', 'moves', 11],
+    ['barrier', 'moves', 53],
+    ['awaiting', 'moves', 17],
+    ['activations-counted', 'faults', 18],
+  ];
   for (const [rule, kind, seed] of OFFENDED) {
     it(`${rule}`, () => {
       without(rule, () => {
         assert.notDeepEqual(runSwarm(seed, kind).violations, [], replay(seed, kind));
       });
+    });
+  }
+});
+
+describe('scenarios: the web sees it when a rule is taken away:', () => {
+  const ids = ['a1', 'a2', 'a3'];
+  const web = chainWeb(40, 60);
+  const seeds = ['http://h0.test/p0'];
+
+  /** Every page links to the next one of each host: whoever takes a host over has work on it. */
+  const dense = new Map<string, string[]>();
+  for (let p = 0; p < 200; p++) {
+    for (let h = 0; h < 8; h++) {
+      const next = Array.from({ length: 8 }, (_, x) => `http://h${x}.test/p${p + 1}`);
+      dense.set(`http://h${h}.test/p${p}`, next);
+    }
+  }
+
+  /** The smaller side of a partition, under majority. */
+  function partition(): string[] {
+    const c = new Cluster({ ids, web: dense, seeds, quorum: 'majority' });
+    c.startAll();
+    c.runUntil('the crawl is on its way', () => c.log.length >= 60);
+    for (const other of ['a2', 'a3']) {
+      c.cut('a1', other);
+      c.cut(other, 'a1');
+    }
+    c.run(3 * SUSPECT_MS);
+    return c.impolite();
+  }
+
+  /** Stopped while alone; on waking nothing tells it that others have come. */
+  function wakes(): string[] {
+    const c = new Cluster({ ids, web, seeds });
+    c.start('a1');
+    c.runUntil('a1 crawls alone', () => c.log.length >= 60);
+    c.stall('a1', 2 * SUSPECT_MS);
+    c.lose = (_, to) => to === 'a1';
+    c.start('a2');
+    c.start('a3');
+    c.run(2 * SUSPECT_MS + 300);
+    return c.impolite();
+  }
+
+  for (const [rule, scenario] of [
+    ['lease', partition],
+    ['own-stall', wakes],
+  ] as const) {
+    it(rule, () => {
+      assert.deepEqual(scenario(), []);
+      without(rule, () => assert.notDeepEqual(scenario(), []));
     });
   }
 });

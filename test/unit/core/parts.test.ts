@@ -1,0 +1,248 @@
+// Single parts of the core, where a whole cluster would show their work only now and then.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Effects } from '../../../agent/core/effects.ts';
+import { FetchRight } from '../../../agent/core/fetch-right.ts';
+import { Gone } from '../../../agent/core/gone.ts';
+import { HandOff } from '../../../agent/core/hand-off.ts';
+import type { Envelope, Message, MessageType } from '../../../agent/core/messages.ts';
+import { Outbound } from '../../../agent/core/outbound.ts';
+import type { CoreSettings } from '../../../agent/core/settings.ts';
+import { Settlement } from '../../../agent/core/settlement.ts';
+import { type Member, View } from '../../../agent/core/view.ts';
+import { openInMemory } from '../../../agent/storage/database.ts';
+import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
+import type { RingMember } from '../../../assignment/assignment.ts';
+import { Lease } from '../../../failure-detector/lease.ts';
+import { Cluster, chainWeb, DELAY_MS, LEASE_MS, SUSPECT_MS } from './cluster.ts';
+
+const at = (mono: number) => ({ mono, wall: mono });
+
+/** Everything belongs to the first member by name that the host's name does not exclude. */
+function firstByName(members: readonly RingMember[]) {
+  const ids = members.map((m) => m.id).sort();
+  const order = (host: string, count = ids.length) =>
+    [...ids]
+      .sort((a, b) => Number(host.startsWith(b)) - Number(host.startsWith(a)))
+      .slice(0, count);
+  return { owner: (host: string) => order(host, 1)[0], order };
+}
+
+function setting(id: string) {
+  const settings = {
+    id,
+    capacity: 1,
+    build: firstByName,
+    digest: (text: string) => text,
+    configured: [],
+    quorum: 'none',
+    heartbeatMs: 100,
+    hostDelayMs: DELAY_MS,
+  } as unknown as CoreSettings;
+  const effects = new Effects();
+  const view = new View(settings);
+  const outbound = new Outbound(settings, effects, view);
+  const handOff = new HandOff(settings, view, outbound);
+  const meet = (name: string): Member =>
+    view.add(
+      { id: name, inc: 1, capacity: 1, address: '', counter: 0, joined: true, direct: true },
+      0,
+    );
+  const take = (): Message[] =>
+    effects.take().flatMap((e) => (e.type === 'send' ? [(e.envelope as Envelope).message] : []));
+  return { settings, view, outbound, handOff, meet, take };
+}
+
+const READY = { isOpen: () => false, isEmptied: () => true, waitLeftMs: () => 0 };
+
+function only<T extends MessageType>(messages: Message[], type: T) {
+  return messages.filter((m): m is Extract<Message, { type: T }> => m.type === type);
+}
+
+describe('hand-off', () => {
+  const many = Array.from({ length: 2500 }, (_, i) => `b/${i}`);
+
+  it('sends a long list in parts, each until it is acknowledged, and yields only then', () => {
+    const { handOff, meet, take } = setting('c');
+    const b = meet('b');
+    handOff.give('b', many, at(0));
+    const parts: number[] = [];
+    for (let now = 0; now < 40_000 && parts.length < 20; now += 25) {
+      handOff.pump(READY, at(now));
+      for (const m of take()) {
+        if (m.type === 'YIELD') assert.deepEqual(new Set(parts), new Set([0, 1, 2]));
+        if (m.type === 'YIELD') parts.length = 20;
+        if (m.type !== 'LIST') continue;
+        parts.push(m.part);
+        assert.equal(m.last, m.part === 2);
+        // Every other acknowledgement is lost.
+        if (parts.filter((p) => p === m.part).length === 2) handOff.onListAck(b, m.list, m.part);
+      }
+    }
+    assert.equal(parts.length, 20);
+  });
+
+  it('sends no part of a later list before an earlier one has arrived whole', () => {
+    const { handOff, meet, take } = setting('c');
+    const b = meet('b');
+    handOff.give('b', ['b/1'], at(0));
+    handOff.give('b', [], at(0));
+    handOff.pump(READY, at(0));
+    assert.deepEqual(
+      only(take(), 'LIST').map((m) => m.list),
+      [1],
+    );
+    handOff.onListAck(b, 1, 0);
+    handOff.pump(READY, at(10));
+    assert.deepEqual(
+      only(take(), 'LIST').map((m) => m.list),
+      [2],
+    );
+  });
+
+  it('yields no host with a request open or with a queue, and the others meanwhile', () => {
+    const { handOff, meet, take } = setting('c');
+    const b = meet('b');
+    handOff.give('b', ['b/1', 'b/2', 'b/3'], at(0));
+    handOff.pump(READY, at(0));
+    handOff.onListAck(b, 1, 0);
+    take();
+    const isOpen = (host: string) => host === 'b/1';
+    const isEmptied = (host: string) => host !== 'b/2';
+    handOff.pump({ ...READY, isOpen, isEmptied }, at(10));
+    const [message] = only(take(), 'YIELD');
+    assert.deepEqual(message?.items, [{ host: 'b/3', waitMs: 0 }]);
+  });
+
+  it('withdraws what has another owner now, and lists it there', () => {
+    const { handOff, meet, take, view } = setting('c');
+    const b = meet('b');
+    handOff.give('b', ['x'], at(0));
+    handOff.pump(READY, at(0));
+    handOff.onListAck(b, 1, 0);
+    take();
+    meet('a');
+    assert.equal(view.owner('x'), 'a');
+    handOff.pump(READY, at(10));
+    handOff.pump(READY, at(20));
+    const sent = take();
+    assert.deepEqual(only(sent, 'YIELD')[0]?.items, [{ host: 'x', waitMs: 0, withdrawn: true }]);
+    assert.deepEqual(
+      only(sent, 'LIST').map((m) => m.hosts),
+      [['x']],
+    );
+  });
+
+  it('takes a host as free only when every list that named it is closed', () => {
+    const { handOff, meet } = setting('a');
+    const [b, c] = [meet('b'), meet('c')];
+    for (const from of [b, c]) {
+      const list = { list: 1, part: 0, hosts: ['x'], last: true, leaving: false } as const;
+      handOff.onList(from, { type: 'LIST', ...list });
+    }
+    handOff.onYield(b, { type: 'YIELD', list: 1, items: [{ host: 'x', waitMs: 5 }] }, true);
+    assert.equal(handOff.awaits('x'), true);
+    handOff.forget('c');
+    assert.equal(handOff.awaits('x'), false);
+  });
+});
+
+describe('fetch right', () => {
+  function rightOf(id: string) {
+    const s = setting(id);
+    const lease = new Lease({ leaseMs: LEASE_MS });
+    const right = new FetchRight(s.settings, s.view, lease, s.handOff);
+    right.reset(at(0));
+    right.joined = true;
+    return { ...s, lease, right };
+  }
+
+  it('is taken up with a delay, without one for a host never asked in calm times', () => {
+    const { right } = rightOf('a');
+    assert.deepEqual(right.check('x', at(5), true), { kind: 'wait', untilMs: 5 + DELAY_MS });
+    assert.equal(right.check('y', at(100), true).kind, 'granted');
+    assert.equal(right.check('z', at(100), false).kind, 'wait');
+  });
+
+  it('needs the echo of who would take over, for leaseMs from its sending', () => {
+    const { right, lease, meet } = rightOf('a');
+    meet('b');
+    assert.equal(right.check('x', at(100), true).kind, 'no-lease');
+    lease.sent(1, at(100));
+    lease.echoed('b', 1);
+    assert.equal(right.check('x', at(99 + LEASE_MS), true).kind, 'granted');
+    assert.equal(right.check('x', at(100 + LEASE_MS), true).kind, 'no-lease');
+  });
+
+  it('does not come back by itself with a host that another owned in between', () => {
+    const { right, view, meet } = rightOf('b');
+    right.check('x', at(100), true);
+    assert.equal(right.holds('x', at(100)), true);
+    meet('a');
+    right.releaseForeign();
+    view.delete('a');
+    right.releaseForeign();
+    assert.equal(right.holds('x', at(101)), false);
+    assert.equal(right.check('x', at(101), false).kind, 'wait');
+    right.sweep(at(102));
+    right.sweep(at(102));
+    assert.equal(right.check('x', at(101 + DELAY_MS), false).kind, 'granted');
+  });
+});
+
+describe('settlement', () => {
+  it('settles pages of an earlier life when all that its outbox held has gone', () => {
+    const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
+    const page = { status: 200, error: null, contentType: null, bytes: 0, digest: null };
+    const record = { ...page, fetchedAt: 0, durationMs: 0, redirectTo: null, attempts: 1 };
+    for (const url of ['http://h.test/old', 'http://h.test/new']) {
+      store.insertUrl('h.test', { url, depth: 0 }, null);
+    }
+    store.recordPage(store.host('h.test').number, { ...record, url: 'http://h.test/old' });
+    const first = store.addToOutbox('x.test', 'b', { url: 'http://x.test/1', depth: 0 });
+    const settlement = new Settlement(store);
+    settlement.restore(store.lastOutboxId());
+    settlement.pump();
+    assert.equal(settlement.isQuiet, false);
+    store.recordPage(store.host('h.test').number, { ...record, url: 'http://h.test/new' });
+    const later = store.addToOutbox('x.test', 'b', { url: 'http://x.test/2', depth: 0 });
+    settlement.add('h.test', 'http://h.test/new', new Set([later]));
+    store.removeFromOutbox([first]);
+    settlement.pump();
+    assert.deepEqual(store.unsettled(9), [{ host: 'h.test', url: 'http://h.test/new' }]);
+    settlement.safe([later]);
+    settlement.pump();
+    assert.equal(settlement.isQuiet, true);
+    assert.deepEqual(store.unsettled(9), []);
+  });
+});
+
+describe('gone', () => {
+  it('only grows, in whatever order it is heard', () => {
+    const gone = new Gone();
+    for (const inc of [3, 7, 5]) gone.note('a', inc, inc);
+    assert.equal(gone.highest('a'), 7);
+    assert.deepEqual([...gone.entries()], [{ id: 'a', inc: 7, since: 7 }]);
+  });
+});
+
+describe('routing', () => {
+  it('gives a later life of the sender no answer to a batch of an earlier one', () => {
+    const web = chainWeb(20, 20);
+    const c = new Cluster({ ids: ['a1', 'a2', 'a3'], web, seeds: ['http://h0.test/p0'] });
+    c.startAll();
+    c.runUntil('the crawl is on its way', () => c.log.length >= 40);
+    const disk = c.kill('a3');
+    // It hears of the others, but owes its join to a list that does not come yet.
+    c.lose = (from, to, { type }) => from === 'a2' && to === 'a3' && type === 'LIST';
+    c.start('a3', disk);
+    c.runUntil('a batch waits for the join', () => {
+      return c.sent.some((s) => s.from === 'a1' && s.to === 'a3' && s.message.type === 'URLS');
+    });
+    c.start('a1', c.kill('a1'));
+    c.run(0.5 * SUSPECT_MS);
+    c.lose = () => false;
+    c.runToEnd();
+    assert.equal(c.fetched().size, 400);
+  });
+});
