@@ -51,7 +51,7 @@ function claim(name: string, check: Check): void {
 /** Makes a test of each claim, over a fresh store of this kind. */
 export function storeContract(kind: string, open: () => StoreUnderTest): void {
   for (const { name, check } of claims) {
-    test(`${name}`, () => {
+    test(`${kind}: ${name}`, () => {
       const whole = open();
       try {
         check(whole.store, whole);
@@ -70,344 +70,337 @@ function insert(store: SqliteStore, ...items: (UrlItem & { host?: string })[]): 
 
 // ---- the queues of hosts
 
-  claim('a URL is new once', (store) => {
-    const item = { url: at('/1'), depth: 1 };
-    assert.deepEqual(insert(store, item, item), ['new', 'known']);
-    assert.equal(store.queuedCount(), 1);
-    assert.equal(store.queuedOf(HOST), 1);
-    assert.equal(store.queuedOf('unknown.test'), 0);
-  });
+claim('a URL is new once', (store) => {
+  const item = { url: at('/1'), depth: 1 };
+  assert.deepEqual(insert(store, item, item), ['new', 'known']);
+  assert.equal(store.queuedCount(), 1);
+  assert.equal(store.queuedOf(HOST), 1);
+  assert.equal(store.queuedOf('unknown.test'), 0);
+});
 
-  claim('the same path of another scheme, port or host is another URL', (store) => {
-    const urls = ['http://a.test/', 'https://a.test/', 'http://a.test:8080/', 'http://a.test./'];
-    const here = urls.map((url) => ({ url, depth: 0 }));
-    const results = insert(store, ...here, { url: 'http://b.test/', depth: 0, host: 'b.test' });
-    assert.deepEqual(new Set(results), new Set(['new']));
-    const { number } = store.host(HOST);
-    const seen: string[] = [];
-    for (let next = store.nextUrl(number, 0); next; next = store.nextUrl(number, 0)) {
-      seen.push(next.url);
-      store.recordPage(number, pageOf(next.url));
-    }
-    assert.deepEqual(seen, urls);
-  });
+claim('the same path of another scheme, port or host is another URL', (store) => {
+  const urls = ['http://a.test/', 'https://a.test/', 'http://a.test:8080/', 'http://a.test./'];
+  const here = urls.map((url) => ({ url, depth: 0 }));
+  const results = insert(store, ...here, { url: 'http://b.test/', depth: 0, host: 'b.test' });
+  assert.deepEqual(new Set(results), new Set(['new']));
+  const { number } = store.host(HOST);
+  const seen: string[] = [];
+  for (let next = store.nextUrl(number, 0); next; next = store.nextUrl(number, 0)) {
+    seen.push(next.url);
+    store.recordPage(number, pageOf(next.url));
+  }
+  assert.deepEqual(seen, urls);
+});
 
-  claim('queued URLs come by depth, then in the order found', (store) => {
-    const depths = [2, 0, 1, 0, 2, 1];
-    insert(store, ...depths.map((depth, n) => ({ url: at(`/${n}`), depth })));
-    const { number } = store.host(HOST);
-    const order: string[] = [];
-    for (let next = store.nextUrl(number, 0); next; next = store.nextUrl(number, 0)) {
-      order.push(next.url);
-      store.skip(number, next.url, 'robots');
-    }
-    assert.deepEqual(
-      order,
-      ['/1', '/3', '/2', '/5', '/0', '/4'].map((path) => at(path)),
-    );
-  });
+claim('queued URLs come by depth, then in the order found', (store) => {
+  const depths = [2, 0, 1, 0, 2, 1];
+  insert(store, ...depths.map((depth, n) => ({ url: at(`/${n}`), depth })));
+  const { number } = store.host(HOST);
+  const order: string[] = [];
+  for (let next = store.nextUrl(number, 0); next; next = store.nextUrl(number, 0)) {
+    order.push(next.url);
+    store.skip(number, next.url, 'robots');
+  }
+  assert.deepEqual(
+    order,
+    ['/1', '/3', '/2', '/5', '/0', '/4'].map((path) => at(path)),
+  );
+});
 
-  claim('a known queued URL comes nearer, a finished one stays', (store) => {
-    insert(store, { url: at('/1'), depth: 5 }, { url: at('/2'), depth: 5 });
-    const { number } = store.host(HOST);
-    turn(store, () => store.recordPage(number, pageOf(at('/2'))));
-    assert.deepEqual(
-      insert(store, { url: at('/1'), depth: 0 }, { url: at('/2'), depth: 0, attempts: 9 }),
-      ['known', 'known'],
-    );
-    assert.equal(store.nextUrl(number, 0)?.depth, 0);
-    assert.equal(store.queuedCount(), 1);
-  });
+claim('a known queued URL comes nearer, a finished one stays', (store) => {
+  insert(store, { url: at('/1'), depth: 5 }, { url: at('/2'), depth: 5 });
+  const { number } = store.host(HOST);
+  turn(store, () => store.recordPage(number, pageOf(at('/2'))));
+  assert.deepEqual(
+    insert(store, { url: at('/1'), depth: 0 }, { url: at('/2'), depth: 0, attempts: 9 }),
+    ['known', 'known'],
+  );
+  assert.equal(store.nextUrl(number, 0)?.depth, 0);
+  assert.equal(store.queuedCount(), 1);
+});
 
-  claim('attempts of a former owner come along', (store) => {
-    insert(store, { url: at('/1'), depth: 1, attempts: 2 }, { url: at('/2'), depth: 2 });
-    insert(store, { url: at('/2'), depth: 2, attempts: 3 });
-    const { number } = store.host(HOST);
-    assert.equal(store.nextUrl(number, 0)?.attempts, 2);
-    turn(store, () => store.skip(number, at('/1'), 'robots'));
-    assert.equal(store.nextUrl(number, 0)?.attempts, 3);
-  });
+claim('attempts of a former owner come along', (store) => {
+  insert(store, { url: at('/1'), depth: 1, attempts: 2 }, { url: at('/2'), depth: 2 });
+  insert(store, { url: at('/2'), depth: 2, attempts: 3 });
+  const { number } = store.host(HOST);
+  assert.equal(store.nextUrl(number, 0)?.attempts, 2);
+  turn(store, () => store.skip(number, at('/1'), 'robots'));
+  assert.equal(store.nextUrl(number, 0)?.attempts, 3);
+});
 
-  claim('the form to request is kept', (store) => {
-    insert(store, { url: at('/~x'), fetchUrl: at('/%7Ex'), depth: 0 });
-    const { number } = store.host(HOST);
-    assert.equal(store.nextUrl(number, 0)?.fetchUrl, at('/%7Ex'));
-    assert.deepEqual(
-      turn(store, () => store.takeQueued(HOST, 9)),
-      [{ url: at('/~x'), fetchUrl: at('/%7Ex'), depth: 0, attempts: 0 }],
-    );
-  });
+claim('the form to request is kept', (store) => {
+  insert(store, { url: at('/~x'), fetchUrl: at('/%7Ex'), depth: 0 });
+  const { number } = store.host(HOST);
+  assert.equal(store.nextUrl(number, 0)?.fetchUrl, at('/%7Ex'));
+  assert.deepEqual(
+    turn(store, () => store.takeQueued(HOST, 9)),
+    [{ url: at('/~x'), fetchUrl: at('/%7Ex'), depth: 0, attempts: 0 }],
+  );
+});
 
-  claim('a URL that waits is passed over until its time', (store) => {
-    insert(store, { url: at('/1'), depth: 0 }, { url: at('/2'), depth: 7 });
-    const { number } = store.host(HOST);
-    turn(store, () => store.requeue(number, at('/1'), 1, 500.25));
-    assert.equal(store.nextUrl(number, 500)?.url, at('/2'));
-    assert.equal(store.nextUrlAt(number), 0);
-    turn(store, () => store.skip(number, at('/2'), 'robots'));
-    assert.equal(store.nextUrl(number, 500), null);
-    assert.equal(store.nextUrlAt(number), 500.25);
-    const { url, attempts } = store.nextUrl(number, 500.25)!;
-    assert.deepEqual([url, attempts], [at('/1'), 1]);
-    turn(store, () => store.recordPage(number, pageOf(at('/1'))));
-    assert.equal(store.nextUrlAt(number), null);
-  });
+claim('a URL that waits is passed over until its time', (store) => {
+  insert(store, { url: at('/1'), depth: 0 }, { url: at('/2'), depth: 7 });
+  const { number } = store.host(HOST);
+  turn(store, () => store.requeue(number, at('/1'), 1, 500.25));
+  assert.equal(store.nextUrl(number, 500)?.url, at('/2'));
+  assert.equal(store.nextUrlAt(number), 0);
+  turn(store, () => store.skip(number, at('/2'), 'robots'));
+  assert.equal(store.nextUrl(number, 500), null);
+  assert.equal(store.nextUrlAt(number), 500.25);
+  const { url, attempts } = store.nextUrl(number, 500.25)!;
+  assert.deepEqual([url, attempts], [at('/1'), 1]);
+  turn(store, () => store.recordPage(number, pageOf(at('/1'))));
+  assert.equal(store.nextUrlAt(number), null);
+});
 
-  claim('waits that are over do not change the order', (store) => {
-    insert(store, ...[0, 1, 2, 3].map((n) => ({ url: at(`/${n}`), depth: n % 2 })));
-    const { number } = store.host(HOST);
-    for (const [n, until] of [300, 200, 100, 400].entries()) {
-      turn(store, () => store.requeue(number, at(`/${n}`), 1, until));
-    }
-    assert.equal(store.nextUrl(number, 300)?.url, at('/0'));
-    assert.equal(store.nextUrlAt(number), 0);
-  });
+claim('waits that are over do not change the order', (store) => {
+  insert(store, ...[0, 1, 2, 3].map((n) => ({ url: at(`/${n}`), depth: n % 2 })));
+  const { number } = store.host(HOST);
+  for (const [n, until] of [300, 200, 100, 400].entries()) {
+    turn(store, () => store.requeue(number, at(`/${n}`), 1, until));
+  }
+  assert.equal(store.nextUrl(number, 300)?.url, at('/0'));
+  assert.equal(store.nextUrlAt(number), 0);
+});
 
-  claim('queues of an origin end, a share at a time, and no other's', (store) => {
-    const urls = ['/1', '/2', '/3'].map((path) => at(path));
-    const others = ['https://a.test/1', 'http://a.test:81/1', 'http://a.test./1'];
-    insert(store, ...[...urls, ...others].map((url) => ({ url, depth: 0 })));
-    const { number } = store.host(HOST);
-    turn(store, () => store.requeue(number, urls[2]!, 2, 900));
-    const ending = { origin: 'http://a.test', as: { kind: 'failed', error: 'dns' } } as const;
-    assert.equal(
-      turn(store, () => store.endQueued(number, ending, 7, 2)),
-      2,
-    );
-    assert.equal(
-      turn(store, () => store.endQueued(number, ending, 7, 2)),
-      1,
-    );
-    assert.equal(
-      turn(store, () => store.endQueued(number, ending, 7, 2)),
-      0,
-    );
-    assert.equal(store.pagesDone(number), 3);
-    assert.equal(store.queuedOf(HOST), 3);
-    const rest = { origin: null, as: { kind: 'skipped', reason: 'pages' } } as const;
-    assert.equal(
-      turn(store, () => store.endQueued(number, rest, 7, 100)),
-      3,
-    );
-    assert.equal(store.queuedCount(), 0);
-    assert.equal(store.pageCount(), 3);
-  });
+claim('queues of an origin end, a share at a time, and none of another', (store) => {
+  const urls = ['/1', '/2', '/3'].map((path) => at(path));
+  const others = ['https://a.test/1', 'http://a.test:81/1', 'http://a.test./1'];
+  insert(store, ...[...urls, ...others].map((url) => ({ url, depth: 0 })));
+  const { number } = store.host(HOST);
+  turn(store, () => store.requeue(number, urls[2]!, 2, 900));
+  const ending = { origin: 'http://a.test', as: { kind: 'failed', error: 'dns' } } as const;
+  assert.equal(
+    turn(store, () => store.endQueued(number, ending, 7, 2)),
+    2,
+  );
+  assert.equal(
+    turn(store, () => store.endQueued(number, ending, 7, 2)),
+    1,
+  );
+  assert.equal(
+    turn(store, () => store.endQueued(number, ending, 7, 2)),
+    0,
+  );
+  assert.equal(store.pagesDone(number), 3);
+  assert.equal(store.queuedOf(HOST), 3);
+  const rest = { origin: null, as: { kind: 'skipped', reason: 'pages' } } as const;
+  assert.equal(
+    turn(store, () => store.endQueued(number, rest, 7, 100)),
+    3,
+  );
+  assert.equal(store.queuedCount(), 0);
+  assert.equal(store.pageCount(), 3);
+});
 
 // ---- the states of URLs and hosts
 
-  claim('the state of a URL only moves forward', (store) => {
-    insert(store, { url: at('/1'), depth: 0 });
-    const { number } = store.host(HOST);
-    turn(store, () => {
-      store.recordPage(number, pageOf(at('/1')));
-      store.recordPage(number, pageOf(at('/1'), { status: null, error: 'dns' }));
-      store.skip(number, at('/1'), 'robots');
-      store.requeue(number, at('/1'), 3, 0);
-      store.failUrl(HOST, { url: at('/1'), depth: 0 }, 'refused', 1);
-    });
-    assert.equal(store.pageCount(), 1);
-    assert.equal(store.pagesDone(number), 1);
-    assert.equal(store.queuedCount(), 0);
-    assert.equal(store.nextUrlAt(number), null);
+claim('the state of a URL only moves forward', (store) => {
+  insert(store, { url: at('/1'), depth: 0 });
+  const { number } = store.host(HOST);
+  turn(store, () => {
+    store.recordPage(number, pageOf(at('/1')));
+    store.recordPage(number, pageOf(at('/1'), { status: null, error: 'dns' }));
+    store.skip(number, at('/1'), 'robots');
+    store.requeue(number, at('/1'), 3, 0);
+    store.failUrl(HOST, { url: at('/1'), depth: 0 }, 'refused', 1);
   });
+  assert.equal(store.pageCount(), 1);
+  assert.equal(store.pagesDone(number), 1);
+  assert.equal(store.queuedCount(), 0);
+  assert.equal(store.nextUrlAt(number), null);
+});
 
-  claim(
-    `a fetched page is unsettled until it is settled, a skipped one never`,
-    (store) => {
-      insert(store, ...['/1', '/2', '/3'].map((path) => ({ url: at(path), depth: 0 })));
-      const { number } = store.host(HOST);
-      turn(store, () => {
-        store.recordPage(number, pageOf(at('/1')));
-        store.recordPage(number, pageOf(at('/2'), { status: null, error: 'reset' }));
-        store.skip(number, at('/3'), 'robots');
-        store.skip(number, at('/1'), 'robots');
-      });
-      const both = ['/1', '/2'].map((path) => ({ host: HOST, url: at(path) }));
-      assert.deepEqual(store.unsettled(10), both);
-      assert.deepEqual(store.unsettled(1), both.slice(0, 1));
-      turn(store, () => store.settle(HOST, at('/1')));
-      assert.deepEqual(store.unsettled(10), both.slice(1));
-    },
+claim(`a fetched page is unsettled until it is settled, a skipped one never`, (store) => {
+  insert(store, ...['/1', '/2', '/3'].map((path) => ({ url: at(path), depth: 0 })));
+  const { number } = store.host(HOST);
+  turn(store, () => {
+    store.recordPage(number, pageOf(at('/1')));
+    store.recordPage(number, pageOf(at('/2'), { status: null, error: 'reset' }));
+    store.skip(number, at('/3'), 'robots');
+    store.skip(number, at('/1'), 'robots');
+  });
+  const both = ['/1', '/2'].map((path) => ({ host: HOST, url: at(path) }));
+  assert.deepEqual(store.unsettled(10), both);
+  assert.deepEqual(store.unsettled(1), both.slice(0, 1));
+  turn(store, () => store.settle(HOST, at('/1')));
+  assert.deepEqual(store.unsettled(10), both.slice(1));
+});
+
+claim('numbers grow with every URL found and every page settled', (store) => {
+  store.raiseCounter(1_000_000);
+  const before = store.counter();
+  insert(store, { url: at('/1'), depth: 0 });
+  const found = store.counter();
+  turn(store, () => store.recordPage(store.host(HOST).number, pageOf(at('/1'))));
+  turn(store, () => store.settle(HOST, at('/1')));
+  assert.ok(before >= 1_000_000 && found > before && store.counter() > found);
+});
+
+claim('a URL that no agent would take ends as failed, and counts', (store) => {
+  const item = { url: at('/1'), depth: 3, attempts: 2 };
+  turn(store, () => store.failUrl(HOST, item, 'refused by peer: x', 5));
+  assert.equal(store.pageCount(), 1);
+  assert.equal(store.queuedCount(), 0);
+  assert.deepEqual(store.unsettled(1), []);
+  assert.deepEqual(insert(store, item), ['known']);
+});
+
+claim('what is taken for another agent is gone, and new when it comes back', (store) => {
+  insert(store, ...[2, 0, 1].map((depth) => ({ url: at(`/${depth}`), depth, referrer: at('/r') })));
+  turn(store, () => store.requeue(store.host(HOST).number, at('/0'), 1, 99));
+  const taken = turn(store, () => store.takeQueued(HOST, 2));
+  assert.deepEqual(
+    taken.map(({ url, referrer }) => [url, referrer]),
+    [
+      [at('/1'), at('/r')],
+      [at('/2'), at('/r')],
+    ],
   );
+  assert.equal(store.queuedOf(HOST), 1);
+  const last = turn(store, () => store.takeQueued(HOST, 2));
+  assert.deepEqual(last, [{ url: at('/0'), depth: 0, attempts: 1, referrer: at('/r') }]);
+  assert.deepEqual(
+    turn(store, () => store.takeQueued(HOST, 2)),
+    [],
+  );
+  assert.deepEqual(
+    turn(store, () => store.takeQueued('unknown.test', 2)),
+    [],
+  );
+  assert.deepEqual(insert(store, ...taken, ...last), ['new', 'new', 'new']);
+  assert.equal(store.queuedCount(), 3);
+});
 
-  claim('numbers grow with every URL found and every page settled', (store) => {
-    store.raiseCounter(1_000_000);
-    const before = store.counter();
-    insert(store, { url: at('/1'), depth: 0 });
-    const found = store.counter();
-    turn(store, () => store.recordPage(store.host(HOST).number, pageOf(at('/1'))));
-    turn(store, () => store.settle(HOST, at('/1')));
-    assert.ok(before >= 1_000_000 && found > before && store.counter() > found);
-  });
+claim('hosts are numbered in the order of their discovery', (store) => {
+  for (const host of ['c.test', 'a.test', 'b.test']) {
+    insert(store, { url: at('/', host), depth: 0, host });
+  }
+  assert.deepEqual(store.hosts(), ['c.test', 'a.test', 'b.test']);
+  turn(store, () => store.skip(store.host('a.test').number, at('/', 'a.test'), 'robots'));
+  assert.deepEqual(store.hostsWithQueue(), ['c.test', 'b.test']);
+  assert.equal(store.hostCount(), 3);
+  assert.equal(store.hostsWithQueueCount(), 2);
+});
 
-  claim('a URL that no agent would take ends as failed, and counts', (store) => {
-    const item = { url: at('/1'), depth: 3, attempts: 2 };
-    turn(store, () => store.failUrl(HOST, item, 'refused by peer: x', 5));
-    assert.equal(store.pageCount(), 1);
-    assert.equal(store.queuedCount(), 0);
-    assert.deepEqual(store.unsettled(1), []);
-    assert.deepEqual(insert(store, item), ['known']);
-  });
-
-  claim('what is taken for another agent is gone, and new when it comes back', (store) => {
-    insert(
-      store,
-      ...[2, 0, 1].map((depth) => ({ url: at(`/${depth}`), depth, referrer: at('/r') })),
-    );
-    turn(store, () => store.requeue(store.host(HOST).number, at('/0'), 1, 99));
-    const taken = turn(store, () => store.takeQueued(HOST, 2));
-    assert.deepEqual(
-      taken.map(({ url, referrer }) => [url, referrer]),
-      [
-        [at('/1'), at('/r')],
-        [at('/2'), at('/r')],
-      ],
-    );
-    assert.equal(store.queuedOf(HOST), 1);
-    const last = turn(store, () => store.takeQueued(HOST, 2));
-    assert.deepEqual(last, [{ url: at('/0'), depth: 0, attempts: 1, referrer: at('/r') }]);
-    assert.deepEqual(
-      turn(store, () => store.takeQueued(HOST, 2)),
-      [],
-    );
-    assert.deepEqual(
-      turn(store, () => store.takeQueued('unknown.test', 2)),
-      [],
-    );
-    assert.deepEqual(insert(store, ...taken, ...last), ['new', 'new', 'new']);
-    assert.equal(store.queuedCount(), 3);
-  });
-
-  claim('hosts are numbered in the order of their discovery', (store) => {
-    for (const host of ['c.test', 'a.test', 'b.test']) {
-      insert(store, { url: at('/', host), depth: 0, host });
-    }
-    assert.deepEqual(store.hosts(), ['c.test', 'a.test', 'b.test']);
-    turn(store, () => store.skip(store.host('a.test').number, at('/', 'a.test'), 'robots'));
-    assert.deepEqual(store.hostsWithQueue(), ['c.test', 'b.test']);
-    assert.equal(store.hostCount(), 3);
-    assert.equal(store.hostsWithQueueCount(), 2);
-  });
-
-  claim('the last answer of robots.txt is kept for each origin', (store) => {
-    const { number } = store.host(HOST);
-    const rules = { fetchedAt: 5.5, body: Buffer.from('x'), attempts: 0, retryAt: 0, reason: '' };
-    turn(store, () => store.saveRobots(number, 'http://a.test', { ...rules, kind: 'rules' }));
-    const never = { ...rules, kind: 'unreachable', body: null, retryAt: Infinity } as const;
-    turn(store, () => store.saveRobots(number, 'https://a.test', never));
-    const read = store.robots(number, 'http://a.test')!;
-    assert.deepEqual({ ...read, body: Buffer.from(read.body!) }, { ...rules, kind: 'rules' });
-    assert.deepEqual(store.robots(number, 'https://a.test'), never);
-    assert.equal(store.robots(number, 'http://a.test:81'), null);
-  });
+claim('the last answer of robots.txt is kept for each origin', (store) => {
+  const { number } = store.host(HOST);
+  const rules = { fetchedAt: 5.5, body: Buffer.from('x'), attempts: 0, retryAt: 0, reason: '' };
+  turn(store, () => store.saveRobots(number, 'http://a.test', { ...rules, kind: 'rules' }));
+  const never = { ...rules, kind: 'unreachable', body: null, retryAt: Infinity } as const;
+  turn(store, () => store.saveRobots(number, 'https://a.test', never));
+  const read = store.robots(number, 'http://a.test')!;
+  assert.deepEqual({ ...read, body: Buffer.from(read.body!) }, { ...rules, kind: 'rules' });
+  assert.deepEqual(store.robots(number, 'https://a.test'), never);
+  assert.equal(store.robots(number, 'http://a.test:81'), null);
+});
 
 // ---- the outbox
-  const add = (store: SqliteStore, url: string, owner = 'x', rest: Partial<UrlItem> = {}) =>
-    turn(store, () => store.addToOutbox(new URL(url).hostname, owner, { url, depth: 3, ...rest }));
+const add = (store: SqliteStore, url: string, owner = 'x', rest: Partial<UrlItem> = {}) =>
+  turn(store, () => store.addToOutbox(new URL(url).hostname, owner, { url, depth: 3, ...rest }));
 
-  claim('the outbox holds a URL once, with the best that was said of it', (store) => {
-    const id = add(store, at('/1'), 'x', { attempts: 1, referrer: at('/r', 'r.test') });
-    assert.equal(add(store, at('/1'), 'y', { depth: 1 }), id);
-    assert.equal(add(store, at('/1'), 'x', { depth: 5, attempts: 2 }), id);
-    assert.equal(store.outboxCount(), 1);
-    const item = { url: at('/1'), depth: 1, attempts: 2, referrer: at('/r', 'r.test') };
-    assert.deepEqual(store.outboxOf('x', 10), [{ id, item }]);
-    assert.deepEqual(store.outboxOf('y', 10), []);
-  });
+claim('the outbox holds a URL once, with the best that was said of it', (store) => {
+  const id = add(store, at('/1'), 'x', { attempts: 1, referrer: at('/r', 'r.test') });
+  assert.equal(add(store, at('/1'), 'y', { depth: 1 }), id);
+  assert.equal(add(store, at('/1'), 'x', { depth: 5, attempts: 2 }), id);
+  assert.equal(store.outboxCount(), 1);
+  const item = { url: at('/1'), depth: 1, attempts: 2, referrer: at('/r', 'r.test') };
+  assert.deepEqual(store.outboxOf('x', 10), [{ id, item }]);
+  assert.deepEqual(store.outboxOf('y', 10), []);
+});
 
-  claim('entries go to their owner in order, as many as asked for', (store) => {
-    const ids = [1, 2, 3, 4].map((n) => add(store, at(`/${n}`), n === 2 ? 'y' : 'x'));
-    assert.deepEqual(
-      ids,
-      [...ids].sort((a, b) => a - b),
-    );
-    const urls = (owner: string, max: number) =>
-      store.outboxOf(owner, max).map(({ item }) => item.url);
-    assert.deepEqual(urls('x', 2), [at('/1'), at('/3')]);
-    assert.deepEqual(urls('x', 9), [at('/1'), at('/3'), at('/4')]);
-    assert.deepEqual(urls('y', 9), [at('/2')]);
-  });
+claim('entries go to their owner in order, as many as asked for', (store) => {
+  const ids = [1, 2, 3, 4].map((n) => add(store, at(`/${n}`), n === 2 ? 'y' : 'x'));
+  assert.deepEqual(
+    ids,
+    [...ids].sort((a, b) => a - b),
+  );
+  const urls = (owner: string, max: number) =>
+    store.outboxOf(owner, max).map(({ item }) => item.url);
+  assert.deepEqual(urls('x', 2), [at('/1'), at('/3')]);
+  assert.deepEqual(urls('x', 9), [at('/1'), at('/3'), at('/4')]);
+  assert.deepEqual(urls('y', 9), [at('/2')]);
+});
 
-  claim('what leaves the outbox is counted, once', (store) => {
-    const ids = [1, 2, 3].map((n) => add(store, at(`/${n}`)));
-    assert.equal(store.outboxFirst(), ids[0]);
-    turn(store, () => store.removeFromOutbox([ids[0]!, ids[0]!, 99_999]));
-    assert.equal(store.outboxCount(), 2);
-    assert.equal(store.outboxFirst(), ids[1]);
-    turn(store, () => store.removeFromOutbox(ids));
-    assert.equal(store.outboxCount(), 0);
-    assert.equal(store.outboxFirst(), null);
-    assert.equal(store.lastOutboxId(), ids[2]);
-  });
+claim('what leaves the outbox is counted, once', (store) => {
+  const ids = [1, 2, 3].map((n) => add(store, at(`/${n}`)));
+  assert.equal(store.outboxFirst(), ids[0]);
+  turn(store, () => store.removeFromOutbox([ids[0]!, ids[0]!, 99_999]));
+  assert.equal(store.outboxCount(), 2);
+  assert.equal(store.outboxFirst(), ids[1]);
+  turn(store, () => store.removeFromOutbox(ids));
+  assert.equal(store.outboxCount(), 0);
+  assert.equal(store.outboxFirst(), null);
+  assert.equal(store.lastOutboxId(), ids[2]);
+});
 
-  claim('an id is never used twice', (store) => {
-    const id = add(store, at('/1'));
-    turn(store, () => store.removeFromOutbox([id]));
-    assert.ok(add(store, at('/1')) > id);
-  });
+claim('an id is never used twice', (store) => {
+  const id = add(store, at('/1'));
+  turn(store, () => store.removeFromOutbox([id]));
+  assert.ok(add(store, at('/1')) > id);
+});
 
-  claim('the entries of a host follow its owner', (store) => {
-    add(store, at('/1'), 'x');
-    add(store, at('/2'), 'x');
-    add(store, at('/1', 'b.test'), 'x');
-    turn(store, () => store.rerouteOutbox(HOST, 'z'));
-    assert.equal(store.outboxOf('z', 9).length, 2);
-    assert.equal(store.outboxOf('x', 9).length, 1);
-    assert.deepEqual(
-      store.outboxHosts().sort((a, b) => a.host.localeCompare(b.host)),
-      [
-        { host: 'a.test', owner: 'z' },
-        { host: 'b.test', owner: 'x' },
-      ],
-    );
-    assert.equal(store.outboxEntriesOf(HOST).length, 2);
-  });
+claim('the entries of a host follow its owner', (store) => {
+  add(store, at('/1'), 'x');
+  add(store, at('/2'), 'x');
+  add(store, at('/1', 'b.test'), 'x');
+  turn(store, () => store.rerouteOutbox(HOST, 'z'));
+  assert.equal(store.outboxOf('z', 9).length, 2);
+  assert.equal(store.outboxOf('x', 9).length, 1);
+  assert.deepEqual(
+    store.outboxHosts().sort((a, b) => a.host.localeCompare(b.host)),
+    [
+      { host: 'a.test', owner: 'z' },
+      { host: 'b.test', owner: 'x' },
+    ],
+  );
+  assert.equal(store.outboxEntriesOf(HOST).length, 2);
+});
 
 // ---- restarts
 
-  claim('a restart finds everything as it was', (store, whole) => {
-    insert(store, ...[1, 2, 3].map((n) => ({ url: at(`/${n}`), depth: n })));
-    const before = store.host(HOST);
-    const saved = {
-      ...before,
-      notBefore: 7.5,
-      lastFetchAt: 6,
-      busy: 2,
-      busySince: 3,
-      unconnected: 1,
-    };
-    turn(store, () => {
-      store.saveHost(saved, '192.0.2.1');
-      store.requeue(before.number, at('/1'), 2, 900);
-      store.recordPage(before.number, pageOf(at('/2')));
-      store.addToOutbox('b.test', 'x', { url: at('/', 'b.test'), depth: 0 });
-    });
-    store.saveIncarnation(41);
-    const n = store.counter();
-    const again = whole.reopened();
-    assert.deepEqual(again.host(HOST), saved);
-    assert.equal(again.queuedCount(), 2);
-    assert.equal(again.pageCount(), 1);
-    assert.equal(again.pagesDone(before.number), 1);
-    assert.equal(again.outboxCount(), 1);
-    assert.equal(again.incarnation(), 41);
-    assert.equal(again.counter(), n);
-    assert.deepEqual(again.unsettled(5), [{ host: HOST, url: at('/2') }]);
-    assert.equal(again.nextUrl(before.number, 0)?.url, at('/3'));
-    assert.deepEqual(insert(again, { url: at('/1'), depth: 1 }), ['known']);
+claim('a restart finds everything as it was', (store, whole) => {
+  insert(store, ...[1, 2, 3].map((n) => ({ url: at(`/${n}`), depth: n })));
+  const before = store.host(HOST);
+  const saved = {
+    ...before,
+    notBefore: 7.5,
+    lastFetchAt: 6,
+    busy: 2,
+    busySince: 3,
+    unconnected: 1,
+  };
+  turn(store, () => {
+    store.saveHost(saved, '192.0.2.1');
+    store.requeue(before.number, at('/1'), 2, 900);
+    store.recordPage(before.number, pageOf(at('/2')));
+    store.addToOutbox('b.test', 'x', { url: at('/', 'b.test'), depth: 0 });
   });
+  store.saveIncarnation(41);
+  const n = store.counter();
+  const again = whole.reopened();
+  assert.deepEqual(again.host(HOST), saved);
+  assert.equal(again.queuedCount(), 2);
+  assert.equal(again.pageCount(), 1);
+  assert.equal(again.pagesDone(before.number), 1);
+  assert.equal(again.outboxCount(), 1);
+  assert.equal(again.incarnation(), 41);
+  assert.equal(again.counter(), n);
+  assert.deepEqual(again.unsettled(5), [{ host: HOST, url: at('/2') }]);
+  assert.equal(again.nextUrl(before.number, 0)?.url, at('/3'));
+  assert.deepEqual(insert(again, { url: at('/1'), depth: 1 }), ['known']);
+});
 
-  claim(
-    `an incarnation stored in the middle of a turn is kept, and the turn goes on`,
-    (store, whole) => {
-      store.begin();
-      store.insertUrl(HOST, { url: at('/1'), depth: 0 }, null);
-      store.saveIncarnation(7);
-      store.insertUrl(HOST, { url: at('/2'), depth: 0 }, null);
-      store.commit(false);
-      const again = whole.reopened();
-      assert.equal(again.incarnation(), 7);
-      assert.equal(again.queuedCount(), 2);
-    },
-  );
-}
+claim(
+  `an incarnation stored in the middle of a turn is kept, and the turn goes on`,
+  (store, whole) => {
+    store.begin();
+    store.insertUrl(HOST, { url: at('/1'), depth: 0 }, null);
+    store.saveIncarnation(7);
+    store.insertUrl(HOST, { url: at('/2'), depth: 0 }, null);
+    store.commit(false);
+    const again = whole.reopened();
+    assert.equal(again.incarnation(), 7);
+    assert.equal(again.queuedCount(), 2);
+  },
+);
