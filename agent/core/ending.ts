@@ -112,6 +112,12 @@ export class Ending {
 
   /** Stays until all have said the same, or were removed: they may still need its echo. */
   #tryGo(since: number, now: Instant): void {
+    if (this.#p.store.queuedCount() > 0) {
+      // A joiner that was not told in time has brought something new: there is work again.
+      this.#toldComplete.clear();
+      this.#course = { kind: 'crawling' };
+      return;
+    }
     const lingered = now.mono - since >= 2 * this.#p.settings.suspectAfterMs;
     const all = [...this.#p.view.members()].every((m) => this.#toldComplete.has(m.card.id));
     if (all || lingered) this.end(0, 'the crawl is complete');

@@ -505,6 +505,24 @@ describe('cases D: completion', () => {
     c.runToEnd();
   });
 
+  it('D5: URLs that come while an agent lingers are crawled, not taken and left', () => {
+    const c = cluster(['a1', 'a2'], {}, 4, 4);
+    c.startAll();
+    c.lose = (_, __, message) => message.type === 'COMPLETE';
+    c.runUntil('both are complete', () => {
+      return c.living().every(({ id }) => c.snapshot(id).course === 'complete');
+    });
+    const a1 = c.agents.get('a1')!;
+    const host = c.log.find((v) => v.by === 'a1')!.host;
+    const urls = [{ url: `http://${host}/late`, depth: 0 }];
+    const from = { id: 'a2', inc: inc(c, 'a2') };
+    const to = { id: 'a1', inc: inc(c, 'a1') };
+    c.deliver('a1', { from, to, message: { type: 'URLS', batch: 1e6, urls } });
+    c.runToEnd();
+    assert.ok(c.fetched().has(`http://${host}/late`));
+    assert.equal(a1.end?.code, 0);
+  });
+
   it('D6: a permanent cut one way does not keep the crawl from ending', () => {
     const c = cluster(['a1', 'a2', 'a3']);
     c.cut('a1', 'a2');

@@ -107,7 +107,9 @@ export class Cluster {
   /** Drops a message if it says so. */
   lose: (from: AgentId, to: AgentId, message: Message) => boolean = () => false;
   readonly #o: ClusterOptions;
-  readonly #events = new MinHeap<() => void>();
+  readonly #events = new MinHeap<(() => void)[]>();
+  /** What happens at one moment, in the order it was planned. */
+  readonly #moments = new Map<number, (() => void)[]>();
   readonly #cuts = new Set<string>();
   readonly #wallSkew = new Map<AgentId, number>();
 
@@ -235,7 +237,15 @@ export class Cluster {
 
   /** Something that happens at a moment of true time. */
   at(time: number, act: () => void): void {
-    this.#events.push(Math.max(time, this.now), act);
+    const moment = Math.max(time, this.now);
+    const acts = this.#moments.get(moment);
+    if (acts) {
+      acts.push(act);
+      return;
+    }
+    const planned = [act];
+    this.#moments.set(moment, planned);
+    this.#events.push(moment, planned);
   }
 
   run(ms: number): void {
@@ -274,8 +284,10 @@ export class Cluster {
   }
 
   #step(): void {
-    this.now = Math.max(this.now, this.#events.firstKey);
-    this.#events.pop()?.();
+    this.now = this.#events.firstKey;
+    const acts = this.#events.pop() ?? [];
+    for (let i = 0; i < acts.length; i++) acts[i]!();
+    this.#moments.delete(this.now);
   }
 
   /** An input of the agent, handled in a turn of its own loop. */

@@ -22,19 +22,21 @@ describe('swarm: polite, complete and ended with 0', () => {
 });
 
 describe('swarm: its checkers notice when a rule is taken away:', () => {
-  const OFFENDED: readonly [Rule, Kind, number][] = [
-    ['suspicion-final', 'moves', 3],
-    ['lists-resent', 'moves', 1],
-    ['yields-resent', 'moves', 1],
-    ['withdrawal', 'moves', 11],
-    ['barrier', 'moves', 53],
-    ['awaiting', 'moves', 17],
-    ['activations-counted', 'faults', 18],
+  const TRIED_MAX = 120;
+  const OFFENDED: readonly [Rule, Kind][] = [
+    ['suspicion-final', 'moves'],
+    ['lists-resent', 'moves'],
+    ['yields-resent', 'moves'],
+    ['withdrawal', 'moves'],
+    ['awaiting', 'moves'],
+    ['barrier', 'moves'],
   ];
-  for (const [rule, kind, seed] of OFFENDED) {
+  for (const [rule, kind] of OFFENDED) {
     it(`${rule}`, () => {
       without(rule, () => {
-        assert.notDeepEqual(runSwarm(seed, kind).violations, [], replay(seed, kind));
+        let seed = 1;
+        while (seed <= TRIED_MAX && runSwarm(seed, kind).violations.length === 0) seed++;
+        assert.ok(seed <= TRIED_MAX, `no violation in ${TRIED_MAX} runs without ${rule}`);
       });
     });
   }
