@@ -138,8 +138,6 @@ function examine(db: Connection, path: string, options: OpenOptions): void {
     const damage = String(found).split('\n')[0]!.slice(0, 200);
     throw new Refusal('corrupt', `${path} is damaged (${damage}); ${CORRUPT_REMEDY}`);
   }
-  // A file that may not be written is opened all the same, and fails only here.
-  db.exec('BEGIN IMMEDIATE; ROLLBACK');
   const version = versionOf(db);
   if (version > MIGRATIONS.length) {
     throw new Refusal(
@@ -194,6 +192,7 @@ function migrate(db: Connection): void {
   }
 }
 
+/** Writes in any case, so that a file that may only be read fails here and not in a turn. */
 function claim(db: Connection, options: OpenOptions): void {
   const save = db.prepare<[string, string]>('INSERT OR IGNORE INTO meta VALUES (?, ?)');
   db.transaction(() => {

@@ -139,3 +139,22 @@ test('memory: more hosts than are kept in memory cost no counter', () => {
   }
   dispose();
 });
+
+test('memory: a host with unwritten counters is not read again from the file', () => {
+  const { store, dispose } = inMemory();
+  const host = (n: number) => `h${n}.test`;
+  const insert = (n: number, path: string) =>
+    store.insertUrl(host(n), { url: at(path, host(n)), depth: 0 }, null);
+  turn(store, () => insert(0, '/1'));
+  turn(store, () => {
+    for (let n = 1; n < 21_000; n++) insert(n, '/1');
+  });
+  store.begin();
+  insert(0, '/2');
+  for (let n = 1; n < 21_000; n++) store.queuedOf(host(n));
+  insert(0, '/3');
+  store.commit(false);
+  assert.equal(store.queuedOf(host(0)), 3);
+  assert.equal(store.queuedCount(), 21_002);
+  dispose();
+});
