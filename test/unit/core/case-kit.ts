@@ -1,0 +1,38 @@
+// What the scripted cases share: clusters on their way, and what was said in them.
+
+import type { AgentId, Message } from '../../../agent/core/messages.ts';
+import { Cluster, chainWeb } from './cluster.ts';
+
+const SEEDS = ['http://h0.test/p0'];
+
+export function cluster(ids: readonly AgentId[], more = {}, hosts = 40, pages = 30): Cluster {
+  return new Cluster({ ids, web: chainWeb(hosts, pages), seeds: SEEDS, ...more });
+}
+
+export function crawling(ids: readonly AgentId[], more = {}): Cluster {
+  const c = cluster(ids, more);
+  c.startAll();
+  c.runUntil('the crawl is on its way', () => c.log.length >= 60);
+  return c;
+}
+
+export function inc(c: Cluster, id: AgentId): number {
+  return c.snapshot(id).incarnation;
+}
+
+export function endCodes(c: Cluster): (number | undefined)[] {
+  return [...c.agents.values()].map((a) => a.end?.code);
+}
+
+export function heartbeats(c: Cluster, from: AgentId, since: number) {
+  return c.sent.flatMap((s) =>
+    s.from === from && s.at > since && s.message.type === 'HEARTBEAT' ? [s.message] : [],
+  );
+}
+
+export function sentOf<T extends Message['type']>(c: Cluster, type: T, since = 0) {
+  return c.sent.filter((s) => s.at > since && s.message.type === type);
+}
+
+/** A bad network. */
+export const NOISY = { loss: 0.1, duplicate: 0.05, slow: 0.1, slowMs: 250 };

@@ -1,0 +1,243 @@
+// The scenarios by which weaker wordings of the protocol failed (PROTOCOL-CASES), each on a
+// cluster of real cores, named after its row: fetch right, lease, detector.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { AgentId } from '../../../agent/core/messages.ts';
+import { cluster, crawling, endCodes, heartbeats, inc, sentOf } from './case-kit.ts';
+import { DELAY_MS, EPOCH, HEARTBEAT_MS, LEASE_MS, SUSPECT_MS } from './cluster.ts';
+
+describe('cases A: fetch right, lease, detector', () => {
+  it('A1: a suspicion is not taken back when the link heals; the suspect is reborn', () => {
+    const c = crawling(['a1', 'a2']);
+    const before = inc(c, 'a1');
+    c.cut('a1', 'a2');
+    c.run(1.2 * SUSPECT_MS);
+    const healed = c.now;
+    c.heal();
+    c.run(SUSPECT_MS);
+    assert.ok(inc(c, 'a1') > before);
+    for (const { news } of heartbeats(c, 'a2', healed)) {
+      assert.equal(
+        news.some((n) => n.id === 'a1' && n.inc === before),
+        false,
+      );
+    }
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+  });
+
+  it('A2: a restarted agent waits a delay on hosts that it visited in its former life', () => {
+    const c = crawling(['a1']);
+    const disk = c.kill('a1');
+    c.start('a1', disk);
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+  });
+
+  it('A3: alone, then stopped while others take over, an agent fetches nothing on waking', () => {
+    const c = cluster(['a1', 'a2', 'a3']);
+    c.start('a1');
+    c.runUntil('a1 crawls alone', () => c.log.length >= 20);
+    c.stall('a1', 4 * SUSPECT_MS);
+    c.start('a2');
+    c.start('a3');
+    c.run(2.5 * SUSPECT_MS);
+    assert.ok(c.log.some((v) => v.by === 'a2'));
+    c.run(2 * SUSPECT_MS);
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+  });
+
+  it('A4: groups that formed apart give up what they hold when they meet', () => {
+    const c = cluster(['a1', 'a2', 'a3'], { quorum: 'majority' });
+    for (const other of ['a2', 'a3']) {
+      c.cut('a1', other);
+      c.cut(other, 'a1');
+    }
+    c.startAll();
+    c.runUntil('the two crawl', () => c.log.length >= 40);
+    c.heal();
+    c.run(2 * HEARTBEAT_MS);
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+    assert.deepEqual(endCodes(c), [0, 0, 0]);
+  });
+
+  it('A5: a request that outlives the lease is aborted, and counts as no attempt', () => {
+    const c = cluster(['a1', 'a2'], { requestMs: () => 3 * SUSPECT_MS });
+    c.startAll();
+    c.runUntil('requests are open', () => c.log.length >= 1);
+    const [first] = c.log;
+    const other = first!.by === 'a1' ? 'a2' : 'a1';
+    c.cut(first!.by, other);
+    c.run(SUSPECT_MS);
+    assert.ok(first!.end - c.now < 0);
+    assert.equal(first!.whole, false);
+    assert.ok(first!.end <= EPOCH + (first!.start - EPOCH) + LEASE_MS + 2 * HEARTBEAT_MS);
+  });
+
+  it('A6: agents that differ in what must agree refuse each other', () => {
+    const settings = (id: AgentId) =>
+      id === 'a2' ? { fingerprint: 'other', fingerprintHash: 'other' } : {};
+    const c = cluster(['a1', 'a2'], { settings });
+    c.startAll();
+    c.runToEnd();
+    assert.deepEqual(endCodes(c), [0, 5]);
+  });
+
+  it('A7: an incarnation is above all before it though the clock was set back', () => {
+    const c = crawling(['a1', 'a2']);
+    const before = inc(c, 'a1');
+    const disk = c.kill('a1');
+    c.jump('a1', -3_600_000);
+    c.start('a1', disk);
+    c.run(50);
+    assert.ok(inc(c, 'a1') > before);
+  });
+
+  it('A7: without its database too, once it hears what others know of it', () => {
+    const c = crawling(['a1', 'a2']);
+    const before = inc(c, 'a1');
+    c.kill('a1');
+    c.jump('a1', -3_600_000);
+    c.start('a1');
+    c.run(3 * HEARTBEAT_MS);
+    assert.ok(inc(c, 'a1') > before);
+    c.runToEnd();
+    assert.deepEqual(endCodes(c), [0, 0]);
+  });
+
+  it('A7: a second process of the same identifier ends one of the two with 5', () => {
+    const c = crawling(['a1', 'a2']);
+    const first = c.agents.get('a1')!;
+    const from = { id: 'a1', inc: inc(c, 'a1') + 1000 };
+    const [beat] = heartbeats(c, 'a1', 0).slice(-1);
+    c.deliver('a1', { from, to: { id: 'a1', inc: 0 }, message: beat! });
+    c.run(50);
+    assert.equal(first.end?.code, 5);
+  });
+
+  it('A8: under majority, two who hear all and are heard by no other stop before the others', () => {
+    const c = crawling(['a1', 'a2', 'a3', 'a4', 'a5'], { quorum: 'majority' });
+    for (const x of ['a1', 'a2']) for (const y of ['a3', 'a4', 'a5']) c.cut(x, y);
+    c.run(3 * SUSPECT_MS);
+    c.heal();
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+    assert.deepEqual(endCodes(c), [0, 0, 0, 0, 0]);
+  });
+
+  it('A8: a vote stays when its giver has removed the suspect: nobody is left behind', () => {
+    const c = crawling(['a1', 'a2', 'a3', 'a4', 'a5'], { quorum: 'majority', delayMs: 100 });
+    c.kill('a5');
+    c.lose = (_, to, message) =>
+      to === 'a4' && message.type === 'HEARTBEAT' && message.suspects.length > 0;
+    c.run(2 * SUSPECT_MS);
+    c.lose = () => false;
+    c.run(SUSPECT_MS);
+    assert.deepEqual(
+      c.living().map(({ id }) => c.snapshot(id).members.length),
+      [3, 3, 3, 3],
+    );
+  });
+
+  it('A9: with no path one way a third agent relays URLs, lists and heartbeats, steadily', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    c.cut('a1', 'a2');
+    c.run(SUSPECT_MS);
+    const since = c.now;
+    c.run(2 * SUSPECT_MS);
+    // Relayed heartbeats must not pass for the straight path: no flapping.
+    for (const { news } of heartbeats(c, 'a2', since)) {
+      assert.equal(news.find((n) => n.id === 'a1')?.direct, false);
+    }
+    c.runToEnd();
+    assert.deepEqual(endCodes(c), [0, 0, 0]);
+    assert.equal(c.fetched().size, 1200);
+  });
+
+  it('A9: a deaf agent that nobody bridges learns of it by the others and is reborn', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    const before = inc(c, 'a1');
+    c.cut('a1', 'a3');
+    c.cut('a2', 'a3');
+    c.run(3 * SUSPECT_MS);
+    c.heal();
+    c.run(SUSPECT_MS);
+    assert.ok(inc(c, 'a1') > before);
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+    assert.deepEqual(endCodes(c), [0, 0, 0]);
+  });
+
+  it('A10: a changed capacity comes with a new incarnation and moves hosts politely', () => {
+    let capacity = 1;
+    const settings = (id: AgentId) => (id === 'a2' ? { capacity } : {});
+    const c = crawling(['a1', 'a2'], { settings });
+    capacity = 3;
+    c.start('a2', c.kill('a2'));
+    c.runUntil('a1 knows', () => c.snapshot('a1').members[0]?.capacity === 3);
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+  });
+
+  it('A11: a yield tells what is left of the wait, as a duration', () => {
+    const c = cluster(['a1', 'a2'], { delayMs: 400 });
+    c.start('a1');
+    c.runUntil('some hosts are known', () => c.log.length >= 8);
+    c.start('a2');
+    c.runUntil('a yield', () => sentOf(c, 'YIELD').length > 0);
+    for (const { message } of sentOf(c, 'YIELD')) {
+      if (message.type !== 'YIELD') continue;
+      for (const { waitMs } of message.items) assert.ok(waitMs >= 0 && waitMs <= 400);
+    }
+    c.runToEnd(300_000);
+    assert.deepEqual(c.impolite(), []);
+  });
+
+  it('A12: the wall clock set forwards costs a lease and no more; set back, nothing', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    c.jump('a1', 3_600_000);
+    c.jump('a2', -3_600_000);
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+    assert.deepEqual(endCodes(c), [0, 0, 0]);
+    assert.equal(c.fetched().size, 1200);
+  });
+
+  it('A13: when its next in order dies an agent pauses a host from lease to takeover', () => {
+    const c = crawling(['a1', 'a2']);
+    const died = c.now;
+    c.kill('a2');
+    c.run(0.98 * SUSPECT_MS - HEARTBEAT_MS);
+    const late = c.log.filter((v) => v.start > died + LEASE_MS + HEARTBEAT_MS);
+    assert.deepEqual(late, []);
+    c.runToEnd();
+    assert.ok(c.log.some((v) => v.start > died + SUSPECT_MS));
+  });
+
+  it('A14: bulk goes in its own lane: heartbeats and acknowledgements never wait for it', () => {
+    const c = crawling(['a1', 'a2']);
+    const perform = c.agents.get('a1')!.effects;
+    const push = perform.push.bind(perform);
+    const lanes = new Map<string, string>();
+    perform.push = (effect) => {
+      if (effect.type === 'send') lanes.set(effect.envelope.message.type, effect.lane);
+      push(effect);
+    };
+    c.run(SUSPECT_MS);
+    assert.equal(lanes.get('HEARTBEAT'), 'control');
+    assert.equal(lanes.get('URLS_ACK'), 'control');
+    assert.equal(lanes.get('URLS'), 'bulk');
+  });
+
+  it('A15: when all are reborn at once the crawl goes on within a few round trips', () => {
+    const c = crawling(['a1', 'a2', 'a3', 'a4']);
+    for (const id of ['a1', 'a2', 'a3', 'a4']) c.stall(id, LEASE_MS + 50);
+    c.run(LEASE_MS + 50 + 4 * HEARTBEAT_MS + DELAY_MS);
+    const from = c.now - 2 * HEARTBEAT_MS;
+    assert.ok(c.log.some((v) => v.start > from));
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+  });
+});
