@@ -214,13 +214,13 @@ class Agent implements RunningAgent {
 
   status(): AgentStatus {
     const now = systemClock.now();
-    const pages = this.#store.pageCount();
+    const { hosts, hostsWithQueue, pages } = this.#store.owned();
     const loopDelayMs = this.#loopDelay.percentile(99) / 1e6;
     return {
       ...this.#core.snapshot(now),
       pid: process.pid,
-      hosts: this.#store.hostCount(),
-      hostsWithQueue: this.#store.hostsWithQueueCount(),
+      hosts,
+      hostsWithQueue,
       pages,
       threads: this.#p.config.agent.threads,
       pagesPerSecond: this.#rate.at(now.mono, pages),
@@ -398,7 +398,7 @@ function fetchingOf(
 }
 
 function settingsOf({ config, entry, agents }: AgentParts): CoreSettings {
-  const { replicas, quorum, failureDetector } = config.cluster;
+  const { replicas, backups, quorum, failureDetector } = config.cluster;
   const versions = { protocol: PROTOCOL_VERSION, canonicalForm: CANONICAL_FORM_VERSION };
   const fingerprint = fingerprintOf(config, versions);
   const points = new RingPoints({ replicas, sha256: (text) => hash('sha256', text, 'buffer') });
@@ -407,6 +407,7 @@ function settingsOf({ config, entry, agents }: AgentParts): CoreSettings {
     capacity: entry.capacity,
     address: entry.address,
     configured: agents.map(({ id, address }) => ({ id, address })),
+    backups,
     quorum,
     ...failureDetector,
     leaseMs: leaseMsOf(config),

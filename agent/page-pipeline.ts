@@ -10,6 +10,15 @@ import { robotsAccess } from './robots/access.ts';
 import { ROBOTS_BYTES_MAX } from './robots/robots-txt.ts';
 import { parseCrawlUrl } from './url/crawl-url.ts';
 
+/**
+ * Links with longer URLs or host names are counted as out of scope, not kept: no server's request
+ * line takes them, no name in the DNS has more than 253 characters, and frames to peers have a cap.
+ */
+const URL_CHARS_MAX = 8000;
+const HOST_CHARS_MAX = 255;
+/** As much of a Content-Type header as is recorded. */
+const CONTENT_TYPE_CHARS_MAX = 200;
+
 export interface PipelineParts {
   readonly fetcher: Fetcher;
   readonly parse: (input: PageInput) => Promise<ParsedPage>;
@@ -61,14 +70,14 @@ export class PagePipeline {
     let { outOfScope } = found;
     const links = found.links;
     if (target) {
-      if (this.#p.inScope(target.host, target.url)) links.push(target);
+      if (this.#accepts(target)) links.push(target);
       else outOfScope++;
     }
     return {
       kind: 'response',
       request,
       status,
-      contentType,
+      contentType: contentType?.slice(0, CONTENT_TYPE_CHARS_MAX) ?? null,
       bytes,
       truncated,
       retryAfterMs,
@@ -76,7 +85,7 @@ export class PagePipeline {
       durationMs,
       endedAt,
       digest: found.digest,
-      redirectTo: target?.url ?? response.location,
+      redirectTo: (target?.url ?? response.location)?.slice(0, URL_CHARS_MAX) ?? null,
       note: found.note ?? (truncated ? 'truncated' : null),
       links,
       outOfScope,
@@ -94,12 +103,19 @@ export class PagePipeline {
     const links: FoundLink[] = [];
     let outOfScope = 0;
     for (const { identity, fetchUrl, host } of page.links) {
-      if (!this.#p.inScope(host, identity)) outOfScope++;
-      else
-        links.push(fetchUrl === null ? { url: identity, host } : { url: identity, host, fetchUrl });
+      const link = { url: identity, host, ...(fetchUrl === null ? {} : { fetchUrl }) };
+      if (this.#accepts(link)) links.push(link);
+      else outOfScope++;
     }
     const note = page.linksDropped > 0 ? 'links_dropped' : null;
     return { links, outOfScope, digest: page.digest, note };
+  }
+
+  /** In scope, and short enough to be stored and sent to other agents. */
+  #accepts({ url, fetchUrl, host }: FoundLink): boolean {
+    const longest = Math.max(url.length, fetchUrl?.length ?? 0);
+    if (longest > URL_CHARS_MAX || host.length > HOST_CHARS_MAX) return false;
+    return this.#p.inScope(host, url);
   }
 }
 

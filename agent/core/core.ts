@@ -1,128 +1,53 @@
 // The protocol of one agent, without I/O: what it says, fetches and decides as a function of the
 // messages, outcomes and time it is given (PROTOCOL; docs/ARCHITECTURE.md). The runtime calls the
 // doors (`onMessage`, `onPage`, then `onDeadline` once a turn), commits the store, and performs
-// the effects; the simulator does the same on virtual time. This file wires the parts of the
-// protocol together and holds what concerns several of them: view changes, rebirth, join.
+// the effects; the simulator does the same on virtual time. `assembly.ts` puts the parts together;
+// this file holds what concerns several of them: messages, view changes, rebirth, join.
 
-import { FailureDetector } from '../../failure-detector/detector.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
-import { Lease } from '../../failure-detector/lease.ts';
-import { StallWatch } from '../../failure-detector/stall.ts';
+import { type Assembly, assemble, type CoreParts } from './assembly.ts';
 import { assertNever } from './assert-never.ts';
-import { Completion } from './completion.ts';
 import type { Effects } from './effects.ts';
-import { type Course, Ending } from './ending.ts';
-import { FetchRight } from './fetch-right.ts';
-import { HandOff } from './hand-off.ts';
-import { HostMoves } from './host-moves.ts';
-import { Membership, type RemovalReason } from './membership.ts';
+import type { Course } from './ending.ts';
+import type { HandOff } from './hand-off.ts';
+import type { RemovalReason } from './membership.ts';
 import type { AgentId, Envelope, Host, Incarnation, Message, UrlItem } from './messages.ts';
-import { Outbound } from './outbound.ts';
 import type { Outcome } from './outcome.ts';
-import { Routing } from './routing.ts';
-import { SeenFilter } from './seen-filter.ts';
 import type { CoreSettings } from './settings.ts';
-import { Settlement } from './settlement.ts';
-import type { SkipReason, Store } from './store.ts';
-import { type Member, View } from './view.ts';
-import type { Visits } from './visits.ts';
-
-export interface CoreParts {
-  readonly settings: CoreSettings;
-  readonly store: Store;
-  readonly effects: Effects;
-  /** The host of a canonical URL, or null where it is not one. */
-  readonly hostOf: (url: string) => Host | null;
-  /** Why a URL found here is not to be queued, or null. */
-  readonly admit: (item: UrlItem) => SkipReason | null;
-  readonly seeds: readonly UrlItem[];
-  /** Makes the visits, which ask the fetch right given to them. */
-  readonly visits: (right: FetchRight) => Visits;
-}
+import type { Store } from './store.ts';
+import type { Member } from './view.ts';
 
 export class Core {
   readonly #settings: CoreSettings;
   readonly #store: Store;
   readonly #effects: Effects;
   readonly #seeds: readonly UrlItem[];
-  readonly #view: View;
-  readonly #outbound: Outbound;
-  readonly #detector: FailureDetector;
-  readonly #lease: Lease;
-  readonly #stall: StallWatch;
-  readonly #right: FetchRight;
-  readonly #handOff: HandOff;
-  readonly #moves: HostMoves;
-  readonly #seen = new SeenFilter();
-  readonly #settlement: Settlement;
-  readonly #routing: Routing;
-  readonly #completion: Completion;
-  readonly #membership: Membership;
-  readonly #visits: Visits;
-  readonly #ending: Ending;
+  readonly #p: Assembly;
   readonly #aborted = new Set<number>();
+  /** Open requests without a lease, and since when. */
+  readonly #lapsedAt = new Map<number, number>();
   #seeded = false;
   #startedAt = 0;
   #heartbeatAt = 0;
+  #beatAfterMs = 0;
 
   constructor(parts: CoreParts) {
-    const { settings, store, effects } = parts;
-    this.#settings = settings;
-    this.#store = store;
-    this.#effects = effects;
+    this.#settings = parts.settings;
+    this.#store = parts.store;
+    this.#effects = parts.effects;
     this.#seeds = parts.seeds;
-    this.#view = new View(settings);
-    this.#outbound = new Outbound(settings, effects, this.#view);
-    this.#detector = new FailureDetector({ suspectAfterMs: settings.suspectAfterMs });
-    this.#lease = new Lease({ leaseMs: settings.leaseMs });
-    this.#stall = new StallWatch({ leaseMs: settings.leaseMs });
-    this.#handOff = new HandOff(settings, this.#view, this.#outbound);
-    this.#moves = new HostMoves(settings, store, this.#view, this.#handOff);
-    this.#right = new FetchRight(settings, this.#view, this.#lease, this.#handOff);
-    this.#settlement = new Settlement(store);
-    this.#visits = parts.visits(this.#right);
-    this.#routing = new Routing({
-      settings,
-      store,
-      view: this.#view,
-      outbound: this.#outbound,
-      seen: this.#seen,
-      settlement: this.#settlement,
-      admit: parts.admit,
-      hostOf: parts.hostOf,
-      onQueued: (host) => this.#visits.queued(host),
-      isOpen: (host) => this.#visits.isOpen(host),
-    });
-    this.#completion = new Completion(settings, this.#view);
-    this.#membership = new Membership({
-      settings,
-      view: this.#view,
-      outbound: this.#outbound,
-      detector: this.#detector,
-      lease: this.#lease,
+    this.#p = assemble(parts, {
+      isIdle: () => this.#isIdle(),
+      abort: (request, why) => this.#abort(request, why),
       changes: {
         added: (member, now) => this.#added(member, now),
-        removing: (member) => this.#moves.before(member),
+        removing: (member) => this.#p.moves.before(member),
         removed: (member, why, now) => this.#removed(member, why, now),
         disowned: (above, now) => this.#rebirth(above, now),
-        refused: (message) => this.#ending.end(5, message),
+        greeted: (member, counter, now) => this.#p.moves.setBack(member, counter, now),
+        refused: (message) => this.#p.ending.end(5, message),
         impostor: (inc) => this.#endAsImpostor(inc),
       },
-    });
-    this.#ending = new Ending({
-      settings,
-      store,
-      effects,
-      view: this.#view,
-      outbound: this.#outbound,
-      handOff: this.#handOff,
-      moves: this.#moves,
-      routing: this.#routing,
-      completion: this.#completion,
-      visits: this.#visits,
-      isIdle: () => this.#isIdle(),
-      incarnation: () => this.#outbound.inc,
-      abort: (request, why) => this.#abort(request, why),
     });
   }
 
@@ -130,15 +55,16 @@ export class Core {
 
   /** Once, right after the socket is bound. */
   start(now: Instant): void {
-    this.#stall.turned(now);
-    this.#settlement.restore(this.#store.lastOutboxId());
+    this.#p.stall.turned(now);
+    this.#p.settlement.restore(this.#store.lastOutboxId());
+    this.#p.membership.helloCounter = this.#store.counter();
     this.#store.raiseCounter(Math.floor(now.wall) * 1024);
     this.#incarnate(Math.max(this.#store.incarnation(), Math.floor(now.wall)), now);
-    for (const host of this.#store.hostsWithQueue()) this.#visits.queued(host);
+    for (const host of this.#store.hostsWithQueue()) this.#p.visits.queued(host);
   }
 
   onMessage(envelope: Envelope, now: Instant): void {
-    if (this.#ending.course === 'ended' || this.#noticesStall(now)) return;
+    if (this.#p.ending.course === 'ended' || this.#noticesStall(now)) return;
     this.#receive(envelope, now, false);
   }
 
@@ -146,19 +72,19 @@ export class Core {
     const { message, from } = envelope;
     switch (message.type) {
       case 'HELLO':
-        this.#membership.onHello(envelope, message, now);
-        return this.#ending.answerComplete(envelope, message.address);
+        this.#p.membership.onHello(envelope, message, now);
+        return this.#p.ending.answerComplete(envelope, message.address);
       case 'HEARTBEAT':
-        return this.#membership.onHeartbeat(envelope, message, now, relayed);
+        return this.#p.membership.onHeartbeat(envelope, message, now, relayed);
       case 'REFUSED':
-        if (envelope.to.inc !== this.#outbound.inc) return;
-        return this.#membership.onRefused(from.id, message);
+        if (envelope.to.inc !== this.#p.outbound.inc) return;
+        return this.#p.membership.onRefused(from.id, message);
       default:
     }
-    if (!this.#membership.accepts(envelope)) return;
-    if (message.type === 'WELCOME') return this.#membership.onWelcome(message, now);
-    if (message.type === 'COMPLETE') return this.#ending.onComplete(from.id);
-    const member = this.#view.get(from.id);
+    if (!this.#p.membership.accepts(envelope)) return;
+    if (message.type === 'WELCOME') return this.#p.membership.onWelcome(message, now);
+    if (message.type === 'COMPLETE') return this.#p.ending.onComplete(from.id);
+    const member = this.#p.view.get(from.id);
     if (!member || member.card.inc !== from.inc) return;
     this.#onMemberMessage(member, envelope, now);
   }
@@ -169,22 +95,29 @@ export class Core {
       case 'LIST':
         return this.#onList(member, message, now);
       case 'LIST_ACK':
-        return this.#handOff.onListAck(member, message.list, message.part);
+        return this.#p.handOff.onListAck(member, message.list, message.part);
       case 'YIELD':
         return this.#onYield(member, message, now);
-      case 'YIELD_ACK': {
-        const hosts = message.items.map((item) => item.host);
-        return this.#handOff.onYieldAck(member, message.list, hosts);
-      }
+      case 'YIELD_ACK':
+        return this.#p.moves.returned(
+          this.#p.handOff.onYieldAck(member, message.list, message.items),
+        );
+      case 'ROWS':
+        return this.#onRows(member, message, now);
+      case 'ROWS_ACK':
+        for (const host of this.#p.replication.onRowsAck(member, message)) {
+          this.#p.settlement.progressed(host);
+        }
+        return;
       case 'URLS':
-        this.#completion.activity();
-        return this.#routing.onUrls(member, message);
+        this.#p.completion.activity();
+        return this.#p.inbox.onUrls(member, message);
       case 'URLS_ACK':
-        return this.#routing.onUrlsAck(member, message.batch, message.notMine, now);
+        return this.#p.routing.onUrlsAck(member, message.batch, message.notMine, now);
       case 'BATCH_REFUSED':
-        return this.#routing.onBatchRefused(member, message.batch, message.reason, now);
+        return this.#p.routing.onBatchRefused(member, message.batch, message.reason, now);
       case 'LEAVE':
-        return this.#membership.remove(member, 'left', now);
+        return this.#p.membership.remove(member, 'left', now);
       case 'RELAY':
         return this.#onRelay(member, message, now);
       case 'HELLO':
@@ -204,66 +137,71 @@ export class Core {
   onPage(outcome: Outcome, now: Instant): void {
     this.#noticesStall(now);
     this.#aborted.delete(outcome.request.id);
-    const { page, requeued } = this.#visits.finish(outcome, now);
-    this.#completion.activity();
-    if (requeued) this.#routing.requeued(outcome.request.host);
-    if (!page) return;
-    const { outboxIds } = this.#routing.route(page.links);
-    this.#settlement.add(page.host, page.url, outboxIds);
+    this.#lapsedAt.delete(outcome.request.id);
+    const { page } = this.#p.visits.finish(outcome, now);
+    this.#p.completion.activity();
+    this.#p.replication.changed(outcome.request.host);
+    if (page) this.#p.settlement.add(page.host, page.url, this.#p.routing.route(page.links));
   }
 
   /** Everything that time, or the messages and outcomes of this turn, made due. */
   onDeadline(now: Instant): void {
-    if (this.#ending.course === 'ended' || this.#noticesStall(now)) return;
-    this.#membership.judge(now);
+    if (this.#p.ending.course === 'ended' || this.#noticesStall(now)) return;
+    this.#p.membership.judge(now);
     this.#tryJoin(now);
     this.#abortUnleased(now);
-    this.#right.sweep(now);
-    this.#settlement.pump();
-    this.#routing.pump(now);
-    this.#moves.pump(this.#visits, this.#right, this.#routing, now);
-    if (this.#ending.course === 'crawling') this.#visits.tick(now, this.#routing.isFull);
-    if (now.mono - this.#heartbeatAt >= this.#settings.heartbeatMs) this.#beat(now);
-    this.#ending.pump(now);
+    this.#p.right.sweep(now);
+    this.#p.moves.pump(now);
+    this.#p.settlement.pump();
+    this.#p.inbox.pump();
+    if (this.#p.membership.joined) this.#p.handOff.answer(this.#p.replication);
+    this.#p.replication.pump(now);
+    this.#p.routing.pump(now);
+    if (this.#p.ending.course === 'crawling') this.#p.visits.tick(now, this.#p.routing.isFull);
+    if (now.mono - this.#heartbeatAt >= this.#beatAfterMs) this.#beat(now);
+    this.#p.ending.pump(now);
   }
 
   /** The turn's transaction is committed (PROTOCOL-CASES C8). */
   committed(): void {
-    this.#seen.committed();
+    this.#p.seen.committed();
   }
 
   /** When `onDeadline` must be called at the latest, on the monotonic clock. */
   nextDeadlineMs(now: Instant): number {
     const housekeeping = Math.min(100, Math.max(10, this.#settings.heartbeatMs / 10));
-    return Math.min(now.mono + housekeeping, this.#visits.nextAtMs());
+    if (!this.#p.moves.isQuiet) return now.mono;
+    const visitsAt = this.#p.ending.course === 'crawling' ? this.#p.visits.nextAtMs() : Infinity;
+    return Math.min(now.mono + housekeeping, visitsAt);
   }
 
   /** Whether an open request may be written, or go on, at this very moment. */
   mayWrite(host: Host, now: Instant): boolean {
-    return !this.#noticesStall(now) && this.#right.holds(host, now);
+    return !this.#noticesStall(now) && this.#p.right.holds(host, now);
   }
 
   /** Graceful leave: everything is handed over, then LEAVE and the end with 0. */
   leave(now: Instant): void {
-    if (!this.#ending.leave(now)) return;
-    this.#right.closed = true;
-    this.#moves.leave(now);
-    this.#routing.viewChanged();
-    this.#completion.activity();
+    if (!this.#p.ending.leave(now)) return;
+    this.#p.right.closed = true;
+    this.#p.moves.leave(now);
+    this.#viewChanged();
   }
 
   /** Stop of all: no hand-over, everything stays here for the next start; ends with 11. */
   stop(now: Instant): void {
-    this.#ending.stop(now);
-    this.#right.closed = true;
+    this.#p.ending.stop(now);
+    this.#p.right.closed = true;
   }
 
   // ---- the view and the hosts
 
   #added(member: Member, now: Instant): void {
-    this.#handOff.expectListFrom(member.card.id);
-    if (member.joined) this.#right.releaseAll();
-    this.#moves.added(member, this.#ending.course === 'leaving', now);
+    this.#p.handOff.expectListFrom(member.card.id);
+    if (member.joined) this.#p.right.releaseAll();
+    // A joiner's echo is what the others need to go on with the hosts it is to inherit.
+    if (!this.#p.membership.joined) this.#beatAfterMs = this.#settings.heartbeatMs / 10;
+    this.#p.moves.added(member, this.#p.ending.course === 'leaving', now);
     this.#viewChanged();
     const { id, inc, capacity } = member.card;
     this.#store.event(now.mono, 'join', { agent: id, incarnation: inc, capacity });
@@ -272,10 +210,11 @@ export class Core {
   #removed(member: Member, why: RemovalReason, now: Instant): void {
     const { id, inc } = member.card;
     this.#effects.push({ type: 'forget-peer', id });
-    this.#ending.forget(id);
-    this.#right.upheaval(now.mono);
-    this.#handOff.forget(id);
-    this.#moves.after(this.#visits, now);
+    this.#p.ending.forget(id);
+    this.#p.right.upheaval(now.mono);
+    this.#p.handOff.forget(id);
+    this.#p.replication.forget(id);
+    this.#p.moves.after(now);
     this.#viewChanged();
     const silentMs = Math.round(now.mono - member.heardAt);
     const kind = why === 'left' ? 'leave' : why === 'suspected' ? 'suspect' : 'remove';
@@ -283,30 +222,41 @@ export class Core {
   }
 
   #viewChanged(): void {
-    this.#completion.activity();
-    this.#right.releaseForeign();
-    this.#routing.viewChanged();
-    this.#visits.wakeAll();
+    this.#p.completion.activity();
+    this.#p.right.releaseForeign();
+    this.#p.routing.viewChanged();
+    this.#p.inbox.viewChanged();
+    this.#p.settlement.viewChanged();
+    this.#p.moves.viewChanged();
+    this.#p.visits.keepOnly((host) => this.#p.view.owns(host));
+    this.#p.visits.wakeAll();
   }
 
   #onList(from: Member, list: Parameters<HandOff['onList']>[1], now: Instant): void {
-    this.#completion.activity();
+    this.#p.completion.activity();
     if (list.leaving && !from.leaving) {
-      this.#moves.before(from);
-      this.#view.markLeaving(from);
-      this.#moves.after(this.#visits, now);
+      this.#p.moves.before(from);
+      this.#p.view.markLeaving(from);
+      this.#p.moves.after(now);
       this.#viewChanged();
     }
-    for (const host of this.#handOff.onList(from, list)) this.#right.release(host);
-    if (!this.#handOff.owedAny()) this.#visits.wakeAll();
+    for (const host of this.#p.handOff.onList(from, list)) this.#p.right.release(host);
+    if (!this.#p.handOff.owedAny()) this.#p.visits.wakeAll();
   }
 
   #onYield(from: Member, message: Parameters<HandOff['onYield']>[1], now: Instant): void {
-    this.#completion.activity();
-    const freed = this.#handOff.onYield(from, message, this.#membership.joined);
+    this.#p.completion.activity();
+    const freed = this.#p.handOff.onYield(from, message, this.#p.replication);
     for (const { host, waitMs } of freed) {
-      this.#right.waitUntil(host, now.mono + waitMs);
-      this.#visits.wake(host);
+      this.#p.right.waitUntil(host, now.mono + waitMs);
+      this.#p.visits.wake(host);
+    }
+  }
+
+  #onRows(from: Member, rows: Extract<Message, { type: 'ROWS' }>, now: Instant): void {
+    this.#p.completion.activity();
+    for (const host of this.#p.replication.onRows(from, rows, now)) {
+      if (this.#p.view.owns(host)) this.#p.visits.queued(host);
     }
   }
 
@@ -317,81 +267,94 @@ export class Core {
       if (envelope.message.type !== 'RELAY') this.#receive(envelope, now, true);
       return;
     }
-    const member = this.#view.get(relay.to);
-    if (member && relay.origin === from.card.id) this.#outbound.passOn(member, relay);
+    const member = this.#p.view.get(relay.to);
+    if (member && relay.origin === from.card.id) this.#p.outbound.passOn(member, relay);
   }
 
   // ---- incarnations
 
   #noticesStall(now: Instant): boolean {
-    const { stalled, gapMs } = this.#stall.turned(now);
+    const { stalled, gapMs } = this.#p.stall.turned(now);
     if (stalled) {
       this.#rebirth(0, now);
       return true;
     }
     if (gapMs > 3 * this.#settings.heartbeatMs) {
-      this.#detector.excuse(now.mono, this.#settings.suspectAfterMs * 0.3);
+      this.#p.detector.excuse(now.mono, this.#settings.suspectAfterMs * 0.3);
     }
     return false;
   }
 
   /** PROTOCOL rule 4: every right is dropped, and a higher incarnation joins anew. */
   #rebirth(above: Incarnation, now: Instant): void {
-    if (this.#ending.course === 'ended') return;
-    this.#store.event(now.mono, 'rejoin', { above, was: this.#outbound.inc });
-    for (const { id } of this.#visits.open()) this.#abort(id, 'this incarnation is gone');
+    if (this.#p.ending.course === 'ended') return;
+    this.#store.event(now.mono, 'rejoin', { above, was: this.#p.outbound.inc });
+    for (const { id } of this.#p.visits.open()) this.#abort(id, 'this incarnation is gone');
     this.#effects.push({ type: 'woke' });
-    this.#incarnate(Math.max(above, this.#outbound.inc, this.#store.incarnation()), now);
-    this.#visits.wakeAll();
+    this.#p.membership.helloCounter = this.#store.counter();
+    this.#incarnate(Math.max(above, this.#p.outbound.inc, this.#store.incarnation()), now);
+    this.#p.visits.wakeAll();
   }
 
   #incarnate(above: Incarnation, now: Instant): void {
     const inc = above + 1;
     this.#store.saveIncarnation(inc);
-    this.#outbound.inc = inc;
+    this.#p.outbound.inc = inc;
     this.#startedAt = now.mono;
     this.#heartbeatAt = -Infinity;
-    this.#right.reset(now);
-    this.#handOff.reset();
-    this.#moves.reset();
-    this.#routing.reset();
-    this.#completion.reset();
-    this.#ending.reborn();
-    this.#membership.reset(now);
+    this.#p.right.reset(now);
+    this.#p.handOff.reset();
+    this.#p.moves.reset();
+    this.#p.routing.reset();
+    this.#p.inbox.reset();
+    this.#p.replication.reset();
+    this.#p.settlement.joined = false;
+    this.#p.completion.reset();
+    this.#p.ending.reborn();
+    this.#p.membership.reset(now);
   }
 
   #tryJoin(now: Instant): void {
-    if (this.#membership.joined || this.#handOff.owedAny()) return;
-    if (!this.#membership.allMet(now)) return;
-    this.#membership.joined = true;
-    this.#right.joined = true;
-    this.#ending.joined();
-    this.#completion.activity();
-    this.#routing.join();
-    if (!this.#seeded) this.#routing.route(this.#seeds);
+    if (this.#p.membership.joined || this.#p.handOff.owedAny()) return;
+    if (!this.#p.membership.allMet(now)) return;
+    this.#p.membership.joined = true;
+    this.#p.right.joined = true;
+    this.#p.settlement.joined = true;
+    this.#p.ending.joined();
+    this.#p.routing.join();
+    this.#p.inbox.join();
+    this.#viewChanged();
+    if (!this.#seeded) this.#p.routing.route(this.#seeds);
     this.#seeded = true;
-    this.#visits.wakeAll();
     const tookMs = Math.round(now.mono - this.#startedAt);
     const { id } = this.#settings;
-    const detail = { agent: id, incarnation: this.#outbound.inc, members: this.#view.size + 1 };
+    const detail = { agent: id, incarnation: this.#p.outbound.inc, members: this.#p.view.size + 1 };
     this.#store.event(now.mono, 'join', { ...detail, tookMs });
     this.#beat(now);
   }
 
   #beat(now: Instant): void {
-    if (this.#heartbeatAt !== -Infinity && !this.#membership.joined) this.#membership.greet();
+    if (this.#heartbeatAt !== -Infinity && !this.#p.membership.joined) this.#p.membership.greet();
     this.#heartbeatAt = now.mono;
-    const counter = this.#membership.nextCounter();
-    const { idle, idleSince } = this.#completion.sample(this.#isIdle(), counter);
-    const viewHash = this.#view.hash(this.#outbound.inc);
-    this.#membership.beat({ idle, idleSince, viewHash }, now);
-    this.#ending.tellComplete();
+    this.#beatAfterMs = this.#settings.heartbeatMs;
+    const counter = this.#p.membership.nextCounter();
+    const { idle, idleSince } = this.#p.completion.sample(this.#isIdle(), counter);
+    const viewHash = this.#p.view.hash(this.#p.outbound.inc);
+    this.#p.membership.beat({ idle, idleSince, viewHash }, now);
+    this.#p.ending.tellComplete();
   }
 
-  /** A request outlives its lease by no more than the housekeeping interval. */
+  /**
+   * An open request outlives its lease by a quarter of a heartbeat interval: a member that has
+   * just joined may have become the grantor, and its first echo is on its way. The takeover is
+   * much further off (0.4 of `suspectAfterMs`, which is three heartbeats at least).
+   */
   #abortUnleased(now: Instant): void {
-    for (const { id, host } of this.#visits.open()) {
-      if (!this.#right.holds(host, now)) this.#abort(id, 'the fetch right lapsed');
+    const graceMs = this.#settings.heartbeatMs / 4;
+    for (const { id, host } of this.#p.visits.open()) {
+      if (this.#p.right.mayGoOn(host, now)) this.#lapsedAt.delete(id);
+      else if (!this.#lapsedAt.has(id)) this.#lapsedAt.set(id, now.mono);
+      else if (now.mono - this.#lapsedAt.get(id)! >= graceMs) this.#abort(id, 'the lease lapsed');
     }
   }
 
@@ -403,21 +366,22 @@ export class Core {
 
   #isIdle(): boolean {
     return (
-      this.#membership.joined &&
+      this.#p.membership.joined &&
       this.#seeded &&
-      (this.#ending.course === 'crawling' || this.#ending.course === 'complete') &&
-      this.#visits.openCount() === 0 &&
-      this.#store.queuedCount() === 0 &&
-      this.#settlement.isQuiet &&
-      this.#routing.isQuiet &&
-      this.#moves.isQuiet &&
-      this.#handOff.isQuiet()
+      (this.#p.ending.course === 'crawling' || this.#p.ending.course === 'complete') &&
+      this.#p.visits.isEmpty() &&
+      this.#p.moves.isQuiet &&
+      this.#p.settlement.isQuiet &&
+      this.#p.routing.isQuiet &&
+      this.#p.inbox.isQuiet &&
+      this.#p.replication.isQuiet &&
+      this.#p.handOff.isQuiet()
     );
   }
 
   #endAsImpostor(inc: Incarnation): void {
     const { id } = this.#settings;
-    this.#ending.end(
+    this.#p.ending.end(
       5,
       `another process runs as agent ${id} (incarnation ${inc}): stop one of the two`,
     );
@@ -428,22 +392,24 @@ export class Core {
   snapshot(now: Instant): CoreSnapshot {
     return {
       id: this.#settings.id,
-      incarnation: this.#outbound.inc,
-      joined: this.#membership.joined,
-      course: this.#ending.course,
+      incarnation: this.#p.outbound.inc,
+      joined: this.#p.membership.joined,
+      course: this.#p.ending.course,
       idle: this.#isIdle(),
-      members: [...this.#view.members()].map((m) => ({
+      members: [...this.#p.view.members()].map((m) => ({
         ...m.card,
         joined: m.joined,
         leaving: m.leaving,
         silentMs: Math.round(now.mono - m.heardAt),
         relayed: !m.hearsMe,
       })),
-      openRequests: this.#visits.openCount(),
-      queued: this.#store.queuedCount(),
+      openRequests: this.#p.visits.openCount(),
+      queued: this.#store.owned().queued,
       outbox: this.#store.outboxCount(),
-      unsettled: this.#settlement.count,
-      handOff: this.#handOff.counts(),
+      unsettled: this.#p.settlement.count,
+      unanswered: this.#p.inbox.count,
+      copyLag: this.#p.replication.lag(),
+      handOff: this.#p.handOff.counts(),
     };
   }
 }
@@ -468,5 +434,9 @@ export interface CoreSnapshot {
   readonly queued: number;
   readonly outbox: number;
   readonly unsettled: number;
+  /** Batches of peers that wait to be safe at this agent's backups. */
+  readonly unanswered: number;
+  /** Hosts whose copies at other agents are behind. */
+  readonly copyLag: number;
   readonly handOff: { given: number; owed: number; awaited: number };
 }

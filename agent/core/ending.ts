@@ -105,14 +105,14 @@ export class Ending {
     const { completion, isIdle, incarnation, view, store } = this.#p;
     if (!completion.isComplete(isIdle(), incarnation())) return;
     this.#course = { kind: 'complete', since: now.mono };
-    const detail = { agents: view.size + 1, pages: store.pageCount() };
+    const detail = { agents: view.size + 1, pages: store.owned().pages };
     store.event(now.mono, 'complete', detail);
     this.tellComplete();
   }
 
   /** Stays until all have said the same, or were removed: they may still need its echo. */
   #tryGo(since: number, now: Instant): void {
-    if (this.#p.store.queuedCount() > 0) {
+    if (!this.#p.visits.isEmpty()) {
       // A joiner that was not told in time has brought something new: there is work again.
       this.#toldComplete.clear();
       this.#course = { kind: 'crawling' };

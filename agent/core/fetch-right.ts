@@ -105,9 +105,14 @@ export class FetchRight {
     return this.leased(host, now) ? GRANTED : NO_LEASE;
   }
 
-  /** Whether a request that is open, or about to be written, may go on: the right itself. */
+  /** Whether a request that is about to be written may be: the right itself, at this moment. */
   holds(host: Host, now: Instant): boolean {
     return this.joined && this.#view.owns(host) && this.#holds(host) && this.leased(host, now);
+  }
+
+  /** Whether a request that is open may go on: an owner that follows waits for the yield. */
+  mayGoOn(host: Host, now: Instant): boolean {
+    return this.joined && this.leased(host, now);
   }
 
   leased(host: Host, now: Instant): boolean {

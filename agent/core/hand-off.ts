@@ -2,11 +2,12 @@
 // a host that another owns now names it to the owner in a list; the owner fetches nothing on it
 // until the lister has yielded it: no request open, queue handed over, with the wait that is left.
 // Lists and yields are resent until answered. A list entry ends by its yield, by withdrawal (the
-// owner has changed again), or by the removal of the lister. Rows do not travel yet: the queued
-// URLs of a host do, through the outbox.
+// owner has changed again), or by the removal of the lister. The rows themselves are streamed by
+// `replication.ts`; a copy is deleted only when its yield was acknowledged, which the owner does
+// when its own backups have the host.
 
 import type { Instant } from '../../failure-detector/instant.ts';
-import type { AgentId, Host, Message, YieldItem } from './messages.ts';
+import type { AgentId, Host, Incarnation, Message, YieldItem } from './messages.ts';
 import type { Outbound } from './outbound.ts';
 import { type CoreSettings, resendAfterMs } from './settings.ts';
 import type { Member, View } from './view.ts';
@@ -20,6 +21,7 @@ const LOOKS_PER_TURN = 1000;
 
 type List = Extract<Message, { type: 'LIST' }>;
 type Yield = Extract<Message, { type: 'YIELD' }>;
+type YieldAckItem = Extract<Message, { type: 'YIELD_ACK' }>['items'][number];
 
 /** A list of mine: first its parts are sent, then its hosts yielded one after the other. */
 interface GivenList {
@@ -56,9 +58,28 @@ export interface ListSource {
 export interface YieldableHosts {
   /** Whether a request of this agent to the host is open. */
   isOpen(host: Host): boolean;
-  /** Whether queued URLs of the host are still to be put into the outbox. */
-  isEmptied(host: Host): boolean;
+  /** Whether all rows of the host are settled, or have had their time, and are at `to`. */
+  isGiven(host: Host, to: AgentId, since: number): boolean;
   waitLeftMs(host: Host, now: Instant): number;
+  /** The host is on a list now: its rows are to go to the addressee. */
+  named(host: Host): void;
+}
+
+/** A yield that is still to be acknowledged. */
+interface OwedAnswer {
+  readonly from: AgentId;
+  readonly inc: Incarnation;
+  readonly list: number;
+  readonly host: Host;
+  /** The last number of the host when it was yielded. */
+  readonly n: number;
+}
+
+/** Copies at the backups, as far as answering a yield depends on them. */
+interface YieldCopies {
+  isSafe(host: Host, n: number): boolean;
+  targets(host: Host): readonly AgentId[];
+  lastNumber(host: Host): number;
 }
 
 export class HandOff {
@@ -72,6 +93,8 @@ export class HandOff {
   readonly #awaited = new Map<Host, Set<string>>();
   /** Next part expected of each list of others. */
   readonly #received = new Map<string, number>();
+  /** Yields taken in whose answer waits for this agent's backups: keys as above, and the host. */
+  readonly #owing = new Map<string, OwedAnswer>();
   /** Look-ups that are left in this turn. */
   #looks = 0;
   #lastNumber = 0;
@@ -87,6 +110,7 @@ export class HandOff {
     this.#owed.clear();
     this.#awaited.clear();
     this.#received.clear();
+    this.#owing.clear();
   }
 
   owedAny(): boolean {
@@ -103,9 +127,14 @@ export class HandOff {
 
   /** Nothing is owed, awaited or to be given: a condition of idleness. */
   isQuiet(): boolean {
-    if (this.#given.size > 0 || this.#owed.size > 0) return false;
+    if (this.#given.size > 0 || this.#owed.size > 0 || this.#owing.size > 0) return false;
     for (const host of this.#awaited.keys()) if (this.#view.owns(host)) return false;
     return true;
+  }
+
+  /** Members to whom the host was listed and not yet yielded: they are to get its rows. */
+  *addressees(host: Host): Iterable<AgentId> {
+    for (const list of this.#given.values()) if (list.pending.has(host)) yield list.to;
   }
 
   hasGivenAll(): boolean {
@@ -191,36 +220,77 @@ export class HandOff {
   }
 
   /**
-   * Hosts given to this agent by their former holder. Acknowledged once joined; what is not for
-   * this agent by its own view is left unanswered: the sender will see the owner change.
-   * Gives the hosts that await nobody any more, with their waits.
+   * Hosts given to this agent by their former holder; what is not for this agent by its own view
+   * is left unanswered: the sender will see the owner change. Acknowledged once joined and safe at
+   * this agent's backups (`answer`). Gives the hosts that this sender awaits no more.
    */
-  onYield(from: Member, message: Yield, joined: boolean): YieldItem[] {
-    const key = keyOf(from, message.list);
+  onYield(from: Member, message: Yield, copies: YieldCopies): YieldItem[] {
+    const { id, inc } = from.card;
+    const { list } = message;
+    const key = keyOf(from, list);
     const freed: YieldItem[] = [];
-    const answered: { host: Host; keep: boolean }[] = [];
+    const withdrawals: { host: Host; keep: boolean }[] = [];
     for (const item of message.items) {
+      const { host } = item;
       const withdrawn = item.withdrawn ?? false;
-      if (!withdrawn && !this.#view.owns(item.host)) continue;
-      if (joined || withdrawn) answered.push({ host: item.host, keep: false });
-      const keys = this.#awaited.get(item.host);
+      if (!withdrawn && !this.#view.owns(host)) continue;
+      if (withdrawn) withdrawals.push({ host, keep: false });
+      else this.#owe(`${key} ${host}`, { from: id, inc, list, host, n: copies.lastNumber(host) });
+      const keys = this.#awaited.get(host);
       if (!keys?.delete(key)) continue;
-      if (keys.size === 0) this.#awaited.delete(item.host);
+      if (keys.size === 0) this.#awaited.delete(host);
       freed.push(item);
     }
-    if (answered.length > 0) {
-      const ack: Message = { type: 'YIELD_ACK', list: message.list, items: answered };
+    if (withdrawals.length > 0) {
+      const ack: Message = { type: 'YIELD_ACK', list, items: withdrawals };
       this.#outbound.toMember(from, ack, { durable: true });
     }
     return freed;
   }
 
-  onYieldAck(from: Member, list: number, hosts: readonly Host[]): void {
+  /** A yield that is resent waits for no more than the first did. */
+  #owe(key: string, answer: OwedAnswer): void {
+    if (!this.#owing.has(key)) this.#owing.set(key, answer);
+  }
+
+  /** Acknowledges the yields whose hosts are safe at this agent's backups; once it has joined. */
+  answer(copies: YieldCopies): void {
+    const acks = new Map<string, { member: Member; list: number; items: YieldAckItem[] }>();
+    for (const [key, owed] of this.#owing) {
+      const member = this.#view.get(owed.from);
+      if (member?.card.inc !== owed.inc || !this.#view.owns(owed.host)) {
+        this.#owing.delete(key);
+        continue;
+      }
+      if (!copies.isSafe(owed.host, owed.n)) continue;
+      const listKey = keyOf(member, owed.list);
+      const ack = acks.get(listKey) ?? { member, list: owed.list, items: [] };
+      if (ack.items.length >= YIELD_HOSTS_MAX) continue;
+      acks.set(listKey, ack);
+      this.#owing.delete(key);
+      ack.items.push({ host: owed.host, keep: copies.targets(owed.host).includes(owed.from) });
+    }
+    for (const { member, list, items } of acks.values()) {
+      this.#outbound.toMember(member, { type: 'YIELD_ACK', list, items }, { durable: true });
+    }
+  }
+
+  /** Gives the hosts whose copies here may go: returned, and not to be kept. */
+  onYieldAck(from: Member, list: number, items: readonly YieldAckItem[]): Host[] {
     const given = this.#given.get(list);
-    if (!given || given.to !== from.card.id) return;
-    for (const host of hosts) given.pending.delete(host);
+    if (!given || given.to !== from.card.id) return [];
+    const returned: Host[] = [];
+    for (const { host, keep } of items) {
+      if (given.pending.delete(host) && !keep && !given.withdrawn.has(host)) returned.push(host);
+    }
     given.offered = given.offered.filter((host) => given.pending.has(host));
     if (given.offered.length === 0) given.sentAt = -Infinity;
+    return returned;
+  }
+
+  isListed(host: Host): boolean {
+    for (const _ of this.addressees(host)) return true;
+    return false;
   }
 
   /**
@@ -243,7 +313,7 @@ export class HandOff {
       if (!list.named) {
         const first = !listing.has(list.to);
         listing.add(list.to);
-        if (first && due && this.#hasPart(list)) this.#sendPart(list, member, now);
+        if (first && due && this.#hasPart(list, hosts)) this.#sendPart(list, member, now);
       } else if (list.pending.size === 0) {
         this.#given.delete(list.number);
         finished.push({ to: list.to, hosts: list.total, tookMs: now.mono - list.openedAt });
@@ -255,7 +325,7 @@ export class HandOff {
   }
 
   /** Makes the next part, unless it waits for its acknowledgement; some look-ups each turn. */
-  #hasPart(list: GivenList): boolean {
+  #hasPart(list: GivenList, hosts: YieldableHosts): boolean {
     if (list.sending) return true;
     const { source, unsent } = list;
     const { length } = source.hosts;
@@ -268,7 +338,10 @@ export class HandOff {
     list.sending = { hosts: unsent, last };
     list.unsent = [];
     list.total += unsent.length;
-    for (const host of unsent) list.pending.add(host);
+    for (const host of unsent) {
+      list.pending.add(host);
+      hosts.named(host);
+    }
     return true;
   }
 
@@ -295,7 +368,7 @@ export class HandOff {
       const owner = this.#view.owner(host);
       const astrayTo = owner === list.to || owner === this.#settings.id ? undefined : owner;
       const withdrawn = owner !== list.to || list.withdrawn.has(host);
-      if (hosts.isOpen(host) || !(withdrawn || hosts.isEmptied(host))) {
+      if (hosts.isOpen(host) || !(withdrawn || hosts.isGiven(host, list.to, list.openedAt))) {
         list.pending.delete(host);
         list.pending.add(host);
         continue;

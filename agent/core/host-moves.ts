@@ -1,20 +1,24 @@
 // Which hosts move when the view changes, and to whom they must be listed (PROTOCOL rules 2 and
 // 3). A member that is added is given a list of every host of which there are rows here and which
-// it now owns; when one is taken out, each host that it owned is listed to its new owner. Called
-// by the core around every change of the view; drives the hand-off's sending.
+// it now owns; rows that have no place here any more are listed to their owner; when a member is
+// taken out, each host that it owned, or whose rows it streamed here, is listed to its new owner.
+// What follows from a new view for each host (the mark in the SQL views, streams to new backups,
+// queues that are to be visited) is brought up to date in the background, some hosts a turn, so
+// that a takeover of thousands does not block the loop (PROTOCOL-CASES B8).
 
 import type { Assignment } from '../../assignment/assignment.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { FetchRight } from './fetch-right.ts';
 import type { HandOff } from './hand-off.ts';
 import type { AgentId, Host } from './messages.ts';
-import type { Routing } from './routing.ts';
+import type { Replication } from './replication.ts';
 import type { CoreSettings } from './settings.ts';
+import type { Settlement } from './settlement.ts';
 import type { Store } from './store.ts';
 import type { Member, View } from './view.ts';
 import type { Visits } from './visits.ts';
 
-/** Hosts of a removed member looked up in one turn: some ten milliseconds. */
+/** Hosts looked up in one turn, for each of the two searches: some ten milliseconds. */
 const HOSTS_PER_TURN = 1000;
 
 /** Hosts still to be looked up, by the placement in which the member `id` had its place. */
@@ -24,51 +28,72 @@ interface Search {
   readonly hosts: Host[];
 }
 
+export interface HostMovesParts {
+  readonly settings: CoreSettings;
+  readonly store: Store;
+  readonly view: View;
+  readonly handOff: HandOff;
+  readonly replication: Replication;
+  readonly settlement: Settlement;
+  readonly right: FetchRight;
+  readonly visits: Visits;
+}
+
 export class HostMoves {
-  readonly #settings: CoreSettings;
-  readonly #store: Store;
-  readonly #view: View;
-  readonly #handOff: HandOff;
+  readonly #p: HostMovesParts;
   /** The placement before the member that is being taken out lost its place, and its name. */
   #before: Pick<Search, 'placement' | 'id'> | null = null;
   /** Hosts of removed members that are still to be found and listed; emptied some each turn. */
   readonly #searches: Search[] = [];
+  /** Hosts still to be brought up to date with the view, from the end. */
+  #stale: Host[] = [];
+  /** This agent leaves: everything it has is on the lists of `leave`. */
+  #leaving = false;
 
-  constructor(settings: CoreSettings, store: Store, view: View, handOff: HandOff) {
-    this.#settings = settings;
-    this.#store = store;
-    this.#view = view;
-    this.#handOff = handOff;
-  }
-
-  added(member: Member, leaving: boolean, now: Instant): void {
-    const { id } = member.card;
-    const names = (host: Host) => this.#view.owner(host) === id;
-    this.#handOff.giveFrom(id, { hosts: this.#store.hosts(), next: 0, names }, now, leaving);
-  }
-
-  /** The member is about to lose its place in the order. */
-  before(member: Member): void {
-    this.#before = { placement: this.#view.assignment(), id: member.card.id };
-  }
-
-  /** It has lost it: what it owned is looked for from now on, first among hosts being asked. */
-  after(visits: Visits, now: Instant): void {
-    if (!this.#before) return;
-    const search = { ...this.#before, hosts: this.#store.hosts() };
-    this.#before = null;
-    const open = [...visits.open()].map(({ host }) => host);
-    this.#list(search, [...new Set(open)], now);
-    this.#searches.push(search);
+  constructor(parts: HostMovesParts) {
+    this.#p = parts;
   }
 
   reset(): void {
     this.#searches.length = 0;
+    this.#stale = [];
   }
 
-  /** Nothing is to be found and listed any more: a condition of idleness. */
+  /** Nothing is to be found, listed or brought up to date: a condition of idleness. */
   get isQuiet(): boolean {
-    return this.#searches.length === 0;
+    return this.#searches.length === 0 && this.#stale.length === 0;
+  }
+
+  added(member: Member, leaving: boolean, now: Instant): void {
+    const { store, view, handOff } = this.#p;
+    const { id } = member.card;
+    const names = (host: Host) => view.owner(host) === id;
+    handOff.giveFrom(id, { hosts: store.hosts(), next: 0, names }, now, leaving);
+  }
+
+  /** Its rows are older than what was streamed from it: it was set back (PROTOCOL rule 11). */
+  setBack(member: Member, n: number, now: Instant): void {
+    const { store } = this.#p;
+    const { id } = member.card;
+    const hosts = store.hostsMarkedBy(id).filter((host) => store.markOf(host, id) > n);
+    if (hosts.length === 0) return;
+    store.forgetMarks(hosts, id);
+    this.#p.handOff.give(id, hosts, now);
+  }
+
+  /** The member is about to lose its place in the order. */
+  before(member: Member): void {
+    this.#before = { placement: this.#p.view.assignment(), id: member.card.id };
+  }
+
+  /** It has lost it: what it owned is looked for from now on, first among hosts being asked. */
+  after(now: Instant): void {
+    if (!this.#before) return;
+    const search = { ...this.#before, hosts: this.#p.store.hosts() };
+    this.#before = null;
+    const open = [...this.#p.visits.open()].map(({ host }) => host);
+    this.#list(search, [...new Set(open)], now);
+    this.#searches.push(search);
   }
 
   /** Lists some hosts of removed members to their new owners. */
@@ -76,28 +101,34 @@ export class HostMoves {
     const [search] = this.#searches;
     if (!search) return;
     const mine = this.#list(search, search.hosts.splice(-HOSTS_PER_TURN), now);
-    if (mine > 0) this.#store.event(now.mono, 'takeover', { from: search.id, hosts: mine });
+    if (mine > 0) this.#p.store.event(now.mono, 'takeover', { from: search.id, hosts: mine });
     if (search.hosts.length === 0) this.#searches.shift();
   }
 
   /**
-   * Lists those that the removed member owned to their new owners; one under a new incarnation
-   * of the same identifier gets them as a joiner. Gives the number that fell to this agent.
+   * Lists those that the removed member owned, or whose rows it streamed here, to their owners; one
+   * under a new incarnation of the same identifier gets them as a joiner. Gives the number that
+   * fell to this agent.
    */
   #list({ placement, id }: Search, hosts: readonly Host[], now: Instant): number {
-    const { mine, others } = this.#byOwner(hosts.filter((host) => placement.owner(host) === id));
+    const { store, handOff } = this.#p;
+    const owned = hosts.filter((host) => placement.owner(host) === id);
+    const streamed = hosts.filter((host) => store.markOf(host, id) > 0);
+    const { others } = this.#byOwner([...new Set([...owned, ...streamed])]);
     others.delete(id);
-    for (const [owner, named] of others) this.#handOff.give(owner, named, now);
-    return mine;
+    for (const [owner, named] of others) handOff.give(owner, named, now);
+    return this.#byOwner(owned).mine;
   }
 
   /** This agent leaves the order itself: every member gets a list with the leaving mark. */
   leave(now: Instant): void {
-    this.#view.stopPlacing();
-    for (const member of this.#view.members()) {
+    const { store, view, handOff } = this.#p;
+    view.stopPlacing();
+    this.#leaving = true;
+    for (const member of view.members()) {
       const { id } = member.card;
-      const names = (host: Host) => this.#view.owner(host) === id;
-      this.#handOff.giveFrom(id, { hosts: this.#store.hosts(), next: 0, names }, now, true);
+      const names = (host: Host) => view.owner(host) === id;
+      handOff.giveFrom(id, { hosts: store.hosts(), next: 0, names }, now, true);
     }
   }
 
@@ -105,33 +136,79 @@ export class HostMoves {
     const others = new Map<AgentId, Host[]>();
     let mine = 0;
     for (const host of hosts) {
-      const owner = this.#view.owner(host);
+      const owner = this.#p.view.owner(host);
       if (owner === undefined) continue;
-      if (owner === this.#settings.id) {
-        mine++;
-        continue;
-      }
-      const named = others.get(owner);
-      if (named) named.push(host);
-      else others.set(owner, [host]);
+      if (owner === this.#p.settings.id) mine++;
+      else append(others, owner, host);
     }
     return { mine, others };
   }
 
-  /** Sends the parts and yields that are due, and records the hand-offs that are finished. */
-  pump(visits: Visits, right: FetchRight, routing: Routing, now: Instant): void {
+  /** A copy was returned to its owner, who has it at its own backups: deleted if it has no place. */
+  returned(hosts: readonly Host[]): void {
+    const { store, view, settings, handOff, visits, replication } = this.#p;
+    for (const host of hosts) {
+      const order = view.assignment().order(host, settings.backups + 1);
+      if (order.includes(settings.id) || handOff.isListed(host) || visits.isOpen(host)) continue;
+      store.deleteHost(host);
+      replication.forgetHost(host);
+    }
+  }
+
+  viewChanged(): void {
+    this.#stale = this.#p.store.hosts().reverse();
+  }
+
+  /** Brings hosts up to date; sends what is due of lists; records hand-offs that are finished. */
+  pump(now: Instant): void {
     this.#search(now);
-    const finished = this.#handOff.pump(
+    this.#refresh(now);
+    const { visits, right, settlement, replication, settings, handOff, store } = this.#p;
+    const finished = handOff.pump(
       {
         isOpen: (host) => visits.isOpen(host),
-        isEmptied: (host) => routing.isEmptied(host),
+        isGiven: (host, to, since) =>
+          replication.isCaughtUp(host, to) &&
+          (!settlement.hasUnsettled(host) || now.mono - since >= settings.suspectAfterMs),
         waitLeftMs: (host, at) => right.waitLeftMs(host, at),
+        named: (host) => replication.changed(host),
       },
       now,
     );
     for (const { to, hosts, tookMs } of finished) {
       if (hosts === 0) continue;
-      this.#store.event(now.mono, 'handoff', { to, hosts, tookMs: Math.round(tookMs) });
+      store.event(now.mono, 'handoff', { to, hosts, tookMs: Math.round(tookMs) });
     }
   }
+
+  #refresh(now: Instant): void {
+    const { store, view, settings, handOff, replication, visits } = this.#p;
+    if (this.#stale.length === 0) return;
+    const assignment = view.assignment();
+    const homeless = new Map<AgentId, Host[]>();
+    for (let i = 0; i < HOSTS_PER_TURN && this.#stale.length > 0; i++) {
+      const host = this.#stale.pop()!;
+      const order = assignment.order(host, settings.backups + 1);
+      const owned = order[0] === settings.id;
+      store.setOwned(host, owned);
+      if (owned) {
+        replication.changed(host);
+        if (store.queuedOf(host) > 0) visits.queued(host);
+      } else if (order[0] && !this.#hasPlace(host, order)) {
+        append(homeless, order[0], host);
+      }
+    }
+    for (const [owner, hosts] of homeless) handOff.give(owner, hosts, now);
+  }
+
+  /** Rows of the host may stay, or are on their way to its owner already. */
+  #hasPlace(host: Host, order: readonly AgentId[]): boolean {
+    return this.#leaving || order.includes(this.#p.settings.id) || this.#p.handOff.isListed(host);
+  }
+}
+
+function append(to: Map<AgentId, Host[]>, owner: AgentId, host: Host): void {
+  const hosts = to.get(owner);
+  if (hosts) hosts.push(host);
+  else to.set(owner, [host]);
 }

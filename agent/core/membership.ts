@@ -26,6 +26,8 @@ export interface Changes {
   removed(member: Member, why: RemovalReason, now: Instant): void;
   /** This agent is called gone: it must go on with an incarnation above this one. */
   disowned(above: Incarnation, now: Instant): void;
+  /** A member said HELLO with the counter that its database had. */
+  greeted(member: Member, counter: number, now: Instant): void;
   refused(message: string): void;
   impostor(inc: Incarnation): void;
 }
@@ -51,6 +53,8 @@ export class Membership {
   #startAt = 0;
   #counter = 0;
   joined = false;
+  /** The counter of the database as this incarnation found it, by which a roll-back shows. */
+  helloCounter = 0;
 
   constructor(parts: {
     settings: CoreSettings;
@@ -91,7 +95,7 @@ export class Membership {
 
   #hello(): Hello {
     const { capacity, address, fingerprint } = this.#settings;
-    return { type: 'HELLO', capacity, address, fingerprint, n: 0 };
+    return { type: 'HELLO', capacity, address, fingerprint, n: this.helloCounter };
   }
 
   /** PROTOCOL, envelope rule: meant for this incarnation, from one not known gone. */
@@ -119,13 +123,19 @@ export class Membership {
     }
     const { capacity, address } = hello;
     this.#hear({ id, inc, capacity, address, counter: 0, joined: false, direct: true }, now);
+    const member = this.#view.get(id);
+    if (member?.card.inc === inc && !member.greeted) {
+      member.greeted = true;
+      this.#changes.greeted(member, hello.n, now);
+    }
     // While some incarnation of it is in view here, nobody may count it as long gone.
     const gone = [...this.#gone.entries()].map((g) => ({
       id: g.id,
       inc: g.inc,
       ageMs: this.#view.has(g.id) ? 0 : Math.max(0, now.mono - g.since),
     }));
-    this.#outbound.toAddress(peer, { type: 'WELCOME', members: this.#news(now), gone });
+    const members = [this.#newsOfMyself(), ...this.#news(now)];
+    this.#outbound.toAddress(peer, { type: 'WELCOME', members, gone });
   }
 
   #collisionWith(joiner: { id: AgentId; capacity: number }): { a: string; b: string } | null {
@@ -339,6 +349,13 @@ export class Membership {
 
   nextCounter(): number {
     return ++this.#counter;
+  }
+
+  #newsOfMyself(): News {
+    const { id, capacity, address } = this.#settings;
+    const { inc } = this.#outbound;
+    const counter = this.#counter;
+    return { id, inc, capacity, address, counter, joined: this.joined, direct: true };
   }
 
   #news(now: Instant): News[] {

@@ -45,6 +45,58 @@ export interface YieldItem {
   readonly withdrawn?: boolean;
 }
 
+/** How a URL ended: with a response, failed, or deliberately not fetched. */
+export type TerminalState = 'response' | 'failed' | 'skipped';
+
+/** The record of a finished page as it travels with its *done* event. */
+export interface PageRow {
+  readonly status: number | null;
+  readonly error: string | null;
+  readonly contentType: string | null;
+  readonly bytes: number;
+  readonly digest: string | null;
+  readonly fetchedAt: number;
+  readonly durationMs: number;
+  readonly redirectTo: string | null;
+}
+
+/**
+ * Something that became known of a URL, under a number of the sender's database that never
+ * changes. `key` is the identity without its host (agent/url/url-key.ts).
+ */
+export type RowEvent =
+  | {
+      readonly kind: 'found';
+      readonly n: number;
+      readonly key: string;
+      readonly depth: number;
+      readonly attempts: number;
+      readonly fetchUrl?: string;
+      /** In the stored form: a key of the same host, or a whole URL. */
+      readonly referrer?: string;
+    }
+  | {
+      readonly kind: 'done';
+      readonly n: number;
+      readonly key: string;
+      readonly state: TerminalState;
+      readonly attempts: number;
+      /** Why it was skipped. */
+      readonly reason?: string;
+      readonly page?: PageRow;
+    };
+
+/** Rows of one host: all events of the sender's table numbered above `from`, up to `to`. */
+export interface RowsItem {
+  readonly host: Host;
+  readonly from: number;
+  readonly to: number;
+  readonly events: readonly RowEvent[];
+  /** The sender's counter: of two owners' words on back-off the later one counts. */
+  readonly version: number;
+  readonly backoffMs: number;
+}
+
 export type Message =
   | {
       readonly type: 'HELLO';
@@ -105,6 +157,13 @@ export type Message =
       readonly batch: number;
       /** Indices into the batch of URLs whose host the receiver does not own. */
       readonly notMine: readonly number[];
+    }
+  | { readonly type: 'ROWS'; readonly items: readonly RowsItem[] }
+  | {
+      readonly type: 'ROWS_ACK';
+      /** Generation of the copies at the receiver: grows when one is deleted. */
+      readonly gen: number;
+      readonly items: readonly { host: Host; mark: number }[];
     }
   | { readonly type: 'BATCH_REFUSED'; readonly batch: number; readonly reason: string }
   | { readonly type: 'LEAVE' }

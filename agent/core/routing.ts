@@ -1,15 +1,15 @@
-// The way of a URL between agents (DESIGN section 3; PROTOCOL rule 12). What belongs to this agent
-// is recorded; everything else goes to the outbox and from there, one batch at a time for each
-// peer, to the owner. A batch is acknowledged when it is durable at the owner; what is not the
-// owner's, by its own view, stays here until the views agree. A restarted or changed view routes
-// the outbox anew. The outbox is in SQLite; only the batches in flight are in memory.
+// The way of a URL between agents (DESIGN section 3). What belongs to this agent is recorded;
+// everything else goes to the outbox and from there, one batch at a time for each peer, to the
+// owner. What the owner says is not its own stays here until the views agree. A restarted or
+// changed view routes the outbox anew. The outbox is in SQLite; only the batches in flight are in
+// memory. The receiving side is `inbox.ts`.
 
 import type { Instant } from '../../failure-detector/instant.ts';
-import type { AgentId, Host, Incarnation, Message, UrlItem } from './messages.ts';
+import type { AgentId, Host, UrlItem } from './messages.ts';
 import type { Outbound } from './outbound.ts';
 import type { SeenFilter } from './seen-filter.ts';
 import { type CoreSettings, resendAfterMs } from './settings.ts';
-import type { Settlement } from './settlement.ts';
+import type { LinkPlaces, Settlement } from './settlement.ts';
 import type { OutboxEntry, SkipReason, Store } from './store.ts';
 import type { Member, View } from './view.ts';
 
@@ -18,12 +18,6 @@ const BATCH_URLS_MAX = 400;
 const BATCH_CHARS_MAX = 96 * 1024;
 /** Above this the visits pause: what the peers do not take must not pile up without end. */
 const OUTBOX_HIGH = 50_000;
-/** Queued URLs of hosts that changed owner, moved to the outbox in one turn. */
-const EVICTED_PER_TURN = 1000;
-/** Hosts looked up in one turn after a change of the view: some ten milliseconds. */
-const CHECKED_PER_TURN = 1000;
-/** Batches of one sender that wait here for this agent to join; more are left to be resent. */
-const PENDING_PER_SENDER_MAX = 4;
 
 interface Flight {
   readonly batch: number;
@@ -33,20 +27,6 @@ interface Flight {
   notBefore: number;
 }
 
-interface PendingBatch {
-  readonly from: AgentId;
-  /** A later life of the sender counts its batches anew: it must not take this answer for its. */
-  readonly inc: Incarnation;
-  readonly batch: number;
-  readonly urls: readonly UrlItem[];
-}
-
-export interface Routed {
-  readonly fresh: number;
-  /** Outbox entries of the links that belong to others. */
-  readonly outboxIds: ReadonlySet<number>;
-}
-
 export class Routing {
   readonly #settings: CoreSettings;
   readonly #store: Store;
@@ -54,18 +34,11 @@ export class Routing {
   readonly #outbound: Outbound;
   readonly #seen: SeenFilter;
   readonly #settlement: Settlement;
-  /** Told of each host that got a queued URL. */
-  readonly #onQueued: (host: Host) => void;
+  /** Told of each host that got a URL; `queued`: one to fetch. */
+  readonly #onInserted: (host: Host, queued: boolean) => void;
   readonly #admit: (item: UrlItem) => SkipReason | null;
   readonly #hostOf: (url: string) => Host | null;
-  readonly #isOpen: (host: Host) => boolean;
   readonly #flights = new Map<AgentId, Flight>();
-  /** Batches taken in before joining, keyed by sender and batch: acknowledged upon the join. */
-  readonly #pending = new Map<string, PendingBatch>();
-  /** Hosts that are not this agent's any more and still have queued URLs here. */
-  readonly #evicted = new Set<Host>();
-  /** Hosts with queued URLs that are still to be looked at since the view changed. */
-  #unchecked: Host[] = [];
   #lastBatch = 0;
   #joined = false;
 
@@ -76,10 +49,9 @@ export class Routing {
     outbound: Outbound;
     seen: SeenFilter;
     settlement: Settlement;
-    onQueued: (host: Host) => void;
+    onInserted: (host: Host, queued: boolean) => void;
     admit: (item: UrlItem) => SkipReason | null;
     hostOf: (url: string) => Host | null;
-    isOpen: (host: Host) => boolean;
   }) {
     this.#settings = parts.settings;
     this.#store = parts.store;
@@ -87,93 +59,48 @@ export class Routing {
     this.#outbound = parts.outbound;
     this.#seen = parts.seen;
     this.#settlement = parts.settlement;
-    this.#onQueued = parts.onQueued;
+    this.#onInserted = parts.onInserted;
     this.#admit = parts.admit;
     this.#hostOf = parts.hostOf;
-    this.#isOpen = parts.isOpen;
   }
 
   reset(): void {
     this.#flights.clear();
-    this.#pending.clear();
     this.#joined = false;
   }
 
   get isQuiet(): boolean {
-    return this.#isSettled && this.#store.outboxCount() === 0;
-  }
-
-  get #isSettled(): boolean {
-    return this.#evicted.size === 0 && this.#unchecked.length === 0;
+    return this.#store.outboxCount() === 0;
   }
 
   get isFull(): boolean {
     return this.#store.outboxCount() >= OUTBOX_HIGH;
   }
 
-  /** Whether no queued URLs of the host, which is another's, are left here. */
-  isEmptied(host: Host): boolean {
-    return this.#store.queuedOf(host) === 0;
-  }
-
   /** Takes the found links of a page (or seeds) to where they belong. */
-  route(items: readonly UrlItem[]): Routed {
+  route(items: readonly UrlItem[]): LinkPlaces {
     const outboxIds = new Set<number>();
-    let fresh = 0;
+    const hosts = new Map<Host, number>();
     for (const item of items) {
       const host = this.#hostOf(item.url);
       if (host === null) continue;
       const owner = this.#view.owner(host);
-      if (this.#joined && owner === this.#settings.id) {
-        if (this.#insert(host, item)) fresh++;
-      } else {
-        outboxIds.add(this.#store.addToOutbox(host, owner ?? '', item));
-      }
+      if (this.#joined && owner === this.#settings.id) hosts.set(host, this.record(host, item));
+      else outboxIds.add(this.#store.addToOutbox(host, owner ?? '', item));
     }
-    return { fresh, outboxIds };
+    return { outboxIds, hosts };
   }
 
-  #insert(host: Host, item: UrlItem): boolean {
+  /** Records a URL on a host of this agent. Gives the last number of the host. */
+  record(host: Host, item: UrlItem): number {
     const root = item.depth === 0;
-    if (this.#seen.has(item.url, root)) return false;
-    this.#seen.add(item.url, root);
-    const skip = this.#admit(item);
-    const fresh = this.#store.insertUrl(host, item, skip) === 'new';
-    if (fresh && skip === null) this.#onQueued(host);
-    return fresh;
-  }
-
-  /** URLs of a peer. A malformed one refuses the batch: the sender splits it. */
-  onUrls(from: Member, message: Extract<Message, { type: 'URLS' }>): void {
-    for (const item of message.urls) {
-      if (this.#hostOf(item.url) !== null) continue;
-      const reason = `not a canonical URL: ${item.url.slice(0, 200)}`;
-      this.#outbound.toMember(from, { type: 'BATCH_REFUSED', batch: message.batch, reason });
-      return;
+    if (!this.#seen.has(item.url, root)) {
+      this.#seen.add(item.url, root);
+      const skip = this.#admit(item);
+      const fresh = this.#store.insertUrl(host, item, skip) === 'new';
+      if (fresh) this.#onInserted(host, skip === null);
     }
-    if (!this.#joined) {
-      const { id, inc } = from.card;
-      const key = `${id}.${inc}/${message.batch}`;
-      const ofSender = [...this.#pending.values()].filter((p) => p.from === id).length;
-      if (ofSender >= PENDING_PER_SENDER_MAX && !this.#pending.has(key)) return;
-      this.#accept(message.urls);
-      this.#pending.set(key, { from: id, inc, batch: message.batch, urls: message.urls });
-      return;
-    }
-    const notMine = this.#accept(message.urls);
-    const ack: Message = { type: 'URLS_ACK', batch: message.batch, notMine };
-    this.#outbound.toMember(from, ack, { durable: true });
-  }
-
-  /** Records those that are this agent's; gives the indices of the others. */
-  #accept(urls: readonly UrlItem[]): number[] {
-    const notMine: number[] = [];
-    urls.forEach((item, index) => {
-      const host = this.#hostOf(item.url);
-      if (host !== null && this.#view.owns(host)) this.#insert(host, item);
-      else notMine.push(index);
-    });
-    return notMine;
+    return this.#store.lastNumber(host);
   }
 
   onUrlsAck(from: Member, batch: number, notMine: readonly number[], now: Instant): void {
@@ -182,7 +109,7 @@ export class Routing {
     const left = new Set(notMine);
     const done = flight.entries.filter((_, index) => !left.has(index)).map((entry) => entry.id);
     this.#store.removeFromOutbox(done);
-    this.#settlement.safe(done);
+    this.#settlement.left(done);
     if (left.size === 0) {
       this.#flights.delete(from.card.id);
       return;
@@ -205,24 +132,17 @@ export class Routing {
     const error = `refused by peer: ${reason}`.slice(0, 200);
     this.#store.failUrl(host, only.item, error, now.mono);
     this.#store.removeFromOutbox([only.id]);
-    this.#settlement.safe([only.id]);
+    this.#settlement.left([only.id]);
     this.#flights.delete(from.card.id);
   }
 
-  /** Now this agent counts: it answers what it took in before, and its own entries come home. */
+  /** Now this agent counts: its own entries come home. */
   join(): void {
     this.#joined = true;
-    for (const { from, inc, batch, urls } of this.#pending.values()) {
-      const member = this.#view.get(from);
-      if (member?.card.inc !== inc) continue;
-      const notMine = this.#accept(urls);
-      this.#outbound.toMember(member, { type: 'URLS_ACK', batch, notMine }, { durable: true });
-    }
-    this.#pending.clear();
     this.viewChanged();
   }
 
-  /** Routes the outbox anew and finds the hosts whose queues must follow their owner. */
+  /** Routes the outbox anew. */
   viewChanged(): void {
     this.#seen.clear();
     if (!this.#joined) return;
@@ -231,39 +151,19 @@ export class Routing {
       if (owner === this.#settings.id) this.#bringHome(host);
       else if (owner !== was) this.#store.rerouteOutbox(host, owner);
     }
-    for (const id of [...this.#flights.keys()]) this.#flights.delete(id);
-    this.#evicted.clear();
-    this.#unchecked = this.#store.hostsWithQueue();
-  }
-
-  /** Finds the hosts whose queues must follow their owner, some each turn. */
-  #check(): void {
-    for (const host of this.#unchecked.splice(-CHECKED_PER_TURN)) {
-      // A host that came back before its queue had left is not known to the visits any more.
-      if (this.#view.owns(host)) this.#onQueued(host);
-      else this.#evicted.add(host);
-    }
+    this.#flights.clear();
   }
 
   #bringHome(host: Host): void {
     const entries = this.#store.outboxEntriesOf(host);
-    for (const { item } of entries) this.#insert(host, item);
+    for (const { item } of entries) this.record(host, item);
     const ids = entries.map((entry) => entry.id);
     this.#store.removeFromOutbox(ids);
-    this.#settlement.safe(ids);
+    this.#settlement.left(ids, { host, n: this.#store.lastNumber(host) });
   }
 
-  /** A URL fell back into the queue of a host that may not be this agent's any more. */
-  requeued(host: Host): void {
-    if (this.#joined && !this.#view.owns(host)) this.#evicted.add(host);
-  }
-
-  /** Moves queues of lost hosts, and sends what is due. */
+  /** Sends what is due. */
   pump(now: Instant): void {
-    if (this.#joined) {
-      this.#check();
-      this.#evict();
-    }
     for (const member of this.#view.members()) {
       const flight = this.#flights.get(member.card.id);
       if (flight && flight.entries.length > 0) {
@@ -276,19 +176,6 @@ export class Routing {
       ) {
         this.#sendNext(member, now);
       }
-    }
-  }
-
-  #evict(): void {
-    let room = Math.min(EVICTED_PER_TURN, OUTBOX_HIGH - this.#store.outboxCount());
-    for (const host of this.#evicted) {
-      if (room <= 0) return;
-      if (this.#isOpen(host)) continue;
-      const items = this.#store.takeQueued(host, room);
-      room -= items.length;
-      const owner = this.#view.owner(host) ?? '';
-      for (const item of items) this.#store.addToOutbox(host, owner, item);
-      if (this.#store.queuedOf(host) === 0) this.#evicted.delete(host);
     }
   }
 

@@ -15,6 +15,8 @@ export interface CoreSettings {
   readonly address: string;
   /** All agents of the config, this one included. */
   readonly configured: readonly Peer[];
+  /** t: copies of each host's state at other agents. */
+  readonly backups: number;
   readonly quorum: 'none' | 'majority';
   readonly heartbeatMs: number;
   readonly suspectAfterMs: number;

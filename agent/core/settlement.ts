@@ -1,17 +1,33 @@
-// Which fetched pages are not settled yet: a page is settled when every link found on it is safe
-// (PROTOCOL rule 13), which here means that none of them is in the outbox any more. Exact for the
-// pages of this life; pages of an earlier life wait, more strictly, until everything that was in
-// the outbox at the start has left it. In memory only: the durable mark of an unsettled page is
-// that it has no *done* number. Bounded by the outbox, which holds back the visits.
+// Which fetched pages are not settled yet. A page is settled when every link found on it is safe
+// (PROTOCOL rule 13): none of them in the outbox, and those on other hosts of this agent at all of
+// those hosts' backups. Exact for the pages of this life; pages of an earlier life wait, more
+// strictly, until all that was in the outbox at the start has left it and the copies of everything
+// have caught up. In memory only: the durable mark of an unsettled page is that it has no *done*
+// number. Bounded by the outbox and by the streams to the backups, which hold back the visits.
 
 import type { Host } from './messages.ts';
 import type { Store } from './store.ts';
+
+/** Where the links of a page went. */
+export interface LinkPlaces {
+  /** Outbox entries of those that belong to others. */
+  readonly outboxIds: ReadonlySet<number>;
+  /** Other hosts of this agent that got links, with the last number each had then. */
+  readonly hosts: ReadonlyMap<Host, number>;
+}
 
 interface UnsettledPage {
   readonly host: Host;
   readonly url: string;
   /** Outbox entries of its links that are not acknowledged. */
   open: number;
+  readonly needs: Map<Host, number>;
+}
+
+/** Copies at the backups, as far as settling depends on them. */
+export interface Copies {
+  isSafe(host: Host, n: number): boolean;
+  readonly isQuiet: boolean;
 }
 
 /** Pages of an earlier life settled in one turn. */
@@ -19,14 +35,24 @@ const RESTORED_PER_TURN = 500;
 
 export class Settlement {
   readonly #store: Store;
-  readonly #waiting = new Map<number, UnsettledPage[]>();
-  /** Pages of this life that wait, as `host url`. */
-  readonly #unsettled = new Set<string>();
+  readonly #copies: Copies;
+  /** Told of each host of which a page was settled: there is more to stream. */
+  readonly #onSettled: (host: Host) => void;
+  readonly #byOutbox = new Map<number, UnsettledPage[]>();
+  readonly #byHost = new Map<Host, Set<UnsettledPage>>();
+  /** Pages of this life that wait, by `host url`. */
+  readonly #unsettled = new Map<string, UnsettledPage>();
+  /** How many of them each host has. */
+  readonly #counts = new Map<Host, number>();
   /** The last outbox entry of the former life; null when its pages are all settled. */
   #restoreUpTo: number | null = null;
+  #tryAll = false;
+  joined = false;
 
-  constructor(store: Store) {
+  constructor(store: Store, copies: Copies, onSettled: (host: Host) => void) {
     this.#store = store;
+    this.#copies = copies;
+    this.#onSettled = onSettled;
   }
 
   /** At start: whatever an earlier life left unsettled waits for all that its outbox held. */
@@ -42,47 +68,108 @@ export class Settlement {
     return this.#unsettled.size;
   }
 
-  /** A page was recorded whose links have these outbox entries; none: it is settled at once. */
-  add(host: Host, url: string, outboxIds: ReadonlySet<number>): void {
-    if (outboxIds.size === 0) {
-      this.#store.settle(host, url);
-      return;
-    }
-    const page: UnsettledPage = { host, url, open: outboxIds.size };
-    this.#unsettled.add(`${host} ${url}`);
-    for (const id of outboxIds) {
-      const pages = this.#waiting.get(id);
-      if (pages) pages.push(page);
-      else this.#waiting.set(id, [page]);
-    }
+  hasUnsettled(host: Host): boolean {
+    return this.#counts.has(host);
   }
 
-  /** These entries have left the outbox: their URLs are safe elsewhere, or recorded here. */
-  safe(outboxIds: readonly number[]): void {
+  /** A page was recorded whose links went to these places. */
+  add(host: Host, url: string, places: LinkPlaces): void {
+    const page: UnsettledPage = {
+      host,
+      url,
+      open: places.outboxIds.size,
+      needs: new Map(places.hosts),
+    };
+    page.needs.delete(host);
+    this.#unsettled.set(keyOf(page), page);
+    this.#counts.set(host, (this.#counts.get(host) ?? 0) + 1);
+    for (const id of places.outboxIds) {
+      const pages = this.#byOutbox.get(id);
+      if (pages) pages.push(page);
+      else this.#byOutbox.set(id, [page]);
+    }
+    for (const other of page.needs.keys()) this.#index(other, page);
+    this.#try(page);
+  }
+
+  #index(host: Host, page: UnsettledPage): void {
+    const pages = this.#byHost.get(host);
+    if (pages) pages.add(page);
+    else this.#byHost.set(host, new Set([page]));
+  }
+
+  /** By today's view: a backup that joined since the link was safe must have it, too. */
+  #try(page: UnsettledPage): void {
+    if (!this.joined || page.open > 0) return;
+    for (const [host, n] of page.needs) if (!this.#copies.isSafe(host, n)) return;
+    for (const host of page.needs.keys()) {
+      const pages = this.#byHost.get(host);
+      pages?.delete(page);
+      if (pages?.size === 0) this.#byHost.delete(host);
+    }
+    this.#unsettled.delete(keyOf(page));
+    const left = (this.#counts.get(page.host) ?? 1) - 1;
+    if (left > 0) this.#counts.set(page.host, left);
+    else this.#counts.delete(page.host);
+    this.#store.settle(page.host, page.url);
+    this.#onSettled(page.host);
+  }
+
+  /**
+   * These entries have left the outbox: acknowledged by their owner, or, with `home`, recorded
+   * here on that host, whose backups must have them before they are safe.
+   */
+  left(outboxIds: readonly number[], home?: { readonly host: Host; readonly n: number }): void {
     for (const id of outboxIds) {
-      const pages = this.#waiting.get(id);
+      const pages = this.#byOutbox.get(id);
       if (!pages) continue;
-      this.#waiting.delete(id);
+      this.#byOutbox.delete(id);
       for (const page of pages) {
-        if (--page.open > 0) continue;
-        this.#unsettled.delete(`${page.host} ${page.url}`);
-        this.#store.settle(page.host, page.url);
+        page.open--;
+        if (home && home.host !== page.host) {
+          page.needs.set(home.host, Math.max(home.n, page.needs.get(home.host) ?? 0));
+          this.#index(home.host, page);
+        }
+        this.#try(page);
       }
     }
   }
 
-  /** Settles pages of an earlier life once their time has come, some each turn. */
+  /** The host's backups have more of it than before. */
+  progressed(host: Host): void {
+    for (const page of [...(this.#byHost.get(host) ?? [])]) this.#try(page);
+  }
+
+  /** Other backups, or none: what was waited for may have changed for every page. */
+  viewChanged(): void {
+    this.#tryAll = true;
+  }
+
   pump(): void {
-    if (this.#restoreUpTo === null) return;
+    if (this.#tryAll && this.joined) {
+      this.#tryAll = false;
+      for (const page of [...this.#unsettled.values()]) this.#try(page);
+    }
+    this.#restore();
+  }
+
+  /** Settles pages of an earlier life once their time has come, some each turn. */
+  #restore(): void {
+    if (this.#restoreUpTo === null || !this.joined || !this.#copies.isQuiet) return;
     const first = this.#store.outboxFirst();
     if (first !== null && first <= this.#restoreUpTo) return;
     const pages = this.#store.unsettled(RESTORED_PER_TURN + this.#unsettled.size);
     let settled = 0;
-    for (const { host, url } of pages) {
-      if (this.#unsettled.has(`${host} ${url}`)) continue;
-      this.#store.settle(host, url);
-      settled++;
+    for (const page of pages) {
+      if (this.#unsettled.has(keyOf(page))) continue;
+      this.#store.settle(page.host, page.url);
+      this.#onSettled(page.host);
+      if (++settled >= RESTORED_PER_TURN) return;
     }
     if (settled === 0) this.#restoreUpTo = null;
   }
+}
+
+function keyOf(page: { readonly host: Host; readonly url: string }): string {
+  return `${page.host} ${page.url}`;
 }

@@ -3,7 +3,7 @@
 // implementation in memory. Nothing here is a promise of durability: that comes with the commit,
 // which the runtime makes before it performs effects marked durable.
 
-import type { AgentId, Host, Incarnation, UrlItem } from './messages.ts';
+import type { AgentId, Host, Incarnation, RowEvent, RowsItem, UrlItem } from './messages.ts';
 
 /** A URL of the outbox: `id` grows with each entry and is never used twice. */
 export interface OutboxEntry {
@@ -47,16 +47,12 @@ export interface Store {
 
   /** Records a URL on a host of this agent: queued, or skipped for the reason given. */
   insertUrl(host: Host, item: UrlItem, skip: SkipReason | null): Insertion;
-  /** Number of queued URLs of all hosts in this database. */
-  queuedCount(): number;
-  /** Number of URLs that ended with a response or failed. */
-  pageCount(): number;
+  /** Sums over the hosts that are this agent's by the last look at them (see `setOwned`). */
+  owned(): { hosts: number; hostsWithQueue: number; queued: number; pages: number };
   queuedOf(host: Host): number;
   /** All hosts of which there are rows, in order of discovery. */
   hosts(): Host[];
   hostsWithQueue(): Host[];
-  /** Takes up to `max` queued URLs of a host out of the table, to be sent to its new owner. */
-  takeQueued(host: Host, max: number): UrlItem[];
 
   /** Adds a URL for another agent, or finds the entry that is there already; gives its id. */
   addToOutbox(host: Host, owner: AgentId, item: UrlItem): number;
@@ -70,6 +66,35 @@ export interface Store {
   rerouteOutbox(host: Host, owner: AgentId): void;
   outboxEntriesOf(host: Host): OutboxEntry[];
   removeFromOutbox(ids: readonly number[]): void;
+
+  // Rows of hosts, for their copies at other agents (PROTOCOL rule 11).
+
+  /** The highest *found* or *done* number among the host's rows, 0 if there are none. */
+  lastNumber(host: Host): number;
+  /** Up to `max` events numbered above `after`, in order; `to` is the number they reach. */
+  rowEvents(host: Host, after: number, max: number): { events: RowEvent[]; to: number };
+  /** Events up to this number will not be asked for again soon. */
+  trimRowEvents(host: Host, upTo: number): void;
+  /** Applies rows of `from` above the mark kept for it, and raises the mark with them. */
+  applyRows(
+    from: AgentId,
+    item: RowsItem,
+    owned: boolean,
+    now: number,
+  ): { mark: number; changed: boolean };
+  markOf(host: Host, sender: AgentId): number;
+  /** Hosts of which there are rows that `sender` streamed here. */
+  hostsMarkedBy(sender: AgentId): Host[];
+  /** Forgets how far the sender's rows of these hosts are here, and raises the generation. */
+  forgetMarks(hosts: readonly Host[], sender: AgentId): void;
+  /** Grows when marks are forgotten, alone or with a copy that is deleted. */
+  generation(): number;
+  /** Deletes all that is known of the host, and raises the generation. */
+  deleteHost(host: Host): void;
+  /** The end of the host's back-off on the monotonic clock, 0 if it never had one. */
+  backoffUntil(host: Host): number;
+  /** Whether the SQL views show the host as this agent's. */
+  setOwned(host: Host, owned: boolean): void;
 
   /** Gives a fetched page its *done* number: all that it links to is safe. */
   settle(host: Host, url: string): void;

@@ -19,6 +19,8 @@ export interface LastWord {
 export interface Member {
   readonly card: MemberCard;
   joined: boolean;
+  /** Its HELLO was read; a later copy of it says nothing of its database any more. */
+  greeted: boolean;
   /** It said itself that it leaves: out of the order, still in the view. */
   leaving: boolean;
   /** Called gone by another, or deaf: no longer echoed, its news ignored, until it is removed. */
@@ -76,6 +78,7 @@ export class View {
     const member: Member = {
       card: { id, inc, capacity, address },
       joined: news.joined,
+      greeted: false,
       leaving: false,
       disowned: false,
       goneInc: 0,

@@ -11,8 +11,6 @@ import type { Outcome } from './outcome.ts';
 export interface Finished {
   /** The page that was recorded, whose links are to be routed before it can settle. */
   readonly page: { readonly host: Host; readonly url: string; readonly links: UrlItem[] } | null;
-  /** The URL went back into the queue of its host. */
-  readonly requeued: boolean;
 }
 
 export interface Visits {
@@ -21,10 +19,14 @@ export interface Visits {
   /** What kept the host (or all hosts) from being visited may be over. */
   wake(host: Host): void;
   wakeAll(): void;
+  /** The view has changed: hosts that are another's are visited no more. */
+  keepOnly(owns: (host: Host) => boolean): void;
   isOpen(host: Host): boolean;
   /** Requests that are open, with their hosts. */
   open(): Iterable<{ readonly id: number; readonly host: Host }>;
   openCount(): number;
+  /** No host is visited, and none that has queued URLs waits for a visit. */
+  isEmpty(): boolean;
   /** Visits hosts as far as threads, delays and rights allow; `holdBack`: no new requests. */
   tick(now: Instant, holdBack: boolean): void;
   finish(outcome: Outcome, now: Instant): Finished;

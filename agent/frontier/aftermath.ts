@@ -34,15 +34,15 @@ export function pageEnded(
   noteTrouble(record, outcome);
   switch (verdict.kind) {
     case 'withdrawn':
-      return { finished: { page: null, requeued: true }, ending: null };
+      return { finished: { page: null }, ending: null };
     case 'blocked':
       parts.store.skip(record.number, request.url, 'blocked');
-      return { finished: { page: null, requeued: false }, ending: null };
+      return { finished: { page: null }, ending: null };
     case 'again': {
       holdHost(parts, record, endedAt, verdict.hostWaitMs);
       const notBefore = endedAt + verdict.waitMs;
       parts.store.requeue(record.number, request.url, request.attempts + 1, notBefore);
-      return { finished: { page: null, requeued: true }, ending: null };
+      return { finished: { page: null }, ending: null };
     }
     case 'final': {
       holdHost(parts, record, endedAt, verdict.hostWaitMs);
@@ -50,7 +50,7 @@ export function pageEnded(
       const links = outcome.kind === 'response' ? linksOf(outcome) : [];
       const page = { host: request.host, url: request.url, links };
       const ending = verdict.givesUp ? giveUp(record, outcome) : null;
-      return { finished: { page, requeued: false }, ending };
+      return { finished: { page }, ending };
     }
   }
 }

@@ -28,6 +28,19 @@ export class ParkedHosts {
     this.#numberOf = numberOf;
   }
 
+  isEmpty(): boolean {
+    return this.#parked.size === 0;
+  }
+
+  /** Forgets the hosts that are another agent's now. */
+  keepOnly(owns: (host: Host) => boolean): void {
+    for (const host of [...this.#parked.keys()]) {
+      if (owns(host)) continue;
+      this.#parked.delete(host);
+      this.#blocked.delete(host);
+    }
+  }
+
   has(host: Host): boolean {
     return this.#parked.has(host);
   }

@@ -85,6 +85,10 @@ export class Visits implements VisitsPort {
     this.#parked.unblock(host);
   }
 
+  keepOnly(owns: (host: Host) => boolean): void {
+    this.#parked.keepOnly(owns);
+  }
+
   wakeAll(): void {
     this.#parked.unblockAll();
   }
@@ -99,6 +103,10 @@ export class Visits implements VisitsPort {
 
   openCount(): number {
     return this.#open.size;
+  }
+
+  isEmpty(): boolean {
+    return this.#visits.size === 0 && this.#parked.isEmpty();
   }
 
   nextAtMs(): number {
@@ -137,7 +145,9 @@ export class Visits implements VisitsPort {
     const { record } = visit;
     const { store, right: rights, heartbeatMs } = this.#p;
     const right = rights.check(record.host, now, record.lastFetchAt === null);
-    if (right.kind === 'foreign' || right.kind === 'blocked') return this.#shelve(visit);
+    // A host that has become another's comes back, if it does, with a change of the view.
+    if (right.kind === 'foreign') return this.#end(visit);
+    if (right.kind === 'blocked') return this.#shelve(visit);
     if (!this.#endQueued(visit, now)) return this.#dueAt(visit, now.mono + NEXT_TURN_MS);
     const queuedAt = store.nextUrlAt(record.number);
     if (queuedAt === null) return this.#end(visit);
@@ -240,7 +250,7 @@ export class Visits implements VisitsPort {
     const { request, endedAt } = outcome;
     const visit = this.#visits.get(request.host);
     if (!this.#open.delete(request.id) || visit?.open?.id !== request.id) {
-      return { page: null, requeued: false };
+      return { page: null };
     }
     visit.open = null;
     const { record } = visit;
@@ -266,14 +276,14 @@ export class Visits implements VisitsPort {
     const trouble =
       answer.kind === 'unreachable' && (answer.status === null || isBusy(answer.status));
     if (!trouble) noteAnswer(record, false, endedAt);
-    return { finished: { page: null, requeued: false }, ending: null };
+    return { finished: { page: null }, ending: null };
   }
 
   #robotsFailed(visit: Visit, outcome: FailureOutcome): Aftermath {
     const { cause, code: error, endedAt } = outcome;
-    if (cause === 'withdrawn') return { finished: { page: null, requeued: true }, ending: null };
+    if (cause === 'withdrawn') return { finished: { page: null }, ending: null };
     if (cause === 'forbidden-address') {
-      return { finished: { page: null, requeued: false }, ending: ALL_BLOCKED };
+      return { finished: { page: null }, ending: ALL_BLOCKED };
     }
     const none = { status: null, retryAfterMs: null };
     const answer: RobotsAnswer = { kind: 'unreachable', reason: error, error, ...none };

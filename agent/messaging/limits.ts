@@ -43,6 +43,8 @@ export const REASON_CHARS_MAX = 1000;
 export const URLS_MAX = 1000;
 /** Hosts of one part of a LIST, and items of one YIELD or YIELD_ACK. */
 export const HOSTS_MAX = 2000;
+/** Events of one ROWS, over all its hosts. */
+export const ROW_EVENTS_MAX = 2000;
 /** Members named in one message; also bounds the sockets that an agent opens. */
 export const MEMBERS_MAX = 1024;
 /** Identifiers named as gone: they outlive the members, so there may be many more of them. */

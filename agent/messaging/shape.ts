@@ -23,6 +23,11 @@ export function optional(check: Check): Optional {
   return { optional: check };
 }
 
+/** What the check wants, or null. */
+export function nullable(check: Check): Check {
+  return (value, inc) => (value === null ? null : check(value, inc));
+}
+
 /** A string of `charsMin` to `charsMax` UTF-16 units. */
 export function text(charsMax: number, charsMin = 0): Check {
   return (value) => {

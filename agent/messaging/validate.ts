@@ -12,6 +12,9 @@ import type {
   Message,
   MessageType,
   News,
+  PageRow,
+  RowEvent,
+  RowsItem,
   UrlItem,
   YieldItem,
 } from '../core/messages.ts';
@@ -29,6 +32,7 @@ import {
   INCARNATION_MAX,
   MEMBERS_MAX,
   REASON_CHARS_MAX,
+  ROW_EVENTS_MAX,
   URL_CHARS_MAX,
   URLS_MAX,
 } from './limits.ts';
@@ -41,6 +45,7 @@ import {
   isRecord,
   list,
   natural,
+  nullable,
   oneOf,
   optional,
   positive,
@@ -95,6 +100,45 @@ const anything: Check = () => null;
 function message<K extends MessageType>(fields: Fields<Body<K>>): Check {
   return shape<{ type: K }>({ type: anything, ...fields } as Fields<{ type: K }>);
 }
+
+type Found = Extract<RowEvent, { kind: 'found' }>;
+type Done = Extract<RowEvent, { kind: 'done' }>;
+
+const found = shape<Found>({
+  kind: oneOf(['found']),
+  n: whole,
+  key: url,
+  depth: whole,
+  attempts: whole,
+  fetchUrl: optional(url),
+  referrer: optional(url),
+});
+
+const done = shape<Done>({
+  kind: oneOf(['done']),
+  n: whole,
+  key: url,
+  state: oneOf(['response', 'failed', 'skipped']),
+  attempts: whole,
+  reason: optional(text(REASON_CHARS_MAX)),
+  page: optional(
+    shape<PageRow>({
+      status: nullable(whole),
+      error: nullable(text(REASON_CHARS_MAX)),
+      contentType: nullable(text(URL_CHARS_MAX)),
+      bytes: whole,
+      digest: nullable(hash),
+      fetchedAt: duration,
+      durationMs: duration,
+      redirectTo: nullable(text(4 * URL_CHARS_MAX)),
+    }),
+  ),
+});
+
+const rowEvent: Check = (value, incarnationMax) =>
+  isRecord(value) && value.kind === 'found'
+    ? found(value, incarnationMax)
+    : done(value, incarnationMax);
 
 const messages: { readonly [K in MessageType]: Check } = {
   HELLO: message<'HELLO'>({
@@ -156,6 +200,23 @@ const messages: { readonly [K in MessageType]: Check } = {
     ),
   }),
   URLS_ACK: message<'URLS_ACK'>({ batch: whole, notMine: list(natural(URLS_MAX - 1), URLS_MAX) }),
+  ROWS: message<'ROWS'>({
+    items: list(
+      shape<RowsItem>({
+        host,
+        from: whole,
+        to: whole,
+        events: list(rowEvent, ROW_EVENTS_MAX),
+        version: whole,
+        backoffMs: duration,
+      }),
+      HOSTS_MAX,
+    ),
+  }),
+  ROWS_ACK: message<'ROWS_ACK'>({
+    gen: whole,
+    items: list(shape<{ host: string; mark: number }>({ host, mark: whole }), HOSTS_MAX),
+  }),
   BATCH_REFUSED: message<'BATCH_REFUSED'>({ batch: whole, reason: text(REASON_CHARS_MAX) }),
   LEAVE: message<'LEAVE'>({}),
   COMPLETE: message<'COMPLETE'>({}),

@@ -21,34 +21,33 @@ export interface HostRow {
   busySince: number | null;
   unconnected: number;
   ip: string | null;
+  /** 1: the views show it as this agent's; 0: a copy of another's. */
+  owned: number;
+  /** The highest found or done number among its URLs. */
+  last: number;
 }
 
 const COLUMNS = `number, host, queued, out_of_scope AS outOfScope, pages_done AS pagesDone,
   not_before AS notBefore, last_fetch_at AS lastFetchAt, busy, busy_since AS busySince,
-  unconnected, ip`;
+  unconnected, ip, owned, last`;
 
 export class HostTable {
   readonly #byName = new Map<Host, HostRow>();
   readonly #byNumber = new Map<number, HostRow>();
   readonly #dirty = new Set<HostRow>();
   readonly #s: ReturnType<typeof statements>;
-  queuedTotal: number;
-  pagesTotal: number;
 
   constructor(db: Connection) {
     this.#s = statements(db);
-    const { queued, pages } = this.#s.totals.get() ?? { queued: 0, pages: 0 };
-    this.queuedTotal = queued;
-    this.pagesTotal = pages;
   }
 
-  /** The host's row, made if this is the first word of it. */
-  row(host: Host): HostRow {
+  /** The host's row, made if this is the first word of it: as this agent's, or as a copy. */
+  row(host: Host, owned = true): HostRow {
     const known = this.#byName.get(host);
     if (known) return known;
     let row = this.#s.byName.get(host);
     if (!row) {
-      this.#s.insert.run(host);
+      this.#s.insert.run(host, owned ? 1 : 0);
       row = this.#s.byName.get(host)!;
     }
     return this.#keep(row);
@@ -87,15 +86,39 @@ export class HostTable {
 
   addQueued(row: HostRow, by: number): void {
     row.queued += by;
-    this.queuedTotal += by;
     this.#dirty.add(row);
   }
 
   /** A URL of the host ended with a response or failed. */
   addPage(row: HostRow): void {
     row.pagesDone++;
-    this.pagesTotal++;
     this.#dirty.add(row);
+  }
+
+  setOwned(row: HostRow, owned: boolean): void {
+    const value = owned ? 1 : 0;
+    if (row.owned === value) return;
+    row.owned = value;
+    this.#dirty.add(row);
+  }
+
+  backOff(row: HostRow, untilMs: number): void {
+    if (untilMs <= row.notBefore) return;
+    row.notBefore = untilMs;
+    this.#dirty.add(row);
+  }
+
+  raiseLast(row: HostRow, n: number): void {
+    if (n <= row.last) return;
+    row.last = n;
+    this.#dirty.add(row);
+  }
+
+  delete(row: HostRow): void {
+    this.#dirty.delete(row);
+    this.#byName.delete(row.host);
+    this.#byNumber.delete(row.number);
+    this.#s.delete.run(row.number);
   }
 
   addOutOfScope(row: HostRow, by: number): void {
@@ -129,12 +152,9 @@ export class HostTable {
     return this.#s.all.all();
   }
 
-  count(): number {
-    return this.#s.count.get() ?? 0;
-  }
-
-  countWithQueue(): number {
-    return this.#s.countWithQueue.get() ?? 0;
+  owned(): { hosts: number; hostsWithQueue: number; queued: number; pages: number } {
+    this.flush();
+    return this.#s.owned.get()!;
   }
 
   withQueue(): Host[] {
@@ -147,21 +167,20 @@ function statements(db: Connection) {
   return {
     byName: db.prepare<[Host], HostRow>(`SELECT ${COLUMNS} FROM host_rows WHERE host = ?`),
     byNumber: db.prepare<[number], HostRow>(`SELECT ${COLUMNS} FROM host_rows WHERE number = ?`),
-    insert: db.prepare<[Host]>('INSERT INTO host_rows (host) VALUES (?)'),
+    insert: db.prepare<[Host, number]>('INSERT INTO host_rows (host, owned) VALUES (?, ?)'),
     update: db.prepare<[HostRow]>(
       `UPDATE host_rows SET queued = $queued, out_of_scope = $outOfScope,
         pages_done = $pagesDone, not_before = $notBefore, last_fetch_at = $lastFetchAt,
-        busy = $busy, busy_since = $busySince, unconnected = $unconnected, ip = $ip WHERE number = $number`,
+        busy = $busy, busy_since = $busySince, unconnected = $unconnected, ip = $ip,
+        owned = $owned, last = $last WHERE number = $number`,
     ),
-    totals: db.prepare<[], { queued: number; pages: number }>(
-      `SELECT coalesce(sum(queued), 0) AS queued, coalesce(sum(pages_done), 0) AS pages
-       FROM host_rows`,
+    delete: db.prepare<[number]>('DELETE FROM host_rows WHERE number = ?'),
+    owned: db.prepare<[], { hosts: number; hostsWithQueue: number; queued: number; pages: number }>(
+      `SELECT count(*) AS hosts, coalesce(sum(queued > 0), 0) AS hostsWithQueue,
+        coalesce(sum(queued), 0) AS queued, coalesce(sum(pages_done), 0) AS pages
+       FROM host_rows WHERE owned`,
     ),
     all: db.prepare<[], Host>('SELECT host FROM host_rows ORDER BY number').pluck(),
-    count: db.prepare<[], number>('SELECT count(*) FROM host_rows').pluck(),
-    countWithQueue: db
-      .prepare<[], number>('SELECT count(*) FROM host_rows WHERE queued > 0')
-      .pluck(),
     withQueue: db
       .prepare<[], Host>('SELECT host FROM host_rows WHERE queued > 0 ORDER BY number')
       .pluck(),

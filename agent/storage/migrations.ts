@@ -32,7 +32,9 @@ CREATE TABLE host_rows (
   busy INTEGER NOT NULL DEFAULT 0,
   busy_since REAL,
   unconnected INTEGER NOT NULL DEFAULT 0,
-  ip TEXT
+  ip TEXT,
+  owned INTEGER NOT NULL,
+  last INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX hosts_with_queue ON host_rows (number) WHERE queued > 0;
 
@@ -94,6 +96,15 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_by_owner ON outbox (owner, id);
 CREATE INDEX outbox_by_host ON outbox (host);
 
+CREATE TABLE marks (
+  host INTEGER NOT NULL,
+  sender TEXT NOT NULL,
+  mark INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (host, sender)
+) WITHOUT ROWID;
+CREATE INDEX marks_by_sender ON marks (sender, host);
+
 CREATE TABLE link_rows (source TEXT NOT NULL, target TEXT NOT NULL);
 CREATE TABLE event_rows (id INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL);
 
@@ -104,16 +115,16 @@ SELECT ${URL_OF('u.key')} AS url,
   p.redirect_to, ${REFERRER} AS referrer, u.attempts AS attempts, p.warc_file, p.warc_offset
 FROM host_rows h JOIN urls u ON u.host = h.number
 JOIN page_records p ON p.host = u.host AND p.found = u.found
-WHERE u.state IN (1, 2);
+WHERE u.state IN (1, 2) AND h.owned;
 
 CREATE VIEW frontier AS
 SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.depth, u.attempts,
   CAST(max(u.not_before, h.not_before) AS INTEGER) AS not_before, ${REFERRER} AS referrer
-FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 0;
+FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 0 AND h.owned;
 
 CREATE VIEW skipped AS
 SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.reason, ${REFERRER} AS referrer
-FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 3;
+FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 3 AND h.owned;
 
 CREATE VIEW links AS SELECT source, target FROM link_rows;
 
@@ -128,7 +139,7 @@ SELECT h.host, h.ip, h.pages_done, h.queued AS pages_queued, h.out_of_scope,
     + (SELECT value FROM meta WHERE key = 'delay_ms'), 0)) END AS INTEGER) AS next_fetch_at,
   CASE WHEN h.queued = 0 THEN 'done' WHEN h.last_fetch_at IS NULL THEN 'waiting'
     WHEN h.not_before > h.last_fetch_at THEN 'backing off' ELSE 'visiting' END AS state
-FROM host_rows h;
+FROM host_rows h WHERE h.owned;
 `;
 
 export const MIGRATIONS: readonly string[] = [FIRST];

@@ -4,7 +4,7 @@
 // as far as `storage.durability` asks for it. The same class over a database in memory serves
 // the tests and the simulator.
 
-import type { AgentId, Host, Incarnation, UrlItem } from '../core/messages.ts';
+import type { AgentId, Host, Incarnation, RowEvent, RowsItem, UrlItem } from '../core/messages.ts';
 import type { EventKind, Insertion, OutboxEntry, SkipReason, Store } from '../core/store.ts';
 import type {
   FrontierStore,
@@ -18,6 +18,7 @@ import { keyOf } from '../url/url-key.ts';
 import type { Connection } from './database.ts';
 import { HostTable } from './host-table.ts';
 import { OutboxTable } from './outbox-table.ts';
+import { RowTable } from './row-table.ts';
 import { UrlTable } from './url-table.ts';
 
 export type Durability = 'power' | 'process';
@@ -27,6 +28,7 @@ export class SqliteStore implements Store, FrontierStore {
   readonly #durability: Durability;
   readonly #hosts: HostTable;
   readonly #urls: UrlTable;
+  readonly #rows: RowTable;
   readonly #outbox: OutboxTable;
   readonly #s: ReturnType<typeof statements>;
   #n: number;
@@ -39,18 +41,14 @@ export class SqliteStore implements Store, FrontierStore {
     this.#n = Number(this.#s.meta.get('n') ?? 0);
     this.#storedN = this.#n;
     this.#hosts = new HostTable(db);
-    this.#urls = new UrlTable(db, this.#hosts, { next: () => ++this.#n });
+    const numbers = { next: () => ++this.#n, last: () => this.#n };
+    this.#rows = new RowTable(db, this.#hosts, numbers);
+    this.#urls = new UrlTable(db, this.#hosts, numbers, (row, key, n, done) =>
+      this.#rows.note(row, key, n, done),
+    );
     this.#outbox = new OutboxTable(db);
     this.#s.saveMeta.run('delay_ms', options.hostDelayMs);
     if (options.durability === 'process') db.pragma('synchronous = OFF');
-  }
-
-  hostCount(): number {
-    return this.#hosts.count();
-  }
-
-  hostsWithQueueCount(): number {
-    return this.#hosts.countWithQueue();
   }
 
   // ---- transactions
@@ -111,12 +109,8 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#urls.insert(host, item, skip) ? 'new' : 'known';
   }
 
-  queuedCount(): number {
-    return this.#hosts.queuedTotal;
-  }
-
-  pageCount(): number {
-    return this.#hosts.pagesTotal;
+  owned(): { hosts: number; hostsWithQueue: number; queued: number; pages: number } {
+    return this.#hosts.owned();
   }
 
   queuedOf(host: Host): number {
@@ -131,10 +125,6 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#hosts.withQueue();
   }
 
-  takeQueued(host: Host, max: number): UrlItem[] {
-    return this.#urls.takeQueued(host, max);
-  }
-
   settle(host: Host, url: string): void {
     this.#urls.settle(host, url);
   }
@@ -145,6 +135,64 @@ export class SqliteStore implements Store, FrontierStore {
 
   failUrl(host: Host, item: UrlItem, error: string, now: number): void {
     this.#urls.fail(host, item, error, now);
+  }
+
+  // ---- rows for copies, and copies
+
+  lastNumber(host: Host): number {
+    return this.#hosts.find(host)?.last ?? 0;
+  }
+
+  rowEvents(host: Host, after: number, max: number): { events: RowEvent[]; to: number } {
+    return this.#rows.events(host, after, max);
+  }
+
+  trimRowEvents(host: Host, upTo: number): void {
+    this.#rows.trim(host, upTo);
+  }
+
+  applyRows(
+    from: AgentId,
+    item: RowsItem,
+    owned: boolean,
+    now: number,
+  ): { mark: number; changed: boolean } {
+    return this.#rows.apply(from, item, owned, now);
+  }
+
+  backoffUntil(host: Host): number {
+    return this.#hosts.find(host)?.notBefore ?? 0;
+  }
+
+  markOf(host: Host, sender: AgentId): number {
+    return this.#rows.mark(host, sender);
+  }
+
+  hostsMarkedBy(sender: AgentId): Host[] {
+    return this.#rows.hostsMarkedBy(sender);
+  }
+
+  forgetMarks(hosts: readonly Host[], sender: AgentId): void {
+    this.#raiseGeneration();
+    for (const host of hosts) this.#rows.forgetMark(host, sender);
+  }
+
+  #raiseGeneration(): void {
+    this.#s.saveMeta.run('generation', this.generation() + 1);
+  }
+
+  generation(): number {
+    return Number(this.#s.meta.get('generation') ?? 0);
+  }
+
+  deleteHost(host: Host): void {
+    this.#raiseGeneration();
+    this.#rows.deleteHost(host);
+  }
+
+  setOwned(host: Host, owned: boolean): void {
+    const row = this.#hosts.find(host);
+    if (row) this.#hosts.setOwned(row, owned);
   }
 
   // ---- outbox

@@ -12,7 +12,11 @@ import type { HostRow, HostTable } from './host-table.ts';
 /** The counter from which *found* and *done* numbers come. */
 export interface Numbers {
   next(): number;
+  last(): number;
 }
+
+/** Told of each number given to a URL, for the copies at other agents. */
+export type Note = (row: HostRow, key: string, n: number, done: boolean) => void;
 
 interface QueuedRow {
   readonly key: string;
@@ -25,11 +29,13 @@ interface QueuedRow {
 export class UrlTable {
   readonly #hosts: HostTable;
   readonly #numbers: Numbers;
+  readonly #note: Note;
   readonly #s: ReturnType<typeof statements>;
 
-  constructor(db: Connection, hosts: HostTable, numbers: Numbers) {
+  constructor(db: Connection, hosts: HostTable, numbers: Numbers, note: Note) {
     this.#hosts = hosts;
     this.#numbers = numbers;
+    this.#note = note;
     this.#s = statements(db);
   }
 
@@ -40,13 +46,15 @@ export class UrlTable {
   insert(host: Host, item: UrlItem, skip: SkipReason | null): boolean {
     const row = this.#hosts.row(host);
     const key = keyOf(item.url, host);
+    const found = this.#numbers.next();
+    const done = skip === null ? 0 : this.#numbers.next();
     const changes = this.#s.insert.run(
       row.number,
       key,
       skip === null ? 0 : 3,
       item.depth,
-      this.#numbers.next(),
-      skip === null ? 0 : this.#numbers.next(),
+      found,
+      done,
       item.attempts ?? 0,
       item.fetchUrl ?? null,
       shortReferrer(item.referrer, host),
@@ -59,7 +67,9 @@ export class UrlTable {
       }
       return false;
     }
+    this.#note(row, key, found, false);
     if (skip === null) this.#hosts.addQueued(row, 1);
+    else this.#note(row, key, done, true);
     return true;
   }
 
@@ -104,7 +114,7 @@ export class UrlTable {
 
   #skip(row: HostRow, key: string, reason: SkipReason): void {
     const found = this.#leaveQueue(row, key, 3, null, reason);
-    if (found !== undefined) this.#settle(row.number, key);
+    if (found !== undefined) this.#settle(row, key);
   }
 
   /** The *found* number of the URL, or undefined if it is not queued. */
@@ -120,8 +130,9 @@ export class UrlTable {
     return found;
   }
 
-  #settle(hostNumber: number, key: string): void {
-    this.#s.settle.run(this.#numbers.next(), hostNumber, key);
+  #settle(row: HostRow, key: string): void {
+    const n = this.#numbers.next();
+    if (this.#s.settle.run(n, row.number, key).changes > 0) this.#note(row, key, n, true);
   }
 
   /** Ends up to `max` queued URLs whose keys begin with `prefix`; gives how many. */
@@ -143,28 +154,11 @@ export class UrlTable {
 
   #fail(row: HostRow, key: string, error: string, now: number): void {
     const page = failedPage(identityOf(row.host, key), error, now);
-    if (this.#finish(row, key, page, null)) this.#settle(row.number, key);
-  }
-
-  /** Removes queued rows, to be sent to another agent. */
-  takeQueued(host: Host, max: number): UrlItem[] {
-    const row = this.#hosts.find(host);
-    if (!row) return [];
-    const queued = this.#s.queuedRows.all(row.number, max);
-    for (const { key } of queued) this.#s.remove.run(row.number, key);
-    this.#hosts.addQueued(row, -queued.length);
-    return queued.map(({ key, fetchUrl, depth, attempts, referrer }) => ({
-      url: identityOf(host, key),
-      depth,
-      attempts,
-      ...(fetchUrl === null ? {} : { fetchUrl }),
-      ...(referrer === null ? {} : { referrer: longReferrer(referrer, host) }),
-    }));
+    if (this.#finish(row, key, page, null)) this.#settle(row, key);
   }
 
   settle(host: Host, url: string): void {
-    const { number } = this.#hosts.row(host);
-    this.#settle(number, keyOf(url, host));
+    this.#settle(this.#hosts.row(host), keyOf(url, host));
   }
 
   unsettled(max: number): { host: Host; url: string }[] {
@@ -202,10 +196,6 @@ function shortReferrer(referrer: string | undefined, host: Host): string | null 
   const after = referrer.startsWith('https') ? 8 : 7;
   const same = referrer.startsWith(host, after) && '/:.'.includes(referrer[after + host.length]!);
   return same ? keyOf(referrer, host) : referrer;
-}
-
-function longReferrer(stored: string, host: Host): string {
-  return stored[1] === 't' ? stored : identityOf(host, stored);
 }
 
 function statements(db: Connection) {
@@ -246,17 +236,12 @@ function statements(db: Connection) {
         'SELECT min(not_before) FROM urls WHERE host = ? AND state = 0',
       )
       .pluck(),
-    queuedRows: db.prepare<[number, number], QueuedRow>(
-      `SELECT key, fetch_url AS fetchUrl, depth, attempts, referrer FROM urls
-       WHERE host = ? AND state = 0 ORDER BY not_before, depth, found LIMIT ?`,
-    ),
     queuedKeys: db
       .prepare<[number, string, string, number], string>(
         `SELECT key FROM urls WHERE host = ? AND state = 0
          AND substr(key, 1, length(?)) = ? LIMIT ?`,
       )
       .pluck(),
-    remove: db.prepare<[number, string]>('DELETE FROM urls WHERE host = ? AND key = ?'),
     leaveQueue: db
       .prepare<[number, number | null, string | null, number, string], number>(
         `UPDATE urls SET state = ?, attempts = coalesce(?, attempts), reason = ?, not_before = 0

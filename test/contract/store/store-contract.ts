@@ -73,7 +73,7 @@ function insert(store: SqliteStore, ...items: (UrlItem & { host?: string })[]): 
 claim('a URL is new once', (store) => {
   const item = { url: at('/1'), depth: 1 };
   assert.deepEqual(insert(store, item, item), ['new', 'known']);
-  assert.equal(store.queuedCount(), 1);
+  assert.equal(store.owned().queued, 1);
   assert.equal(store.queuedOf(HOST), 1);
   assert.equal(store.queuedOf('unknown.test'), 0);
 });
@@ -116,7 +116,7 @@ claim('a known queued URL comes nearer, a finished one stays', (store) => {
     ['known', 'known'],
   );
   assert.equal(store.nextUrl(number, 0)?.depth, 0);
-  assert.equal(store.queuedCount(), 1);
+  assert.equal(store.owned().queued, 1);
 });
 
 claim('attempts of a former owner come along', (store) => {
@@ -132,10 +132,7 @@ claim('the form to request is kept', (store) => {
   insert(store, { url: at('/~x'), fetchUrl: at('/%7Ex'), depth: 0 });
   const { number } = store.host(HOST);
   assert.equal(store.nextUrl(number, 0)?.fetchUrl, at('/%7Ex'));
-  assert.deepEqual(
-    turn(store, () => store.takeQueued(HOST, 9)),
-    [{ url: at('/~x'), fetchUrl: at('/%7Ex'), depth: 0, attempts: 0 }],
-  );
+  assert.equal(store.nextUrl(number, 0)?.depth, 0);
 });
 
 claim('a URL that waits is passed over until its time', (store) => {
@@ -189,8 +186,8 @@ claim('queues of an origin end, a share at a time, and none of another', (store)
     turn(store, () => store.endQueued(number, rest, 7, 100)),
     3,
   );
-  assert.equal(store.queuedCount(), 0);
-  assert.equal(store.pageCount(), 3);
+  assert.equal(store.owned().queued, 0);
+  assert.equal(store.owned().pages, 3);
 });
 
 // ---- the states of URLs and hosts
@@ -205,9 +202,9 @@ claim('the state of a URL only moves forward', (store) => {
     store.requeue(number, at('/1'), 3, 0);
     store.failUrl(HOST, { url: at('/1'), depth: 0 }, 'refused', 1);
   });
-  assert.equal(store.pageCount(), 1);
+  assert.equal(store.owned().pages, 1);
   assert.equal(store.pagesDone(number), 1);
-  assert.equal(store.queuedCount(), 0);
+  assert.equal(store.owned().queued, 0);
   assert.equal(store.nextUrlAt(number), null);
 });
 
@@ -240,36 +237,10 @@ claim('numbers grow with every URL found and every page settled', (store) => {
 claim('a URL that no agent would take ends as failed, and counts', (store) => {
   const item = { url: at('/1'), depth: 3, attempts: 2 };
   turn(store, () => store.failUrl(HOST, item, 'refused by peer: x', 5));
-  assert.equal(store.pageCount(), 1);
-  assert.equal(store.queuedCount(), 0);
+  assert.equal(store.owned().pages, 1);
+  assert.equal(store.owned().queued, 0);
   assert.deepEqual(store.unsettled(1), []);
   assert.deepEqual(insert(store, item), ['known']);
-});
-
-claim('what is taken for another agent is gone, and new when it comes back', (store) => {
-  insert(store, ...[2, 0, 1].map((depth) => ({ url: at(`/${depth}`), depth, referrer: at('/r') })));
-  turn(store, () => store.requeue(store.host(HOST).number, at('/0'), 1, 99));
-  const taken = turn(store, () => store.takeQueued(HOST, 2));
-  assert.deepEqual(
-    taken.map(({ url, referrer }) => [url, referrer]),
-    [
-      [at('/1'), at('/r')],
-      [at('/2'), at('/r')],
-    ],
-  );
-  assert.equal(store.queuedOf(HOST), 1);
-  const last = turn(store, () => store.takeQueued(HOST, 2));
-  assert.deepEqual(last, [{ url: at('/0'), depth: 0, attempts: 1, referrer: at('/r') }]);
-  assert.deepEqual(
-    turn(store, () => store.takeQueued(HOST, 2)),
-    [],
-  );
-  assert.deepEqual(
-    turn(store, () => store.takeQueued('unknown.test', 2)),
-    [],
-  );
-  assert.deepEqual(insert(store, ...taken, ...last), ['new', 'new', 'new']);
-  assert.equal(store.queuedCount(), 3);
 });
 
 claim('hosts are numbered in the order of their discovery', (store) => {
@@ -279,8 +250,8 @@ claim('hosts are numbered in the order of their discovery', (store) => {
   assert.deepEqual(store.hosts(), ['c.test', 'a.test', 'b.test']);
   turn(store, () => store.skip(store.host('a.test').number, at('/', 'a.test'), 'robots'));
   assert.deepEqual(store.hostsWithQueue(), ['c.test', 'b.test']);
-  assert.equal(store.hostCount(), 3);
-  assert.equal(store.hostsWithQueueCount(), 2);
+  assert.equal(store.owned().hosts, 3);
+  assert.equal(store.owned().hostsWithQueue, 2);
 });
 
 claim('the last answer of robots.txt is kept for each origin', (store) => {
@@ -380,8 +351,8 @@ claim('a restart finds everything as it was', (store, whole) => {
   const n = store.counter();
   const again = whole.reopened();
   assert.deepEqual(again.host(HOST), saved);
-  assert.equal(again.queuedCount(), 2);
-  assert.equal(again.pageCount(), 1);
+  assert.equal(again.owned().queued, 2);
+  assert.equal(again.owned().pages, 1);
   assert.equal(again.pagesDone(before.number), 1);
   assert.equal(again.outboxCount(), 1);
   assert.equal(again.incarnation(), 41);
@@ -401,6 +372,6 @@ claim(
     store.commit(false);
     const again = whole.reopened();
     assert.equal(again.incarnation(), 7);
-    assert.equal(again.queuedCount(), 2);
+    assert.equal(again.owned().queued, 2);
   },
 );

@@ -59,8 +59,8 @@ test('file: of a turn that failed half-way nothing is kept', () => {
   store.insertUrl(HOST, { url: at('/2'), depth: 0 }, null);
   store.recordPage(store.host(HOST).number, pageOf(at('/1')));
   const again = whole.reopened();
-  assert.equal(again.queuedCount(), 1);
-  assert.equal(again.pageCount(), 0);
+  assert.equal(again.owned().queued, 1);
+  assert.equal(again.owned().pages, 0);
   whole.dispose();
 });
 
@@ -127,8 +127,8 @@ test('memory: more hosts than are kept in memory cost no counter', () => {
   store.commit(false);
   const again = reopened();
   for (const { queuedCount, pageCount } of [store, again].map((s) => ({
-    queuedCount: s.queuedCount(),
-    pageCount: s.pageCount(),
+    queuedCount: s.owned().queued,
+    pageCount: s.owned().pages,
   }))) {
     assert.equal(queuedCount, hosts);
     assert.equal(pageCount, hosts / 7);
@@ -155,6 +155,6 @@ test('memory: a host with unwritten counters is not read again from the file', (
   insert(0, '/3');
   store.commit(false);
   assert.equal(store.queuedOf(host(0)), 3);
-  assert.equal(store.queuedCount(), 21_002);
+  assert.equal(store.owned().queued, 21_002);
   dispose();
 });

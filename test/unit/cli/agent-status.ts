@@ -17,6 +17,8 @@ export function agentStatus(part: Partial<AgentStatus>): AgentStatus {
     queued: 0,
     outbox: 0,
     unsettled: 0,
+    unanswered: 0,
+    copyLag: 0,
     handOff: { given: 0, owed: 0, awaited: 0 },
     openRequests: 0,
     threads: 1,

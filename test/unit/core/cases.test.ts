@@ -214,7 +214,7 @@ describe('cases D: completion', () => {
     c.runUntil('somebody is complete', () => sentOf(c, 'COMPLETE').length > 0);
     assert.equal(c.fetched().size, 72);
     for (const { store } of c.agents.values()) {
-      assert.equal(store.queuedCount() + store.outboxCount(), 0);
+      assert.equal(store.owned().queued + store.outboxCount(), 0);
     }
     c.runToEnd();
   });

@@ -81,6 +81,7 @@ export interface ClusterOptions {
   /** Links of each page; a page is a URL such as `http://h1.test/p1`. */
   readonly web: ReadonlyMap<string, readonly string[]>;
   readonly seeds: readonly string[];
+  readonly backups?: number;
   readonly quorum?: 'none' | 'majority';
   readonly settings?: (id: AgentId) => Partial<CoreSettings>;
   readonly seed?: number;
@@ -182,6 +183,7 @@ export class Cluster {
       capacity: 1,
       address: `sim://${id}`,
       configured: this.#o.ids.map((name) => ({ id: name, address: `sim://${name}` })),
+      backups: this.#o.backups ?? 1,
       quorum: this.#o.quorum ?? 'none',
       heartbeatMs: HEARTBEAT_MS,
       suspectAfterMs: SUSPECT_MS,

@@ -53,7 +53,17 @@ function setting(id: string) {
   return { settings, view, outbound, handOff, meet, take };
 }
 
-const READY = { isOpen: () => false, isEmptied: () => true, waitLeftMs: () => 0 };
+const READY = {
+  isOpen: () => false,
+  isGiven: () => true,
+  waitLeftMs: () => 0,
+  named: () => {},
+};
+
+/** Backups that have everything, or nothing. */
+function copies(isSafe: boolean, backups: readonly string[] = []) {
+  return { isSafe: () => isSafe, isQuiet: true, targets: () => backups, lastNumber: () => 1 };
+}
 
 function only<T extends MessageType>(messages: Message[], type: T) {
   return messages.filter((m): m is Extract<Message, { type: T }> => m.type === type);
@@ -100,7 +110,7 @@ describe('hand-off', () => {
     );
   });
 
-  it('yields no host with a request open or with a queue, and the others meanwhile', () => {
+  it('yields no host with a request open or rows that are not there yet, and the others meanwhile', () => {
     const { handOff, meet, take } = setting('c');
     const b = meet('b');
     handOff.give('b', ['b/1', 'b/2', 'b/3'], at(0));
@@ -108,8 +118,8 @@ describe('hand-off', () => {
     handOff.onListAck(b, 1, 0);
     take();
     const isOpen = (host: string) => host === 'b/1';
-    const isEmptied = (host: string) => host !== 'b/2';
-    handOff.pump({ ...READY, isOpen, isEmptied }, at(10));
+    const isGiven = (host: string) => host !== 'b/2';
+    handOff.pump({ ...READY, isOpen, isGiven }, at(10));
     const [message] = only(take(), 'YIELD');
     assert.deepEqual(message?.items, [{ host: 'b/3', waitMs: 0 }]);
   });
@@ -140,10 +150,60 @@ describe('hand-off', () => {
       const list = { list: 1, part: 0, hosts: ['x'], last: true, leaving: false } as const;
       handOff.onList(from, { type: 'LIST', ...list });
     }
-    handOff.onYield(b, { type: 'YIELD', list: 1, items: [{ host: 'x', waitMs: 5 }] }, true);
+    handOff.onYield(b, { type: 'YIELD', list: 1, items: [{ host: 'x', waitMs: 5 }] }, copies(true));
     assert.equal(handOff.awaits('x'), true);
     handOff.forget('c');
     assert.equal(handOff.awaits('x'), false);
+  });
+});
+
+describe('a yield', () => {
+  function yielded() {
+    const s = setting('a');
+    const b = s.meet('b');
+    const list = { list: 1, part: 0, hosts: ['x'], last: true, leaving: false } as const;
+    s.handOff.onList(b, { type: 'LIST', ...list });
+    s.handOff.onYield(
+      b,
+      { type: 'YIELD', list: 1, items: [{ host: 'x', waitMs: 0 }] },
+      copies(false),
+    );
+    s.take();
+    return { ...s, b };
+  }
+
+  it('frees the host at once, and is acknowledged when the backups have it', () => {
+    const { handOff, take } = yielded();
+    assert.equal(handOff.awaits('x'), false);
+    handOff.answer(copies(false));
+    assert.deepEqual(take(), []);
+    assert.equal(handOff.isQuiet(), false);
+    handOff.answer(copies(true));
+    assert.deepEqual(only(take(), 'YIELD_ACK')[0]?.items, [{ host: 'x', keep: false }]);
+    assert.equal(handOff.isQuiet(), true);
+  });
+
+  it('tells a giver that is a backup to keep its copy', () => {
+    const { handOff, take } = yielded();
+    handOff.answer(copies(true, ['b']));
+    assert.deepEqual(only(take(), 'YIELD_ACK')[0]?.items, [{ host: 'x', keep: true }]);
+  });
+
+  it('of the giver gives the copy free only where it is not to be kept', () => {
+    const { handOff, meet, take } = setting('c');
+    const b = meet('b');
+    handOff.give('b', ['b/1', 'b/2'], at(0));
+    handOff.pump(READY, at(0));
+    handOff.onListAck(b, 1, 0);
+    handOff.pump(READY, at(10));
+    take();
+    const items = [
+      { host: 'b/1', keep: true },
+      { host: 'b/2', keep: false },
+      { host: 'b/3', keep: false },
+    ];
+    assert.deepEqual(handOff.onYieldAck(b, 1, items), ['b/2']);
+    assert.deepEqual(handOff.onYieldAck(b, 1, items), []);
   });
 });
 
@@ -200,20 +260,75 @@ describe('settlement', () => {
     }
     store.recordPage(store.host('h.test').number, { ...record, url: 'http://h.test/old' });
     const first = store.addToOutbox('x.test', 'b', { url: 'http://x.test/1', depth: 0 });
-    const settlement = new Settlement(store);
+    const settlement = new Settlement(store, copies(true), () => {});
+    settlement.joined = true;
     settlement.restore(store.lastOutboxId());
     settlement.pump();
     assert.equal(settlement.isQuiet, false);
     store.recordPage(store.host('h.test').number, { ...record, url: 'http://h.test/new' });
     const later = store.addToOutbox('x.test', 'b', { url: 'http://x.test/2', depth: 0 });
-    settlement.add('h.test', 'http://h.test/new', new Set([later]));
+    settlement.add('h.test', 'http://h.test/new', {
+      outboxIds: new Set([later]),
+      hosts: new Map(),
+    });
     store.removeFromOutbox([first]);
     settlement.pump();
     assert.deepEqual(store.unsettled(9), [{ host: 'h.test', url: 'http://h.test/new' }]);
-    settlement.safe([later]);
+    settlement.left([later]);
     settlement.pump();
     assert.equal(settlement.isQuiet, true);
     assert.deepEqual(store.unsettled(9), []);
+  });
+});
+
+describe('settlement with copies', () => {
+  function page(isSafe: () => boolean) {
+    const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
+    const url = 'http://h.test/p';
+    store.insertUrl('h.test', { url, depth: 0 }, null);
+    const record = { url, status: 200, error: null, contentType: null, bytes: 0, digest: null };
+    const rest = { fetchedAt: 0, durationMs: 0, redirectTo: null, attempts: 1 };
+    store.recordPage(store.host('h.test').number, { ...record, ...rest });
+    const settled: string[] = [];
+    const settlement = new Settlement(store, { isSafe, isQuiet: true }, (h) => settled.push(h));
+    settlement.joined = true;
+    return { store, url, settled, settlement };
+  }
+
+  it("a link on another host here waits for that host's backups", () => {
+    let safe = false;
+    const { url, settled, settlement } = page(() => safe);
+    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map([['x.test', 7]]) });
+    assert.deepEqual(settled, []);
+    safe = true;
+    settlement.progressed('x.test');
+    assert.deepEqual(settled, ['h.test']);
+    assert.equal(settlement.isQuiet, true);
+  });
+
+  it('a link on the same host waits for nothing', () => {
+    const { url, settled, settlement } = page(() => false);
+    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map([['h.test', 7]]) });
+    assert.deepEqual(settled, ['h.test']);
+  });
+
+  it('an entry that comes home waits for the backups of its host from then on', () => {
+    let safe = false;
+    const { url, settled, settlement } = page(() => safe);
+    settlement.add('h.test', url, { outboxIds: new Set([1]), hosts: new Map() });
+    settlement.left([1], { host: 'x.test', n: 3 });
+    assert.deepEqual(settled, []);
+    safe = true;
+    settlement.viewChanged();
+    settlement.pump();
+    assert.deepEqual(settled, ['h.test']);
+  });
+
+  it('nothing settles before the join', () => {
+    const { url, settled, settlement } = page(() => true);
+    settlement.joined = false;
+    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map() });
+    assert.deepEqual(settled, []);
   });
 });
 

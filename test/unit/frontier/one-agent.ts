@@ -223,8 +223,8 @@ export class OneAgent {
       queued += row.queued!;
       pages += row.pages!;
     }
-    assert.equal(this.store.queuedCount(), queued);
-    assert.equal(this.store.pageCount(), pages);
+    assert.equal(this.store.owned().queued, queued);
+    assert.equal(this.store.owned().pages, pages);
     const count = (table: string) =>
       this.db.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get()!;
     assert.equal(count('urls'), count('frontier') + count('pages') + count('skipped'));

@@ -128,7 +128,7 @@ test('trouble: URLs that wait for themselves end with their origin too', () => {
   const errors = Object.values(agent.pages());
   assert.equal(errors.length, 3);
   assert.ok(errors.includes('dns'));
-  assert.equal(agent.store.queuedCount(), 0);
+  assert.equal(agent.store.owned().queued, 0);
   agent.checkAccounts();
 });
 

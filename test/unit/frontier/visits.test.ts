@@ -94,7 +94,7 @@ test('visits: beyond the page limit URLs are skipped, not left queued', () => {
   assert.equal(agent.asked().length, 4);
   assert.equal(Object.keys(agent.pages()).length, 4);
   assert.equal(Object.values(agent.skipped()).filter((why) => why === 'pages').length, 1197);
-  assert.equal(agent.store.queuedCount(), 0);
+  assert.equal(agent.store.owned().queued, 0);
   agent.checkAccounts();
 });
 
@@ -162,16 +162,15 @@ test('visits: a host that went to another and came back with its queue is visite
   agent.run();
   assert.equal(agent.asked().length, 0);
   agent.rights.clear();
-  agent.visits.wakeAll();
+  agent.visits.queued('a.test');
   agent.run();
   assert.equal(agent.asked().length, 2);
 });
 
-test('visits: a host that went to another with its queue is forgotten', () => {
+test('visits: a host that went to another is forgotten', () => {
   const agent = agentWith();
   agent.find(page(1));
   agent.rights.set('a.test', 'foreign');
-  agent.store.takeQueued('a.test', 10);
   agent.run();
   agent.rights.clear();
   agent.visits.wakeAll();
@@ -220,7 +219,7 @@ test('visits: an outcome of no open request changes nothing', () => {
   const before = agent.pages();
   const ended = { ...late, endedAt: end + 1, durationMs: 1, ip: null };
   const finished = agent.visits.finish(ended, agent.instant());
-  assert.deepEqual(finished, { page: null, requeued: false });
+  assert.deepEqual(finished, { page: null });
   assert.deepEqual(agent.pages(), before);
   assert.equal(agent.visits.nextAtMs(), Infinity);
   agent.checkAccounts();

@@ -2,7 +2,7 @@
 // record is typed by message type, so that a new type without a generator does not compile.
 
 import fc from 'fast-check';
-import type { Envelope, Message, MessageType } from '../../../agent/core/messages.ts';
+import type { Envelope, Message, MessageType, RowEvent } from '../../../agent/core/messages.ts';
 
 const id = fc.oneof(
   fc.stringMatching(/^[a-zA-Z0-9_.-]{1,64}$/),
@@ -23,6 +23,42 @@ const news = fc.array(
   { maxLength: 40 },
 );
 const jsonValue = fc.jsonValue({ maxDepth: 5 }).map((value) => JSON.parse(JSON.stringify(value)));
+
+const rowEvent: fc.Arbitrary<RowEvent> = fc.oneof(
+  fc.record(
+    {
+      kind: fc.constant('found' as const),
+      n: whole,
+      key: url,
+      depth: whole,
+      attempts: whole,
+      fetchUrl: url,
+      referrer: url,
+    },
+    { requiredKeys: ['kind', 'n', 'key', 'depth', 'attempts'] },
+  ),
+  fc.record(
+    {
+      kind: fc.constant('done' as const),
+      n: whole,
+      key: url,
+      state: fc.constantFrom('response', 'failed', 'skipped'),
+      attempts: whole,
+      reason: word,
+      page: fc.record({
+        status: fc.option(fc.nat(599)),
+        error: fc.option(word),
+        contentType: fc.option(word),
+        bytes: whole,
+        digest: fc.option(word),
+        fetchedAt: durationMs,
+        durationMs,
+        redirectTo: fc.option(url),
+      }),
+    },
+    { requiredKeys: ['kind', 'n', 'key', 'state', 'attempts'] },
+  ),
+);
 
 type Maker<K extends MessageType> = fc.Arbitrary<Extract<Message, { type: K }>>;
 type Plain = Exclude<MessageType, 'RELAY'>;
@@ -100,6 +136,25 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
     type: fc.constant('URLS_ACK'),
     batch: whole,
     notMine: fc.array(fc.nat(999)),
+  }),
+  ROWS: fc.record({
+    type: fc.constant('ROWS'),
+    items: fc.array(
+      fc.record({
+        host,
+        from: whole,
+        to: whole,
+        events: fc.array(rowEvent, { maxLength: 20 }),
+        version: whole,
+        backoffMs: durationMs,
+      }),
+      { maxLength: 10 },
+    ),
+  }),
+  ROWS_ACK: fc.record({
+    type: fc.constant('ROWS_ACK'),
+    gen: whole,
+    items: fc.array(fc.record({ host, mark: whole })),
   }),
   BATCH_REFUSED: fc.record({ type: fc.constant('BATCH_REFUSED'), batch: whole, reason: word }),
   LEAVE: fc.constant({ type: 'LEAVE' }),

@@ -41,8 +41,8 @@ function check(directory: string, last: number): number {
   assert.equal(one('SELECT count(*) FROM pages'), turns);
   assert.equal(one('SELECT count(*) FROM frontier'), turns * 8);
   const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 1000 });
-  assert.equal(store.queuedCount(), turns * 8);
-  assert.equal(store.pageCount(), turns);
+  assert.equal(store.owned().queued, turns * 8);
+  assert.equal(store.owned().pages, turns);
   assert.equal(store.outboxCount(), turns);
   // Numbers are never given twice: the counter is not behind any of them.
   assert.ok(store.counter() >= one('SELECT max(max(found), max(done)) FROM urls'));

@@ -29,7 +29,7 @@ function write(store: SqliteStore): never {
       ...{ url: url(3), status: 200, error: null, contentType: null, bytes: 1, digest: null },
       ...{ fetchedAt: k, durationMs: 1, redirectTo: null, attempts: 1 },
     });
-    store.takeQueued(host, 1);
+    store.skip(number, url(5), 'robots');
     store.addToOutbox('x.test', 'x', { url: `http://x.test/${k}`, depth: 0 });
     store.commit(k % 3 === 0);
     tell({ committed: k });

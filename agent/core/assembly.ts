@@ -1,0 +1,90 @@
+// How the parts of the protocol hang together: who gets to know whom. Called once by the core, which
+// is itself only the hooks that several of them need. Read top down, each part knows those above it.
+
+import { FailureDetector } from '../../failure-detector/detector.ts';
+import { Lease } from '../../failure-detector/lease.ts';
+import { StallWatch } from '../../failure-detector/stall.ts';
+import { Completion } from './completion.ts';
+import type { Effects } from './effects.ts';
+import { Ending } from './ending.ts';
+import { FetchRight } from './fetch-right.ts';
+import { HandOff } from './hand-off.ts';
+import { HostMoves } from './host-moves.ts';
+import { Inbox } from './inbox.ts';
+import { type Changes, Membership } from './membership.ts';
+import type { Host, UrlItem } from './messages.ts';
+import { Outbound } from './outbound.ts';
+import { Replication } from './replication.ts';
+import { Routing } from './routing.ts';
+import { SeenFilter } from './seen-filter.ts';
+import type { CoreSettings } from './settings.ts';
+import { Settlement } from './settlement.ts';
+import type { SkipReason, Store } from './store.ts';
+import { View } from './view.ts';
+import type { Visits } from './visits.ts';
+
+export interface CoreParts {
+  readonly settings: CoreSettings;
+  readonly store: Store;
+  readonly effects: Effects;
+  /** The host of a canonical URL, or null where it is not one. */
+  readonly hostOf: (url: string) => Host | null;
+  /** Why a URL found here is not to be queued, or null. */
+  readonly admit: (item: UrlItem) => SkipReason | null;
+  readonly seeds: readonly UrlItem[];
+  /** Makes the visits, which ask the fetch right given to them. */
+  readonly visits: (right: FetchRight) => Visits;
+}
+
+/** What parts need of the core as a whole. */
+export interface CoreHooks {
+  readonly changes: Changes;
+  isIdle(): boolean;
+  abort(request: number, why: string): void;
+}
+
+export type Assembly = ReturnType<typeof assemble>;
+
+export function assemble(parts: CoreParts, hooks: CoreHooks) {
+  const { settings, store, effects, hostOf, admit } = parts;
+  const { suspectAfterMs, leaseMs } = settings;
+  const view = new View(settings);
+  const outbound = new Outbound(settings, effects, view);
+  const detector = new FailureDetector({ suspectAfterMs });
+  const lease = new Lease({ leaseMs });
+  const stall = new StallWatch({ leaseMs });
+  const membership = new Membership({
+    ...{ settings, view, outbound, detector, lease },
+    changes: hooks.changes,
+  });
+  const handOff = new HandOff(settings, view, outbound);
+  const right = new FetchRight(settings, view, lease, handOff);
+  const visits = parts.visits(right);
+  const addressees = (host: Host) => handOff.addressees(host);
+  const replication = new Replication({ settings, store, view, outbound, addressees });
+  const settlement = new Settlement(store, replication, (host) => replication.changed(host));
+  const seen = new SeenFilter();
+  const onInserted = (host: Host, queued: boolean) => {
+    replication.changed(host);
+    if (queued) visits.queued(host);
+  };
+  const routing = new Routing({
+    ...{ settings, store, view, outbound, seen, settlement, admit, hostOf, onInserted },
+  });
+  const record = (host: Host, item: UrlItem) => routing.record(host, item);
+  const inbox = new Inbox({ view, outbound, copies: replication, hostOf, record });
+  const moves = new HostMoves({
+    ...{ settings, store, view, handOff, replication, settlement, right, visits },
+  });
+  const completion = new Completion(settings, view);
+  const ending = new Ending({
+    ...{ settings, store, effects, view, outbound, handOff, moves, routing, completion, visits },
+    isIdle: () => hooks.isIdle(),
+    incarnation: () => outbound.inc,
+    abort: (request, why) => hooks.abort(request, why),
+  });
+  return {
+    ...{ view, outbound, detector, stall, membership, handOff, right, visits, replication },
+    ...{ settlement, seen, routing, inbox, moves, completion, ending },
+  };
+}

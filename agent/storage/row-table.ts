@@ -1,0 +1,323 @@
+// The rows of hosts as a stream of numbered events, and as copies of other agents' streams. Each
+// URL gives two events, found and done, whose numbers never change; those above a mark are sent.
+// What came since the last acknowledgement is kept at hand in memory, bounded; for a copy that
+// lags behind, the host's rows are read once and sorted. Received events are applied in order
+// under numbers of this database, together with the mark of their sender.
+
+import type {
+  AgentId,
+  Host,
+  PageRow,
+  RowEvent,
+  RowsItem,
+  TerminalState,
+} from '../core/messages.ts';
+import type { Connection } from './database.ts';
+import type { HostRow, HostTable } from './host-table.ts';
+import type { Numbers } from './url-table.ts';
+
+/** Events kept at hand, over all hosts; beyond it they are dropped and read again when needed. */
+const AT_HAND_MAX = 400_000;
+
+const STATES: readonly TerminalState[] = ['response', 'failed', 'skipped'];
+
+interface Mention {
+  readonly n: number;
+  readonly key: string;
+  readonly done: boolean;
+}
+
+/** All events of a host above `since`, in order of their numbers. */
+interface Tail {
+  since: number;
+  readonly mentions: Mention[];
+}
+
+interface Row {
+  readonly key: string;
+  readonly state: number;
+  readonly depth: number;
+  readonly found: number;
+  readonly done: number;
+  readonly attempts: number;
+  readonly fetchUrl: string | null;
+  readonly referrer: string | null;
+  readonly reason: string | null;
+}
+
+export class RowTable {
+  readonly #hosts: HostTable;
+  readonly #numbers: Numbers;
+  readonly #s: ReturnType<typeof statements>;
+  readonly #tails = new Map<number, Tail>();
+  /** Hosts without a tail have no events above this that are not in the table alone. */
+  #floor: number;
+  #atHand = 0;
+
+  constructor(db: Connection, hosts: HostTable, numbers: Numbers) {
+    this.#hosts = hosts;
+    this.#numbers = numbers;
+    this.#s = statements(db);
+    this.#floor = numbers.last();
+  }
+
+  // ---- the stream out
+
+  /** A URL of the host was inserted (found) or settled (done) under number `n`. */
+  note(row: HostRow, key: string, n: number, done: boolean): void {
+    this.#hosts.raiseLast(row, n);
+    let tail = this.#tails.get(row.number);
+    if (!tail) {
+      tail = { since: this.#floor, mentions: [] };
+      this.#tails.set(row.number, tail);
+    }
+    tail.mentions.push({ n, key, done });
+    if (++this.#atHand > AT_HAND_MAX) this.#drop();
+  }
+
+  #drop(): void {
+    this.#tails.clear();
+    this.#atHand = 0;
+    this.#floor = this.#numbers.last();
+  }
+
+  events(host: Host, after: number, max: number): { events: RowEvent[]; to: number } {
+    const row = this.#hosts.find(host);
+    if (!row) return { events: [], to: after };
+    const tail = this.#tailFrom(row, after);
+    const start = firstAbove(tail.mentions, after);
+    const mentions = tail.mentions.slice(start, start + max);
+    const events = mentions.map((mention) => this.#eventOf(row, mention));
+    return { events, to: mentions.at(-1)?.n ?? after };
+  }
+
+  /** The events above `after`, at hand already or read from the table. */
+  #tailFrom(row: HostRow, after: number): Tail {
+    const tail = this.#tails.get(row.number);
+    if (tail ? tail.since <= after : this.#floor <= after) {
+      return tail ?? { since: this.#floor, mentions: [] };
+    }
+    const mentions: Mention[] = [];
+    for (const { key, found, done } of this.#s.numbers.iterate(row.number)) {
+      if (found > after) mentions.push({ n: found, key, done: false });
+      if (done > after) mentions.push({ n: done, key, done: true });
+    }
+    mentions.sort((a, b) => a.n - b.n);
+    this.#atHand += mentions.length - (tail?.mentions.length ?? 0);
+    const read = { since: after, mentions };
+    this.#tails.set(row.number, read);
+    return read;
+  }
+
+  #eventOf(host: HostRow, { n, key, done }: Mention): RowEvent {
+    const row = this.#s.row.get(host.number, key)!;
+    const { depth, attempts } = row;
+    if (!done) {
+      return {
+        kind: 'found',
+        n,
+        key,
+        depth,
+        attempts,
+        ...(row.fetchUrl === null ? {} : { fetchUrl: row.fetchUrl }),
+        ...(row.referrer === null ? {} : { referrer: row.referrer }),
+      };
+    }
+    const state = STATES[row.state - 1]!;
+    const page = state === 'skipped' ? undefined : this.#s.page.get(host.number, row.found);
+    return {
+      kind: 'done',
+      n,
+      key,
+      state,
+      attempts,
+      ...(row.reason === null ? {} : { reason: row.reason }),
+      ...(page ? { page } : {}),
+    };
+  }
+
+  trim(host: Host, upTo: number): void {
+    const row = this.#hosts.find(host);
+    const tail = row && this.#tails.get(row.number);
+    if (!tail || tail.since >= upTo) return;
+    const keep = firstAbove(tail.mentions, upTo);
+    tail.mentions.splice(0, keep);
+    tail.since = upTo;
+    this.#atHand -= keep;
+  }
+
+  // ---- copies of others' streams
+
+  apply(
+    from: AgentId,
+    item: RowsItem,
+    owned: boolean,
+    now: number,
+  ): { mark: number; changed: boolean } {
+    const row = this.#hosts.row(item.host, owned);
+    this.#hosts.setOwned(row, owned);
+    const known = this.#s.mark.get(row.number, from);
+    const mark = known?.mark ?? 0;
+    if (item.version > (known?.version ?? 0)) this.#hosts.backOff(row, now + item.backoffMs);
+    if (item.from > mark || item.to <= mark) return { mark, changed: false };
+    let changed = false;
+    for (const event of item.events) {
+      if (event.n <= mark) continue;
+      if (event.kind === 'found' ? this.#found(row, event) : this.#done(row, event)) changed = true;
+    }
+    this.#s.saveMark.run(row.number, from, item.to, item.version);
+    return { mark: item.to, changed };
+  }
+
+  #found(host: HostRow, event: Extract<RowEvent, { kind: 'found' }>): boolean {
+    const n = this.#numbers.next();
+    const { key, depth, attempts } = event;
+    const fetchUrl = event.fetchUrl ?? null;
+    const referrer = event.referrer ?? null;
+    const { changes } = this.#s.insert.run(
+      host.number,
+      key,
+      depth,
+      n,
+      attempts,
+      fetchUrl,
+      referrer,
+    );
+    if (changes === 0) {
+      this.#s.merge.run(depth, attempts, host.number, key, depth, attempts);
+      return false;
+    }
+    this.#hosts.addQueued(host, 1);
+    this.note(host, key, n, false);
+    return true;
+  }
+
+  /** A terminal state goes forward over queued, and by a fixed order over another terminal one. */
+  #done(host: HostRow, event: Extract<RowEvent, { kind: 'done' }>): boolean {
+    const { key, attempts } = event;
+    const row = this.#s.row.get(host.number, key);
+    if (!row) return false;
+    const state = STATES.indexOf(event.state) + 1;
+    const settled = row.done > 0;
+    if (row.state > 0 && !this.#isBefore(host, row, state, event.page)) {
+      // Fetched here as well, and not settled: the other's page is, with all its links.
+      if (!settled) this.#settle(host, key);
+      return !settled;
+    }
+    this.#s.finish.run(state, attempts, event.reason ?? null, host.number, key);
+    if (row.state === 0) this.#hosts.addQueued(host, -1);
+    if ((row.state === 0 || row.state === 3) && state !== 3) this.#hosts.addPage(host);
+    if (event.page) this.#s.savePage.run({ ...event.page, host: host.number, found: row.found });
+    if (settled) return true;
+    this.#settle(host, key);
+    return true;
+  }
+
+  #settle(host: HostRow, key: string): void {
+    const n = this.#numbers.next();
+    this.#s.settle.run(n, host.number, key);
+    this.note(host, key, n, true);
+  }
+
+  /** Among terminal states: response, failed, skipped; then the earlier fetch, then by content. */
+  #isBefore(host: HostRow, row: Row, state: number, page: PageRow | undefined): boolean {
+    if (state !== row.state) return state < row.state;
+    const mine = this.#s.page.get(host.number, row.found);
+    if (!page || !mine) return false;
+    if (page.fetchedAt !== mine.fetchedAt) return page.fetchedAt < mine.fetchedAt;
+    return JSON.stringify(Object.values(page)) < JSON.stringify(Object.values(mine));
+  }
+
+  mark(host: Host, sender: AgentId): number {
+    const row = this.#hosts.find(host);
+    return row ? (this.#s.mark.get(row.number, sender)?.mark ?? 0) : 0;
+  }
+
+  hostsMarkedBy(sender: AgentId): Host[] {
+    return this.#s.markedBy.all(sender).map((number) => this.#hosts.numbered(number).host);
+  }
+
+  forgetMark(host: Host, sender: AgentId): void {
+    const row = this.#hosts.find(host);
+    if (row) this.#s.forgetMark.run(row.number, sender);
+  }
+
+  deleteHost(host: Host): void {
+    const row = this.#hosts.find(host);
+    if (!row) return;
+    const tail = this.#tails.get(row.number);
+    this.#atHand -= tail?.mentions.length ?? 0;
+    this.#tails.delete(row.number);
+    this.#s.deleteUrls.run(row.number);
+    this.#s.deletePages.run(row.number);
+    this.#s.deleteRobots.run(row.number);
+    this.#s.deleteMarks.run(row.number);
+    this.#hosts.delete(row);
+  }
+}
+
+/** Index of the first mention numbered above `n`. */
+function firstAbove(mentions: readonly Mention[], n: number): number {
+  let low = 0;
+  let high = mentions.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (mentions[middle]!.n > n) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+const PAGE = `status, error, content_type AS contentType, bytes, digest, fetched_at AS fetchedAt,
+  duration_ms AS durationMs, redirect_to AS redirectTo`;
+
+function statements(db: Connection) {
+  return {
+    numbers: db.prepare<[number], { key: string; found: number; done: number }>(
+      'SELECT key, found, done FROM urls WHERE host = ?',
+    ),
+    row: db.prepare<[number, string], Row>(
+      `SELECT key, state, depth, found, done, attempts, fetch_url AS fetchUrl, referrer, reason
+       FROM urls WHERE host = ? AND key = ?`,
+    ),
+    page: db.prepare<[number, number], PageRow>(
+      `SELECT ${PAGE} FROM page_records WHERE host = ? AND found = ?`,
+    ),
+    insert: db.prepare<[number, string, number, number, number, string | null, string | null]>(
+      `INSERT OR IGNORE INTO urls (host, key, state, depth, found, attempts, fetch_url, referrer)
+       VALUES (?, ?, 0, ?, ?, ?, ?, ?)`,
+    ),
+    merge: db.prepare<[number, number, number, string, number, number]>(
+      `UPDATE urls SET depth = min(depth, ?), attempts = max(attempts, ?)
+       WHERE host = ? AND key = ? AND (depth > ? OR attempts < ?)`,
+    ),
+    finish: db.prepare<[number, number, string | null, number, string]>(
+      `UPDATE urls SET state = ?, attempts = max(attempts, ?), reason = ?, not_before = 0
+       WHERE host = ? AND key = ?`,
+    ),
+    settle: db.prepare<[number, number, string]>(
+      'UPDATE urls SET done = ? WHERE host = ? AND key = ? AND done = 0',
+    ),
+    savePage: db.prepare<[PageRow & { host: number; found: number }]>(
+      `INSERT OR REPLACE INTO page_records
+        (host, found, status, error, content_type, bytes, digest, fetched_at, duration_ms,
+         redirect_to)
+       VALUES ($host, $found, $status, $error, $contentType, $bytes, $digest, $fetchedAt,
+         $durationMs, $redirectTo)`,
+    ),
+    mark: db.prepare<[number, string], { mark: number; version: number }>(
+      'SELECT mark, version FROM marks WHERE host = ? AND sender = ?',
+    ),
+    saveMark: db.prepare<[number, string, number, number]>(
+      'INSERT OR REPLACE INTO marks (host, sender, mark, version) VALUES (?, ?, ?, ?)',
+    ),
+    markedBy: db
+      .prepare<[string], number>('SELECT host FROM marks WHERE sender = ? ORDER BY host')
+      .pluck(),
+    forgetMark: db.prepare<[number, string]>('DELETE FROM marks WHERE host = ? AND sender = ?'),
+    deleteUrls: db.prepare<[number]>('DELETE FROM urls WHERE host = ?'),
+    deletePages: db.prepare<[number]>('DELETE FROM page_records WHERE host = ?'),
+    deleteRobots: db.prepare<[number]>('DELETE FROM robots WHERE host = ?'),
+    deleteMarks: db.prepare<[number]>('DELETE FROM marks WHERE host = ?'),
+  };
+}

@@ -1,0 +1,192 @@
+// Copies of host state: whatever is streamed, in whatever pieces and order of senders, ends in the
+// same merged state (PROTOCOL invariants I6 and I8).
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import type { Connection } from '../../agent/storage/database.ts';
+import { openInMemory } from '../../agent/storage/database.ts';
+import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
+
+const HOST = 'h.test';
+const NOW = 1_700_000_000_000;
+const urlOf = (i: number) => `http://${HOST}/p${i}`;
+
+interface Copy {
+  readonly db: Connection;
+  readonly store: SqliteStore;
+}
+
+function open(): Copy {
+  const db = openInMemory();
+  return { db, store: new SqliteStore(db, { durability: 'process', hostDelayMs: 0 }) };
+}
+
+type Deed =
+  | { kind: 'find'; page: number; depth: number }
+  | { kind: 'fetch'; page: number; status: number | null; at: number }
+  | { kind: 'skip'; page: number };
+
+const deed: fc.Arbitrary<Deed> = fc.oneof(
+  fc.record({
+    kind: fc.constant('find' as const),
+    page: fc.nat({ max: 12 }),
+    depth: fc.nat({ max: 5 }),
+  }),
+  fc.record({
+    kind: fc.constant('fetch' as const),
+    page: fc.nat({ max: 12 }),
+    status: fc.constantFrom(200, 404, null),
+    at: fc.integer({ min: 1, max: 50 }),
+  }),
+  fc.record({ kind: fc.constant('skip' as const), page: fc.nat({ max: 12 }) }),
+);
+
+function act({ db, store }: Copy, deeds: readonly Deed[]): void {
+  store.begin();
+  for (const d of deeds) {
+    const url = urlOf(d.page);
+    store.insertUrl(HOST, { url, depth: d.kind === 'find' ? d.depth : 1 }, null);
+    const { number } = store.host(HOST);
+    if (!isQueued({ db, store }, d.page)) continue;
+    if (d.kind === 'skip') store.skip(number, url, 'robots');
+    if (d.kind === 'fetch') {
+      store.recordPage(number, {
+        url,
+        status: d.status,
+        error: d.status === null ? 'reset' : null,
+        contentType: null,
+        bytes: 1,
+        digest: null,
+        fetchedAt: NOW + d.at,
+        durationMs: 1,
+        redirectTo: null,
+        attempts: 1,
+      });
+      store.settle(HOST, url);
+    }
+  }
+  store.commit(false);
+}
+
+function isQueued({ db }: Copy, page: number): boolean {
+  return (
+    db.prepare('SELECT 1 FROM urls WHERE key = ? AND state = 0').get(`h/p${page}`) !== undefined
+  );
+}
+
+/** Streams all that `from` has to `to`, in pieces of the sizes given, each piece sent twice. */
+function stream(from: Copy, name: string, to: Copy, pieces: readonly number[]): void {
+  for (let i = 0; ; i++) {
+    const mark = to.store.markOf(HOST, name);
+    const { events, to: upTo } = from.store.rowEvents(HOST, mark, pieces[i % pieces.length]!);
+    if (events.length === 0) return;
+    const item = { host: HOST, from: mark, to: upTo, events, version: 1, backoffMs: 0 };
+    to.store.begin();
+    to.store.applyRows(name, item, false, NOW);
+    to.store.applyRows(name, item, false, NOW);
+    to.store.commit(false);
+  }
+}
+
+function state({ db }: Copy): unknown[] {
+  return db
+    .prepare(
+      `SELECT u.key, u.state, u.depth, u.attempts, u.reason, p.status, p.error, p.fetched_at
+       FROM urls u LEFT JOIN page_records p ON p.host = u.host AND p.found = u.found ORDER BY u.key`,
+    )
+    .all();
+}
+
+function withoutDepth(copy: Copy): unknown[] {
+  return state(copy).map((row) => ({ ...(row as object), depth: undefined }));
+}
+
+function counted(copy: Copy): void {
+  copy.store.owned(); // Writes the counters.
+  const counters = 'SELECT sum(queued) AS queued, sum(pages_done) AS pages FROM host_rows';
+  const rows = 'SELECT sum(state = 0) AS queued, sum(state IN (1, 2)) AS pages FROM urls';
+  const none = { queued: null, pages: null };
+  const counted = copy.db.prepare(counters).get() ?? none;
+  const found = copy.db.prepare(rows).get() ?? none;
+  assert.deepEqual(orZero(counted), orZero(found));
+}
+
+const deeds = fc.array(deed, { maxLength: 40 });
+const pieces = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 4 });
+
+function orZero(sums: unknown): unknown {
+  const { queued, pages } = sums as { queued: number | null; pages: number | null };
+  return { queued: queued ?? 0, pages: pages ?? 0 };
+}
+
+describe('rows', () => {
+  it('a copy that was streamed to the end has the state of its source, in any pieces', () => {
+    fc.assert(
+      fc.property(deeds, deeds, pieces, (before, after, sizes) => {
+        const [a, b] = [open(), open()];
+        act(a, before);
+        stream(a, 'a', b, sizes);
+        act(a, after);
+        stream(a, 'a', b, sizes);
+        // A queued URL that comes nearer to the root later does so at its owner alone.
+        assert.deepEqual(withoutDepth(b), withoutDepth(a));
+        counted(b);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('two sources merge to one state, whichever comes first', () => {
+    fc.assert(
+      fc.property(deeds, deeds, pieces, (one, two, sizes) => {
+        const [a, b, ab, ba] = [open(), open(), open(), open()];
+        act(a, one);
+        act(b, two);
+        stream(a, 'a', ab, sizes);
+        stream(b, 'b', ab, sizes);
+        stream(b, 'b', ba, sizes);
+        stream(a, 'a', ba, sizes);
+        assert.deepEqual(state(ab), state(ba));
+        counted(ab);
+        counted(ba);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('rows that begin above the mark are refused with the mark, and change nothing', () => {
+    const [a, b] = [open(), open()];
+    act(a, [{ kind: 'find', page: 1, depth: 0 }]);
+    const { events } = a.store.rowEvents(HOST, 0, 10);
+    const item = { host: HOST, from: 5, to: 6, events, version: 1, backoffMs: 0 };
+    const answer = b.store.applyRows('a', item, false, NOW);
+    assert.deepEqual(answer, { mark: 0, changed: false });
+    assert.deepEqual(state(b), []);
+  });
+
+  it('a copy that is deleted raises the generation and starts again from nothing', () => {
+    const [a, b] = [open(), open()];
+    act(a, [{ kind: 'fetch', page: 1, status: 200, at: 1 }]);
+    stream(a, 'a', b, [10]);
+    const generation = b.store.generation();
+    b.store.deleteHost(HOST);
+    assert.equal(b.store.generation(), generation + 1);
+    assert.equal(b.store.markOf(HOST, 'a'), 0);
+    assert.deepEqual(state(b), []);
+    counted(b);
+    stream(a, 'a', b, [1]);
+    assert.deepEqual(state(b), state(a));
+  });
+
+  it('after a restart the whole stream can be read again from the table', () => {
+    const [a, b] = [open(), open()];
+    act(a, [
+      { kind: 'find', page: 1, depth: 0 },
+      { kind: 'fetch', page: 2, status: 404, at: 3 },
+      { kind: 'skip', page: 3 },
+    ]);
+    const again = new SqliteStore(a.db, { durability: 'process', hostDelayMs: 0 });
+    stream({ db: a.db, store: again }, 'a', b, [2]);
+    assert.deepEqual(state(b), state(a));
+  });
+});
