@@ -44,7 +44,6 @@ const ringPointsMax = 1_000_000;
 const WITHOUT_EFFECT = [
   'limits.pages',
   'politeness.ipDelayMs',
-  'cluster.backups',
   'archive.warc',
   'archive.links',
 ] as const;

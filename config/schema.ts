@@ -247,8 +247,9 @@ const cluster = z
       .prefault(1)
       .meta({
         description:
-          "Other agents that keep a copy of each host's state: so many may die at once without a " +
-          'loss. Each costs about two small rows a page. No effect yet: no copies are kept.',
+          "Other agents that keep a copy of each host's state, the next in its order: so many may " +
+          'die at once, for good, without a URL lost. Each costs about two small rows a page, in ' +
+          'messages and on disk. 0: a crash for good loses the queues of the agent.',
       }),
     quorum: z
       .enum(['none', 'majority'])
