@@ -62,14 +62,11 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const visits = parts.visits(right);
   const addressees = (host: Host) => handOff.addressees(host);
   const replication = new Replication({ settings, store, view, outbound, addressees });
-  const settlement = new Settlement(store, replication, (host) => replication.changed(host));
+  const settlement = new Settlement(store, replication);
   const seen = new SeenFilter();
-  const onInserted = (host: Host, queued: boolean) => {
-    replication.changed(host);
-    if (queued) visits.queued(host);
-  };
+  const onQueued = (host: Host) => visits.queued(host);
   const routing = new Routing({
-    ...{ settings, store, view, outbound, seen, settlement, admit, hostOf, onInserted },
+    ...{ settings, store, view, outbound, seen, settlement, admit, hostOf, onQueued },
   });
   const record = (host: Host, item: UrlItem) => routing.record(host, item);
   const inbox = new Inbox({ view, outbound, copies: replication, hostOf, record });

@@ -140,7 +140,6 @@ export class Core {
     this.#lapsedAt.delete(outcome.request.id);
     const { page } = this.#p.visits.finish(outcome, now);
     this.#p.completion.activity();
-    this.#p.replication.changed(outcome.request.host);
     if (page) this.#p.settlement.add(page.host, page.url, this.#p.routing.route(page.links));
   }
 

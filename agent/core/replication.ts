@@ -108,7 +108,7 @@ export class Replication {
   }
 
   get isQuiet(): boolean {
-    if (this.#changed.size > 0) return false;
+    if (this.#changed.size > 0 || this.#store.hasChangedHosts()) return false;
     for (const stream of this.#streams.values()) {
       if (stream.due.size > 0 || stream.flight) return false;
     }
@@ -124,13 +124,14 @@ export class Replication {
     return hosts;
   }
 
-  /** Rows of the host were added or settled here, or somebody is to have them who was not. */
+  /** Somebody is to have the host's rows who was not before. */
   changed(host: Host): void {
     this.#changed.add(host);
   }
 
   /** Sends what is due: at most one message on its way to each peer. */
   pump(now: Instant): void {
+    for (const host of this.#store.takeChangedHosts()) this.#changed.add(host);
     let left = HOSTS_PER_TURN;
     for (const host of this.#changed) {
       if (left-- === 0) break;
@@ -233,10 +234,7 @@ export class Replication {
       const owned = this.#view.owns(item.host);
       const { mark, changed } = this.#store.applyRows(from.card.id, item, owned, now.mono);
       items.push({ host: item.host, mark });
-      if (changed) {
-        touched.push(item.host);
-        this.#changed.add(item.host);
-      }
+      if (changed) touched.push(item.host);
     }
     const gen = this.#store.generation();
     this.#outbound.toMember(from, { type: 'ROWS_ACK', gen, items }, { durable: true });

@@ -34,8 +34,8 @@ export class Routing {
   readonly #outbound: Outbound;
   readonly #seen: SeenFilter;
   readonly #settlement: Settlement;
-  /** Told of each host that got a URL; `queued`: one to fetch. */
-  readonly #onInserted: (host: Host, queued: boolean) => void;
+  /** Told of each host that got a URL to fetch. */
+  readonly #onQueued: (host: Host) => void;
   readonly #admit: (item: UrlItem) => SkipReason | null;
   readonly #hostOf: (url: string) => Host | null;
   readonly #flights = new Map<AgentId, Flight>();
@@ -49,7 +49,7 @@ export class Routing {
     outbound: Outbound;
     seen: SeenFilter;
     settlement: Settlement;
-    onInserted: (host: Host, queued: boolean) => void;
+    onQueued: (host: Host) => void;
     admit: (item: UrlItem) => SkipReason | null;
     hostOf: (url: string) => Host | null;
   }) {
@@ -59,7 +59,7 @@ export class Routing {
     this.#outbound = parts.outbound;
     this.#seen = parts.seen;
     this.#settlement = parts.settlement;
-    this.#onInserted = parts.onInserted;
+    this.#onQueued = parts.onQueued;
     this.#admit = parts.admit;
     this.#hostOf = parts.hostOf;
   }
@@ -98,7 +98,7 @@ export class Routing {
       this.#seen.add(item.url, root);
       const skip = this.#admit(item);
       const fresh = this.#store.insertUrl(host, item, skip) === 'new';
-      if (fresh) this.#onInserted(host, skip === null);
+      if (fresh && skip === null) this.#onQueued(host);
     }
     return this.#store.lastNumber(host);
   }

@@ -36,8 +36,6 @@ const RESTORED_PER_TURN = 500;
 export class Settlement {
   readonly #store: Store;
   readonly #copies: Copies;
-  /** Told of each host of which a page was settled: there is more to stream. */
-  readonly #onSettled: (host: Host) => void;
   readonly #byOutbox = new Map<number, UnsettledPage[]>();
   readonly #byHost = new Map<Host, Set<UnsettledPage>>();
   /** Pages of this life that wait, by `host url`. */
@@ -49,10 +47,9 @@ export class Settlement {
   #tryAll = false;
   joined = false;
 
-  constructor(store: Store, copies: Copies, onSettled: (host: Host) => void) {
+  constructor(store: Store, copies: Copies) {
     this.#store = store;
     this.#copies = copies;
-    this.#onSettled = onSettled;
   }
 
   /** At start: whatever an earlier life left unsettled waits for all that its outbox held. */
@@ -112,7 +109,6 @@ export class Settlement {
     if (left > 0) this.#counts.set(page.host, left);
     else this.#counts.delete(page.host);
     this.#store.settle(page.host, page.url);
-    this.#onSettled(page.host);
   }
 
   /**
@@ -163,7 +159,6 @@ export class Settlement {
     for (const page of pages) {
       if (this.#unsettled.has(keyOf(page))) continue;
       this.#store.settle(page.host, page.url);
-      this.#onSettled(page.host);
       if (++settled >= RESTORED_PER_TURN) return;
     }
     if (settled === 0) this.#restoreUpTo = null;

@@ -71,6 +71,10 @@ export interface Store {
 
   /** The highest *found* or *done* number among the host's rows, 0 if there are none. */
   lastNumber(host: Host): number;
+  /** Whether some host has got numbers that `takeChangedHosts` has not told of. */
+  hasChangedHosts(): boolean;
+  /** Hosts that got numbers since the last call, whoever caused it. */
+  takeChangedHosts(): Iterable<Host>;
   /** Up to `max` events numbered above `after`, in order; `to` is the number they reach. */
   rowEvents(host: Host, after: number, max: number): { events: RowEvent[]; to: number };
   /** Events up to this number will not be asked for again soon. */

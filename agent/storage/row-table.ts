@@ -53,6 +53,8 @@ export class RowTable {
   /** Hosts without a tail have no events above this that are not in the table alone. */
   #floor: number;
   #atHand = 0;
+  /** Hosts with new numbers; filled by `note`, emptied by `takeChanged` each turn. */
+  #changed = new Set<Host>();
 
   constructor(db: Connection, hosts: HostTable, numbers: Numbers) {
     this.#hosts = hosts;
@@ -66,6 +68,7 @@ export class RowTable {
   /** A URL of the host was inserted (found) or settled (done) under number `n`. */
   note(row: HostRow, key: string, n: number, done: boolean): void {
     this.#hosts.raiseLast(row, n);
+    this.#changed.add(row.host);
     let tail = this.#tails.get(row.number);
     if (!tail) {
       tail = { since: this.#floor, mentions: [] };
@@ -73,6 +76,16 @@ export class RowTable {
     }
     tail.mentions.push({ n, key, done });
     if (++this.#atHand > AT_HAND_MAX) this.#drop();
+  }
+
+  get hasChanged(): boolean {
+    return this.#changed.size > 0;
+  }
+
+  takeChanged(): Iterable<Host> {
+    const changed = this.#changed;
+    if (changed.size > 0) this.#changed = new Set();
+    return changed;
   }
 
   #drop(): void {

@@ -143,6 +143,14 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#hosts.find(host)?.last ?? 0;
   }
 
+  hasChangedHosts(): boolean {
+    return this.#rows.hasChanged;
+  }
+
+  takeChangedHosts(): Iterable<Host> {
+    return this.#rows.takeChanged();
+  }
+
   rowEvents(host: Host, after: number, max: number): { events: RowEvent[]; to: number } {
     return this.#rows.events(host, after, max);
   }

@@ -152,8 +152,8 @@ export class Cluster {
           hostDelayMs,
           heartbeatMs: HEARTBEAT_MS,
           pagesPerHost: 10_000,
-          robots: false,
-          parseRobots: () => ({ allows: () => ({ allowed: true }) }),
+          robots: true,
+          parseRobots: () => ({ allows: (url) => ({ allowed: !url.endsWith(FORBIDDEN) }) }),
         }),
     });
     const agent: Running = {
@@ -420,15 +420,18 @@ export class Cluster {
   }
 
   #response(agent: Running, request: PageRequest, durationMs: number): Outcome {
-    const links = (this.#o.web.get(request.url) ?? []).map((url) => {
+    const common = { request, endedAt: this.instant(agent.id).mono, durationMs, ip: null };
+    if (request.kind === 'robots') {
+      return { ...common, kind: 'robots', answer: { kind: 'rules', body: new Uint8Array(1) } };
+    }
+    // Every page also names one that robots.txt forbids: it ends as skipped, without a request.
+    const named = this.#o.web.get(request.url) ?? [];
+    const links = [...named, `http://${request.host}/${FORBIDDEN}`].map((url) => {
       return { url, host: splitIdentity(url)!.host };
     });
     return {
+      ...common,
       kind: 'response',
-      request,
-      endedAt: this.instant(agent.id).mono,
-      durationMs,
-      ip: null,
       status: 200,
       retryAfterMs: null,
       contentType: 'text/html',
@@ -448,7 +451,7 @@ export class Cluster {
   fetched(): Map<string, number> {
     const counts = new Map<string, number>();
     for (const { url, whole } of this.log) {
-      if (whole) counts.set(url, (counts.get(url) ?? 0) + 1);
+      if (whole && !url.endsWith('/robots.txt')) counts.set(url, (counts.get(url) ?? 0) + 1);
     }
     return counts;
   }
@@ -471,6 +474,9 @@ export class Cluster {
     return found;
   }
 }
+
+/** End of the URLs that the web's robots.txt forbids. */
+const FORBIDDEN = 'forbidden';
 
 /** Hosts h0…, each a chain of pages with a branch to the next host: one way in for each page. */
 export function chainWeb(hosts: number, pages: number): Map<string, string[]> {
