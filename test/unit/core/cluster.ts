@@ -424,9 +424,12 @@ export class Cluster {
     if (request.kind === 'robots') {
       return { ...common, kind: 'robots', answer: { kind: 'rules', body: new Uint8Array(1) } };
     }
-    // Every page also names one that robots.txt forbids: it ends as skipped, without a request.
+    // The last pages name one that robots.txt forbids: it is skipped, the host's last deed. And
+    // every page names the root, which is known: that costs its owner an acknowledgement.
+    const forbidden = `http://${request.host}/${FORBIDDEN}`;
     const named = this.#o.web.get(request.url) ?? [];
-    const links = [...named, `http://${request.host}/${FORBIDDEN}`].map((url) => {
+    const root = this.#o.seeds.slice(0, 1);
+    const links = [...(named.length > 0 ? named : [forbidden]), ...root].map((url) => {
       return { url, host: splitIdentity(url)!.host };
     });
     return {
