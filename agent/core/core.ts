@@ -156,7 +156,8 @@ export class Core {
     if (this.#p.membership.joined) this.#p.handOff.answer(this.#p.replication);
     this.#p.replication.pump(now);
     this.#p.routing.pump(now);
-    if (this.#p.ending.course === 'crawling') this.#p.visits.tick(now, this.#p.routing.isFull);
+    const holdBack = this.#p.routing.isFull || this.#p.settlement.isFull;
+    if (this.#p.ending.course === 'crawling') this.#p.visits.tick(now, holdBack);
     if (now.mono - this.#heartbeatAt >= this.#beatAfterMs) this.#beat(now);
     this.#p.ending.pump(now);
   }

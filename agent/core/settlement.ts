@@ -3,7 +3,7 @@
 // those hosts' backups. Exact for the pages of this life; pages of an earlier life wait, more
 // strictly, until all that was in the outbox at the start has left it and the copies of everything
 // have caught up. In memory only: the durable mark of an unsettled page is that it has no *done*
-// number. Bounded by the outbox and by the streams to the backups, which hold back the visits.
+// number. When too many pages wait, for the outbox or for a slow backup, the visits are held back.
 
 import type { Host } from './messages.ts';
 import type { Store } from './store.ts';
@@ -30,6 +30,8 @@ export interface Copies {
   readonly isQuiet: boolean;
 }
 
+/** Above this the visits pause: some 10 MB, and minutes of fetching. */
+const UNSETTLED_HIGH = 20_000;
 /** Pages of an earlier life settled in one turn. */
 const RESTORED_PER_TURN = 500;
 
@@ -59,6 +61,10 @@ export class Settlement {
 
   get isQuiet(): boolean {
     return this.#unsettled.size === 0 && this.#restoreUpTo === null;
+  }
+
+  get isFull(): boolean {
+    return this.#unsettled.size >= UNSETTLED_HIGH;
   }
 
   get count(): number {

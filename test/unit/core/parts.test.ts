@@ -323,6 +323,20 @@ describe('settlement with copies', () => {
     assert.equal(isSettled(), true);
   });
 
+  it('is full, and holds back the visits, while 20,000 pages wait', () => {
+    let safe = false;
+    const { settlement } = page(() => safe);
+    const places = { outboxIds: new Set<number>(), hosts: new Map([['x.test', 7]]) };
+    for (let i = 0; i < 20_000; i++) {
+      assert.equal(settlement.isFull, false);
+      settlement.add('h.test', `http://h.test/${i}`, places);
+    }
+    assert.equal(settlement.isFull, true);
+    safe = true;
+    settlement.progressed('x.test');
+    assert.equal(settlement.isFull, false);
+  });
+
   it('nothing settles before the join', () => {
     const { url, isSettled, settlement } = page(() => true);
     settlement.joined = false;
