@@ -51,6 +51,14 @@ function strangersEnv(node: string): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(kept), PATH: path, NO_COLOR: '1' };
 }
 
+/** npm as the machine has it, on the machine's own Node: not on the one of this checkout. */
+function npmEnv(): NodeJS.ProcessEnv {
+  const ofCheckout = join(root, 'node_modules');
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const path = folders.filter((folder) => !folder.startsWith(ofCheckout)).join(delimiter);
+  return { ...strangersEnv(process.execPath), PATH: path };
+}
+
 /** A Node older than 24 on the path, if there is one. */
 async function olderNode(): Promise<string | null> {
   const folders = (process.env.PATH ?? '').split(delimiter);
@@ -76,12 +84,12 @@ describe('the package, installed elsewhere', () => {
     const tarballs = join(folder, 'tarballs');
     mkdirSync(tarballs);
     const pack = ['pack', '--pack-destination', tarballs];
-    const packed = await run('npm', pack, { cwd: root, timeout: npmMs });
+    const packed = await run('npm', pack, { cwd: root, env: npmEnv(), timeout: npmMs });
     assert.equal(packed.code, 0, packed.stderr);
     const [tarball = ''] = readdirSync(tarballs);
     await writeFile(join(folder, 'package.json'), '{ "private": true }\n');
     const install = ['install', '--no-audit', '--no-fund', join(tarballs, tarball)];
-    const done = await run('npm', install, { cwd: folder, env, timeout: npmMs });
+    const done = await run('npm', install, { cwd: folder, env: npmEnv(), timeout: npmMs });
     assert.equal(done.code, 0, done.stderr);
   });
   after(() => rm(folder, { recursive: true, force: true }));
