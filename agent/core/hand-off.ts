@@ -117,10 +117,6 @@ export class HandOff {
     return this.#owed.size > 0;
   }
 
-  owes(id: AgentId): boolean {
-    return this.#owed.has(id);
-  }
-
   awaits(host: Host): boolean {
     return this.#awaited.has(host);
   }

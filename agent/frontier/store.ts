@@ -3,7 +3,7 @@
 // the turn's transaction. Times are on the monotonic clock of the process (which reads like Unix
 // milliseconds), so that waits survive a restart and no step of the wall clock hurries them.
 
-import type { Host } from '../core/messages.ts';
+import type { Host, PageRow } from '../core/messages.ts';
 import type { SkipReason } from '../core/store.ts';
 
 export interface HostRecord {
@@ -37,17 +37,9 @@ export interface QueuedUrl {
   readonly attempts: number;
 }
 
-export interface PageRecord {
+/** A finished page: its row (null status with an error code: no response came) and its URL. */
+export interface PageRecord extends PageRow {
   readonly url: string;
-  /** Null with an error code: no response came. */
-  readonly status: number | null;
-  readonly error: string | null;
-  readonly contentType: string | null;
-  readonly bytes: number;
-  readonly digest: string | null;
-  readonly fetchedAt: number;
-  readonly durationMs: number;
-  readonly redirectTo: string | null;
   readonly attempts: number;
 }
 

@@ -238,7 +238,7 @@ export class RowTable {
     const mine = this.#s.page.get(host.number, row.found);
     if (!page || !mine) return false;
     if (page.fetchedAt !== mine.fetchedAt) return page.fetchedAt < mine.fetchedAt;
-    return JSON.stringify(Object.values(page)) < JSON.stringify(Object.values(mine));
+    return contentOf(page) < contentOf(mine);
   }
 
   mark(host: Host, sender: AgentId): number {
@@ -267,6 +267,12 @@ export class RowTable {
     this.#s.deleteMarks.run(row.number);
     this.#hosts.delete(row);
   }
+}
+
+/** The same text for the same page, whichever agent or frame its record came from. */
+function contentOf(page: PageRow): string {
+  const { status, error, contentType, bytes, digest, durationMs, redirectTo } = page;
+  return JSON.stringify([status, error, contentType, bytes, digest, durationMs, redirectTo]);
 }
 
 /** Index of the first mention numbered above `n`. */
