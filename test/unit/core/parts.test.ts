@@ -14,7 +14,7 @@ import { openInMemory } from '../../../agent/storage/database.ts';
 import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 import type { RingMember } from '../../../assignment/assignment.ts';
 import { Lease } from '../../../failure-detector/lease.ts';
-import { Cluster, chainWeb, DELAY_MS, LEASE_MS, SUSPECT_MS } from './cluster.ts';
+import { Cluster, chainWeb, DELAY_MS, LEASE_MS, SUSPECT_MS } from '../../simulation/cluster.ts';
 
 const at = (mono: number) => ({ mono, wall: mono });
 

@@ -2,15 +2,15 @@
 // a checker that nothing can offend proves nothing (PROTOCOL, last table). Each rule is removed by
 // replacing a method for the time of one piece of work.
 
-import { Completion } from '../../../agent/core/completion.ts';
-import { Effects } from '../../../agent/core/effects.ts';
-import { FetchRight } from '../../../agent/core/fetch-right.ts';
-import { Gone } from '../../../agent/core/gone.ts';
-import { HandOff } from '../../../agent/core/hand-off.ts';
-import { Membership } from '../../../agent/core/membership.ts';
-import { Outbound } from '../../../agent/core/outbound.ts';
-import { View } from '../../../agent/core/view.ts';
-import { StallWatch } from '../../../failure-detector/stall.ts';
+import { Completion } from '../../agent/core/completion.ts';
+import { Effects } from '../../agent/core/effects.ts';
+import { FetchRight } from '../../agent/core/fetch-right.ts';
+import { Gone } from '../../agent/core/gone.ts';
+import { HandOff } from '../../agent/core/hand-off.ts';
+import { Membership } from '../../agent/core/membership.ts';
+import { Outbound } from '../../agent/core/outbound.ts';
+import { View } from '../../agent/core/view.ts';
+import { StallWatch } from '../../failure-detector/stall.ts';
 
 export const RULES = [
   'lease',

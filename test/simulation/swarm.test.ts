@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Cluster, chainWeb, SUSPECT_MS } from './cluster.ts';
-import { type Rule, without } from './rules-removed.ts';
+import { type Rule, without } from './mutations.ts';
 import { KINDS, type Kind, runSwarm } from './swarm.ts';
 
 const SEEDS = 10;
 
 function replay(seed: number, kind: Kind): string {
-  return `node test/unit/core/swarm.ts --runs 1 --seed ${seed} --kind ${kind}`;
+  return `node test/simulation/swarm.ts --runs 1 --seed ${seed} --kind ${kind}`;
 }
 
 describe('swarm: polite, complete and ended with 0', () => {

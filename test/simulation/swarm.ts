@@ -1,14 +1,14 @@
 // A small randomised swarm: two to six real cores under crashes, stalls, cuts, partitions, late
 // joins, leaves and clocks that run apart, all from one seed; then everything heals, and the web's
 // log and the ends of the agents are checked. The unit tests run some seeds; by hand any number:
-// `node test/unit/core/swarm.ts --runs 1000 --seed 1 [--kind faults] [--without rule]`.
+// `node test/simulation/swarm.ts --runs 1000 --seed 1 [--kind faults] [--without rule]`.
 
 import { parseArgs } from 'node:util';
-import type { AgentId } from '../../../agent/core/messages.ts';
-import type { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
+import type { AgentId } from '../../agent/core/messages.ts';
+import type { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { Cluster, EPOCH, SUSPECT_MS } from './cluster.ts';
+import { isRule, RULES, type Rule, without } from './mutations.ts';
 import { Random } from './random.ts';
-import { isRule, RULES, type Rule, without } from './rules-removed.ts';
 
 /** What may happen: nothing but a bad network; membership changes; or real faults as well. */
 export const KINDS = ['calm', 'moves', 'faults'] as const;
@@ -292,7 +292,7 @@ function main(): void {
         requests += verdict.requests;
         if (verdict.violations.length === 0) continue;
         bad++;
-        const replay = `node test/unit/core/swarm.ts --runs 1 --seed ${seed} --kind ${kind}`;
+        const replay = `node test/simulation/swarm.ts --runs 1 --seed ${seed} --kind ${kind}`;
         const [what = ''] = verdict.violations;
         console.log(`${replay}\n  ${verdict.violations.length}: ${what.slice(0, 1500)}`);
       }

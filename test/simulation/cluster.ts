@@ -4,20 +4,20 @@
 // for the same calls. Turns happen when something came in or the core's deadline is due.
 
 import { createHash } from 'node:crypto';
-import { Core } from '../../../agent/core/core.ts';
-import { type Effect, Effects, type PageRequest } from '../../../agent/core/effects.ts';
-import type { AgentId, Envelope, Message } from '../../../agent/core/messages.ts';
-import type { Outcome } from '../../../agent/core/outcome.ts';
-import type { CoreSettings } from '../../../agent/core/settings.ts';
-import { admission } from '../../../agent/frontier/admission.ts';
-import { MinHeap } from '../../../agent/frontier/min-heap.ts';
-import { Visits } from '../../../agent/frontier/visits.ts';
-import { openInMemory } from '../../../agent/storage/database.ts';
-import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
-import { splitIdentity } from '../../../agent/url/url-key.ts';
-import { findCollision } from '../../../assignment/collision.ts';
-import { Ring } from '../../../assignment/ring.ts';
-import { RingPoints } from '../../../assignment/ring-points.ts';
+import { Core } from '../../agent/core/core.ts';
+import { type Effect, Effects, type PageRequest } from '../../agent/core/effects.ts';
+import type { AgentId, Envelope, Message } from '../../agent/core/messages.ts';
+import type { Outcome } from '../../agent/core/outcome.ts';
+import type { CoreSettings } from '../../agent/core/settings.ts';
+import { admission } from '../../agent/frontier/admission.ts';
+import { MinHeap } from '../../agent/frontier/min-heap.ts';
+import { Visits } from '../../agent/frontier/visits.ts';
+import { openInMemory } from '../../agent/storage/database.ts';
+import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
+import { splitIdentity } from '../../agent/url/url-key.ts';
+import { findCollision } from '../../assignment/collision.ts';
+import { Ring } from '../../assignment/ring.ts';
+import { RingPoints } from '../../assignment/ring-points.ts';
 import { Random } from './random.ts';
 
 export const HEARTBEAT_MS = 100;

@@ -1,6 +1,6 @@
 // What the scripted cases share: clusters on their way, and what was said in them.
 
-import type { AgentId, Message } from '../../../agent/core/messages.ts';
+import type { AgentId, Message } from '../../agent/core/messages.ts';
 import { Cluster, chainWeb } from './cluster.ts';
 
 const SEEDS = ['http://h0.test/p0'];
