@@ -1,0 +1,82 @@
+// What an agent's state file holds, read as any outside reader may: by a read-only connection, while
+// the agent runs, after its death and after its end. Used by the chaos tests to ask how far an agent
+// is, what befell it, and whether its file is whole.
+
+import fs from 'node:fs';
+import Database from 'better-sqlite3';
+
+export interface AgentEvent {
+  /** Unix milliseconds. */
+  readonly at: number;
+  readonly kind: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+/** Everything in the views, of the hosts that the agent owns. */
+export interface AgentState {
+  readonly pages: readonly { url: string; status: number | null; error: string | null }[];
+  readonly frontier: readonly string[];
+  readonly skipped: readonly { url: string; reason: string }[];
+  readonly hosts: readonly string[];
+  /** URLs found here that their owners have not got yet. */
+  readonly outbox: readonly string[];
+}
+
+/** A writer may hold the file for a moment. */
+const busyMs = 5_000;
+
+export class StateFile {
+  readonly #file: string;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  exists(): boolean {
+    return fs.existsSync(this.#file);
+  }
+
+  /** `ok`, or what SQLite finds broken. */
+  integrity(): string {
+    return this.#read((db) => String(db.pragma('integrity_check(1)', { simple: true })));
+  }
+
+  /** Oldest first; none where there is no file yet. */
+  events(kind?: string): AgentEvent[] {
+    if (!this.exists()) return [];
+    const rows = this.#rows<{ at: number; kind: string; detail: string }>(
+      'SELECT at, kind, detail FROM events',
+    );
+    return rows
+      .filter((row) => kind === undefined || row.kind === kind)
+      .map(({ at, kind, detail }) => ({ at, kind, detail: JSON.parse(detail) }));
+  }
+
+  state(): AgentState {
+    const urls = (sql: string) => this.#rows<{ url: string }>(sql).map(({ url }) => url);
+    return {
+      pages: this.#rows('SELECT url, status, error FROM pages'),
+      frontier: urls('SELECT url FROM frontier'),
+      skipped: this.#rows('SELECT url, reason FROM skipped'),
+      hosts: urls('SELECT host AS url FROM hosts'),
+      outbox: urls('SELECT url FROM outbox'),
+    };
+  }
+
+  /** Empty while the agent has not made its tables yet. */
+  #rows<Row>(sql: string): Row[] {
+    return this.#read((db) => {
+      const tables = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'events'").all();
+      return tables.length === 0 ? [] : (db.prepare(sql).all() as Row[]);
+    });
+  }
+
+  #read<T>(ask: (db: Database.Database) => T): T {
+    const db = new Database(this.#file, { readonly: true, timeout: busyMs });
+    try {
+      return ask(db);
+    } finally {
+      db.close();
+    }
+  }
+}

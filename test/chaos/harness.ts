@@ -1,0 +1,282 @@
+// A cluster of real agent processes on the synthetic web, for tests that break it: each agent is
+// started as a user starts it on a machine of its own, so without a launch that watches over it.
+// The verbs are the faults; everything waits for something seen, with a limit, and whatever is left
+// at the end of a test is killed by its process id.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { writeCompletion } from '../../agent/cli/completion-file.ts';
+import { wallMs } from '../../agent/runtime/clock.ts';
+import { loadConfig } from '../../config/load.ts';
+import { listening, Scratch } from '../integration/cli-process.ts';
+import { judge } from '../web/judge.ts';
+import type { PartialWebOptions } from '../web/options.ts';
+import { type RunningWeb, startWeb } from '../web/server.ts';
+import { AgentRun, type Ended, type StartOptions, steadyMs } from './harness-process.ts';
+import { StateFile } from './harness-state.ts';
+import type { Verdict } from './harness-verdict.ts';
+
+export interface ClusterOptions {
+  /** a1 to aN; each is started when the test says so. */
+  readonly agents: number;
+  /** A web to be made, or one that runs already. */
+  readonly web?: PartialWebOptions | RunningWeb;
+  /** More seeds, beside the web's first page. */
+  readonly seeds?: readonly string[];
+  readonly delayMs?: number;
+  readonly heartbeatMs?: number;
+  readonly suspectAfterMs?: number;
+  readonly backups?: number;
+  readonly quorum?: 'none' | 'majority';
+  readonly threads?: number;
+  /** What the fields above do not say: whole sections of the config, which replace its own. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  /** Where agents listen and are reached, if not at free ports of loopback. */
+  readonly listeners?: readonly { listen: string; address?: string }[];
+}
+
+/** All that is waited for comes within this, or the test has failed. */
+const waitMsMax = 90_000;
+const pollMs = 20;
+/** A web that two agents a core crawl in some seconds, most of which they wait. */
+const webSize = { hosts: 16, pages: 12, port: 0, answerMs: 5 };
+const webShares = { flaky: 0, slow: 0 };
+
+export class Cluster {
+  readonly web: RunningWeb;
+  readonly ids: readonly string[];
+  readonly config: string;
+  readonly dataDir: string;
+  readonly delayMs: number;
+  readonly heartbeatMs: number;
+  readonly suspectAfterMs: number;
+  readonly threads: number;
+  readonly #scratch: Scratch;
+  /** The present or last process of each agent. */
+  readonly #runs = new Map<string, AgentRun>();
+  readonly #ownsWeb: boolean;
+  /** Final answers seen so far, and how far the log has been read. */
+  readonly #seen = new Set<string>();
+  #read = 0;
+
+  private constructor(web: RunningWeb, ports: readonly number[], options: ClusterOptions) {
+    this.web = web;
+    this.#ownsWeb = web !== options.web;
+    this.delayMs = options.delayMs ?? 60;
+    this.heartbeatMs = options.heartbeatMs ?? 100;
+    this.suspectAfterMs = options.suspectAfterMs ?? 1500;
+    this.threads = options.threads ?? 8;
+    this.ids = ports.map((_, k) => `a${k + 1}`);
+    this.#scratch = new Scratch();
+    this.dataDir = this.#scratch.dataDir;
+    const at = (k: number) => options.listeners?.[k] ?? { listen: `tcp://127.0.0.1:${ports[k]}` };
+    this.config = this.#scratch.write('crawl.json', {
+      name: 'chaos',
+      seeds: [web.seed, ...(options.seeds ?? [])],
+      scope: { hosts: ['*'] },
+      politeness: { hostDelayMs: this.delayMs },
+      http: { userAgent: 'chaos (+https://example.org/)', allowPrivateAddresses: true },
+      cluster: {
+        agents: this.ids.map((id, k) => ({ id, ...at(k) })),
+        backups: options.backups ?? 1,
+        quorum: options.quorum ?? 'none',
+        failureDetector: { heartbeatMs: this.heartbeatMs, suspectAfterMs: this.suspectAfterMs },
+      },
+      agent: { threads: this.threads, dataDir: 'data' },
+      // No test cuts the power, and the disk may be busy.
+      storage: { durability: 'process' },
+      ...options.config,
+    });
+  }
+
+  /** Makes the web and the config, and has the rest cleaned up after the test. Starts no agent. */
+  static async make(t: Pick<TestContext, 'after'>, options: ClusterOptions): Promise<Cluster> {
+    const ports = await portsBelowEphemeral(options.agents);
+    const given = options.web ?? {};
+    const web = isRunning(given)
+      ? given
+      : await startWeb({ ...webSize, ...given, shares: { ...webShares, ...given.shares } });
+    const cluster = new Cluster(web, ports, options);
+    t.after(() => cluster.close());
+    return cluster;
+  }
+
+  // ---- what befalls agents
+
+  /** Resolves when the agent listens; fails if it ends before. */
+  async start(id: string, options?: StartOptions): Promise<AgentRun> {
+    const run = this.launch(id, options);
+    await this.until(`${id} listens`, () => {
+      assert.equal(run.end, null, `${id} ended at its start: ${run.end?.stderr}`);
+      return run.isListening;
+    });
+    return run;
+  }
+
+  /** Starts the process and waits for nothing. */
+  launch(id: string, options?: StartOptions): AgentRun {
+    const before = this.#runs.get(id);
+    assert.ok(before === undefined || before.end !== null, `${id} still runs`);
+    const run = new AgentRun(id, this, options);
+    this.#runs.set(id, run);
+    void run.ended.then((ended) => this.#noteCompletion(ended));
+    return run;
+  }
+
+  /** All that are not named otherwise; at once. */
+  async startAll(ids: readonly string[] = this.ids): Promise<void> {
+    await Promise.all(ids.map((id) => this.start(id)));
+  }
+
+  /** SIGKILL; resolves when the process is gone. */
+  async kill(id: string): Promise<Ended> {
+    this.run(id).signal('SIGKILL');
+    return this.run(id).ended;
+  }
+
+  suspend(id: string): void {
+    this.run(id).signal('SIGSTOP');
+  }
+
+  resume(id: string): void {
+    this.run(id).signal('SIGCONT');
+  }
+
+  /** SIGTERM: hands its hosts over; resolves when it has gone. */
+  async leave(id: string): Promise<Ended> {
+    this.run(id).signal('SIGTERM');
+    return this.run(id).ended;
+  }
+
+  /** SIGKILL, and the same again at once on the same files. */
+  async restart(id: string): Promise<AgentRun> {
+    await this.kill(id);
+    return this.start(id);
+  }
+
+  /** Deletes all that a dead agent knew. */
+  wipe(id: string): void {
+    assert.notEqual(this.run(id).end, null, `${id} still runs`);
+    fs.rmSync(path.join(this.dataDir, id), { recursive: true, force: true });
+  }
+
+  /** SIGKILL to all at once. */
+  async powerLoss(): Promise<void> {
+    await Promise.all(this.living().map((id) => this.kill(id)));
+  }
+
+  // ---- looking on
+
+  run(id: string): AgentRun {
+    const run = this.#runs.get(id);
+    assert.ok(run, `${id} was never started`);
+    return run;
+  }
+
+  /** Agents whose process runs or is suspended. */
+  living(): string[] {
+    return [...this.#runs.values()].filter(({ end }) => end === null).map(({ id }) => id);
+  }
+
+  state(id: string): StateFile {
+    return new StateFile(path.join(this.dataDir, id, 'state.sqlite'));
+  }
+
+  /** Share, in [0, 1], of what a complete crawl requests that has been answered. */
+  share(): number {
+    const requests = this.web.requests();
+    for (; this.#read < requests.length; this.#read++) {
+      const { host, path: target, status } = requests[this.#read]!;
+      if (status !== 0 && target !== '/robots.txt') this.#seen.add(host + target);
+    }
+    return this.#seen.size / this.web.web.expected().must.size;
+  }
+
+  /** Resolves when that share of the pages is answered; fails if all agents end before. */
+  async reaches(share: number): Promise<void> {
+    await this.until(`${share * 100} % of the pages`, () => {
+      if (this.share() >= share) return true;
+      assert.ok(this.living().length > 0, `all ended at ${this.share()}: ${this.said()}`);
+      return false;
+    });
+  }
+
+  /** Resolves when so many more requests have ended. */
+  async served(count: number): Promise<void> {
+    const before = this.web.requests().length;
+    await this.until(`${count} requests`, () => this.web.requests().length >= before + count);
+  }
+
+  /** Resolves when the agent's events have `count` of that kind. */
+  async event(id: string, kind: string, count = 1): Promise<void> {
+    await this.until(`${kind} at ${id}`, () => this.state(id).events(kind).length >= count);
+  }
+
+  async until(what: string, is: () => boolean, limitMs = waitMsMax): Promise<void> {
+    const end = steadyMs() + limitMs;
+    while (!is()) {
+      assert.ok(steadyMs() < end, `not within ${limitMs} ms: ${what}; ${this.said()}`);
+      await pause(pollMs);
+    }
+  }
+
+  said(): string {
+    return [...this.#runs.values()].map(({ id, stderr }) => `${id}: ${stderr.trim()}`).join('\n');
+  }
+
+  // ---- the end
+
+  /** Waits until every agent that can has ended by itself. Suspended ones are then killed. */
+  async finish(limitMs = waitMsMax): Promise<Verdict> {
+    const awake = () => this.living().filter((id) => !this.run(id).suspended);
+    await this.until('the end of the crawl', () => awake().length === 0, limitMs);
+    for (const id of this.living()) await this.kill(id);
+    const ends = await Promise.all([...this.#runs.values()].map(({ ended }) => ended));
+    const judgement = judge(this.web.web, this.web.requests(), { delayMs: this.delayMs });
+    return { judgement, ends, web: this.web, state: (id) => this.state(id) };
+  }
+
+  /** Kills whatever still runs and removes all files; called after each test by itself. */
+  async close(): Promise<void> {
+    await this.powerLoss();
+    if (this.#ownsWeb) await this.web.stop();
+    this.#scratch.clean();
+  }
+
+  /** As a launch would: an agent that comes too late, or wakes, finds that there is nothing to do. */
+  #noteCompletion({ code, stderr }: Ended): void {
+    if (code !== 0 || !/: the crawl is complete$/m.test(stderr)) return;
+    const loaded = loadConfig(this.config, { cwd: path.dirname(this.config) });
+    if (loaded.ok) writeCompletion(loaded.config, { at: wallMs(), agents: this.ids });
+  }
+}
+
+function isRunning(web: PartialWebOptions | RunningWeb): web is RunningWeb {
+  return 'requests' in web;
+}
+
+/** Below the range from which the crawl's own connections take theirs, so that a restart finds its own. */
+const portFirst = 11_000;
+const portBlock = 100;
+const portBlocks = 200;
+let portNext = portFirst + (process.pid % portBlocks) * portBlock;
+
+async function portsBelowEphemeral(count: number): Promise<number[]> {
+  const ports: number[] = [];
+  for (let tries = 0; ports.length < count && tries < portBlock * 10; tries++) {
+    const port = portNext++;
+    if (portNext >= portFirst + portBlocks * portBlock) portNext = portFirst;
+    try {
+      const server = await listening(port);
+      await new Promise((done) => server.close(done));
+      ports.push(port);
+    } catch {
+      // Somebody listens there.
+    }
+  }
+  assert.equal(ports.length, count, 'not enough free ports');
+  return ports;
+}
