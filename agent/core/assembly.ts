@@ -7,6 +7,7 @@ import { StallWatch } from '../../failure-detector/stall.ts';
 import { Completion } from './completion.ts';
 import type { Effects } from './effects.ts';
 import { Ending } from './ending.ts';
+import { EventLog } from './event-log.ts';
 import { FetchRight } from './fetch-right.ts';
 import { HandOff } from './hand-off.ts';
 import { HostMoves } from './host-moves.ts';
@@ -49,6 +50,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const { settings, store, effects, hostOf, admit } = parts;
   const { suspectAfterMs, leaseMs } = settings;
   const view = new View(settings);
+  const events = new EventLog(store);
   const outbound = new Outbound(settings, effects, view);
   const detector = new FailureDetector({ suspectAfterMs });
   const lease = new Lease({ leaseMs });
@@ -71,17 +73,18 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const record = (host: Host, item: UrlItem) => routing.record(host, item);
   const inbox = new Inbox({ view, outbound, copies: replication, hostOf, record });
   const moves = new HostMoves({
-    ...{ settings, store, view, handOff, replication, settlement, right, visits },
+    ...{ settings, store, events, view, handOff, replication, settlement, right, visits },
   });
   const completion = new Completion(settings, view);
   const ending = new Ending({
-    ...{ settings, store, effects, view, outbound, handOff, moves, routing, completion, visits },
+    ...{ settings, store, events, effects, view, outbound, handOff, moves, routing },
+    ...{ completion, visits },
     isIdle: () => hooks.isIdle(),
     incarnation: () => outbound.inc,
     abort: (request, why) => hooks.abort(request, why),
   });
   return {
     ...{ view, outbound, detector, stall, membership, handOff, right, visits, replication },
-    ...{ settlement, seen, routing, inbox, moves, completion, ending },
+    ...{ settlement, seen, routing, inbox, moves, completion, ending, events },
   };
 }

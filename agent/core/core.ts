@@ -9,6 +9,7 @@ import { type Assembly, assemble, type CoreParts } from './assembly.ts';
 import { assertNever } from './assert-never.ts';
 import type { Effects } from './effects.ts';
 import type { Course } from './ending.ts';
+import type { RecentEvent } from './event-log.ts';
 import type { HandOff } from './hand-off.ts';
 import type { RemovalReason } from './membership.ts';
 import type { AgentId, Envelope, Host, Incarnation, Message, UrlItem } from './messages.ts';
@@ -28,6 +29,10 @@ export class Core {
   readonly #lapsedAt = new Map<number, number>();
   #seeded = false;
   #startedAt = 0;
+  /** When this agent lost touch with the others, until it has joined again. */
+  #awaySince: number | null = null;
+  /** The last news of members that were removed, for as long as they are away. */
+  readonly #lostAt = new Map<AgentId, number>();
   #heartbeatAt = 0;
   #beatAfterMs = 0;
 
@@ -43,7 +48,7 @@ export class Core {
         added: (member, now) => this.#added(member, now),
         removing: (member) => this.#p.moves.before(member),
         removed: (member, why, now) => this.#removed(member, why, now),
-        disowned: (above, now) => this.#rebirth(above, now),
+        disowned: (above, now) => this.#rebirth(above, now, this.#p.view.lastEchoAt(now.mono)),
         greeted: (member, counter, now) => this.#p.moves.setBack(member, counter, now),
         refused: (message) => this.#p.ending.end(5, message),
         impostor: (inc) => this.#endAsImpostor(inc),
@@ -56,6 +61,7 @@ export class Core {
   /** Once, right after the socket is bound. */
   start(now: Instant): void {
     this.#p.stall.turned(now);
+    this.#p.ending.start(now);
     this.#p.settlement.restore(this.#store.lastOutboxId());
     this.#p.membership.helloCounter = this.#store.counter();
     this.#store.raiseCounter(Math.floor(now.wall) * 1024);
@@ -158,6 +164,7 @@ export class Core {
     this.#p.routing.pump(now);
     const holdBack = this.#p.routing.isFull || this.#p.settlement.isFull;
     if (this.#p.ending.course === 'crawling') this.#p.visits.tick(now, holdBack);
+    this.#p.moves.visited(now);
     if (now.mono - this.#heartbeatAt >= this.#beatAfterMs) this.#beat(now);
     this.#p.ending.pump(now);
   }
@@ -204,7 +211,10 @@ export class Core {
     this.#p.moves.added(member, this.#p.ending.course === 'leaving', now);
     this.#viewChanged();
     const { id, inc, capacity } = member.card;
-    this.#store.event(now.mono, 'join', { agent: id, incarnation: inc, capacity });
+    const lostAt = this.#lostAt.get(id);
+    this.#lostAt.delete(id);
+    const away = lostAt === undefined ? {} : { awayMs: Math.round(now.mono - lostAt) };
+    this.#p.events.record(now.mono, 'join', { agent: id, incarnation: inc, capacity, ...away });
   }
 
   #removed(member: Member, why: RemovalReason, now: Instant): void {
@@ -218,7 +228,8 @@ export class Core {
     this.#viewChanged();
     const silentMs = Math.round(now.mono - member.heardAt);
     const kind = why === 'left' ? 'leave' : why === 'suspected' ? 'suspect' : 'remove';
-    this.#store.event(now.mono, kind, { agent: id, incarnation: inc, silentMs });
+    this.#lostAt.set(id, member.heardAt);
+    this.#p.events.record(now.mono, kind, { agent: id, incarnation: inc, silentMs });
   }
 
   #viewChanged(): void {
@@ -276,7 +287,7 @@ export class Core {
   #noticesStall(now: Instant): boolean {
     const { stalled, gapMs } = this.#p.stall.turned(now);
     if (stalled) {
-      this.#rebirth(0, now);
+      this.#rebirth(0, now, now.mono - gapMs);
       return true;
     }
     if (gapMs > 3 * this.#settings.heartbeatMs) {
@@ -286,9 +297,12 @@ export class Core {
   }
 
   /** PROTOCOL rule 4: every right is dropped, and a higher incarnation joins anew. */
-  #rebirth(above: Incarnation, now: Instant): void {
+  #rebirth(above: Incarnation, now: Instant, awaySince: number): void {
     if (this.#p.ending.course === 'ended') return;
-    this.#store.event(now.mono, 'rejoin', { above, was: this.#p.outbound.inc });
+    this.#awaySince ??= awaySince;
+    const awayMs = Math.round(now.mono - this.#awaySince);
+    const why = above === 0 ? 'stalled' : 'given up';
+    this.#p.events.record(now.mono, 'rejoin', { why, above, was: this.#p.outbound.inc, awayMs });
     for (const { id } of this.#p.visits.open()) this.#abort(id, 'this incarnation is gone');
     this.#effects.push({ type: 'woke' });
     this.#p.membership.helloCounter = this.#store.counter();
@@ -327,9 +341,12 @@ export class Core {
     if (!this.#seeded) this.#p.routing.route(this.#seeds);
     this.#seeded = true;
     const tookMs = Math.round(now.mono - this.#startedAt);
+    const away = this.#awaySince === null ? {} : { awayMs: Math.round(now.mono - this.#awaySince) };
+    this.#awaySince = null;
     const { id } = this.#settings;
-    const detail = { agent: id, incarnation: this.#p.outbound.inc, members: this.#p.view.size + 1 };
-    this.#store.event(now.mono, 'join', { ...detail, tookMs });
+    const view = [id, ...[...this.#p.view.members()].map(({ card }) => card.id)].sort();
+    const detail = { agent: id, incarnation: this.#p.outbound.inc, members: view.length, view };
+    this.#p.events.record(now.mono, 'join', { ...detail, tookMs, ...away });
     this.#beat(now);
   }
 
@@ -410,6 +427,7 @@ export class Core {
       unanswered: this.#p.inbox.count,
       copyLag: this.#p.replication.lag(),
       handOff: this.#p.handOff.counts(),
+      recent: this.#p.events.recent(now.mono),
     };
   }
 }
@@ -439,4 +457,6 @@ export interface CoreSnapshot {
   /** Hosts whose copies at other agents are behind. */
   readonly copyLag: number;
   readonly handOff: { given: number; owed: number; awaited: number };
+  /** The last events of this process, oldest first. */
+  readonly recent: readonly RecentEvent[];
 }

@@ -6,6 +6,7 @@
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { Completion } from './completion.ts';
 import type { Effects, EndCode } from './effects.ts';
+import type { EventLog } from './event-log.ts';
 import type { HandOff } from './hand-off.ts';
 import type { HostMoves } from './host-moves.ts';
 import type { AgentId, Envelope } from './messages.ts';
@@ -32,6 +33,7 @@ export type Course =
 export interface EndingParts {
   readonly settings: CoreSettings;
   readonly store: Store;
+  readonly events: EventLog;
   readonly effects: Effects;
   readonly view: View;
   readonly outbound: Outbound;
@@ -54,9 +56,15 @@ export class Ending {
   /** This process has been joined to the cluster, and is now: see `joined` and `reborn`. */
   #joinedOnce = false;
   #joined = false;
+  /** When this process began. */
+  #bornAt = 0;
 
   constructor(parts: EndingParts) {
     this.#p = parts;
+  }
+
+  start(now: Instant): void {
+    this.#bornAt = now.mono;
   }
 
   get course(): Course['kind'] {
@@ -102,11 +110,12 @@ export class Ending {
   // ---- complete
 
   #tryComplete(now: Instant): void {
-    const { completion, isIdle, incarnation, view, store } = this.#p;
+    const { completion, isIdle, incarnation, view, store, events } = this.#p;
     if (!completion.isComplete(isIdle(), incarnation())) return;
     this.#course = { kind: 'complete', since: now.mono };
-    const detail = { agents: view.size + 1, pages: store.owned().pages };
-    store.event(now.mono, 'complete', detail);
+    const ids = [view.me, ...[...view.members()].map(({ card }) => card.id)].sort();
+    const detail = { agents: ids.length, view: ids, pages: store.owned().pages };
+    events.record(now.mono, 'complete', { ...detail, tookMs: Math.round(now.mono - this.#bornAt) });
     this.tellComplete();
   }
 
@@ -146,7 +155,7 @@ export class Ending {
   // ---- leave and stop
 
   #tryLeave(since: number, now: Instant): void {
-    const { view, handOff, moves, routing, visits, outbound, store, settings } = this.#p;
+    const { view, handOff, moves, routing, visits, outbound, events, settings } = this.#p;
     const over = now.mono - since >= LEAVE_MS_MAX;
     // Reborn while leaving: the heirs have to be met again before they can be given anything.
     if (this.#joinedOnce && !this.#joined && !over) return;
@@ -154,7 +163,8 @@ export class Ending {
     const given = handOff.hasGivenAll() && moves.isQuiet && routing.isQuiet;
     if (heirs && !over && (!given || visits.openCount() > 0)) return;
     for (const member of view.members()) outbound.toMember(member, { type: 'LEAVE' });
-    store.event(now.mono, 'leave', { agent: settings.id, inTime: given });
+    const tookMs = Math.round(now.mono - since);
+    events.record(now.mono, 'leave', { agent: settings.id, inTime: given, tookMs });
     this.end(0, given ? 'left the cluster' : 'left; what it could not hand over stays in its file');
   }
 

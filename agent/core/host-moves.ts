@@ -8,6 +8,7 @@
 
 import type { Assignment } from '../../assignment/assignment.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
+import type { EventLog } from './event-log.ts';
 import type { FetchRight } from './fetch-right.ts';
 import type { HandOff } from './hand-off.ts';
 import type { AgentId, Host } from './messages.ts';
@@ -21,16 +22,24 @@ import type { Visits } from './visits.ts';
 /** Hosts looked up in one turn, for each of the two searches: some ten milliseconds. */
 const HOSTS_PER_TURN = 1000;
 
+/** After so many times `suspectAfterMs` a first request has nothing to do with a takeover. */
+const UNVISITED_MAX = 4;
+
 /** Hosts still to be looked up, by the placement in which the member `id` had its place. */
 interface Search {
   readonly placement: Assignment;
   readonly id: AgentId;
+  /** The last news of the member. */
+  readonly heardAt: number;
   readonly hosts: Host[];
+  /** Those looked up that fell to this agent. */
+  mine: number;
 }
 
 export interface HostMovesParts {
   readonly settings: CoreSettings;
   readonly store: Store;
+  readonly events: EventLog;
   readonly view: View;
   readonly handOff: HandOff;
   readonly replication: Replication;
@@ -42,9 +51,11 @@ export interface HostMovesParts {
 export class HostMoves {
   readonly #p: HostMovesParts;
   /** The placement before the member that is being taken out lost its place, and its name. */
-  #before: Pick<Search, 'placement' | 'id'> | null = null;
+  #before: Pick<Search, 'placement' | 'id' | 'heardAt'> | null = null;
   /** Hosts of removed members that are still to be found and listed; emptied some each turn. */
   readonly #searches: Search[] = [];
+  /** Takeovers whose first request is still to be recorded; some seconds long. */
+  #unvisited: Search[] = [];
   /** Hosts still to be brought up to date with the view, from the end. */
   #stale: Host[] = [];
   /** This agent leaves: everything it has is on the lists of `leave`. */
@@ -56,6 +67,7 @@ export class HostMoves {
 
   reset(): void {
     this.#searches.length = 0;
+    this.#unvisited = [];
     this.#stale = [];
   }
 
@@ -83,13 +95,14 @@ export class HostMoves {
 
   /** The member is about to lose its place in the order. */
   before(member: Member): void {
-    this.#before = { placement: this.#p.view.assignment(), id: member.card.id };
+    const { card, heardAt } = member;
+    this.#before = { placement: this.#p.view.assignment(), id: card.id, heardAt };
   }
 
   /** It has lost it: what it owned is looked for from now on, first among hosts being asked. */
   after(now: Instant): void {
     if (!this.#before) return;
-    const search = { ...this.#before, hosts: this.#p.store.hosts() };
+    const search = { ...this.#before, hosts: this.#p.store.hosts(), mine: 0 };
     this.#before = null;
     const open = [...this.#p.visits.open()].map(({ host }) => host);
     this.#list(search, [...new Set(open)], now);
@@ -100,9 +113,28 @@ export class HostMoves {
   #search(now: Instant): void {
     const [search] = this.#searches;
     if (!search) return;
-    const mine = this.#list(search, search.hosts.splice(-HOSTS_PER_TURN), now);
-    if (mine > 0) this.#p.store.event(now.mono, 'takeover', { from: search.id, hosts: mine });
-    if (search.hosts.length === 0) this.#searches.shift();
+    search.mine += this.#list(search, search.hosts.splice(-HOSTS_PER_TURN), now);
+    if (search.hosts.length > 0) return;
+    this.#searches.shift();
+    if (search.mine === 0) return;
+    const tookMs = Math.round(now.mono - search.heardAt);
+    const detail = { from: search.id, hosts: search.mine, tookMs };
+    this.#p.events.record(now.mono, 'takeover', detail);
+    this.#unvisited.push(search);
+  }
+
+  /** Records the first request to a host that was taken over. Called after requests were begun. */
+  visited(now: Instant): void {
+    if (this.#unvisited.length === 0) return;
+    const open = [...this.#p.visits.open()];
+    this.#unvisited = this.#unvisited.filter(({ placement, id, heardAt }) => {
+      const sinceMs = Math.round(now.mono - heardAt);
+      const first = open.find(({ host }) => placement.owner(host) === id);
+      if (!first) return sinceMs < UNVISITED_MAX * this.#p.settings.suspectAfterMs;
+      const detail = { from: id, host: first.host, firstRequestMs: sinceMs };
+      this.#p.events.record(now.mono, 'takeover', detail);
+      return false;
+    });
   }
 
   /**
@@ -163,7 +195,7 @@ export class HostMoves {
   pump(now: Instant): void {
     this.#search(now);
     this.#refresh(now);
-    const { visits, right, settlement, replication, settings, handOff, store } = this.#p;
+    const { visits, right, settlement, replication, settings, handOff, events } = this.#p;
     const finished = handOff.pump(
       {
         isOpen: (host) => visits.isOpen(host),
@@ -177,7 +209,7 @@ export class HostMoves {
     );
     for (const { to, hosts, tookMs } of finished) {
       if (hosts === 0) continue;
-      store.event(now.mono, 'handoff', { to, hosts, tookMs: Math.round(tookMs) });
+      events.record(now.mono, 'handoff', { to, hosts, tookMs: Math.round(tookMs) });
     }
   }
 

@@ -116,6 +116,12 @@ export class View {
     this.#assignment = null;
   }
 
+  /** When news of this agent last advanced at any member; `now` where there is none. */
+  lastEchoAt(now: number): number {
+    const last = Math.max(...this.#members.values().map(({ echoedAt }) => echoedAt));
+    return this.#members.size === 0 ? now : last;
+  }
+
   /** The agent first in `order(host)`; undefined only when this agent leaves and nobody is left. */
   owner(host: Host): AgentId | undefined {
     return this.assignment().owner(host);
