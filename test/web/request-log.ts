@@ -14,6 +14,8 @@ export interface LoggedRequest {
   /** 0: the client gave up before the answer was complete. */
   readonly status: number;
   readonly userAgent: string;
+  /** Address that the client connected from. */
+  readonly client?: string;
 }
 
 /** Entries that wait for the next write to the file; beyond it they are written at once. */

@@ -86,6 +86,7 @@ class Service {
   serve(request: IncomingMessage, response: ServerResponse): void {
     const startMs = nowMs();
     const address = request.socket.localAddress ?? '';
+    const client = request.socket.remoteAddress ?? '';
     const path = request.url ?? '/';
     if (address === ownAddress) {
       this.#aboutItself(response);
@@ -99,7 +100,7 @@ class Service {
       this.#open--;
       const userAgent = request.headers['user-agent'] ?? '';
       this.#ended++;
-      this.#log.add({ host: address, path, startMs, endMs, status, userAgent });
+      this.#log.add({ host: address, path, startMs, endMs, status, userAgent, client });
     };
     response.on('close', () => end(response.writableFinished ? response.statusCode : 0, nowMs()));
     const answer = this.#answer(address, path);

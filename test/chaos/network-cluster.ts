@@ -1,0 +1,145 @@
+// Clusters whose network a test can break: each agent in a namespace of its own, or behind a proxy of
+// its own. To the verbs of harness.ts come a page that keeps the crawl open until the test lets it
+// end, the question who counts whom as a member, and a count of what changed in the memberships.
+// Made by the tests of network faults.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import type { ClusterStatus } from '../../agent/cli/status.ts';
+import { freePorts } from '../integration/cli-process.ts';
+import { type Gate, startGate } from '../integration/gate-server.ts';
+import { Random } from '../simulation/random.ts';
+import { judge } from '../web/judge.ts';
+import type { LoggedRequest } from '../web/request-log.ts';
+import { Cluster, type ClusterOptions } from './harness.ts';
+import { steadyMs } from './harness-process.ts';
+import { Namespaces } from './network-namespaces.ts';
+import { NetworkProxy } from './network-proxy.ts';
+
+const run = promisify(execFile);
+const root = path.resolve(import.meta.dirname, '../..');
+/** Answers to `status` that are waited for; each is a process of half a second. */
+const looksMax = 40;
+/** What a status may take on a busy machine. */
+const lookMsMax = 20_000;
+
+/** What happened in the memberships of one agent. */
+export interface Changes {
+  readonly id: string;
+  /** Others that it gave up, and times that it was given up itself. */
+  readonly lost: number;
+  /** Unix milliseconds of the last change of any kind; -Infinity if there was none. */
+  readonly lastAt: number;
+}
+
+export interface Networked {
+  readonly cluster: Cluster;
+  /** Opened by `finish` at the latest. */
+  readonly gate: Gate;
+  /** Resolves when all agents that live have joined and have each other's present incarnations. */
+  agreement(): Promise<void>;
+  changesSince(sinceMs: number): readonly Changes[];
+}
+
+/** A cluster in namespaces, started. @param options - the size of the web and the time-outs */
+export async function inNamespaces(
+  t: Pick<TestContext, 'after'>,
+  options: ClusterOptions,
+): Promise<Networked & { readonly network: Namespaces; clientOf(id: string): string }> {
+  const ids = idsOf(options.agents);
+  const network = await Namespaces.make(ids);
+  t.after(() => network.remove());
+  const listeners = ids.map((id) => ({ listen: network.listen(id) }));
+  const made = await networked(t, { ...options, listeners }, (id) => network.before(id));
+  return { ...made, network, clientOf: (id) => network.address(id) };
+}
+
+/** A cluster in which every agent is reached over a proxy, started; `seed` plays its faults again. */
+export async function behindProxies(
+  t: Pick<TestContext, 'after'>,
+  options: ClusterOptions & { readonly seed: number },
+): Promise<Networked & { readonly proxies: readonly NetworkProxy[] }> {
+  const ports = await freePorts(options.agents);
+  const random = new Random(options.seed);
+  const proxies = await Promise.all(ports.map((port) => NetworkProxy.start(port, random)));
+  t.after(async () => void (await Promise.all(proxies.map((proxy) => proxy.stop()))));
+  const listeners = ports.map((port, k) => ({
+    listen: `tcp://127.0.0.1:${port}`,
+    address: proxies[k]!.address,
+  }));
+  const made = await networked(t, { ...options, listeners }, () => []);
+  return { ...made, proxies };
+}
+
+/** Requests that came from these addresses, or after a time, judged by themselves. */
+export function straysOf(cluster: Cluster, which: (request: LoggedRequest) => boolean) {
+  const requests = cluster.web.requests().filter(which);
+  const { concurrent, tooSoon } = judge(cluster.web.web, requests, { delayMs: cluster.delayMs });
+  return { count: concurrent.count + tooSoon.count, requests: requests.length, concurrent, tooSoon };
+}
+
+async function networked(
+  t: Pick<TestContext, 'after'>,
+  options: ClusterOptions,
+  before: (id: string) => readonly string[],
+): Promise<Networked> {
+  const gate = await startGate();
+  t.after(() => gate.stop());
+  const cluster = await Cluster.make(t, { ...options, seeds: [gate.seed] });
+  await Promise.all(cluster.ids.map((id) => cluster.start(id, { prefix: before(id) })));
+  const status = async () => {
+    const line = ['agent/main.ts', 'status', cluster.config, '--json', '--data', cluster.dataDir];
+    const [program, ...args] = [...before(cluster.ids[0]!), process.execPath, ...line];
+    const { stdout } = await run(program!, args, { cwd: root, timeout: lookMsMax });
+    return JSON.parse(stdout) as ClusterStatus;
+  };
+  const made: Networked = {
+    cluster,
+    gate,
+    agreement: () => agreement(cluster, status),
+    changesSince: (sinceMs) => cluster.ids.map((id) => changesOf(cluster, id, sinceMs)),
+  };
+  await made.agreement();
+  return made;
+}
+
+async function agreement(cluster: Cluster, status: () => Promise<ClusterStatus>): Promise<void> {
+  let last = '';
+  for (let look = 0; look < looksMax; look++) {
+    const seen = await status().then(membershipsOf, (error: Error) => error.message);
+    if (seen === cluster.living().length) return;
+    last = String(seen);
+  }
+  assert.fail(`no agreement on the members: ${last}`);
+}
+
+/** The number of agents if all agree, else what each says. */
+function membershipsOf({ agents, unreachable }: ClusterStatus): number | string {
+  const views = agents.map(({ id, incarnation, joined, members }) => {
+    const names = members.map((m) => `${m.id}.${m.inc}${m.joined ? '' : '?'}`);
+    return [...names, `${id}.${incarnation}${joined ? '' : '?'}`].sort().join(' ');
+  });
+  const one = new Set(views).size === 1 && !views[0]!.includes('?');
+  return one && unreachable.length === 0 ? agents.length : JSON.stringify({ views, unreachable });
+}
+
+function changesOf(cluster: Cluster, id: string, sinceMs: number): Changes {
+  const events = cluster
+    .state(id)
+    .events()
+    .filter(({ at }) => at >= sinceMs);
+  const kinds = new Set(['suspect', 'remove', 'rejoin', 'join']);
+  const membership = events.filter(({ kind }) => kinds.has(kind));
+  const lost = membership.filter(({ kind }) => kind === 'suspect' || kind === 'rejoin').length;
+  return { id, lost, lastAt: Math.max(-Infinity, ...membership.map(({ at }) => at)) };
+}
+
+/** The steady clock of the web's log and of the agents' events. */
+export const nowMs = steadyMs;
+
+function idsOf(agents: number): string[] {
+  return Array.from({ length: agents }, (_, k) => `a${k + 1}`);
+}

@@ -1,0 +1,233 @@
+// A network of real links: each agent in a network namespace of its own, joined by a bridge, and
+// the kernel's packet filter for the faults. Agents listen on 127.200.0.k, which their namespaces
+// route to one another, so that they are loopback addresses to the program and commands are taken;
+// every other 127.x.y.z leads to the web of the test's own process. Needs root, iproute2 and
+// nftables. Used by the tests of cuts and loss; whatever is made is removed again.
+
+import { execFile, execFileSync } from 'node:child_process';
+import { promisify } from 'node:util';
+import { assertNever } from '../../agent/core/assert-never.ts';
+
+const run = promisify(execFile);
+
+/**
+ * What is wrong with the way `from` one agent `to` another.
+ *
+ * - `cut`: every packet is dropped, so that neither end's connections work.
+ * - `mute`: only the connections that `from` opens are cut. Each agent sends by connections of its
+ *   own, so `to` hears nothing of `from`, while `from` goes on to hear `to`.
+ * - `loss`: so many packets of a hundred are dropped.
+ * - `reset`: every packet of a connection that `from` opened is answered with a TCP reset.
+ * - `webless`: the agent cannot reach the web.
+ */
+export type LinkFault =
+  | { readonly kind: 'cut' | 'mute' | 'reset'; readonly from: string; readonly to: string }
+  | { readonly kind: 'loss'; readonly from: string; readonly to: string; readonly percent: number }
+  | { readonly kind: 'webless'; readonly id: string };
+
+/** Every agent has the same one: the addresses differ. */
+const port = 7101;
+/** Where this process is to them, behind the bridge. */
+const gatewayByte = 254;
+/** Names are made of the process and a running number, so that tests can run side by side. */
+const prefix = 'ub';
+let made = 0;
+
+/** Why networks cannot be made here, or null. Tries it, since containers differ in what they allow. */
+export function obstacle(): string | null {
+  if (process.platform !== 'linux') return 'network namespaces are a matter of Linux';
+  if (process.getuid?.() !== 0) return 'network namespaces need root';
+  const name = `${prefix}${process.pid}-try`;
+  try {
+    execFileSync('ip', ['netns', 'add', name], { stdio: 'ignore' });
+  } catch {
+    return '`ip netns add` does not work: install iproute2, and allow CAP_SYS_ADMIN';
+  }
+  try {
+    const options = { stdio: 'ignore' } as const;
+    execFileSync('ip', ['netns', 'exec', name, 'nft', 'add', 'table', 'ip', 'try'], options);
+    return null;
+  } catch {
+    return '`nft add table` does not work: install nftables, and allow CAP_NET_ADMIN';
+  } finally {
+    execFileSync('ip', ['netns', 'delete', name]);
+  }
+}
+
+/** One namespace an agent. Made by `Namespaces.make`, gone after `remove`. */
+export class Namespaces {
+  readonly #name: string;
+  readonly #agents: readonly string[];
+  readonly #subnet: string;
+
+  private constructor(agents: readonly string[]) {
+    this.#name = `${prefix}${process.pid}-${made++}`;
+    this.#agents = agents;
+    this.#subnet = freeSubnet();
+  }
+
+  /** Makes the namespaces and links, all whole. On failure nothing is left. */
+  static async make(agents: readonly string[]): Promise<Namespaces> {
+    removeLeftovers();
+    const network = new Namespaces(agents);
+    process.once('exit', () => network.remove());
+    try {
+      const lines = [...network.#bridge(), ...agents.flatMap((id) => network.#joined(id))];
+      await run('sh', ['-ec', lines.join('\n')]);
+      return network;
+    } catch (error) {
+      network.remove();
+      throw error;
+    }
+  }
+
+  /** What the agent is to be told to listen on. */
+  listen(id: string): string {
+    return `tcp://${this.#loopback(id)}:${port}`;
+  }
+
+  /** What to put before a command so that it runs where the agent does. */
+  before(id: string): readonly string[] {
+    return ['ip', 'netns', 'exec', this.#namespace(id)];
+  }
+
+  /** From now on these faults and no others. */
+  async set(faults: readonly LinkFault[]): Promise<void> {
+    await Promise.all(this.#agents.map((id) => this.#filter(id, faults)));
+  }
+
+  /** Removes everything; what still runs in a namespace loses its network. */
+  remove(): void {
+    removeAll((name) => name === this.#name || name.startsWith(`${this.#name}-`));
+  }
+
+  #filter(id: string, faults: readonly LinkFault[]): Promise<unknown> {
+    const rules = faults.flatMap((fault) => this.#rule(id, fault));
+    const table = [
+      'table ip faults',
+      'delete table ip faults',
+      'table ip faults {',
+      'chain heard { type filter hook input priority 0; policy accept;',
+      ...rules,
+      '}',
+      '}',
+    ].join('\n');
+    return run('ip', ['netns', 'exec', this.#namespace(id), 'nft', table]);
+  }
+
+  /** What the agent's filter has to do with a fault: all faults are made where packets arrive. */
+  #rule(id: string, fault: LinkFault): readonly string[] {
+    if (fault.kind === 'webless') {
+      const peers = `{ 127.200.0.0/16, ${this.#subnet}.0/24, 127.0.0.1 }`;
+      return fault.id === id ? [`ip saddr != ${peers} drop`] : [];
+    }
+    if (fault.to !== id) return [];
+    // Who connects has an address of the subnet, who is connected to answers from its 127.x.
+    const caller = `ip saddr ${this.address(fault.from)}`;
+    const both = `ip saddr { ${this.address(fault.from)}, ${this.#loopback(fault.from)} }`;
+    switch (fault.kind) {
+      case 'cut':
+        return [`${both} drop`];
+      case 'mute':
+        return [`${caller} drop`];
+      case 'loss':
+        return [`${both} numgen random mod 100 < ${fault.percent} drop`];
+      case 'reset':
+        return [`${caller} ip protocol tcp reject with tcp reset`];
+      default:
+        return assertNever(fault);
+    }
+  }
+
+  #bridge(): readonly string[] {
+    const name = this.#name;
+    return [
+      `ip link add ${name} type bridge`,
+      `ip addr add ${this.#subnet}.${gatewayByte}/24 dev ${name}`,
+      `ip link set ${name} up`,
+      // Without this the kernel refuses packets to 127.x that do not come from this machine.
+      `echo 1 > /proc/sys/net/ipv4/conf/${name}/route_localnet`,
+    ];
+  }
+
+  #joined(id: string): readonly string[] {
+    const namespace = this.#namespace(id);
+    const address = this.address(id);
+    const ip = `ip -n ${namespace}`;
+    const route = (to: string, via: string) => `${ip} route add ${to} via ${via} src ${address}`;
+    return [
+      `ip netns add ${namespace}`,
+      `ip link add ${namespace} type veth peer name eth0 netns ${namespace}`,
+      `ip link set ${namespace} master ${this.#name} up`,
+      `${ip} link set lo up`,
+      `${ip} link set eth0 up`,
+      `${ip} addr add ${address}/24 dev eth0`,
+      `ip netns exec ${namespace} sysctl -qw net.ipv4.conf.eth0.route_localnet=1 \
+        net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.eth0.rp_filter=0`,
+      // Of 127.0.0.0/8 only two addresses stay local: the rest is the web and the other agents.
+      `${ip} route del local 127.0.0.0/8 dev lo table local`,
+      `${ip} route add local ${this.#loopback(id)} dev lo table local`,
+      route('127.0.0.0/8', `${this.#subnet}.${gatewayByte}`),
+      ...this.#agents
+        .filter((other) => other !== id)
+        .map((other) => route(this.#loopback(other), this.address(other))),
+    ];
+  }
+
+  #number(id: string): number {
+    return this.#agents.indexOf(id) + 1;
+  }
+
+  #namespace(id: string): string {
+    return `${this.#name}-${this.#number(id)}`;
+  }
+
+  #loopback(id: string): string {
+    return `127.200.0.${this.#number(id)}`;
+  }
+
+  /** Where the agent's own connections come from, to the web and to the others. */
+  address(id: string): string {
+    return `${this.#subnet}.${this.#number(id)}`;
+  }
+}
+
+/** The first three bytes of a private network that no interface here has. */
+function freeSubnet(): string {
+  const taken = execFileSync('ip', ['-4', '-o', 'addr'], { encoding: 'utf8' });
+  for (let third = 0; third < 256; third++) {
+    const subnet = `10.240.${(process.pid + made + third) % 256}`;
+    if (!taken.includes(` ${subnet}.`)) return subnet;
+  }
+  throw new Error('every network of 10.240.0.0/16 is in use');
+}
+
+/** What a test that was killed could not remove. */
+function removeLeftovers(): void {
+  removeAll((name) => {
+    const pid = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1];
+    return pid !== undefined && !isAlive(Number(pid));
+  });
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Links within a namespace go with it, and so does the other end of each. */
+function removeAll(which: (name: string) => boolean): void {
+  for (const kind of ['netns', 'link'] as const) {
+    const list = kind === 'netns' ? ['netns', 'list'] : ['-o', 'link', 'show', 'type', 'bridge'];
+    const names = execFileSync('ip', list, { encoding: 'utf8' })
+      .split('\n')
+      .map((line) => (kind === 'netns' ? line : (line.split(': ')[1] ?? '')).split(' ')[0]!);
+    for (const name of names.filter((name) => name !== '' && which(name))) {
+      execFileSync('ip', [kind, 'delete', name]);
+    }
+  }
+}
