@@ -143,10 +143,11 @@ class Agent implements RunningAgent {
     this.#turns = this.#loop();
   }
 
-  #transportOf({ entry, log }: AgentParts): Transport {
+  #transportOf({ config, entry, log }: AgentParts): Transport {
     return new Transport({
       id: entry.id,
       listen: entry.listen,
+      silenceMs: config.cluster.failureDetector.suspectAfterMs,
       log,
       onEnvelope: (envelope) => this.#onEnvelope(envelope),
       onRefusedFrame: (refused) => this.#onRefusedFrame(refused),

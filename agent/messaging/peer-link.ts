@@ -15,7 +15,12 @@ const SOCKET_BUFFER_BYTES = 128 * 1024;
 const INCOMING_BYTES_MAX = 1024;
 /** First pause before connecting again, and the longest after doubling. */
 const RECONNECT_MS = 100;
-const RECONNECT_MAX_MS = 2000;
+const RECONNECT_MAX_MS = 1000;
+/**
+ * A connection that does not come is begun anew after this: the kernel by itself would ask at ever
+ * longer intervals, and so find a healed network half a minute late.
+ */
+const CONNECT_MS = 2000;
 /** A machine that vanished without a word is noticed after about half a minute. */
 export const KEEPALIVE = {
   tcpKeepalive: 1,
@@ -23,6 +28,12 @@ export const KEEPALIVE = {
   tcpKeepaliveInterval: 5,
   tcpKeepaliveCount: 3,
 } as const;
+/**
+ * A connection on which nothing sent is confirmed for `silenceMs` is given up, within these bounds:
+ * the kernel repeats at ever longer intervals, up to the length of the outage, and what it has
+ * taken is stale by then. Below the least, loss alone would end connections.
+ */
+const RETRANSMIT_MIN_MS = 1000;
 const RETRANSMIT_MAX_MS = 20_000;
 
 /** Counts since the link was made; the rest is what waits now. */
@@ -48,7 +59,8 @@ export class PeerLink {
   #sentBytes = 0;
   #dropped = 0;
 
-  constructor(address: string) {
+  /** @param silenceMs - after this the peer would be taken for dead, so its connection may be too */
+  constructor(address: string, silenceMs = RETRANSMIT_MAX_MS) {
     this.address = address;
     this.#socket = new Dealer({
       linger: 0,
@@ -59,7 +71,8 @@ export class PeerLink {
       maxMessageSize: INCOMING_BYTES_MAX,
       reconnectInterval: RECONNECT_MS,
       reconnectMaxInterval: RECONNECT_MAX_MS,
-      tcpMaxRetransmitTimeout: RETRANSMIT_MAX_MS,
+      connectTimeout: CONNECT_MS,
+      tcpMaxRetransmitTimeout: Math.min(Math.max(silenceMs, RETRANSMIT_MIN_MS), RETRANSMIT_MAX_MS),
       ipv6: address.includes('['),
       ...KEEPALIVE,
     });

@@ -34,6 +34,8 @@ export interface TransportOptions {
   readonly id: AgentId;
   /** Endpoint to bind: `tcp://127.0.0.1:7101`, `tcp://[::1]:7101`, `tcp://*:7101`, `ipc://PATH`. */
   readonly listen: string;
+  /** `suspectAfterMs`: a connection to a peer that is silent for so long is made anew. */
+  readonly silenceMs?: number;
   readonly log: TransportLog;
   /** Each valid message for this port, whoever claims to have sent it; `bytes` of its frame. */
   onEnvelope(envelope: Envelope, bytes: number): void;
@@ -155,7 +157,7 @@ export class Transport {
       this.#refusals.count({ code: 'unsendable', detail: `more than ${PEERS_MAX} peers` });
       return undefined;
     }
-    const link = new PeerLink(to.address);
+    const link = new PeerLink(to.address, this.#options.silenceMs);
     this.#links.set(to.id, link);
     if (!link.connect()) {
       const detail = `${to.id} has an address that cannot be connected to: ${to.address}`;
