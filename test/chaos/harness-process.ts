@@ -13,6 +13,8 @@ const saidCharsMax = 100_000;
 export interface StartOptions {
   /** Another config than the cluster's. */
   readonly config?: string;
+  /** Another data directory than the cluster's. */
+  readonly dataDir?: string;
   /** Beside the environment of the test. */
   readonly env?: Readonly<Record<string, string>>;
   /** Flags of node itself, such as `--max-old-space-size=64`. */
@@ -43,11 +45,11 @@ export class AgentRun {
 
   constructor(id: string, place: { config: string; dataDir: string }, options: StartOptions = {}) {
     this.id = id;
-    this.#pidFile = path.join(place.dataDir, id, 'agent.pid');
-    const { prefix = [], nodeFlags = [] } = options;
+    const { prefix = [], nodeFlags = [], dataDir = place.dataDir } = options;
+    this.#pidFile = path.join(dataDir, id, 'agent.pid');
     const agent = ['agent/main.ts', 'agent', options.config ?? place.config, '--id', id];
     const line = [...prefix, process.execPath, ...nodeFlags, ...agent];
-    this.#child = spawn(line[0]!, [...line.slice(1), '--data', place.dataDir], {
+    this.#child = spawn(line[0]!, [...line.slice(1), '--data', dataDir], {
       cwd: root,
       env: { ...process.env, ...options.env },
       stdio: ['ignore', 'ignore', 'pipe'],

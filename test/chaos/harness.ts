@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import type { TestContext } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { writeCompletion } from '../../agent/cli/completion-file.ts';
 import { wallMs } from '../../agent/runtime/clock.ts';
@@ -38,6 +38,16 @@ export interface ClusterOptions {
   readonly listeners?: readonly { listen: string; address?: string }[];
 }
 
+/** How often each fault is tried: `CHAOS_RUNS=20 node --test test/chaos/process-kill.test.ts`. */
+export const runs = Math.max(1, Number(process.env.CHAOS_RUNS ?? 1));
+
+/** A test of one fault, as often as {@link runs} says, on another web each time. */
+export function fault(claim: string, body: (t: TestContext, run: number) => Promise<void>): void {
+  for (let run = 1; run <= runs; run++) {
+    test(runs === 1 ? claim : `${claim} (${run} of ${runs})`, (t) => body(t, run));
+  }
+}
+
 /** All that is waited for comes within this, or the test has failed. */
 const waitMsMax = 90_000;
 const pollMs = 20;
@@ -57,6 +67,8 @@ export class Cluster {
   readonly #scratch: Scratch;
   /** The present or last process of each agent. */
   readonly #runs = new Map<string, AgentRun>();
+  /** How often each had joined before its present process began. */
+  readonly #joinsBefore = new Map<string, number>();
   readonly #ownsWeb: boolean;
   /** Final answers seen so far, and how far the log has been read. */
   readonly #seen = new Set<string>();
@@ -117,16 +129,17 @@ export class Cluster {
   }
 
   /** Starts the process and waits for nothing. */
-  launch(id: string, options?: StartOptions): AgentRun {
+  launch(id: string, options: StartOptions = {}): AgentRun {
     const before = this.#runs.get(id);
     assert.ok(before === undefined || before.end !== null, `${id} still runs`);
+    this.#joinsBefore.set(id, this.#joinsOf(id));
     const run = new AgentRun(id, this, options);
     this.#runs.set(id, run);
     void run.ended.then((ended) => this.#noteCompletion(ended));
     return run;
   }
 
-  /** All that are not named otherwise; at once. */
+  /** All, or those named; at once. */
   async startAll(ids: readonly string[] = this.ids): Promise<void> {
     await Promise.all(ids.map((id) => this.start(id)));
   }
@@ -210,9 +223,26 @@ export class Cluster {
     await this.until(`${count} requests`, () => this.web.requests().length >= before + count);
   }
 
-  /** Resolves when the agent's events have `count` of that kind. */
-  async event(id: string, kind: string, count = 1): Promise<void> {
-    await this.until(`${kind} at ${id}`, () => this.state(id).events(kind).length >= count);
+  /** Resolves when the agent's events have one of that kind about another agent, or itself. */
+  async event(id: string, kind: string, about: string): Promise<void> {
+    const is = () =>
+      this.state(id)
+        .events(kind)
+        .some(({ detail }) => detail.agent === about);
+    await this.until(`${kind} of ${about} at ${id}`, is);
+  }
+
+  /** Resolves when the present process of the agent has joined the others. */
+  async joined(id: string): Promise<void> {
+    await this.until(`${id} joins`, () => {
+      assert.equal(this.run(id).end, null, `${id} has ended: ${this.run(id).stderr}`);
+      return this.#joinsOf(id) > (this.#joinsBefore.get(id) ?? 0);
+    });
+  }
+
+  #joinsOf(id: string): number {
+    const own = this.state(id).events('join');
+    return own.filter(({ detail }) => detail.agent === id).length;
   }
 
   async until(what: string, is: () => boolean, limitMs = waitMsMax): Promise<void> {
