@@ -271,6 +271,8 @@ export class Membership {
   /** Suspicions, deafness and the end of the join barrier; called at least every heartbeat. */
   judge(now: Instant): void {
     for (const member of [...this.#view.members()]) {
+      // Of a cut both ways neither end is told: who is not heard may well not hear this agent.
+      if (now.mono - member.heardAt >= this.#unheardMs) member.hearsMe = false;
       const still = now.mono - member.echoedAt >= this.#settings.suspectAfterMs;
       if (still && !member.disowned) member.disowned = true;
     }
@@ -286,6 +288,12 @@ export class Membership {
       if (member?.card.inc === inc && this.#votesAgainst(id, inc))
         this.remove(member, 'suspected', now);
     }
+  }
+
+  /** Silence of a member after which a detour to it is tried; the lease must not lapse before. */
+  get #unheardMs(): number {
+    const { heartbeatMs, suspectAfterMs } = this.#settings;
+    return Math.min(3 * heartbeatMs, suspectAfterMs / 2);
   }
 
   /** More than half of the configured members, this one included, suspect the incarnation. */

@@ -35,7 +35,7 @@ export interface Member {
   heardAt: number;
   /** When one last came straight, without a relay; -Infinity if never. */
   directAt: number;
-  /** Whether it hears this agent without a relay, as its news says. */
+  /** Whether it hears this agent without a relay, as its news says; false when none comes. */
   hearsMe: boolean;
   /** The incarnations that it names as suspected (majority only). */
   suspects: ReadonlyMap<AgentId, Incarnation>;
