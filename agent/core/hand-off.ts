@@ -21,7 +21,7 @@ const LOOKS_PER_TURN = 1000;
 
 type List = Extract<Message, { type: 'LIST' }>;
 type Yield = Extract<Message, { type: 'YIELD' }>;
-type YieldAckItem = Extract<Message, { type: 'YIELD_ACK' }>['items'][number];
+export type YieldAckItem = Extract<Message, { type: 'YIELD_ACK' }>['items'][number];
 
 /** A list of mine: first its parts are sent, then its hosts yielded one after the other. */
 interface GivenList {
@@ -271,13 +271,14 @@ export class HandOff {
     }
   }
 
-  /** Gives the hosts whose copies here may go: returned, and not to be kept. */
-  onYieldAck(from: Member, list: number, items: readonly YieldAckItem[]): Host[] {
+  /** Gives the hosts that the owner now has at its own backups, and whether to keep the copies. */
+  onYieldAck(from: Member, list: number, items: readonly YieldAckItem[]): YieldAckItem[] {
     const given = this.#given.get(list);
     if (!given || given.to !== from.card.id) return [];
-    const returned: Host[] = [];
-    for (const { host, keep } of items) {
-      if (given.pending.delete(host) && !keep && !given.withdrawn.has(host)) returned.push(host);
+    const returned: YieldAckItem[] = [];
+    for (const item of items) {
+      const { host } = item;
+      if (given.pending.delete(host) && !given.withdrawn.has(host)) returned.push(item);
     }
     given.offered = given.offered.filter((host) => given.pending.has(host));
     if (given.offered.length === 0) given.sentAt = -Infinity;

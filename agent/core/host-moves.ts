@@ -10,7 +10,7 @@ import type { Assignment } from '../../assignment/assignment.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { EventLog } from './event-log.ts';
 import type { FetchRight } from './fetch-right.ts';
-import type { HandOff } from './hand-off.ts';
+import type { HandOff, YieldAckItem } from './hand-off.ts';
 import type { AgentId, Host } from './messages.ts';
 import type { Replication } from './replication.ts';
 import type { CoreSettings } from './settings.ts';
@@ -177,9 +177,11 @@ export class HostMoves {
   }
 
   /** A copy was returned to its owner, who has it at its own backups: deleted if it has no place. */
-  returned(hosts: readonly Host[]): void {
-    const { store, view, settings, handOff, visits, replication } = this.#p;
-    for (const host of hosts) {
+  returned(items: readonly YieldAckItem[]): void {
+    const { store, view, settings, handOff, visits, replication, settlement } = this.#p;
+    for (const { host, keep } of items) {
+      settlement.returned(host);
+      if (keep) continue;
       const order = view.assignment().order(host, settings.backups + 1);
       if (order.includes(settings.id) || handOff.isListed(host) || visits.isOpen(host)) continue;
       store.deleteHost(host);

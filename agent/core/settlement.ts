@@ -142,6 +142,17 @@ export class Settlement {
     for (const page of [...(this.#byHost.get(host) ?? [])]) this.#try(page);
   }
 
+  /** Another owns the host now, and has its rows at its own backups: this agent's are no concern. */
+  returned(host: Host): void {
+    const pages = this.#byHost.get(host);
+    if (!pages) return;
+    this.#byHost.delete(host);
+    for (const page of pages) {
+      page.needs.delete(host);
+      this.#try(page);
+    }
+  }
+
   /** Other backups, or none: what was waited for may have changed for every page. */
   viewChanged(): void {
     this.#tryAll = true;

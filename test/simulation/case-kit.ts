@@ -1,7 +1,8 @@
 // What the scripted cases share: clusters on their way, and what was said in them.
 
 import type { AgentId, Message } from '../../agent/core/messages.ts';
-import { Cluster, chainWeb } from './cluster.ts';
+import { Cluster } from './cluster.ts';
+import { chainWeb } from './webs.ts';
 
 const SEEDS = ['http://h0.test/p0'];
 

@@ -1,7 +1,8 @@
 // Whole clusters on virtual time: joins, completion, faults.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Cluster, chainWeb, SUSPECT_MS } from './cluster.ts';
+import { Cluster, SUSPECT_MS } from './cluster.ts';
+import { chainWeb } from './webs.ts';
 
 const ROOT = 'http://h0.test/p0';
 
@@ -118,10 +119,9 @@ describe('a cluster with faults', () => {
     const c = cluster(['a1', 'a2'], 20, 8);
     c.startAll();
     c.runUntil('half is fetched', () => c.log.length >= 80);
-    const kept = [c.kill('a1'), c.kill('a2')];
+    for (const id of ['a1', 'a2']) c.kill(id);
     c.run(50);
-    c.start('a1', kept[0]);
-    c.start('a2', kept[1]);
+    for (const id of ['a1', 'a2']) c.start(id);
     c.runToEnd();
     assert.deepEqual(c.impolite(), []);
     assert.equal(c.fetched().size, 160);
@@ -133,7 +133,7 @@ describe('a cluster with faults', () => {
     const c = cluster(['a1', 'a2', 'a3'], 60, 40);
     c.startAll();
     c.runUntil('some are fetched', () => c.log.length >= 20);
-    c.cut('a1', 'a2');
+    c.network.cut('a1', 'a2');
     c.run(4 * SUSPECT_MS);
     assert.equal(c.living().length, 3);
     c.runToEnd();
@@ -150,10 +150,10 @@ describe('a cluster with faults', () => {
     const c = cluster(['a1', 'a2'], 60, 40);
     c.startAll();
     c.runUntil('some are fetched', () => c.log.length >= 40);
-    c.cut('a1', 'a2');
-    c.cut('a2', 'a1');
+    c.network.cut('a1', 'a2');
+    c.network.cut('a2', 'a1');
     c.run(2 * SUSPECT_MS);
-    c.heal();
+    c.network.heal();
     c.runToEnd();
     assert.equal(c.fetched().size, 2400);
     assert.deepEqual(ends(c), { a1: 0, a2: 0 });
@@ -164,11 +164,11 @@ describe('a cluster with faults', () => {
     c.startAll();
     c.runUntil('some are fetched', () => c.log.length >= 60);
     for (const other of ['a2', 'a3']) {
-      c.cut('a1', other);
-      c.cut(other, 'a1');
+      c.network.cut('a1', other);
+      c.network.cut(other, 'a1');
     }
     c.run(4 * SUSPECT_MS);
-    c.heal();
+    c.network.heal();
     c.runToEnd();
     assert.deepEqual(c.impolite(), []);
     assert.deepEqual(ends(c), { a1: 0, a2: 0, a3: 0 });
@@ -195,9 +195,7 @@ describe('a cluster with faults', () => {
     for (const a of c.living()) a.core.stop(c.instant(a.id));
     c.runToEnd(5000);
     assert.deepEqual(ends(c), { a1: 11, a2: 11 });
-    const stores = [...c.agents.values()].map((a) => a.store);
-    c.start('a1', stores[0]);
-    c.start('a2', stores[1]);
+    for (const id of ['a1', 'a2']) c.start(id);
     c.runToEnd();
     assertAllFetchedOnce(c, 160);
   });

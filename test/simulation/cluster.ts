@@ -4,6 +4,7 @@
 // for the same calls. Turns happen when something came in or the core's deadline is due.
 
 import { createHash } from 'node:crypto';
+import Database from 'better-sqlite3';
 import { Core } from '../../agent/core/core.ts';
 import { type Effect, Effects, type PageRequest } from '../../agent/core/effects.ts';
 import type { AgentId, Envelope, Message } from '../../agent/core/messages.ts';
@@ -12,13 +13,18 @@ import type { CoreSettings } from '../../agent/core/settings.ts';
 import { admission } from '../../agent/frontier/admission.ts';
 import { MinHeap } from '../../agent/frontier/min-heap.ts';
 import { Visits } from '../../agent/frontier/visits.ts';
-import { openInMemory } from '../../agent/storage/database.ts';
+import { type Connection, openInMemory } from '../../agent/storage/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { splitIdentity } from '../../agent/url/url-key.ts';
 import { findCollision } from '../../assignment/collision.ts';
 import { Ring } from '../../assignment/ring.ts';
 import { RingPoints } from '../../assignment/ring-points.ts';
+import { fetchedPages } from '../checkers/coverage.ts';
+import type { SeenRequest } from '../checkers/evidence.ts';
+import { impolite } from '../checkers/politeness.ts';
+import { CALM, Network, type Weather } from './network.ts';
 import { Random } from './random.ts';
+import { FORBIDDEN, type Web } from './webs.ts';
 
 export const HEARTBEAT_MS = 100;
 export const SUSPECT_MS = 1000;
@@ -28,16 +34,11 @@ export const DELAY_MS = 20;
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 const points = new RingPoints({ replicas: 50, sha256 });
 export const EPOCH = 1_700_000_000_000;
-const MESSAGE_MS = 4;
 const REQUEST_MS = 12;
 /** Turns of one agent do not come closer: the time that a turn takes. */
 const TURN_MS = 1;
 
-export interface Visit {
-  readonly host: string;
-  readonly url: string;
-  readonly by: AgentId;
-  readonly start: number;
+export interface Visit extends SeenRequest {
   /** When the web had answered, or saw the connection closed. */
   end: number;
   whole: boolean;
@@ -47,6 +48,13 @@ interface OpenRequest {
   readonly request: PageRequest;
   visit: Visit | null;
   closed: boolean;
+}
+
+interface Disk {
+  readonly db: Connection;
+  /** As it would be found after a loss of power, or when it was last copied. */
+  image: Buffer | null;
+  watched: boolean;
 }
 
 export interface Running {
@@ -65,27 +73,16 @@ export interface Running {
   lastTurn: number;
 }
 
-/** What the network does to messages, by shares of them. */
-export interface Network {
-  loss: number;
-  readonly duplicate: number;
-  /** Late by up to `slowMs`: overtaken by what was sent later. */
-  readonly slow: number;
-  readonly slowMs: number;
-}
-
-const CALM: Network = { loss: 0, duplicate: 0, slow: 0, slowMs: 0 };
-
 export interface ClusterOptions {
   readonly ids: readonly AgentId[];
   /** Links of each page; a page is a URL such as `http://h1.test/p1`. */
-  readonly web: ReadonlyMap<string, readonly string[]>;
+  readonly web: Web;
   readonly seeds: readonly string[];
   readonly backups?: number;
   readonly quorum?: 'none' | 'majority';
   readonly settings?: (id: AgentId) => Partial<CoreSettings>;
   readonly seed?: number;
-  readonly network?: Network;
+  readonly weather?: Weather;
   readonly delayMs?: number;
   /** How fast each agent's clocks run. */
   readonly rate?: (id: AgentId) => number;
@@ -104,22 +101,33 @@ export class Cluster {
   readonly random: Random;
   readonly delayMs: number;
   /** Links of each page. */
-  readonly web: ReadonlyMap<string, readonly string[]>;
+  readonly web: Web;
+  /** By agent, whether it runs or not. */
+  readonly disks = new Map<AgentId, Disk>();
+  /** Agents whose disks take so long for a commit that is to survive a loss of power. */
+  readonly slowDisks = new Map<AgentId, number>();
+  /** Told of each turn, when its effects have been performed. */
+  readonly watchers: ((agent: Running, effects: readonly Effect[]) => void)[] = [];
   /** Drops a message if it says so. */
   lose: (from: AgentId, to: AgentId, message: Message) => boolean = () => false;
   readonly #o: ClusterOptions;
   readonly #events = new MinHeap<(() => void)[]>();
   /** What happens at one moment, in the order it was planned. */
   readonly #moments = new Map<number, (() => void)[]>();
-  readonly #cuts = new Set<string>();
   readonly #wallSkew = new Map<AgentId, number>();
 
   constructor(options: ClusterOptions) {
     this.#o = options;
     this.web = options.web;
     this.random = new Random(options.seed ?? 1);
-    this.network = { ...(options.network ?? CALM) };
+    this.network = new Network(options.weather ?? CALM, this.random);
     this.delayMs = options.delayMs ?? DELAY_MS;
+  }
+
+  /** The agents of a host, its owner first, among these. */
+  order(host: string, ids: readonly AgentId[]): readonly AgentId[] {
+    const members = ids.map((id) => ({ id, capacity: this.#settings(id).capacity }));
+    return new Ring(members, points).order(host, ids.length);
   }
 
   /** The clocks of an agent now. */
@@ -132,20 +140,23 @@ export class Cluster {
     return this.#o.rate?.(id) ?? 1;
   }
 
-  start(id: AgentId, store?: SqliteStore): void {
+  /** A process of the agent, on its disk as it is; on a new one where it has none. */
+  start(id: AgentId): void {
     const hostDelayMs = this.delayMs;
-    const kept = store ?? new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs });
+    const disk = this.disks.get(id) ?? { db: openInMemory(), image: null, watched: false };
+    this.disks.set(id, disk);
+    const store = new SqliteStore(disk.db, { durability: 'process', hostDelayMs });
     const effects = new Effects();
     const core = new Core({
       settings: this.#settings(id),
-      store: kept,
+      store,
       effects,
       hostOf: (url) => splitIdentity(url)?.host ?? null,
       admit: admission({ depthPerHost: 1000, urlLength: 2048 }),
       seeds: this.#o.seeds.map((url) => ({ url, depth: 0 })),
       visits: (right) =>
         new Visits({
-          store: kept,
+          store,
           effects,
           right,
           threads: 4,
@@ -158,7 +169,7 @@ export class Cluster {
     });
     const agent: Running = {
       id,
-      store: kept,
+      store,
       effects,
       core,
       inputs: [],
@@ -201,11 +212,31 @@ export class Cluster {
 
   // ---- faults
 
-  kill(id: AgentId): SqliteStore {
+  /** The process ends at once; its disk stays. */
+  kill(id: AgentId): void {
     const agent = this.agents.get(id)!;
     agent.alive = false;
     for (const { visit } of agent.open.values()) this.#cutShort(visit);
-    return agent.store;
+  }
+
+  /** The disk is gone: a later start of the agent finds a new one. */
+  wipe(id: AgentId): void {
+    this.disks.delete(id);
+  }
+
+  /** From now on the disk's image is taken at each commit that is to survive a loss of power. */
+  watch(id: AgentId): void {
+    const disk = this.disks.get(id)!;
+    disk.watched = true;
+    disk.image = disk.db.serialize();
+  }
+
+  /** The process ends, and its disk is as the last image of it. */
+  setBack(id: AgentId): void {
+    const disk = this.disks.get(id)!;
+    if (this.agents.get(id)?.alive) this.kill(id);
+    if (disk.image)
+      this.disks.set(id, { db: new Database(disk.image), image: null, watched: false });
   }
 
   /**
@@ -216,18 +247,6 @@ export class Cluster {
     const agent = this.agents.get(id)!;
     agent.stalledUntil = Math.max(agent.stalledUntil, this.now + ms);
     for (const { visit } of agent.open.values()) this.#cutShort(visit);
-  }
-
-  cut(from: AgentId, to: AgentId): void {
-    this.#cuts.add(`${from}>${to}`);
-  }
-
-  mend(from: AgentId, to: AgentId): void {
-    this.#cuts.delete(`${from}>${to}`);
-  }
-
-  heal(): void {
-    this.#cuts.clear();
   }
 
   /** The wall clock of an agent is set, forwards or back. */
@@ -318,7 +337,21 @@ export class Cluster {
     agent.core.onDeadline(this.instant(agent.id));
     agent.store.commit(false);
     agent.core.committed();
-    for (const effect of agent.effects.take()) this.#perform(agent, effect);
+    const effects = agent.effects.take();
+    const durable = effects.some((effect) => effect.type === 'send' && effect.durable);
+    const disk = this.disks.get(agent.id);
+    if (disk?.watched && durable) disk.image = disk.db.serialize();
+    const diskMs = durable ? (this.slowDisks.get(agent.id) ?? 0) : 0;
+    if (diskMs === 0) return this.#endTurn(agent, effects);
+    // The loop stands while the disk writes: what was decided is done when it has written.
+    agent.stalledUntil = Math.max(agent.stalledUntil, this.now + diskMs);
+    this.at(this.now + diskMs, () => this.#endTurn(agent, effects));
+  }
+
+  #endTurn(agent: Running, effects: readonly Effect[]): void {
+    if (!agent.alive) return;
+    for (const effect of effects) this.#perform(agent, effect);
+    for (const watch of this.watchers) watch(agent, effects);
     const due = agent.core.nextDeadlineMs(this.instant(agent.id));
     const inTrueTime = EPOCH + (due - EPOCH) / this.#rate(agent.id);
     this.#turnAt(agent, Math.max(this.now + TURN_MS, inTrueTime));
@@ -327,7 +360,7 @@ export class Cluster {
   #perform(agent: Running, effect: Effect): void {
     switch (effect.type) {
       case 'send':
-        return this.#send(agent, effect.to.id, effect.envelope);
+        return this.send(agent, effect.to.id, effect.envelope);
       case 'request':
         return this.#request(agent, effect.request);
       case 'abort': {
@@ -346,16 +379,16 @@ export class Cluster {
     return agent.core.snapshot(this.instant(agent.id)).members.map((m) => m.id);
   }
 
-  #send(agent: Running, to: AgentId, envelope: Envelope): void {
+  /** Public for those who take a rule away by changing what is sent (`mutations.ts`). */
+  send(agent: Running, to: AgentId, envelope: Envelope): void {
     const { message } = envelope;
-    const { network, random, now } = this;
-    if (this.#o.keepSent ?? true) this.sent.push({ from: agent.id, to, message, at: now });
-    if (this.#cuts.has(`${agent.id}>${to}`) || this.lose(agent.id, to, message)) return;
-    if (random.chance(network.loss)) return;
-    const text = JSON.stringify(envelope);
-    for (let copies = random.chance(network.duplicate) ? 2 : 1; copies > 0; copies--) {
-      const late = random.chance(network.slow) ? random.between(0, network.slowMs) : 0;
-      this.at(now + MESSAGE_MS + late, () => this.deliver(to, JSON.parse(text) as Envelope));
+    if (this.#o.keepSent ?? true) this.sent.push({ from: agent.id, to, message, at: this.now });
+    if (this.lose(agent.id, to, message)) return;
+    // Heartbeats, the most by far, are read only: they need not be copied.
+    const text = message.type === 'HEARTBEAT' ? null : JSON.stringify(envelope);
+    for (const ms of this.network.journeys(agent.id, to, message.type)) {
+      const arrived = (): Envelope => (text === null ? envelope : JSON.parse(text));
+      this.at(this.now + ms, () => this.deliver(to, arrived()));
     }
   }
 
@@ -452,48 +485,10 @@ export class Cluster {
 
   /** Whole answers by page. */
   fetched(): Map<string, number> {
-    const counts = new Map<string, number>();
-    for (const { url, whole } of this.log) {
-      if (whole && !url.endsWith('/robots.txt')) counts.set(url, (counts.get(url) ?? 0) + 1);
-    }
-    return counts;
+    return fetchedPages(this.log);
   }
 
-  /** Pairs of requests to one host that overlap, or follow closer than the delay. */
   impolite(toleranceMs = 0): string[] {
-    const found: string[] = [];
-    const last = new Map<string, Visit>();
-    for (const visit of [...this.log].sort((a, b) => a.start - b.start)) {
-      const before = last.get(visit.host);
-      if (before && visit.start - before.end < this.delayMs - toleranceMs) {
-        const gap = Math.round(visit.start - before.end);
-        const at = Math.round(visit.start - EPOCH);
-        found.push(
-          `${visit.url} by ${visit.by}, ${gap} ms after ${before.url} by ${before.by}, at ${at}`,
-        );
-      }
-      if (!before || visit.end > before.end) last.set(visit.host, visit);
-    }
-    return found;
+    return impolite(this.log, { delayMs: this.delayMs, toleranceMs });
   }
-}
-
-/** End of the URLs that the web's robots.txt forbids. */
-const FORBIDDEN = 'forbidden';
-
-/** Hosts h0…, each a chain of pages with a branch to the next host: one way in for each page. */
-export function chainWeb(hosts: number, pages: number): Map<string, string[]> {
-  const web = new Map<string, string[]>();
-  const page = (h: number, p: number) => `http://h${h}.test/p${p}`;
-  for (let h = 0; h < hosts; h++) {
-    for (let p = 0; p < pages; p++) {
-      const links: string[] = [];
-      if (p + 1 < pages) links.push(page(h, p + 1));
-      for (const next of [2 * h + 1, 2 * h + 2]) {
-        if (next < hosts && p === next % pages) links.push(page(next, 0));
-      }
-      web.set(page(h, p), links);
-    }
-  }
-  return web;
 }

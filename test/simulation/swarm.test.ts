@@ -1,15 +1,14 @@
 // Some seeds of the randomised swarm, and proof that its checkers can be offended.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Cluster, chainWeb, SUSPECT_MS } from './cluster.ts';
+import { Cluster, SUSPECT_MS } from './cluster.ts';
 import { type Rule, without } from './mutations.ts';
-import { KINDS, type Kind, runSwarm } from './swarm.ts';
+import { KINDS, type Kind } from './plan.ts';
+import { replay } from './run-swarm.ts';
+import { runSwarm } from './swarm.ts';
+import { chainWeb } from './webs.ts';
 
 const SEEDS = 10;
-
-function replay(seed: number, kind: Kind): string {
-  return `node test/simulation/swarm.ts --runs 1 --seed ${seed} --kind ${kind}`;
-}
 
 describe('swarm: polite, complete and ended with 0', () => {
   for (const kind of KINDS) {
@@ -62,8 +61,8 @@ describe('scenarios: the web sees it when a rule is taken away:', () => {
     c.startAll();
     c.runUntil('the crawl is on its way', () => c.log.length >= 60);
     for (const other of ['a2', 'a3']) {
-      c.cut('a1', other);
-      c.cut(other, 'a1');
+      c.network.cut('a1', other);
+      c.network.cut(other, 'a1');
     }
     c.run(3 * SUSPECT_MS);
     return c.impolite();

@@ -1,0 +1,26 @@
+// Some time after the last fault all agents that live see the same members, and nobody waits for
+// a list or a host any more (PROTOCOL invariant I10).
+
+export interface Standing {
+  readonly id: string;
+  readonly incarnation: number;
+  readonly joined: boolean;
+  readonly members: readonly { readonly id: string; readonly inc: number }[];
+  readonly handOff: { readonly owed: number; readonly given: number };
+}
+
+export function disagreements(standings: readonly Standing[]): string[] {
+  const offences: string[] = [];
+  const views = new Set(standings.map(viewOf));
+  if (views.size > 1) offences.push(`views differ: ${[...views].join(' | ')}`);
+  for (const { id, joined, handOff } of standings) {
+    if (!joined) offences.push(`${id} has not joined`);
+    if (handOff.owed > 0) offences.push(`${id} still waits for ${handOff.owed} lists`);
+  }
+  return offences;
+}
+
+function viewOf({ id, incarnation, members }: Standing): string {
+  const named = [`${id}.${incarnation}`, ...members.map((m) => `${m.id}.${m.inc}`)];
+  return named.sort().join(' ');
+}

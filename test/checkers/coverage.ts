@@ -1,0 +1,24 @@
+// Every page that a complete crawl fetches was fetched (PROTOCOL invariant I9), and, where nothing
+// went wrong, none of them twice.
+
+import type { SeenRequest } from './evidence.ts';
+
+/** Whole answers by page, robots.txt left out. */
+export function fetchedPages(requests: readonly SeenRequest[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { url, whole } of requests) {
+    if (whole && !url.endsWith('/robots.txt')) counts.set(url, (counts.get(url) ?? 0) + 1);
+  }
+  return counts;
+}
+
+export function missing(requests: readonly SeenRequest[], expected: Iterable<string>): string[] {
+  const fetched = fetchedPages(requests);
+  return [...expected].filter((url) => !fetched.has(url)).map((url) => `missing: ${url}`);
+}
+
+export function twice(requests: readonly SeenRequest[]): string[] {
+  return [...fetchedPages(requests)]
+    .filter(([, times]) => times > 1)
+    .map(([url, times]) => `fetched ${times} times: ${url}`);
+}

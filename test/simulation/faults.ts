@@ -1,0 +1,226 @@
+// What happens to a cluster of the swarm: members come and go, processes crash and stand still,
+// links are cut, disks lose what was not synced, and some of it just when hosts are on the move,
+// where uniform chance would hardly ever strike.
+
+import type { AgentId } from '../../agent/core/messages.ts';
+import { EPOCH, SUSPECT_MS } from './cluster.ts';
+import { anyEnded, isUp, type Kind, type Plan, SPAN_MS } from './plan.ts';
+
+/** To agent `a`, of which `b` is another; `ms` is how long it lasts. */
+type Fault = (plan: Plan, a: AgentId, b: AgentId, ms: number) => void;
+
+// ---- moves
+
+/** Leaves for good; those left must be able to go on. */
+function leave({ cluster, away, ids, down }: Plan, a: AgentId): void {
+  const agent = cluster.agents.get(a);
+  if (!agent?.alive || down.has(a) || away.size > 0 || ids.length < 4) return;
+  if (!cluster.snapshot(a).joined) return;
+  away.add(a);
+  agent.core.leave(cluster.instant(a));
+}
+
+/** The wall clock is set back, or forwards by less than a lease. */
+function setClock({ cluster, random }: Plan, a: AgentId): void {
+  cluster.jump(a, random.chance(0.5) ? -random.between(0, 5000) : random.between(0, 300));
+}
+
+/** Stopped and started again with another weight (PROTOCOL-CASES A10). */
+function reweigh(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
+  if (!isUp(plan, a)) return;
+  crash(plan, a, b, Math.min(ms, 300));
+  if (plan.down.has(a)) plan.capacities.set(a, plan.random.whole(1, 4));
+}
+
+// ---- processes
+
+function crash(plan: Plan, a: AgentId, _b: AgentId, ms: number): void {
+  if (!isUp(plan, a) || wouldSplit(plan)) return;
+  plan.cluster.kill(a);
+  plan.down.add(a);
+  plan.cluster.at(plan.cluster.now + ms, () => {
+    if (!plan.healed && !anyEnded(plan)) restart(plan, a);
+  });
+}
+
+export function restart(plan: Plan, id: AgentId): void {
+  if (plan.down.delete(id)) plan.cluster.start(id);
+}
+
+/** For good, with its disk. */
+function killForGood(plan: Plan, a: AgentId): void {
+  if (!isUp(plan, a) || plan.away.size > 0 || plan.ids.length < 4 || plan.spent) return;
+  plan.cluster.kill(a);
+  plan.cluster.wipe(a);
+  plan.away.add(a);
+  plan.spent = true;
+}
+
+function stall(plan: Plan, a: AgentId, _b: AgentId, ms: number): void {
+  if (isUp(plan, a) && !wouldSplit(plan)) plan.cluster.stall(a, ms);
+}
+
+/** Strikes when the agent is on the move: joining, giving, being given, or copying. */
+function aimed(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
+  const { cluster, random } = plan;
+  const strike = random.pick([crash, crash, stall, killForGood]);
+  const moment = random.pick(MOMENTS);
+  const late = random.pick([0, 2, 10, 40]);
+  let armed = true;
+  cluster.watchers.push((agent) => {
+    if (!armed || agent.id !== a || plan.healed || !isUp(plan, a)) return;
+    if (!moment(cluster.snapshot(a))) return;
+    armed = false;
+    cluster.at(cluster.now + random.between(0, late), () => {
+      if (!plan.healed && !anyEnded(plan)) strike(plan, a, b, ms);
+    });
+  });
+}
+
+type Snapshot = ReturnType<Plan['cluster']['snapshot']>;
+
+const MOMENTS: readonly ((standing: Snapshot) => boolean)[] = [
+  ({ handOff }) => handOff.given > 0,
+  ({ handOff }) => handOff.awaited > 0,
+  ({ handOff }) => handOff.owed > 0,
+  ({ joined }) => !joined,
+  ({ copyLag, joined }) => joined && copyLag > 0,
+  ({ unanswered }) => unanswered > 0,
+  ({ unsettled, handOff }) => unsettled > 0 && handOff.given > 0,
+];
+
+// ---- links
+
+/** Under `none` one at a time: two together could keep two agents from hearing of each other. */
+function cutOne(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
+  const { cluster, ids } = plan;
+  if (plan.quorum === 'none' && (cluster.now < plan.cutUntil || plan.down.size > 0)) return;
+  plan.cutUntil = cluster.now + ms + 1.6 * SUSPECT_MS;
+  if (ids.filter((id) => isUp(plan, id)).length < 3) plan.split = true;
+  cluster.network.cut(a, b);
+  cluster.at(cluster.now + ms, () => {
+    if (!plan.healed) cluster.network.mend(a, b);
+  });
+}
+
+/** While a link is cut, the third agent that passes news on must stay. */
+function wouldSplit(plan: Plan): boolean {
+  return plan.quorum === 'none' && plan.cluster.now < plan.cutUntil;
+}
+
+/** One or two agents cut off from the rest, both ways or one. */
+function partition(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
+  const { cluster, ids, random, quorum } = plan;
+  if (quorum === 'none' && random.chance(0.7)) return;
+  const side = new Set(random.chance(0.4) ? [a, b] : [a]);
+  const oneWay = random.chance(0.5);
+  const cuts = ids.flatMap((x) =>
+    ids.filter((y) => side.has(x) !== side.has(y) && !(oneWay && side.has(x))).map((y) => [x, y]),
+  ) as [AgentId, AgentId][];
+  for (const [x, y] of cuts) cluster.network.cut(x, y);
+  cluster.at(cluster.now + ms, () => {
+    if (!plan.healed) for (const [x, y] of cuts) cluster.network.mend(x, y);
+  });
+  plan.split = true;
+}
+
+function slowRows({ cluster, random }: Plan, _a: AgentId, _b: AgentId, ms: number): void {
+  const type = random.pick(['ROWS', 'ROWS_ACK', 'LIST', 'YIELD', 'YIELD_ACK', 'URLS_ACK'] as const);
+  cluster.network.lossOf.set(type, random.pick([0.5, 0.9]));
+  cluster.at(cluster.now + ms, () => cluster.network.lossOf.delete(type));
+}
+
+// ---- disks
+
+/** Every commit that is to be on disk takes its time, up to nearly a lease. */
+function slowDisk({ cluster, random }: Plan, a: AgentId, _b: AgentId, ms: number): void {
+  cluster.slowDisks.set(a, random.pick([20, 100, 300]));
+  cluster.at(cluster.now + ms, () => cluster.slowDisks.delete(a));
+}
+
+/** What was not synced is gone: no promise was made on it. */
+function powerLoss(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
+  const { cluster, random } = plan;
+  if (!isUp(plan, a)) return;
+  cluster.watch(a);
+  cluster.at(cluster.now + random.between(20, 400), () => {
+    if (plan.healed || anyEnded(plan) || !isUp(plan, a)) return;
+    crash(plan, a, b, ms);
+    if (plan.down.has(a)) cluster.setBack(a);
+  });
+}
+
+/** The disk of some time ago comes back: that counts as the loss of it (PROTOCOL-CASES C4). */
+function rollBack(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
+  const { cluster, random } = plan;
+  if (!isUp(plan, a) || plan.spent) return;
+  plan.spent = true;
+  const image = cluster.disks.get(a)!.db.serialize();
+  cluster.at(cluster.now + random.between(200, 1500), () => {
+    if (plan.healed || anyEnded(plan) || !isUp(plan, a)) return;
+    crash(plan, a, b, ms);
+    if (!plan.down.has(a)) return;
+    plan.setBack.add(a);
+    cluster.disks.get(a)!.image = image;
+    cluster.setBack(a);
+  });
+}
+
+/** A new disk: quarantined, or the machine was replaced. */
+function emptied(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
+  if (!isUp(plan, a) || plan.spent) return;
+  crash(plan, a, b, ms);
+  if (!plan.down.has(a)) return;
+  plan.spent = true;
+  plan.setBack.add(a);
+  plan.cluster.wipe(a);
+}
+
+// ---- which of them
+
+const MOVES: readonly Fault[] = [leave, setClock, reweigh];
+const ALL: readonly Fault[] = [
+  ...MOVES,
+  ...[crash, crash, aimed, aimed, aimed, stall, stall],
+  ...[cutOne, cutOne, partition, killForGood, slowRows],
+];
+const DISKS: readonly Fault[] = [
+  ...[powerLoss, powerLoss, rollBack, emptied, slowDisk, slowDisk],
+  ...[slowRows, slowRows, crash, aimed],
+];
+
+/** None, for a calm cluster. */
+const FAULTS: Readonly<Record<Kind, readonly Fault[]>> = {
+  calm: [],
+  moves: MOVES,
+  faults: ALL,
+  disks: DISKS,
+  cuts: [setClock, slowRows, leave],
+  storms: [crash, crash, crash, aimed, aimed, stall, slowRows],
+};
+
+/** Plans the faults of a run. */
+export function planFaults(plan: Plan): void {
+  const { cluster, random, ids, kind } = plan;
+  if (kind === 'cuts') cutForGood(plan);
+  const faults = FAULTS[kind];
+  if (faults.length === 0) return;
+  const count = kind === 'storms' ? ids.length : random.whole(2, 8);
+  for (let i = count; i > 0; i--) {
+    const fault = random.pick(faults);
+    const a = random.pick(ids);
+    const b = random.pick(ids.filter((id) => id !== a));
+    const ms = random.chance(0.5) ? random.between(50, 900) : random.between(900, 3000);
+    cluster.at(EPOCH + random.between(300, SPAN_MS), () => {
+      if (!plan.healed && !anyEnded(plan)) fault(plan, a, b, ms);
+    });
+  }
+}
+
+/** One link, one way, for the whole of the crawl (PROTOCOL-CASES A9, D6). */
+function cutForGood(plan: Plan): void {
+  const a = plan.random.pick(plan.ids);
+  const b = plan.random.pick(plan.ids.filter((id) => id !== a));
+  plan.deadLinks.push([a, b]);
+  plan.cluster.network.cut(a, b);
+}

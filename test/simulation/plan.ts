@@ -1,0 +1,119 @@
+// What one run of the swarm is made of, drawn from its seed: the cluster with its web, how bad the
+// network is, how many copies there are. And what has befallen it so far, as far as the checkers
+// must know: under which circumstances which promise is not made (docs/RELIABILITY.md).
+
+import type { AgentId } from '../../agent/core/messages.ts';
+import { Cluster, EPOCH, type Running, SUSPECT_MS } from './cluster.ts';
+import { Random } from './random.ts';
+import { drawWeb } from './webs.ts';
+
+/**
+ * `calm`: nothing but a bad network. `moves`: late joins, leaves, other capacities, clocks set.
+ * `faults`: those and crashes, stalls, cuts and partitions. `disks`: crashes with losses of power,
+ * disks set back and slow ones, rows that hardly get through. `cuts`: a link that is dead one way
+ * for the whole of the crawl. `storms`: up to thirty agents, and a crash every now and then.
+ */
+export const KINDS = ['calm', 'moves', 'faults', 'disks', 'cuts', 'storms'] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** Faults come within this; then the cluster heals. */
+export const SPAN_MS = 6000;
+export const DELAY_MS = 60;
+
+export interface Plan {
+  readonly kind: Kind;
+  readonly quorum: 'none' | 'majority';
+  readonly backups: number;
+  readonly ids: readonly AgentId[];
+  readonly random: Random;
+  readonly cluster: Cluster;
+  readonly capacities: Map<AgentId, number>;
+  /** Agents that are down and will come back. */
+  readonly down: Set<AgentId>;
+  /** Agents that never come back, or left. */
+  readonly away: Set<AgentId>;
+  /** Links that are cut for the whole of the crawl. */
+  readonly deadLinks: (readonly [AgentId, AgentId])[];
+  /** Agents whose disks were set back. */
+  readonly setBack: Set<AgentId>;
+  /** A disk is gone for good, or was set back: what had that one copy less has one less to lose. */
+  spent: boolean;
+  /** Somebody crawled with fewer members than copies are asked for. */
+  alone: boolean;
+  /** No third agent could pass news on: under `none` each side crawls on. */
+  split: boolean;
+  cutUntil: number;
+  healed: boolean;
+}
+
+export function drawPlan(seed: number, kind: Kind): Plan {
+  const random = new Random(seed * 7919 + 13);
+  const ids = Array.from({ length: agentsOf(kind, random) }, (_, i) => `a${i + 1}`);
+  const quorum = random.chance(kind === 'cuts' ? 1 : 0.5) ? 'none' : 'majority';
+  const backups = ids.length > 3 && random.chance(0.2) ? 2 : 1;
+  const storm = kind === 'storms';
+  const web = drawWeb(random, random.whole(3, storm ? 20 : 8), random.whole(storm ? 4 : 12, storm ? 30 : 50));
+  const rates = new Map(ids.map((id) => [id, random.between(0.98, 1.02)]));
+  const patience = new Map(ids.map((id) => [id, random.chance(0.5) ? 1 : random.between(1, 1.6)]));
+  const capacities = new Map(ids.map((id) => [id, random.pick([1, 1, 2, 3])]));
+  const loss = random.pick([0, 0.02, 0.1]);
+  const cluster = new Cluster({
+    ids,
+    web,
+    seeds: [...web.keys()].slice(0, random.whole(1, 2)),
+    quorum,
+    backups,
+    settings: (id) => ({
+      capacity: capacities.get(id)!,
+      suspectAfterMs: SUSPECT_MS * patience.get(id)!,
+    }),
+    seed: random.whole(1, 1e9),
+    weather: { loss, duplicate: 0.03, slow: 0.04, slowMs: 250 },
+    delayMs: DELAY_MS,
+    rate: (id) => rates.get(id) ?? 1,
+    requestMs: (r) => (r.chance(0.1) ? r.between(150, 900) : r.between(5, 40)),
+    keepSent: false,
+  });
+  const none = { down: new Set<AgentId>(), away: new Set<AgentId>(), deadLinks: [] };
+  const nothing = { setBack: new Set<AgentId>(), spent: false, alone: false, split: false };
+  const when = { healed: false, cutUntil: 0 };
+  const drawn = { kind, quorum, backups, ids, random, cluster, capacities } as const;
+  return { ...drawn, ...none, ...nothing, ...when };
+}
+
+function agentsOf(kind: Kind, random: Random): number {
+  if (kind === 'storms') return random.whole(8, random.chance(0.15) ? 30 : 12);
+  return random.whole(kind === 'faults' ? 2 : 3, 6);
+}
+
+/** Starts the agents, some of them late. */
+export function startAgents({ cluster, ids, random, kind }: Plan): void {
+  const late = kind === 'calm' || kind === 'cuts' ? 0 : 0.3;
+  for (const id of ids) {
+    const at = random.chance(late) ? random.between(0, 3000) : random.between(0, 300);
+    cluster.at(EPOCH + at, () => {
+      if (!cluster.agents.has(id)) cluster.start(id);
+    });
+  }
+}
+
+export function isUp({ cluster, down, away }: Plan, id: AgentId): boolean {
+  const agent = cluster.agents.get(id);
+  return agent?.alive === true && !agent.end && !down.has(id) && !away.has(id);
+}
+
+export function anyEnded({ cluster, away }: Plan): boolean {
+  return [...cluster.agents.values()].some((a) => a.end !== null && !away.has(a.id));
+}
+
+/** Notes whether a joined agent speaks with too few others in view for the copies it is to make. */
+export function watchForLoners(plan: Plan): void {
+  plan.cluster.watchers.push((agent: Running, effects) => {
+    for (const effect of effects) {
+      if (effect.type !== 'send' || effect.envelope.message.type !== 'HEARTBEAT') continue;
+      const { joined, news } = effect.envelope.message;
+      if (joined && news.length < plan.backups && !plan.away.has(agent.id)) plan.alone = true;
+      return;
+    }
+  });
+}

@@ -1,0 +1,91 @@
+// The swarm by hand and in CI: any number of seeds, on several threads; each seed that fails is
+// printed as the command that plays it again. `--without RULE` takes a rule of the protocol away
+// (mutations.ts) to see whether the checkers notice.
+
+import { parseArgs } from 'node:util';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { isRule, RULES, type Rule, without } from './mutations.ts';
+import { KINDS, type Kind } from './plan.ts';
+import { runSwarm } from './swarm.ts';
+
+interface Share {
+  readonly seeds: readonly number[];
+  readonly kinds: readonly Kind[];
+  readonly rule: Rule | null;
+}
+
+interface Ran {
+  readonly seed: number;
+  readonly kind: Kind;
+  readonly requests: number;
+  readonly violations: readonly string[];
+}
+
+export function replay(seed: number, kind: Kind, rule: Rule | null = null): string {
+  const removed = rule ? ` --without ${rule}` : '';
+  return `node test/simulation/run-swarm.ts --runs 1 --seed ${seed} --kind ${kind}${removed}`;
+}
+
+function runShare({ seeds, kinds, rule }: Share, tell: (ran: Ran) => void): void {
+  const work = () => {
+    for (const seed of seeds) {
+      for (const kind of kinds) {
+        const { requests, violations } = runSwarm(seed, kind);
+        tell({ seed, kind, requests, violations });
+      }
+    }
+  };
+  if (rule) without(rule, work);
+  else work();
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      runs: { type: 'string', default: '300' },
+      seed: { type: 'string', default: '1' },
+      kind: { type: 'string' },
+      jobs: { type: 'string', default: '1' },
+      without: { type: 'string' },
+    },
+  });
+  const kinds = KINDS.filter((kind) => values.kind === undefined || kind === values.kind);
+  const rule = isRule(values.without) ? values.without : null;
+  if (kinds.length === 0 || (values.without !== undefined && !rule)) {
+    console.error(`kinds: ${KINDS.join(', ')}\nrules: ${RULES.join(', ')}`);
+    process.exitCode = 2;
+    return;
+  }
+  const [first, runs, jobs] = [values.seed, values.runs, values.jobs].map(Number) as number[];
+  let [bad, requests, done] = [0, 0, 0];
+  const tell = (ran: Ran): void => {
+    requests += ran.requests;
+    done++;
+    if (ran.violations.length === 0) return;
+    bad++;
+    const [what = ''] = ran.violations;
+    const command = replay(ran.seed, ran.kind, rule);
+    console.log(`${command}\n  ${ran.violations.length}: ${what.slice(0, 1500)}`);
+  };
+  const seeds = Array.from({ length: runs! }, (_, i) => first! + i);
+  const shares = Array.from({ length: jobs! }, (_, j) => ({
+    seeds: seeds.filter((_, i) => i % jobs! === j),
+    ...{ kinds, rule },
+  }));
+  if (jobs === 1) runShare(shares[0]!, tell);
+  else await Promise.all(shares.map((share) => inWorker(share, tell)));
+  console.log(`${done} runs, ${requests} requests, ${bad} bad`);
+  if (bad > 0) process.exitCode = 1;
+}
+
+function inWorker(share: Share, tell: (ran: Ran) => void): Promise<void> {
+  const worker = new Worker(new URL(import.meta.url), { workerData: share });
+  worker.on('message', tell);
+  return new Promise((resolve, reject) => {
+    worker.once('error', reject);
+    worker.once('exit', () => resolve());
+  });
+}
+
+if (!isMainThread) runShare(workerData as Share, (ran) => parentPort!.postMessage(ran));
+else if (import.meta.main) await main();

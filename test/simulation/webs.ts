@@ -1,0 +1,57 @@
+// Shapes of webs for the simulated cluster: pages such as `http://h1.test/p1`, each with its links.
+
+import type { Random } from './random.ts';
+
+/** Links of each page. */
+export type Web = ReadonlyMap<string, readonly string[]>;
+
+/** End of the URLs that the web's robots.txt forbids. */
+export const FORBIDDEN = 'forbidden';
+
+const page = (h: number, p: number) => `http://h${h}.test/p${p}`;
+
+/** Hosts h0…, each a chain of pages with a branch to the next host: one way in for each page. */
+export function chainWeb(hosts: number, pages: number): Map<string, string[]> {
+  const web = new Map<string, string[]>();
+  for (let h = 0; h < hosts; h++) {
+    for (let p = 0; p < pages; p++) {
+      const links: string[] = [];
+      if (p + 1 < pages) links.push(page(h, p + 1));
+      for (const next of [2 * h + 1, 2 * h + 2]) {
+        if (next < hosts && p === next % pages) links.push(page(next, 0));
+      }
+      web.set(page(h, p), links);
+    }
+  }
+  return web;
+}
+
+/** A tree of pages over all hosts, long rather than wide: every page has one way in. */
+export function drawWeb(random: Random, hosts: number, pages: number): Map<string, string[]> {
+  const rest: string[] = [];
+  for (let h = 0; h < hosts; h++) {
+    for (let p = 0; p < pages; p++) rest.push(page(h, p));
+  }
+  const web = new Map<string, string[]>([[rest.shift()!, []]]);
+  while (rest.length > 0) {
+    const [url] = rest.splice(random.whole(0, rest.length - 1), 1);
+    const tail = [...web.keys()].slice(-6);
+    web.get(random.pick(tail))!.push(url!);
+    web.set(url!, []);
+  }
+  return web;
+}
+
+/** Every page links to the next one of each host: whoever takes a host over has work on it. */
+export function denseWeb(hosts: number, pages: number): Map<string, string[]> {
+  const web = new Map<string, string[]>();
+  for (let p = 0; p < pages; p++) {
+    for (let h = 0; h < hosts; h++) {
+      web.set(
+        page(h, p),
+        p + 1 < pages ? Array.from({ length: hosts }, (_, x) => page(x, p + 1)) : [],
+      );
+    }
+  }
+  return web;
+}
