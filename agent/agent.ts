@@ -2,27 +2,18 @@
 // state, messages, fetching, the core, the loop that turns inputs into effects, and the end. The
 // command line starts it; tests start several in one process.
 
-import { createHash, hash } from 'node:crypto';
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Logger } from 'pino';
-import { findCollision } from '../assignment/collision.ts';
-import { Ring } from '../assignment/ring.ts';
-import { RingPoints } from '../assignment/ring-points.ts';
 import { type AgentEntry, type Config, leaseMsOf } from '../config/config.ts';
-import {
-  crawlKey,
-  fingerprintHash,
-  fingerprintOf,
-  firstDifference,
-} from '../config/fingerprint.ts';
+import { crawlKey } from '../config/fingerprint.ts';
+import { robotsParser, scopeOf, seedsOf, settingsOf } from './config-parts.ts';
 import { ControlRoom } from './control.ts';
 import { Core } from './core/core.ts';
 import { type Effect, Effects, type EndCode } from './core/effects.ts';
-import type { Envelope, Message, UrlItem } from './core/messages.ts';
+import type { Envelope, Message } from './core/messages.ts';
 import type { Outcome } from './core/outcome.ts';
-import type { CoreSettings } from './core/settings.ts';
 import { AddressGuard } from './fetch/address-guard.ts';
 import { createGotFetcher } from './fetch/got-fetcher.ts';
 import { admission } from './frontier/admission.ts';
@@ -32,20 +23,17 @@ import { Transport } from './messaging/transport.ts';
 import { type AgentStatus, Rate } from './monitor/status.ts';
 import { PagePipeline } from './page-pipeline.ts';
 import { ParsePool } from './parse/pool.ts';
-import { productTokenOf } from './robots/product-token.ts';
-import { parseRobots } from './robots/robots-txt.ts';
 import { monotonicMs, systemClock, wallMs } from './runtime/clock.ts';
 import { Turns } from './runtime/turns.ts';
 import { openState } from './storage/database.ts';
+import { type StorageFailureCode, storageFailureOf } from './storage/failure.ts';
 import { SqliteStore } from './storage/sqlite-store.ts';
-import { CANONICAL_FORM_VERSION, parseCrawlUrl } from './url/crawl-url.ts';
-import { Scope } from './url/scope.ts';
 import { splitIdentity } from './url/url-key.ts';
 
-/** Version of the messages and rules between agents; part of what must agree. */
-const PROTOCOL_VERSION = 1;
 /** Frames still to be sent at the end get so long. */
 const LINGER_MS = 300;
+/** An agent whose file another program holds for longer gives up: the others have its hosts. */
+const BLOCKED_MS_MAX = 60_000;
 
 export interface AgentEnd {
   readonly code: EndCode;
@@ -63,7 +51,8 @@ export interface RunningAgent {
 }
 
 export type Started =
-  | { readonly ok: true; readonly agent: RunningAgent }
+  /** `notice`: what a person should know of the state that it begins with; null as a rule. */
+  | { readonly ok: true; readonly agent: RunningAgent; readonly notice: string | null }
   | { readonly ok: false; readonly code: 1 | 3 | 4 | 5; readonly message: string };
 
 type Input =
@@ -90,12 +79,39 @@ export async function startAgent(options: {
     return { ok: false, code: 4, message: `no agent '${id}' in the config; it has ${known}` };
   }
   const directory = join(config.agent.dataDir, id);
-  const opened = openState({ directory, crawl: config.name, agent: id });
-  if (!opened.ok) return { ok: false, code: 4, message: opened.message };
-  const agent = new Agent({ config, entry, agents, directory, log, state: opened });
-  const bound = await agent.bind();
-  if (bound.ok) return { ok: true, agent };
-  return { ok: false, code: bound.code === 'port_in_use' ? 5 : 4, message: bound.message };
+  const hasCopies = config.cluster.backups > 0 && agents.length > 1;
+  const quarantineAt = hasCopies ? wallMs() : undefined;
+  const opened = openState({ directory, crawl: config.name, agent: id, quarantineAt });
+  if (!opened.ok) {
+    return { ok: false, code: opened.code === 'full' ? 3 : 4, message: opened.message };
+  }
+  if (opened.notice) log.warn(opened.notice);
+  try {
+    const agent = new Agent({ config, entry, agents, directory, log, state: opened });
+    const failure = await agent.bind();
+    return failure ?? { ok: true, agent, notice: opened.notice };
+  } catch (error) {
+    opened.db.close();
+    opened.unlock();
+    const { code, reason } = endOfFailure(error, directory);
+    return { ok: false, code, message: reason };
+  }
+}
+
+/** What it means for the process that the disk failed (CONTRACT, exit codes). */
+const FAILURE_CODES: Readonly<Record<StorageFailureCode, 1 | 3 | 4>> = {
+  full: 3,
+  unwritable: 4,
+  busy: 4,
+  // Found in a turn; at a start the file is set aside or refused.
+  damaged: 1,
+};
+
+function endOfFailure(error: unknown, directory: string): AgentEnd & { code: 1 | 3 | 4 } {
+  const failure = storageFailureOf(error, directory);
+  if (failure) return { code: FAILURE_CODES[failure.code], reason: failure.message };
+  const why = error instanceof Error ? error.message : String(error);
+  return { code: 1, reason: `unexpected: ${why}` };
 }
 
 interface AgentParts {
@@ -123,6 +139,7 @@ class Agent implements RunningAgent {
   readonly #startedAt = monotonicMs();
   #resolveEnded: (end: AgentEnd) => void = () => {};
   #ending = false;
+  #lastStatus: AgentStatus | null = null;
 
   constructor(parts: AgentParts) {
     this.#p = parts;
@@ -183,22 +200,31 @@ class Agent implements RunningAgent {
       take: () => this.#effects.take(),
       isDurable: (effect) => effect.type === 'send' && effect.durable,
       perform: (effect) => this.#perform(effect),
+      blocked: (forMs) => this.#onBlocked(forMs),
       failed: (error) => this.#failed(error),
     });
   }
 
-  async bind(): Promise<Awaited<ReturnType<Transport['bind']>>> {
+  /** Begins. Gives why it cannot, and then nothing is left open. */
+  async bind(): Promise<Extract<Started, { ok: false }> | null> {
     const bound = await this.#transport.bind();
     if (!bound.ok) {
       await this.#close();
       this.#closeState();
-      return bound;
+      return { ok: false, code: bound.code === 'port_in_use' ? 5 : 4, message: bound.message };
     }
-    this.#writePidFile();
+    try {
+      this.#writePidFile();
+      this.status();
+    } catch (error) {
+      const { code, reason } = endOfFailure(error, this.#p.directory);
+      await this.#end({ code, reason });
+      return { ok: false, code, message: reason };
+    }
     this.#loopDelay.enable();
     this.#p.log.info({ listen: this.#transport.endpoint }, 'agent is listening');
     this.#turns.push({ type: 'start' });
-    return bound;
+    return null;
   }
 
   leave(): void {
@@ -213,7 +239,19 @@ class Agent implements RunningAgent {
     void this.#end({ code: 11, reason: 'stopped at once; launch again to go on' });
   }
 
+  /** As it was last, once the agent ends: the state may not be readable any more. */
   status(): AgentStatus {
+    if (this.#ending && this.#lastStatus) return this.#lastStatus;
+    try {
+      this.#lastStatus = this.#readStatus();
+    } catch (error) {
+      if (!this.#lastStatus) throw error;
+      this.#failed(error);
+    }
+    return this.#lastStatus;
+  }
+
+  #readStatus(): AgentStatus {
     const now = systemClock.now();
     const { hosts, hostsWithQueue, pages } = this.#store.owned();
     const loopDelayMs = this.#loopDelay.percentile(99) / 1e6;
@@ -241,7 +279,7 @@ class Agent implements RunningAgent {
 
   /** A batch that came malformed is answered, so that it is not resent for ever. */
   #onRefusedFrame({ batch, from, detail }: RefusedFrame): void {
-    if (batch === undefined || from === undefined) return;
+    if (batch === undefined || from === undefined || this.#ending) return;
     const { members } = this.#core.snapshot(systemClock.now());
     const member = members.find(({ id, inc }) => id === from.id && inc === from.inc);
     if (member) this.#sendTo(member, { type: 'BATCH_REFUSED', batch, reason: detail });
@@ -256,9 +294,25 @@ class Agent implements RunningAgent {
 
   /** Asked by the fetcher when a connection is ready: a fresh clock, then the lease. */
   #mayWrite(host: string): boolean {
-    const granted = !this.#ending && this.#core.mayWrite(host, systemClock.now());
+    if (this.#ending || this.#turns.isBlocked) return false;
+    const granted = this.#core.mayWrite(host, systemClock.now());
     if (!granted) this.#turns.kick();
     return granted;
+  }
+
+  /**
+   * Another program holds the state file. No heartbeat goes out meanwhile, so that the lease lapses
+   * and others may take over: what is open is aborted well before that.
+   */
+  #onBlocked(forMs: number): void {
+    if (forMs >= leaseMsOf(this.#p.config) / 2) this.#pipeline.abortAll();
+    if (forMs < BLOCKED_MS_MAX) return;
+    const seconds = Math.round(forMs / 1000);
+    const reason =
+      `${join(this.#p.directory, 'state.sqlite')} was locked by another program for ${seconds} s; ` +
+      "end that program's transaction and start the agent again: what was committed is kept";
+    this.#store.abandon();
+    void this.#end({ code: 4, reason });
   }
 
   // ---- effects
@@ -299,15 +353,11 @@ class Agent implements RunningAgent {
   // ---- the end
 
   #failed(error: unknown): void {
-    const code = error instanceof Error ? (error as Error & { code?: unknown }).code : undefined;
+    if (this.#ending) return;
+    this.#store.abandon();
+    const { code, reason } = endOfFailure(error, this.#p.directory);
     this.#p.log.fatal({ err: error }, 'a turn failed; nothing of it was committed');
-    const full = code === 'SQLITE_FULL' || code === 'ENOSPC';
-    const why = error instanceof Error ? error.message : String(error);
-    void this.#end(
-      full
-        ? { code: 3, reason: `disk full: ${why}; free some space and start the agent again` }
-        : { code: 1, reason: `unexpected: ${why}` },
-    );
+    void this.#end({ code, reason });
   }
 
   async #end({ code, reason }: AgentEnd): Promise<void> {
@@ -319,7 +369,7 @@ class Agent implements RunningAgent {
     await this.#close();
     this.#closeState();
     this.#loopDelay.disable();
-    rmSync(join(this.#p.directory, 'agent.pid'), { force: true });
+    this.#removePidFile();
     this.#p.log.info({ code }, reason);
     this.#resolveEnded({ code, reason });
   }
@@ -337,6 +387,17 @@ class Agent implements RunningAgent {
     const path = join(this.#p.directory, 'agent.pid');
     writeFileSync(`${path}.tmp`, `${process.pid}\n`);
     renameSync(`${path}.tmp`, path);
+  }
+
+  /** On a disk that takes no changes it stays; readers check it against the lock. */
+  #removePidFile(): void {
+    try {
+      for (const name of ['agent.pid', 'agent.pid.tmp']) {
+        rmSync(join(this.#p.directory, name), { force: true });
+      }
+    } catch (error) {
+      this.#p.log.warn({ err: error }, 'agent.pid cannot be removed');
+    }
   }
 }
 
@@ -396,55 +457,6 @@ function fetchingOf(
     await Promise.all([fetcher.close(), parsePool.close()]);
   };
   return { pipeline, close };
-}
-
-function settingsOf({ config, entry, agents }: AgentParts): CoreSettings {
-  const { replicas, backups, quorum, failureDetector } = config.cluster;
-  const versions = { protocol: PROTOCOL_VERSION, canonicalForm: CANONICAL_FORM_VERSION };
-  const fingerprint = fingerprintOf(config, versions);
-  const points = new RingPoints({ replicas, sha256: (text) => hash('sha256', text, 'buffer') });
-  return {
-    id: entry.id,
-    capacity: entry.capacity,
-    address: entry.address,
-    configured: agents.map(({ id, address }) => ({ id, address })),
-    backups,
-    quorum,
-    ...failureDetector,
-    leaseMs: leaseMsOf(config),
-    hostDelayMs: config.politeness.hostDelayMs,
-    fingerprint,
-    fingerprintHash: fingerprintHash(fingerprint),
-    compare: firstDifference,
-    build: (members) => new Ring(members, points),
-    collision: (members) => findCollision(members, points),
-    digest: (text) => createHash('sha256').update(text).digest('base64url').slice(0, 22),
-  };
-}
-
-/** Seeds as URLs to route; the config was checked, so all of them parse. */
-function seedsOf(config: Config): UrlItem[] {
-  const items: UrlItem[] = [];
-  for (const seed of config.seeds) {
-    const url = parseCrawlUrl(seed);
-    if ('refused' in url) continue;
-    const item = { url: url.identity, depth: 0 };
-    items.push(url.fetchUrl === url.identity ? item : { ...item, fetchUrl: url.fetchUrl });
-  }
-  return items;
-}
-
-function scopeOf({ scope }: Config): Scope {
-  return new Scope({
-    hosts: scope.hosts,
-    include: scope.include.map((source) => new RegExp(source)),
-    exclude: scope.exclude.map((source) => new RegExp(source)),
-  });
-}
-
-function robotsParser(userAgent: string) {
-  const token = productTokenOf(userAgent) ?? '*';
-  return (body: Uint8Array) => parseRobots(body, token);
 }
 
 /** Whether `DATA/complete.json` says that this very crawl (seeds, limits) is over. */

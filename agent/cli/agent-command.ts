@@ -30,9 +30,9 @@ export async function agentCommand(
     return finish(0, reason, 'complete');
   }
   const opened = openAgentLog(config.agent.dataDir, id);
-  if (typeof opened === 'string') {
-    if (!launched) say(opened);
-    return finish(4, opened, 'failed');
+  if (!opened.ok) {
+    if (!launched) say(opened.message);
+    return finish(opened.code, opened.message, 'failed');
   }
   logUncaught(opened);
   const end = await run(config, id, opened, orders);
@@ -53,7 +53,8 @@ async function run(
     log.fatal({ code: started.code }, started.message);
     return { code: started.code, reason: started.message };
   }
-  const { agent } = started;
+  const { agent, notice } = started;
+  if (notice) say(`${id}: ${notice}`);
   orders.obey(agent);
   const report = () => tell({ type: 'status', status: agent.status() });
   const reporting = process.channel ? setInterval(report, statusEveryMs) : undefined;

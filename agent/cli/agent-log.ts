@@ -5,7 +5,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import pino from 'pino';
-import { messageOf } from './exit-code.ts';
+import { codeOfError, messageOf } from './exit-code.ts';
 import { makeDirectory } from './make-directory.ts';
 
 /** Bytes of log that wait for a slow reader of stderr; what exceeds them is dropped. */
@@ -14,17 +14,21 @@ const waitingBytesMax = 1024 ** 2;
 const flushMsMax = 300;
 
 export interface AgentLog {
+  readonly ok: true;
   readonly log: pino.Logger;
   /** Resolves when the last lines are written, or nobody takes them. */
   flush(): Promise<void>;
 }
 
-/**
- * Makes the agent's directory if it is not there.
- *
- * @returns the log, or a sentence on why it cannot be written (exit code 4)
- */
-export function openAgentLog(dataDir: string, id: string): AgentLog | string {
+/** Why there is no log; the code is that of the process (3: disk full). */
+export interface NoAgentLog {
+  readonly ok: false;
+  readonly code: 3 | 4;
+  readonly message: string;
+}
+
+/** Makes the agent's directory if it is not there. */
+export function openAgentLog(dataDir: string, id: string): AgentLog | NoAgentLog {
   const directory = path.join(dataDir, id);
   const file = path.join(directory, 'agent.log');
   let descriptor: number;
@@ -32,7 +36,13 @@ export function openAgentLog(dataDir: string, id: string): AgentLog | string {
     makeDirectory(directory);
     descriptor = fs.openSync(file, 'a');
   } catch (error) {
-    return `cannot write ${file}: ${messageOf(error)}; name another directory with --data`;
+    const why = messageOf(error);
+    if (codeOfError(error) === 3) {
+      const message = `disk full: cannot write ${file}: ${why}; free some space there`;
+      return { ok: false, code: 3, message };
+    }
+    const message = `cannot write ${file}: ${why}; name another directory with --data`;
+    return { ok: false, code: 4, message };
   }
   // In step with the agent: the lines before a crash are those that matter.
   const toFile = pino.destination({ dest: descriptor, sync: true });
@@ -41,6 +51,7 @@ export function openAgentLog(dataDir: string, id: string): AgentLog | string {
   const toStderr = process.stderr.isTTY ? null : stderrDestination();
   if (toStderr) streams.push({ stream: toStderr });
   return {
+    ok: true,
     log: pino({ base: { agent: id } }, pino.multistream(streams)),
     flush: () => (toStderr ? flushed(toStderr) : Promise.resolve()),
   };

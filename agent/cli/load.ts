@@ -6,7 +6,7 @@ import type { AgentEntry, Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { type PortsProblemCode, resolveAgents } from '../../config/ports.ts';
 import { formatProblems } from '../../config/problem.ts';
-import { type ExitCode, messageOf } from './exit-code.ts';
+import { codeOfError, type ExitCode, messageOf } from './exit-code.ts';
 import { makeDirectory } from './make-directory.ts';
 import { say, styled } from './output.ts';
 
@@ -60,7 +60,7 @@ export async function loadResolved(
       makeDirectory(dataDir);
     } catch (error) {
       say(`cannot write in ${dataDir}: ${messageOf(error)}; name another directory with --data`);
-      return { ok: false, code: 4 };
+      return { ok: false, code: codeOfError(error) === 3 ? 3 : 4 };
     }
   }
   const resolved = await resolveAgents(config, options);

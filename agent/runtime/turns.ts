@@ -11,10 +11,17 @@ import type { Clock } from './clock.ts';
 const INPUTS_PER_TURN = 200;
 /** How long durable effects gather before the commit that they wait for. */
 const GATHER_MS = 8;
+/** While another program holds the store, it is asked again so often; the loop goes on meanwhile. */
+const RETRY_MS = 50;
 
 export interface TurnParts<Input, Effect> {
   readonly clock: Clock;
-  readonly store: { begin(): void; commit(durable: boolean): void };
+  readonly store: {
+    /** False where another program holds it: no turn can begin. */
+    begin(): boolean;
+    /** False where it was committed, and is not durable yet though that was asked for. */
+    commit(durable: boolean): boolean;
+  };
   handle(input: Input, now: Instant): void;
   /** After the inputs of the turn: whatever is due. */
   due(now: Instant): void;
@@ -24,6 +31,8 @@ export interface TurnParts<Input, Effect> {
   take(): Effect[];
   isDurable(effect: Effect): boolean;
   perform(effect: Effect): void;
+  /** No turn could begin for so long; called at each attempt that fails. */
+  blocked(forMs: number): void;
   /** A turn threw: its transaction is not committed and the agent cannot go on. */
   failed(error: unknown): void;
 }
@@ -35,6 +44,8 @@ export class Turns<Input, Effect> {
   #heldSince = 0;
   #scheduled: NodeJS.Immediate | null = null;
   #timer: NodeJS.Timeout | null = null;
+  /** Since when no turn could begin, on the monotonic clock. */
+  #blockedSince: number | null = null;
   #closed = false;
 
   constructor(parts: TurnParts<Input, Effect>) {
@@ -49,8 +60,17 @@ export class Turns<Input, Effect> {
 
   /** Asks for a turn soon, though nothing came in. */
   kick(): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#blockedSince !== null) return;
+    this.#schedule();
+  }
+
+  #schedule(): void {
     this.#scheduled ??= setImmediate(() => this.#turn());
+  }
+
+  /** Another program holds the store: what comes in waits, and nothing may be decided. */
+  get isBlocked(): boolean {
+    return this.#blockedSince !== null;
   }
 
   close(): void {
@@ -71,22 +91,32 @@ export class Turns<Input, Effect> {
   }
 
   #run(): void {
+    if (!this.#p.store.begin()) return this.#wait();
+    this.#blockedSince = null;
     const inputs =
       this.#inputs.length > INPUTS_PER_TURN
         ? this.#inputs.splice(0, INPUTS_PER_TURN)
         : this.#inputs;
     if (inputs === this.#inputs) this.#inputs = [];
-    this.#p.store.begin();
     for (const input of inputs) this.#p.handle(input, this.#p.clock.now());
     this.#p.due(this.#p.clock.now());
     const ready = this.#sort(this.#p.take());
     const release = this.#held.length > 0 && this.#gathered();
-    this.#p.store.commit(release);
+    const isDurable = this.#p.store.commit(release);
     this.#p.committed();
     for (const effect of ready) this.#p.perform(effect);
-    if (release) this.#release();
+    if (release && isDurable) this.#release();
     if (this.#inputs.length > 0) this.kick();
     else this.#arm();
+  }
+
+  #wait(): void {
+    const now = this.#p.clock.now().mono;
+    this.#blockedSince ??= now;
+    this.#p.blocked(now - this.#blockedSince);
+    if (this.#closed) return;
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#schedule(), RETRY_MS);
   }
 
   /** Keeps the durable ones back; gives the others. */

@@ -1,95 +1,145 @@
-// Opening an agent's files: the lock that keeps a second process off the data directory, the
-// database with its pragmas and migrations, and the checks that turn a damaged, foreign or newer
-// file into a clear refusal before anything is written. Called by agent.ts at the start; readers
+// Opening an agent's files: the lock that keeps a second process off the data directory, and the
+// database with its pragmas and migrations, after it was examined. A foreign or newer file is
+// refused and left alone; a damaged one is set aside where other agents have copies of what it
+// held, and refused where they have none. Called by agent.ts at the start; readers
 // (`ubiring query`) open the file by themselves, read-only.
 
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { type Claims, examine, versionOf } from './examination.ts';
+import { isDamage, storageFailureOf } from './failure.ts';
 import { MIGRATIONS } from './migrations.ts';
+import { type Quarantined, quarantine, STATE_SUFFIXES } from './quarantine.ts';
 
 export type Connection = Database.Database;
 
-export type OpenFailureCode = 'unwritable' | 'locked' | 'corrupt' | 'newer' | 'other_crawl';
+export type OpenFailureCode =
+  | 'unwritable'
+  | 'full'
+  | 'locked'
+  | 'corrupt'
+  | 'newer'
+  | 'other_crawl';
+
+export interface OpenFailure {
+  readonly ok: false;
+  readonly code: OpenFailureCode;
+  readonly message: string;
+}
 
 export type Opened =
-  | { readonly ok: true; readonly db: Connection; readonly unlock: () => void }
-  | { readonly ok: false; readonly code: OpenFailureCode; readonly message: string };
+  | {
+      readonly ok: true;
+      readonly db: Connection;
+      readonly unlock: () => void;
+      /** What a person should know of this start: that it is empty, and why. Null as a rule. */
+      readonly notice: string | null;
+    }
+  | OpenFailure;
 
 /** Whoever only looks whether the directory is in use holds its lock for a moment. */
 const LOCK_WAIT_MS = 200;
 /** Memory that SQLite may use for pages of the file, per agent. */
 const CACHE_KIB = 32 * 1024;
 
-export interface OpenOptions {
+export interface OpenOptions extends Claims {
   /** `DATA/ID`; made if it does not exist. */
   readonly directory: string;
-  readonly crawl: string;
-  readonly agent: string;
+  /**
+   * Given where other agents keep copies of what is here (`cluster.backups`): a damaged file is
+   * then set aside, as of this moment (Unix milliseconds), and its contents come back from them.
+   * Without copies the crawl would begin anew, which is for a person to decide: it is refused.
+   */
+  readonly quarantineAt?: number | undefined;
 }
 
 /** Opens `DATA/ID/state.sqlite` for writing. On failure no state was changed. */
 export function openState(options: OpenOptions): Opened {
   const { directory } = options;
-  const path = join(directory, 'state.sqlite');
+  const usedBefore = existsSync(join(directory, 'agent.lock'));
   try {
     mkdirSync(directory, { recursive: true });
   } catch (error) {
-    return unwritable(directory, error);
+    return failureOf(error, directory);
   }
   const lock = lockDirectory(directory);
   if (!lock.ok) return lock;
-  let db: Connection | undefined;
   try {
-    db = new Database(path);
-    examine(db, path, options);
-    db.pragma('journal_mode = WAL');
-    migrate(db);
-    claim(db, options);
-    configure(db);
-    return { ok: true, db, unlock: lock.unlock };
-  } catch (error) {
-    db?.close();
+    const opened = openLocked(options, usedBefore);
+    if (opened.ok) return { ...opened, unlock: lock.unlock };
     lock.unlock();
-    return refusalOf(error, path, directory);
+    return opened;
+  } catch (error) {
+    lock.unlock();
+    return failureOf(error, directory);
   }
 }
 
-const CORRUPT_REMEDY =
-  'move its directory away and start the agent again (it begins anew, the other agents keep ' +
-  'their state), or restore the file from a copy';
-
-class Refusal extends Error {
-  readonly code: OpenFailureCode;
-  constructor(code: OpenFailureCode, message: string) {
-    super(message);
-    this.code = code;
+function openLocked(
+  options: OpenOptions,
+  usedBefore: boolean,
+): Omit<Extract<Opened, { ok: true }>, 'unlock'> | OpenFailure {
+  const path = join(options.directory, 'state.sqlite');
+  const found = examine(path, options);
+  if (found.kind === 'foreign') return { ok: false, code: found.code, message: found.message };
+  const at = options.quarantineAt;
+  if (found.kind === 'damaged' && at === undefined) return refusalOf(found.why, path, options);
+  const aside =
+    found.kind === 'damaged' && at !== undefined
+      ? { ...quarantine(options.directory, found.why, at), at }
+      : null;
+  if (found.kind !== 'sound') create(path, options);
+  const db = new Database(path);
+  try {
+    db.pragma('journal_mode = WAL');
+    prepare(db, options);
+    configure(db);
+    if (aside) noteQuarantine(db, aside);
+  } catch (error) {
+    db.close();
+    throw error;
   }
+  const lost = found.kind === 'absent' && usedBefore;
+  return {
+    ok: true,
+    db,
+    notice: aside ? asideNotice(path, aside) : lost ? goneNotice(path) : null,
+  };
 }
 
-function refusalOf(error: unknown, path: string, directory: string): Opened {
-  if (error instanceof Refusal) return { ok: false, code: error.code, message: error.message };
-  if (isDamage(error)) {
-    const why = sqliteCode(error);
-    const message = `${path} is not a readable SQLite database (${why}); ${CORRUPT_REMEDY}`;
-    return { ok: false, code: 'corrupt', message };
-  }
-  return unwritable(directory, error);
+function refusalOf(why: string, path: string, { directory }: OpenOptions): OpenFailure {
+  const message =
+    `${path} ${why}, and no other agent has copies of what it held; restore it from a ` +
+    `copy, salvage it with 'sqlite3 ${path} .recover', or move ${directory} away and ` +
+    'start the agent again: it begins anew from the seeds';
+  return { ok: false, code: 'corrupt', message };
 }
 
-function isDamage(error: unknown): boolean {
-  const code = sqliteCode(error);
-  return code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB');
+function asideNotice(path: string, { why, to }: Quarantined): string {
+  return (
+    `${path} ${why}: it was moved to ${to} beside it, and the agent begins with an empty one; ` +
+    'what it held comes back from the agents that have copies'
+  );
 }
 
-function unwritable(directory: string, error: unknown): Opened {
+function goneNotice(path: string): string {
+  return `there is no ${path}, though an agent was started there before: it begins empty`;
+}
+
+function noteQuarantine(db: Connection, { at, why, to }: Quarantined & { at: number }): void {
+  db.prepare<[number, string]>(
+    "INSERT INTO event_rows (at, kind, detail) VALUES (?, 'quarantine', ?)",
+  ).run(at, JSON.stringify({ why, to }));
+}
+
+function failureOf(error: unknown, directory: string): OpenFailure {
+  const failure = storageFailureOf(error, directory);
+  if (failure?.code === 'full') return { ok: false, code: 'full', message: failure.message };
+  if (failure?.code === 'busy') return { ok: false, code: 'locked', message: failure.message };
   const why = error instanceof Error ? error.message : String(error);
   const message = `cannot write in ${directory}: ${why}; name another directory with --data`;
   return { ok: false, code: 'unwritable', message };
-}
-
-function sqliteCode(error: unknown): string {
-  return error instanceof Database.SqliteError ? error.code : '';
 }
 
 /** A lock that nobody refers to any more would be collected as garbage, and so given up. */
@@ -99,9 +149,7 @@ const heldLocks = new Set<Connection>();
  * Holds `agent.lock` for the life of the process. The lock is one of the kernel's, taken by
  * SQLite: it goes with the process however that ends, so it can never be stale.
  */
-export function lockDirectory(
-  directory: string,
-): { ok: true; unlock: () => void } | { ok: false; code: OpenFailureCode; message: string } {
+export function lockDirectory(directory: string): { ok: true; unlock: () => void } | OpenFailure {
   let lock: Connection | undefined;
   try {
     lock = new Database(join(directory, 'agent.lock'), { timeout: LOCK_WAIT_MS });
@@ -116,71 +164,48 @@ export function lockDirectory(
     return { ok: true, unlock };
   } catch (error) {
     lock?.close();
-    if (sqliteCode(error).startsWith('SQLITE_BUSY')) {
+    const code = error instanceof Database.SqliteError ? error.code : '';
+    if (code.startsWith('SQLITE_BUSY')) {
       const message =
         `${directory} is in use by a running agent; stop that one first ` +
         '(`ubiring stop CONFIG ID`), or name another directory with --data';
       return { ok: false, code: 'locked', message };
     }
-    if (isDamage(error)) {
+    if (isDamage(code)) {
       // It never holds anything, so that nothing is lost with it.
       const message = `${join(directory, 'agent.lock')} is damaged; delete it and start again`;
       return { ok: false, code: 'corrupt', message };
     }
-    return unwritable(directory, error);
+    return failureOf(error, directory);
   }
 }
 
-/** All that can be wrong with a file is found here, before anything is written. */
-function examine(db: Connection, path: string, options: OpenOptions): void {
-  const found = db.pragma('quick_check(1)', { simple: true });
-  if (found !== 'ok') {
-    const damage = String(found).split('\n')[0]!.slice(0, 200);
-    throw new Refusal('corrupt', `${path} is damaged (${damage}); ${CORRUPT_REMEDY}`);
-  }
-  const version = versionOf(db);
-  if (version > MIGRATIONS.length) {
-    throw new Refusal(
-      'newer',
-      `${path} has schema ${version}, this ubiring knows ${MIGRATIONS.length}: ` +
-        'it was written by a newer version; upgrade, or name another directory with --data',
-    );
-  }
-  if (version === 0 && tableCount(db) > 0) {
-    const message = `${path} is another program's database; name another directory with --data`;
-    throw new Refusal('other_crawl', message);
-  }
-  for (const [key, mine] of claimsOf(options)) {
-    const theirs = claimIn(db, key);
-    if (theirs === mine || theirs === undefined) continue;
-    throw new Refusal(
-      'other_crawl',
-      `${path} belongs to ${key} '${theirs}', not '${mine}'; name another directory with ` +
-        '--data, or delete this one with launch --fresh',
-    );
+/**
+ * Makes the file whole under another name first: a state that is there is never half made, so
+ * that an empty one is known for damage.
+ */
+function create(path: string, claims: Claims): void {
+  const unfinished = `${path}.new`;
+  const clear = () => {
+    for (const suffix of STATE_SUFFIXES) rmSync(`${unfinished}${suffix}`, { force: true });
+  };
+  clear();
+  const db = new Database(unfinished);
+  try {
+    db.pragma('journal_mode = WAL');
+    prepare(db, claims);
+    db.close();
+    renameSync(unfinished, path);
+  } catch (error) {
+    db.close();
+    clear();
+    throw error;
   }
 }
 
-function tableCount(db: Connection): number {
-  return db.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck().get() ?? 0;
-}
-
-function versionOf(db: Connection): number {
-  return Number(db.pragma('user_version', { simple: true }));
-}
-
-/** Whose file this is: refused to any other. */
-function claimsOf({ crawl, agent }: OpenOptions): (readonly ['crawl' | 'agent', string])[] {
-  return [
-    ['crawl', crawl],
-    ['agent', agent],
-  ];
-}
-
-/** Undefined while the file is not claimed. */
-function claimIn(db: Connection, key: 'crawl' | 'agent'): string | undefined {
-  if (versionOf(db) === 0) return undefined;
-  return db.prepare<[string], string>('SELECT value FROM meta WHERE key = ?').pluck().get(key);
+function prepare(db: Connection, claims: Claims): void {
+  migrate(db);
+  claim(db, claims);
 }
 
 function migrate(db: Connection): void {
@@ -193,10 +218,10 @@ function migrate(db: Connection): void {
 }
 
 /** Writes in any case, so that a file that may only be read fails here and not in a turn. */
-function claim(db: Connection, options: OpenOptions): void {
+function claim(db: Connection, claims: Claims): void {
   const save = db.prepare<[string, string]>('INSERT OR IGNORE INTO meta VALUES (?, ?)');
   db.transaction(() => {
-    for (const [key, mine] of claimsOf(options)) save.run(key, mine);
+    for (const key of ['crawl', 'agent'] as const) save.run(key, claims[key]);
   })();
 }
 
@@ -204,7 +229,7 @@ function configure(db: Connection): void {
   db.pragma('synchronous = NORMAL');
   db.pragma(`cache_size = -${CACHE_KIB}`);
   db.pragma('temp_store = MEMORY');
-  db.pragma('busy_timeout = 2000');
+  db.pragma('cell_size_check = ON');
 }
 
 /** A database in memory with the same tables, for tests and the simulator. */

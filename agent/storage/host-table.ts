@@ -148,6 +148,13 @@ export class HostTable {
     this.#dirty.clear();
   }
 
+  /** Of a turn that failed nothing may be written later. */
+  forget(): void {
+    this.#dirty.clear();
+    this.#byName.clear();
+    this.#byNumber.clear();
+  }
+
   all(): Host[] {
     return this.#s.all.all();
   }

@@ -16,12 +16,18 @@ import type {
 } from '../frontier/store.ts';
 import { keyOf } from '../url/url-key.ts';
 import type { Connection } from './database.ts';
+import { storageFailureOf } from './failure.ts';
 import { HostTable } from './host-table.ts';
 import { OutboxTable } from './outbox-table.ts';
 import { RowTable } from './row-table.ts';
 import { UrlTable } from './url-table.ts';
 
 export type Durability = 'power' | 'process';
+
+/** Another program's short transaction is waited for in place, at most a fraction of a heartbeat. */
+const BUSY_WAIT_MS = 50;
+/** What must not fail half-way waits longer: the loop stands still, which the protocol allows. */
+const BUSY_INSIST_MS = 60_000;
 
 export class SqliteStore implements Store, FrontierStore {
   readonly #db: Connection;
@@ -33,6 +39,7 @@ export class SqliteStore implements Store, FrontierStore {
   readonly #s: ReturnType<typeof statements>;
   #n: number;
   #storedN: number;
+  #abandoned = false;
 
   constructor(db: Connection, options: { durability: Durability; hostDelayMs: number }) {
     this.#db = db;
@@ -49,36 +56,67 @@ export class SqliteStore implements Store, FrontierStore {
     this.#outbox = new OutboxTable(db);
     this.#s.saveMeta.run('delay_ms', options.hostDelayMs);
     if (options.durability === 'process') db.pragma('synchronous = OFF');
+    db.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);
   }
 
   // ---- transactions
 
-  begin(): void {
-    if (!this.#db.inTransaction) this.#db.exec('BEGIN IMMEDIATE');
+  /** False where another program holds the file for writing: nothing has begun, try later. */
+  begin(): boolean {
+    if (this.#db.inTransaction) return true;
+    return this.#unlessBusy(() => this.#db.exec('BEGIN IMMEDIATE'));
   }
 
-  /** Ends the turn. With `durable`, what was committed so far survives a loss of power. */
-  commit(durable: boolean): void {
+  /**
+   * Ends the turn. With `durable`, what was committed so far survives a loss of power; false where
+   * it does not yet, because another program holds the file.
+   */
+  commit(durable: boolean): boolean {
     if (this.#db.inTransaction) {
       this.#hosts.flush();
       if (this.#n !== this.#storedN) this.#s.saveMeta.run('n', this.#n);
       this.#storedN = this.#n;
       this.#db.exec('COMMIT');
     }
-    if (durable && this.#durability === 'power') this.#sync();
+    if (!durable || this.#durability === 'process') return true;
+    return this.#unlessBusy(() => this.#sync());
+  }
+
+  #unlessBusy(act: () => void): boolean {
+    try {
+      act();
+      return true;
+    } catch (error) {
+      if (storageFailureOf(error, '')?.code === 'busy') return false;
+      throw error;
+    }
   }
 
   /** One small transaction at FULL: its fsync of the log covers all commits before it. */
   #sync(): void {
     this.#db.pragma('synchronous = FULL');
-    this.#s.touch.run();
-    this.#db.pragma('synchronous = NORMAL');
+    try {
+      this.#s.touch.run();
+    } finally {
+      this.#db.pragma('synchronous = NORMAL');
+    }
+  }
+
+  /** After a turn that failed: nothing of it is kept, nothing more is written. Never throws. */
+  abandon(): void {
+    this.#abandoned = true;
+    this.#hosts.forget();
+    try {
+      if (this.#db.inTransaction) this.#db.exec('ROLLBACK');
+    } catch {
+      // SQLite rolls back by itself where it cannot go on, and at the latest at the next opening.
+    }
   }
 
   /** A turn that is still open has failed half-way: nothing of it is kept. */
   close(): void {
-    if (this.#db.inTransaction) this.#db.exec('ROLLBACK');
-    this.commit(true);
+    if (this.#db.inTransaction) this.abandon();
+    if (!this.#abandoned) this.commit(true);
     this.#db.close();
   }
 
@@ -90,9 +128,15 @@ export class SqliteStore implements Store, FrontierStore {
 
   saveIncarnation(inc: Incarnation): void {
     const inTurn = this.#db.inTransaction;
-    this.#s.saveMeta.run('incarnation', inc);
-    this.commit(true);
-    if (inTurn) this.begin();
+    this.#db.pragma(`busy_timeout = ${BUSY_INSIST_MS}`);
+    try {
+      this.#s.saveMeta.run('incarnation', inc);
+      if (!this.commit(true) || (inTurn && !this.begin())) {
+        throw new Error('the state is locked by another program for too long');
+      }
+    } finally {
+      this.#db.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);
+    }
   }
 
   counter(): number {

@@ -82,7 +82,12 @@ const bottom = ['assignment', 'failure-detector', 'config'];
 const pure = ['agent/core', 'agent/frontier', 'agent/robots', 'agent/storage'];
 
 /** Files in which feature folders meet; each is one more place that knows them all. */
-const compositionRoots = ['agent/agent.ts', 'agent/page-pipeline.ts', 'agent/control.ts'];
+const compositionRoots = [
+  'agent/agent.ts',
+  'agent/config-parts.ts',
+  'agent/page-pipeline.ts',
+  'agent/control.ts',
+];
 
 /** The layer of a path: a folder, or one of the two composition roots. */
 function layerOf(path: string): string {

@@ -1,0 +1,76 @@
+// What the parts of an agent are given of its config: the core's settings with the ring and the
+// fingerprint, the seeds as URLs to route, the scope and the reader of robots.txt. Pure functions
+// of the config, used by agent.ts when it puts an agent together.
+
+import { createHash, hash } from 'node:crypto';
+import { findCollision } from '../assignment/collision.ts';
+import { Ring } from '../assignment/ring.ts';
+import { RingPoints } from '../assignment/ring-points.ts';
+import { type AgentEntry, type Config, leaseMsOf } from '../config/config.ts';
+import { fingerprintHash, fingerprintOf, firstDifference } from '../config/fingerprint.ts';
+import type { UrlItem } from './core/messages.ts';
+import type { CoreSettings } from './core/settings.ts';
+import { productTokenOf } from './robots/product-token.ts';
+import { parseRobots } from './robots/robots-txt.ts';
+import { CANONICAL_FORM_VERSION, parseCrawlUrl } from './url/crawl-url.ts';
+import { Scope } from './url/scope.ts';
+
+/** Version of the messages and rules between agents; part of what must agree. */
+const PROTOCOL_VERSION = 1;
+
+/** What the core must know of the config; `agents` with the endpoints that they really have. */
+export function settingsOf(parts: {
+  readonly config: Config;
+  readonly entry: AgentEntry;
+  readonly agents: readonly AgentEntry[];
+}): CoreSettings {
+  const { config, entry, agents } = parts;
+  const { replicas, backups, quorum, failureDetector } = config.cluster;
+  const versions = { protocol: PROTOCOL_VERSION, canonicalForm: CANONICAL_FORM_VERSION };
+  const fingerprint = fingerprintOf(config, versions);
+  const points = new RingPoints({ replicas, sha256: (text) => hash('sha256', text, 'buffer') });
+  return {
+    id: entry.id,
+    capacity: entry.capacity,
+    address: entry.address,
+    configured: agents.map(({ id, address }) => ({ id, address })),
+    backups,
+    quorum,
+    ...failureDetector,
+    leaseMs: leaseMsOf(config),
+    hostDelayMs: config.politeness.hostDelayMs,
+    fingerprint,
+    fingerprintHash: fingerprintHash(fingerprint),
+    compare: firstDifference,
+    build: (members) => new Ring(members, points),
+    collision: (members) => findCollision(members, points),
+    digest: (text) => createHash('sha256').update(text).digest('base64url').slice(0, 22),
+  };
+}
+
+/** Seeds as URLs to route; the config was checked, so all of them parse. */
+export function seedsOf(config: Config): UrlItem[] {
+  const items: UrlItem[] = [];
+  for (const seed of config.seeds) {
+    const url = parseCrawlUrl(seed);
+    if ('refused' in url) continue;
+    const item = { url: url.identity, depth: 0 };
+    items.push(url.fetchUrl === url.identity ? item : { ...item, fetchUrl: url.fetchUrl });
+  }
+  return items;
+}
+
+/** Which URLs are crawled. */
+export function scopeOf({ scope }: Config): Scope {
+  return new Scope({
+    hosts: scope.hosts,
+    include: scope.include.map((source) => new RegExp(source)),
+    exclude: scope.exclude.map((source) => new RegExp(source)),
+  });
+}
+
+/** A robots.txt as it is meant for this crawler. */
+export function robotsParser(userAgent: string) {
+  const token = productTokenOf(userAgent) ?? '*';
+  return (body: Uint8Array) => parseRobots(body, token);
+}
