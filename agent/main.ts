@@ -11,6 +11,7 @@ import { codeOfError, type ExitCode, messageOf } from './cli/exit-code.ts';
 import { say } from './cli/output.ts';
 import { agentsQuery, failuresQuery, statusesQuery } from './cli/query-examples.ts';
 import { type Format, formats } from './cli/query-format.ts';
+import { wordsOf } from './cli/query-words.ts';
 
 // Agents start in bursts, all of the same code: compiling it once halves what each start costs.
 enableCompileCache();
@@ -28,6 +29,7 @@ Examples:
   ubiring status crawl.yaml                   what each agent is doing
   ubiring query crawl.yaml "${statusesQuery}"
   ubiring kill crawl.yaml a2                  watch the others take over
+  ubiring audit crawl.yaml                    whether every known URL is accounted for
   ubiring stop crawl.yaml                     stop all; launch again goes on from there
   ubiring config check crawl.yaml             every problem of a config, with its line
 
@@ -53,6 +55,7 @@ function program(): Command {
     .addHelpText('after', examples);
   addCrawlCommands(root);
   addReadingCommands(root);
+  addAuditCommand(root);
   addEndingCommands(root);
   addConfigCommands(root);
   return root;
@@ -147,6 +150,21 @@ function addReadingCommands(root: Command): void {
       ending(async (file: string, flags: Flags) => {
         const { ring } = await import('./cli/ring.ts');
         return ring(file, flags);
+      }),
+    );
+}
+
+function addAuditCommand(root: Command): void {
+  root
+    .command('audit')
+    .description('known = done + queued + skipped + failed, over all agents; 1 where it is not so')
+    .argument(...configArgument)
+    .option(...jsonOption)
+    .option(...dataOption)
+    .action(
+      ending(async (file: string, flags: Flags) => {
+        const { audit } = await import('./cli/audit.ts');
+        return audit(file, flags);
       }),
     );
 }
@@ -252,7 +270,7 @@ function endQuietlyWithoutReader(): void {
 async function main(): Promise<ExitCode> {
   endQuietlyWithoutReader();
   try {
-    await program().parseAsync();
+    await program().parseAsync(wordsOf(process.argv));
     return ended ?? 0;
   } catch (error) {
     // Help and version come as errors with code 0; everything else from commander is usage.

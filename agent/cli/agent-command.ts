@@ -21,7 +21,7 @@ export async function agentCommand(
   if (!loaded.ok) return finish(loaded.code, 'its config cannot be loaded', 'failed');
   const { config } = loaded;
   const { id } = flags;
-  if (!allKnown([id], config)) return finish(4, `no agent ${id} in the config`, 'failed');
+  if (!allKnown([id], config)) return finish(2, `no agent ${id} in the config`, 'failed');
   // Loaded late, since it takes a while: orders are heard by now.
   const { isComplete } = await import('../agent.ts');
   if (isComplete(config)) {

@@ -15,7 +15,7 @@ export async function kill(
 ): Promise<ExitCode> {
   const loaded = await loadResolved(file, flags, { allocate: false });
   if (!loaded.ok) return loaded.code;
-  if (!allKnown(ids, loaded.config)) return 4;
+  if (!allKnown(ids, loaded.config)) return 2;
   const said: [id: string, what: string][] = ids.map((id) => {
     return [id, killOne(path.join(loaded.config.agent.dataDir, id))];
   });

@@ -8,6 +8,9 @@ import { bytesText, count, durationText, programName, renderTable } from './outp
 import { largestHostsQuery, statusesQuery } from './query-examples.ts';
 import { type AgentTotals, crawlTotals } from './query-totals.ts';
 
+/** What a line of the table shows. */
+type Totals = Omit<AgentTotals, 'end'>;
+
 /** @param tookMs - from the start of the agents to the end of the last */
 export function launchSummary(
   config: ResolvedConfig,
@@ -16,21 +19,21 @@ export function launchSummary(
 ): string {
   let totals: readonly AgentTotals[];
   try {
-    totals = crawlTotals(config.agent.dataDir);
+    totals = crawlTotals(config.agent.dataDir, config);
   } catch (error) {
     return `the state files cannot be summed up: ${messageOf(error)}\n`;
   }
   const ends = new Map(
     agents.map(({ id, ending }) => [id, ending ? endingText(ending) : ''] as const),
   );
-  // Agents of other machines have no file here; those of an earlier launch have no end.
+  // Agents of other machines have no file here; of those started otherwise, the file tells the end.
   const ids = [...new Set([...ends.keys(), ...totals.map(({ agent }) => agent)])];
   const rows = ids.map((id) => {
     const found = totals.find(({ agent }) => agent === id);
-    return rowOf(id, found ?? null, ends.get(id) ?? 'not started');
+    return rowOf(id, found ?? null, ends.get(id) ?? found?.end ?? 'not of this launch');
   });
   const sum = (of: (entry: AgentTotals) => number) => totals.reduce((s, t) => s + of(t), 0);
-  const all: AgentTotals = {
+  const all: Totals = {
     agent: 'all',
     pages: sum(({ pages }) => pages),
     failed: sum(({ failed }) => failed),
@@ -52,7 +55,7 @@ export function launchSummary(
   return `\n${table}\n\n`;
 }
 
-function rowOf(id: string, totals: AgentTotals | null, end: string): string[] {
+function rowOf(id: string, totals: Totals | null, end: string): string[] {
   if (totals === null) return [id, '-', '-', '-', '-', end];
   const { pages, failed, hosts, bytes } = totals;
   return [id, count(pages), count(failed), count(hosts), bytesText(bytes), end];

@@ -62,14 +62,16 @@ export function selectAgents(
     const first = Number(wanted);
     if (first === 0) return { ok: false, code: 2, message: '--agents: at least 1' };
     if (first <= local.length) return { ok: true, agents: local.slice(0, first) };
-    return { ok: false, code: 4, message: `--agents ${wanted}: ${here}` };
+    // More than the config has is a slip of the hand; more than are here, a config for elsewhere.
+    const code = first > all.length ? 2 : 4;
+    return { ok: false, code, message: `--agents ${wanted}: ${here}` };
   }
   const ids = [...new Set(wanted.split(',').map((id) => id.trim()))];
   const known = all.map(({ id }) => id);
   const unknown = ids.filter((id) => !known.includes(id));
   if (unknown.length > 0) {
     const message = `--agents: no agent ${unknown.join(', ')} in the config; it has ${known.join(', ')}`;
-    return { ok: false, code: 4, message };
+    return { ok: false, code: 2, message };
   }
   const away = ids.filter((id) => !local.some((agent) => agent.id === id));
   if (away.length > 0) {

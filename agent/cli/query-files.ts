@@ -1,18 +1,21 @@
 // The state files of a data directory, opened for reading: one read-only connection each, in one
 // read transaction, so that everything a query sees of an agent is of one moment, though the agent
-// goes on writing. Files of agents that have ended are read in the same way. Used by `query` and
-// by the summary of `launch`.
+// goes on writing. Files of agents that have ended are read in the same way. Used by `query`, by
+// `audit` and by the summary of `launch`.
 
 import fs from 'node:fs';
-import path from 'node:path';
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { messageOf } from './exit-code.ts';
 
 /** One agent's state, as it was when the file was opened. */
 export interface StateFile {
   readonly agent: string;
-  /** Rows as arrays, one at a time. Each call may be iterated beside the others. */
+  readonly path: string;
+  /** Rows as arrays, integers as bigint, one at a time. Calls may be iterated side by side. */
   rows(sql: string, ...values: readonly unknown[]): IterableIterator<unknown[]>;
+  /** The same with integers as numbers, for columns that hold small ones: twice as fast. */
+  plainRows(sql: string): IterableIterator<unknown[]>;
   close(): void;
 }
 
@@ -31,9 +34,9 @@ export function openStateFiles(dataDir: string, expected: readonly string[]): St
   const files: StateFile[] = [];
   const problems: string[] = [];
   for (const agent of new Set([...foundAgents(dataDir), ...expected])) {
-    const file = path.join(dataDir, agent, 'state.sqlite');
+    const file = stateFileOf(dataDir, agent);
     if (!fs.existsSync(file)) {
-      problems.push(`${agent}: no state in ${path.dirname(file)}`);
+      problems.push(`${agent}: no state in ${join(dataDir, agent)}`);
       continue;
     }
     const opened = openStateFile(agent, file);
@@ -41,6 +44,10 @@ export function openStateFiles(dataDir: string, expected: readonly string[]): St
     else files.push(opened);
   }
   return { files, problems };
+}
+
+function stateFileOf(dataDir: string, agent: string): string {
+  return join(dataDir, agent, 'state.sqlite');
 }
 
 /** Directories with a state file, in order of their names. */
@@ -51,7 +58,7 @@ function foundAgents(dataDir: string): string[] {
   } catch {
     return [];
   }
-  return names.filter((name) => fs.existsSync(path.join(dataDir, name, 'state.sqlite'))).sort();
+  return names.filter((name) => fs.existsSync(stateFileOf(dataDir, name))).sort();
 }
 
 /** @returns the file, or what is wrong with it */
@@ -66,19 +73,32 @@ function openStateFile(agent: string, file: string): StateFile | string {
     db?.close();
     return `${agent}: ${file} ${whyUnreadable(error)}`;
   }
-  return readerOf(agent, db);
+  return readerOf(agent, file, db);
 }
 
-function readerOf(agent: string, db: Database.Database): StateFile {
+function readerOf(agent: string, path: string, db: Database.Database): StateFile {
+  const prepared = new Map<string, Database.Statement<unknown[], unknown[]>>();
+  const statement = (sql: string) => {
+    const known = prepared.get(sql);
+    if (known && !known.busy) return known;
+    // As integers of any size: as numbers they would pass through as reals.
+    const fresh = db.prepare<unknown[], unknown[]>(sql).raw().safeIntegers();
+    prepared.set(sql, fresh);
+    return fresh;
+  };
   // A query with a LIMIT leaves its rows in the middle, and a busy connection cannot be closed.
   const open = new Set<IterableIterator<unknown[]>>();
   return {
     agent,
+    path,
     *rows(sql, ...values) {
-      const rows = db
-        .prepare<unknown[], unknown[]>(sql)
-        .raw()
-        .iterate(...values);
+      const rows = statement(sql).iterate(...values);
+      open.add(rows);
+      yield* rows;
+      open.delete(rows);
+    },
+    *plainRows(sql) {
+      const rows = db.prepare<unknown[], unknown[]>(sql).raw().iterate();
       open.add(rows);
       yield* rows;
       open.delete(rows);

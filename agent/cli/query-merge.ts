@@ -1,20 +1,26 @@
 // One URL that several files claim: what becomes of it. A dead agent's file still claims the hosts
 // that others took over, so the same URL can be queued in one file and fetched in another. The rule
-// is that of the protocol (DESIGN section 3): the state that is further wins, among finished ones a
-// response before a failure before a skip, then the earlier fetch, then the smaller agent; depth
-// and referrer are the least of all claims, attempts the most. Pure; used by `query-views.ts`.
+// is that of the protocol (PROTOCOL, further rules): the state that is further wins, among finished
+// ones a response before a failure before a skip; then the word of the host's present owner; then
+// the earlier fetch, then the smaller agent. Depth and referrer are the least of all claims,
+// attempts the most. So each page is credited once. Pure; used by `query-views.ts`, by the summary
+// of `launch` through it, and by `audit`.
 
 /** Best first. */
 const states = ['response', 'failed', 'skipped', 'queued'] as const;
 export type ClaimState = (typeof states)[number];
 
-/** What one file says of a URL. */
-export interface Claim {
+/** As much of a claim as decides which of several stands. */
+export interface Standing {
   readonly agent: string;
-  readonly url: string;
   readonly state: ClaimState;
   /** Unix milliseconds; null where nothing was fetched. */
   readonly fetchedAt: number | null;
+}
+
+/** What one file says of a URL. */
+export interface Claim extends Standing {
+  readonly url: string;
   /** Null where the view of that state does not tell. */
   readonly depth: number | null;
   readonly attempts: number | null;
@@ -24,9 +30,12 @@ export interface Claim {
   readonly row: readonly unknown[];
 }
 
-/** @param claims - all of one URL, at least one; their order does not matter */
-export function mergeClaims(claims: readonly Claim[]): Claim {
-  const winner = claims.reduce((best, claim) => (isBefore(claim, best) ? claim : best));
+/**
+ * @param claims - all of one URL, at least one; their order does not matter
+ * @param owner - the present owner of the host, where it is known
+ */
+export function mergeClaims(claims: readonly Claim[], owner?: string): Claim {
+  const winner = standing(claims, owner);
   if (claims.length === 1) return winner;
   const depths = claims.flatMap(({ depth }) => depth ?? []);
   const attempts = claims.flatMap((claim) => claim.attempts ?? []);
@@ -40,18 +49,29 @@ export function mergeClaims(claims: readonly Claim[]): Claim {
   };
 }
 
-function isBefore(a: Claim, b: Claim): boolean {
-  const byState = states.indexOf(a.state) - states.indexOf(b.state);
-  if (byState !== 0) return byState < 0;
+/** Of several claims on one URL, the one that stands. */
+export function standing<C extends Standing>(claims: readonly C[], owner?: string): C {
+  return claims.reduce((best, claim) => (isBefore(claim, best, owner) ? claim : best));
+}
+
+/** Whether the state of `a` is further than that of `b`, whoever says it. */
+export function isFurther(a: Standing, b: Standing): boolean {
+  return states.indexOf(a.state) < states.indexOf(b.state);
+}
+
+function isBefore(a: Standing, b: Standing, owner: string | undefined): boolean {
+  if (a.state !== b.state) return isFurther(a, b);
+  if (a.agent !== b.agent && (a.agent === owner || b.agent === owner)) return a.agent === owner;
   const byFetch = (a.fetchedAt ?? 0) - (b.fetchedAt ?? 0);
   return byFetch !== 0 ? byFetch < 0 : a.agent < b.agent;
 }
 
 /** What one file says of a host, by the columns of the view `hosts`. */
-export type HostRow = Readonly<Record<string, number | string | null>>;
+export type HostRow = Readonly<Record<string, number | bigint | string | null>>;
 
 /**
- * One row for a host in several files. Counts of URLs are those of the merged URLs; counters that
+ * One row for a host in several files: the present owner's, if it has one, else the one of who was
+ * there last. Counts of URLs are those of the merged URLs; counters that
  * have no URLs behind them are the most that any file says, since one may contain the other.
  *
  * @param rows - at least one, each with its `agent`
@@ -59,8 +79,10 @@ export type HostRow = Readonly<Record<string, number | string | null>>;
 export function mergeHosts(
   rows: readonly HostRow[],
   counts: { readonly done: number; readonly queued: number },
+  owner?: string,
 ): HostRow {
-  const latest = rows.reduce((best, row) => {
+  const owners = rows.filter(({ agent }) => agent === owner);
+  const latest = (owners.length > 0 ? owners : rows).reduce((best, row) => {
     const newer = Number(row.last_fetch_at ?? 0) - Number(best.last_fetch_at ?? 0);
     return newer > 0 || (newer === 0 && String(row.agent) < String(best.agent)) ? row : best;
   });

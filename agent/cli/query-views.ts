@@ -34,12 +34,21 @@ type UrlView = (typeof urlViews)[number];
 export class ClusterViews {
   readonly #files: readonly StateFile[];
   readonly #onProblem: (message: string) => void;
+  readonly #ownerOf: (host: string) => string | undefined;
   /** Hosts that several files claim; found when first needed. */
   #shared: ReadonlySet<string> | null = null;
 
-  /** @param onProblem - told of each file that turns out to be damaged while it is read */
-  constructor(files: readonly StateFile[], onProblem: (message: string) => void) {
+  /**
+   * @param onProblem - told of each file that turns out to be damaged while it is read
+   * @param ownerOf - the present owner of a host, whose word counts where several say the same
+   */
+  constructor(
+    files: readonly StateFile[],
+    onProblem: (message: string) => void,
+    ownerOf: (host: string) => string | undefined,
+  ) {
     this.#files = files;
+    this.#ownerOf = ownerOf;
     this.#onProblem = onProblem;
   }
 
@@ -52,7 +61,7 @@ export class ClusterViews {
         columns: ['agent', ...columns[view]],
         parameters: [],
         rows: function* () {
-          yield* views.#rows(view) as Generator<(number | string | null)[]>;
+          yield* views.#rows(view) as Generator<(number | bigint | string | null)[]>;
         },
       });
     }
@@ -106,7 +115,7 @@ export class ClusterViews {
     const shared = new Set<string>();
     this.#shared = shared;
     const walks = this.#files.map((file) => {
-      return this.#read(file, 'SELECT host FROM host_rows ORDER BY host');
+      return this.#read(file, 'SELECT host FROM host_rows WHERE owned ORDER BY host');
     });
     const heads = walks.map((walk) => nextHost(walk));
     for (;;) {
@@ -143,7 +152,7 @@ export class ClusterViews {
       const found = [...this.#read(file, `${selectOf('hosts')} WHERE host = ?`, file.agent, host)];
       return found.map((row) => Object.fromEntries(names.map((name, k) => [name, row[k]])));
     });
-    const merged = mergeHosts(rows as HostRow[], counts);
+    const merged = mergeHosts(rows as HostRow[], counts, this.#ownerOf(host));
     return names.map((name) => merged[name]);
   }
 
@@ -161,7 +170,8 @@ export class ClusterViews {
         }
       }
     }
-    return byUrl.values().map(mergeClaims);
+    const owner = this.#ownerOf(host);
+    return byUrl.values().map((claims) => mergeClaims(claims, owner));
   }
 }
 
@@ -182,19 +192,23 @@ function viewOf({ state }: Claim): UrlView {
 
 function claimOf(view: UrlView, row: unknown[]): Claim {
   const names: readonly string[] = columns[view];
-  const at = <T>(name: string) => {
+  const at = (name: string) => {
     const k = names.indexOf(name);
-    return (k < 0 ? null : row[k + 1]) as T | null;
+    return k < 0 ? null : row[k + 1];
   };
-  const finished = at<number>('status') === null ? 'failed' : 'response';
+  const number = (name: string) => {
+    const value = at(name);
+    return value === null ? null : Number(value);
+  };
+  const finished = at('status') === null ? 'failed' : 'response';
   return {
     agent: row[0] as string,
-    url: at<string>('url')!,
+    url: at('url') as string,
     state: view === 'frontier' ? 'queued' : view === 'skipped' ? 'skipped' : finished,
-    fetchedAt: at<number>('fetched_at'),
-    depth: at<number>('depth'),
-    attempts: at<number>('attempts'),
-    referrer: at<string>('referrer'),
+    fetchedAt: number('fetched_at'),
+    depth: number('depth'),
+    attempts: number('attempts'),
+    referrer: at('referrer') as string | null,
     row,
   };
 }

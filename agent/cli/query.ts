@@ -5,11 +5,12 @@
 
 import type Database from 'better-sqlite3';
 import { membersOf } from '../../config/config.ts';
-import { codeOfError, type ExitCode, messageOf } from './exit-code.ts';
+import { type ExitCode, messageOf } from './exit-code.ts';
 import { type CommonFlags, load } from './load.ts';
 import { print, say } from './output.ts';
 import { isDamage, openStateFiles } from './query-files.ts';
 import { type Cell, type Format, formatRows } from './query-format.ts';
+import { ownersOf } from './query-owners.ts';
 import { ClusterViews } from './query-views.ts';
 
 /** Text gathered before it is written: few system calls, little memory. */
@@ -30,7 +31,7 @@ export async function query(
     say(`nothing can be asked yet: no agent has a readable state in ${config.agent.dataDir}`);
     return 1;
   }
-  const views = new ClusterViews(files, say);
+  const views = new ClusterViews(files, say, ownersOf(files, config).owner);
   const db = views.open();
   try {
     const statement = prepareQuery(db, sql);
@@ -51,9 +52,11 @@ async function answer(
 ): Promise<ExitCode> {
   const names = statement.columns().map(({ name }) => name);
   const width = process.stdout.isTTY ? process.stdout.columns : null;
+  // Integers of any size, whole.
+  const rows = statement.raw().safeIntegers().iterate();
   let gathered = '';
   try {
-    for (const text of formatRows(format, names, statement.raw().iterate(), width)) {
+    for (const text of formatRows(format, names, rows, width)) {
       gathered += text;
       if (gathered.length < chunkLength) continue;
       await print(gathered);
@@ -61,7 +64,7 @@ async function answer(
     }
   } catch (error) {
     say(`the query failed: ${messageOf(error)}`);
-    return isDamage(error) ? codeOfError(error) : 2;
+    return isDamage(error) ? 4 : 2;
   }
   await print(gathered);
   return 0;

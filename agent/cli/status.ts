@@ -17,6 +17,7 @@ import {
   styled,
 } from './output.ts';
 import { agentsQuery } from './query-examples.ts';
+import { recentLines } from './status-events.ts';
 
 /** What `--json` prints. */
 export interface ClusterStatus {
@@ -67,51 +68,70 @@ export function clusterStatus(result: unknown, configured: readonly string[]): C
 /** a2 before a10. */
 const numeric = { numeric: true } as const;
 
+/** Tables of at most 80 columns, whatever fits: what is crawled, what is safe, what happened. */
 export function statusText({ agents }: ClusterStatus): string {
-  const right = 'right' as const;
+  const happened = recentLines(agents);
+  const parts = [crawlTable(agents), safetyTable(agents)];
+  if (happened.length > 0) parts.push(`lately:\n${happened.join('\n')}`);
+  return parts.join('\n\n');
+}
+
+const right = 'right' as const;
+
+function crawlTable(agents: readonly AgentStatus[]): string {
+  const rowOf = (id: string, state: string, of: readonly AgentStatus[]) => {
+    const sum = (one: (agent: AgentStatus) => number) => of.reduce((s, a) => s + one(a), 0);
+    return [
+      id,
+      state,
+      count(sum((a) => a.hosts)),
+      count(sum((a) => a.pages)),
+      count(sum((a) => a.queued)),
+      `${sum((a) => a.openRequests)}/${sum((a) => a.threads)}`,
+      `${sum((a) => a.pagesPerSecond).toFixed(1)}/s`,
+    ];
+  };
+  const rows = agents.map((agent) => {
+    return [...rowOf(agent.id, stateOf(agent), [agent]), durationText(agent.uptimeMs)];
+  });
+  const columns = [
+    { title: 'agent' },
+    { title: 'state' },
+    { title: 'hosts', align: right },
+    { title: 'pages', align: right },
+    { title: 'queue', align: right },
+    { title: 'open', align: right },
+    { title: 'rate', align: right },
+    { title: 'up', align: right },
+  ];
+  return renderTable(columns, agents.length > 1 ? [...rows, rowOf('all', '', agents)] : rows);
+}
+
+/** What is not safe elsewhere yet, members heard by relay only, and how busy the process is. */
+function safetyTable(agents: readonly AgentStatus[]): string {
+  const columns = [
+    { title: 'agent' },
+    { title: 'peers', align: right },
+    { title: 'relay', align: right },
+    { title: 'copy lag', align: right },
+    { title: 'unsettled', align: right },
+    { title: 'unanswered', align: right },
+    { title: 'outbox', align: right },
+    { title: 'loop', align: right },
+    { title: 'memory', align: right },
+  ];
   const rows = agents.map((agent) => [
     agent.id,
-    stateOf(agent),
     String(agent.members.length),
-    count(agent.hosts),
-    count(agent.pages),
-    count(agent.queued),
+    String(agent.members.filter(({ relayed }) => relayed).length),
+    count(agent.copyLag),
+    count(agent.unsettled),
+    count(agent.unanswered),
     count(agent.outbox),
-    `${agent.openRequests}/${agent.threads}`,
-    `${agent.pagesPerSecond.toFixed(1)}/s`,
     `${agent.loopDelayMs.toFixed(0)} ms`,
     bytesText(agent.rssBytes),
-    durationText(agent.uptimeMs),
   ]);
-  const sum = (of: (agent: AgentStatus) => number) => agents.reduce((s, a) => s + of(a), 0);
-  const all = [
-    'all',
-    '',
-    '',
-    count(sum((a) => a.hosts)),
-    count(sum((a) => a.pages)),
-    count(sum((a) => a.queued)),
-    count(sum((a) => a.outbox)),
-    `${sum((a) => a.openRequests)}/${sum((a) => a.threads)}`,
-    `${sum((a) => a.pagesPerSecond).toFixed(1)}/s`,
-  ];
-  return renderTable(
-    [
-      { title: 'agent' },
-      { title: 'state' },
-      { title: 'peers', align: right },
-      { title: 'hosts', align: right },
-      { title: 'pages', align: right },
-      { title: 'queue', align: right },
-      { title: 'outbox', align: right },
-      { title: 'open', align: right },
-      { title: 'rate', align: right },
-      { title: 'lag', align: right },
-      { title: 'memory', align: right },
-      { title: 'up', align: right },
-    ],
-    agents.length > 1 ? [...rows, all] : rows,
-  );
+  return renderTable(columns, rows);
 }
 
 function stateOf({ course, joined, idle }: AgentStatus): string {

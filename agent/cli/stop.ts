@@ -16,7 +16,7 @@ export async function stop(
 ): Promise<ExitCode> {
   const loaded = await loadResolved(file, flags, { allocate: false });
   if (!loaded.ok) return loaded.code;
-  if (!allKnown(ids, loaded.config)) return 4;
+  if (!allKnown(ids, loaded.config)) return 2;
   const verb = ids.length > 0 ? 'leave' : 'stop';
   const { agents } = loaded.config.cluster;
   const answer = await askInTurn(agents, verb, ids);

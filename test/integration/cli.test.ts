@@ -68,7 +68,7 @@ describe('command line', { concurrency: 4 }, () => {
     assert.equal((await run('status', path.join(scratch.directory, 'none.yaml'))).code, 4);
   });
 
-  test('an unknown agent ends with 4, naming the known ones', async () => {
+  test('an unknown agent is a usage error, naming the known ones', async () => {
     const commands = [
       ['agent', config, '--id', 'a9'],
       ['launch', config, '--agents', 'a1,a9'],
@@ -77,7 +77,7 @@ describe('command line', { concurrency: 4 }, () => {
     ];
     for (const args of commands) {
       const { code, stderr } = await run(...args);
-      assert.equal(code, 4, args[0]);
+      assert.equal(code, 2, args[0]);
       assert.match(stderr, /no agent a9 in .*a1, a2, a3/, args[0]);
     }
   });

@@ -32,7 +32,16 @@ test('merge: a response beats a failure, a failure a skip, even if it came later
   assert.equal(mergeClaims([skipped, failed]).agent, 'a2');
 });
 
-test('merge: of two responses the earlier fetch wins, then the smaller agent', () => {
+test('merge: of two in the same state the present owner stands, however late it fetched', () => {
+  const dead = claim({ agent: 'a1', state: 'response', fetchedAt: 10 });
+  const heir = claim({ agent: 'a2', state: 'response', fetchedAt: 20 });
+  assert.equal(mergeClaims([dead, heir], 'a2').agent, 'a2');
+  assert.equal(mergeClaims([heir, dead], 'a1').agent, 'a1');
+  const failed = claim({ agent: 'a2', state: 'failed', fetchedAt: 5 });
+  assert.equal(mergeClaims([dead, failed], 'a2').agent, 'a1', 'the further state goes first');
+});
+
+test('merge: of two responses without an owner the earlier wins, then the smaller agent', () => {
   const late = claim({ agent: 'a1', state: 'response', fetchedAt: 20 });
   const early = claim({ agent: 'a3', state: 'response', fetchedAt: 10 });
   const same = claim({ agent: 'a2', state: 'response', fetchedAt: 10 });
@@ -49,7 +58,7 @@ test('merge: depth and referrer are the least of all claims, attempts the most',
   assert.equal(mergeClaims([winner, seed]).referrer, null);
 });
 
-test('merge: neither the order of the claims nor saying one twice changes anything', () => {
+test('merge: idempotent, commutative and associative, whoever owns the host', () => {
   const claims = fc.array(
     fc.record(
       {
@@ -66,17 +75,23 @@ test('merge: neither the order of the claims nor saying one twice changes anythi
     ),
     { minLength: 1, maxLength: 5 },
   );
+  const owners = fc.constantFrom(undefined, 'a1', 'a2', 'a3', 'a9');
   fc.assert(
-    fc.property(claims, (list: Claim[]) => {
-      const merged = mergeClaims(list);
-      assert.deepEqual(mergeClaims([...list].reverse()), merged);
-      assert.deepEqual(mergeClaims([...list, ...list]), merged);
-      assert.deepEqual(mergeClaims([merged, ...list]), merged);
+    fc.property(claims, owners, fc.nat(), (list: Claim[], owner, at) => {
+      const merge = (...some: Claim[]) => mergeClaims(some, owner);
+      const merged = merge(...list);
+      assert.deepEqual(merge(...[...list].reverse()), merged);
+      assert.deepEqual(merge(...list, ...list), merged);
+      assert.deepEqual(merge(merged, merged), merged);
+      const [left, right] = [list.slice(0, at % list.length), list.slice(at % list.length)];
+      if (left.length === 0) return;
+      assert.deepEqual(merge(merge(...left), ...right), merged);
+      assert.deepEqual(merge(...left, merge(...right)), merged);
     }),
   );
 });
 
-test('merge: a host of two files counts its merged URLs, and is as the latest visitor says', () => {
+test('merge: a host of two files counts its merged URLs, and is as its present owner says', () => {
   const dead = { agent: 'a1', host: 'h', ip: '1.1.1.1', last_fetch_at: 10, out_of_scope: 7 };
   const heir = { agent: 'a2', host: 'h', ip: '2.2.2.2', last_fetch_at: 20, out_of_scope: 3 };
   const rows = [
@@ -92,4 +107,6 @@ test('merge: a host of two files counts its merged URLs, and is as the latest vi
     state: 'done',
   });
   assert.equal(mergeHosts(rows, { done: 6, queued: 3 }).state, 'waiting');
+  assert.equal(mergeHosts(rows, { done: 8, queued: 0 }, 'a1').agent, 'a1');
+  assert.equal(mergeHosts(rows, { done: 8, queued: 0 }, 'a9').agent, 'a2', 'the last visitor');
 });

@@ -10,6 +10,11 @@ import { ClusterViews } from '../../../agent/cli/query-views.ts';
 import { openState } from '../../../agent/storage/database.ts';
 import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 
+/** Backups as by default; whose hosts they are is told by the tests. */
+const config = {
+  cluster: { agents: 2, replicas: 50, backups: 1 },
+} as unknown as Parameters<typeof crawlTotals>[1];
+
 let dataDir: string;
 let closing: (() => void)[];
 
@@ -58,6 +63,10 @@ function running(agent: string) {
       store.saveHost({ ...record, lastFetchAt: fetchedAt }, '10.0.0.1');
       store.commit(false);
     },
+    fetchAt(host: string, at: string, fetchedAt: number) {
+      this.queue(host, at);
+      this.fetch(host, at, 200, fetchedAt);
+    },
     skip(host: string, at: string) {
       store.begin();
       store.insertUrl(host, { url: `http://${host}${at}`, depth: 1 }, 'robots');
@@ -67,10 +76,11 @@ function running(agent: string) {
 }
 
 /** Rows of a query as arrays, and what was said meanwhile. */
-function ask(sql: string, expected: string[] = []) {
+function ask(sql: string, expected: string[] = [], present?: string) {
   const { files, problems } = openStateFiles(dataDir, expected);
   const said = [...problems];
-  const views = new ClusterViews(files, (problem) => said.push(problem));
+  const owner = () => present;
+  const views = new ClusterViews(files, (problem) => said.push(problem), owner);
   const db = views.open();
   try {
     const statement = prepareQuery(db, sql);
@@ -133,17 +143,58 @@ describe('query over files', () => {
         ['a2', 'own.test', 0, 1],
       ],
     );
-    assert.deepEqual(crawlTotals(dataDir), [
-      { agent: 'a1', pages: 0, failed: 0, bytes: 0, hosts: 0 },
-      { agent: 'a2', pages: 3, failed: 0, bytes: 30, hosts: 2 },
+    assert.deepEqual(crawlTotals(dataDir, config), [
+      { agent: 'a1', pages: 0, failed: 0, bytes: 0, hosts: 0, end: null },
+      { agent: 'a2', pages: 3, failed: 0, bytes: 30, hosts: 2, end: null },
     ]);
+  });
+
+  test('what two files say alike is credited to the present owner, host and pages', () => {
+    const [dead, heir] = [running('a1'), running('a2')];
+    for (const agent of [dead, heir]) agent.queue('h.test', '/', '/x');
+    dead.fetch('h.test', '/', 200, 5);
+    heir.fetch('h.test', '/', 200, 9);
+    const by = (present: string) => [
+      ...ask('SELECT agent FROM pages', [], present).rows,
+      ...ask('SELECT agent FROM hosts', [], present).rows,
+      ...ask('SELECT agent FROM frontier', [], present).rows,
+    ];
+    assert.deepEqual(by('a2'), [['a2'], ['a2'], ['a2']]);
+    assert.deepEqual(by('a1'), [['a1'], ['a1'], ['a1']]);
+  });
+
+  test('a copy of another agent has no say', () => {
+    const [owner, backup] = [running('a1'), running('a2')];
+    owner.queue('h.test', '/');
+    backup.queue('h.test', '/', '/more');
+    backup.store.begin();
+    backup.store.setOwned('h.test', false);
+    backup.store.commit(false);
+    assert.deepEqual(ask('SELECT agent, url FROM frontier').rows, [['a1', 'http://h.test/']]);
+    assert.deepEqual(ask('SELECT agent FROM hosts').rows, [['a1']]);
+  });
+
+  test('integers are whole numbers of any size, stored ones and computed ones', () => {
+    running('a1').fetchAt('h.test', '/', 1_795_313_309_017);
+    const { files } = openStateFiles(dataDir, []);
+    const views = new ClusterViews(files, assert.fail, () => undefined);
+    const db = views.open();
+    const statement = prepareQuery(
+      db,
+      'SELECT typeof(fetched_at), fetched_at / 1000, 9007199254740993 FROM pages',
+    );
+    assert.ok(typeof statement !== 'string');
+    const [row] = [...statement.raw().safeIntegers().iterate()];
+    assert.deepEqual(row, ['integer', 1_795_313_309n, 9007199254740993n]);
+    db.close();
+    views.close();
   });
 
   test('a query sees one moment of an agent, whatever is written meanwhile', () => {
     const a1 = running('a1');
     a1.queue('h.test', '/');
     const { files } = openStateFiles(dataDir, []);
-    const views = new ClusterViews(files, assert.fail);
+    const views = new ClusterViews(files, assert.fail, () => undefined);
     const db = views.open();
     a1.fetch('h.test', '/', 200, 5);
     const both = 'SELECT url FROM pages UNION ALL SELECT url FROM frontier';

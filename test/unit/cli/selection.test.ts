@@ -35,9 +35,10 @@ test('launch: --agents takes the first N of this machine, or the ones named', ()
   assert.deepEqual(ids(), ['a1', 'a3']);
   assert.deepEqual(ids('1'), ['a1']);
   assert.deepEqual(ids('a3,a1,a3'), ['a1', 'a3']);
-  assert.equal(ids('3'), 4, 'more than there are');
+  assert.equal(ids('3'), 4, 'more than are on this machine');
+  assert.equal(ids('4'), 2, 'more than the config has');
   assert.equal(ids('a2'), 4, 'of another machine');
-  assert.equal(ids('a9'), 4, 'unknown');
+  assert.equal(ids('a9'), 2, 'unknown');
   assert.equal(ids('0'), 2);
 });
 
@@ -71,5 +72,19 @@ test('status: names members that did not answer and agents that nobody knows', (
   assert.deepEqual(cluster.unreachable, ['a3', 'a4']);
   const lines = statusText(cluster).split('\n');
   assert.match(lines[1]!, /^a2 +idle /);
-  assert.match(lines.at(-1)!, /^all +/);
+  assert.ok(lines.some((line) => /^all +/.test(line)));
+});
+
+test('status: fits 80 columns with large numbers, and shows what is not safe yet', () => {
+  const busy = agentStatus({
+    ...{ hosts: 99_999, pages: 9_999_999, queued: 9_999_999, outbox: 99_999, copyLag: 12_345 },
+    ...{ openRequests: 64, threads: 64, pagesPerSecond: 123.4, rssBytes: 9e8, uptimeMs: 3.5e8 },
+    ...{ unsettled: 17, unanswered: 23, loopDelayMs: 1234 },
+    recent: [{ kind: 'rejoin', ageMs: 100, detail: { why: 'stalled', awayMs: 9000 } }],
+  });
+  const text = statusText({ agents: [busy, { ...busy, id: 'a2' }], unreachable: [] });
+  const widest = Math.max(...text.split('\n').map(({ length }) => length));
+  assert.ok(widest <= 80, text);
+  assert.match(text, /\na1 +0 +0 +12,345 +17 +23 +99,999 +1234 ms +858.3 MiB\n/);
+  assert.match(text, /lately:\n +100 ms ago {2}a1, a2 {2}stood still: joins anew$/);
 });

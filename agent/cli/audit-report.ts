@@ -1,0 +1,116 @@
+// What `ubiring audit` prints for people: the account as one sum, how many agents have what, and
+// each thing that is wrong with the file that it is in. Pure; the JSON is the object itself.
+
+import type { Finding } from './audit-tally.ts';
+import { count, printable } from './output.ts';
+import type { Course } from './query-owners.ts';
+
+/** What `--json` prints. */
+export interface Audit {
+  /** Known is the sum of the classes, and nothing is wrong. */
+  readonly ok: boolean;
+  /** By the word of the agents last in view. */
+  readonly complete: boolean;
+  /** URLs that any file knows, each once. */
+  readonly known: number;
+  readonly done: number;
+  readonly queued: number;
+  /** Part of `queued`: in an outbox, and not in any table yet. */
+  readonly onTheWay: number;
+  /** By reason. */
+  readonly skipped: Readonly<Record<string, number>>;
+  readonly skippedTotal: number;
+  readonly failed: number;
+  /** Part of `done` and `failed`: not all links are known to be safe yet. */
+  readonly unsettled: number;
+  readonly hosts: number;
+  readonly copies: {
+    /** Agents that should have each host: the owner and its backups. */
+    readonly wanted: number;
+    readonly hostsWithFew: number;
+    /** URLs of which a copy is further than the owner, or less far. */
+    readonly ahead: number;
+    readonly behind: number;
+  };
+  readonly agents: readonly {
+    readonly agent: string;
+    readonly inView: boolean;
+    readonly end: Course['end'];
+    readonly file: string;
+  }[];
+  /** Why it is not `ok`; the first hundred. */
+  readonly problems: { readonly count: number; readonly list: readonly Finding[] };
+  readonly warnings: { readonly count: number; readonly list: readonly Finding[] };
+}
+
+/** Findings that are printed; the rest are counted, and the first hundred are in the JSON. */
+const shownMax = 20;
+const warningsShownMax = 5;
+
+export function auditText(audit: Audit): string {
+  const { problems, warnings } = audit;
+  const verdict = audit.ok ? 'it adds up' : 'it does NOT add up';
+  return [
+    ...standLines(audit),
+    '',
+    ...sumLines(audit),
+    '',
+    ...copyLines(audit),
+    ...listLines('worth knowing', warnings, warningsShownMax, audit),
+    ...listLines('wrong', problems, shownMax, audit),
+    `${verdict}${problems.count > 0 ? `: ${count(problems.count)} things are wrong` : ''}`,
+    '',
+  ].join('\n');
+}
+
+function standLines({ agents, complete }: Audit): string[] {
+  const names = (inView: boolean) =>
+    agents.filter((entry) => entry.inView === inView).map(({ agent }) => agent);
+  const gone = names(false);
+  const also = gone.length > 0 ? `; no more: ${gone.join(', ')}` : '';
+  const stand = complete ? 'the crawl is complete' : 'the crawl is not complete';
+  return [`${stand}; in view: ${names(true).join(', ')}${also}`];
+}
+
+function sumLines(audit: Audit): string[] {
+  const { known, done, queued, onTheWay, skipped, skippedTotal, failed, unsettled } = audit;
+  const reasons = Object.entries(skipped).map(([reason, urls]) => `${reason} ${count(urls)}`);
+  const rows: [string, number, string][] = [
+    ['known', known, ''],
+    ['  = done', done, unsettled > 0 ? `${count(unsettled)} of these and of failed unsettled` : ''],
+    ['  + queued', queued, onTheWay > 0 ? `${count(onTheWay)} of them on their way` : ''],
+    ['  + skipped', skippedTotal, reasons.join(', ')],
+    ['  + failed', failed, ''],
+  ];
+  const rest = known - done - queued - skippedTotal - failed;
+  if (rest !== 0) rows.push(['  + in no class', rest, '']);
+  const width = Math.max(...rows.map(([, value]) => count(value).length));
+  return rows.map(([title, value, note]) => {
+    return `${title.padEnd(16)}${count(value).padStart(width)}  ${note}`.trimEnd();
+  });
+}
+
+function copyLines({ hosts, copies, complete }: Audit): string[] {
+  const { wanted, hostsWithFew, ahead, behind } = copies;
+  const agents = wanted === 1 ? '1 agent' : `${wanted} agents`;
+  if (hostsWithFew === 0 && ahead === 0) return [`${count(hosts)} hosts, each whole at ${agents}`];
+  const moving = complete ? '' : '; copies follow their owners while the crawl goes on';
+  return [
+    `${count(hosts)} hosts, ${count(hosts - hostsWithFew)} of them whole at ${agents}${moving}`,
+    `copies: ${count(behind)} URLs behind their owners, ${count(ahead)} ahead`,
+  ];
+}
+
+function listLines(title: string, found: Audit['problems'], max: number, audit: Audit): string[] {
+  if (found.count === 0) return [];
+  const shown = found.list.slice(0, max).map((finding) => `  ${findingText(finding, audit)}`);
+  const more = found.count - shown.length;
+  const rest = more > 0 ? [`  and ${count(more)} more`] : [];
+  return ['', `${title}:`, ...shown, ...rest, ''];
+}
+
+function findingText({ agent, of, says }: Finding, { agents }: Audit): string {
+  const file = agents.find((entry) => entry.agent === agent)?.file;
+  const at = file === undefined ? '' : `${file}: `;
+  return printable(`${at}${of}${of === '' ? '' : ': '}${says}`);
+}

@@ -1,0 +1,102 @@
+// `ubiring audit`: proves to the URL that nothing is lost: known = done + queued + skipped + failed
+// over the cluster, from the state files of all agents, also of those that have died, while they run
+// and after. Each file is read by its own read-only connection, as by `query`. Without the file of
+// an agent that is in view nothing can be proved, and the command says so instead.
+
+import type { Config } from '../../config/config.ts';
+import { AUDIT_RECORDS } from '../storage/audit-queries.ts';
+import { type Audit, auditText } from './audit-report.ts';
+import { AuditTally } from './audit-tally.ts';
+import { DamagedFile, walkHosts } from './audit-walk.ts';
+import type { ExitCode } from './exit-code.ts';
+import { type CommonFlags, load } from './load.ts';
+import { print, say } from './output.ts';
+import { openStateFiles, type StateFile } from './query-files.ts';
+import { type Owners, ownersOf } from './query-owners.ts';
+
+/** 0: it adds up; 1: it does not; 4: a file that is needed is missing or damaged. */
+export async function audit(
+  file: string,
+  flags: CommonFlags & { readonly json?: boolean },
+): Promise<ExitCode> {
+  const loaded = load(file, flags);
+  if (!loaded.ok) return loaded.code;
+  const { config } = loaded;
+  const { dataDir } = config.agent;
+  const { files, problems } = openStateFiles(dataDir, []);
+  try {
+    if (problems.length > 0) return refuse(problems, ...unreadable);
+    if (files.length === 0) {
+      return refuse([`no agent has a state in ${dataDir}`], 'name the directory with --data');
+    }
+    const owners = ownersOf(files, config);
+    const missing = owners.view.filter((id) => !files.some(({ agent }) => agent === id));
+    if (missing.length > 0) {
+      const said = missing.map((id) => `${id}: in view, and no state of it in ${dataDir}`);
+      return refuse(said, ...elsewhere);
+    }
+    const result = auditFiles(files, owners, config);
+    if (flags.json) await print(`${JSON.stringify(result)}\n`);
+    else await print(auditText(result));
+    return result.ok ? 0 : 1;
+  } catch (error) {
+    if (error instanceof DamagedFile) return refuse([error.message], ...unreadable);
+    throw error;
+  } finally {
+    for (const opened of files) opened.close();
+  }
+}
+
+const unreadable = [
+  'nothing is proved without it: start its agent, which sets a damaged file aside and gets its',
+  'hosts back from the others; if the agent is gone for good, move its directory away',
+] as const;
+
+const elsewhere = [
+  'nothing is proved without it: bring the directories of all agents together and name where',
+  'with --data; if an agent is gone for good, let the others notice, and audit again',
+] as const;
+
+function refuse(problems: readonly string[], ...remedy: readonly string[]): 4 {
+  for (const line of [...problems, ...remedy]) say(line);
+  return 4;
+}
+
+/** The whole account. @throws DamagedFile */
+export function auditFiles(
+  files: readonly StateFile[],
+  owners: Owners,
+  { cluster }: Pick<Config, 'cluster'>,
+): Audit {
+  const tally = new AuditTally(owners);
+  for (const host of walkHosts(files)) tally.add(host);
+  for (const file of files) {
+    const [[records] = []] = file.plainRows(AUDIT_RECORDS);
+    tally.close(file.agent, Number(records));
+  }
+  const { known, done, queued, failed, onTheWay, unsettled, hosts, ahead, behind } = tally;
+  return {
+    ok: tally.addsUp,
+    complete: owners.complete,
+    known,
+    done,
+    queued,
+    onTheWay,
+    skipped: Object.fromEntries([...tally.skipped].sort()),
+    skippedTotal: tally.skippedTotal,
+    failed,
+    unsettled,
+    hosts,
+    copies: {
+      wanted: Math.min(1 + cluster.backups, owners.view.length),
+      hostsWithFew: tally.hostsWithFewCopies,
+      ahead,
+      behind,
+    },
+    agents: owners.courses.map(({ agent, end }, k) => {
+      return { agent, inView: owners.view.includes(agent), end, file: files[k]!.path };
+    }),
+    problems: { count: tally.problems.count, list: tally.problems.list },
+    warnings: { count: tally.warnings.count, list: tally.warnings.list },
+  };
+}

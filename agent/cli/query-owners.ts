@@ -1,0 +1,112 @@
+// Who owns which host now, as far as the state files tell: the ring over the last known view. Each
+// file's events say which agents its writer counted as alive; the file with the latest event knows
+// best. That is what decides between several files that say the same of a URL or a host, since a
+// dead agent's file claims for ever what others have taken over. Used by `query`, the summary of
+// `launch`, and `audit`.
+
+import { hash } from 'node:crypto';
+import { Ring } from '../../assignment/ring.ts';
+import { type Config, membersOf } from '../../config/config.ts';
+import { isDamage, type StateFile } from './query-files.ts';
+
+/** What one file's events come to. */
+export interface Course {
+  readonly agent: string;
+  /** Agents that it counted as alive, itself included unless it left. */
+  readonly view: ReadonlySet<string>;
+  /** Everyone that ever was in its view. */
+  readonly met: ReadonlySet<string>;
+  /** How its last life went on, as far as it could tell. */
+  readonly end: 'complete' | 'left' | null;
+  /** Unix milliseconds of its last event; -Infinity where there is none. */
+  readonly lastAt: number;
+}
+
+export interface Owners {
+  /** The agents last known in view, sorted. */
+  readonly view: readonly string[];
+  /** Whether the crawl was complete when the last of them wrote. */
+  readonly complete: boolean;
+  readonly courses: readonly Course[];
+  /** The first of the host's order among them; undefined where none is in the config. */
+  owner(host: string): string | undefined;
+  /** The owner and the backups, as many as there can be. */
+  holders(host: string): readonly string[];
+}
+
+type OwnersConfig = Pick<Config, 'cluster'>;
+
+export function ownersOf(files: readonly StateFile[], config: OwnersConfig): Owners {
+  const courses = files.map(courseOf);
+  const last = courses.reduce<Course | null>((latest, course) => {
+    return latest === null || course.lastAt > latest.lastAt ? course : latest;
+  }, null);
+  // Without any event nobody was ever removed.
+  const known = last && last.lastAt > -Infinity ? last.view : courses.map(({ agent }) => agent);
+  const view = [...known].sort();
+  const members = membersOf(config).filter(({ id }) => view.includes(id));
+  const { replicas, backups } = config.cluster;
+  const sha256 = (text: string) => hash('sha256', text, 'buffer');
+  const ring = members.length === 0 ? null : new Ring(members, { replicas, sha256 });
+  return {
+    view,
+    complete: last?.end === 'complete',
+    courses,
+    owner: (host) => ring?.owner(host),
+    holders: (host) => ring?.order(host, backups + 1) ?? [],
+  };
+}
+
+/** Goes through the events of a file in the order in which they were written. */
+function courseOf(file: StateFile): Course {
+  const { agent } = file;
+  const met = new Set([agent]);
+  let view = new Set([agent]);
+  let end: Course['end'] = null;
+  let lastAt = -Infinity;
+  for (const [at, kind, text] of eventsOf(file)) {
+    lastAt = Math.max(lastAt, Number(at));
+    const detail = parsed(text);
+    const mine = detail.agent === undefined || detail.agent === agent;
+    // Who goes after the end of the crawl took no hosts along.
+    if (end === 'complete' && !mine) continue;
+    if (kind === 'join') {
+      if (mine) end = null;
+      if (mine && detail.view) view = new Set(detail.view);
+      if (detail.agent !== undefined) view.add(detail.agent);
+    } else if (kind === 'rejoin') end = null;
+    else if (kind === 'complete') {
+      end = 'complete';
+      if (detail.view) view = new Set(detail.view);
+    } else if (kind === 'leave' && mine) {
+      end = 'left';
+      view.delete(agent);
+    } else if (kind === 'leave' || kind === 'suspect' || kind === 'remove') {
+      if (detail.agent !== undefined) view.delete(detail.agent);
+    }
+    for (const id of view) met.add(id);
+  }
+  return { agent, view, met, end, lastAt };
+}
+
+/** Damage is told where the rest of the file is read. */
+function eventsOf(file: StateFile): unknown[][] {
+  try {
+    return [...file.rows('SELECT at, kind, detail FROM event_rows ORDER BY id')];
+  } catch (error) {
+    if (isDamage(error)) return [];
+    throw error;
+  }
+}
+
+function parsed(text: unknown): { readonly agent?: string; readonly view?: readonly string[] } {
+  try {
+    const { agent, view } = JSON.parse(String(text)) as { agent?: unknown; view?: unknown };
+    return {
+      ...(typeof agent === 'string' ? { agent } : {}),
+      ...(Array.isArray(view) ? { view: view.map(String) } : {}),
+    };
+  } catch {
+    return {};
+  }
+}

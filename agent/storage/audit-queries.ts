@@ -1,0 +1,23 @@
+// What an audit reads of a state file: the rows of all hosts, copies included, and the outbox, each
+// in order of host and key, so that the files of many agents can be walked side by side. Run over
+// read-only connections by `agent/cli/audit-walk.ts`, not through the store, which owns its file.
+
+/**
+ * Columns: host, owned, counters of queued and pages; key, state, settled, reason; found, status
+ * and time of the page record. A host without URLs gives one row with a null key. The outer loop
+ * follows the index of hosts and the inner one the primary key: nothing is sorted.
+ */
+export const AUDIT_ROWS = `
+  SELECT h.host, h.owned, h.queued, h.pages_done, u.key, u.state, u.done > 0, u.reason,
+    p.found, p.status, p.fetched_at
+  FROM host_rows h LEFT JOIN urls u ON u.host = h.number
+  LEFT JOIN page_records p ON p.host = u.host AND p.found = u.found ORDER BY h.host, u.key`;
+
+/** Columns: host, and the key that the URL has, or would have, in `urls`. */
+export const AUDIT_OUTBOX = `
+  SELECT host, CASE WHEN url LIKE 'https:%' THEN 's' || substr(url, 9 + length(host))
+    ELSE 'h' || substr(url, 8 + length(host)) END AS key
+  FROM outbox ORDER BY host, key`;
+
+/** One number: all page records, those without a URL, too. */
+export const AUDIT_RECORDS = 'SELECT count(*) FROM page_records';
