@@ -1,16 +1,18 @@
-// The frame: two bytes of magic, the wire version, the encoding, then the envelope as JSON, raw or
-// deflated. `transport.ts` and `control-client.ts` encode what they send and decode what arrives.
+// The frame: two bytes of magic, the wire version, the encoding, a checksum of all the rest, then the
+// envelope as JSON, raw or deflated. `transport.ts` and `control-client.ts` encode what they send and decode what arrives.
 // Decoding never throws, whatever the bytes: size, depth and number of objects are bounded before
 // `JSON.parse` sees them, because four kilobytes can unpack to brackets that cost a second.
 // Raw deflate and not zstd, which is faster, because Node 24 still calls its zstd experimental.
 
 import { isUtf8 } from 'node:buffer';
-import { constants, deflateRawSync, inflateRawSync } from 'node:zlib';
+import { constants, crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Envelope } from '../core/messages.ts';
 import {
+  CHECKSUM_AT,
   COMPRESS_OVER_BYTES,
   CONTAINERS_MAX,
   DEPTH_MAX,
+  ENCODING_AT,
   FRAME_BYTES_MAX,
   HEADER_BYTES,
   MAGIC,
@@ -32,6 +34,7 @@ export type FrameCode =
   | 'too_large'
   | 'bad_magic'
   | 'wrong_version'
+  | 'bad_checksum'
   | 'bad_encoding'
   | 'bad_json'
   | 'bad_shape';
@@ -72,8 +75,14 @@ function header(frame: Buffer, encoding: number): Buffer {
   frame[0] = MAGIC[0];
   frame[1] = MAGIC[1];
   frame[2] = WIRE_VERSION;
-  frame[3] = encoding;
+  frame[ENCODING_AT] = encoding;
+  frame.writeUInt32BE(checksum(frame), CHECKSUM_AT);
   return frame;
+}
+
+/** Of everything but itself. TCP lets one damaged segment of some ten thousand pass. */
+function checksum(frame: Uint8Array): number {
+  return crc32(frame.subarray(HEADER_BYTES), crc32(frame.subarray(0, CHECKSUM_AT)));
 }
 
 function refuse(code: FrameCode, detail: string): FrameError {
@@ -87,13 +96,18 @@ function refuse(code: FrameCode, detail: string): FrameError {
  */
 export function decodeFrame(bytes: Uint8Array, incarnationMax?: number): Decoded {
   if (bytes.length > FRAME_BYTES_MAX) return refuse('too_large', `${bytes.length} bytes`);
-  if (bytes.length < HEADER_BYTES || bytes[0] !== MAGIC[0] || bytes[1] !== MAGIC[1]) {
+  if (bytes.length < CHECKSUM_AT || bytes[0] !== MAGIC[0] || bytes[1] !== MAGIC[1]) {
     return refuse('bad_magic', `${bytes.length} bytes that are no frame`);
   }
   const version = bytes[2];
   if (version !== undefined && version !== WIRE_VERSION) {
     const detail = `wire version ${version}, this agent speaks ${WIRE_VERSION}`;
     return { ok: false, code: 'wrong_version', detail, version };
+  }
+  if (bytes.length < HEADER_BYTES) return refuse('bad_checksum', 'ends within its header');
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  if (view.getUint32(CHECKSUM_AT) !== checksum(bytes)) {
+    return refuse('bad_checksum', `${bytes.length} bytes that were damaged on the way`);
   }
   const payload = unpack(bytes);
   if (!(payload instanceof Uint8Array)) return payload;
@@ -109,7 +123,7 @@ function unpack(bytes: Uint8Array): Buffer | FrameError {
     bytes.byteOffset + HEADER_BYTES,
     bytes.length - HEADER_BYTES,
   );
-  const encoding = bytes[HEADER_BYTES - 1];
+  const encoding = bytes[ENCODING_AT];
   if (encoding === JSON_PLAIN) return body;
   if (encoding !== JSON_DEFLATED) return refuse('bad_encoding', `encoding ${encoding}`);
   try {

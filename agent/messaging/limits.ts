@@ -5,9 +5,12 @@
 /** First two bytes of a frame: `UB`. Tells a peer of this program from any other talker. */
 export const MAGIC = [0x55, 0x42] as const;
 /** Raised when a frame can no longer be understood by the version before. */
-export const WIRE_VERSION = 1;
-/** Magic, version, encoding. */
-export const HEADER_BYTES = 4;
+export const WIRE_VERSION = 2;
+/** Where the encoding and the checksum lie, behind magic and version. */
+export const ENCODING_AT = 3;
+export const CHECKSUM_AT = 4;
+/** Magic, version, encoding, checksum. */
+export const HEADER_BYTES = 8;
 
 /** One frame as it travels: 1,000 URLs of the default maximum compress well below it. */
 export const FRAME_BYTES_MAX = 1024 * 1024;

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { Dealer } from 'zeromq';
 import { assertServes, play, type Station, type Step, station, until } from './kit.ts';
+import { sealed } from './sealed.ts';
 import { strangers } from './strangers.ts';
 
 const casesUrl = new URL('../../../../shared/cases/zmtp_hostile.json', import.meta.url);
@@ -85,7 +86,7 @@ describe('transport: independent hostile cases', { concurrency: 4, timeout: 90_0
       t.after(() => dealer.close());
       dealer.connect(target.address);
       await dealer.send(bytes);
-      await dealer.send(Buffer.concat([Buffer.from([0x55, 0x42, 1, 0]), bytes]));
+      await dealer.send(sealed(bytes));
       await until('both frames are refused', () => target.refused.length === 2);
       await assertServes(good, target, 'good');
       onlyGoodPeer(target);

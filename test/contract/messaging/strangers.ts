@@ -5,6 +5,7 @@
 
 import type { RefusalCode } from '../../../agent/messaging/refusals.ts';
 import type { Step } from './kit.ts';
+import { sealed } from './sealed.ts';
 
 export interface Stranger {
   readonly name: string;
@@ -59,7 +60,6 @@ function frame(flags: number, body: Buffer | string): Step {
 
 const asDealer: readonly Step[] = [greeting(), SETTLE, ready('DEALER'), SETTLE];
 const mebibyte = 1024 * 1024;
-const header = Buffer.from([0x55, 0x42, 1, 0]);
 
 export const strangers: readonly Stranger[] = [
   { name: 'a browser', steps: [text('GET / HTTP/1.1\r\nHost: a\r\n\r\n'), SETTLE] },
@@ -115,23 +115,22 @@ export const strangers: readonly Stranger[] = [
   },
   {
     name: 'another wire version',
-    steps: [...asDealer, frame(0, Buffer.from([0x55, 0x42, 2, 0, 0x7b, 0x7d]))],
+    steps: [...asDealer, frame(0, sealed('{}', 0, 1))],
     reaches: 'wrong_version',
   },
   {
+    name: 'a damaged frame',
+    steps: [...asDealer, frame(0, Buffer.concat([sealed('{}'), Buffer.from(' ')]))],
+    reaches: 'bad_checksum',
+  },
+  {
     name: 'a message without a sender',
-    steps: [
-      ...asDealer,
-      frame(0, Buffer.concat([header, Buffer.from('{"message":{"type":"LEAVE"}}')])),
-    ],
+    steps: [...asDealer, frame(0, sealed('{"message":{"type":"LEAVE"}}'))],
     reaches: 'bad_shape',
   },
   {
     name: 'a polluting message',
-    steps: [
-      ...asDealer,
-      frame(0, Buffer.concat([header, Buffer.from('{"__proto__":{"polluted":1}}')])),
-    ],
+    steps: [...asDealer, frame(0, sealed('{"__proto__":{"polluted":1}}'))],
     reaches: 'bad_shape',
   },
 ];
