@@ -122,6 +122,13 @@ export class Membership {
       return;
     }
     const { capacity, address } = hello;
+    const twin = this.#view.get(id);
+    if (twin && inc > twin.card.inc && this.#runsElsewhere(twin, address, now)) {
+      const path = `${id} runs at ${twin.card.address}: stop that one, or this one at ${address}`;
+      const { joined } = this;
+      this.#outbound.toAddress(peer, { type: 'REFUSED', path, yours: id, theirs: '', joined });
+      return;
+    }
     this.#hear({ id, inc, capacity, address, counter: 0, joined: false, direct: true }, now);
     const member = this.#view.get(id);
     if (member?.card.inc === inc && !member.greeted) {
@@ -226,10 +233,23 @@ export class Membership {
     if (id === this.#settings.id) return this.#hearOfMyself(inc, now);
     if (this.#gone.has(id, inc)) return;
     const member = this.#view.get(id);
-    if (!member || inc > Math.max(member.card.inc, member.goneInc)) return this.#add(news, now);
+    if (!member || inc > Math.max(member.card.inc, member.goneInc)) {
+      if (member && this.#runsElsewhere(member, news.address, now)) return;
+      return this.#add(news, now);
+    }
     if (inc !== member.card.inc) return;
     if (news.joined) member.joined = true;
     if (!member.disowned) this.#detector.news(id, news.counter, now.mono);
+  }
+
+  /**
+   * Whether an incarnation with another address is a second process and no later life: the one in
+   * view was heard so lately that it may hold a lease. Taken in, the second would draw all that is
+   * sent to the first, which would then believe that everybody else has died.
+   */
+  #runsElsewhere(member: Member, address: string, now: Instant): boolean {
+    const { card, heardAt } = member;
+    return card.address !== address && now.mono - heardAt < this.#settings.leaseMs;
   }
 
   #hearOfMyself(inc: Incarnation, now: Instant): void {

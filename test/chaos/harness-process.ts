@@ -92,7 +92,7 @@ export class AgentRun {
   }
 
   /** To the process that was started, which is node itself where a prefix execs it. */
-  signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT' | 'SIGTERM' | 'SIGINT'): void {
+  signal(signal: NodeJS.Signals): void {
     if (this.#end !== null) return;
     this.#child.kill(signal);
     if (signal === 'SIGSTOP') this.suspended = true;

@@ -12,6 +12,7 @@ import { writeCompletion } from '../../agent/cli/completion-file.ts';
 import { wallMs } from '../../agent/runtime/clock.ts';
 import { loadConfig } from '../../config/load.ts';
 import { listening, Scratch } from '../integration/cli-process.ts';
+import { type Gate, startGate } from '../integration/gate-server.ts';
 import { judge } from '../web/judge.ts';
 import type { PartialWebOptions } from '../web/options.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
@@ -217,6 +218,11 @@ export class Cluster {
     });
   }
 
+  /** A port that nobody listens on. */
+  async freePort(): Promise<number> {
+    return (await portsBelowEphemeral(1))[0]!;
+  }
+
   /** Resolves when so many more requests have ended. */
   async served(count: number): Promise<void> {
     const before = this.web.requests().length;
@@ -228,7 +234,7 @@ export class Cluster {
     const is = () =>
       this.state(id)
         .events(kind)
-        .some(({ detail }) => detail.agent === about);
+        .some(({ detail }) => (detail.agent ?? id) === about);
     await this.until(`${kind} of ${about} at ${id}`, is);
   }
 
@@ -282,6 +288,17 @@ export class Cluster {
     const loaded = loadConfig(this.config, { cwd: path.dirname(this.config) });
     if (loaded.ok) writeCompletion(loaded.config, { at: wallMs(), agents: this.ids });
   }
+}
+
+/** A cluster whose crawl cannot end before the gate opens, so that the faults fall into it. */
+export async function gated(
+  t: Pick<TestContext, 'after'>,
+  options: ClusterOptions,
+): Promise<{ gate: Gate; cluster: Cluster }> {
+  const gate = await startGate();
+  t.after(() => gate.stop());
+  const seeds = [gate.seed, ...(options.seeds ?? [])];
+  return { gate, cluster: await Cluster.make(t, { ...options, seeds }) };
 }
 
 function isRunning(web: PartialWebOptions | RunningWeb): web is RunningWeb {

@@ -6,23 +6,12 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { startGate } from '../integration/gate-server.ts';
-import { Cluster, type ClusterOptions, fault, runs } from './harness.ts';
+import { Cluster, fault, gated, runs } from './harness.ts';
 import { steadyMs } from './harness-process.ts';
 import { assertWhole } from './harness-verdict.ts';
 
-type Context = Parameters<Parameters<typeof fault>[1]>[0];
-
 /** What one crash may cost: the dead agent's open requests, and as many not copied yet. */
 const perCrash = ({ threads }: Cluster) => 2 * threads;
-
-/** A cluster whose crawl cannot end before the gate opens, so that the faults fall into it. */
-async function gated(t: Context, options: ClusterOptions) {
-  const gate = await startGate();
-  t.after(() => gate.stop());
-  const cluster = await Cluster.make(t, { ...options, seeds: [gate.seed] });
-  return { gate, cluster };
-}
 
 describe('processes that die', { concurrency: 2 }, () => {
   for (const share of [0.1, 0.5, 0.9]) {
