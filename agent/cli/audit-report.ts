@@ -48,7 +48,7 @@ const shownMax = 20;
 const warningsShownMax = 5;
 
 export function auditText(audit: Audit): string {
-  const { problems, warnings } = audit;
+  const { problems } = audit;
   const verdict = audit.ok ? 'it adds up' : 'it does NOT add up';
   return [
     ...standLines(audit),
@@ -56,8 +56,9 @@ export function auditText(audit: Audit): string {
     ...sumLines(audit),
     '',
     ...copyLines(audit),
-    ...listLines('worth knowing', warnings, warningsShownMax, audit),
+    ...listLines('worth knowing', worthKnowing(audit), warningsShownMax, audit),
     ...listLines('wrong', problems, shownMax, audit),
+    '',
     `${verdict}${problems.count > 0 ? `: ${count(problems.count)} things are wrong` : ''}`,
     '',
   ].join('\n');
@@ -101,12 +102,19 @@ function copyLines({ hosts, copies, complete }: Audit): string[] {
   ];
 }
 
+/** While the crawl goes on, some copies are always on their way: that they are is said above. */
+function worthKnowing({ warnings, complete, copies }: Audit): Audit['warnings'] {
+  if (complete) return warnings;
+  const list = warnings.list.filter(({ kind }) => kind !== 'few-copies');
+  return { count: warnings.count - copies.hostsWithFew, list };
+}
+
 function listLines(title: string, found: Audit['problems'], max: number, audit: Audit): string[] {
   if (found.count === 0) return [];
   const shown = found.list.slice(0, max).map((finding) => `  ${findingText(finding, audit)}`);
   const more = found.count - shown.length;
   const rest = more > 0 ? [`  and ${count(more)} more`] : [];
-  return ['', `${title}:`, ...shown, ...rest, ''];
+  return ['', `${title}:`, ...shown, ...rest];
 }
 
 function findingText({ agent, of, says }: Finding, { agents }: Audit): string {
