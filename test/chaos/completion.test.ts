@@ -1,0 +1,265 @@
+// When a crawl is over, on real processes: never while a URL waits, travels or is held by an agent
+// that does not answer, and soon after the last is done. The cases are `completionCases` of the
+// fault matrix; those that ask for messages in an exact order are played in test/simulation/.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { run } from '../integration/cli-process.ts';
+import { Cluster, type ClusterOptions } from './harness.ts';
+import { type Answering, type Site, startSite } from './harness-site.ts';
+
+interface Crawl {
+  readonly site: Site;
+  readonly cluster: Cluster;
+  /** A host of the site for each agent, which owns it. */
+  readonly hostOf: Readonly<Record<string, number>>;
+}
+
+const link = (...urls: readonly string[]) => ({
+  body: urls.map((url) => `<a href="${url}">on</a>`).join(''),
+});
+/** Hosts among which each agent has one. */
+const hostsMax = 60;
+
+/** A cluster on a site alone: `answering` is told whose host is asked. */
+async function crawlOf(
+  t: TestContext,
+  answering: (
+    id: string,
+    target: string,
+    earlier: number,
+    crawl: () => Crawl,
+  ) => ReturnType<Answering>,
+  options: Partial<ClusterOptions> & { first?: readonly string[] } = {},
+): Promise<Crawl> {
+  let crawl: Crawl | undefined;
+  const { agents = 2, first = ['a1'], config, ...more } = options;
+  const idOf = (host: number) =>
+    Object.entries(crawl!.hostOf).find(([, n]) => n === host)?.[0] ?? 'nobody';
+  const site = await startSite((host, target, earlier) =>
+    answering(idOf(host), target, earlier, () => crawl!),
+  );
+  t.after(() => site.stop());
+  const web = { hosts: 1, pages: 1 };
+  const cluster = await Cluster.make(t, { web, agents, ...more });
+  const names = Array.from({ length: hostsMax }, (_, n) => new URL(site.origin(n)).hostname);
+  const { stdout } = await run('owner', cluster.config, ...names);
+  const owners = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).order[0] as string);
+  const hostOf = Object.fromEntries(cluster.ids.map((id) => [id, owners.indexOf(id)]));
+  const seeds = first.map((id) => `${site.origin(hostOf[id]!)}/`);
+  const written = JSON.parse(fs.readFileSync(cluster.config, 'utf8'));
+  fs.writeFileSync(cluster.config, JSON.stringify({ ...written, seeds, ...config }));
+  crawl = { site, cluster, hostOf };
+  return crawl;
+}
+
+/** All that ended by themselves ended well. */
+async function assertEnds({ cluster }: Crawl): Promise<void> {
+  const { ends } = await cluster.finish(40_000);
+  for (const { id, code, signal, stderr } of ends) {
+    if (signal !== 'SIGKILL') assert.equal(code, 0, `${id}: ${stderr}`);
+  }
+}
+
+function gate() {
+  let open: (value: { body: string }) => void = () => {};
+  const held = new Promise<{ body: string }>((resolve) => {
+    open = resolve;
+  });
+  return { held, open: (body = 'page') => open({ body }) };
+}
+
+/** Long enough for a crawl that could end to have ended. */
+const settledMs = 1000;
+
+describe('completion', { concurrency: 2 }, () => {
+  test('completion: without a seed a crawl is refused, naming the key', async (t) => {
+    const crawl = await crawlOf(t, () => ({}), { config: { seeds: [] } });
+    const ended = await crawl.cluster.launch('a1').ended;
+    assert.equal(ended.code, 4);
+    assert.match(ended.stderr, /seeds/);
+  });
+
+  test('completion: all seeds closed by robots.txt, no page, the end', async (t) => {
+    const crawl = await crawlOf(
+      t,
+      (_, target) => {
+        return { body: target === '/robots.txt' ? 'User-agent: *\nDisallow: /\n' : 'page' };
+      },
+      { first: ['a1', 'a2'] },
+    );
+    await crawl.cluster.startAll();
+    await assertEnds(crawl);
+    for (const id of ['a1', 'a2']) {
+      const { pages, skipped } = crawl.cluster.state(id).state();
+      assert.deepEqual([pages, skipped.map(({ reason }) => reason)], [[], ['robots']]);
+      assert.deepEqual(crawl.site.requests(crawl.hostOf[id]!, '/'), []);
+    }
+  });
+
+  test('completion: a single agent whose last page links only to what is known', async (t) => {
+    const crawl = await crawlOf(
+      t,
+      (_, target) => (target === '/robots.txt' ? {} : link('/', '/last', '/#same')),
+      { agents: 1 },
+    );
+    await crawl.cluster.startAll();
+    await assertEnds(crawl);
+    assert.equal(crawl.site.requests(crawl.hostOf.a1!, '/last').length, 1);
+  });
+
+  test('completion: not while a URL travels to an agent that does not answer', async (t) => {
+    const crawl = await crawlOf(
+      t,
+      async (id, target, _, self) => {
+        if (target === '/robots.txt' || id !== 'a1') return {};
+        self().cluster.suspend('a2');
+        return link(`${self().site.origin(self().hostOf.a2!)}/`);
+      },
+      { suspectAfterMs: 4000 },
+    );
+    const { cluster, site, hostOf } = crawl;
+    await cluster.startAll();
+    await cluster.until('the page', () => site.requests(hostOf.a1!, '/').length > 0);
+    await pause(settledMs);
+    assert.equal(cluster.run('a1').end, null, 'its link is still on its way');
+    cluster.resume('a2');
+    await assertEnds(crawl);
+    assert.equal(site.requests(hostOf.a2!, '/').length, 1);
+  });
+
+  test('completion: F58: not while a retry is due; a host that was down is fetched', async (t) => {
+    const crawl = await crawlOf(
+      t,
+      (id, target, earlier) => {
+        if (target === '/robots.txt') return {};
+        if (id === 'a1') return earlier === 0 ? 'cut' : { body: 'back' };
+        const later = { status: id === 'a2' ? 503 : 429, headers: { 'retry-after': '2' } };
+        return earlier === 0 ? later : { body: 'back' };
+      },
+      { agents: 3, first: ['a1', 'a2', 'a3'] },
+    );
+    const { cluster, site, hostOf } = crawl;
+    await cluster.startAll();
+    await cluster.until('the first answers', () => site.requests(hostOf.a3!, '/').length > 0);
+    await pause(settledMs);
+    assert.equal(cluster.living().length, 3, 'retries are due');
+    await assertEnds(crawl);
+    for (const id of cluster.ids) {
+      const [first, second, ...more] = site.requests(hostOf[id]!, '/');
+      assert.deepEqual(more, []);
+      assert.ok(second! - first! >= (id === 'a1' ? 10_000 : 2_000) - 1, `${id} came too soon`);
+    }
+  });
+
+  test('completion: not while a politeness delay runs before the last page', async (t) => {
+    const crawl = await crawlOf(t, (_, target) => (target === '/' ? link('/last') : {}), {
+      delayMs: 2000,
+    });
+    await crawl.cluster.startAll();
+    await assertEnds(crawl);
+    assert.equal(crawl.site.requests(crawl.hostOf.a1!, '/last').length, 1);
+  });
+
+  test('completion: an agent dies with the only URL that is left', async (t) => {
+    const last = gate();
+    const crawl = await crawlOf(
+      t,
+      (_, target, earlier) => {
+        if (target === '/robots.txt') return {};
+        return earlier === 0 ? last.held : { body: 'page' };
+      },
+      { agents: 3, first: ['a2'] },
+    );
+    const { cluster, site, hostOf } = crawl;
+    await cluster.startAll();
+    await cluster.until('the request', () => site.requests(hostOf.a2!, '/').length > 0);
+    await cluster.kill('a2');
+    await assertEnds(crawl);
+    assert.equal(site.requests(hostOf.a2!, '/').length, 2);
+    last.open();
+  });
+
+  test('completion: an agent that wakes after the end asks for nothing and ends', async (t) => {
+    const last = gate();
+    const crawl = await crawlOf(
+      t,
+      (_, target, earlier) => {
+        if (target === '/robots.txt') return {};
+        return earlier === 0 ? last.held : link('/more');
+      },
+      { agents: 3, first: ['a2'] },
+    );
+    const { cluster, site, hostOf } = crawl;
+    await cluster.startAll();
+    await cluster.until('the request', () => site.requests(hostOf.a2!, '/').length > 0);
+    cluster.suspend('a2');
+    await cluster.until('the end', () => cluster.living().length === 1);
+    const before = site.requests(hostOf.a2!).length;
+    last.open(link('/more').body);
+    cluster.resume('a2');
+    await assertEnds(crawl);
+    assert.equal(site.requests(hostOf.a2!).length, before);
+  });
+
+  test('completion: what waits for a dead agent goes to its heir', async (t) => {
+    const page = gate();
+    const crawl = await crawlOf(
+      t,
+      (id, target) => {
+        if (target === '/robots.txt') return {};
+        return id === 'a1' ? page.held : { body: 'page' };
+      },
+      { agents: 3 },
+    );
+    const { cluster, site, hostOf } = crawl;
+    await cluster.startAll();
+    await cluster.until('the request', () => site.requests(hostOf.a1!, '/').length > 0);
+    await cluster.kill('a2');
+    page.open(link(`${site.origin(hostOf.a2!)}/`).body);
+    await assertEnds(crawl);
+    assert.equal(site.requests(hostOf.a2!, '/').length, 1);
+  });
+
+  test('completion: F59: a host without end is crawled to its limit, the others are done', async (t) => {
+    const pagesPerHost = 50;
+    const crawl = await crawlOf(
+      t,
+      (id, target) => {
+        if (target === '/robots.txt') return {};
+        const n = Number(target.slice(1) || 0);
+        return id === 'a1' ? link(`/${2 * n + 1}`, `/${2 * n + 2}`) : { body: 'page' };
+      },
+      { first: ['a1', 'a2'], delayMs: 20, config: { limits: { pagesPerHost } } },
+    );
+    await crawl.cluster.startAll();
+    await assertEnds(crawl);
+    const { pages, skipped, frontier } = crawl.cluster.state('a1').state();
+    assert.deepEqual([pages.length, frontier], [pagesPerHost, []]);
+    assert.ok(skipped.length > 0 && skipped.every(({ reason }) => reason === 'pages'));
+    const [early] = crawl.site.requests(crawl.hostOf.a2!, '/');
+    const trap = crawl.site.requests(crawl.hostOf.a1!);
+    assert.ok(early! < trap[trap.length >> 1]!, 'the other host did not wait for the endless one');
+  });
+
+  test('completion: a seed that comes after the end begins a crawl of what is new', async (t) => {
+    const crawl = await crawlOf(t, () => ({ body: 'page' }));
+    const { cluster, site, hostOf } = crawl;
+    await cluster.startAll();
+    await assertEnds(crawl);
+    await cluster.launch('a1').ended;
+    assert.match(cluster.run('a1').stderr, /complete already/);
+    const config = JSON.parse(fs.readFileSync(cluster.config, 'utf8'));
+    config.seeds.push(`${site.origin(hostOf.a2!)}/`);
+    fs.writeFileSync(cluster.config, JSON.stringify(config));
+    await cluster.startAll();
+    await assertEnds(crawl);
+    assert.equal(site.requests(hostOf.a1!, '/').length, 1);
+    assert.equal(site.requests(hostOf.a2!, '/').length, 1);
+  });
+});
