@@ -343,7 +343,7 @@ class Agent implements RunningAgent {
     this.#transport.send(to, { from, to: { id: to.id, inc: to.inc }, message }, 'control');
   }
 
-  /** After a long stall the crawl may be over: whoever saw its end has left word. */
+  /** After a long stall, or with nobody there, the crawl may be over: its end leaves word. */
   #onWoke(): void {
     if (isComplete(this.#p.config)) {
       void this.#end({ code: 0, reason: 'the crawl was completed by the others' });

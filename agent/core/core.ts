@@ -335,6 +335,8 @@ export class Core {
     this.#p.right.joined = true;
     this.#p.settlement.joined = true;
     this.#p.ending.joined();
+    // Nobody is left to tell it that the crawl ended while it was starting.
+    if (this.#p.view.size === 0) this.#effects.push({ type: 'woke' });
     this.#p.routing.join();
     this.#p.inbox.join();
     this.#viewChanged();
