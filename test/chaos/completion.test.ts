@@ -191,7 +191,7 @@ describe('completion', { concurrency: 2 }, () => {
       t,
       (_, target, earlier) => {
         if (target === '/robots.txt') return {};
-        return earlier === 0 ? last.held : link('/more');
+        return target === '/' && earlier === 0 ? last.held : link('/more');
       },
       { agents: 3, first: ['a2'] },
     );
