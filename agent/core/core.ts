@@ -18,6 +18,8 @@ import type { CoreSettings } from './settings.ts';
 import type { Store } from './store.ts';
 import type { Member } from './view.ts';
 
+type Heartbeat = Extract<Message, { type: 'HEARTBEAT' }>;
+
 export class Core {
   readonly #settings: CoreSettings;
   readonly #store: Store;
@@ -81,7 +83,7 @@ export class Core {
         this.#p.membership.onHello(envelope, message, now);
         return this.#p.ending.answerComplete(envelope, message.address);
       case 'HEARTBEAT':
-        return this.#p.membership.onHeartbeat(envelope, message, now, relayed);
+        return this.#onHeartbeat(envelope, message, now, relayed);
       case 'REFUSED':
         if (envelope.to.inc !== this.#p.outbound.inc) return;
         return this.#p.membership.onRefused(from.id, message);
@@ -93,6 +95,12 @@ export class Core {
     const member = this.#p.view.get(from.id);
     if (!member || member.card.inc !== from.inc) return;
     this.#onMemberMessage(member, envelope, now);
+  }
+
+  #onHeartbeat(envelope: Envelope, beat: Heartbeat, now: Instant, relayed: boolean): void {
+    this.#p.membership.onHeartbeat(envelope, beat, now, relayed);
+    const { id, inc } = envelope.from;
+    if (this.#p.view.get(id)?.card.inc === inc) this.#p.replication.deletedBy(id, beat.gen);
   }
 
   #onMemberMessage(member: Member, envelope: Envelope, now: Instant): void {
@@ -224,6 +232,7 @@ export class Core {
     this.#p.right.upheaval(now.mono);
     this.#p.handOff.forget(id);
     this.#p.replication.forget(id);
+    this.#p.replication.doubtAll();
     this.#p.moves.after(now);
     this.#viewChanged();
     const silentMs = Math.round(now.mono - member.heardAt);
@@ -248,6 +257,7 @@ export class Core {
     if (list.leaving && !from.leaving) {
       this.#p.moves.before(from);
       this.#p.view.markLeaving(from);
+      this.#p.replication.doubtAll();
       this.#p.moves.after(now);
       this.#viewChanged();
     }
@@ -359,7 +369,8 @@ export class Core {
     const counter = this.#p.membership.nextCounter();
     const { idle, idleSince } = this.#p.completion.sample(this.#isIdle(), counter);
     const viewHash = this.#p.view.hash(this.#p.outbound.inc);
-    this.#p.membership.beat({ idle, idleSince, viewHash }, now);
+    const gen = this.#store.generation();
+    this.#p.membership.beat({ idle, idleSince, viewHash, gen }, now);
     this.#p.ending.tellComplete();
   }
 

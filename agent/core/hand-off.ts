@@ -62,7 +62,7 @@ export interface YieldableHosts {
   isGiven(host: Host, to: AgentId, since: number): boolean;
   waitLeftMs(host: Host, now: Instant): number;
   /** The host is on a list now: its rows are to go to the addressee. */
-  named(host: Host): void;
+  named(host: Host, to: AgentId): void;
 }
 
 /** A yield that is still to be acknowledged. */
@@ -77,6 +77,8 @@ interface OwedAnswer {
 
 /** Copies at the backups, as far as answering a yield depends on them. */
 interface YieldCopies {
+  /** Another agent owned the host: what is known of its copies may not be true any more. */
+  doubt(host: Host): void;
   isSafe(host: Host, n: number): boolean;
   targets(host: Host): readonly AgentId[];
   lastNumber(host: Host): number;
@@ -231,7 +233,7 @@ export class HandOff {
       const withdrawn = item.withdrawn ?? false;
       if (!withdrawn && !this.#view.owns(host)) continue;
       if (withdrawn) withdrawals.push({ host, keep: false });
-      else this.#owe(`${key} ${host}`, { from: id, inc, list, host, n: copies.lastNumber(host) });
+      else this.#owe(`${key} ${host}`, { from: id, inc, list, host }, copies);
       const keys = this.#awaited.get(host);
       if (!keys?.delete(key)) continue;
       if (keys.size === 0) this.#awaited.delete(host);
@@ -245,8 +247,11 @@ export class HandOff {
   }
 
   /** A yield that is resent waits for no more than the first did. */
-  #owe(key: string, answer: OwedAnswer): void {
-    if (!this.#owing.has(key)) this.#owing.set(key, answer);
+  #owe(key: string, answer: Omit<OwedAnswer, 'n'>, copies: YieldCopies): void {
+    if (this.#owing.has(key)) return;
+    const { host } = answer;
+    copies.doubt(host);
+    this.#owing.set(key, { ...answer, n: copies.lastNumber(host) });
   }
 
   /** Acknowledges the yields whose hosts are safe at this agent's backups; once it has joined. */
@@ -337,7 +342,7 @@ export class HandOff {
     list.total += unsent.length;
     for (const host of unsent) {
       list.pending.add(host);
-      hosts.named(host);
+      hosts.named(host, list.to);
     }
     return true;
   }

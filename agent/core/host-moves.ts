@@ -205,7 +205,7 @@ export class HostMoves {
           replication.isCaughtUp(host, to) &&
           (!settlement.hasUnsettled(host) || now.mono - since >= settings.suspectAfterMs),
         waitLeftMs: (host, at) => right.waitLeftMs(host, at),
-        named: (host) => replication.changed(host),
+        named: (host, to) => replication.listed(host, to),
       },
       now,
     );

@@ -335,7 +335,7 @@ export class Membership {
   }
 
   /** One heartbeat to everyone known, gone or not: even the gone must learn that they are. */
-  beat(word: { idle: boolean; idleSince: number; viewHash: string }, now: Instant): void {
+  beat(word: Pick<Heartbeat, 'idle' | 'idleSince' | 'viewHash' | 'gen'>, now: Instant): void {
     const { capacity, address, fingerprintHash } = this.#settings;
     const gone = [...this.#gone.entries()].map(({ id, inc }) => ({ id, inc }));
     for (const m of this.#view.members()) {

@@ -134,6 +134,8 @@ export type Message =
       readonly idle: boolean;
       readonly idleSince: number;
       readonly viewHash: string;
+      /** Generation of the sender's copies, as in ROWS_ACK. */
+      readonly gen: number;
     }
   | {
       readonly type: 'LIST';
@@ -158,9 +160,15 @@ export type Message =
       /** Indices into the batch of URLs whose host the receiver does not own. */
       readonly notMine: readonly number[];
     }
-  | { readonly type: 'ROWS'; readonly items: readonly RowsItem[] }
+  | {
+      readonly type: 'ROWS';
+      /** Of this message among those of the sender's incarnation; the acknowledgement names it. */
+      readonly number: number;
+      readonly items: readonly RowsItem[];
+    }
   | {
       readonly type: 'ROWS_ACK';
+      readonly number: number;
       /** Generation of the copies at the receiver: grows when one is deleted. */
       readonly gen: number;
       readonly items: readonly { host: Host; mark: number }[];

@@ -3,7 +3,9 @@
 // the addressee of a list before the host is yielded. A backup keeps a mark in the transaction that
 // applied the rows; it is learned by asking, in each incarnation, never remembered. One message a
 // peer is on its way at a time, with the rows of many hosts. What was acknowledged by whom decides
-// what may be acknowledged to others (`isSafe`), so nothing here is lost with its sender.
+// what may be acknowledged to others (`isSafe`), so nothing here is lost with its sender. A copy may
+// be deleted by the word of another owner: whenever the host may have had one, its marks are asked
+// for again (docs/adr/0017).
 
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { AgentId, Host, Message, RowEvent, RowsItem } from './messages.ts';
@@ -35,6 +37,8 @@ interface Acked {
 /** What goes to one peer: hosts that have something for it, and the message on its way. */
 interface Stream {
   readonly due: Set<Host>;
+  /** The highest generation of its copies that the peer told in a heartbeat. */
+  gen: number;
   flight: { readonly message: Rows; sentAt: number } | null;
 }
 
@@ -49,6 +53,7 @@ export class Replication {
   readonly #changed = new Set<Host>();
   /** Members that are to get all rows of a host, though they are not its backups yet. */
   readonly #addressees: (host: Host) => Iterable<AgentId>;
+  #lastNumber = 0;
 
   constructor(parts: {
     settings: CoreSettings;
@@ -78,6 +83,49 @@ export class Replication {
   forgetHost(host: Host): void {
     this.#acked.delete(host);
   }
+
+  // ---- doubt: marks that may not be true any more are asked for anew
+
+  /** Hosts have come from a member that lost its place: it may have let others delete copies. */
+  doubtAll(): void {
+    for (const host of this.#acked.keys()) this.#changed.add(host);
+    this.#acked.clear();
+    for (const stream of this.#streams.values()) this.#takeBack(stream);
+  }
+
+  /** Another yields the host, so there was another owner. */
+  doubt(host: Host): void {
+    if (this.#acked.delete(host)) this.#changed.add(host);
+    for (const stream of this.#streams.values()) {
+      if (stream.flight?.message.items.some((item) => item.host === host)) this.#takeBack(stream);
+    }
+  }
+
+  /** The host is on a list to `to`, which may have had it, and deleted it, since it was a backup. */
+  listed(host: Host, to: AgentId): void {
+    this.#acked.get(host)?.delete(to);
+    this.#changed.add(host);
+  }
+
+  /** The peer has deleted copies, or marks, since it acknowledged under lower generations. */
+  deletedBy(id: AgentId, gen: number): void {
+    const stream = this.#streamTo(id);
+    if (gen <= stream.gen) return;
+    stream.gen = gen;
+    for (const [host, acked] of this.#acked) {
+      if ((acked.get(id)?.gen ?? gen) >= gen) continue;
+      acked.delete(id);
+      this.#changed.add(host);
+    }
+  }
+
+  /** The message on its way is not waited for: what it says may be old when its answer comes. */
+  #takeBack(stream: Stream): void {
+    for (const { host } of stream.flight?.message.items ?? []) stream.due.add(host);
+    stream.flight = null;
+  }
+
+  // ---- what is known
 
   /** The highest number of the host's rows here. */
   lastNumber(host: Host): number {
@@ -129,6 +177,8 @@ export class Replication {
     this.#changed.add(host);
   }
 
+  // ---- the streams
+
   /** Sends what is due: at most one message on its way to each peer. */
   pump(now: Instant): void {
     for (const host of this.#store.takeChangedHosts()) this.#changed.add(host);
@@ -161,7 +211,7 @@ export class Replication {
   #streamTo(id: AgentId): Stream {
     let stream = this.#streams.get(id);
     if (!stream) {
-      stream = { due: new Set(), flight: null };
+      stream = { due: new Set(), gen: 0, flight: null };
       this.#streams.set(id, stream);
     }
     return stream;
@@ -189,7 +239,7 @@ export class Replication {
       items.push(item);
     }
     if (items.length === 0) return;
-    const message: Rows = { type: 'ROWS', items };
+    const message: Rows = { type: 'ROWS', number: ++this.#lastNumber, items };
     stream.flight = { message, sentAt: now.mono };
     this.#outbound.toMember(member, message);
   }
@@ -237,7 +287,8 @@ export class Replication {
       if (changed) touched.push(item.host);
     }
     const gen = this.#store.generation();
-    this.#outbound.toMember(from, { type: 'ROWS_ACK', gen, items }, { durable: true });
+    const ack: RowsAck = { type: 'ROWS_ACK', number: message.number, gen, items };
+    this.#outbound.toMember(from, ack, { durable: true });
     return touched;
   }
 
@@ -245,24 +296,28 @@ export class Replication {
   onRowsAck(from: Member, message: RowsAck): Host[] {
     const { id } = from.card;
     const stream = this.#streams.get(id);
+    if (!stream || stream.flight?.message.number !== message.number) return [];
+    if (message.gen < stream.gen) {
+      this.#takeBack(stream);
+      return [];
+    }
+    stream.flight = null;
     const progressed: Host[] = [];
     for (const { host, mark } of message.items) {
       if (this.#noteMark(host, id, message.gen, mark)) progressed.push(host);
-      if (stream && this.#isFor(host, id) && !this.isCaughtUp(host, id)) stream.due.add(host);
+      if (this.#isFor(host, id) && !this.isCaughtUp(host, id)) stream.due.add(host);
       this.#trim(host);
     }
-    if (stream?.flight && isAnswer(stream.flight.message, message)) stream.flight = null;
     return progressed;
   }
 
-  /** A higher generation replaces, the same takes the maximum, a lower one is old news (C4). */
+  /** The answer to the one message on its way is never older than what is known (C4). */
   #noteMark(host: Host, id: AgentId, gen: number, mark: number): boolean {
     const marks = this.#acked.get(host) ?? new Map<AgentId, Acked>();
     this.#acked.set(host, marks);
     const known = marks.get(id);
-    if (known && (gen < known.gen || (gen === known.gen && mark <= known.mark))) return false;
     marks.set(id, { gen, mark });
-    return true;
+    return known === undefined || gen !== known.gen || mark > known.mark;
   }
 
   /** Events that everybody has need not be kept at hand. */
@@ -281,12 +336,4 @@ function charsOf(event: RowEvent): number {
       ? (event.fetchUrl?.length ?? 0) + (event.referrer?.length ?? 0)
       : (event.page?.redirectTo?.length ?? 0) + (event.page?.contentType?.length ?? 0);
   return event.key.length + texts + EVENT_CHARS;
-}
-
-/** An acknowledgement answers the message on its way if it names the same hosts. */
-function isAnswer(message: Rows, ack: RowsAck): boolean {
-  return (
-    message.items.length === ack.items.length &&
-    message.items.every((item, i) => item.host === ack.items[i]!.host)
-  );
 }

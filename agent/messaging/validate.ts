@@ -168,6 +168,7 @@ const messages: { readonly [K in MessageType]: Check } = {
     suspects: list(end, MEMBERS_MAX),
     idle: flag,
     idleSince: whole,
+    gen: whole,
     viewHash: hash,
   }),
   LIST: message<'LIST'>({
@@ -201,6 +202,7 @@ const messages: { readonly [K in MessageType]: Check } = {
   }),
   URLS_ACK: message<'URLS_ACK'>({ batch: whole, notMine: list(natural(URLS_MAX - 1), URLS_MAX) }),
   ROWS: message<'ROWS'>({
+    number: whole,
     items: list(
       shape<RowsItem>({
         host,
@@ -214,6 +216,7 @@ const messages: { readonly [K in MessageType]: Check } = {
     ),
   }),
   ROWS_ACK: message<'ROWS_ACK'>({
+    number: whole,
     gen: whole,
     items: list(shape<{ host: string; mark: number }>({ host, mark: whole }), HOSTS_MAX),
   }),

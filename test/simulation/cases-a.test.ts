@@ -99,6 +99,7 @@ describe('cases A: fetch right, lease, detector', () => {
     const c = crawling(['a1', 'a2']);
     const before = inc(c, 'a1');
     c.kill('a1');
+    c.wipe('a1');
     c.jump('a1', -3_600_000);
     c.start('a1');
     c.run(3 * HEARTBEAT_MS);

@@ -100,6 +100,7 @@ export class Cluster {
   readonly network: Network;
   readonly random: Random;
   readonly delayMs: number;
+  readonly backups: number;
   /** Links of each page. */
   readonly web: Web;
   /** By agent, whether it runs or not. */
@@ -122,6 +123,7 @@ export class Cluster {
     this.random = new Random(options.seed ?? 1);
     this.network = new Network(options.weather ?? CALM, this.random);
     this.delayMs = options.delayMs ?? DELAY_MS;
+    this.backups = options.backups ?? 1;
   }
 
   /** The agents of a host, its owner first, among these. */
@@ -194,7 +196,7 @@ export class Cluster {
       capacity: 1,
       address: `sim://${id}`,
       configured: this.#o.ids.map((name) => ({ id: name, address: `sim://${name}` })),
-      backups: this.#o.backups ?? 1,
+      backups: this.backups,
       quorum: this.#o.quorum ?? 'none',
       heartbeatMs: HEARTBEAT_MS,
       suspectAfterMs: SUSPECT_MS,
@@ -351,10 +353,14 @@ export class Cluster {
   #endTurn(agent: Running, effects: readonly Effect[]): void {
     if (!agent.alive) return;
     for (const effect of effects) this.#perform(agent, effect);
-    for (const watch of this.watchers) watch(agent, effects);
+    this.afterTurn(agent, effects);
     const due = agent.core.nextDeadlineMs(this.instant(agent.id));
     const inTrueTime = EPOCH + (due - EPOCH) / this.#rate(agent.id);
     this.#turnAt(agent, Math.max(this.now + TURN_MS, inTrueTime));
+  }
+
+  afterTurn(agent: Running, effects: readonly Effect[]): void {
+    for (const watch of this.watchers) watch(agent, effects);
   }
 
   #perform(agent: Running, effect: Effect): void {

@@ -1,84 +1,40 @@
-// Single rules of the protocol taken away, to show that the checkers of the swarm would notice:
-// a checker that nothing can offend proves nothing (PROTOCOL, last table). Each rule is removed by
-// replacing a method for the time of one piece of work.
+// Single rules of the protocol taken away, to show that the checkers would notice: a checker that
+// nothing can offend proves nothing (PROTOCOL, last table; the names in brackets are its). Each
+// rule is removed for the time of one piece of work, by replacing a method of the core, of the
+// store or of the simulated cluster; none of this touches what is shipped.
 
 import { Completion } from '../../agent/core/completion.ts';
 import { Effects } from '../../agent/core/effects.ts';
 import { FetchRight } from '../../agent/core/fetch-right.ts';
 import { Gone } from '../../agent/core/gone.ts';
 import { HandOff } from '../../agent/core/hand-off.ts';
+import { HostMoves } from '../../agent/core/host-moves.ts';
+import { Inbox } from '../../agent/core/inbox.ts';
 import { Membership } from '../../agent/core/membership.ts';
 import { Outbound } from '../../agent/core/outbound.ts';
+import { Replication } from '../../agent/core/replication.ts';
+import { Settlement } from '../../agent/core/settlement.ts';
 import { View } from '../../agent/core/view.ts';
+import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
+import { Lease } from '../../failure-detector/lease.ts';
 import { StallWatch } from '../../failure-detector/stall.ts';
+import {
+  doneAtFetch,
+  forwardAck,
+  listHeldOnly,
+  movingNumbers,
+  pruneAtOnce,
+} from './rows-undone.ts';
+import { changeSent, once, replace, type Undo } from './undo.ts';
 
-export const RULES = [
-  'lease',
-  'own-stall',
-  'abort-at-lapse',
-  'suspicion-final',
-  'barrier',
-  'yields-resent',
-  'lists-resent',
-  'withdrawal',
-  'equal-views',
-  'activations-counted',
-  'joined-strangers',
-  'awaiting',
-  'takeover-delay',
-] as const;
-export type Rule = (typeof RULES)[number];
-
-export function isRule(name: string | undefined): name is Rule {
-  return RULES.some((rule) => rule === name);
-}
-
-/** Does the work while the rule is not in force. */
-export function without(rule: Rule, work: () => void): void {
-  const undo = REMOVALS[rule]();
-  try {
-    work();
-  } finally {
-    for (const back of undo.reverse()) back();
-  }
-}
-
-type Undo = () => void;
-
-function replace<T extends object, K extends keyof T>(
-  target: T,
-  name: K,
-  make: (was: T[K]) => T[K],
-): Undo {
-  const was = target[name];
-  target[name] = make(was);
-  return () => {
-    target[name] = was;
-  };
-}
-
-/** Messages sent to members: the first of each key goes, the others do not. */
-function once(type: 'YIELD' | 'LIST'): Undo {
-  const seen = new Set<string>();
-  return replace(Outbound.prototype, 'toMember', (was) => {
-    return function (this: Outbound, member, message, options) {
-      if (message.type === type) {
-        const { list } = message;
-        const what = message.type === 'YIELD' ? message.items.map((i) => i.host) : message.part;
-        const key = `${this.inc} ${list} ${member.card.id}.${member.card.inc} ${what}`;
-        if (seen.has(key)) return;
-        seen.add(key);
-      }
-      was.call(this, member, message, options);
-    };
-  });
-}
-
-const REMOVALS: Readonly<Record<Rule, () => Undo[]>> = {
+const REMOVALS = {
+  /** [noLease] */
   lease: () => [replace(FetchRight.prototype, 'leased', () => () => true)],
+  /** [noSelfStall] */
   'own-stall': () => [
     replace(StallWatch.prototype, 'turned', () => () => ({ stalled: false, gapMs: 0 })),
   ],
+  /** [noAbort] */
   'abort-at-lapse': () => [
     replace(Effects.prototype, 'push', (was) => {
       return function (this: Effects, effect) {
@@ -86,16 +42,20 @@ const REMOVALS: Readonly<Record<Rule, () => Undo[]>> = {
       };
     }),
   ],
+  /** [notSticky] */
   'suspicion-final': () => [
     replace(Gone.prototype, 'note', () => () => {}),
     replace(Gone.prototype, 'has', () => () => false),
   ],
+  /** [noBarrier] */
   barrier: () => [
     replace(Membership.prototype, 'allMet', () => () => true),
     replace(HandOff.prototype, 'owedAny', () => () => false),
   ],
+  /** [yieldOnce] */
   'yields-resent': () => [once('YIELD')],
   'lists-resent': () => [once('LIST')],
+  /** [noWithdraw] */
   withdrawal: () => [
     replace(Outbound.prototype, 'toMember', (was) => {
       return function (this: Outbound, member, message, options) {
@@ -104,9 +64,104 @@ const REMOVALS: Readonly<Record<Rule, () => Undo[]>> = {
       };
     }),
   ],
+  /** [complNoView] */
   'equal-views': () => [replace(View.prototype, 'hash', () => () => 'same')],
+  /** [idleSampled] */
   'activations-counted': () => [replace(Completion.prototype, 'activity', () => () => {})],
+  /** [noStranger] */
   'joined-strangers': () => [replace(FetchRight.prototype, 'releaseAll', () => () => {})],
   awaiting: () => [replace(HandOff.prototype, 'awaits', () => () => false)],
   'takeover-delay': () => [replace(FetchRight.prototype, 'upheaval', () => () => {})],
-};
+  /** [quorumSees]: whom it hears, not who hears it. */
+  'quorum-by-echo': () => [replace(Lease.prototype, 'holds', () => () => true)],
+  /** [goneNotRelayed] */
+  'gone-relayed': () => [
+    changeSent('HEARTBEAT', (message, cluster, agent) => {
+      const seen = new Set(cluster.snapshot(agent.id).members.map((m) => m.id));
+      return { ...message, gone: message.gone.filter(({ id }) => !seen.has(id)) };
+    }),
+  ],
+  /** [doneAtFetch] */
+  'numbered-when-settled': doneAtFetch,
+  /** [localCommitted] */
+  'links-here-copied': () => [
+    replace(Settlement.prototype, 'add', (was) => {
+      return function (this: Settlement, host, url, places) {
+        was.call(this, host, url, { ...places, hosts: new Map() });
+      };
+    }),
+  ],
+  /** [forwardAck] */
+  'not-mine-answered': forwardAck,
+  /** [listHeldOnly] */
+  'lists-name-copies': listHeldOnly,
+  /** [pruneAtOnce] */
+  'pruned-on-return': pruneAtOnce,
+  /** [ackBeforeBackup] */
+  'copied-before-ack': () => {
+    let within = 0;
+    const inside = (name: 'onUrls' | 'pump') =>
+      replace(Inbox.prototype, name, (was: (...args: never[]) => void) => {
+        return function (this: Inbox, ...args: never[]) {
+          within++;
+          was.apply(this, args);
+          within--;
+        };
+      });
+    return [
+      inside('onUrls'),
+      inside('pump'),
+      replace(Replication.prototype, 'isSafe', (was) => {
+        return function (this: Replication, host, n) {
+          return within > 0 || was.call(this, host, n);
+        };
+      }),
+    ];
+  },
+  /** [movingNumbers] */
+  'numbers-stay': movingNumbers,
+  /** [noKeep] */
+  keep: () => [
+    changeSent('YIELD_ACK', (message) => {
+      return { ...message, items: message.items.map((item) => ({ ...item, keep: false })) };
+    }),
+  ],
+  /** Marks of a former life of the peer, or of this agent, still count. */
+  'marks-asked-for': () => [
+    replace(Replication.prototype, 'forget', () => () => {}),
+    replace(Replication.prototype, 'reset', () => () => {}),
+  ],
+  /** A copy that was deleted looks like the one that was there. */
+  generation: () => [replace(SqliteStore.prototype, 'generation', () => () => 0)],
+  /** A disk that was set back uses its numbers again. */
+  'numbers-jump-at-start': () => [
+    replace(SqliteStore.prototype, 'raiseCounter', () => () => {}),
+    replace(HostMoves.prototype, 'setBack', () => () => {}),
+  ],
+  /** Nobody tells one whose disk was set back what it had. */
+  'set-back-listed': () => [replace(HostMoves.prototype, 'setBack', () => () => {})],
+  /** With no path one way, nobody carries a message round. */
+  relay: () => [changeSent('RELAY', () => null)],
+  /** A leaver goes without waiting for its heirs. */
+  'leave-waits': () => [
+    replace(HandOff.prototype, 'hasGivenAll', () => () => true),
+    changeSent('LIST', (message) => (message.leaving ? null : message)),
+  ],
+} satisfies Readonly<Record<string, () => Undo[]>>;
+
+export type Rule = keyof typeof REMOVALS;
+export const RULES = Object.keys(REMOVALS) as readonly Rule[];
+
+export function isRule(name: string | undefined): name is Rule {
+  return RULES.some((rule) => rule === name);
+}
+
+/** Does the work while the rule is not in force. */
+export function without<T>(rule: Rule, work: () => T): T {
+  const undo = REMOVALS[rule]();
+  try {
+    return work();
+  } finally {
+    for (const back of undo.reverse()) back();
+  }
+}

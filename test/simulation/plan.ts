@@ -52,7 +52,11 @@ export function drawPlan(seed: number, kind: Kind): Plan {
   const quorum = random.chance(kind === 'cuts' ? 1 : 0.5) ? 'none' : 'majority';
   const backups = ids.length > 3 && random.chance(0.2) ? 2 : 1;
   const storm = kind === 'storms';
-  const web = drawWeb(random, random.whole(3, storm ? 20 : 8), random.whole(storm ? 4 : 12, storm ? 30 : 50));
+  const web = drawWeb(
+    random,
+    random.whole(3, storm ? 20 : 8),
+    random.whole(storm ? 4 : 12, storm ? 30 : 50),
+  );
   const rates = new Map(ids.map((id) => [id, random.between(0.98, 1.02)]));
   const patience = new Map(ids.map((id) => [id, random.chance(0.5) ? 1 : random.between(1, 1.6)]));
   const capacities = new Map(ids.map((id) => [id, random.pick([1, 1, 2, 3])]));

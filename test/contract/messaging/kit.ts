@@ -84,6 +84,7 @@ export function heartbeat(counter: number): Message {
     idle: false,
     idleSince: 0,
     viewHash: '',
+    gen: 0,
   };
 }
 

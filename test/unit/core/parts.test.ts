@@ -63,7 +63,8 @@ const READY = {
 
 /** Backups that have everything, or nothing. */
 function copies(isSafe: boolean, backups: readonly string[] = []) {
-  return { isSafe: () => isSafe, isQuiet: true, targets: () => backups, lastNumber: () => 1 };
+  const known = { isSafe: () => isSafe, isQuiet: true, targets: () => backups };
+  return { ...known, lastNumber: () => 1, doubt: () => {} };
 }
 
 function only<T extends MessageType>(messages: Message[], type: T) {

@@ -96,6 +96,7 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
     idle: flag,
     idleSince: whole,
     viewHash: word,
+    gen: whole,
   }),
   LIST: fc.record({
     type: fc.constant('LIST'),
@@ -139,6 +140,7 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
   }),
   ROWS: fc.record({
     type: fc.constant('ROWS'),
+    number: whole,
     items: fc.array(
       fc.record({
         host,
@@ -153,6 +155,7 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
   }),
   ROWS_ACK: fc.record({
     type: fc.constant('ROWS_ACK'),
+    number: whole,
     gen: whole,
     items: fc.array(fc.record({ host, mark: whole })),
   }),

@@ -33,6 +33,7 @@ const heartbeat: Json = {
   idle: false,
   idleSince: 0,
   viewHash: 'beef',
+  gen: 0,
 };
 const urls = (items: unknown): Json => ({ type: 'URLS', batch: 7, urls: items });
 const url = { url: 'http://h.test/', depth: 0 };

@@ -1,0 +1,52 @@
+// How a rule is taken away for a while: by replacing a method, or by changing or swallowing what
+// the agents send. Each gives the function that puts things back.
+
+import type { Message } from '../../agent/core/messages.ts';
+import { Cluster, type Running } from './cluster.ts';
+
+export type Undo = () => void;
+
+export function replace<T extends object, K extends keyof T>(
+  target: T,
+  name: K,
+  make: (was: T[K]) => T[K],
+): Undo {
+  const was = target[name];
+  target[name] = make(was);
+  return () => {
+    target[name] = was;
+  };
+}
+
+type Of<T extends Message['type']> = Extract<Message, { type: T }>;
+
+/** Messages of the type go out as `change` gives them; null: they do not. */
+export function changeSent<T extends Message['type']>(
+  type: T,
+  change: (message: Of<T>, cluster: Cluster, agent: Running, to: string) => Of<T> | null,
+): Undo {
+  return replace(Cluster.prototype, 'send', (was) => {
+    return function (this: Cluster, agent, to, envelope) {
+      if (envelope.message.type !== type) return was.call(this, agent, to, envelope);
+      const message = change(envelope.message as Of<T>, this, agent, to);
+      if (message) was.call(this, agent, to, { ...envelope, message });
+    };
+  });
+}
+
+/** Of each list part or yield the first goes out, and what is sent again does not. */
+export function once(type: 'YIELD' | 'LIST'): Undo {
+  const seen = new Set<string>();
+  return replace(Cluster.prototype, 'send', (was) => {
+    return function (this: Cluster, agent, to, envelope) {
+      const { message, from } = envelope;
+      if (message.type === type) {
+        const what = message.type === 'YIELD' ? message.items.map((i) => i.host) : message.part;
+        const key = `${from.id}.${from.inc} ${message.list} ${to}.${envelope.to.inc} ${what}`;
+        if (seen.has(key)) return;
+        seen.add(key);
+      }
+      was.call(this, agent, to, envelope);
+    };
+  });
+}
