@@ -91,7 +91,12 @@ export class Cluster {
       seeds: [web.seed, ...(options.seeds ?? [])],
       scope: { hosts: ['*'] },
       politeness: { hostDelayMs: this.delayMs },
-      http: { userAgent: 'chaos (+https://example.org/)', allowPrivateAddresses: true },
+      http: {
+        userAgent: 'chaos (+https://example.org/)',
+        allowPrivateAddresses: true,
+        // A gate holds its one page for as long as the faults take.
+        timeouts: { responseMs: 600_000, totalMs: 600_000 },
+      },
       cluster: {
         agents: this.ids.map((id, k) => ({ id, ...at(k) })),
         backups: options.backups ?? 1,

@@ -89,7 +89,7 @@ async function impostor(
 }
 
 describe('strange peers', { concurrency: 2 }, () => {
-  test('garbage and held connections at every port: the crawl is complete and polite', async (t) => {
+  test('F47, F48: garbage and held connections at every port: the crawl is complete and polite', async (t) => {
     const [web, scratch] = [await webOf(t, 45), scratchOf(t)];
     const config = await scratch.config(2, { seeds: [web.seed] });
     const launch = start(['launch', config]);
@@ -119,7 +119,7 @@ describe('strange peers', { concurrency: 2 }, () => {
     }
   });
 
-  test('an agent of another version is refused with the version, and the crawl goes on', async (t) => {
+  test('F51: an agent of another version is refused with the version, and the crawl goes on', async (t) => {
     const [web, gate, scratch] = [await webOf(t, 46), await gateOf(t), scratchOf(t)];
     const file = await scratch.config(2, { seeds: [web.seed, gate.seed] });
     const launch = start(['launch', file, '--agents', '1']);
@@ -141,7 +141,7 @@ describe('strange peers', { concurrency: 2 }, () => {
     assertUnharmed(web);
   });
 
-  test('an agent that a joined one of another version refuses ends with 5 and says why', async (t) => {
+  test('F51: an agent that a joined one of another version refuses ends with 5 and says why', async (t) => {
     const scratch = scratchOf(t);
     const file = await scratch.config(2);
     const { listen } = readConfig(file, 'a2');
@@ -155,7 +155,7 @@ describe('strange peers', { concurrency: 2 }, () => {
     assert.match(stderr, /a2 refused this one: version\.protocol is 1 here and 999 there/);
   });
 
-  test('an agent with other settings ends with 5, naming the key and both values', async (t) => {
+  test('F50: an agent with other settings ends with 5, naming the key and both values', async (t) => {
     const [web, gate, scratch] = [await webOf(t, 47), await gateOf(t), scratchOf(t)];
     const file = await scratch.config(2, { seeds: [web.seed, gate.seed] });
     const other = JSON.parse(fs.readFileSync(file, 'utf8'));

@@ -138,7 +138,7 @@ test('ring: with 200 replicas the shares differ by less than 7 % (sigma)', () =>
   assert.ok(Math.max(...relative) < 1.3 && Math.min(...relative) > 0.7);
 });
 
-test('ring: shares are proportional to capacity and add up to the circle', () => {
+test('F53: ring: shares are proportional to capacity and add up to the circle', () => {
   const capacity = fc.constantFrom(0.5, 1, 2, 3);
   const cluster = fc.array(capacity, { minLength: 2, maxLength: 12 });
   fc.assert(

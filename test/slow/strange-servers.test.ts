@@ -31,7 +31,7 @@ const endings = {
   broken: '500',
 } satisfies Partial<Record<HostName, string>>;
 
-test('hosts that fail for good end as recorded failures after all attempts, and the crawl with 0', {
+test('completion: hosts that fail for good end as recorded failures after all attempts, and the crawl with 0', {
   timeout: crawlMsMax + 60_000,
 }, async (t) => {
   const server = await startStrangeServer();

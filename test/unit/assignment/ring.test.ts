@@ -80,7 +80,7 @@ test('ring: without agents nobody owns anything', () => {
   assert.deepEqual([...ring.shares()], []);
 });
 
-test('ring: one agent owns everything, with one point or with many', () => {
+test('F53: ring: one agent owns everything, with one point or with many', () => {
   for (const replicas of [1, 200]) {
     const ring = new Ring([{ id: 'a', capacity: 1 }], { replicas, sha256 });
     assert.deepEqual(ring.order('example.org'), ['a']);
@@ -88,7 +88,7 @@ test('ring: one agent owns everything, with one point or with many', () => {
   }
 });
 
-test('ring: agents with all points in common share them by identifier, the first owns all', () => {
+test('F52: ring: agents with all points in common share them by identifier, the first owns all', () => {
   const members = ['a#2', 'a#3', 'a#1'].map((id) => ({ id, capacity: 1 }));
   const ring = new Ring(members, { replicas: 5, sha256: collidingSha256 });
   for (let host = 0; host < 50; host++) {
