@@ -44,16 +44,28 @@ export function openAgentLog(dataDir: string, id: string): AgentLog | NoAgentLog
     const message = `cannot write ${file}: ${why}; name another directory with --data`;
     return { ok: false, code: 4, message };
   }
-  // In step with the agent: the lines before a crash are those that matter.
-  const toFile = pino.destination({ dest: descriptor, sync: true });
-  toFile.on('error', ignore);
-  const streams: pino.StreamEntry[] = [{ stream: toFile }];
+  const streams: pino.StreamEntry[] = [{ stream: writerTo(descriptor) }];
   const toStderr = process.stderr.isTTY ? null : stderrDestination();
-  if (toStderr) streams.push({ stream: toStderr });
+  // Nothing but its `write`: after a fatal line pino would flush all else in step, and pino's own
+  // destination then tries for ever where the disk is full.
+  if (toStderr) streams.push({ stream: { write: (line) => void toStderr.write(line) } });
   return {
     ok: true,
     log: pino({ base: { agent: id } }, pino.multistream(streams)),
     flush: () => (toStderr ? flushed(toStderr) : Promise.resolve()),
+  };
+}
+
+/** In step with the agent: the lines before a crash are those that matter. */
+function writerTo(descriptor: number): pino.DestinationStream {
+  return {
+    write: (line) => {
+      try {
+        fs.writeSync(descriptor, line);
+      } catch {
+        // The disk is full or broken: the state will say so, with an exit code.
+      }
+    },
   };
 }
 

@@ -20,6 +20,7 @@ import type { Numbers } from './url-table.ts';
 const AT_HAND_MAX = 400_000;
 
 const STATES: readonly TerminalState[] = ['response', 'failed', 'skipped'];
+const SKIPPED = 3;
 
 interface Mention {
   readonly n: number;
@@ -211,6 +212,8 @@ export class RowTable {
     const row = this.#s.row.get(host.number, key);
     if (!row) return false;
     const state = STATES.indexOf(event.state) + 1;
+    // A page has a record, whatever a peer says: without one it is fetched here.
+    if (state !== SKIPPED && !event.page) return false;
     const settled = row.done > 0;
     if (row.state > 0 && !this.#isBefore(host, row, state, event.page)) {
       // Fetched here as well, and not settled: the other's page is, with all its links.
@@ -219,8 +222,9 @@ export class RowTable {
     }
     this.#s.finish.run(state, attempts, event.reason ?? null, host.number, key);
     if (row.state === 0) this.#hosts.addQueued(host, -1);
-    if ((row.state === 0 || row.state === 3) && state !== 3) this.#hosts.addPage(host);
-    if (event.page) this.#s.savePage.run({ ...event.page, host: host.number, found: row.found });
+    if ((row.state === 0 || row.state === SKIPPED) && state !== SKIPPED) this.#hosts.addPage(host);
+    if (event.page && state !== SKIPPED)
+      this.#s.savePage.run({ ...event.page, host: host.number, found: row.found });
     if (settled) return true;
     this.#settle(host, key);
     return true;

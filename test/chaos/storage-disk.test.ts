@@ -1,0 +1,179 @@
+// Disks that fail under a running agent: full, read-only, broken, slow, or held by another program.
+// Such an agent ends with the exit code and the words that CONTRACT asks for, or waits; the others
+// go on, and on its return nothing is missing. Ids are those of the fault matrix.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { Cluster, type ClusterOptions, fault, gated } from './harness.ts';
+import type { Ended } from './harness-process.ts';
+import { assertWhole } from './harness-verdict.ts';
+import { badDisk, SmallDisk } from './storage-disks.ts';
+
+/** Room for the whole state of a small crawl and its log. */
+const diskKib = 16 * 1024;
+const perCrash = ({ threads }: Cluster) => 2 * threads;
+
+/** Its end, which must come soon after the disk failed. */
+async function endOf(cluster: Cluster, id: string): Promise<Ended> {
+  const run = cluster.run(id);
+  await cluster.until(`${id} ends`, () => run.end !== null);
+  return run.ended;
+}
+
+function launched(cluster: Cluster, id: string): Promise<Ended> {
+  cluster.launch(id);
+  return endOf(cluster, id);
+}
+
+/** Every word that the person at the machine needs. */
+function assertDiskFull({ code, stderr }: Ended, directory: string): void {
+  assert.equal(code, 3, stderr);
+  assert.match(stderr, /disk full.*KiB left.*free some space there and start the agent again/);
+  assert.ok(stderr.includes(directory), stderr);
+}
+
+function mountFor(t: TestContext, cluster: Cluster, id: string): SmallDisk | null {
+  const disk = SmallDisk.mount(t, path.join(cluster.dataDir, id), diskKib);
+  if (typeof disk !== 'string') return disk;
+  t.skip(disk);
+  return null;
+}
+
+/** A crawl of some seconds that cannot end before the gate opens. */
+function crawl(t: TestContext, seed: number, more: Partial<ClusterOptions> = {}) {
+  return gated(t, { agents: 3, web: { seed, pages: 20 }, delayMs: 120, ...more });
+}
+
+describe('disks', { concurrency: 2 }, () => {
+  fault('F32: the disk fills, the others go on, and it comes back whole', async (t, seed) => {
+    const { gate, cluster } = await crawl(t, seed);
+    const disk = mountFor(t, cluster, 'a2');
+    if (!disk) return;
+    await cluster.startAll();
+    await cluster.reaches(0.3);
+    disk.fill();
+    assertDiskFull(await endOf(cluster, 'a2'), path.join(cluster.dataDir, 'a2'));
+    assert.ok(!fs.existsSync(path.join(cluster.dataDir, 'a2', 'agent.pid')), 'as if it ran');
+    cluster.launch('a2');
+    assertDiskFull(await endOf(cluster, 'a2'), path.join(cluster.dataDir, 'a2'));
+    assert.equal(cluster.state('a2').integrity(), 'ok');
+    await cluster.event('a1', 'suspect', 'a2');
+    disk.empty();
+    await cluster.start('a2');
+    await cluster.joined('a2');
+    gate.open();
+    assertWhole(await cluster.finish(), { overlapMax: perCrash(cluster) });
+  });
+
+  fault('F32: alone on a full disk it stops, and goes on when there is space', async (t, seed) => {
+    const { gate, cluster } = await crawl(t, seed, { agents: 1 });
+    const disk = mountFor(t, cluster, 'a1');
+    if (!disk) return;
+    await cluster.startAll();
+    await cluster.reaches(0.3);
+    disk.fill();
+    assertDiskFull(await endOf(cluster, 'a1'), path.join(cluster.dataDir, 'a1'));
+    const asked = cluster.web.requests().length;
+    await pause(5 * cluster.delayMs);
+    assert.equal(cluster.web.requests().length, asked, 'it fetched on');
+    disk.empty();
+    await cluster.start('a1');
+    gate.open();
+    assertWhole(await cluster.finish(), { overlapMax: perCrash(cluster) });
+  });
+
+  test('F32: a disk that is full from the start leaves no half state', async (t) => {
+    const cluster = await Cluster.make(t, { agents: 1 });
+    const disk = mountFor(t, cluster, 'a1');
+    if (!disk) return;
+    disk.fill();
+    const { code, stderr } = await launched(cluster, 'a1');
+    assert.equal(code, 3, stderr);
+    assert.match(stderr, /disk full/);
+    assert.ok(!fs.existsSync(path.join(disk.directory, 'state.sqlite')));
+    disk.empty();
+    await cluster.start('a1');
+    assertWhole(await cluster.finish());
+  });
+
+  test('F34: a disk that may only be read is refused with its name', async (t) => {
+    const { gate, cluster } = await crawl(t, 1);
+    const disk = mountFor(t, cluster, 'a2');
+    if (!disk) return;
+    await cluster.startAll();
+    await cluster.reaches(0.2);
+    await cluster.kill('a2');
+    disk.setReadOnly(true);
+    const { code, stderr } = await launched(cluster, 'a2');
+    assert.equal(code, 4, stderr);
+    assert.ok(stderr.includes(path.join(cluster.dataDir, 'a2')), stderr);
+    disk.setReadOnly(false);
+    await cluster.start('a2');
+    await cluster.joined('a2');
+    gate.open();
+    assertWhole(await cluster.finish(), { overlapMax: perCrash(cluster) });
+  });
+
+  fault('F34: a disk that breaks in the middle ends the agent with its name', async (t, seed) => {
+    const disk = badDisk(t);
+    if (typeof disk === 'string') return t.skip(disk);
+    const { gate, cluster } = await crawl(t, seed);
+    const trigger = path.join(path.dirname(cluster.dataDir), 'broken');
+    await cluster.startAll(['a1', 'a3']);
+    await cluster.start('a2', { env: disk.env({ failsWhen: trigger }) });
+    await cluster.reaches(0.3);
+    fs.writeFileSync(trigger, '');
+    const { code, stderr } = await endOf(cluster, 'a2');
+    assert.equal(code, 4, stderr);
+    assert.match(stderr, /cannot read or write in .*a2.*look at the disk/);
+    await cluster.event('a1', 'suspect', 'a2');
+    await cluster.start('a2');
+    await cluster.joined('a2');
+    gate.open();
+    assertWhole(await cluster.finish(), { overlapMax: perCrash(cluster) });
+  });
+
+  fault('F40: with a second for each fsync nobody is taken for dead', async (t, seed) => {
+    const disk = badDisk(t);
+    if (typeof disk === 'string') return t.skip(disk);
+    const cluster = await Cluster.make(t, {
+      ...{ agents: 3, web: { seed, hosts: 8, pages: 6 }, heartbeatMs: 500, suspectAfterMs: 5000 },
+      config: { storage: { durability: 'power' } },
+    });
+    const env = disk.env({ fsyncMs: 1000 });
+    await Promise.all(cluster.ids.map((id) => cluster.start(id, { env })));
+    assertWhole(await cluster.finish());
+    for (const id of cluster.ids) {
+      for (const kind of ['suspect', 'rejoin']) {
+        assert.deepEqual(cluster.state(id).events(kind), [], `${kind} at ${id}`);
+      }
+    }
+  });
+
+  for (const [ms, what] of [
+    [400, 'a moment: nobody notices'],
+    [4000, 'longer than the others wait: it joins anew'],
+  ] as const) {
+    fault(`F42: another program holds the state for ${what}`, async (t, seed) => {
+      const { gate, cluster } = await crawl(t, seed);
+      await cluster.startAll();
+      await cluster.reaches(0.2);
+      const other = new Database(path.join(cluster.dataDir, 'a2', 'state.sqlite'));
+      other.exec('BEGIN EXCLUSIVE');
+      // The fault itself has a duration.
+      await pause(ms);
+      assert.equal(cluster.run('a2').end, null, cluster.run('a2').stderr);
+      other.exec('ROLLBACK');
+      other.close();
+      const rejoins = () => cluster.state('a2').events('rejoin').length;
+      if (ms > cluster.suspectAfterMs) await cluster.until('a2 joins anew', () => rejoins() > 0);
+      else assert.equal(rejoins(), 0);
+      gate.open();
+      assertWhole(await cluster.finish(), { overlapMax: perCrash(cluster) });
+    });
+  }
+});

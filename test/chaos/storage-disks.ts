@@ -1,0 +1,158 @@
+// Disks that can be broken under a real agent: a small file system in memory that a test fills,
+// empties or makes read-only, and a library loaded before the system's own that makes the disk slow
+// or fail on command. Both tell why they cannot be had, and the tests then skip: the one needs the
+// right to mount, the other a compiler.
+
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+
+/** A program that mounts or compiles is done long before. */
+const programMsMax = 20_000;
+const ballastChunk = Buffer.alloc(64 * 1024);
+
+export class SmallDisk {
+  readonly directory: string;
+
+  private constructor(directory: string) {
+    this.directory = directory;
+  }
+
+  /**
+   * Mounts a disk of that size where the agent keeps its files; gone after the test.
+   *
+   * @param place - `DATA/ID`, which is not there yet
+   * @returns why it cannot be had, in words
+   */
+  static mount(t: Pick<TestContext, 'after'>, place: string, kib: number): SmallDisk | string {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-disk-'));
+    const mounted = tryRun('mount', ['-t', 'tmpfs', '-o', `size=${kib}k`, 'tmpfs', directory]);
+    if (mounted !== null) {
+      fs.rmdirSync(directory);
+      return `no file system can be mounted here: ${mounted}`;
+    }
+    t.after(() => {
+      // Lazily, should the agent not have been ended yet.
+      tryRun('umount', ['-l', directory]);
+      fs.rmdirSync(directory);
+    });
+    fs.mkdirSync(path.dirname(place), { recursive: true });
+    fs.symlinkSync(directory, place);
+    return new SmallDisk(directory);
+  }
+
+  /** Takes all the space that is left. */
+  fill(): void {
+    const file = fs.openSync(path.join(this.directory, 'ballast'), 'w');
+    try {
+      for (let chunk = ballastChunk; chunk.length > 0; ) {
+        try {
+          fs.writeSync(file, chunk);
+        } catch {
+          chunk = chunk.subarray(0, chunk.length >> 1);
+        }
+      }
+    } finally {
+      fs.closeSync(file);
+    }
+  }
+
+  empty(): void {
+    fs.rmSync(path.join(this.directory, 'ballast'));
+  }
+
+  /** Throws while a file on it is open for writing. */
+  setReadOnly(readOnly: boolean): void {
+    const options = `remount,${readOnly ? 'ro' : 'rw'}`;
+    execFileSync('mount', ['-o', options, this.directory], { timeout: programMsMax });
+  }
+}
+
+/** Null if it went well, else what it said. */
+function tryRun(program: string, words: readonly string[]): string | null {
+  try {
+    execFileSync(program, words, { timeout: programMsMax, stdio: ['ignore', 'ignore', 'pipe'] });
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message.split('\n').slice(0, 2).join(' ') : String(error);
+  }
+}
+
+/**
+ * Stands before the system's fsync and write. `DISK_FSYNC_MS` makes each fsync take that long; once
+ * the file `DISK_FAILS` exists, every write to a state file fails as on a broken disk.
+ */
+const source = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void slow(void) {
+  const char *ms = getenv("DISK_FSYNC_MS");
+  if (ms) usleep(1000 * atoi(ms));
+}
+int fsync(int fd) {
+  int (*real)(int) = dlsym(RTLD_NEXT, "fsync");
+  slow();
+  return real(fd);
+}
+int fdatasync(int fd) {
+  int (*real)(int) = dlsym(RTLD_NEXT, "fdatasync");
+  slow();
+  return real(fd);
+}
+static int fails(int fd) {
+  const char *trigger = getenv("DISK_FAILS");
+  if (!trigger || access(trigger, F_OK) != 0) return 0;
+  char link[64], name[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t n = readlink(link, name, sizeof name - 1);
+  if (n < 0) return 0;
+  name[n] = 0;
+  if (!strstr(name, "state.sqlite")) return 0;
+  errno = EIO;
+  return 1;
+}
+ssize_t write(int fd, const void *bytes, size_t n) {
+  ssize_t (*real)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+  return fails(fd) ? -1 : real(fd, bytes, n);
+}
+ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at) {
+  ssize_t (*real)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, "pwrite");
+  return fails(fd) ? -1 : real(fd, bytes, n, at);
+}
+ssize_t pwrite64(int fd, const void *bytes, size_t n, off_t at) {
+  ssize_t (*real)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, "pwrite64");
+  return fails(fd) ? -1 : real(fd, bytes, n, at);
+}
+`;
+
+/** A disk that disobeys: the environment in which an agent is to be started. */
+export interface BadDisk {
+  env(how: { fsyncMs?: number; failsWhen?: string }): Record<string, string>;
+}
+
+/** @returns why it cannot be had, in words */
+export function badDisk(t: Pick<TestContext, 'after'>): BadDisk | string {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-shim-'));
+  t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
+  const code = path.join(directory, 'disk.c');
+  const library = path.join(directory, 'disk.so');
+  fs.writeFileSync(code, source);
+  const compiled = tryRun('cc', ['-shared', '-fPIC', '-O1', '-o', library, code, '-ldl']);
+  if (process.platform !== 'linux' || compiled !== null) {
+    return `no library can be built to stand before the disk: ${compiled ?? process.platform}`;
+  }
+  return {
+    env: ({ fsyncMs, failsWhen }) => ({
+      LD_PRELOAD: library,
+      ...(fsyncMs === undefined ? {} : { DISK_FSYNC_MS: String(fsyncMs) }),
+      ...(failsWhen === undefined ? {} : { DISK_FAILS: failsWhen }),
+    }),
+  };
+}
