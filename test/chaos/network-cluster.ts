@@ -14,15 +14,17 @@ import { type Gate, startGate } from '../integration/gate-server.ts';
 import { Random } from '../simulation/random.ts';
 import { judge } from '../web/judge.ts';
 import type { LoggedRequest } from '../web/request-log.ts';
-import { Cluster, type ClusterOptions } from './harness.ts';
+import { Cluster, type ClusterOptions, fault } from './harness.ts';
 import { steadyMs } from './harness-process.ts';
-import { Namespaces } from './network-namespaces.ts';
+import { Namespaces, obstacle } from './network-namespaces.ts';
 import { NetworkProxy } from './network-proxy.ts';
 
 const run = promisify(execFile);
 const root = path.resolve(import.meta.dirname, '../..');
 /** Answers to `status` that are waited for; each is a process of half a second. */
 const looksMax = 40;
+/** A lost attempt to connect, and the pause before the next. */
+const reconnectMsMax = 3_000;
 /** What a status may take on a busy machine. */
 const lookMsMax = 20_000;
 
@@ -43,6 +45,16 @@ export interface Networked {
   agreement(): Promise<void>;
   changesSince(sinceMs: number): readonly Changes[];
 }
+
+/** A test of a fault in namespaces; skipped, with the reason, where none can be made. */
+export function linkFault(
+  claim: string,
+  body: (t: TestContext, run: number) => Promise<void>,
+): void {
+  fault(claim, async (t, run) => (hindrance === null ? body(t, run) : t.skip(hindrance)));
+}
+
+const hindrance = obstacle();
 
 /** A cluster in namespaces, started. @param options - the size of the web and the time-outs */
 export async function inNamespaces(
@@ -74,11 +86,34 @@ export async function behindProxies(
   return { ...made, proxies };
 }
 
-/** Requests that came from these addresses, or after a time, judged by themselves. */
-export function straysOf(cluster: Cluster, which: (request: LoggedRequest) => boolean) {
-  const requests = cluster.web.requests().filter(which);
-  const { concurrent, tooSoon } = judge(cluster.web.web, requests, { delayMs: cluster.delayMs });
-  return { count: concurrent.count + tooSoon.count, requests: requests.length, concurrent, tooSoon };
+/** Requests at a host at once, or too soon, among those that `which` selects. */
+export function straysOf(
+  { web, delayMs }: Cluster,
+  which: (request: LoggedRequest) => boolean,
+): number {
+  const { concurrent, tooSoon } = judge(web.web, web.requests().filter(which), { delayMs });
+  return concurrent.count + tooSoon.count;
+}
+
+/** Until all agree again after a fault: the matrix's bound, and for a connection to come again. */
+export function healMsMax({ suspectAfterMs }: Cluster): number {
+  return 2 * suspectAfterMs + reconnectMsMax;
+}
+
+/** Nobody was given up since, by anyone. */
+export function assertNobodyLost({ changesSince }: Networked, sinceMs: number): void {
+  const lost = changesSince(sinceMs).filter(({ lost }) => lost > 0);
+  assert.deepEqual(lost, [], 'given up without a reason');
+}
+
+/** All agree again, and did so in time after the network was whole again. */
+export async function assertHealed(networked: Networked, healMs: number): Promise<void> {
+  await networked.agreement();
+  for (const { id, lastAt } of networked.changesSince(healMs)) {
+    const tookMs = Math.max(0, lastAt - healMs);
+    const most = healMsMax(networked.cluster);
+    assert.ok(tookMs <= most, `${id}: its members changed ${tookMs} ms after, ${most} allowed`);
+  }
 }
 
 async function networked(

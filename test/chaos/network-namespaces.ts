@@ -54,6 +54,18 @@ export function obstacle(): string | null {
   }
 }
 
+/** Every link between the two groups is cut, both ways. */
+export function partition(some: readonly string[], others: readonly string[]): LinkFault[] {
+  return some.flatMap((a) => others.flatMap((b) => cutBetween(a, b)));
+}
+
+export function cutBetween(a: string, b: string): LinkFault[] {
+  return [
+    { kind: 'cut', from: a, to: b },
+    { kind: 'cut', from: b, to: a },
+  ];
+}
+
 /** One namespace an agent. Made by `Namespaces.make`, gone after `remove`. */
 export class Namespaces {
   readonly #name: string;
@@ -96,6 +108,13 @@ export class Namespaces {
     await Promise.all(this.#agents.map((id) => this.#filter(id, faults)));
   }
 
+  /** All that each agent sends shares a link of this rate, such as `1mbit`, for good. */
+  async narrow(rate: string): Promise<void> {
+    const limit = ['root', 'tbf', 'rate', rate, 'burst', '16kb', 'latency', '400ms'];
+    const line = ['tc', 'qdisc', 'replace', 'dev', 'eth0', ...limit];
+    await Promise.all(this.#agents.map((id) => run('ip', [...this.before(id).slice(1), ...line])));
+  }
+
   /** Removes everything; what still runs in a namespace loses its network. */
   remove(): void {
     removeAll((name) => name === this.#name || name.startsWith(`${this.#name}-`));
@@ -110,17 +129,22 @@ export class Namespaces {
       'chain heard { type filter hook input priority 0; policy accept;',
       ...rules,
       '}',
+      'chain said { type filter hook output priority 0; policy accept;',
+      ...faults.flatMap((fault) => this.#webRule(id, fault, 'daddr')),
+      '}',
       '}',
     ].join('\n');
     return run('ip', ['netns', 'exec', this.#namespace(id), 'nft', table]);
   }
 
-  /** What the agent's filter has to do with a fault: all faults are made where packets arrive. */
+  #webRule(id: string, fault: LinkFault, end: 'saddr' | 'daddr'): readonly string[] {
+    if (fault.kind !== 'webless' || fault.id !== id) return [];
+    return [`ip ${end} != { 127.200.0.0/16, ${this.#subnet}.0/24, 127.0.0.1 } drop`];
+  }
+
+  /** What the agent's filter does to what arrives: links fail at their far ends. */
   #rule(id: string, fault: LinkFault): readonly string[] {
-    if (fault.kind === 'webless') {
-      const peers = `{ 127.200.0.0/16, ${this.#subnet}.0/24, 127.0.0.1 }`;
-      return fault.id === id ? [`ip saddr != ${peers} drop`] : [];
-    }
+    if (fault.kind === 'webless') return this.#webRule(id, fault, 'saddr');
     if (fault.to !== id) return [];
     // Who connects has an address of the subnet, who is connected to answers from its 127.x.
     const caller = `ip saddr ${this.address(fault.from)}`;

@@ -16,7 +16,6 @@ export interface ProxyFault {
   readonly jitterMs?: number;
   /** Nothing comes through, nothing is lost. */
   readonly clogged?: boolean;
-  readonly bytesPerSecond?: number;
   readonly messagesPerSecond?: number;
   /** Each connection is reset (RST) when it is so old. */
   readonly resetAfterMs?: number;
@@ -84,11 +83,10 @@ export class NetworkProxy {
     };
     for (const socket of [caller, agent]) {
       this.#sockets.add(socket);
-      socket.on('error', end).on('close', () => {
-        this.#sockets.delete(socket);
-        end();
-      });
+      socket.on('error', end).on('close', () => this.#sockets.delete(socket));
     }
+    // What a caller that has closed said before it is still on its way.
+    agent.on('close', end);
     agent.pipe(caller);
     const stream = new Stream(this, agent, () => {
       this.counts.resets++;
@@ -185,8 +183,7 @@ class Stream {
     if (kind === 'message') counts.messages++;
     counts.bytes += bytes.length;
     if (!this.#agent.write(this.#damaged(bytes))) await drained(this.#agent);
-    const { bytesPerSecond, messagesPerSecond } = fault;
-    if (bytesPerSecond !== undefined) await pause((1000 * bytes.length) / bytesPerSecond);
+    const { messagesPerSecond } = fault;
     if (messagesPerSecond !== undefined && kind === 'message')
       await pause(1000 / messagesPerSecond);
   }
