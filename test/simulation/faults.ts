@@ -146,7 +146,10 @@ function powerLoss(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   cluster.at(cluster.now + random.between(20, 400), () => {
     if (plan.healed || anyEnded(plan) || !isUp(plan, a)) return;
     crash(plan, a, b, ms);
-    if (plan.down.has(a)) cluster.setBack(a);
+    if (!plan.down.has(a)) return;
+    cluster.setBack(a);
+    // Until it is back, what it had not synced has one copy less.
+    plan.spent = true;
   });
 }
 

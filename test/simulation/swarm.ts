@@ -69,6 +69,7 @@ export function runSwarm(seed: number, kind: Kind): Verdict {
     violations.push(`no end: ${(error as Error).message}`);
   }
   violations.push(...incarnations.offences, ...check(plan));
+  cluster.close();
   return { seed, violations, requests: cluster.log.length, tookMs: cluster.now - healedAt };
 }
 

@@ -1,0 +1,231 @@
+// Schedules that show what a rule of the protocol is for, where chance would hardly ever find the
+// moment. Each plays one course of events and gives what the web, or the agents, would complain
+// of: nothing, as long as the rule is in force.
+
+import type { AgentId } from '../../agent/core/messages.ts';
+import { missing } from '../checkers/coverage.ts';
+import { choices, losses } from '../checkers/losses.ts';
+import { Cluster, type ClusterOptions, HEARTBEAT_MS, SUSPECT_MS, type Visit } from './cluster.ts';
+import type { Rule } from './mutations.ts';
+import { chainWeb, denseWeb } from './webs.ts';
+
+const THREE = ['a1', 'a2', 'a3'];
+const seeds = ['http://h0.test/p0'];
+
+function crawling(more: Partial<ClusterOptions>): Cluster {
+  const c = new Cluster({ ids: THREE, web: denseWeb(8, 60), seeds, ...more });
+  c.startAll();
+  c.runUntil('the crawl is on its way', () => c.log.length >= 60);
+  return c;
+}
+
+function isolate(c: Cluster, id: AgentId, from: readonly AgentId[]): void {
+  for (const other of from) {
+    c.network.cut(id, other);
+    c.network.cut(other, id);
+  }
+}
+
+/** The smaller side of a partition, under majority, stops before the larger takes over. */
+function partition(): string[] {
+  const c = crawling({ quorum: 'majority' });
+  isolate(c, 'a1', ['a2', 'a3']);
+  c.run(3 * SUSPECT_MS);
+  return c.impolite();
+}
+
+/** The same with requests that are open for longer than it takes to take over. */
+function partitionWithSlowAnswers(): string[] {
+  let slow = false;
+  const c = crawling({ quorum: 'majority', requestMs: () => (slow ? 5 * SUSPECT_MS : 12) });
+  slow = true;
+  c.run(200);
+  isolate(c, 'a1', ['a2', 'a3']);
+  slow = false;
+  c.run(4 * SUSPECT_MS);
+  return c.impolite();
+}
+
+/** Stopped while alone; on waking nothing tells it that others have come. */
+function wakesAlone(): string[] {
+  const c = new Cluster({ ids: THREE, web: chainWeb(40, 60), seeds });
+  c.start('a1');
+  c.runUntil('a1 crawls alone', () => c.log.length >= 60);
+  c.stall('a1', 2 * SUSPECT_MS);
+  c.lose = (_, to) => to === 'a1';
+  c.start('a2');
+  c.start('a3');
+  c.run(2 * SUSPECT_MS + 300);
+  return c.impolite();
+}
+
+/**
+ * One came back while cut off from the others, who have its hosts now; it meets them while they
+ * have requests open, and their lists are slow to come (A4).
+ */
+function formedApart(): string[] {
+  const c = crawling({ quorum: 'majority', requestMs: () => 400 });
+  c.kill('a1');
+  isolate(c, 'a1', ['a2', 'a3']);
+  c.start('a1');
+  c.run(4 * SUSPECT_MS);
+  c.network.heal();
+  const healedAt = c.now;
+  c.lose = (_, __, { type }) => type === 'LIST' && c.now < healedAt + SUSPECT_MS / 2;
+  c.run(SUSPECT_MS);
+  const met = c.log.filter((v) => v.start > healedAt);
+  const concurrent = met.filter((v) => c.log.some((w) => w.host === v.host && overlaps(w, v)));
+  return concurrent.map((v) => `concurrent: ${v.url} by ${v.by}`);
+}
+
+function overlaps(w: Visit, v: Visit): boolean {
+  return w !== v && w.start < v.start && w.end > v.start;
+}
+
+/** A host that looks unknown to its new owner was visited by the dead one just now (A2). */
+function takenOverUnseen(): string[] {
+  const ids = ['a1', 'a2'];
+  const [mine, theirs] = ids.map((id) => hostOf(ids, (order) => order[0] === id)) as [
+    string,
+    string,
+  ];
+  const web = new Map([
+    [`http://${mine}/p0`, [`http://${theirs}/x`]],
+    [`http://${theirs}/p0`, []],
+    [`http://${theirs}/x`, []],
+  ]);
+  const delayMs = 4 * SUSPECT_MS;
+  const own = [...web.keys()].slice(0, 2);
+  const c = new Cluster({ ids, web, seeds: own, backups: 0, delayMs });
+  c.lose = (_, to, { type }) => to === 'a2' && type === 'URLS';
+  c.startAll();
+  c.runUntil('each host was asked', () => c.log.length >= 4);
+  c.kill('a2');
+  c.run(2 * SUSPECT_MS);
+  return c.impolite();
+}
+
+/** A host with this order of agents. */
+function hostOf(ids: readonly AgentId[], is: (order: readonly AgentId[]) => boolean): string {
+  const c = new Cluster({ ids, web: new Map(), seeds });
+  const names = Array.from({ length: 100 }, (_, i) => `h${i}.test`);
+  return names.find((name) => is(c.order(name, ids)))!;
+}
+
+/** What is missing when somebody first says that the crawl is complete. */
+function earlyOf(c: Cluster): string[] {
+  let early: string[] | null = null;
+  c.watchers.push((_, effects) => {
+    const said = effects.some((e) => e.type === 'send' && e.envelope.message.type === 'COMPLETE');
+    if (said) early ??= missing(c.log, c.web.keys());
+  });
+  c.runUntil('all have ended, or one too early', () => early !== null || c.living().length === 0);
+  return early ?? [];
+}
+
+/** One sees sooner than another that a third is dead, which had all the work (D1). */
+function heirIsSlower(): string[] {
+  const ids = THREE;
+  const host = hostOf(ids, (order) => order.join() === 'a2,a3,a1');
+  const url = (p: number) => `http://${host}/p${p}`;
+  const web = new Map(Array.from({ length: 30 }, (_, p) => [url(p), p < 29 ? [url(p + 1)] : []]));
+  const patience = (id: AgentId) => ({ suspectAfterMs: SUSPECT_MS * (id === 'a3' ? 1.6 : 1) });
+  const c = new Cluster({ ids, web, seeds: [url(0)], settings: patience });
+  c.startAll();
+  c.runUntil('a2 is at work', () => c.log.length >= 10);
+  c.kill('a2');
+  return earlyOf(c);
+}
+
+/** The one URL there is goes from agent to agent between their heartbeats (D2). */
+function workThatWanders(): string[] {
+  const url = (i: number) => `http://h${i}.test/p`;
+  const pages = 600;
+  const web = new Map(
+    Array.from({ length: pages }, (_, i) => [url(i), i + 1 < pages ? [url(i + 1)] : []]),
+  );
+  const c = new Cluster({
+    ...{ ids: THREE, web, seeds: [url(0)], backups: 0, requestMs: () => 1 },
+    // So that their heartbeats do not stay at the same distance.
+    rate: (id) => ({ a1: 0.98, a2: 1 })[id] ?? 1.02,
+  });
+  c.startAll();
+  return earlyOf(c);
+}
+
+/** Who is called gone by one that it cannot hear is told so by all the others (D, seed 809). */
+function goneByHearsay(): string[] {
+  const c = crawling({ ids: ['a1', 'a2', 'a3', 'a4'] });
+  for (const id of ['a1', 'a3', 'a4']) c.network.cut(id, 'a2');
+  c.network.cut('a2', 'a1');
+  const inc = c.snapshot('a1').incarnation;
+  c.runUntil('a2 has called all others gone', () => c.snapshot('a2').members.length === 0);
+  c.run(2.5 * HEARTBEAT_MS);
+  c.kill('a2');
+  c.run(2 * HEARTBEAT_MS);
+  return c.snapshot('a1').incarnation > inc ? [] : ['a1 does not know that it is called gone'];
+}
+
+/** What the loss of any one disk would lose, looked for again and again. */
+function lossesIn(c: Cluster, ms: number): string[] {
+  const linksOf = (url: string) => c.web.get(url) ?? [];
+  for (let looked = 0; looked < ms; looked += 10) {
+    c.run(10);
+    const files = new Map([...c.disks].map(([id, { db }]) => [id, db]));
+    const found = losses(files, choices([...c.disks.keys()], 1), linksOf);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+/** A crawl of three that a fourth joins; until then nobody waits for it. */
+function threeOfFour(more: Partial<ClusterOptions> = {}): Cluster {
+  const ids = [...THREE, 'a4'];
+  const c = new Cluster({ ids, web: chainWeb(40, 30), seeds, ...more });
+  for (const id of THREE) c.start(id);
+  c.runUntil('three crawl', () => c.log.length >= 120);
+  return c;
+}
+
+/** One that has not heard of a newcomer sends it URLs by way of the owner before (C6). */
+function sentToTheOwnerBefore(): string[] {
+  const c = threeOfFour();
+  c.lose = (from, to, { type }) => {
+    if (to === 'a1' && ['HEARTBEAT', 'HELLO', 'WELCOME', 'LIST'].includes(type)) return true;
+    return to === 'a4' && type === 'URLS' && from !== 'a1';
+  };
+  c.start('a4');
+  return lossesIn(c, 400);
+}
+
+/** A newcomer takes the place of a backup, and gets no rows for a while (C5). */
+function backupReplaced(): string[] {
+  const c = threeOfFour();
+  c.lose = (_, to, { type }) => to === 'a4' && type === 'ROWS';
+  c.start('a4');
+  return lossesIn(c, 500);
+}
+
+/** A backup knows the one that takes its place, the owner does not yet (C5, D seed 502). */
+function ownerKnowsNoNewcomer(): string[] {
+  const c = threeOfFour();
+  c.lose = (_, to, { type }) => to === 'a1' && ['HEARTBEAT', 'HELLO', 'WELCOME'].includes(type);
+  c.start('a4');
+  return lossesIn(c, 400);
+}
+
+/** By rule; those that are not here are found by the swarm. */
+export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
+  lease: partition,
+  'abort-at-lapse': partitionWithSlowAnswers,
+  'own-stall': wakesAlone,
+  'joined-strangers': formedApart,
+  'quorum-by-echo': partition,
+  'takeover-delay': takenOverUnseen,
+  'equal-views': heirIsSlower,
+  'activations-counted': workThatWanders,
+  'gone-relayed': goneByHearsay,
+  'not-mine-answered': sentToTheOwnerBefore,
+  'pruned-on-return': backupReplaced,
+  keep: ownerKnowsNoNewcomer,
+};
