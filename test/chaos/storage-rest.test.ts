@@ -1,0 +1,144 @@
+// State files that are damaged while their agent is dead: cut, flipped, emptied, or with the log of
+// another moment. On its return the agent goes on from what is left of a log, or sets the file aside
+// and gets its hosts back from the others' copies; nothing is missing either way. Ids are those of
+// the fault matrix; test/unit/storage/damage.test.ts does the same to the file alone, many times.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe } from 'node:test';
+import Database from 'better-sqlite3';
+import { type Cluster, fault, gated } from './harness.ts';
+import { assertWhole } from './harness-verdict.ts';
+
+interface Damage {
+  readonly claim: string;
+  /** The file must be set aside, and not be read on. */
+  readonly aside?: true;
+  /** `run` varies where it happens. */
+  readonly to: (file: string, run: number) => void;
+}
+
+const damages: readonly Damage[] = [
+  {
+    claim: 'F35: the log is cut to half',
+    to: (file) => fs.truncateSync(`${file}-wal`, fs.statSync(`${file}-wal`).size >> 1),
+  },
+  { claim: 'F36: a bit of the log is flipped', to: (file, run) => flip(`${file}-wal`, run) },
+  {
+    claim: 'F37: a page of the file is noise',
+    aside: true,
+    to: (file) => {
+      moveLogIn(file);
+      overwrite(file, (fs.statSync(file).size >> 13) * 4096, 4096);
+    },
+  },
+  { claim: 'F38: the file is empty, its log whole', aside: true, to: (f) => fs.truncateSync(f, 0) },
+  { claim: 'F38: the file is gone, its log whole', aside: true, to: (file) => fs.rmSync(file) },
+];
+
+/** In the first fifth, so that most of the log is behind it. */
+function flip(file: string, run: number): void {
+  const bytes = fs.readFileSync(file);
+  assert.ok(bytes.length > 32, 'not exercised: the log is empty');
+  bytes[32 + ((run * 7919) % (bytes.length / 5))]! ^= 1 << (run % 8);
+  fs.writeFileSync(file, bytes);
+}
+
+/** As a clean end does. */
+function moveLogIn(file: string): void {
+  new Database(file).exec('PRAGMA wal_checkpoint(TRUNCATE)').close();
+}
+
+/** Before the agent begins, and after the harness has looked into the file. */
+function garbageFor(cluster: Cluster, id: string): { prefix: string[]; file: string } {
+  const file = path.join(cluster.dataDir, id, 'state.sqlite');
+  const line = `yes garbage | head -c 40000 > '${file}' && exec "$@"`;
+  return { prefix: ['sh', '-c', line, 'sh'], file };
+}
+
+function overwrite(file: string, at: number, length: number): void {
+  const descriptor = fs.openSync(file, 'r+');
+  fs.writeSync(descriptor, Buffer.alloc(length, 0xa5), 0, length, at);
+  fs.closeSync(descriptor);
+}
+
+/** What the dead agent had fetched and what it had open may be asked for again. */
+const overlapMax = ({ threads }: Cluster) => 2 * threads;
+
+describe('state at rest', { concurrency: 2 }, () => {
+  for (const { claim, aside, to } of damages) {
+    fault(`${claim}, and nothing is missing`, async (t, run) => {
+      const web = { seed: run, pages: 20 };
+      const { gate, cluster } = await gated(t, { agents: 3, web, delayMs: 120 });
+      await cluster.startAll();
+      await cluster.reaches(0.4);
+      await cluster.kill('a2');
+      to(path.join(cluster.dataDir, 'a2', 'state.sqlite'), run);
+      await cluster.start('a2');
+      if (aside) {
+        // A new file, which has no joins of before.
+        await cluster.event('a2', 'join', 'a2');
+        assertAside(cluster, 'a2');
+      } else await cluster.joined('a2');
+      gate.open();
+      assertWhole(await cluster.finish(), { overlapMax: overlapMax(cluster) });
+      assert.ok(cluster.state('a2').state().hosts.length > 0, 'its hosts came back');
+    });
+  }
+
+  fault(
+    'F39: the file of a moment ago with the log of now, and nothing is missing',
+    async (t, run) => {
+      const web = { seed: run, pages: 20 };
+      const { gate, cluster } = await gated(t, { agents: 3, web, delayMs: 120 });
+      await cluster.startAll();
+      await cluster.reaches(0.2);
+      const file = path.join(cluster.dataDir, 'a2', 'state.sqlite');
+      fs.copyFileSync(file, `${file}.old`);
+      await cluster.reaches(0.5);
+      await cluster.kill('a2');
+      fs.renameSync(`${file}.old`, file);
+      await cluster.start('a2');
+      await cluster.joined('a2');
+      gate.open();
+      assertWhole(await cluster.finish(), { overlapMax: overlapMax(cluster) });
+    },
+  );
+
+  fault('F38: the file is garbage, and nothing is missing', async (t, run) => {
+    const web = { seed: run, pages: 20 };
+    const { gate, cluster } = await gated(t, { agents: 3, web, delayMs: 120 });
+    await cluster.startAll();
+    await cluster.reaches(0.4);
+    await cluster.kill('a2');
+    await cluster.start('a2', { prefix: garbageFor(cluster, 'a2').prefix });
+    await cluster.event('a2', 'join', 'a2');
+    assertAside(cluster, 'a2');
+    gate.open();
+    assertWhole(await cluster.finish(), { overlapMax: overlapMax(cluster) });
+  });
+
+  fault('F38: alone, an agent with garbage for a state is refused', async (t, run) => {
+    const { cluster } = await gated(t, { agents: 1, web: { seed: run } });
+    await cluster.startAll();
+    await cluster.reaches(0.3);
+    await cluster.kill('a1');
+    const { prefix, file } = garbageFor(cluster, 'a1');
+    const again = cluster.launch('a1', { prefix });
+    await cluster.until('a1 ends', () => again.end !== null);
+    assert.equal(again.end?.code, 4, again.stderr);
+    assert.match(again.stderr, /not a readable SQLite database.*begins anew from the seeds/);
+    assert.ok(fs.readFileSync(file, 'utf8').startsWith('garbage\ngarbage'), 'it was changed');
+  });
+});
+
+/** Set aside whole, with a warning and an event. */
+function assertAside(cluster: Cluster, id: string): void {
+  const [event, ...more] = cluster.state(id).events('quarantine');
+  assert.ok(event, 'set aside in silence, or not at all');
+  assert.deepEqual(more, []);
+  const names = fs.readdirSync(path.join(cluster.dataDir, id, String(event.detail.to)));
+  assert.ok(names.includes('state.sqlite') || names.includes('state.sqlite-wal'), String(names));
+  assert.match(cluster.run(id).stderr, /moved to quarantine.*comes back from the agents/);
+}
