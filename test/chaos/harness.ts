@@ -12,11 +12,11 @@ import { writeCompletion } from '../../agent/cli/completion-file.ts';
 import { wallMs } from '../../agent/runtime/clock.ts';
 import { loadConfig } from '../../config/load.ts';
 import { listening, Scratch } from '../integration/cli-process.ts';
-import { type Gate, startGate } from '../integration/gate-server.ts';
 import { judge } from '../web/judge.ts';
 import type { PartialWebOptions } from '../web/options.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
 import { AgentRun, type Ended, type StartOptions, steadyMs } from './harness-process.ts';
+import { startSite } from './harness-site.ts';
 import { StateFile } from './harness-state.ts';
 import type { Verdict } from './harness-verdict.ts';
 
@@ -91,12 +91,7 @@ export class Cluster {
       seeds: [web.seed, ...(options.seeds ?? [])],
       scope: { hosts: ['*'] },
       politeness: { hostDelayMs: this.delayMs },
-      http: {
-        userAgent: 'chaos (+https://example.org/)',
-        allowPrivateAddresses: true,
-        // A gate holds its one page for as long as the faults take.
-        timeouts: { responseMs: 600_000, totalMs: 600_000 },
-      },
+      http: { userAgent: 'chaos (+https://example.org/)', allowPrivateAddresses: true },
       cluster: {
         agents: this.ids.map((id, k) => ({ id, ...at(k) })),
         backups: options.backups ?? 1,
@@ -295,15 +290,31 @@ export class Cluster {
   }
 }
 
-/** A cluster whose crawl cannot end before the gate opens, so that the faults fall into it. */
+/** How long each page of the endless host takes, so that it costs next to nothing. */
+const endlessAnswerMs = 200;
+
+/**
+ * A cluster whose crawl cannot end before the gate opens, so that the faults fall into it: one more
+ * host has a page after the other until then. No request is held open, since that would hold up an
+ * agent that leaves.
+ */
 export async function gated(
   t: Pick<TestContext, 'after'>,
   options: ClusterOptions,
-): Promise<{ gate: Gate; cluster: Cluster }> {
-  const gate = await startGate();
-  t.after(() => gate.stop());
-  const seeds = [gate.seed, ...(options.seeds ?? [])];
-  return { gate, cluster: await Cluster.make(t, { ...options, seeds }) };
+): Promise<{ gate: { open(): void }; cluster: Cluster }> {
+  let isOpen = false;
+  const site = await startSite(async (_, target) => {
+    if (target === '/robots.txt') return {};
+    await pause(endlessAnswerMs);
+    return { body: isOpen ? '' : `<a href="/${Number(target.slice(1)) + 1}">on</a>` };
+  });
+  t.after(() => site.stop());
+  const seeds = [`${site.origin(0)}/0`, ...(options.seeds ?? [])];
+  const config = { limits: { depthPerHost: 100_000 }, ...options.config };
+  const open = () => {
+    isOpen = true;
+  };
+  return { gate: { open }, cluster: await Cluster.make(t, { ...options, seeds, config }) };
 }
 
 function isRunning(web: PartialWebOptions | RunningWeb): web is RunningWeb {

@@ -5,8 +5,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { startGate } from '../integration/gate-server.ts';
-import { Cluster } from './harness.ts';
+import { type Cluster, gated } from './harness.ts';
 import { assertWhole, type Verdict } from './harness-verdict.ts';
 
 export interface RandomFaults {
@@ -28,14 +27,12 @@ export async function randomFaults(
   t: { after(clean: () => Promise<void>): void },
   { agents, seconds, seed }: RandomFaults,
 ): Promise<{ verdict: Verdict; kills: number; cluster: Cluster }> {
-  const gate = await startGate();
-  t.after(() => gate.stop());
   const web = { seed, hosts: 6 * agents, pages: Math.max(8, Math.ceil(seconds / 4)), sparse: true };
   // With as many agents as this on few processors, heartbeats are late.
   const suspectAfterMs = Math.max(2000, 250 * agents);
   const timing = { heartbeatMs: Math.max(100, 20 * agents), suspectAfterMs, delayMs: 500 };
-  const options = { agents, web, ...timing, threads: 16, seeds: [gate.seed] };
-  const cluster = await Cluster.make(t, options);
+  const options = { agents, web, ...timing, threads: 16 };
+  const { gate, cluster } = await gated(t, options);
   await cluster.startAll();
   const draw = randomOf(seed);
   let kills = 0;
