@@ -16,6 +16,7 @@ import { judge } from '../web/judge.ts';
 import type { LoggedRequest } from '../web/request-log.ts';
 import { Cluster, type ClusterOptions, fault } from './harness.ts';
 import { steadyMs } from './harness-process.ts';
+import { assertWhole, type Costs, type Verdict } from './harness-verdict.ts';
 import { Namespaces, obstacle } from './network-namespaces.ts';
 import { NetworkProxy } from './network-proxy.ts';
 
@@ -23,6 +24,11 @@ const run = promisify(execFile);
 const root = path.resolve(import.meta.dirname, '../..');
 /** Answers to `status` that are waited for; each is a process of half a second. */
 const looksMax = 40;
+/**
+ * Forgiven of the politeness delay: the web may notice late that a client has given a request up,
+ * as agents do when a lease lapses.
+ */
+const slackMs = 50;
 /** A lost attempt to connect, and the pause before the next. */
 const reconnectMsMax = 3_000;
 /** What a status may take on a busy machine. */
@@ -91,8 +97,17 @@ export function straysOf(
   { web, delayMs }: Cluster,
   which: (request: LoggedRequest) => boolean,
 ): number {
-  const { concurrent, tooSoon } = judge(web.web, web.requests().filter(which), { delayMs });
+  const rules = { delayMs, slackMs };
+  const { concurrent, tooSoon } = judge(web.web, web.requests().filter(which), rules);
   return concurrent.count + tooSoon.count;
+}
+
+/** As `assertWhole`, with the slack that the matrix grants (I3). */
+export function assertCrawled(cluster: Cluster, verdict: Verdict, costs: Costs = {}): void {
+  assertWhole(verdict, { ...costs, strayMax: Number.POSITIVE_INFINITY });
+  const strays = straysOf(cluster, () => true);
+  const most = costs.strayMax ?? 0;
+  assert.ok(strays <= most, `${strays} stray requests, ${most} allowed`);
 }
 
 /** Until all agree again after a fault: the matrix's bound, and for a connection to come again. */

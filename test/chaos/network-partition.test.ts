@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Cluster } from './harness.ts';
-import { assertWhole } from './harness-verdict.ts';
 import {
+  assertCrawled,
   assertHealed,
   assertNobodyLost,
   inNamespaces,
@@ -61,7 +61,7 @@ async function assertMinorityStops(t: TestContext, agents: number, few: readonly
   gate.open();
   // Hosts whose owner and backup are both cut off begin anew on the other side.
   const overlapMax = from(few, Number.NEGATIVE_INFINITY, stoppedMs).length;
-  assertWhole(await cluster.finish(), { overlapMax });
+  assertCrawled(cluster, await cluster.finish(), { overlapMax });
 }
 
 /** Each side keeps every promise by itself; against the other only before and after. */
@@ -91,7 +91,7 @@ async function assertBothSidesCrawl(t: TestContext, agents: number, some: readon
   );
   // Each page once a side.
   const { expected } = verdict.judgement;
-  assertWhole(verdict, { overlapMax: expected, strayMax: Number.POSITIVE_INFINITY });
+  assertCrawled(cluster, verdict, { overlapMax: expected, strayMax: Number.POSITIVE_INFINITY });
 }
 
 /** A cut around which everything finds a way costs nothing at all. */
@@ -110,7 +110,7 @@ async function assertWorkedAround(
   gate.open();
   const verdict = await cluster.finish();
   assertNobodyLost(made, cutMs);
-  assertWhole(verdict);
+  assertCrawled(cluster, verdict);
 }
 
 describe('networks that are cut', { concurrency: 2 }, () => {
@@ -145,7 +145,7 @@ describe('networks that are cut', { concurrency: 2 }, () => {
     const verdict = await cluster.finish();
     assertNobodyLost(made, cutMs);
     // Answers that were on their way when the cut came.
-    assertWhole(verdict, { overlapMax: cluster.threads });
+    assertCrawled(cluster, verdict, { overlapMax: cluster.threads });
     const errors = cluster.ids.flatMap((id) =>
       cluster
         .state(id)

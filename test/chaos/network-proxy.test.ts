@@ -5,8 +5,13 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ClusterOptions, fault } from './harness.ts';
-import { assertWhole } from './harness-verdict.ts';
-import { assertHealed, assertNobodyLost, behindProxies, nowMs } from './network-cluster.ts';
+import {
+  assertCrawled,
+  assertHealed,
+  assertNobodyLost,
+  behindProxies,
+  nowMs,
+} from './network-cluster.ts';
 import type { NetworkProxy, ProxyFault } from './network-proxy.ts';
 
 /** Long enough that a busy machine is not taken for a fault of the network. */
@@ -32,6 +37,8 @@ async function crawlUnder(
   const counts = sumOf(made.proxies);
   t.diagnostic(JSON.stringify(counts));
   const losses = made.changesSince(sinceMs).map(({ lost }) => lost);
+  // The last words of those who end are not repeated.
+  for (const proxy of made.proxies) proxy.fault = {};
   made.gate.open();
   const verdict = await made.cluster.finish();
   return { ...made, verdict, counts, losses };
@@ -49,14 +56,14 @@ describe('links that are slow or faulty', { concurrency: 2 }, () => {
   fault('F24: a delay of 50 ms and as much jitter costs nothing', async (t, run) => {
     const crawl = await crawlUnder(t, run, { delayMs: 50, jitterMs: 50 });
     assert.deepEqual(crawl.losses, [0, 0, 0]);
-    assertWhole(crawl.verdict);
+    assertCrawled(crawl.cluster, crawl.verdict);
   });
 
   fault('F24: a delay of 500 ms, at a time-out of 5 s, costs nothing', async (t, run) => {
     const slow = { delayMs: 500, jitterMs: 100 };
     const crawl = await crawlUnder(t, run, slow, { suspectAfterMs: 5000, heartbeatMs: 500 });
     assert.deepEqual(crawl.losses, [0, 0, 0]);
-    assertWhole(crawl.verdict);
+    assertCrawled(crawl.cluster, crawl.verdict);
   });
 
   fault('F24: a clog shorter than the time-out costs no member', async (t, run) => {
@@ -71,7 +78,7 @@ describe('links that are slow or faulty', { concurrency: 2 }, () => {
     }
     assertNobodyLost(made, sinceMs);
     gate.open();
-    assertWhole(await cluster.finish(), { overlapMax: cluster.threads });
+    assertCrawled(cluster, await cluster.finish(), { overlapMax: cluster.threads });
   });
 
   fault('F24: after a clog longer than the time-out all are one again', async (t, run) => {
@@ -83,44 +90,48 @@ describe('links that are slow or faulty', { concurrency: 2 }, () => {
     proxies[0]!.fault = {};
     await assertHealed(made, nowMs());
     gate.open();
-    assertWhole(await cluster.finish(), { overlapMax: 2 * cluster.threads });
+    assertCrawled(cluster, await cluster.finish(), { overlapMax: 2 * cluster.threads });
   });
 
   fault('F25: messages repeated, reordered and replayed change nothing', async (t, run) => {
     const crawl = await crawlUnder(t, run, { duplicated: 0.3, reordered: 0.3, replayed: 0.3 });
     assert.ok(crawl.counts.repeated > 100 && crawl.counts.reordered > 100, 'too few to tell');
     assert.deepEqual(crawl.losses, [0, 0, 0]);
-    assertWhole(crawl.verdict);
+    assertCrawled(crawl.cluster, crawl.verdict);
   });
 
   fault('F26: damaged bytes are noticed and sent again', async (t, run) => {
     const crawl = await crawlUnder(t, run, { flipEveryBytes: 16 * 1024 });
     assert.ok(crawl.counts.flipped > 10, 'too few to tell');
-    assertWhole(crawl.verdict, { overlapMax: 2 * crawl.cluster.threads });
+    assertCrawled(crawl.cluster, crawl.verdict, { overlapMax: 2 * crawl.cluster.threads });
   });
 
   fault('F27: connections reset every second lose nothing', async (t, run) => {
     const crawl = await crawlUnder(t, run, { resetAfterMs: 1000 }, { quorum: 'majority' });
     assert.ok(crawl.counts.resets > 10, 'too few to tell');
     t.diagnostic(`losses: ${crawl.losses}`);
-    assertWhole(crawl.verdict, { overlapMax: crawl.cluster.threads });
+    assertCrawled(crawl.cluster, crawl.verdict, { overlapMax: crawl.cluster.threads });
   });
 
-  fault('F29: one that takes a message a second does not hold up the others', async (t, run) => {
-    // In proportion to the matrix's time-out of 5 s: three heartbeats and messages for one there.
-    const quorum = 'majority' as const;
-    const pace = { heartbeatMs: 300, suspectAfterMs: 1500 };
-    const made = await behindProxies(t, { agents: 3, seed: run, delayMs: 150, quorum, ...pace });
-    const { cluster, gate, proxies } = made;
-    const slowMs = nowMs();
-    proxies[0]!.fault = { messagesPerSecond: 3 };
-    await cluster.reaches(1);
-    t.diagnostic(`slow for ${Math.round(nowMs() - slowMs)} ms`);
-    proxies[0]!.fault = {};
-    await assertHealed(made, nowMs());
-    gate.open();
-    // Who does not keep up with heartbeats is given up and comes back, again and again.
-    const verdict = await cluster.finish();
-    assertWhole(verdict, { overlapMax: verdict.judgement.expected });
-  });
+  fault(
+    'F29: beside one that hardly reads the others crawl on, and nothing is lost',
+    async (t, run) => {
+      // In proportion to the matrix's time-out of 5 s: three heartbeats and messages for one there.
+      const quorum = 'majority' as const;
+      const pace = { heartbeatMs: 300, suspectAfterMs: 1500 };
+      const made = await behindProxies(t, { agents: 3, seed: run, delayMs: 150, quorum, ...pace });
+      const { cluster, gate, proxies } = made;
+      proxies[0]!.fault = { messagesPerSecond: 3 };
+      await pause(8 * cluster.suspectAfterMs);
+      t.diagnostic(`${Math.round(100 * cluster.share())} % of the pages meanwhile`);
+      // Two thirds of the hosts are not its own; some of those wait for its echo.
+      assert.ok(cluster.share() > 0.3, 'the others stand still');
+      proxies[0]!.fault = {};
+      await assertHealed(made, nowMs());
+      gate.open();
+      // Who does not keep up with heartbeats is given up and comes back, again and again.
+      const verdict = await cluster.finish();
+      assertCrawled(cluster, verdict, { overlapMax: verdict.judgement.expected });
+    },
+  );
 });

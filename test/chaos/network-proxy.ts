@@ -162,7 +162,8 @@ class Stream {
       const { fault } = this.#proxy;
       const now = performance.now();
       if (now - this.#startMs >= (fault.resetAfterMs ?? Number.POSITIVE_INFINITY)) this.#reset();
-      if (this.#heldBack && now - this.#heldBack.sinceMs > reorderMsMax) {
+      const sinceMs = this.#heldBack?.sinceMs ?? now;
+      if (this.#heldBack && (this.#over || now - sinceMs > reorderMsMax)) {
         this.#enqueue(this.#heldBack.unit);
         this.#heldBack = null;
       }
