@@ -8,6 +8,7 @@ import { Ring } from '../assignment/ring.ts';
 import { RingPoints } from '../assignment/ring-points.ts';
 import { type AgentEntry, type Config, leaseMsOf } from '../config/config.ts';
 import { fingerprintHash, fingerprintOf, firstDifference } from '../config/fingerprint.ts';
+import { BOUNDS } from './core/bounds.ts';
 import type { UrlItem } from './core/messages.ts';
 import type { CoreSettings } from './core/settings.ts';
 import { productTokenOf } from './robots/product-token.ts';
@@ -38,6 +39,7 @@ export function settingsOf(parts: {
     quorum,
     ...failureDetector,
     leaseMs: leaseMsOf(config),
+    bounds: BOUNDS,
     hostDelayMs: config.politeness.hostDelayMs,
     fingerprint,
     fingerprintHash: fingerprintHash(fingerprint),

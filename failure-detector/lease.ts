@@ -47,13 +47,15 @@ export class Lease {
   /**
    * Member `by` itself sent news of my present incarnation at this counter; what a third agent
    * says of its knowledge does not count. Ignored: a counter not higher than its last, one never
-   * sent, one forgotten.
+   * sent, one forgotten. Gives when the newest heartbeat that it echoed was sent, if it ever did.
    */
-  echoed(by: string, counter: number): void {
+  echoed(by: string, counter: number): Instant | undefined {
     const known = this.#echoes.get(by);
-    if (known !== undefined && counter <= known.counter) return;
+    if (known !== undefined && counter <= known.counter) return known.sentAt;
     const sentAt = this.#sent.get(counter);
-    if (sentAt !== undefined) this.#echoes.set(by, { counter, sentAt });
+    if (sentAt === undefined) return known?.sentAt;
+    this.#echoes.set(by, { counter, sentAt });
+    return sentAt;
   }
 
   /** Whether the member's echo is of a heartbeat sent less than leaseMs ago. */

@@ -56,7 +56,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const lease = new Lease({ leaseMs });
   const stall = new StallWatch({ leaseMs });
   const membership = new Membership({
-    ...{ settings, view, outbound, detector, lease },
+    ...{ settings, view, outbound, detector, lease, store },
     changes: hooks.changes,
   });
   const handOff = new HandOff(settings, view, outbound);
@@ -64,7 +64,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const visits = parts.visits(right);
   const addressees = (host: Host) => handOff.addressees(host);
   const replication = new Replication({ settings, store, view, outbound, addressees });
-  const settlement = new Settlement(store, replication);
+  const settlement = new Settlement(store, replication, settings.bounds.unsettled);
   const seen = new SeenFilter();
   const onQueued = (host: Host) => visits.queued(host);
   const routing = new Routing({

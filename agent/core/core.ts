@@ -67,6 +67,7 @@ export class Core {
     this.#p.settlement.restore(this.#store.lastOutboxId());
     this.#p.membership.helloCounter = this.#store.counter();
     this.#store.raiseCounter(Math.floor(now.wall) * 1024);
+    this.#p.membership.recall(now);
     this.#incarnate(Math.max(this.#store.incarnation(), Math.floor(now.wall)), now);
     for (const host of this.#store.hostsWithQueue()) this.#p.visits.queued(host);
   }

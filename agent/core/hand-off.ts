@@ -12,13 +12,6 @@ import type { Outbound } from './outbound.ts';
 import { type CoreSettings, resendAfterMs } from './settings.ts';
 import type { Member, View } from './view.ts';
 
-/** Hosts in one part of a list: some 30 KB, and parts go one at a time. */
-const LIST_PART_HOSTS = 1000;
-/** Hosts in one YIELD. */
-const YIELD_HOSTS_MAX = 500;
-/** Hosts looked up in one turn, for all lists and yields together: some ten milliseconds. */
-const LOOKS_PER_TURN = 1000;
-
 type List = Extract<Message, { type: 'LIST' }>;
 type Yield = Extract<Message, { type: 'YIELD' }>;
 export type YieldAckItem = Extract<Message, { type: 'YIELD_ACK' }>['items'][number];
@@ -266,7 +259,7 @@ export class HandOff {
       if (!copies.isSafe(owed.host, owed.n)) continue;
       const listKey = keyOf(member, owed.list);
       const ack = acks.get(listKey) ?? { member, list: owed.list, items: [] };
-      if (ack.items.length >= YIELD_HOSTS_MAX) continue;
+      if (ack.items.length >= this.#settings.bounds.yieldHosts) continue;
       acks.set(listKey, ack);
       this.#owing.delete(key);
       ack.items.push({ host: owed.host, keep: copies.targets(owed.host).includes(owed.from) });
@@ -304,7 +297,7 @@ export class HandOff {
     const finished: { to: AgentId; hosts: number; tookMs: number }[] = [];
     const resendMs = resendAfterMs(this.#settings);
     const listing = new Set<AgentId>();
-    this.#looks = LOOKS_PER_TURN;
+    this.#looks = this.#settings.bounds.hostsPerTurn;
     for (const list of [...this.#given.values()]) {
       const member = this.#view.get(list.to);
       if (!member) {
@@ -330,13 +323,14 @@ export class HandOff {
   #hasPart(list: GivenList, hosts: YieldableHosts): boolean {
     if (list.sending) return true;
     const { source, unsent } = list;
+    const { listHosts } = this.#settings.bounds;
     const { length } = source.hosts;
-    while (source.next < length && unsent.length < LIST_PART_HOSTS && this.#looks-- > 0) {
+    while (source.next < length && unsent.length < listHosts && this.#looks-- > 0) {
       const host = source.hosts[source.next++]!;
       if (source.names(host)) unsent.push(host);
     }
     const last = source.next === length;
-    if (!last && unsent.length < LIST_PART_HOSTS) return false;
+    if (!last && unsent.length < listHosts) return false;
     list.sending = { hosts: unsent, last };
     list.unsent = [];
     list.total += unsent.length;
@@ -361,11 +355,12 @@ export class HandOff {
   }
 
   #sendYield(list: GivenList, member: Member, hosts: YieldableHosts, now: Instant): void {
+    const { yieldHosts } = this.#settings.bounds;
     const items: YieldItem[] = [];
     const astray = new Map<AgentId, Host[]>();
     let looks = list.pending.size;
     for (const host of list.pending) {
-      if (looks-- <= 0 || items.length >= YIELD_HOSTS_MAX || this.#looks-- <= 0) break;
+      if (looks-- <= 0 || items.length >= yieldHosts || this.#looks-- <= 0) break;
       // Those that are not ready yet go to the end of their list.
       const owner = this.#view.owner(host);
       const astrayTo = owner === list.to || owner === this.#settings.id ? undefined : owner;

@@ -19,9 +19,6 @@ import type { Store } from './store.ts';
 import type { Member, View } from './view.ts';
 import type { Visits } from './visits.ts';
 
-/** Hosts looked up in one turn, for each of the two searches: some ten milliseconds. */
-const HOSTS_PER_TURN = 1000;
-
 /** After so many times `suspectAfterMs` a first request has nothing to do with a takeover. */
 const UNVISITED_MAX = 4;
 
@@ -113,7 +110,11 @@ export class HostMoves {
   #search(now: Instant): void {
     const [search] = this.#searches;
     if (!search) return;
-    search.mine += this.#list(search, search.hosts.splice(-HOSTS_PER_TURN), now);
+    search.mine += this.#list(
+      search,
+      search.hosts.splice(-this.#p.settings.bounds.hostsPerTurn),
+      now,
+    );
     if (search.hosts.length > 0) return;
     this.#searches.shift();
     if (search.mine === 0) return;
@@ -220,7 +221,7 @@ export class HostMoves {
     if (this.#stale.length === 0) return;
     const assignment = view.assignment();
     const homeless = new Map<AgentId, Host[]>();
-    for (let i = 0; i < HOSTS_PER_TURN && this.#stale.length > 0; i++) {
+    for (let i = 0; i < settings.bounds.hostsPerTurn && this.#stale.length > 0; i++) {
       const host = this.#stale.pop()!;
       const order = assignment.order(host, settings.backups + 1);
       const owned = order[0] === settings.id;

@@ -6,7 +6,7 @@
 import type { FailureDetector } from '../../failure-detector/detector.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { Lease } from '../../failure-detector/lease.ts';
-import { Gone } from './gone.ts';
+import { Gone, type GoneStore } from './gone.ts';
 import type { AgentId, Envelope, Incarnation, Message, News } from './messages.ts';
 import type { Outbound } from './outbound.ts';
 import type { CoreSettings } from './settings.ts';
@@ -39,7 +39,7 @@ export class Membership {
   readonly #detector: FailureDetector;
   readonly #lease: Lease;
   readonly #changes: Changes;
-  readonly #gone = new Gone();
+  readonly #gone: Gone;
   /** Ids that a member removed so long ago that none of them can hold a lease any more. */
   readonly #longGone = new Set<AgentId>();
   /**
@@ -62,6 +62,7 @@ export class Membership {
     outbound: Outbound;
     detector: FailureDetector;
     lease: Lease;
+    store: GoneStore;
     changes: Changes;
   }) {
     this.#settings = parts.settings;
@@ -70,6 +71,7 @@ export class Membership {
     this.#detector = parts.detector;
     this.#lease = parts.lease;
     this.#changes = parts.changes;
+    this.#gone = new Gone(parts.store);
     for (const peer of parts.settings.configured) this.#remember(peer.id, peer.address);
   }
 
@@ -84,6 +86,11 @@ export class Membership {
     this.#counter = 0;
     this.#startAt = now.mono;
     this.greet();
+  }
+
+  /** In a new process: what its former lives knew to be gone. */
+  recall(now: Instant): void {
+    this.#gone.recall(now.mono);
   }
 
   /** HELLO to all who are known and not in view; repeated with the heartbeats until answered. */
@@ -192,7 +199,7 @@ export class Membership {
     if (!member || member.card.inc !== inc) return;
     member.heardAt = now.mono;
     if (!relayed) member.directAt = now.mono;
-    this.#takeWord(member, beat, now);
+    this.#takeWord(member, beat);
     for (const news of beat.news) this.#hear(news, now);
   }
 
@@ -212,7 +219,7 @@ export class Membership {
     return true;
   }
 
-  #takeWord(member: Member, beat: Heartbeat, now: Instant): void {
+  #takeWord(member: Member, beat: Heartbeat): void {
     if (member.lastWord && beat.counter <= member.lastWord.counter) return;
     const news = new Map(beat.news.map((n) => [n.id, n]));
     member.suspects = new Map(beat.suspects.map((s) => [s.id, s.inc]));
@@ -223,8 +230,9 @@ export class Membership {
     member.hearsMe = echo.direct;
     if (echo.counter <= member.echoCounter) return;
     member.echoCounter = echo.counter;
-    member.echoedAt = now.mono;
-    this.#lease.echoed(member.card.id, echo.counter);
+    // The time of its sending: one that answers late, however steadily, is deaf as well.
+    const sentAt = this.#lease.echoed(member.card.id, echo.counter);
+    if (sentAt) member.echoedAt = Math.max(member.echoedAt, sentAt.mono);
   }
 
   /** News of an incarnation, direct or relayed (rule 1). */

@@ -14,11 +14,8 @@ import { type CoreSettings, resendAfterMs } from './settings.ts';
 import type { Store } from './store.ts';
 import type { Member, View } from './view.ts';
 
-/** Events in one ROWS, of all hosts together, and the characters of their texts. */
-const ROWS_EVENTS_MAX = 800;
+/** Characters of the texts of one ROWS. */
 const ROWS_CHARS_MAX = 128 * 1024;
-/** Hosts in one ROWS: most have one page's worth of events. */
-const ROWS_HOSTS_MAX = 400;
 
 /** What an event, and a host, cost in a frame beside their longest texts. */
 const EVENT_CHARS = 120;
@@ -224,15 +221,16 @@ export class Replication {
   }
 
   #send(member: Member, stream: Stream, now: Instant): void {
+    const { rowEvents, rowHosts } = this.#settings.bounds;
     const items: RowsItem[] = [];
     let events = 0;
     let chars = 0;
     for (const host of stream.due) {
-      if (items.length >= ROWS_HOSTS_MAX || events >= ROWS_EVENTS_MAX) break;
+      if (items.length >= rowHosts || events >= rowEvents) break;
       if (chars >= ROWS_CHARS_MAX) break;
       stream.due.delete(host);
       if (this.isCaughtUp(host, member.card.id) || !this.#isFor(host, member.card.id)) continue;
-      const room = { events: ROWS_EVENTS_MAX - events, chars: ROWS_CHARS_MAX - chars };
+      const room = { events: rowEvents - events, chars: ROWS_CHARS_MAX - chars };
       const { item, itemChars } = this.#itemOf(host, member.card.id, room, now);
       chars += itemChars;
       events += item.events.length;

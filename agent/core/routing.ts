@@ -13,11 +13,8 @@ import type { LinkPlaces, Settlement } from './settlement.ts';
 import type { OutboxEntry, SkipReason, Store } from './store.ts';
 import type { Member, View } from './view.ts';
 
-/** URLs in a batch, and the characters of their texts: far under the frame's cap. */
-const BATCH_URLS_MAX = 400;
+/** Characters of the texts of a batch: far under the frame's cap. */
 const BATCH_CHARS_MAX = 96 * 1024;
-/** Above this the visits pause: what the peers do not take must not pile up without end. */
-const OUTBOX_HIGH = 50_000;
 
 interface Flight {
   readonly batch: number;
@@ -74,7 +71,7 @@ export class Routing {
   }
 
   get isFull(): boolean {
-    return this.#store.outboxCount() >= OUTBOX_HIGH;
+    return this.#store.outboxCount() >= this.#settings.bounds.outbox;
   }
 
   /** Takes the found links of a page (or seeds) to where they belong. */
@@ -182,7 +179,8 @@ export class Routing {
   #sendNext(member: Member, now: Instant): void {
     const entries: OutboxEntry[] = [];
     let chars = 0;
-    for (const entry of this.#store.outboxOf(member.card.id, BATCH_URLS_MAX)) {
+    const { batchUrls } = this.#settings.bounds;
+    for (const entry of this.#store.outboxOf(member.card.id, batchUrls)) {
       chars += charsOf(entry.item);
       if (entries.length > 0 && chars > BATCH_CHARS_MAX) break;
       entries.push(entry);

@@ -3,6 +3,7 @@
 // passes what it likes.
 
 import type { Assignment, RingMember } from '../../assignment/assignment.ts';
+import type { Bounds } from './bounds.ts';
 import type { Peer } from './effects.ts';
 import type { AgentId } from './messages.ts';
 
@@ -22,6 +23,7 @@ export interface CoreSettings {
   readonly suspectAfterMs: number;
   readonly leaseMs: number;
   readonly hostDelayMs: number;
+  readonly bounds: Bounds;
   readonly fingerprint: string;
   readonly fingerprintHash: string;
   /** The first path at which two fingerprints differ, with both values, or null. */

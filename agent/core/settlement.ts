@@ -30,14 +30,13 @@ export interface Copies {
   readonly isQuiet: boolean;
 }
 
-/** Above this the visits pause: some 10 MB, and minutes of fetching. */
-const UNSETTLED_HIGH = 20_000;
 /** Pages of an earlier life settled in one turn. */
 const RESTORED_PER_TURN = 500;
 
 export class Settlement {
   readonly #store: Store;
   readonly #copies: Copies;
+  readonly #most: number;
   readonly #byOutbox = new Map<number, UnsettledPage[]>();
   readonly #byHost = new Map<Host, Set<UnsettledPage>>();
   /** Pages of this life that wait, by `host url`. */
@@ -49,8 +48,10 @@ export class Settlement {
   #tryAll = false;
   joined = false;
 
-  constructor(store: Store, copies: Copies) {
+  /** `most`: pages that may wait before the visits pause. */
+  constructor(store: Store, copies: Copies, most: number) {
     this.#store = store;
+    this.#most = most;
     this.#copies = copies;
   }
 
@@ -64,7 +65,7 @@ export class Settlement {
   }
 
   get isFull(): boolean {
-    return this.#unsettled.size >= UNSETTLED_HIGH;
+    return this.#unsettled.size >= this.#most;
   }
 
   get count(): number {

@@ -40,6 +40,9 @@ export interface Store {
   incarnation(): Incarnation;
   /** Durable before it returns: an incarnation is stored before its first use. */
   saveIncarnation(inc: Incarnation): void;
+  /** The highest incarnation of each agent that was known gone. */
+  gone(): { id: AgentId; inc: Incarnation }[];
+  saveGone(id: AgentId, inc: Incarnation): void;
   /** The highest number given so far to a *found* or *done*. */
   counter(): number;
   /** Raises the counter at a start, so that a restored copy never reuses numbers. */

@@ -139,6 +139,16 @@ export class SqliteStore implements Store, FrontierStore {
     }
   }
 
+  gone(): { id: AgentId; inc: Incarnation }[] {
+    const stored = JSON.parse(String(this.#s.meta.get('gone') ?? '{}')) as Record<string, number>;
+    return Object.entries(stored).map(([id, inc]) => ({ id, inc }));
+  }
+
+  saveGone(id: AgentId, inc: Incarnation): void {
+    const all = Object.fromEntries(this.gone().map((entry) => [entry.id, entry.inc]));
+    this.#s.saveMeta.run('gone', JSON.stringify({ ...all, [id]: inc }));
+  }
+
   counter(): number {
     return this.#n;
   }

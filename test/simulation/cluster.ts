@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import Database from 'better-sqlite3';
+import { BOUNDS } from '../../agent/core/bounds.ts';
 import { Core } from '../../agent/core/core.ts';
 import { type Effect, Effects, type PageRequest } from '../../agent/core/effects.ts';
 import type { AgentId, Envelope, Message } from '../../agent/core/messages.ts';
@@ -66,7 +67,7 @@ export interface Running {
   stalledUntil: number;
   alive: boolean;
   /** `members`: who was in its view, itself included. */
-  end: { code: number; reason: string; members: readonly AgentId[] } | null;
+  end: { code: number; reason: string; at: number; members: readonly AgentId[] } | null;
   readonly open: Map<number, OpenRequest>;
   /** When its next turn is due; earlier entries of the event heap are void. */
   turnAt: number;
@@ -201,6 +202,7 @@ export class Cluster {
       heartbeatMs: HEARTBEAT_MS,
       suspectAfterMs: SUSPECT_MS,
       leaseMs: LEASE_MS,
+      bounds: BOUNDS,
       hostDelayMs: this.delayMs,
       fingerprint: 'same',
       fingerprintHash: 'same',
@@ -380,7 +382,7 @@ export class Cluster {
         return;
       }
       case 'end':
-        agent.end = { ...effect, members: [agent.id, ...this.#viewOf(agent)] };
+        agent.end = { ...effect, at: this.now, members: [agent.id, ...this.#viewOf(agent)] };
         return;
       default:
     }

@@ -126,13 +126,17 @@ const REMOVALS = {
       return { ...message, items: message.items.map((item) => ({ ...item, keep: false })) };
     }),
   ],
-  /** Marks of a former life of the peer, or of this agent, still count. */
-  'marks-asked-for': () => [
-    replace(Replication.prototype, 'forget', () => () => {}),
-    replace(Replication.prototype, 'reset', () => () => {}),
+  /** What an owner remembers of its copies it goes on believing (ADR 0017). */
+  'marks-asked-again': () => [
+    replace(Replication.prototype, 'doubtAll', () => () => {}),
+    replace(Replication.prototype, 'doubt', () => () => {}),
+    replace(Replication.prototype, 'listed', (was) => {
+      return function (this: Replication, host) {
+        was.call(this, host, '');
+      };
+    }),
+    replace(Replication.prototype, 'deletedBy', () => () => {}),
   ],
-  /** A copy that was deleted looks like the one that was there. */
-  generation: () => [replace(SqliteStore.prototype, 'generation', () => () => 0)],
   /** A disk that was set back uses its numbers again. */
   'numbers-jump-at-start': () => [
     replace(SqliteStore.prototype, 'raiseCounter', () => () => {}),

@@ -2,6 +2,7 @@
 // network is, how many copies there are. And what has befallen it so far, as far as the checkers
 // must know: under which circumstances which promise is not made (docs/RELIABILITY.md).
 
+import { BOUNDS, type Bounds } from '../../agent/core/bounds.ts';
 import type { AgentId } from '../../agent/core/messages.ts';
 import { Cluster, EPOCH, type Running, SUSPECT_MS } from './cluster.ts';
 import { Random } from './random.ts';
@@ -61,6 +62,7 @@ export function drawPlan(seed: number, kind: Kind): Plan {
   const patience = new Map(ids.map((id) => [id, random.chance(0.5) ? 1 : random.between(1, 1.6)]));
   const capacities = new Map(ids.map((id) => [id, random.pick([1, 1, 2, 3])]));
   const loss = random.pick([0, 0.02, 0.1]);
+  const bounds = drawBounds(random);
   const cluster = new Cluster({
     ids,
     web,
@@ -69,6 +71,7 @@ export function drawPlan(seed: number, kind: Kind): Plan {
     backups,
     settings: (id) => ({
       capacity: capacities.get(id)!,
+      bounds,
       suspectAfterMs: SUSPECT_MS * patience.get(id)!,
     }),
     seed: random.whole(1, 1e9),
@@ -83,6 +86,22 @@ export function drawPlan(seed: number, kind: Kind): Plan {
   const when = { healed: false, cutUntil: 0 };
   const drawn = { kind, quorum, backups, ids, random, cluster, capacities } as const;
   return { ...drawn, ...none, ...nothing, ...when };
+}
+
+/** Half of the clusters are full at once and take everything in small parts. */
+function drawBounds(random: Random): Bounds {
+  if (random.chance(0.5)) return BOUNDS;
+  const pick = (...most: number[]) => random.pick(most);
+  return {
+    rowEvents: pick(2, 5, 30),
+    rowHosts: pick(1, 2, 400),
+    batchUrls: pick(1, 3, 400),
+    listHosts: pick(1, 2, 1000),
+    yieldHosts: pick(1, 2, 500),
+    outbox: pick(1, 4, 50_000),
+    unsettled: pick(1, 4, 20_000),
+    hostsPerTurn: pick(1, 3, 1000),
+  };
 }
 
 function agentsOf(kind: Kind, random: Random): number {

@@ -2,6 +2,7 @@
 // moment. Each plays one course of events and gives what the web, or the agents, would complain
 // of: nothing, as long as the rule is in force.
 
+import { BOUNDS } from '../../agent/core/bounds.ts';
 import type { AgentId } from '../../agent/core/messages.ts';
 import { missing } from '../checkers/coverage.ts';
 import { choices, losses } from '../checkers/losses.ts';
@@ -167,10 +168,10 @@ function goneByHearsay(): string[] {
 }
 
 /** What the loss of any one disk would lose, looked for again and again. */
-function lossesIn(c: Cluster, ms: number): string[] {
+function lossesIn(c: Cluster, ms: number, everyMs = 10): string[] {
   const linksOf = (url: string) => c.web.get(url) ?? [];
-  for (let looked = 0; looked < ms; looked += 10) {
-    c.run(10);
+  for (let looked = 0; looked < ms; looked += everyMs) {
+    c.run(everyMs);
     const files = new Map([...c.disks].map(([id, { db }]) => [id, db]));
     const found = losses(files, choices([...c.disks.keys()], 1), linksOf);
     if (found.length > 0) return found;
@@ -179,11 +180,10 @@ function lossesIn(c: Cluster, ms: number): string[] {
 }
 
 /** A crawl of three that a fourth joins; until then nobody waits for it. */
-function threeOfFour(more: Partial<ClusterOptions> = {}): Cluster {
-  const ids = [...THREE, 'a4'];
-  const c = new Cluster({ ids, web: chainWeb(40, 30), seeds, ...more });
+function threeOfFour(requests = 120): Cluster {
+  const c = new Cluster({ ids: [...THREE, 'a4'], web: chainWeb(40, 30), seeds });
   for (const id of THREE) c.start(id);
-  c.runUntil('three crawl', () => c.log.length >= 120);
+  c.runUntil('three crawl', () => c.log.length >= requests);
   return c;
 }
 
@@ -214,6 +214,57 @@ function ownerKnowsNoNewcomer(): string[] {
   return lossesIn(c, 400);
 }
 
+/** A newcomer takes the place of backups, which return their copies; then it is gone (ADR 0017). */
+function backupGivenUp(): string[] {
+  const c = threeOfFour(900);
+  c.start('a4');
+  c.run(SUSPECT_MS);
+  c.kill('a4');
+  c.wipe('a4');
+  c.run(1.5 * SUSPECT_MS);
+  return lossesIn(c, 100);
+}
+
+/** A disk of some time ago comes back, and others have what it has forgotten (C4). */
+function setBack(): string[] {
+  const c = crawling({ web: chainWeb(40, 30) });
+  const image = c.disks.get('a2')!.db.serialize();
+  c.run(1500);
+  c.kill('a2');
+  c.disks.get('a2')!.image = image;
+  c.setBack('a2');
+  c.start('a2');
+  c.runToEnd();
+  return missing(c.log, c.web.keys());
+}
+
+/** The backup of a host gets a page as done while that of another gets nothing (C3). */
+function oneBackupIsSlow(): string[] {
+  const c = crawling({ web: chainWeb(40, 30) });
+  c.lose = (_, to, { type }) => to === 'a3' && type === 'ROWS';
+  return lossesIn(c, 1500);
+}
+
+/**
+ * The backup that has replaced another lags behind; the first has gone before what it lacks (C1).
+ */
+function halfCopied(): string[] {
+  const host = hostOf(THREE, (order) => order.join() === 'a1,a2,a3');
+  const url = (p: number) => `http://${host}/p${p}`;
+  const web = new Map(Array.from({ length: 300 }, (_, p) => [url(p), p < 299 ? [url(p + 1)] : []]));
+  const settings = () => ({ bounds: { ...BOUNDS, rowEvents: 3 } });
+  const c = new Cluster({ ids: THREE, web, seeds: [url(0)], settings, delayMs: 1 });
+  c.startAll();
+  c.runUntil('the host is known', () => c.log.length >= 20);
+  c.kill('a2');
+  c.runUntil('a3 is its backup', () => c.snapshot('a1').members.length === 1);
+  c.run(300);
+  c.lose = (_, to, { type }) => to === 'a3' && type === 'ROWS';
+  c.run(300);
+  c.lose = () => false;
+  return lossesIn(c, 200, 1);
+}
+
 /** By rule; those that are not here are found by the swarm. */
 export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   lease: partition,
@@ -228,4 +279,8 @@ export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   'not-mine-answered': sentToTheOwnerBefore,
   'pruned-on-return': backupReplaced,
   keep: ownerKnowsNoNewcomer,
+  'links-here-copied': oneBackupIsSlow,
+  'numbers-stay': halfCopied,
+  'marks-asked-again': backupGivenUp,
+  'set-back-listed': setBack,
 };

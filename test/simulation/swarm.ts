@@ -145,16 +145,29 @@ function check(plan: Plan): string[] {
   for (const { id, end } of cluster.agents.values()) {
     if (end && end.code !== 0) violations.push(`${id} ended with ${end.code}: ${end.reason}`);
   }
-  if (!(spent && alone)) violations.push(...missing(cluster.log, cluster.web.keys()));
+  if (!(spent && alone) && absent(plan).length <= plan.backups) {
+    violations.push(...missing(cluster.log, cluster.web.keys()));
+  }
   if (kind === 'calm') violations.push(...twice(cluster.log));
   return [...violations, ...checkCopies(plan)];
+}
+
+/** Whom those did without who ended first: more than there are copies may have work (D3). */
+function absent(plan: Plan): AgentId[] {
+  const members = endedFirst(plan)?.members ?? plan.ids;
+  const left = (id: AgentId) => plan.cluster.agents.get(id)?.end?.code === 0;
+  return plan.ids.filter((id) => !members.includes(id) && !(plan.away.has(id) && left(id)));
+}
+
+function endedFirst({ cluster, away }: Plan) {
+  const ended = [...cluster.agents.values()].filter((a) => a.end?.code === 0 && !away.has(a.id));
+  return ended.map((a) => a.end!).sort((a, b) => a.at - b.at)[0];
 }
 
 /** As those left it who ended first. */
 function checkCopies(plan: Plan): string[] {
   const { cluster, away, ids, backups } = plan;
-  const ended = [...cluster.agents.values()].find((a) => a.end?.code === 0 && !away.has(a.id));
-  const members = ended?.end?.members ?? [];
+  const members = endedFirst(plan)?.members ?? [];
   // Those who were away then go on, or have gone on, and move what they have.
   if (ids.some((id) => !away.has(id) && !members.includes(id))) return [];
   return unlikeCopies(files(plan), (host) => cluster.order(host, members), backups);

@@ -1,6 +1,7 @@
 // Single parts of the core, where a whole cluster would show their work only now and then.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { BOUNDS } from '../../../agent/core/bounds.ts';
 import { Effects } from '../../../agent/core/effects.ts';
 import { FetchRight } from '../../../agent/core/fetch-right.ts';
 import { Gone } from '../../../agent/core/gone.ts';
@@ -39,6 +40,7 @@ function setting(id: string) {
     quorum: 'none',
     heartbeatMs: 100,
     hostDelayMs: DELAY_MS,
+    bounds: BOUNDS,
   } as unknown as CoreSettings;
   const effects = new Effects();
   const view = new View(settings);
@@ -262,7 +264,7 @@ describe('settlement', () => {
     }
     store.recordPage(store.host('h.test').number, { ...record, url: 'http://h.test/old' });
     const first = store.addToOutbox('x.test', 'b', { url: 'http://x.test/1', depth: 0 });
-    const settlement = new Settlement(store, copies(true));
+    const settlement = new Settlement(store, copies(true), 20_000);
     settlement.joined = true;
     settlement.restore(store.lastOutboxId());
     settlement.pump();
@@ -291,7 +293,7 @@ describe('settlement with copies', () => {
     const record = { url, status: 200, error: null, contentType: null, bytes: 0, digest: null };
     const rest = { fetchedAt: 0, durationMs: 0, redirectTo: null, attempts: 1 };
     store.recordPage(store.host('h.test').number, { ...record, ...rest });
-    const settlement = new Settlement(store, { isSafe, isQuiet: true });
+    const settlement = new Settlement(store, { isSafe, isQuiet: true }, 20_000);
     settlement.joined = true;
     return { url, settlement, isSettled: () => store.unsettled(1).length === 0 };
   }
@@ -303,6 +305,14 @@ describe('settlement with copies', () => {
     assert.equal(isSettled(), false);
     safe = true;
     settlement.progressed('x.test');
+    assert.equal(isSettled(), true);
+    assert.equal(settlement.isQuiet, true);
+  });
+
+  it('a link on a host that another owns now waits until that one has it, and no longer', () => {
+    const { url, isSettled, settlement } = page(() => false);
+    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map([['x.test', 7]]) });
+    settlement.returned('x.test');
     assert.equal(isSettled(), true);
     assert.equal(settlement.isQuiet, true);
   });
@@ -349,10 +359,20 @@ describe('settlement with copies', () => {
 
 describe('gone', () => {
   it('only grows, in whatever order it is heard', () => {
-    const gone = new Gone();
+    const gone = new Gone(
+      new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 }),
+    );
     for (const inc of [3, 7, 5]) gone.note('a', inc, inc);
     assert.equal(gone.highest('a'), 7);
     assert.deepEqual([...gone.entries()], [{ id: 'a', inc: 7, since: 7 }]);
+  });
+
+  it('is known to the next process, for how long is not', () => {
+    const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
+    new Gone(store).note('a', 7, 100);
+    const next = new Gone(store);
+    next.recall(900);
+    assert.deepEqual([...next.entries()], [{ id: 'a', inc: 7, since: 900 }]);
   });
 });
 

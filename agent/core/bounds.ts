@@ -1,0 +1,40 @@
+// How much of anything the protocol takes at a time, and how much may wait: every message, queue
+// and step has its maximum here, with its reason. The simulator draws smaller ones, so that lists
+// and streams have many parts and the queues are full.
+
+export interface Bounds {
+  /** Events in one ROWS, of all hosts together. */
+  readonly rowEvents: number;
+  /** Hosts in one ROWS. */
+  readonly rowHosts: number;
+  /** URLs in one batch. */
+  readonly batchUrls: number;
+  /** Hosts in one part of a list. */
+  readonly listHosts: number;
+  /** Hosts in one YIELD or YIELD_ACK. */
+  readonly yieldHosts: number;
+  /** URLs in the outbox above which the visits pause. */
+  readonly outbox: number;
+  /** Pages that wait to be settled above which the visits pause. */
+  readonly unsettled: number;
+  /** Hosts looked up in one turn, for each of the searches that a new view starts. */
+  readonly hostsPerTurn: number;
+}
+
+export const BOUNDS: Bounds = {
+  // Some 100 KB.
+  rowEvents: 800,
+  // Most have one page's worth of events.
+  rowHosts: 400,
+  // Far under the frame's cap.
+  batchUrls: 400,
+  // Some 30 KB, and parts go one at a time.
+  listHosts: 1000,
+  yieldHosts: 500,
+  // What the peers do not take must not pile up without end.
+  outbox: 50_000,
+  // Some 10 MB, and minutes of fetching.
+  unsettled: 20_000,
+  // Some ten milliseconds.
+  hostsPerTurn: 1000,
+};

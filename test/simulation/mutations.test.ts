@@ -1,0 +1,36 @@
+// Every rule of the protocol's last table, and a few of our own, taken away in turn: the checkers
+// must notice, in a schedule made for the rule or in the swarm. A schedule must also run clean
+// while the rule is in force.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { RULES, type Rule, without } from './mutations.ts';
+import type { Kind } from './plan.ts';
+import { SCHEDULES } from './schedules.ts';
+import { runSwarm } from './swarm.ts';
+
+/** A seed that offends each rule; a change of the core moves it, so some after it are tried. */
+const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
+  'suspicion-final': ['cuts', 3],
+};
+const TRIED_MAX = 60;
+
+describe('the checkers notice when a rule is taken away:', () => {
+  for (const rule of RULES) {
+    const schedule = SCHEDULES[rule];
+    const seed = SEEDS[rule];
+    if (schedule) {
+      it(`${rule}, in a schedule of its own`, () => {
+        assert.deepEqual(schedule(), [], 'with the rule');
+        assert.notDeepEqual(without(rule, schedule), [], 'without it');
+      });
+    } else {
+      it(`${rule}, in the swarm`, () => {
+        assert.ok(seed, 'give it a schedule, or a seed of the swarm');
+        const [kind, first] = seed;
+        const offends = (at: number) => runSwarm(at, kind).violations.length > 0;
+        const tried = Array.from({ length: TRIED_MAX }, (_, i) => first + i);
+        assert.ok(without(rule, () => tried.some(offends)));
+      });
+    }
+  }
+});
