@@ -256,6 +256,8 @@ export class Core {
   #onList(from: Member, list: Parameters<HandOff['onList']>[1], now: Instant): void {
     this.#p.completion.activity();
     if (list.leaving && !from.leaving) {
+      // Its hosts have other owners from now on, and some are named only in later parts.
+      this.#p.handOff.expectListFrom(from.card.id);
       this.#p.moves.before(from);
       this.#p.view.markLeaving(from);
       this.#p.replication.doubtAll();

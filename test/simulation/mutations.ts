@@ -137,13 +137,11 @@ const REMOVALS = {
     }),
     replace(Replication.prototype, 'deletedBy', () => () => {}),
   ],
-  /** A disk that was set back uses its numbers again. */
+  /** A disk that was set back uses its numbers again, and nobody tells it what it had. */
   'numbers-jump-at-start': () => [
     replace(SqliteStore.prototype, 'raiseCounter', () => () => {}),
     replace(HostMoves.prototype, 'setBack', () => () => {}),
   ],
-  /** Nobody tells one whose disk was set back what it had. */
-  'set-back-listed': () => [replace(HostMoves.prototype, 'setBack', () => () => {})],
   /** With no path one way, nobody carries a message round. */
   relay: () => [changeSent('RELAY', () => null)],
   /** A leaver goes without waiting for its heirs. */

@@ -225,19 +225,6 @@ function backupGivenUp(): string[] {
   return lossesIn(c, 100);
 }
 
-/** A disk of some time ago comes back, and others have what it has forgotten (C4). */
-function setBack(): string[] {
-  const c = crawling({ web: chainWeb(40, 30) });
-  const image = c.disks.get('a2')!.db.serialize();
-  c.run(1500);
-  c.kill('a2');
-  c.disks.get('a2')!.image = image;
-  c.setBack('a2');
-  c.start('a2');
-  c.runToEnd();
-  return missing(c.log, c.web.keys());
-}
-
 /** The backup of a host gets a page as done while that of another gets nothing (C3). */
 function oneBackupIsSlow(): string[] {
   const c = crawling({ web: chainWeb(40, 30) });
@@ -282,5 +269,4 @@ export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   'links-here-copied': oneBackupIsSlow,
   'numbers-stay': halfCopied,
   'marks-asked-again': backupGivenUp,
-  'set-back-listed': setBack,
 };
