@@ -1,8 +1,10 @@
 // In which encoding a page is, and its text: byte order mark, Content-Type header, declaration in
-// the document, else windows-1252, as browsers do (HTML Standard, "determining the character
-// encoding"). The decoder is @exodus/bytes because Node's own answers some Big5 and Shift_JIS
-// sequences wrongly. Nothing here throws: a page in no known encoding is still a page with links.
+// the document, UTF-8 where the bytes are, else windows-1252 (HTML Standard, "determining the
+// character encoding"; its step for detection is kept to UTF-8, the one encoding that bytes prove).
+// The decoder is @exodus/bytes because Node's own answers some Big5 and Shift_JIS sequences
+// wrongly. Nothing here throws: a page in no known encoding is still a page with links.
 
+import { isAscii, isUtf8 } from 'node:buffer';
 import { getBOMEncoding, legacyHookDecode, normalizeEncoding } from '@exodus/bytes/encoding.js';
 import { percentEncodeAfterEncoding } from '@exodus/bytes/whatwg.js';
 import { getEncoding } from 'encoding-sniffer';
@@ -16,6 +18,9 @@ const DEFAULT_ENCODING = 'windows-1252';
  */
 const PRESCAN_BYTES_MAX = 16 * 1024;
 
+/** How much must be UTF-8 for the whole to be taken as it; one slip far below spoils no page. */
+const DETECTED_BYTES_MAX = 64 * 1024;
+
 /**
  * @param contentType - Content-Type header, or null
  * @returns an encoding of the Encoding Standard, in lower case, such as `utf-8`
@@ -25,9 +30,25 @@ export function charsetOf(body: Uint8Array, contentType: string | null): string 
   if (certain !== null) return certain;
   const declared = getEncoding(body.subarray(0, PRESCAN_BYTES_MAX), {
     maxBytes: PRESCAN_BYTES_MAX,
-    defaultEncoding: DEFAULT_ENCODING,
+    defaultEncoding: UNDECLARED,
   });
+  if (declared === UNDECLARED) return looksUtf8(body) ? 'utf-8' : DEFAULT_ENCODING;
   return normalizeEncoding(declared) ?? DEFAULT_ENCODING;
+}
+
+/** What no declaration gives: one that says so counts as windows-1252 by the standard. */
+const UNDECLARED = 'x-user-defined';
+
+/** Text in ASCII alone proves nothing, and is the same in both. */
+function looksUtf8(body: Uint8Array): boolean {
+  const start = body.subarray(0, DETECTED_BYTES_MAX);
+  if (isAscii(start)) return false;
+  // The part looked at may end in the middle of a character, of four bytes at most.
+  const cutMax = start.length < body.length ? 3 : 0;
+  for (let cut = 0; cut <= cutMax; cut++) {
+    if (isUtf8(start.subarray(0, start.length - cut))) return true;
+  }
+  return false;
 }
 
 /** @param charset - as `charsetOf` gives it; what is malformed becomes U+FFFD */

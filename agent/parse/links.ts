@@ -26,6 +26,8 @@ interface ResolvedLinks {
   readonly base: string;
   /** Identity of the refresh target, null if there is none that can be crawled. */
   readonly refresh: string | null;
+  /** Identity that the page gives as its own, null if there is none that can be crawled. */
+  readonly canonical: string | null;
 }
 
 /**
@@ -41,11 +43,14 @@ export function resolveLinks(
   const base = scan.base === null ? url : baseUrl(scan.base, url, charset);
   const root = URL.canParse(base) ? base : undefined;
   const resolve = (href: string) => parseCrawlUrl(encodeQuery(href, charset), root);
-  const refresh = scan.refresh === null ? null : resolve(scan.refresh);
+  const identityOf = (href: string | null) => {
+    const url = href === null ? null : resolve(href);
+    return url === null || 'refused' in url ? null : url.identity;
+  };
   const links = new Map<string, PageLink>();
   let refused = 0;
-  let linksDropped = scan.nofollow ? 0 : scan.hrefs.size + scan.hrefsDropped;
-  for (const href of scan.nofollow ? [] : scan.hrefs) {
+  let linksDropped = scan.directives.nofollow ? 0 : scan.hrefs.size + scan.hrefsDropped;
+  for (const href of scan.directives.nofollow ? [] : scan.hrefs) {
     if (links.size >= linksMax) break;
     linksDropped--;
     const link = resolve(href);
@@ -62,7 +67,8 @@ export function resolveLinks(
     linksDropped,
     refused,
     base,
-    refresh: refresh === null || 'refused' in refresh ? null : refresh.identity,
+    refresh: identityOf(scan.refresh),
+    canonical: identityOf(scan.canonical),
   };
 }
 

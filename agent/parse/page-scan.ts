@@ -4,7 +4,16 @@
 // objects nobody here needs. Scripting counts as off: what is in noscript is part of the page.
 
 import { type TokenizerCallbacks as Callbacks, Tokenizer } from 'htmlparser2';
+import { attributesRead, leadsToPage, loadsWithPage, PLACES } from './link-elements.ts';
 import { refreshTarget } from './meta-refresh.ts';
+import {
+  metaDirectives,
+  NO_DIRECTIVES,
+  type RobotsDirectives,
+  togetherDirectives,
+} from './robots-directives.ts';
+import { escapedScriptEnd } from './script-end.ts';
+import { srcsetUrls } from './srcset.ts';
 import { TreeContext } from './tree-context.ts';
 
 /** Longer attribute values are `data:` documents or attacks; no server takes such a URL. */
@@ -28,46 +37,31 @@ export interface PageScan {
   /** `href` of the first base element that has one. */
   readonly base: string | null;
   readonly refresh: string | null;
-  /** The page asks that none of its links be followed. */
-  readonly nofollow: boolean;
-  readonly noindex: boolean;
+  /** `href` of the first `link` with `rel=canonical`. */
+  readonly canonical: string | null;
+  /** What the page itself says to this crawler. */
+  readonly directives: RobotsDirectives;
 }
 
-/** Attributes that are read, by element. */
-const ATTRIBUTES: ReadonlyMap<string, ReadonlySet<string>> = new Map([
-  ['a', new Set(['href', 'xlink:href', 'rel'])],
-  ['area', new Set(['href', 'rel'])],
-  ['link', new Set(['href', 'rel', 'type'])],
-  ['iframe', new Set(['src'])],
-  ['frame', new Set(['src'])],
-  ['base', new Set(['href'])],
-  ['meta', new Set(['http-equiv', 'name', 'content'])],
-  ['template', new Set(['shadowrootmode'])],
-  ['annotation-xml', new Set(['encoding'])],
-]);
+/** How a page is read. */
+export interface ScanOptions {
+  /** Whether `<script/>` and the like close themselves; default false. */
+  readonly xhtml?: boolean;
+  /** Whether images, scripts, styles and media count as links; default false. */
+  readonly embeds?: boolean;
+  /** This crawler's name; meta elements of that name concern it like `robots`. */
+  readonly productToken?: string;
+}
 
-/**
- * Kinds of `link` that lead to pages. The rest is what a browser loads to show this page
- * (stylesheet, icon, preload, manifest), or ends of protocols (pingback, webmention, EditURI).
- */
-const PAGE_RELATIONS = new Set(
-  (
-    'canonical alternate next prev previous first last start begin end up top home contents toc ' +
-    'index chapter section subsection appendix glossary bookmark help about author search ' +
-    'license copyright amphtml'
-  ).split(' '),
-);
-
-/**
- * Scans the text of a page; never throws, and takes time linear in its length.
- *
- * @param xhtml - whether `<script/>` and the like close themselves
- */
-export function scanPage(text: string, xhtml = false): PageScan {
-  const scanner = new Scanner(text);
-  const tokenizer = new Tokenizer({ recognizeSelfClosing: xhtml, decodeEntities: true }, scanner);
-  tokenizer.write(text);
-  tokenizer.end();
+/** Scans the text of a page; never throws, and takes time linear in its length. */
+export function scanPage(text: string, options: ScanOptions = {}): PageScan {
+  const scanner = new Scanner(options);
+  const reading = { recognizeSelfClosing: options.xhtml ?? false, decodeEntities: true };
+  let rest = text;
+  for (let next: number | null = 0; next !== null; ) {
+    rest = rest.slice(next);
+    next = scanner.read(rest, new Tokenizer(reading, scanner));
+  }
   return scanner;
 }
 
@@ -76,9 +70,17 @@ class Scanner implements Callbacks, PageScan {
   hrefsDropped = 0;
   base: string | null = null;
   refresh: string | null = null;
-  nofollow = false;
-  noindex = false;
-  readonly #text: string;
+  canonical: string | null = null;
+  directives = NO_DIRECTIVES;
+  readonly #attributesOf: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly #embeds: boolean;
+  readonly #productToken: string | undefined;
+  #text = '';
+  #tokenizer: Tokenizer | null = null;
+  /** Where the tokenizer is to start anew, behind a script that it would misread. */
+  #resumeAt: number | null = null;
+  /** The next comment not before the last script looked at: most pages have none in a script. */
+  #commentAt = -1;
   readonly #context = new TreeContext();
   #tag = '';
   /** What to read of the tag at hand. */
@@ -89,8 +91,21 @@ class Scanner implements Callbacks, PageScan {
   /** Inside an element whose text is no text of the page. */
   #rawText = false;
 
-  constructor(text: string) {
+  constructor({ embeds = false, productToken }: ScanOptions) {
+    this.#embeds = embeds;
+    this.#attributesOf = attributesRead(embeds);
+    this.#productToken = productToken?.toLowerCase();
+  }
+
+  /** @returns where the rest begins that another tokenizer has to read; null at the end */
+  read(text: string, tokenizer: Tokenizer): number | null {
     this.#text = text;
+    this.#tokenizer = tokenizer;
+    this.#resumeAt = null;
+    this.#commentAt = -1;
+    tokenizer.write(text);
+    tokenizer.end();
+    return this.#resumeAt;
   }
 
   isInForeignContext(): boolean {
@@ -99,7 +114,7 @@ class Scanner implements Callbacks, PageScan {
 
   onopentagname(start: number, end: number): void {
     this.#tag = this.#name(start, end);
-    this.#wanted = ATTRIBUTES.get(this.#tag);
+    this.#wanted = this.#attributesOf.get(this.#tag);
     this.#attributes.clear();
   }
 
@@ -126,8 +141,10 @@ class Scanner implements Callbacks, PageScan {
     this.#attribute = null;
   }
 
-  onopentagend(): void {
+  onopentagend(end: number): void {
+    const isScript = this.#tag === 'script' && !this.#context.inForeignContent;
     this.#startTag(false);
+    if (isScript) this.#skipEscapedScript(end + 1);
   }
 
   onselfclosingtag(): void {
@@ -158,6 +175,16 @@ class Scanner implements Callbacks, PageScan {
     return end - start > NAME_CHARS_MAX ? '' : this.#text.slice(start, end).toLowerCase();
   }
 
+  #skipEscapedScript(from: number): void {
+    if (this.#commentAt < from) {
+      const comment = this.#text.indexOf('<!--', from);
+      this.#commentAt = comment < 0 ? Number.POSITIVE_INFINITY : comment;
+    }
+    if (this.#commentAt === Number.POSITIVE_INFINITY) return;
+    this.#resumeAt = escapedScriptEnd(this.#text, from);
+    if (this.#resumeAt !== null) this.#tokenizer?.pause();
+  }
+
   #startTag(selfClosing: boolean): void {
     const name = this.#tag;
     const attributes = this.#attributes;
@@ -174,16 +201,39 @@ class Scanner implements Callbacks, PageScan {
 
   #link(name: string): void {
     const attributes = this.#attributes;
-    const href = attributes.get('href') ?? attributes.get('xlink:href') ?? attributes.get('src');
-    if (href === undefined || href.length > VALUE_CHARS_MAX) return;
-    const rel = attributes.get('rel');
-    const relations = rel === undefined ? [] : rel.toLowerCase().split(/[\t\n\f\r ]+/);
-    if (relations.includes('nofollow')) return;
-    if (name === 'link' && !leadsToPage(relations, attributes.get('type'))) return;
-    this.#keep(href);
+    if (name === 'link' || name === 'a' || name === 'area') {
+      const relations = (attributes.get('rel') ?? '').toLowerCase().split(/[\t\n\f\r ]+/);
+      if (name === 'link' && relations.includes('canonical')) {
+        this.canonical ??= attributes.get('href') ?? null;
+      }
+      if (relations.includes('nofollow')) return;
+      const counts =
+        name !== 'link' ||
+        leadsToPage(relations, attributes.get('type')) ||
+        (this.#embeds && loadsWithPage(relations));
+      if (!counts) return;
+    }
+    if (this.#embeds) this.#embedded();
+    else {
+      const href = attributes.get('href') ?? attributes.get('xlink:href') ?? attributes.get('src');
+      if (href !== undefined) this.#keep(href);
+    }
+  }
+
+  /** An element may show several files, such as a film and its poster. */
+  #embedded(): void {
+    for (const place of PLACES) {
+      const href = this.#attributes.get(place);
+      // Browsers load nothing for an empty `src`; it would be the page itself.
+      if (href !== undefined && (href !== '' || place === 'href')) this.#keep(href);
+    }
+    const srcset = this.#attributes.get('srcset');
+    if (srcset === undefined || srcset.length > VALUE_CHARS_MAX) return;
+    for (const url of srcsetUrls(srcset)) this.#keep(url);
   }
 
   #keep(href: string): void {
+    if (href.length > VALUE_CHARS_MAX) return;
     if (this.hrefs.size < HREFS_MAX) this.hrefs.add(href);
     else if (!this.hrefs.has(href)) this.hrefsDropped++;
   }
@@ -197,19 +247,8 @@ class Scanner implements Callbacks, PageScan {
       this.refresh = target;
       this.#keep(target);
     }
-    if (this.#attributes.get('name')?.trim().toLowerCase() !== 'robots') return;
-    const directives = content.split(',').map((directive) => directive.trim().toLowerCase());
-    const none = directives.includes('none');
-    this.nofollow ||= none || directives.includes('nofollow');
-    this.noindex ||= none || directives.includes('noindex');
+    const name = this.#attributes.get('name')?.trim().toLowerCase();
+    if (name === undefined || (name !== 'robots' && name !== this.#productToken)) return;
+    this.directives = togetherDirectives(this.directives, metaDirectives(content));
   }
-}
-
-/** A `type` other than HTML marks feeds and the like, in which there are no links to find. */
-function leadsToPage(relations: readonly string[], type: string | undefined): boolean {
-  if (relations.includes('stylesheet')) return false;
-  if (type !== undefined && !/^\s*(text\/html|application\/xhtml\+xml)?\s*(;|$)/i.test(type)) {
-    return false;
-  }
-  return relations.some((relation) => PAGE_RELATIONS.has(relation));
 }

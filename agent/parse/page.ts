@@ -4,7 +4,8 @@
 import { createHash } from 'node:crypto';
 import { charsetOf, decode } from './charset.ts';
 import { type PageLink, resolveLinks } from './links.ts';
-import { scanPage } from './page-scan.ts';
+import { type ScanOptions, scanPage } from './page-scan.ts';
+import { NO_DIRECTIVES, type RobotsDirectives } from './robots-directives.ts';
 
 /**
  * Links taken from one page. Real pages have some hundreds, the largest indexes some thousands;
@@ -13,7 +14,7 @@ import { scanPage } from './page-scan.ts';
 const LINKS_MAX = 10_000;
 
 /** A page as it was received. Plain data: it crosses to a worker thread. */
-export interface PageInput {
+export interface PageInput extends Pick<ScanOptions, 'embeds' | 'productToken'> {
   readonly body: Uint8Array;
   /** Content-Type header, or null. */
   readonly contentType: string | null;
@@ -24,7 +25,7 @@ export interface PageInput {
 }
 
 /** What a page says. */
-export interface ParsedPage {
+export interface ParsedPage extends RobotsDirectives {
   /** In document order, each identity once; none if the page asks not to follow them. */
   readonly links: readonly PageLink[];
   readonly linksDropped: number;
@@ -35,8 +36,8 @@ export interface ParsedPage {
   readonly base: string;
   /** Identity of the target of a meta refresh; it is among the links, too. */
   readonly refresh: string | null;
-  readonly nofollow: boolean;
-  readonly noindex: boolean;
+  /** Identity of `link rel=canonical`. */
+  readonly canonical: string | null;
   /** `sha256:` and the SHA-256 of the body in hexadecimal. */
   readonly digest: string;
 }
@@ -48,9 +49,14 @@ export function parsePage(input: PageInput): ParsedPage {
   const type = essenceOf(contentType) ?? sniffedType(body);
   if (type !== 'text/html' && type !== 'application/xhtml+xml') return notHtml(url, digest);
   const charset = charsetOf(body, contentType);
-  const scan = scanPage(decode(body, charset), type === 'application/xhtml+xml');
+  const { embeds = false, productToken } = input;
+  const scan = scanPage(decode(body, charset), {
+    xhtml: type === 'application/xhtml+xml',
+    embeds,
+    ...(productToken === undefined ? {} : { productToken }),
+  });
   const resolved = resolveLinks(scan, url, charset, input.linksMax ?? LINKS_MAX);
-  return { ...resolved, charset, nofollow: scan.nofollow, noindex: scan.noindex, digest };
+  return { ...resolved, charset, ...scan.directives, digest };
 }
 
 function notHtml(url: string, digest: string): ParsedPage {
@@ -61,8 +67,8 @@ function notHtml(url: string, digest: string): ParsedPage {
     charset: 'binary',
     base: url,
     refresh: null,
-    nofollow: false,
-    noindex: false,
+    canonical: null,
+    ...NO_DIRECTIVES,
     digest,
   };
 }

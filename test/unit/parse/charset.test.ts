@@ -43,6 +43,19 @@ test('charset: byte order mark, then header, then declaration, then windows-1252
   assert.equal(charsetOf(Buffer.from('<meta charset=nonsense>'), null), 'windows-1252');
 });
 
+test('charset: without a declaration UTF-8 is known by its bytes', () => {
+  assert.equal(charsetOf(Buffer.from('<p>Füße'), 'text/html'), 'utf-8');
+  assert.equal(charsetOf(Buffer.from('<p>Füße', 'latin1'), 'text/html'), 'windows-1252');
+  assert.equal(charsetOf(Buffer.from('<p>plain'), 'text/html'), 'windows-1252');
+  // The part looked at may end within a character, and a slip behind it does not count.
+  for (const pad of [0, 1, 2, 3]) {
+    const text = `${'x'.repeat(pad)}${'中'.repeat(30_000)}`;
+    const body = Buffer.concat([Buffer.from(text), Buffer.from([0xff])]);
+    assert.equal(charsetOf(body, null), 'utf-8');
+  }
+  assert.equal(charsetOf(Buffer.from('<meta charset=koi8-r>Füße'), null), 'koi8-r');
+});
+
 test('charset: a declaration behind much else is found', () => {
   const late = Buffer.from(`<!--${'x'.repeat(9000)}--><meta charset=euc-kr>`);
   assert.equal(charsetOf(late, 'text/html'), 'euc-kr');

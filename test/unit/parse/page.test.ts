@@ -90,6 +90,13 @@ test('page: nofollow in meta robots leaves no links', () => {
   assert.ok(parsed.nofollow && parsed.links.length === 0 && parsed.linksDropped === 0);
 });
 
+test('page: canonical is resolved, and a link as well', () => {
+  const parsed = page('<link rel=canonical href="/c%7e#x">');
+  assert.equal(parsed.canonical, 'http://a.test/c~');
+  assert.equal(parsed.links[0]?.identity, 'http://a.test/c~');
+  assert.equal(page('<link rel=canonical href="mailto:x">').canonical, null);
+});
+
 test('page: links beyond the bound are counted as dropped', () => {
   const html = Array.from({ length: 30 }, (_, n) => `<a href=${n}>`).join('');
   const parsed = page(html, { linksMax: 10 });
