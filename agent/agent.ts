@@ -265,6 +265,7 @@ class Agent implements RunningAgent {
       pagesPerSecond: this.#rate.at(now.mono, pages),
       loopDelayMs: Number.isFinite(loopDelayMs) ? loopDelayMs : 0,
       rssBytes: process.memoryUsage.rss(),
+      traffic: this.#transport.stats().sent,
       uptimeMs: Math.round(now.mono - this.#startedAt),
     };
   }

@@ -6,6 +6,7 @@
 import { Dealer } from 'zeromq';
 import type { MessageType } from '../core/messages.ts';
 import { type Lane, Lanes } from './lanes.ts';
+import type { Traffic } from './traffic.ts';
 
 /** Frames libzmq takes ahead of the network: enough to keep it busy, few for a heartbeat. */
 const SOCKET_FRAMES_MAX = 4;
@@ -52,6 +53,9 @@ export class PeerLink {
   readonly address: string;
   readonly #socket: Dealer;
   readonly #lanes = new Lanes();
+  readonly #traffic: Traffic;
+  /** Of the frames that wait: which type to count them under, once they are sent. */
+  readonly #types = new WeakMap<Uint8Array, MessageType>();
   #pumping = false;
   #pump = Promise.resolve();
   #connected = false;
@@ -59,9 +63,13 @@ export class PeerLink {
   #sentBytes = 0;
   #dropped = 0;
 
-  /** @param silenceMs - after this the peer would be taken for dead, so its connection may be too */
-  constructor(address: string, silenceMs = RETRANSMIT_MAX_MS) {
+  /**
+   * @param traffic - where what is sent is counted by its type
+   * @param silenceMs - after this the peer would be taken for dead, so its connection may be too
+   */
+  constructor(address: string, traffic: Traffic, silenceMs = RETRANSMIT_MAX_MS) {
     this.address = address;
+    this.#traffic = traffic;
     this.#socket = new Dealer({
       linger: 0,
       immediate: true,
@@ -105,6 +113,7 @@ export class PeerLink {
       this.drop();
       return;
     }
+    this.#types.set(frame, type);
     this.#dropped += this.#lanes.offer(lane, type, frame);
     if (!this.#pumping) this.#pump = this.#run();
   }
@@ -114,10 +123,12 @@ export class PeerLink {
     this.#pumping = true;
     for (let frame = this.#lanes.next(); frame !== undefined; frame = this.#lanes.next()) {
       const size = frame.length;
+      const type = this.#types.get(frame);
       try {
         await this.#socket.send(frame);
         this.#sent += 1;
         this.#sentBytes += size;
+        if (type !== undefined) this.#traffic.count(type, size);
       } catch {
         this.#dropped += 1;
         if (this.#socket.closed) break;

@@ -17,6 +17,7 @@ import type { Lane } from './lanes.ts';
 import { FRAME_BYTES_MAX, PEERS_MAX, SENDERS_MAX } from './limits.ts';
 import { KEEPALIVE, type LinkStats, PeerLink } from './peer-link.ts';
 import { type RefusalCode, Refusals, type RefusedFrame, type TransportLog } from './refusals.ts';
+import { type SentByType, Traffic } from './traffic.ts';
 
 /** Frames libzmq holds for us from one peer before TCP tells that peer to wait. */
 const RECEIVE_FRAMES_MAX = 64;
@@ -62,6 +63,8 @@ export interface TransportStats {
   readonly receivedBytes: number;
   readonly refused: Readonly<Partial<Record<RefusalCode, number>>>;
   readonly controlPending: number;
+  /** What was sent to all peers there ever were, answers to command-line tools left out. */
+  readonly sent: SentByType;
   readonly peers: readonly PeerStats[];
 }
 
@@ -70,6 +73,7 @@ export class Transport {
   readonly #options: TransportOptions;
   readonly #refusals: Refusals;
   readonly #links = new Map<AgentId, PeerLink>();
+  readonly #traffic = new Traffic();
   /** Who spoke on which connection, oldest first. Filled and trimmed on receipt. */
   readonly #senders = new Map<string, AgentId>();
   #router: Router | undefined;
@@ -157,7 +161,7 @@ export class Transport {
       this.#refusals.count({ code: 'unsendable', detail: `more than ${PEERS_MAX} peers` });
       return undefined;
     }
-    const link = new PeerLink(to.address, this.#options.silenceMs);
+    const link = new PeerLink(to.address, this.#traffic, this.#options.silenceMs);
     this.#links.set(to.id, link);
     if (!link.connect()) {
       const detail = `${to.id} has an address that cannot be connected to: ${to.address}`;
@@ -178,6 +182,7 @@ export class Transport {
       receivedBytes: this.#receivedBytes,
       refused: this.#refusals.counts(),
       controlPending: this.#desk?.pending ?? 0,
+      sent: this.#traffic.byType(),
       peers: Array.from(this.#links, ([id, link]) => ({ id, ...link.stats() })),
     };
   }

@@ -2,6 +2,7 @@
 // rate behind it. Plain data that crosses processes as JSON.
 
 import type { CoreSnapshot } from '../core/core.ts';
+import type { MessageType } from '../core/messages.ts';
 
 export interface AgentStatus extends CoreSnapshot {
   readonly pid: number;
@@ -15,6 +16,8 @@ export interface AgentStatus extends CoreSnapshot {
   /** 99th percentile of the event loop's delay since the last status, in milliseconds. */
   readonly loopDelayMs: number;
   readonly rssBytes: number;
+  /** Messages sent to other agents since the start, and the bytes of their frames, by type. */
+  readonly traffic: Readonly<Partial<Record<MessageType, { messages: number; bytes: number }>>>;
   readonly uptimeMs: number;
 }
 

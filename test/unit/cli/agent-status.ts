@@ -26,6 +26,7 @@ export function agentStatus(part: Partial<AgentStatus>): AgentStatus {
     pagesPerSecond: 0,
     loopDelayMs: 0,
     rssBytes: 0,
+    traffic: {},
     uptimeMs: 0,
     ...part,
   };

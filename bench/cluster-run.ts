@@ -1,0 +1,108 @@
+// One crawl of the synthetic web by a cluster of real agents, and what it used: the run behind the
+// figures of copies and of settling. Processes, ports, files and the wait for the end are those of
+// the chaos tests; nothing is broken here. The web is served by the benchmark's own process, whose
+// time is not counted.
+
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { Cluster } from '../test/chaos/harness.ts';
+import { holds } from '../test/web/judge.ts';
+import { type RunningWeb, startWeb } from '../test/web/server.ts';
+import { loadNow } from './machine.ts';
+import type { ProbeReport } from './probe.ts';
+
+const probe = path.join(import.meta.dirname, 'probe.ts');
+/** A crawl that takes longer has failed; one takes some seconds. */
+const crawlMsMax = 120_000;
+
+export interface CrawlOptions {
+  readonly agents: number;
+  readonly backups: number;
+  readonly delayMs: number;
+  readonly threads: number;
+  readonly durability: 'power' | 'process';
+  /** How closely to look on: the life of each page costs a little by itself. */
+  readonly follow: 'agent' | 'pages';
+}
+
+export interface CrawlFigures {
+  readonly pages: number;
+  readonly seconds: number;
+  /** Of all agents together, from when each began to take part. */
+  readonly crawlCpuMs: number;
+  /** Of all agents together, before. */
+  readonly startCpuMs: number;
+  readonly agents: readonly ProbeReport[];
+  readonly load: number;
+}
+
+/** A web whose pages all answer at once and for good: waits and retries measure nothing. */
+export async function benchWeb(hosts: number, pages: number): Promise<RunningWeb> {
+  return startWeb({ hosts, pages, port: 0, seed: 1, shares: { flaky: 0, slow: 0 } });
+}
+
+/**
+ * Crawls a web of its own to the end.
+ *
+ * @throws where the crawl was not complete and polite: its figures would mean nothing
+ */
+export async function crawlOnce(
+  size: { readonly hosts: number; readonly pages: number },
+  options: CrawlOptions,
+): Promise<CrawlFigures> {
+  const after: (() => unknown)[] = [];
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-bench-'));
+  const web = await benchWeb(size.hosts, size.pages);
+  try {
+    const { agents, backups, delayMs, threads, durability, follow } = options;
+    const cluster = await Cluster.make(
+      { after: (act) => void after.push(act as () => unknown) },
+      {
+        ...{ agents, backups, delayMs, threads, web, heartbeatMs: 500, suspectAfterMs: 10_000 },
+        config: { storage: { durability } },
+      },
+    );
+    const load = loadNow();
+    await Promise.all(cluster.ids.map((id) => cluster.start(id, probed(directory, id, follow))));
+    const { judgement, ends } = await cluster.finish(crawlMsMax);
+    if (!holds(judgement) || ends.some(({ code }) => code !== 0)) {
+      throw new Error(`not a clean crawl: ${JSON.stringify(judgement)}\n${cluster.said()}`);
+    }
+    const reports = cluster.ids.map((id) => readProbe(path.join(directory, `${id}.json`)));
+    return { ...figuresOf(reports, judgement.fetched, web), load };
+  } finally {
+    for (const act of after) await act();
+    await web.stop();
+    fs.rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function probed(directory: string, id: string, follow: string) {
+  return {
+    nodeFlags: ['--import', probe],
+    env: { UBIRING_PROBE: path.join(directory, `${id}.json`), UBIRING_PROBE_FOLLOW: follow },
+  };
+}
+
+export function readProbe(file: string): ProbeReport {
+  return JSON.parse(fs.readFileSync(file, 'utf8')) as ProbeReport;
+}
+
+function figuresOf(agents: readonly ProbeReport[], pages: number, web: RunningWeb) {
+  const sum = (of: (report: ProbeReport) => number) => agents.reduce((s, a) => s + of(a), 0);
+  const requests = web.requests();
+  let firstMs = Number.POSITIVE_INFINITY;
+  let lastMs = 0;
+  for (const { startMs, endMs } of requests) {
+    firstMs = Math.min(firstMs, startMs);
+    lastMs = Math.max(lastMs, endMs);
+  }
+  return {
+    agents,
+    pages,
+    seconds: (lastMs - firstMs) / 1000,
+    crawlCpuMs: sum(({ cpuMs, startCpuMs }) => cpuMs - (startCpuMs ?? 0)),
+    startCpuMs: sum(({ startCpuMs }) => startCpuMs ?? 0),
+  };
+}

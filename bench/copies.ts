@@ -1,0 +1,117 @@
+// What copies cost: processor time per page with one backup and with two over that with none, and
+// what the cluster sends per page for it. The crawls compared follow one another, the same web to
+// each, and their ratio is taken pair by pair, so that whatever else the machine does falls on
+// both. Time before an agent takes part is left out: it is the subject of `start.ts`.
+//   node bench/copies.ts [--agents 2] [--runs 3] [--hosts 60] [--pages 50] [--json]
+
+import { type CrawlFigures, crawlOnce } from './cluster-run.ts';
+import { command, progress, type Report, type Table } from './report.ts';
+import { ratios, spread, spreadText } from './sample.ts';
+
+/** The most that one copy may cost over none (issue 3, cost). */
+const ratioMax = 1.15;
+
+const flags = {
+  /** 0: two agents, then four. */
+  agents: 0,
+  /** Crawls of each kind. */
+  ...{ runs: 3, hosts: 60, pages: 50, delay: 10, threads: 16, power: 1 },
+};
+
+interface Series {
+  readonly agents: number;
+  readonly backups: number;
+  readonly crawls: CrawlFigures[];
+}
+
+await command('copies', flags, async (given): Promise<Report> => {
+  const sizes = given.agents === 0 ? [2, 4] : [given.agents];
+  const series = sizes.flatMap((agents) =>
+    [0, 1, 2]
+      .filter((backups) => backups < agents)
+      .map((backups): Series => ({ agents, backups, crawls: [] })),
+  );
+  const { hosts, pages, delay: delayMs, threads } = given;
+  const durability = given.power === 1 ? 'power' : 'process';
+  for (let run = 1; run <= given.runs; run++) {
+    // Every other round the other way, so that a drift of the machine favours nobody.
+    for (const one of run % 2 === 1 ? series : series.toReversed()) {
+      const { agents, backups } = one;
+      const crawl = await crawlOnce(
+        { hosts, pages },
+        { agents, backups, delayMs, threads, durability, follow: 'agent' },
+      );
+      const cpu = cpuOf(crawl).toFixed(2);
+      progress(`${agents} agents, ${backups} backups: ${cpu} ms a page, load ${crawl.load}`);
+      one.crawls.push(crawl);
+    }
+  }
+  const measured = series.map((one) => ({ ...one, over: overNone(one, series) }));
+  return {
+    tables: [costTable(measured, durability), trafficTable(series)],
+    remarks: measured.filter(({ backups }) => backups === 1).map(verdict),
+    figures: measured.map(({ agents, backups, crawls, over }) => ({
+      ...{ agents, backups, over, cpuMsPerPage: spread(crawls.map(cpuOf)) },
+      sentPerPage: Object.fromEntries(sentPerPage(crawls)),
+      loads: crawls.map(({ load }) => load),
+    })),
+  };
+});
+
+type Measured = Series & { readonly over: readonly number[] };
+
+/** Processor milliseconds a page, all agents together. */
+function cpuOf({ crawlCpuMs, pages }: CrawlFigures): number {
+  return crawlCpuMs / pages;
+}
+
+function overNone(one: Series, series: readonly Series[]): number[] {
+  const none = series.find(({ agents, backups }) => agents === one.agents && backups === 0);
+  return ratios(one.crawls.map(cpuOf), none?.crawls.map(cpuOf) ?? []);
+}
+
+function verdict({ agents, over }: Measured): string {
+  const { median } = spread(over);
+  const word = median <= ratioMax ? 'holds' : 'missed';
+  return `${agents} agents: one copy costs ${median.toFixed(2)} × none (at most ${ratioMax}: ${word}).`;
+}
+
+function costTable(measured: readonly Measured[], durability: string): Table {
+  const rows = measured.map(({ agents, backups, crawls, over }) => [
+    `${agents} agents, ${backups} backups`,
+    String(crawls[0]?.pages ?? 0),
+    spreadText(spread(crawls.map(cpuOf))),
+    backups === 0 ? '1' : spreadText(spread(over)),
+    spread(crawls.map(({ pages, seconds }) => pages / seconds)).median.toFixed(0),
+    crawls.map(({ load }) => load).join(' '),
+  ]);
+  const columns = ['', 'pages', 'CPU ms/page', 'over none', 'pages/s', 'loads'];
+  return { title: `Median (least-most), durability ${durability}:`, columns, rows };
+}
+
+/** Messages and bytes a page, the mean over all crawls of a kind, by type. */
+function sentPerPage(crawls: readonly CrawlFigures[]): Map<string, [number, number]> {
+  const pages = crawls.reduce((s, crawl) => s + crawl.pages, 0);
+  const sums = new Map<string, [number, number]>();
+  for (const { sent } of crawls.flatMap(({ agents }) => agents)) {
+    for (const [type, { messages, bytes }] of Object.entries(sent)) {
+      const [m, b] = sums.get(type) ?? [0, 0];
+      sums.set(type, [m + messages / pages, b + bytes / pages]);
+    }
+  }
+  return sums;
+}
+
+function trafficTable(series: readonly Series[]): Table {
+  const types = ['ROWS', 'ROWS_ACK', 'URLS', 'URLS_ACK', 'HEARTBEAT'];
+  const rows = series.map(({ agents, backups, crawls }) => {
+    const sent = sentPerPage(crawls);
+    const all = [...sent.values()].reduce(([m, b], [x, y]) => [m + x, b + y], [0, 0]);
+    const cells = [...types.map((type) => sent.get(type) ?? [0, 0]), all];
+    return [
+      `${agents} agents, ${backups} backups`,
+      ...cells.map(([messages = 0, bytes = 0]) => `${messages.toFixed(2)}, ${bytes.toFixed(0)} B`),
+    ];
+  });
+  return { title: 'Messages and bytes sent per page:', columns: ['', ...types, 'all'], rows };
+}

@@ -1,0 +1,57 @@
+// Preloaded into each agent of a benchmark (`node --import`): writes what the process used when it
+// ends. An agent is measured as it is shipped, from within, since a process that has ended can not
+// be asked, and sums over the life of a process include its threads. `UBIRING_PROBE` names the file
+// to write; `UBIRING_PROBE_FOLLOW=agent` tells the start from the crawl and counts messages, and
+// `pages` follows each page as well, by `probe-pages.ts`. Read back by `cluster-run.ts` and `start.ts`.
+
+import { writeFileSync } from 'node:fs';
+import { isMainThread } from 'node:worker_threads';
+import type { SentByType } from '../agent/messaging/traffic.ts';
+import type { PageTimes } from './probe-pages.ts';
+
+export interface ProbeReport {
+  /** User and system time of all threads, in milliseconds. */
+  readonly cpuMs: number;
+  /** As much of it as was used before the agent began to take part; null if it never did. */
+  readonly startCpuMs: number | null;
+  readonly rssBytesMax: number;
+  readonly sent: SentByType;
+  /** Only where pages were followed. */
+  readonly pages: PageTimes | null;
+}
+
+const file = process.env.UBIRING_PROBE;
+
+/** The parsing threads load this, too: they are counted with their process. */
+if (isMainThread && file !== undefined) await observe(file);
+
+async function observe(path: string): Promise<void> {
+  const seen: { startCpuMs: number | null; sent: SentByType; pages: PageTimes | null } = {
+    startCpuMs: null,
+    sent: {},
+    pages: null,
+  };
+  const follow = process.env.UBIRING_PROBE_FOLLOW;
+  if (follow !== undefined) {
+    const { followAgent, followPages } = await import('./probe-pages.ts');
+    if (follow === 'pages') seen.pages = followPages();
+    followAgent({
+      started: () => {
+        seen.startCpuMs = cpuMs();
+      },
+      sent: (byType) => {
+        seen.sent = byType;
+      },
+    });
+  }
+  process.on('exit', () => {
+    const rssBytesMax = process.resourceUsage().maxRSS * 1024;
+    const report: ProbeReport = { cpuMs: cpuMs(), rssBytesMax, ...seen };
+    writeFileSync(path, JSON.stringify(report));
+  });
+}
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}

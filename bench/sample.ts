@@ -1,0 +1,50 @@
+// The arithmetic of measured figures: medians and quantiles rather than means, since one disturbed
+// run must not decide, and the spread beside each, without which a difference says nothing. Pure.
+// Used by every command of this folder.
+
+/** A median with what lies around it. */
+export interface Spread {
+  readonly count: number;
+  readonly median: number;
+  readonly least: number;
+  readonly most: number;
+  readonly p95: number;
+}
+
+/**
+ * The value below which a share of the values lies, interpolated between neighbours.
+ *
+ * @param sorted - ascending, not empty
+ * @param share - in [0, 1]
+ */
+export function quantile(sorted: readonly number[], share: number): number {
+  const at = (sorted.length - 1) * share;
+  const low = sorted[Math.floor(at)] ?? Number.NaN;
+  const high = sorted[Math.ceil(at)] ?? Number.NaN;
+  return low + (high - low) * (at - Math.floor(at));
+}
+
+/** Of values in any order; all `NaN` where there are none. */
+export function spread(values: readonly number[]): Spread {
+  const sorted = values.toSorted((a, b) => a - b);
+  return {
+    count: sorted.length,
+    median: quantile(sorted, 0.5),
+    least: quantile(sorted, 0),
+    most: quantile(sorted, 1),
+    p95: quantile(sorted, 0.95),
+  };
+}
+
+/** Each value of the one over its partner of the other: what a pair shared cancels out. */
+export function ratios(of: readonly number[], over: readonly number[]): number[] {
+  const count = Math.min(of.length, over.length);
+  return Array.from({ length: count }, (_, k) => (of[k] ?? Number.NaN) / (over[k] ?? Number.NaN));
+}
+
+/** `1.23 (1.20-1.31)`: the median and, if there were several, the least and the most. */
+export function spreadText({ count, median, least, most }: Spread, digits = 2): string {
+  if (count === 0) return '-';
+  const text = median.toFixed(digits);
+  return count === 1 ? text : `${text} (${least.toFixed(digits)}-${most.toFixed(digits)})`;
+}

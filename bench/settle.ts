@@ -1,0 +1,66 @@
+// How long a fetched page could still be lost with its agent: from the end of its response to its
+// being settled, and from there to its being at all its backups. Those in between are what a kill
+// costs. Below it, where the time goes: the round trips of URLs and rows, of which one to each peer
+// is on its way at a time, and what an answer waits for the disk.
+//   node bench/settle.ts [--agents 4] [--runs 3] [--hosts 40] [--pages 30] [--delay 50] [--json]
+
+import { type CrawlFigures, crawlOnce } from './cluster-run.ts';
+import type { PageTimes } from './probe-pages.ts';
+import { command, progress, type Report } from './report.ts';
+import { spread } from './sample.ts';
+
+const flags = {
+  ...{ agents: 4, backups: 1, runs: 3, hosts: 40, pages: 30, delay: 50, threads: 16 },
+  /** 1: commits survive a loss of power, as configured by default; 0: only that of the process. */
+  power: 1,
+};
+
+type Times = Exclude<keyof PageTimes, 'turns'>;
+
+const shown: readonly (readonly [Times, string])[] = [
+  ['safeMs', 'page: fetched to copied'],
+  ['settledMs', '  fetched to settled'],
+  ['copiedMs', '  settled to copied'],
+  ['urlsMs', 'URLS to its answer'],
+  ['inboxMs', '  at the owner, until its backups answered'],
+  ['rowsMs', 'ROWS to its answer'],
+  ['heldMs', '  an answer waits for the disk'],
+  ['syncMs', '  a commit that reaches the disk'],
+];
+
+await command('settle', flags, async (given): Promise<Report> => {
+  const runs: CrawlFigures[] = [];
+  const { agents, backups, hosts, pages, delay: delayMs, threads } = given;
+  const durability = given.power === 1 ? 'power' : 'process';
+  for (let run = 1; run <= given.runs; run++) {
+    const one = await crawlOnce(
+      { hosts, pages },
+      { agents, backups, delayMs, threads, durability, follow: 'pages' },
+    );
+    progress(`run ${run}: ${one.pages} pages in ${one.seconds.toFixed(1)} s, load ${one.load}`);
+    runs.push(one);
+  }
+  const all = (of: Times) => runs.flatMap((run) => run.agents.flatMap((a) => a.pages?.[of] ?? []));
+  const figures = Object.fromEntries(shown.map(([of]) => [of, spread(all(of))]));
+  const rows = shown.map(([of, title]) => {
+    const { count, median, p95, most } = spread(all(of));
+    return [title, String(count), ...[median, p95, most].map((ms) => ms.toFixed(1))];
+  });
+  const seconds = runs.reduce((s, run) => s + run.seconds, 0);
+  const rate = runs.reduce((s, run) => s + run.pages, 0) / seconds;
+  const atRisk = all('safeMs').reduce((s, ms) => s + ms, 0) / 1000 / seconds / agents;
+  return {
+    tables: [
+      {
+        title: `Milliseconds, ${agents} agents, ${backups} backups, durability ${durability}:`,
+        columns: ['', 'count', 'median', 'p95', 'most'],
+        rows,
+      },
+    ],
+    remarks: [
+      `${rate.toFixed(0)} pages a second together, loads ${runs.map(({ load }) => load).join(', ')}`,
+      `Pages of one agent that are not safe yet, on average over a crawl: ${atRisk.toFixed(1)}.`,
+    ],
+    figures: { ...figures, pagesPerSecond: rate, atRisk, loads: runs.map(({ load }) => load) },
+  };
+});

@@ -1,0 +1,144 @@
+// How soon the hosts of a killed agent are asked again, and what its death costs: one agent of
+// several is killed in the middle of a crawl, as often as asked, each time in a crawl of its own.
+// From the kill to the first request at each host that it left a queue of, by the web server's log;
+// pages fetched again by the same log. The bounds are those of issue 3 and of docs/RELIABILITY.md.
+//   node bench/takeover.ts [--agents 3] [--kills 6] [--suspect 1500] [--heartbeat 100] [--json]
+
+import { Cluster } from '../test/chaos/harness.ts';
+import { steadyMs } from '../test/chaos/harness-process.ts';
+import { holds } from '../test/web/judge.ts';
+import { loadNow } from './machine.ts';
+import { command, progress, type Report } from './report.ts';
+import { spread } from './sample.ts';
+
+const flags = {
+  ...{ agents: 3, kills: 6, hosts: 24, pages: 30, delay: 100, threads: 16 },
+  ...{ suspect: 1500, heartbeat: 100, power: 1 },
+};
+type Flags = Readonly<Record<keyof typeof flags, number>>;
+
+/** Beyond silence, heartbeats and the delay: what the heir may need to begin (issue 3). */
+const graceMs = 1000;
+/** Where the kills fall, one after the other: shares of the pages. */
+const shares = [0.15, 0.3, 0.45];
+const crawlMsMax = 60_000;
+
+interface Kill {
+  readonly id: string;
+  /** To the first request at each inherited host that had a queue. */
+  readonly hostMs: readonly number[];
+  /** Silence after which the last of the others took it for dead: the time-out as lengthened. */
+  readonly silentMs: number;
+  readonly boundMs: number;
+  readonly again: number;
+  readonly load: number;
+}
+
+await command('takeover', flags, async (given): Promise<Report> => {
+  const kills: Kill[] = [];
+  for (let k = 0; k < given.kills; k++) {
+    const kill = await killOnce(given, k);
+    const { median, most } = spread(kill.hostMs);
+    progress(
+      `${kill.id}: ${kill.hostMs.length} hosts, first requests after ${median.toFixed(0)} ms, ` +
+        `the last after ${most.toFixed(0)} of ${kill.boundMs.toFixed(0)} ms; ` +
+        `${kill.again} pages again, load ${kill.load}`,
+    );
+    kills.push(kill);
+  }
+  const againMax = 2 * given.threads;
+  const late = kills.filter(({ hostMs, boundMs }) => hostMs.some((ms) => ms > boundMs)).length;
+  const dear = kills.filter(({ again }) => again > againMax).length;
+  const figures = {
+    hostMs: spread(kills.flatMap(({ hostMs }) => hostMs)),
+    lastHostMs: spread(kills.map(({ hostMs }) => Math.max(...hostMs))),
+    silentMs: spread(kills.map(({ silentMs }) => silentMs)),
+    boundMs: spread(kills.map(({ boundMs }) => boundMs)),
+    pagesAgain: spread(kills.map(({ again }) => again)),
+  };
+  const titles: Readonly<Record<keyof typeof figures, string>> = {
+    hostMs: 'kill to first request, each host (ms)',
+    lastHostMs: 'the same, the last host of a kill (ms)',
+    silentMs: 'silence until it was taken for dead (ms)',
+    boundMs: 'bound (ms)',
+    pagesAgain: `pages fetched again (at most ${againMax})`,
+  };
+  const rows = Object.entries(titles).map(([name, title]) => {
+    const { count, median, p95, most } = figures[name as keyof typeof figures];
+    return [title, String(count), ...[median, p95, most].map((value) => value.toFixed(0))];
+  });
+  const { agents, suspect, heartbeat, delay } = given;
+  const title = `${agents} agents, suspectAfterMs ${suspect}, heartbeatMs ${heartbeat}, delay ${delay} ms:`;
+  return {
+    tables: [{ title, columns: ['', 'count', 'median', 'p95', 'most'], rows }],
+    remarks: [
+      `${late} of ${kills.length} kills were taken over later than the bound ` +
+        `(${late === 0 ? 'holds' : 'missed'}), ${dear} cost more pages than twice the threads ` +
+        `(${dear === 0 ? 'holds' : 'missed'}).`,
+    ],
+    figures: { ...figures, kills },
+  };
+});
+
+/** One crawl with one kill. Throws where a page is missing at the end, or a host was not asked again. */
+async function killOnce(given: Flags, k: number): Promise<Kill> {
+  const after: (() => unknown)[] = [];
+  const { agents, hosts, pages, delay: delayMs, threads } = given;
+  try {
+    const cluster = await Cluster.make(
+      { after: (act) => void after.push(act as () => unknown) },
+      {
+        ...{
+          agents,
+          delayMs,
+          threads,
+          heartbeatMs: given.heartbeat,
+          suspectAfterMs: given.suspect,
+        },
+        web: { seed: k + 1, hosts, pages },
+        config: { storage: { durability: given.power === 1 ? 'power' : 'process' } },
+      },
+    );
+    await cluster.startAll();
+    await cluster.reaches(shares[k % shares.length] ?? 0.3);
+    const load = loadNow();
+    const id = cluster.ids[k % agents] ?? 'a1';
+    await cluster.kill(id);
+    const killedMs = steadyMs();
+    const left = new Set(
+      cluster
+        .state(id)
+        .state()
+        .frontier.map((url) => new URL(url).hostname),
+    );
+    const { judgement } = await cluster.finish(crawlMsMax);
+    if (!holds(judgement, Number.POSITIVE_INFINITY)) {
+      throw new Error(`not complete and polite: ${JSON.stringify(judgement)}`);
+    }
+    const silentMs = silenceBefore(cluster, id);
+    const lengthenedMs = Math.max(given.suspect, silentMs);
+    return {
+      ...{ id, silentMs, load, again: judgement.overlap.count },
+      hostMs: [...left].map((host) => firstAfter(cluster, host, killedMs) - killedMs),
+      boundMs: lengthenedMs + 2 * given.heartbeat + graceMs + delayMs,
+    };
+  } finally {
+    for (const act of after) await act();
+  }
+}
+
+function firstAfter(cluster: Cluster, host: string, ms: number): number {
+  const later = cluster.web.requests().filter((r) => r.host === host && r.startMs > ms);
+  if (later.length === 0) throw new Error(`${host} was not asked again`);
+  return Math.min(...later.map(({ startMs }) => startMs));
+}
+
+/** The longest that any of the others waited, by the events in their files; 0 where none tells. */
+function silenceBefore(cluster: Cluster, id: string): number {
+  const told = cluster.ids
+    .filter((other) => other !== id)
+    .flatMap((other) => cluster.state(other).events('suspect'))
+    .filter(({ detail }) => detail.agent === id)
+    .map(({ detail }) => Number(detail.silentMs));
+  return Math.max(0, ...told);
+}
