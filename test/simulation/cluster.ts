@@ -25,7 +25,7 @@ import type { SeenRequest } from '../checkers/evidence.ts';
 import { impolite } from '../checkers/politeness.ts';
 import { CALM, Network, type Weather } from './network.ts';
 import { Random } from './random.ts';
-import { FORBIDDEN, type Web } from './webs.ts';
+import { answerTo, FORBIDDEN, type Web } from './webs.ts';
 
 export const HEARTBEAT_MS = 100;
 export const SUSPECT_MS = 1000;
@@ -418,6 +418,7 @@ export class Cluster {
   #request(agent: Running, request: PageRequest): void {
     const open: OpenRequest = { request, visit: null, closed: false };
     agent.open.set(request.id, open);
+    const [root] = this.#o.seeds;
     const connectMs = this.#o.requestMs ? this.random.between(0, 15) : 0;
     const write = (): void => {
       if (!agent.alive || open.closed) return;
@@ -434,7 +435,12 @@ export class Cluster {
       this.at(end, () => {
         if (open.closed || !agent.alive || agent.end) return;
         visit.whole = true;
-        this.#answer(agent, open, this.#response(agent, request, ms));
+        const endedAt = this.instant(agent.id).mono;
+        this.#answer(
+          agent,
+          open,
+          answerTo(request, { web: this.web, root, endedAt, durationMs: ms }),
+        );
       });
     };
     if (connectMs === 0) write();
@@ -463,35 +469,6 @@ export class Cluster {
     agent.open.delete(open.request.id);
     if (!agent.alive) return;
     this.#input(agent, () => agent.core.onPage(outcome, this.instant(agent.id)));
-  }
-
-  #response(agent: Running, request: PageRequest, durationMs: number): Outcome {
-    const common = { request, endedAt: this.instant(agent.id).mono, durationMs, ip: null };
-    if (request.kind === 'robots') {
-      return { ...common, kind: 'robots', answer: { kind: 'rules', body: new Uint8Array(1) } };
-    }
-    // The last pages name one that robots.txt forbids: it is skipped, the host's last deed. And
-    // every page names the root, which is known: that costs its owner an acknowledgement.
-    const forbidden = `http://${request.host}/${FORBIDDEN}`;
-    const named = this.#o.web.get(request.url) ?? [];
-    const root = this.#o.seeds.slice(0, 1);
-    const links = [...(named.length > 0 ? named : [forbidden]), ...root].map((url) => {
-      return { url, host: splitIdentity(url)!.host };
-    });
-    return {
-      ...common,
-      kind: 'response',
-      status: 200,
-      retryAfterMs: null,
-      contentType: 'text/html',
-      bytes: 100,
-      truncated: false,
-      digest: null,
-      redirectTo: null,
-      note: null,
-      links,
-      outOfScope: 0,
-    };
   }
 
   // ---- what the web saw

@@ -1,5 +1,9 @@
-// Shapes of webs for the simulated cluster: pages such as `http://h1.test/p1`, each with its links.
+// Shapes of webs for the simulated cluster, pages such as `http://h1.test/p1` with their links, and
+// what such a web answers.
 
+import type { PageRequest } from '../../agent/core/effects.ts';
+import type { Outcome } from '../../agent/core/outcome.ts';
+import { splitIdentity } from '../../agent/url/url-key.ts';
 import type { Random } from './random.ts';
 
 /** Links of each page. */
@@ -54,4 +58,42 @@ export function denseWeb(hosts: number, pages: number): Map<string, string[]> {
     }
   }
   return web;
+}
+
+/** `root` is a page that every page names. */
+interface Answering {
+  readonly web: Web;
+  readonly root: string | undefined;
+  readonly endedAt: number;
+  readonly durationMs: number;
+}
+
+/**
+ * The last pages name one that robots.txt forbids: it is skipped, the host's last deed. And every
+ * page names the root, which is known: that costs its owner an acknowledgement.
+ */
+export function answerTo(request: PageRequest, answering: Answering): Outcome {
+  const { web, root, endedAt, durationMs } = answering;
+  const common = { request, endedAt, durationMs, ip: null };
+  if (request.kind === 'robots') {
+    return { ...common, kind: 'robots', answer: { kind: 'rules', body: new Uint8Array(1) } };
+  }
+  const named = web.get(request.url) ?? [];
+  const urls = named.length > 0 ? named : [`http://${request.host}/${FORBIDDEN}`];
+  return {
+    ...common,
+    kind: 'response',
+    status: 200,
+    retryAfterMs: null,
+    contentType: 'text/html',
+    bytes: 100,
+    truncated: false,
+    digest: null,
+    redirectTo: null,
+    note: null,
+    links: [...urls, ...(root ? [root] : [])].map((url) => {
+      return { url, host: splitIdentity(url)!.host };
+    }),
+    outOfScope: 0,
+  };
 }
