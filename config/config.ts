@@ -34,6 +34,13 @@ export interface Config {
     readonly include: readonly string[];
     readonly exclude: readonly string[];
   };
+  readonly urls: {
+    /** Names of parameters; one that ends in `*` is a prefix. */
+    readonly dropParameters: readonly string[];
+    readonly dropTracking: boolean;
+    readonly dropSessions: boolean;
+  };
+  readonly links: { readonly embeds: boolean };
   readonly limits: {
     readonly pagesPerHost: number;
     readonly depthPerHost: number;
@@ -45,6 +52,7 @@ export interface Config {
   readonly politeness: {
     readonly hostDelayMs: number;
     readonly ipDelayMs: number;
+    readonly crawlDelayMaxMs: number;
     readonly robots: boolean;
   };
   readonly http: {

@@ -43,6 +43,8 @@ export function fingerprintOf(config: Config, versions: FormatVersions): string 
       ...(quorum === 'majority' ? { agents: compact(members.toSorted()) } : {}),
     },
     scope: scopeOf(config),
+    urls: { ...config.urls, dropParameters: namesOf(config.urls.dropParameters) },
+    links: config.links,
     limits: config.limits,
     politeness: config.politeness,
     http: { userAgent: config.http.userAgent },
@@ -79,6 +81,11 @@ function scopeOf({ scope }: Config) {
     include: compact([...new Set(scope.include)].sort()),
     exclude: compact([...new Set(scope.exclude)].sort()),
   };
+}
+
+/** Order, repetition and case mean nothing. */
+function namesOf(names: readonly string[]) {
+  return compact([...new Set(names.map((name) => name.toLowerCase()))].sort());
 }
 
 function compact(list: readonly string[]): readonly string[] | string {

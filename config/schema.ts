@@ -15,6 +15,7 @@ import {
   size,
   userAgent,
 } from './leaves.ts';
+import { links, urls } from './url-keys.ts';
 
 /** Heartbeats go from each agent to each: a thousand agents already send a million a period. */
 export const agentsMax = 1000;
@@ -140,6 +141,14 @@ const politeness = z
       }),
     robots: z.boolean().prefault(true).meta({
       description: 'Whether robots.txt is obeyed. Turn it off for servers of your own only.',
+    crawlDelayMaxMs: duration(0)
+      .prefault(30_000)
+      .meta({
+        description:
+          'Longest Crawl-delay of a robots.txt that is followed; a longer one counts as this. ' +
+          'Turned up, a host can slow its own crawl further. No effect yet.',
+        example: '1m',
+      }),
     }),
   })
   .prefault({})
@@ -385,3 +394,5 @@ export const configSchema = z
 
 /** What the schema gives: defaults in place, paths and seeds as written. */
 export type ParsedConfig = z.output<typeof configSchema>;
+    urls,
+    links,

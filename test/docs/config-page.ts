@@ -12,7 +12,7 @@ A config is one YAML or JSON file. [config/example.yaml](../config/example.yaml)
 
 Durations are milliseconds or strings with a unit: \`500ms\`, \`10s\`, \`2m\`, \`1h\`. Sizes are bytes or strings with a unit: \`64KiB\`, \`2MiB\`. Paths are relative to the config file. An unknown key is an error.
 
-Agents that are to crawl together compare what must agree when they meet: \`scope\`, \`limits\`, \`politeness\`, \`http.userAgent\`, and of \`cluster\` the keys \`replicas\`, \`backups\`, \`quorum\` (with \`majority\` the identifiers too) and \`failureDetector\`. One that differs is refused, with the key and both values.
+Agents that are to crawl together compare what must agree when they meet: \`scope\`, \`urls\`, \`links\`, \`limits\`, \`politeness\`, \`http.userAgent\`, and of \`cluster\` the keys \`replicas\`, \`backups\`, \`quorum\` (with \`majority\` the identifiers too) and \`failureDetector\`. One that differs is refused, with the key and both values.
 
 This page is written by \`npm run docs\`.`;
 

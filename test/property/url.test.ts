@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseCrawlUrl } from '../../agent/url/crawl-url.ts';
+import { IdentityRules } from '../../agent/url/identity-rules.ts';
 import { identityOf, keyOf, splitIdentity } from '../../agent/url/url-key.ts';
 
 // Pieces that meet in the corners of the URL standard, in any order.
@@ -74,6 +75,37 @@ test('split: accepts exactly the identities', () => {
       const url = parseCrawlUrl(input);
       const canonical = !('refused' in url) && url.identity === input;
       assert.equal(splitIdentity(input) !== null, canonical);
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+const parameter = fc.constantFrom(
+  ...['sid', 'a', 'utm_x', 'jsessionid', '=', '0123456789abcdefghijklmn', ';', '&', '?', '/'],
+  ...['(', ')', '(S(', '))', '.', '..', '%', '2e', '%3b', '%26', '#'],
+);
+
+test('identity rules: what they give is an identity, of the same host, and final', () => {
+  const rules = new IdentityRules({
+    dropParameters: ['a', '.*'],
+    dropTracking: true,
+    dropSessions: true,
+  });
+  const crowded = fc
+    .array(parameter, { maxLength: 14 })
+    .map((pieces) => `http://a.test/${pieces.join('')}`);
+  fc.assert(
+    fc.property(fc.oneof(crowded, text), (input) => {
+      const url = parseCrawlUrl(input);
+      if ('refused' in url) return;
+      const applied = rules.apply(url);
+      assert.deepEqual(parseCrawlUrl(applied.identity), {
+        ...url,
+        identity: applied.identity,
+        fetchUrl: applied.identity,
+      });
+      assert.equal(rules.apply(applied).identity, applied.identity);
+      assert.equal(applied.fetchUrl, url.fetchUrl);
     }),
     { numRuns: 5000 },
   );

@@ -48,6 +48,9 @@ for (const [path, other, here, there] of [
   ['limits.bodyBytes', `${plain}limits: { bodyBytes: 1MiB }\n`, '10485760', '1048576'],
   ['politeness.hostDelayMs', `${plain}politeness: { hostDelayMs: 2s }\n`, '1000', '2000'],
   ['politeness.robots', `${plain}politeness: { robots: false }\n`, 'true', 'false'],
+  ['urls.dropParameters', `${plain}urls: { dropParameters: [ref] }\n`, '[]', '["ref"]'],
+  ['urls.dropSessions', `${plain}urls: { dropSessions: true }\n`, 'false', 'true'],
+  ['links.embeds', `${plain}links: { embeds: true }\n`, 'false', 'true'],
   ['scope.hosts', `${plain}scope: { hosts: ["*"] }\n`, '["example.org"]', '["*"]'],
   ['scope.exclude', `${plain}scope: { exclude: [x] }\n`, '[]', '["x"]'],
   [

@@ -15,7 +15,9 @@ const defaults = {
     urlLength: 2048,
     bodyBytes: 10_485_760,
   },
-  politeness: { hostDelayMs: 1000, ipDelayMs: 0, robots: true },
+  urls: { dropParameters: [], dropTracking: false, dropSessions: false },
+  links: { embeds: false },
+  politeness: { hostDelayMs: 1000, ipDelayMs: 0, crawlDelayMaxMs: 30_000, robots: true },
   http: {
     userAgent: 'ubiring',
     allowPrivateAddresses: false,
@@ -62,7 +64,12 @@ politeness: { hostDelayMs: 1.5s, ipDelayMs: 2m }
 limits: { bodyBytes: 64KiB }
 cluster: { failureDetector: { heartbeatMs: 200, suspectAfterMs: 1h } }
 `);
-  assert.deepEqual(config.politeness, { hostDelayMs: 1500, ipDelayMs: 120_000, robots: true });
+  assert.deepEqual(config.politeness, {
+    hostDelayMs: 1500,
+    ipDelayMs: 120_000,
+    crawlDelayMaxMs: 30_000,
+    robots: true,
+  });
   assert.equal(config.limits.bodyBytes, 65_536);
   assert.deepEqual(config.cluster.failureDetector, { heartbeatMs: 200, suspectAfterMs: 3_600_000 });
 });

@@ -49,6 +49,15 @@ const anyConfig = fc.record(
       },
       optional,
     ),
+    urls: fc.record(
+      {
+        dropParameters: fc.array(fc.constantFrom('ref', 'utm_*', 'Größe', '"x"', "'", 'null')),
+        dropTracking: fc.boolean(),
+        dropSessions: fc.boolean(),
+      },
+      optional,
+    ),
+    links: fc.record({ embeds: fc.boolean() }, optional),
     limits: fc.record(
       {
         pagesPerHost: fc.integer({ min: 1, max: 1e9 }),
@@ -63,7 +72,12 @@ const anyConfig = fc.record(
       optional,
     ),
     politeness: fc.record(
-      { hostDelayMs: duration, ipDelayMs: duration, robots: fc.boolean() },
+      {
+        hostDelayMs: duration,
+        ipDelayMs: duration,
+        crawlDelayMaxMs: duration,
+        robots: fc.boolean(),
+      },
       optional,
     ),
     http: fc.record(

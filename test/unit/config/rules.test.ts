@@ -113,6 +113,7 @@ test('rules: a majority of two is warned of', () => {
 for (const [section, key, standard, other] of [
   ['limits', 'pages', 'null', '100'],
   ['politeness', 'ipDelayMs', '0s', '500ms'],
+  ['politeness', 'crawlDelayMaxMs', '30s', '1m'],
   ['archive', 'warc', 'false', 'true'],
   ['archive', 'links', 'false', 'true'],
 ] as const) {
