@@ -44,6 +44,7 @@ const ringPointsMax = 1_000_000;
 const WITHOUT_EFFECT = [
   'limits.pages',
   'politeness.ipDelayMs',
+  'politeness.crawlDelayMaxMs',
   'archive.warc',
   'archive.links',
 ] as const;
