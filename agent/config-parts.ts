@@ -14,6 +14,7 @@ import type { CoreSettings } from './core/settings.ts';
 import { productTokenOf } from './robots/product-token.ts';
 import { parseRobots } from './robots/robots-txt.ts';
 import { CANONICAL_FORM_VERSION, parseCrawlUrl } from './url/crawl-url.ts';
+import { IdentityRules } from './url/identity-rules.ts';
 import { Scope } from './url/scope.ts';
 
 /** Version of the messages and rules between agents; part of what must agree. */
@@ -39,7 +40,7 @@ export function settingsOf(parts: {
     quorum,
     ...failureDetector,
     leaseMs: leaseMsOf(config),
-    bounds: BOUNDS,
+    bounds: { ...BOUNDS, uncopied: config.agent.threads },
     hostDelayMs: config.politeness.hostDelayMs,
     fingerprint,
     fingerprintHash: fingerprintHash(fingerprint),
@@ -53,9 +54,11 @@ export function settingsOf(parts: {
 /** Seeds as URLs to route; the config was checked, so all of them parse. */
 export function seedsOf(config: Config): UrlItem[] {
   const items: UrlItem[] = [];
+  const rules = new IdentityRules(config.urls);
   for (const seed of config.seeds) {
-    const url = parseCrawlUrl(seed);
-    if ('refused' in url) continue;
+    const parsed = parseCrawlUrl(seed);
+    if ('refused' in parsed) continue;
+    const url = rules.apply(parsed);
     const item = { url: url.identity, depth: 0 };
     items.push(url.fetchUrl === url.identity ? item : { ...item, fetchUrl: url.fetchUrl });
   }
@@ -69,6 +72,21 @@ export function scopeOf({ scope }: Config): Scope {
     include: scope.include.map((source) => new RegExp(source)),
     exclude: scope.exclude.map((source) => new RegExp(source)),
   });
+}
+
+/** What each file of the archive says of the crawl, in its warcinfo record. */
+export function aboutArchive(config: Config): readonly (readonly [string, string])[] {
+  return [
+    ['software', 'ubiring'],
+    ['format', 'WARC File Format 1.1'],
+    [
+      'conformsTo',
+      'http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/',
+    ],
+    ['isPartOf', config.name],
+    ['http-header-user-agent', config.http.userAgent],
+    ['robots', config.politeness.robots ? 'obey' : 'ignore'],
+  ];
 }
 
 /** A robots.txt as it is meant for this crawler. */

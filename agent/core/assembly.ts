@@ -64,7 +64,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const visits = parts.visits(right);
   const addressees = (host: Host) => handOff.addressees(host);
   const replication = new Replication({ settings, store, view, outbound, addressees });
-  const settlement = new Settlement(store, replication, settings.bounds.unsettled);
+  const settlement = new Settlement(store, replication, settings);
   const seen = new SeenFilter();
   const onQueued = (host: Host) => visits.queued(host);
   const routing = new Routing({

@@ -17,6 +17,8 @@ export interface Bounds {
   readonly outbox: number;
   /** Pages that wait to be settled above which the visits pause. */
   readonly unsettled: number;
+  /** Pages fetched and not copied yet at which the visits pause (`uncopied.ts`): the threads. */
+  readonly uncopied: number;
   /** Hosts looked up in one turn, for each of the searches that a new view starts. */
   readonly hostsPerTurn: number;
 }
@@ -35,6 +37,7 @@ export const BOUNDS: Bounds = {
   outbox: 50_000,
   // Some 10 MB, and minutes of fetching.
   unsettled: 20_000,
+  uncopied: 64,
   // Some ten milliseconds.
   hostsPerTurn: 1000,
 };

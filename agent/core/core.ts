@@ -155,7 +155,7 @@ export class Core {
     this.#lapsedAt.delete(outcome.request.id);
     const { page } = this.#p.visits.finish(outcome, now);
     this.#p.completion.activity();
-    if (page) this.#p.settlement.add(page.host, page.url, this.#p.routing.route(page.links));
+    if (page) this.#p.settlement.add(page.host, page.url, this.#p.routing.route(page.links), now);
   }
 
   /** Everything that time, or the messages and outcomes of this turn, made due. */
@@ -171,7 +171,7 @@ export class Core {
     if (this.#p.membership.joined) this.#p.handOff.answer(this.#p.replication);
     this.#p.replication.pump(now);
     this.#p.routing.pump(now);
-    const holdBack = this.#p.routing.isFull || this.#p.settlement.isFull;
+    const holdBack = this.#p.routing.isFull || this.#p.settlement.isFull(now);
     if (this.#p.ending.course === 'crawling') this.#p.visits.tick(now, holdBack);
     this.#p.moves.visited(now);
     if (now.mono - this.#heartbeatAt >= this.#beatAfterMs) this.#beat(now);

@@ -16,6 +16,8 @@ export interface PageRequest {
   readonly fetchUrl: string;
   readonly depth: number;
   readonly attempts: number;
+  /** Where the URL was found first; absent for seeds. */
+  readonly referrer?: string;
 }
 
 export interface Peer {

@@ -19,6 +19,16 @@ interface Ended {
   readonly endedAt: number;
   readonly durationMs: number;
   readonly ip: string | null;
+  /** Where the response is archived, on disk already; absent where nothing is. */
+  readonly archived?: ArchivedAt;
+}
+
+/** A record of the archive, and how long the file and its index are up to and with it. */
+export interface ArchivedAt {
+  readonly file: string;
+  readonly offset: number;
+  readonly end: number;
+  readonly indexEnd: number;
 }
 
 export interface ResponseOutcome extends Ended {

@@ -5,8 +5,11 @@
 // have caught up. In memory only: the durable mark of an unsettled page is that it has no *done*
 // number. When too many pages wait, for the outbox or for a slow backup, the visits are held back.
 
+import type { Instant } from '../../failure-detector/instant.ts';
 import type { Host } from './messages.ts';
+import type { CoreSettings } from './settings.ts';
 import type { Store } from './store.ts';
+import { Uncopied } from './uncopied.ts';
 
 /** Where the links of a page went. */
 export interface LinkPlaces {
@@ -25,18 +28,23 @@ interface UnsettledPage {
 }
 
 /** Copies at the backups, as far as settling depends on them. */
+type SettlementSettings = Pick<CoreSettings, 'bounds' | 'suspectAfterMs'>;
+
 export interface Copies {
   isSafe(host: Host, n: number): boolean;
   readonly isQuiet: boolean;
 }
 
+/** Of `suspectAfterMs`: who has not copied a page by then is slow, and not waited for. */
+const LATE = 0.25;
 /** Pages of an earlier life settled in one turn. */
 const RESTORED_PER_TURN = 500;
 
 export class Settlement {
   readonly #store: Store;
   readonly #copies: Copies;
-  readonly #most: number;
+  readonly #settings: SettlementSettings;
+  readonly #uncopied: Uncopied;
   readonly #byOutbox = new Map<number, UnsettledPage[]>();
   readonly #byHost = new Map<Host, Set<UnsettledPage>>();
   /** Pages of this life that wait, by `host url`. */
@@ -48,11 +56,11 @@ export class Settlement {
   #tryAll = false;
   joined = false;
 
-  /** `most`: pages that may wait before the visits pause. */
-  constructor(store: Store, copies: Copies, most: number) {
+  constructor(store: Store, copies: Copies, settings: SettlementSettings) {
     this.#store = store;
-    this.#most = most;
+    this.#settings = settings;
     this.#copies = copies;
+    this.#uncopied = new Uncopied((host, n) => copies.isSafe(host, n));
   }
 
   /** At start: whatever an earlier life left unsettled waits for all that its outbox held. */
@@ -64,8 +72,11 @@ export class Settlement {
     return this.#unsettled.size === 0 && this.#restoreUpTo === null;
   }
 
-  get isFull(): boolean {
-    return this.#unsettled.size >= this.#most;
+  /** Whether the visits are to pause, for what would be fetched again or takes memory. */
+  isFull(now: Instant): boolean {
+    const { bounds, suspectAfterMs } = this.#settings;
+    if (this.#unsettled.size >= bounds.unsettled) return true;
+    return this.#uncopied.count(now.mono - suspectAfterMs * LATE) >= bounds.uncopied;
   }
 
   get count(): number {
@@ -77,7 +88,7 @@ export class Settlement {
   }
 
   /** A page was recorded whose links went to these places. */
-  add(host: Host, url: string, places: LinkPlaces): void {
+  add(host: Host, url: string, places: LinkPlaces, now: Instant): void {
     const page: UnsettledPage = {
       host,
       url,
@@ -86,6 +97,7 @@ export class Settlement {
     };
     page.needs.delete(host);
     this.#unsettled.set(keyOf(page), page);
+    this.#uncopied.fetched(keyOf(page), now.mono);
     this.#counts.set(host, (this.#counts.get(host) ?? 0) + 1);
     for (const id of places.outboxIds) {
       const pages = this.#byOutbox.get(id);
@@ -116,6 +128,7 @@ export class Settlement {
     if (left > 0) this.#counts.set(page.host, left);
     else this.#counts.delete(page.host);
     this.#store.settle(page.host, page.url);
+    this.#uncopied.settled(keyOf(page), page.host, this.#store.lastNumber(page.host));
   }
 
   /**
@@ -140,11 +153,13 @@ export class Settlement {
 
   /** The host's backups have more of it than before. */
   progressed(host: Host): void {
+    this.#uncopied.progressed(host);
     for (const page of [...(this.#byHost.get(host) ?? [])]) this.#try(page);
   }
 
   /** Another owns the host now, and has its rows at its own backups: this agent's are no concern. */
   returned(host: Host): void {
+    this.#uncopied.returned(host);
     const pages = this.#byHost.get(host);
     if (!pages) return;
     this.#byHost.delete(host);
@@ -162,6 +177,7 @@ export class Settlement {
   pump(): void {
     if (this.#tryAll && this.joined) {
       this.#tryAll = false;
+      this.#uncopied.viewChanged();
       for (const page of [...this.#unsettled.values()]) this.#try(page);
     }
     this.#restore();

@@ -64,6 +64,7 @@ export class Visits implements VisitsPort {
   readonly #visits = new Map<Host, Visit>();
   readonly #due = new MinHeap<Visit>();
   readonly #open = new Map<number, PageRequest>();
+  #heldBack = false;
   #lastRequest = 0;
 
   constructor(parts: VisitsParts) {
@@ -111,7 +112,8 @@ export class Visits implements VisitsPort {
 
   nextAtMs(): number {
     const startable = this.#parked.hasReady() && this.#visits.size < this.#p.threads;
-    return startable ? 0 : Math.min(this.#due.firstKey, this.#parked.nextWakeMs());
+    const dueAt = this.#heldBack ? Infinity : this.#due.firstKey;
+    return startable ? 0 : Math.min(dueAt, this.#parked.nextWakeMs());
   }
 
   tick(now: Instant, holdBack: boolean): void {
@@ -125,13 +127,14 @@ export class Visits implements VisitsPort {
       this.#visits.set(host, visit);
       this.#dueAt(visit, now.mono);
     }
-    while (this.#due.firstKey <= now.mono) {
+    // Those that are due wait for a turn that does not hold them back.
+    this.#heldBack = holdBack;
+    while (!holdBack && this.#due.firstKey <= now.mono) {
       const at = this.#due.firstKey;
       const visit = this.#due.pop();
       if (!visit || visit.dueAt !== at || visit.open) continue;
       if (this.#visits.get(visit.record.host) !== visit) continue;
-      if (holdBack) this.#dueAt(visit, now.mono + this.#p.heartbeatMs * LEASE_RETRY);
-      else this.#step(visit, now);
+      this.#step(visit, now);
     }
   }
 

@@ -32,6 +32,11 @@ export class StateFile {
     this.#file = file;
   }
 
+  /** For reading, to be closed by the caller. */
+  open(): Database.Database {
+    return new Database(this.#file, { readonly: true, timeout: busyMs });
+  }
+
   exists(): boolean {
     return fs.existsSync(this.#file);
   }
@@ -72,7 +77,7 @@ export class StateFile {
   }
 
   #read<T>(ask: (db: Database.Database) => T): T {
-    const db = new Database(this.#file, { readonly: true, timeout: busyMs });
+    const db = this.open();
     try {
       return ask(db);
     } finally {

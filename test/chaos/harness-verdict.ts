@@ -4,6 +4,7 @@
 // so that each says only what its fault is allowed to cost.
 
 import assert from 'node:assert/strict';
+import { brokenMarks } from '../checkers/marks.ts';
 import type { Judgement } from '../web/judge.ts';
 import type { RunningWeb } from '../web/server.ts';
 import type { Ended } from './harness-process.ts';
@@ -80,6 +81,9 @@ function assertStates(verdict: Verdict): void {
       owners.set(url, id);
     }
   }
+  const files = new Map(last.map((id) => [id, verdict.state(id).open()]));
+  assert.deepEqual(brokenMarks(files), []);
+  for (const db of files.values()) db.close();
   const unknown = [...verdict.web.web.expected().must].filter((url) => !owners.has(plain(url)));
   assert.deepEqual(unknown, [], 'fetched, and in no file');
 }

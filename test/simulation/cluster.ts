@@ -36,6 +36,7 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest();
 const points = new RingPoints({ replicas: 50, sha256 });
 export const EPOCH = 1_700_000_000_000;
 const REQUEST_MS = 12;
+export const THREADS = 4;
 /** Turns of one agent do not come closer: the time that a turn takes. */
 const TURN_MS = 1;
 
@@ -162,7 +163,7 @@ export class Cluster {
           store,
           effects,
           right,
-          threads: 4,
+          threads: THREADS,
           hostDelayMs,
           heartbeatMs: HEARTBEAT_MS,
           pagesPerHost: 10_000,
@@ -202,7 +203,7 @@ export class Cluster {
       heartbeatMs: HEARTBEAT_MS,
       suspectAfterMs: SUSPECT_MS,
       leaseMs: LEASE_MS,
-      bounds: BOUNDS,
+      bounds: { ...BOUNDS, uncopied: THREADS },
       hostDelayMs: this.delayMs,
       fingerprint: 'same',
       fingerprintHash: 'same',

@@ -86,8 +86,8 @@ const REMOVALS = {
   /** [localCommitted] */
   'links-here-copied': () => [
     replace(Settlement.prototype, 'add', (was) => {
-      return function (this: Settlement, host, url, places) {
-        was.call(this, host, url, { ...places, hosts: new Map() });
+      return function (this: Settlement, host, url, places, now) {
+        was.call(this, host, url, { ...places, hosts: new Map() }, now);
       };
     }),
   ],

@@ -10,13 +10,14 @@ import type { Envelope, Message, MessageType } from '../../../agent/core/message
 import { Outbound } from '../../../agent/core/outbound.ts';
 import type { CoreSettings } from '../../../agent/core/settings.ts';
 import { Settlement } from '../../../agent/core/settlement.ts';
+import { Uncopied } from '../../../agent/core/uncopied.ts';
 import { type Member, View } from '../../../agent/core/view.ts';
 import { openInMemory } from '../../../agent/storage/database.ts';
 import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 import type { RingMember } from '../../../assignment/assignment.ts';
 import { Lease } from '../../../failure-detector/lease.ts';
-import { Cluster, DELAY_MS, LEASE_MS, SUSPECT_MS } from '../../simulation/cluster.ts';
-import { chainWeb } from '../../simulation/webs.ts';
+import { Cluster, DELAY_MS, LEASE_MS, SUSPECT_MS, THREADS } from '../../simulation/cluster.ts';
+import { chainWeb, denseWeb } from '../../simulation/webs.ts';
 
 const at = (mono: number) => ({ mono, wall: mono });
 
@@ -254,6 +255,8 @@ describe('fetch right', () => {
   });
 });
 
+const SETTLING = { bounds: { ...BOUNDS, uncopied: Infinity }, suspectAfterMs: SUSPECT_MS };
+
 describe('settlement', () => {
   it('settles pages of an earlier life when all that its outbox held has gone', () => {
     const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
@@ -264,17 +267,22 @@ describe('settlement', () => {
     }
     store.recordPage(store.host('h.test').number, { ...record, url: 'http://h.test/old' });
     const first = store.addToOutbox('x.test', 'b', { url: 'http://x.test/1', depth: 0 });
-    const settlement = new Settlement(store, copies(true), 20_000);
+    const settlement = new Settlement(store, copies(true), SETTLING);
     settlement.joined = true;
     settlement.restore(store.lastOutboxId());
     settlement.pump();
     assert.equal(settlement.isQuiet, false);
     store.recordPage(store.host('h.test').number, { ...record, url: 'http://h.test/new' });
     const later = store.addToOutbox('x.test', 'b', { url: 'http://x.test/2', depth: 0 });
-    settlement.add('h.test', 'http://h.test/new', {
-      outboxIds: new Set([later]),
-      hosts: new Map(),
-    });
+    settlement.add(
+      'h.test',
+      'http://h.test/new',
+      {
+        outboxIds: new Set([later]),
+        hosts: new Map(),
+      },
+      at(0),
+    );
     store.removeFromOutbox([first]);
     settlement.pump();
     assert.deepEqual(store.unsettled(9), [{ host: 'h.test', url: 'http://h.test/new' }]);
@@ -293,7 +301,7 @@ describe('settlement with copies', () => {
     const record = { url, status: 200, error: null, contentType: null, bytes: 0, digest: null };
     const rest = { fetchedAt: 0, durationMs: 0, redirectTo: null, attempts: 1 };
     store.recordPage(store.host('h.test').number, { ...record, ...rest });
-    const settlement = new Settlement(store, { isSafe, isQuiet: true }, 20_000);
+    const settlement = new Settlement(store, { isSafe, isQuiet: true }, SETTLING);
     settlement.joined = true;
     return { url, settlement, isSettled: () => store.unsettled(1).length === 0 };
   }
@@ -301,7 +309,7 @@ describe('settlement with copies', () => {
   it("a link on another host here waits for that host's backups", () => {
     let safe = false;
     const { url, isSettled, settlement } = page(() => safe);
-    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map([['x.test', 7]]) });
+    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map([['x.test', 7]]) }, at(0));
     assert.equal(isSettled(), false);
     safe = true;
     settlement.progressed('x.test');
@@ -311,7 +319,7 @@ describe('settlement with copies', () => {
 
   it('a link on a host that another owns now waits until that one has it, and no longer', () => {
     const { url, isSettled, settlement } = page(() => false);
-    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map([['x.test', 7]]) });
+    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map([['x.test', 7]]) }, at(0));
     settlement.returned('x.test');
     assert.equal(isSettled(), true);
     assert.equal(settlement.isQuiet, true);
@@ -319,14 +327,14 @@ describe('settlement with copies', () => {
 
   it('a link on the same host waits for nothing', () => {
     const { url, isSettled, settlement } = page(() => false);
-    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map([['h.test', 7]]) });
+    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map([['h.test', 7]]) }, at(0));
     assert.equal(isSettled(), true);
   });
 
   it('an entry that comes home waits for the backups of its host from then on', () => {
     let safe = false;
     const { url, isSettled, settlement } = page(() => safe);
-    settlement.add('h.test', url, { outboxIds: new Set([1]), hosts: new Map() });
+    settlement.add('h.test', url, { outboxIds: new Set([1]), hosts: new Map() }, at(0));
     settlement.left([1], { host: 'x.test', n: 3 });
     assert.equal(isSettled(), false);
     safe = true;
@@ -340,20 +348,80 @@ describe('settlement with copies', () => {
     const { settlement } = page(() => safe);
     const places = { outboxIds: new Set<number>(), hosts: new Map([['x.test', 7]]) };
     for (let i = 0; i < 20_000; i++) {
-      assert.equal(settlement.isFull, false);
-      settlement.add('h.test', `http://h.test/${i}`, places);
+      assert.equal(settlement.isFull(at(0)), false);
+      settlement.add('h.test', `http://h.test/${i}`, places, at(0));
     }
-    assert.equal(settlement.isFull, true);
+    assert.equal(settlement.isFull(at(0)), true);
     safe = true;
     settlement.progressed('x.test');
-    assert.equal(settlement.isFull, false);
+    assert.equal(settlement.isFull(at(0)), false);
   });
 
   it('nothing settles before the join', () => {
     const { url, isSettled, settlement } = page(() => true);
     settlement.joined = false;
-    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map() });
+    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map() }, at(0));
     assert.equal(isSettled(), false);
+  });
+});
+
+describe('uncopied pages', () => {
+  const LATE_MS = SUSPECT_MS / 4;
+
+  function pages() {
+    const marks = new Map<string, number>();
+    const uncopied = new Uncopied((host, n) => (marks.get(host) ?? 0) >= n);
+    return { marks, uncopied };
+  }
+
+  it('wait from their fetch until all backups have their records', () => {
+    const { marks, uncopied } = pages();
+    uncopied.fetched('p1', 0);
+    uncopied.fetched('p2', 1);
+    uncopied.settled('p1', 'h', 5);
+    uncopied.settled('p2', 'h', 7);
+    assert.equal(uncopied.count(0), 2);
+    marks.set('h', 6);
+    uncopied.progressed('h');
+    assert.equal(uncopied.count(0), 1);
+    marks.set('h', 7);
+    uncopied.progressed('h');
+    assert.equal(uncopied.count(0), 0);
+  });
+
+  it('do not count any more when a backup has been slow with them', () => {
+    const { uncopied } = pages();
+    uncopied.fetched('p1', 0);
+    uncopied.fetched('p2', LATE_MS);
+    assert.equal(uncopied.count(LATE_MS), 1);
+  });
+
+  it('are no concern once another owns their host', () => {
+    const { uncopied } = pages();
+    uncopied.fetched('p1', 0);
+    uncopied.settled('p1', 'h', 5);
+    uncopied.returned('h');
+    assert.equal(uncopied.count(0), 0);
+  });
+});
+
+describe('a kill', () => {
+  it('costs the requests that are open and as many pages as there are threads', () => {
+    const c = new Cluster({
+      ids: ['a1', 'a2'],
+      web: denseWeb(12, 30),
+      seeds: ['http://h0.test/p0'],
+      delayMs: 1,
+    });
+    c.startAll();
+    c.runUntil('the crawl is on its way', () => c.log.length >= 100);
+    // Its rows do not arrive any more, while everything else does.
+    c.lose = (from, _, { type }) => from === 'a1' && type === 'ROWS';
+    const before = c.log.length;
+    c.run(SUSPECT_MS / 5);
+    const fetched = c.log.slice(before).filter((v) => v.by === 'a1' && v.whole);
+    const pages = fetched.filter((v) => !v.url.endsWith('/robots.txt'));
+    assert.ok(pages.length > 0 && pages.length <= 2 * THREADS, `${pages.length} pages`);
   });
 });
 
