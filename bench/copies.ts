@@ -2,7 +2,7 @@
 // what the cluster sends per page for it. The crawls compared follow one another, the same web to
 // each, and their ratio is taken pair by pair, so that whatever else the machine does falls on
 // both. Time before an agent takes part is left out: it is the subject of `start.ts`.
-//   node bench/copies.ts [--agents 2] [--runs 3] [--hosts 60] [--pages 50] [--json]
+//   node bench/copies.ts [--agents 2] [--runs 3] [--hosts 50] [--pages 40] [--json]
 
 import { type CrawlFigures, crawlOnce } from './cluster-run.ts';
 import { command, progress, type Report, type Table } from './report.ts';
@@ -15,7 +15,7 @@ const flags = {
   /** 0: two agents, then four. */
   agents: 0,
   /** Crawls of each kind. */
-  ...{ runs: 3, hosts: 60, pages: 50, delay: 10, threads: 16, power: 1 },
+  ...{ runs: 3, hosts: 50, pages: 40, delay: 10, threads: 16, power: 1 },
 };
 
 interface Series {

@@ -14,6 +14,8 @@ import { SqliteStore } from '../agent/storage/sqlite-store.ts';
 
 /** Milliseconds, one entry a page or message; what was not over at the end is not in it. */
 export interface PageTimes {
+  /** From the end of a page's response to the turn that records it: parsing, and the queue there. */
+  readonly recordedMs: number[];
   /** From the end of a page's response to its *done* number: all its links are safe. */
   readonly settledMs: number[];
   /** From there until every backup of its host has it. */
@@ -44,7 +46,15 @@ interface Settled {
 /** Wraps the agent's parts; to be called before the agent is made. */
 export function followPages(): PageTimes {
   const times: PageTimes = {
-    ...{ settledMs: [], copiedMs: [], safeMs: [], rowsMs: [], urlsMs: [], heldMs: [] },
+    ...{
+      recordedMs: [],
+      settledMs: [],
+      copiedMs: [],
+      safeMs: [],
+      rowsMs: [],
+      urlsMs: [],
+      heldMs: [],
+    },
     ...{ inboxMs: [], syncMs: [], turns: 0 },
   };
   followCopies(times);
@@ -78,7 +88,10 @@ function followCopies(times: PageTimes): void {
   const { onPage } = Core.prototype;
   Core.prototype.onPage = function (outcome, now) {
     const { kind, host, url } = outcome.request;
-    if (kind === 'page') fetched.set(`${host} ${url}`, outcome.endedAt);
+    if (kind === 'page') {
+      fetched.set(`${host} ${url}`, outcome.endedAt);
+      note(times.recordedMs, monotonicMs() - outcome.endedAt);
+    }
     onPage.call(this, outcome, now);
   };
   const { settle } = SqliteStore.prototype;

@@ -20,6 +20,7 @@ type Times = Exclude<keyof PageTimes, 'turns'>;
 const shown: readonly (readonly [Times, string])[] = [
   ['safeMs', 'page: fetched to copied'],
   ['settledMs', '  fetched to settled'],
+  ['recordedMs', '    fetched to recorded (parsing)'],
   ['copiedMs', '  settled to copied'],
   ['urlsMs', 'URLS to its answer'],
   ['inboxMs', '  at the owner, until its backups answered'],
