@@ -6,7 +6,8 @@
 import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import path from 'node:path';
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { checkExamples, type Subject, subjects } from './cli/check-subjects.ts';
 import { codeOfError, type ExitCode, messageOf } from './cli/exit-code.ts';
 import { say } from './cli/output.ts';
 import { agentsQuery, failuresQuery, statusesQuery } from './cli/query-examples.ts';
@@ -58,6 +59,7 @@ function program(): Command {
   addAuditCommand(root);
   addEndingCommands(root);
   addConfigCommands(root);
+  addCheckCommand(root);
   return root;
 }
 
@@ -234,6 +236,24 @@ function addConfigCommands(root: Command): void {
       ending(async (file: string, flags: Flags) => {
         const { configPrint } = await import('./cli/config-command.ts');
         return configPrint(file, flags);
+      }),
+    );
+}
+
+function addCheckCommand(root: Command): void {
+  root
+    .command('check')
+    .description('what the crawler would decide: JSON lines on stdin, one JSON line out for each')
+    .addArgument(new Argument('<subject>', 'what is asked about').choices(subjects))
+    .option('--config <config>', 'decide as with this config, instead of the defaults')
+    .option('--resolve', 'address: look names up, as a fetch would')
+    .option('--json', 'JSON lines, which it prints anyway')
+    .option(...dataOption)
+    .addHelpText('after', checkExamples)
+    .action(
+      ending(async (subject: Subject, flags: Flags<{ config?: string; resolve?: boolean }>) => {
+        const { check } = await import('./cli/check.ts');
+        return check(subject, flags);
       }),
     );
 }

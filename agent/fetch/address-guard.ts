@@ -62,6 +62,13 @@ const EMBEDDED_V4 = ranges({ embedded: ['::ffff:0:0/96', '64:ff9b::/96'] });
 
 const GLOBAL_UNICAST = ranges({ global: ['2000::/3'] });
 
+/**
+ * Names that no public resolver answers for (RFC 6761, 6762, 8375, ICANN's `internal`, and what
+ * `/etc/hosts` holds): they can only lead to this machine or its network, whatever the resolver
+ * here makes of them, and need not be looked up to be refused.
+ */
+const LOCAL_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa)$/i;
+
 const NOTHING = '';
 
 /** Stateless after construction; one per fetcher. */
@@ -89,12 +96,13 @@ export class AddressGuard {
   }
 
   /**
-   * Judges `URL.hostname`: an address literal like {@link blocked}, a name never (what it
-   * resolves to is judged when it is dialed).
+   * Judges `URL.hostname`: an address literal like {@link blocked}, a name only where it is one
+   * of this machine or its network (what others resolve to is judged when they are dialed).
    */
   checkHostLiteral(hostname: string): string | null {
     const bare = /^\[.*\]$/.test(hostname) ? hostname.slice(1, -1) : hostname.replace(/\.$/, '');
-    return isIP(bare) === 0 ? null : this.blocked(bare);
+    if (isIP(bare) !== 0) return this.blocked(bare);
+    return !this.#allowPrivate && LOCAL_NAME.test(bare) ? 'local name' : null;
   }
 
   #blockedV4(address: ipaddr.IPv4 | ipaddr.IPv6): string {

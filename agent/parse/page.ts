@@ -20,6 +20,8 @@ export interface PageInput extends Pick<ScanOptions, 'embeds' | 'productToken'> 
   readonly contentType: string | null;
   /** Absolute URL that was requested. */
   readonly url: string;
+  /** A body without a usable type: looked at (the default), or taken for HTML. */
+  readonly untyped?: 'sniffed' | 'html';
   /** At most so many links; default 10,000. */
   readonly linksMax?: number;
 }
@@ -46,7 +48,8 @@ export interface ParsedPage extends RobotsDirectives {
 export function parsePage(input: PageInput): ParsedPage {
   const { body, contentType, url } = input;
   const digest = `sha256:${createHash('sha256').update(body).digest('hex')}`;
-  const type = essenceOf(contentType) ?? sniffedType(body);
+  const untyped = input.untyped === 'html' ? 'text/html' : sniffedType(body);
+  const type = essenceOf(contentType) ?? untyped;
   if (type !== 'text/html' && type !== 'application/xhtml+xml') return notHtml(url, digest);
   const charset = charsetOf(body, contentType);
   const { embeds = false, productToken } = input;

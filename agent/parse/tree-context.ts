@@ -22,6 +22,9 @@ const INTEGRATION_POINTS: Readonly<Record<Realm, ReadonlySet<string>>> = {
   math: new Set(['mi', 'mo', 'mn', 'ms', 'mtext']),
 };
 
+/** Stay MathML inside the texts of MathML, where all else is HTML. */
+const MATH_IN_TEXT: ReadonlySet<string> = new Set(['mglyph', 'malignmark']);
+
 const setOf = (names: string): ReadonlySet<string> => new Set(names.split(' '));
 
 /** Start tags that end SVG and MathML (HTML Standard, "tokens in foreign content"). */
@@ -120,7 +123,9 @@ export class TreeContext {
       if (ends) this.#ancestors.pop();
       if (name === 'select') return;
     }
-    if (name === 'table') this.#tables++;
+    if (MATH_IN_TEXT.has(name) && INTEGRATION_POINTS.math.has(this.#ancestors.at(-1)?.name ?? '')) {
+      if (!selfClosing) this.#push({ name, realm: 'math', inert });
+    } else if (name === 'table') this.#tables++;
     else if (name === 'noscript') this.#noscripts++;
     else if (name === 'select') this.#push({ name, realm: 'html', inert: true });
     else if (name === 'template') {

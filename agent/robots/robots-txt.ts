@@ -82,18 +82,24 @@ export class RobotsRules {
  * Parses a robots.txt file; never throws, whatever the bytes are.
  *
  * @param body - as received; a string is taken as UTF-8
- * @param productToken - this crawler's name, by `productTokenOf`; a version after a slash is cut
+ * @param names - this crawler's product token, by `productTokenOf`, or several where it goes by
+ *   more than one: their groups are merged, and `*` among them adds the groups of everyone; a
+ *   version after a slash is cut
  * @param fileUrl - against which relative Sitemap lines are resolved
  */
 export function parseRobots(
   body: Uint8Array | string,
-  productToken: string,
+  names: string | readonly string[],
   fileUrl?: string,
 ): RobotsRules {
-  const reader = new Reader(productToken.split('/')[0]!.toLowerCase());
+  const tokens = new Set([names].flat().map((name) => name.split('/')[0]!.toLowerCase()));
+  const reader = new Reader(tokens);
   for (const line of linesOf(octetsOf(body))) reader.line(line);
   const { own, everyone, sitemaps } = reader;
-  const { rules, crawlDelayMs } = own.named ? own : everyone;
+  const groups = own.named ? (tokens.has('*') ? [own, everyone] : [own]) : [everyone];
+  const rules = groups.flatMap((group) => group.rules);
+  const delays = groups.map((group) => group.crawlDelayMs).filter((delay) => delay !== null);
+  const crawlDelayMs = delays.length === 0 ? null : Math.max(...delays);
   return new RobotsRules(rules, crawlDelayMs, absolute(sitemaps, fileUrl));
 }
 
@@ -103,12 +109,12 @@ function absolute(sitemaps: Iterable<string>, fileUrl: string | undefined): stri
   return [...new Set(resolved.filter((href) => href !== undefined))];
 }
 
-/** Reads line by line, keeping what concerns one token and what concerns everyone. */
+/** Reads line by line, keeping what concerns this crawler's names and what concerns everyone. */
 class Reader {
   readonly own: Group = { named: false, rules: [], crawlDelayMs: null };
   readonly everyone: Group = { named: false, rules: [], crawlDelayMs: null };
   readonly sitemaps = new Set<string>();
-  readonly #token: string;
+  readonly #tokens: ReadonlySet<string>;
   /** Whom rules now concern: the user-agent lines since the last rule that another one followed. */
   #ruled = new Set<Group>();
   /**
@@ -119,8 +125,8 @@ class Reader {
   #rulesFollowed = false;
   #delayFollowed = false;
 
-  constructor(token: string) {
-    this.#token = token;
+  constructor(tokens: ReadonlySet<string>) {
+    this.#tokens = tokens;
   }
 
   line(line: string): void {
@@ -160,7 +166,8 @@ class Reader {
 
   #groupOf(value: string): Group | null {
     if (value === '*' || /^\*[\t ]/.test(value)) return this.everyone;
-    return productTokenOf(value)?.toLowerCase() === this.#token ? this.own : null;
+    const token = productTokenOf(value)?.toLowerCase();
+    return token !== undefined && this.#tokens.has(token) ? this.own : null;
   }
 
   #rule(allow: boolean, value: string): void {

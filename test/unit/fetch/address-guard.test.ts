@@ -90,11 +90,30 @@ test('address guard: what is no address is refused', () => {
   }
 });
 
-test('address guard: of hosts only literals are judged, with brackets and trailing dot', () => {
+test('address guard: of hosts literals are judged, with brackets and trailing dot', () => {
   for (const host of ['127.0.0.1', '127.0.0.1.', '[::1]', '[::ffff:7f00:1]']) {
     assert.notEqual(strict.checkHostLiteral(host), null, host);
   }
-  for (const host of ['localhost', 'example.org', 'example.org.', '93.184.216.34', '[2606::1]']) {
+  for (const host of [
+    'notlocalhost',
+    'example.org',
+    'example.org.',
+    '93.184.216.34',
+    '[2606::1]',
+  ]) {
+    assert.equal(strict.checkHostLiteral(host), null, host);
+  }
+});
+
+test('address guard: names of this machine and its network are refused without a look-up', () => {
+  for (const host of [
+    ...['localhost', 'LOCALHOST', 'localhost.', 'a.localhost', 'localhost.localdomain'],
+    ...['printer.local', 'metadata.google.internal', 'router.home.arpa'],
+  ]) {
+    assert.equal(strict.checkHostLiteral(host), 'local name', host);
+    assert.equal(open.checkHostLiteral(host), null, host);
+  }
+  for (const host of ['local.example.org', 'internal.example', 'arpa', 'localhost.org']) {
     assert.equal(strict.checkHostLiteral(host), null, host);
   }
 });

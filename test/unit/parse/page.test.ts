@@ -29,15 +29,16 @@ const meta = independentCases<{ baseUrl: MetaRow[]; metaRefresh: MetaRow[] }>('h
 
 /**
  * Rows that ask for another extractor than a crawler of pages: filters by text, pattern, file
- * ending or other elements and attributes (L0002 to L0052), embedded images, media and styles
- * (L0059, L0068, L0075, L0078, L0083, L0091, L0164), nofollow disobeyed (L0092, L0097), and the
- * documents inside srcdoc (L0151).
+ * ending or other elements and attributes (L0002 to L0052), links of any relation (L0091, L0164),
+ * addresses in metadata (L0078), nofollow disobeyed (L0092, L0097), and the documents inside srcdoc
+ * (L0151).
  */
 const OTHER_EXTRACTOR = new Set([
   ...['L0002', 'L0003', 'L0006', 'L0008', 'L0022', 'L0023', 'L0033', 'L0034', 'L0046', 'L0051'],
-  ...['L0052', 'L0059', 'L0068', 'L0075', 'L0078', 'L0083', 'L0091', 'L0164', 'L0092', 'L0097'],
-  'L0151',
+  ...['L0052', 'L0078', 'L0091', 'L0164', 'L0092', 'L0097', 'L0151'],
 ]);
+/** Rows that ask for what a page shows as well. */
+const EMBEDS = new Set(['L0059', 'L0068', 'L0075', 'L0083']);
 
 function page(
   html: string | Uint8Array,
@@ -146,7 +147,8 @@ test('independent cases: links of pages', { skip: absent(linkRows) }, () => {
       row.gen === undefined
         ? bytesOf(row.html, row.html_b64)
         : Buffer.from('<a href="/n">'.repeat(100_000));
-    const { links } = parsePage({ body, contentType: row.contentType, url: row.base });
+    const { contentType, base: url } = row;
+    const { links } = parsePage({ body, contentType, url, embeds: EMBEDS.has(row.id) });
     const found = links.map(({ identity, fetchUrl }) => fetchUrl ?? identity);
     const wanted = row.links.filter(({ nofollow }) => nofollow !== true);
     const expected = new Set(wanted.map(({ url }) => plain(url)));

@@ -22,14 +22,14 @@ const cases = independentCases<RobotsRow[]>('robots.json');
 const extra = independentCases<Extra>('robots_extra.json');
 
 /**
- * Rows of tier vendor or conflict that this parser answers otherwise, by choice: it speaks for one
- * product token, compared whole (R0302 to R0324, R0373, R0903, R0912); compares paths after
+ * Rows of tier vendor or conflict that this parser answers otherwise, by choice (ADR 0018): it
+ * compares product tokens whole, the first of a line (R0373, R0903, R0912); compares paths after
  * bringing URL and rule to one spelling (R0064, R0067); takes `$` at the end as the end (R0885);
- * has the politeness of a long Crawl-delay to the scheduler (R0458); lets only rules end a group
- * (R0989); and knows wildcards (R1043, R1045).
+ * leaves a long Crawl-delay to the scheduler (R0458); lets only rules end a group (R0989); and
+ * knows wildcards (R1043, R1045).
  */
 const OTHERWISE = new Set([
-  ...['R0302', 'R0308', 'R0310', 'R0324', 'R0373', 'R0903', 'R0912', 'R0064', 'R0067'],
+  ...['R0373', 'R0903', 'R0912', 'R0064', 'R0067'],
   ...['R0885', 'R0458', 'R0989', 'R1043', 'R1045'],
 ]);
 
@@ -60,6 +60,19 @@ test('robots: groups of the same token are one, and its own hide those of everyo
     [false, true, false],
   );
   assert.ok(!allowed(robots, '/b', 'mybot-images'));
+});
+
+test('robots: a crawler of several names obeys the groups of all of them', () => {
+  const robots =
+    'User-agent: a\nDisallow: /a\nUser-agent: b\nDisallow: /b\nUser-agent: *\nDisallow: /c';
+  const paths = ['/a', '/b', '/c'];
+  const verdicts = (names: string[]) => {
+    const rules = parseRobots(robots, names);
+    return paths.filter((path) => !rules.allows(`http://a.test${path}`).allowed).join(' ');
+  };
+  assert.equal(verdicts(['a', 'B']), '/a /b');
+  assert.equal(verdicts(['a', '*']), '/a /c');
+  assert.equal(verdicts(['x', 'y']), '/c');
 });
 
 test('robots: a group without rules still hides those of everyone', () => {
@@ -181,7 +194,8 @@ test('robots: hostile files and URLs cost linear time', () => {
 for (const tier of ['rfc', 'impl+rfc', 'vendor', 'conflict']) {
   test(`independent cases: tier ${tier}`, { skip: absent(cases) }, () => {
     for (const row of cases!.filter((row) => row.tier === tier)) {
-      const verdict = parseRobots(bodyOf(row), row.agent).allows(row.url);
+      const names = row.agent.split(',');
+      const verdict = parseRobots(bodyOf(row), names).allows(row.url);
       const expected = OTHERWISE.has(row.id) ? !row.allowed : row.allowed;
       assert.equal(verdict.allowed, expected, `${row.id} ${row.agent} ${row.url}`);
     }
