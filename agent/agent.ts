@@ -26,11 +26,13 @@ import { ParsePool } from './parse/pool.ts';
 import { monotonicMs, systemClock, wallMs } from './runtime/clock.ts';
 import { Turns } from './runtime/turns.ts';
 import { openState } from './storage/database.ts';
+import { productTokenOf } from './robots/product-token.ts';
 import { type StorageFailureCode, storageFailureOf } from './storage/failure.ts';
 import { SqliteStore } from './storage/sqlite-store.ts';
 import { splitIdentity } from './url/url-key.ts';
 
 /** Frames still to be sent at the end get so long. */
+import { IdentityRules } from './url/identity-rules.ts';
 const LINGER_MS = 300;
 /** An agent whose file another program holds for longer gives up: the others have its hosts. */
 const BLOCKED_MS_MAX = 60_000;
@@ -469,3 +471,7 @@ export function isComplete(config: Config): boolean {
     return false;
   }
 }
+  const rules = new IdentityRules(config.urls);
+    identify: (url) => rules.apply(url),
+    productToken: productTokenOf(userAgent) ?? '*',
+    embeds: config.links.embeds,

@@ -8,7 +8,7 @@ import type { Fetcher, FetchFailureCode, FetchResponse, FetchResult } from './fe
 import type { PageInput, ParsedPage } from './parse/page.ts';
 import { robotsAccess } from './robots/access.ts';
 import { ROBOTS_BYTES_MAX } from './robots/robots-txt.ts';
-import { parseCrawlUrl } from './url/crawl-url.ts';
+import { type CrawlUrl, parseCrawlUrl } from './url/crawl-url.ts';
 
 /**
  * Links with longer URLs or host names are counted as out of scope, not kept: no server's request
@@ -19,6 +19,7 @@ const HOST_CHARS_MAX = 255;
 /** As much of a Content-Type header as is recorded. */
 const CONTENT_TYPE_CHARS_MAX = 200;
 
+import { headerDirectives } from './parse/robots-directives.ts';
 export interface PipelineParts {
   readonly fetcher: Fetcher;
   readonly parse: (input: PageInput) => Promise<ParsedPage>;
@@ -36,6 +37,12 @@ export class PagePipeline {
   }
 
   /** Makes the request; whatever happens becomes an outcome. Never rejects. */
+  /** Gives a URL the identity that the config's rules leave it. */
+  readonly identify: (url: CrawlUrl) => CrawlUrl;
+  /** This crawler's name, as pages address it. */
+  readonly productToken: string;
+  /** Whether what a page shows is fetched as well. */
+  readonly embeds: boolean;
   async run(request: PageRequest): Promise<Outcome> {
     const abort = new AbortController();
     this.#open.set(request.id, abort);
@@ -66,7 +73,7 @@ export class PagePipeline {
       response;
     const found =
       status >= 200 && status < 300 ? await this.#links(request, response) : nothing(null);
-    const target = response.location === null ? null : redirectOf(response.location, request);
+    const target = response.location === null ? null : this.#redirect(response.location, request);
     let { outOfScope } = found;
     const links = found.links;
     if (target) {
@@ -96,19 +103,48 @@ export class PagePipeline {
     const { body, contentType } = response;
     let page: ParsedPage;
     try {
-      page = await this.#p.parse({ body, contentType, url: request.fetchUrl });
+      const { productToken, embeds } = this.#p;
+      const url = request.fetchUrl;
+      page = await this.#p.parse({ body, contentType, url, productToken, embeds });
     } catch (error) {
       return nothing(codeOf(error));
     }
-    const links: FoundLink[] = [];
+    const tag = response.headers['x-robots-tag'];
+    const nofollow = tag !== undefined && this.#forbidsLinks(String(tag));
+    const links = new Map<string, FoundLink>();
     let outOfScope = 0;
-    for (const { identity, fetchUrl, host } of page.links) {
-      const link = { url: identity, host, ...(fetchUrl === null ? {} : { fetchUrl }) };
-      if (this.#accepts(link)) links.push(link);
+    for (const { identity, fetchUrl, host } of nofollow ? [] : page.links) {
+      const link = this.#identified({ identity, fetchUrl: fetchUrl ?? identity, host });
+      // Rules of the config may make one page of several links.
+      if (links.has(link.url)) continue;
+      if (this.#accepts(link)) links.set(link.url, link);
       else outOfScope++;
     }
     const note = page.linksDropped > 0 ? 'links_dropped' : null;
-    return { links, outOfScope, digest: page.digest, note };
+    return { links: [...links.values()], outOfScope, digest: page.digest, note };
+  }
+
+  #forbidsLinks(robotsTag: string): boolean {
+    return headerDirectives(robotsTag, this.#p.productToken).nofollow;
+  }
+
+  #identified(url: CrawlUrl): FoundLink {
+    const { identity, fetchUrl, host } = this.#p.identify(url);
+    return { url: identity, host, ...(fetchUrl === identity ? {} : { fetchUrl }) };
+  }
+
+  /**
+   * A site may answer the first visit by a redirect to the same page with a session. Without the
+   * session its identity is that of the page at hand, and nobody would ever fetch it: so such a
+   * target keeps all of its own.
+   */
+  #redirect(location: string, request: PageRequest): FoundLink | null {
+    const target = parseCrawlUrl(location, request.fetchUrl);
+    if ('refused' in target) return null;
+    const link = this.#identified(target);
+    if (link.url !== request.url) return { ...link, redirect: true };
+    const { identity: url, fetchUrl, host } = target;
+    return { url, host, redirect: true, ...(fetchUrl === url ? {} : { fetchUrl }) };
   }
 
   /** In scope, and short enough to be stored and sent to other agents. */
@@ -128,13 +164,6 @@ interface Found {
 
 function nothing(note: string | null): Found {
   return { links: [], outOfScope: 0, digest: null, note };
-}
-
-function redirectOf(location: string, request: PageRequest): FoundLink | null {
-  const target = parseCrawlUrl(location, request.fetchUrl);
-  if ('refused' in target) return null;
-  const { identity: url, fetchUrl, host } = target;
-  return { url, host, redirect: true, ...(fetchUrl === url ? {} : { fetchUrl }) };
 }
 
 function robotsOutcome(request: PageRequest, result: FetchResult): Outcome {

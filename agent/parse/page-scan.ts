@@ -202,7 +202,11 @@ class Scanner implements Callbacks, PageScan {
   #link(name: string): void {
     const attributes = this.#attributes;
     if (name === 'link' || name === 'a' || name === 'area') {
-      const relations = (attributes.get('rel') ?? '').toLowerCase().split(/[\t\n\f\r ]+/);
+      const relations =
+        attributes
+          .get('rel')
+          ?.toLowerCase()
+          .split(/[\t\n\f\r ]+/) ?? [];
       if (name === 'link' && relations.includes('canonical')) {
         this.canonical ??= attributes.get('href') ?? null;
       }
