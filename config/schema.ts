@@ -139,8 +139,6 @@ const politeness = z
           'with many hosts at one address take longer. No effect yet.',
         example: '500ms',
       }),
-    robots: z.boolean().prefault(true).meta({
-      description: 'Whether robots.txt is obeyed. Turn it off for servers of your own only.',
     crawlDelayMaxMs: duration(0)
       .prefault(30_000)
       .meta({
@@ -149,6 +147,8 @@ const politeness = z
           'Turned up, a host can slow its own crawl further. No effect yet.',
         example: '1m',
       }),
+    robots: z.boolean().prefault(true).meta({
+      description: 'Whether robots.txt is obeyed. Turn it off for servers of your own only.',
     }),
   })
   .prefault({})
@@ -382,6 +382,8 @@ export const configSchema = z
         example: ['seeds.txt'],
       }),
     scope,
+    urls,
+    links,
     limits,
     politeness,
     http,
@@ -394,5 +396,3 @@ export const configSchema = z
 
 /** What the schema gives: defaults in place, paths and seeds as written. */
 export type ParsedConfig = z.output<typeof configSchema>;
-    urls,
-    links,
