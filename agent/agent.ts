@@ -23,16 +23,16 @@ import { Transport } from './messaging/transport.ts';
 import { type AgentStatus, Rate } from './monitor/status.ts';
 import { PagePipeline } from './page-pipeline.ts';
 import { ParsePool } from './parse/pool.ts';
+import { productTokenOf } from './robots/product-token.ts';
 import { monotonicMs, systemClock, wallMs } from './runtime/clock.ts';
 import { Turns } from './runtime/turns.ts';
 import { openState } from './storage/database.ts';
-import { productTokenOf } from './robots/product-token.ts';
 import { type StorageFailureCode, storageFailureOf } from './storage/failure.ts';
 import { SqliteStore } from './storage/sqlite-store.ts';
+import { IdentityRules } from './url/identity-rules.ts';
 import { splitIdentity } from './url/url-key.ts';
 
 /** Frames still to be sent at the end get so long. */
-import { IdentityRules } from './url/identity-rules.ts';
 const LINGER_MS = 300;
 /** An agent whose file another program holds for longer gives up: the others have its hosts. */
 const BLOCKED_MS_MAX = 60_000;
@@ -449,10 +449,14 @@ function fetchingOf(
     timeoutMs: timeouts.totalMs,
   });
   const scope = scopeOf(config);
+  const rules = new IdentityRules(config.urls);
   const pipeline = new PagePipeline({
     fetcher,
     parse: (input) => parsePool.parse(input),
     inScope: (host, identity) => scope.admits(host, identity),
+    identify: (url) => rules.apply(url),
+    productToken: productTokenOf(userAgent) ?? '*',
+    embeds: config.links.embeds,
     bodyBytesMax: config.limits.bodyBytes,
     mayWrite: (request) => mayWrite(request.host),
   });
@@ -471,7 +475,3 @@ export function isComplete(config: Config): boolean {
     return false;
   }
 }
-  const rules = new IdentityRules(config.urls);
-    identify: (url) => rules.apply(url),
-    productToken: productTokenOf(userAgent) ?? '*',
-    embeds: config.links.embeds,

@@ -6,6 +6,7 @@ import type { PageRequest } from './core/effects.ts';
 import type { FailureOutcome, FoundLink, Outcome, RobotsOutcome } from './core/outcome.ts';
 import type { Fetcher, FetchFailureCode, FetchResponse, FetchResult } from './fetch/fetch.ts';
 import type { PageInput, ParsedPage } from './parse/page.ts';
+import { headerDirectives } from './parse/robots-directives.ts';
 import { robotsAccess } from './robots/access.ts';
 import { ROBOTS_BYTES_MAX } from './robots/robots-txt.ts';
 import { type CrawlUrl, parseCrawlUrl } from './url/crawl-url.ts';
@@ -19,11 +20,16 @@ const HOST_CHARS_MAX = 255;
 /** As much of a Content-Type header as is recorded. */
 const CONTENT_TYPE_CHARS_MAX = 200;
 
-import { headerDirectives } from './parse/robots-directives.ts';
 export interface PipelineParts {
   readonly fetcher: Fetcher;
   readonly parse: (input: PageInput) => Promise<ParsedPage>;
   readonly inScope: (host: string, identity: string) => boolean;
+  /** Gives a URL the identity that the config's rules leave it. */
+  readonly identify: (url: CrawlUrl) => CrawlUrl;
+  /** This crawler's name, as pages address it. */
+  readonly productToken: string;
+  /** Whether what a page shows is fetched as well. */
+  readonly embeds: boolean;
   readonly bodyBytesMax: number;
   readonly mayWrite: (request: PageRequest) => boolean;
 }
@@ -37,12 +43,6 @@ export class PagePipeline {
   }
 
   /** Makes the request; whatever happens becomes an outcome. Never rejects. */
-  /** Gives a URL the identity that the config's rules leave it. */
-  readonly identify: (url: CrawlUrl) => CrawlUrl;
-  /** This crawler's name, as pages address it. */
-  readonly productToken: string;
-  /** Whether what a page shows is fetched as well. */
-  readonly embeds: boolean;
   async run(request: PageRequest): Promise<Outcome> {
     const abort = new AbortController();
     this.#open.set(request.id, abort);
