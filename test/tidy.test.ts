@@ -28,9 +28,6 @@ const ownFolders = [root, dirname(root)].filter((folder) => folder.split(/[\\/]/
 
 /** Exports that nothing shipped imports, each with its reason. */
 const allowedExports: Readonly<Record<string, string>> = {
-  'agent/fetch/check-address.ts#checkAddress':
-    'the case table of addresses runs through it now, `check address` will',
-  'agent/robots/access.ts#robotsUrlOf': '`explain` will name the file that rules on a URL',
   'agent/storage/database.ts#openInMemory':
     'the simulated cluster keeps its state in the real tables',
 };

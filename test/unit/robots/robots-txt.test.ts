@@ -22,7 +22,7 @@ const cases = independentCases<RobotsRow[]>('robots.json');
 const extra = independentCases<Extra>('robots_extra.json');
 
 /**
- * Rows of tier vendor or conflict that this parser answers otherwise, by choice (ADR 0018): it
+ * Rows of tier vendor or conflict that this parser answers otherwise, by choice (ADR 0019): it
  * compares product tokens whole, the first of a line (R0373, R0903, R0912); compares paths after
  * bringing URL and rule to one spelling (R0064, R0067); takes `$` at the end as the end (R0885);
  * leaves a long Crawl-delay to the scheduler (R0458); lets only rules end a group (R0989); and
