@@ -25,6 +25,8 @@ const VALUE_CHARS_MAX = 64 * 1024;
  */
 const HREFS_MAX = 100_000;
 
+const CDATA = '<![CDATA[';
+
 /** Longest of the names that matter (`annotation-xml`, `shadowrootmode`). */
 const NAME_CHARS_MAX = 14;
 
@@ -81,6 +83,8 @@ class Scanner implements Callbacks, PageScan {
   #resumeAt: number | null = null;
   /** The next comment not before the last script looked at: most pages have none in a script. */
   #commentAt = -1;
+  /** Where the next CDATA begins, counted from the end of the page, which never moves; 0: none. */
+  #fromEnd = Number.POSITIVE_INFINITY;
   readonly #context = new TreeContext();
   #tag = '';
   /** What to read of the tag at hand. */
@@ -103,9 +107,36 @@ class Scanner implements Callbacks, PageScan {
     this.#tokenizer = tokenizer;
     this.#resumeAt = null;
     this.#commentAt = -1;
-    tokenizer.write(text);
-    tokenizer.end();
+    this.#feed(text, tokenizer);
     return this.#resumeAt;
+  }
+
+  /**
+   * CDATA is a thing of SVG and MathML; in HTML it is a comment that the next bracket ends, and
+   * htmlparser2 knows only the former. So it is given another letter where that is meant. What is
+   * kept is cut from the text itself, so one letter less is never missed.
+   */
+  #feed(text: string, tokenizer: Tokenizer): void {
+    let from = 0;
+    for (let at = this.#cdataFrom(0); at < text.length; at = this.#cdataFrom(at + 1)) {
+      tokenizer.write(text.slice(from, at));
+      if (this.#resumeAt !== null) return;
+      from = at;
+      if (this.#context.inForeignContent) continue;
+      tokenizer.write('<!x');
+      from += '<!x'.length;
+    }
+    tokenizer.write(text.slice(from));
+    tokenizer.end();
+  }
+
+  /** Looks no stretch of the page through twice, however often the tokenizer is started anew. */
+  #cdataFrom(start: number): number {
+    if (this.#fromEnd > this.#text.length - start) {
+      const at = this.#text.indexOf(CDATA, start);
+      this.#fromEnd = at < 0 ? 0 : this.#text.length - at;
+    }
+    return this.#text.length - this.#fromEnd;
   }
 
   isInForeignContext(): boolean {

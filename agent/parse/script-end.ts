@@ -14,7 +14,8 @@ const TURNING_POINT = /<!--|-->|<\/script(?=[\t\n\f\r />])|<script(?=[\t\n\f\r /
  */
 export function escapedScriptEnd(text: string, from: number): number | null {
   let state: 'plain' | 'escaped' | 'double' = 'plain';
-  let wasDouble = false;
+  /** An end tag was met that did not end the script: there htmlparser2 goes wrong. */
+  let misled = false;
   TURNING_POINT.lastIndex = from;
   for (let found = TURNING_POINT.exec(text); found !== null; found = TURNING_POINT.exec(text)) {
     const what = found[0].toLowerCase();
@@ -26,12 +27,12 @@ export function escapedScriptEnd(text: string, from: number): number | null {
       state = 'plain';
     } else if (what === '<script') {
       if (state === 'escaped') state = 'double';
-      wasDouble ||= state === 'double';
     } else if (state === 'double') {
       state = 'escaped';
+      misled = true;
     } else {
-      return wasDouble ? found.index : null;
+      return misled ? found.index : null;
     }
   }
-  return wasDouble ? text.length : null;
+  return misled ? text.length : null;
 }

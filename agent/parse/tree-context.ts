@@ -146,7 +146,9 @@ export class TreeContext {
     } else if (INTEGRATION_POINTS[realm].has(name)) {
       this.#push({ name, realm: 'html', inert });
     } else if (name === 'svg' || name === 'math') {
-      this.#push({ name, realm: name === 'svg' ? 'svg' : realm, inert });
+      // SVG begins in an annotation; elsewhere in MathML an element of that name is MathML.
+      const begins = name === 'svg' && this.#ancestors.at(-1)?.name === 'annotation-xml';
+      this.#push({ name, realm: begins ? 'svg' : realm, inert });
     }
   }
 

@@ -130,6 +130,21 @@ test('scan: a script ends where browsers end it', () => {
   assert.deepEqual(hrefs(`<a href=1>${two}<a href=2 title="x">${two}<a href=3>`), ['1', '2', '3']);
 });
 
+test('scan: CDATA holds no links in SVG, and is a comment up to the next bracket in HTML', () => {
+  assert.deepEqual(hrefs('<![CDATA[x><a href=1>]]><a href=2>'), ['1', '2']);
+  assert.deepEqual(hrefs('<svg><![CDATA[x><a href=1>]]><a href=2></svg>'), ['2']);
+  assert.deepEqual(hrefs('<a href="<![CDATA[1"><!--<![CDATA[--><a href=2>'), ['<![CDATA[1', '2']);
+  assert.deepEqual(hrefs('<script>"<![CDATA["</script><a href=1><![CDATA[<svg><a href=2>'), [
+    '1',
+    '2',
+  ]);
+});
+
+test('scan: an svg in MathML is no SVG, but in an annotation', () => {
+  assert.deepEqual(hrefs('<math><svg><a href=1></svg></math>'), []);
+  assert.deepEqual(hrefs('<math><annotation-xml><svg><a href=1></svg></math>'), ['1']);
+});
+
 test('scan: what a page shows is left out, unless it is wanted', () => {
   const html =
     '<link rel=stylesheet href=1><script src=2></script><img src=3 srcset="4 1x, 5 2x">' +
@@ -179,11 +194,16 @@ test('scan: hostile pages cost linear time', () => {
       '&#',
     ],
     ...['<script><!--<script></script>', '<script><!--', '<script><!--<script>--></script>'],
+    ...[
+      '<script><!--<script></script></script>',
+      '<![CDATA[>',
+      '<svg><![CDATA[]]></svg><![CDATA[x>',
+    ],
     ...['</script', '<a b c', '<a href="&', '</b', '<b></i>', '<meta name=robots content=",', '\0'],
   ];
   for (const unit of units) {
     const start = performance.now();
-    scanPage(unit.repeat(1_000_000 / unit.length));
+    scanPage(`${unit.repeat(1_000_000 / unit.length)}<![CDATA[`);
     assert.ok(performance.now() - start < 3000, unit);
   }
 });
