@@ -12,6 +12,7 @@ const ATTRIBUTES: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['meta', new Set(['http-equiv', 'name', 'content'])],
   ['template', new Set(['shadowrootmode'])],
   ['annotation-xml', new Set(['encoding'])],
+  ['input', new Set(['type'])],
 ]);
 
 /** Further ones where what a page shows is wanted as well. */
@@ -24,7 +25,7 @@ const EMBED_ATTRIBUTES: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['track', new Set(['src'])],
   ['embed', new Set(['src'])],
   ['object', new Set(['data'])],
-  ['input', new Set(['src'])],
+  ['input', new Set(['type', 'src'])],
   ['script', new Set(['src'])],
   ['image', new Set(['href', 'xlink:href'])],
 ]);

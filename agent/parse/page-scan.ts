@@ -219,7 +219,8 @@ class Scanner implements Callbacks, PageScan {
   #startTag(selfClosing: boolean): void {
     const name = this.#tag;
     const attributes = this.#attributes;
-    const mode = attributes.get('shadowrootmode') ?? attributes.get('encoding');
+    const mode =
+      attributes.get('shadowrootmode') ?? attributes.get('encoding') ?? attributes.get('type');
     if (!this.#context.open({ name, selfClosing, mode })) return;
     this.#rawText =
       name === 'title' || name === 'script' || name === 'style' || name === 'noframes';

@@ -47,7 +47,7 @@ interface StartTag {
   /** In lower case. */
   readonly name: string;
   readonly selfClosing: boolean;
-  /** Attributes `encoding` of annotation-xml and `shadowrootmode` of template; else absent. */
+  /** `encoding` of annotation-xml, `shadowrootmode` of template, `type` of input; else absent. */
   readonly mode?: string | undefined;
 }
 
@@ -87,6 +87,8 @@ export class TreeContext {
 
   close(name: string): void {
     if (name === 'br' || name === 'p') this.#leaveForeign();
+    // `</br>` is read as `<br>`.
+    if (name === 'br') this.text();
     if (name === 'noscript') this.#noscripts = Math.max(0, this.#noscripts - 1);
     if (this.#tables > 0 && ENDS_SELECT_IN_TABLE.has(name)) this.#endAncestor('select');
     if (name === 'table') this.#tables = Math.max(0, this.#tables - 1);
@@ -121,7 +123,8 @@ export class TreeContext {
     if (this.#ancestors.at(-1)?.name === 'select') {
       const ends = ENDS_SELECT.has(name) || (this.#tables > 0 && ENDS_SELECT_IN_TABLE.has(name));
       if (ends) this.#ancestors.pop();
-      if (name === 'select') return;
+      // All but options, scripts and templates is ignored in there.
+      if (name === 'select' || (!ends && name !== 'template')) return;
     }
     if (MATH_IN_TEXT.has(name) && INTEGRATION_POINTS.math.has(this.#ancestors.at(-1)?.name ?? '')) {
       if (!selfClosing) this.#push({ name, realm: 'math', inert });
@@ -133,8 +136,11 @@ export class TreeContext {
       this.#push({ name, realm: 'html', inert: inert || mode === undefined });
     } else if ((name === 'svg' || name === 'math') && !selfClosing) {
       this.#push({ name, realm: name, inert });
-    } else if (name === 'frameset' && this.#frameset === 'possible') this.#frameset = 'open';
-    if (FORBIDS_FRAMESET.has(name)) this.text();
+    } else if (name === 'frameset' && this.#frameset === 'possible') {
+      if (this.#ancestors.length === 0) this.#frameset = 'open';
+    }
+    const isHidden = name === 'input' && mode?.toLowerCase() === 'hidden';
+    if (FORBIDS_FRAMESET.has(name) && !isHidden) this.text();
   }
 
   #openForeign({ name, selfClosing, mode }: StartTag, inert: boolean): void {

@@ -145,6 +145,15 @@ test('scan: an svg in MathML is no SVG, but in an annotation', () => {
   assert.deepEqual(hrefs('<math><annotation-xml><svg><a href=1></svg></math>'), ['1']);
 });
 
+test('scan: nothing begins in a select but templates, and no frameset in a template', () => {
+  assert.deepEqual(hrefs('<select><table><td><a href=1></select><a href=2>'), ['2']);
+  assert.deepEqual(hrefs('<table><td><select><tr><a href=1>'), ['1']);
+  assert.deepEqual(hrefs('<template><frameset></template><a href=1>'), ['1']);
+  assert.deepEqual(hrefs('</br><frameset></frameset><a href=1>'), ['1']);
+  assert.deepEqual(hrefs('<input type=Hidden><frameset></frameset><a href=1>'), []);
+  assert.deepEqual(hrefs('<input><frameset></frameset><a href=1>'), ['1']);
+});
+
 test('scan: what a page shows is left out, unless it is wanted', () => {
   const html =
     '<link rel=stylesheet href=1><script src=2></script><img src=3 srcset="4 1x, 5 2x">' +
