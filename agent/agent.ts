@@ -8,28 +8,27 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { type AgentEntry, type Config, leaseMsOf } from '../config/config.ts';
 import { crawlKey } from '../config/fingerprint.ts';
-import { robotsParser, scopeOf, seedsOf, settingsOf } from './config-parts.ts';
+import type { Instant } from '../failure-detector/instant.ts';
+import type { Archive } from './archive/archive.ts';
+import { ArchiveError } from './archive/failure.ts';
+import { robotsParser, seedsOf, settingsOf } from './config-parts.ts';
 import { ControlRoom } from './control.ts';
 import { Core } from './core/core.ts';
 import { type Effect, Effects, type EndCode } from './core/effects.ts';
 import type { Envelope, Message } from './core/messages.ts';
-import type { Outcome } from './core/outcome.ts';
-import { AddressGuard } from './fetch/address-guard.ts';
-import { createGotFetcher } from './fetch/got-fetcher.ts';
+import type { ArchivedAt, Outcome } from './core/outcome.ts';
+import { archiveOf, fetchingOf } from './fetching.ts';
 import { admission } from './frontier/admission.ts';
 import { Visits } from './frontier/visits.ts';
 import type { RefusedFrame } from './messaging/refusals.ts';
 import { Transport } from './messaging/transport.ts';
 import { type AgentStatus, Rate } from './monitor/status.ts';
-import { PagePipeline } from './page-pipeline.ts';
-import { ParsePool } from './parse/pool.ts';
-import { productTokenOf } from './robots/product-token.ts';
+import type { PagePipeline } from './page-pipeline.ts';
 import { monotonicMs, systemClock, wallMs } from './runtime/clock.ts';
 import { Turns } from './runtime/turns.ts';
 import { openState } from './storage/database.ts';
 import { type StorageFailureCode, storageFailureOf } from './storage/failure.ts';
 import { SqliteStore } from './storage/sqlite-store.ts';
-import { IdentityRules } from './url/identity-rules.ts';
 import { splitIdentity } from './url/url-key.ts';
 
 /** Frames still to be sent at the end get so long. */
@@ -110,6 +109,9 @@ const FAILURE_CODES: Readonly<Record<StorageFailureCode, 1 | 3 | 4>> = {
 };
 
 function endOfFailure(error: unknown, directory: string): AgentEnd & { code: 1 | 3 | 4 } {
+  if (error instanceof ArchiveError) {
+    return { code: error.code === 'full' ? 3 : 4, reason: error.message };
+  }
   const failure = storageFailureOf(error, directory);
   if (failure) return { code: FAILURE_CODES[failure.code], reason: failure.message };
   const why = error instanceof Error ? error.message : String(error);
@@ -133,6 +135,7 @@ class Agent implements RunningAgent {
   readonly #core: Core;
   readonly #transport: Transport;
   readonly #control: ControlRoom;
+  readonly #archive: Archive | null;
   readonly #pipeline: PagePipeline;
   readonly #close: () => Promise<void>;
   readonly #turns: Turns<Input, Effect>;
@@ -142,6 +145,8 @@ class Agent implements RunningAgent {
   #resolveEnded: (end: AgentEnd) => void = () => {};
   #ending = false;
   #lastStatus: AgentStatus | null = null;
+  /** The last place in the archive that the turn took in; null when the archive was told. */
+  #archivedAt: ArchivedAt | null = null;
 
   constructor(parts: AgentParts) {
     this.#p = parts;
@@ -156,7 +161,8 @@ class Agent implements RunningAgent {
     this.#core = coreOf(parts, this.#store, this.#effects);
     this.#transport = this.#transportOf(parts);
     this.#control = this.#controlOf(parts);
-    const fetching = fetchingOf(config, (host) => this.#mayWrite(host));
+    this.#archive = archiveOf(parts, this.#store, (error) => this.#failed(error));
+    const fetching = fetchingOf(config, this.#archive, (host) => this.#mayWrite(host));
     this.#pipeline = fetching.pipeline;
     this.#close = fetching.close;
     this.#turns = this.#loop();
@@ -191,13 +197,13 @@ class Agent implements RunningAgent {
       store: this.#store,
       handle: (input, now) => {
         if (input.type === 'message') this.#core.onMessage(input.envelope, now);
-        else if (input.type === 'outcome') this.#core.onPage(input.outcome, now);
+        else if (input.type === 'outcome') this.#onOutcome(input.outcome, now);
         else if (input.type === 'leave') this.#core.leave(now);
         else if (input.type === 'stop') this.#core.stop(now);
         else this.#core.start(now);
       },
       due: (now) => this.#core.onDeadline(now),
-      committed: () => this.#core.committed(),
+      committed: () => this.#onCommitted(),
       nextMs: (now) => this.#core.nextDeadlineMs(now),
       take: () => this.#effects.take(),
       isDurable: (effect) => effect.type === 'send' && effect.durable,
@@ -318,6 +324,21 @@ class Agent implements RunningAgent {
     void this.#end({ code: 4, reason });
   }
 
+  #onOutcome(outcome: Outcome, now: Instant): void {
+    const { archived } = outcome;
+    if (archived) {
+      this.#store.noteArchived(archived);
+      this.#archivedAt = archived;
+    }
+    this.#core.onPage(outcome, now);
+  }
+
+  #onCommitted(): void {
+    this.#core.committed();
+    if (this.#archivedAt) this.#archive?.confirm(this.#archivedAt);
+    this.#archivedAt = null;
+  }
+
   // ---- effects
 
   #perform(effect: Effect): void {
@@ -427,43 +448,6 @@ function coreOf(parts: AgentParts, store: SqliteStore, effects: Effects): Core {
         parseRobots: robotsParser(config.http.userAgent),
       }),
   });
-}
-
-/** Connections, the threads that parse, and the pipeline over both; `close` ends them all. */
-function fetchingOf(
-  config: Config,
-  mayWrite: (host: string) => boolean,
-): { readonly pipeline: PagePipeline; readonly close: () => Promise<void> } {
-  const { userAgent, timeouts, allowPrivateAddresses } = config.http;
-  const fetcher = createGotFetcher({
-    userAgent,
-    timeouts,
-    guard: new AddressGuard({ allowPrivate: allowPrivateAddresses }),
-    now: monotonicMs,
-    wallNow: wallMs,
-    idleConnectionsMax: 2 * config.agent.threads,
-  });
-  const parsePool = new ParsePool({
-    workers: config.agent.parseWorkers,
-    queueMax: 2 * config.agent.threads,
-    timeoutMs: timeouts.totalMs,
-  });
-  const scope = scopeOf(config);
-  const rules = new IdentityRules(config.urls);
-  const pipeline = new PagePipeline({
-    fetcher,
-    parse: (input) => parsePool.parse(input),
-    inScope: (host, identity) => scope.admits(host, identity),
-    identify: (url) => rules.apply(url),
-    productToken: productTokenOf(userAgent) ?? '*',
-    embeds: config.links.embeds,
-    bodyBytesMax: config.limits.bodyBytes,
-    mayWrite: (request) => mayWrite(request.host),
-  });
-  const close = async () => {
-    await Promise.all([fetcher.close(), parsePool.close()]);
-  };
-  return { pipeline, close };
 }
 
 /** Whether `DATA/complete.json` says that this very crawl (seeds, limits) is over. */

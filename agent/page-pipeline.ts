@@ -2,9 +2,22 @@
 // for robots.txt what the answer means. Composed here of the fetch, parse and robots folders,
 // which do not know one another; agent.ts pushes the outcome into the next turn.
 
+import type { Capture } from './archive/capture.ts';
 import type { PageRequest } from './core/effects.ts';
-import type { FailureOutcome, FoundLink, Outcome, RobotsOutcome } from './core/outcome.ts';
-import type { Fetcher, FetchFailureCode, FetchResponse, FetchResult } from './fetch/fetch.ts';
+import type {
+  ArchivedAt,
+  FailureOutcome,
+  FoundLink,
+  Outcome,
+  RobotsOutcome,
+} from './core/outcome.ts';
+import type {
+  Fetcher,
+  FetchFailureCode,
+  FetchResponse,
+  FetchResult,
+  RawExchange,
+} from './fetch/fetch.ts';
 import type { PageInput, ParsedPage } from './parse/page.ts';
 import { headerDirectives } from './parse/robots-directives.ts';
 import { robotsAccess } from './robots/access.ts';
@@ -32,6 +45,8 @@ export interface PipelineParts {
   readonly embeds: boolean;
   readonly bodyBytesMax: number;
   readonly mayWrite: (request: PageRequest) => boolean;
+  /** Gives the place once the exchange is on disk, null where it cannot be; absent: no archive. */
+  readonly archive?: (capture: Capture, body: readonly Uint8Array[]) => Promise<ArchivedAt | null>;
 }
 
 export class PagePipeline {
@@ -55,9 +70,24 @@ export class PagePipeline {
       mayWrite: () => this.#p.mayWrite(request),
     });
     this.#open.delete(request.id);
-    if (isRobots) return robotsOutcome(request, result);
-    if (result.kind === 'failure') return failureOutcome(request, result);
-    return this.#page(request, result);
+    if (result.kind === 'failure') {
+      return isRobots ? robotsOutcome(request, result) : failureOutcome(request, result);
+    }
+    const archiving = this.#archive(request, result);
+    const outcome = isRobots ? robotsOutcome(request, result) : await this.#page(request, result);
+    const archived = await archiving;
+    if (archived === undefined) return outcome;
+    return archived === null ? unarchived(request, result) : { ...outcome, archived };
+  }
+
+  /** Undefined: nothing is archived. Null: it cannot be. */
+  async #archive(
+    request: PageRequest,
+    response: FetchResponse,
+  ): Promise<ArchivedAt | null | undefined> {
+    const { raw } = response;
+    if (raw === null) return undefined;
+    return this.#p.archive?.(captureOf(request, response, raw), raw.body);
   }
 
   abort(id: number): void {
@@ -153,6 +183,29 @@ export class PagePipeline {
     if (longest > URL_CHARS_MAX || host.length > HOST_CHARS_MAX) return false;
     return this.#p.inScope(host, url);
   }
+}
+
+/** How far down and from where, how long and at which attempt: for readers of the archive. */
+function captureOf(request: PageRequest, response: FetchResponse, raw: RawExchange): Capture {
+  const { ip, status, contentType, durationMs, endedAt } = response;
+  const { url, requestHead, responseHead, truncated } = raw;
+  const metadata: [string, string][] = [];
+  if (request.kind === 'page') {
+    if (request.referrer !== undefined) metadata.push(['via', request.referrer]);
+    metadata.push(['depth', String(request.depth)], ['attempt', String(request.attempts + 1)]);
+  }
+  metadata.push(['fetchTimeMs', String(Math.round(durationMs))]);
+  const heads = { requestHead, responseHead };
+  const startedAt = endedAt - durationMs;
+  return { url, ip, startedAt, ...heads, status, contentType, truncated, metadata };
+}
+
+/** A page without its record may not count as done: as if this agent had given it up. */
+function unarchived(request: PageRequest, response: FetchResponse): Outcome {
+  const { ip, durationMs, endedAt } = response;
+  const message = 'the archive takes nothing more';
+  const ended = { request, ip, durationMs, endedAt };
+  return { kind: 'failure', ...ended, code: 'aborted', message, cause: 'withdrawn' };
 }
 
 interface Found {

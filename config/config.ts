@@ -79,7 +79,12 @@ export interface Config {
     readonly dataDir: string;
   };
   readonly storage: { readonly durability: Durability };
-  readonly archive: { readonly warc: boolean; readonly links: boolean };
+  readonly archive: {
+    readonly warc: boolean;
+    /** A file of the archive ends with the record that reaches it. */
+    readonly fileBytes: number;
+    readonly links: boolean;
+  };
 }
 
 /** A place on the ring, before anything is known of ports. */

@@ -45,7 +45,6 @@ const WITHOUT_EFFECT = [
   'limits.pages',
   'politeness.ipDelayMs',
   'politeness.crawlDelayMaxMs',
-  'archive.warc',
   'archive.links',
 ] as const;
 

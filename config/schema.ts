@@ -25,6 +25,8 @@ const patternsMax = 100_000;
 const regexesMax = 1000;
 /** A body is held in memory while it is parsed, once for each visit thread. */
 const bodyBytesMax = 1024 ** 3;
+/** Offsets beyond 2 GiB are beyond some readers. */
+const archiveBytesMax = 2 * 1024 ** 3;
 /** A counter that SQLite and JSON both hold exactly, and that no crawl reaches. */
 const countMax = 1_000_000_000_000;
 
@@ -341,10 +343,22 @@ const storage = z
 
 const archive = z
   .strictObject({
-    warc: z.boolean().prefault(false).meta({
-      description:
-        'Whether responses are kept as WARC files, at about a fifth of their size. No effect yet.',
-    }),
+    warc: z
+      .boolean()
+      .prefault(true)
+      .meta({
+        description:
+          'Whether requests and responses are kept as WARC files in DATA/ID/warc, at about a third ' +
+          'of the size of uncompressed pages. Servers are then asked for gzip and deflate only.',
+      }),
+    fileBytes: size(archiveBytesMax)
+      .prefault('1GiB')
+      .meta({
+        description:
+          'Size at which a WARC file is ended and another begun. Turned down: more files to ' +
+          'handle, each with a wait of some milliseconds.',
+        example: '256MiB',
+      }),
     links: z.boolean().prefault(false).meta({
       description:
         'Whether every link is kept in the view `links`; some forty rows a page. No effect yet.',

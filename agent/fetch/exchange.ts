@@ -15,7 +15,8 @@ import { bodyCap } from './body-cap.ts';
 import { type BodyEnd, BodyReader } from './body-reader.ts';
 import type { ConnectionPool, Dialing, PooledRequestOptions } from './connection-pool.ts';
 import { failureCode, isReset } from './failure-code.ts';
-import type { FetchFailureCode, FetchRequest, FetchResult } from './fetch.ts';
+import type { FetchFailureCode, FetchRequest, FetchResult, RawExchange } from './fetch.ts';
+import { requestHead, responseHead } from './raw-heads.ts';
 import { readContentType, readLocation } from './response-headers.ts';
 import { parseRetryAfter } from './retry-after.ts';
 
@@ -34,6 +35,8 @@ export interface ExchangeContext {
   readonly pool: ConnectionPool;
   readonly guard: AddressGuard;
   readonly timeouts: FetchTimeouts;
+  /** Whether results hold the exchange as it was on the wire. */
+  readonly keepRaw: boolean;
   /** Monotonic epoch milliseconds. */
   readonly now: () => number;
   /** Unix milliseconds by the wall clock, for dates in headers. */
@@ -60,7 +63,10 @@ export class Exchange {
   #resolve: (result: FetchResult) => void = ignoreError;
   #settled = false;
   #stream: GotRequest | null = null;
+  #sent: ClientRequest | null = null;
   #response: IncomingMessage | null = null;
+  /** Body as received, for the archive; stays empty where nobody wants it. */
+  readonly #received: Uint8Array[] = [];
   #reader: BodyReader | null = null;
   #phaseTimer: NodeJS.Timeout | undefined;
   #totalTimer: NodeJS.Timeout | undefined;
@@ -141,6 +147,7 @@ export class Exchange {
       dialing: this.#dialing,
     };
     const request = (secure ? https : http).request(url, options);
+    this.#sent = request;
     request.on('error', (error) => {
       this.#reset ||= isReset(error);
     });
@@ -176,7 +183,7 @@ export class Exchange {
     const status = response.statusCode ?? 0;
     if (BODILESS.has(status)) {
       stream.resume();
-      this.#succeed(false, 'keep');
+      this.#succeed(null, 'keep');
       return;
     }
     const { kind, bodyBytesMax } = this.#request;
@@ -189,7 +196,10 @@ export class Exchange {
     const encoding = response.headers['content-encoding'];
     const reader = new BodyReader(encoding, cap, stream, (end) => this.#onBodyEnd(end));
     this.#reader = reader;
-    stream.on('data', (chunk: Uint8Array) => reader.push(chunk));
+    stream.on('data', (chunk: Uint8Array) => {
+      if (this.#context.keepRaw && !this.#settled) this.#received.push(chunk);
+      reader.push(chunk);
+    });
     stream.once('end', () => {
       this.#lastByteAt = this.#context.now();
       if (this.#reset) {
@@ -204,10 +214,10 @@ export class Exchange {
   #onBodyEnd(end: BodyEnd): void {
     switch (end.kind) {
       case 'whole':
-        this.#succeed(false, 'keep');
+        this.#succeed(null, 'keep');
         return;
       case 'cut':
-        this.#succeed(true, 'close');
+        this.#succeed('length', 'close');
         return;
       default:
         this.#breakOff(end.code, end.message);
@@ -229,7 +239,7 @@ export class Exchange {
     if (status < 300) {
       this.#fail(code, message);
     } else {
-      this.#succeed(true, 'close');
+      this.#succeed(code === 'total_timeout' ? 'time' : 'disconnect', 'close');
     }
   }
 
@@ -238,7 +248,7 @@ export class Exchange {
     this.#phaseTimer = setTimeout(() => this.#fail(code, `${phaseMs} ms`), phaseMs);
   }
 
-  #succeed(truncated: boolean, connection: 'keep' | 'close'): void {
+  #succeed(truncated: RawExchange['truncated'], connection: 'keep' | 'close'): void {
     const response = this.#response!;
     if (!this.#settle(connection)) {
       return;
@@ -252,11 +262,24 @@ export class Exchange {
       contentType: readContentType(headers['content-type']),
       body: this.#reader?.take() ?? new Uint8Array(0),
       bytes: this.#reader?.received ?? 0,
-      truncated,
+      truncated: truncated !== null,
       location: readLocation(status, headers.location),
       retryAfterMs: parseRetryAfter(headers['retry-after'], this.#context.wallNow()),
+      raw: this.#context.keepRaw ? this.#raw(response, truncated) : null,
       ...this.#timing(),
     });
+  }
+
+  #raw(response: IncomingMessage, truncated: RawExchange['truncated']): RawExchange {
+    const url = new URL(this.#request.url);
+    for (const part of ['hash', 'username', 'password'] as const) url[part] = '';
+    return {
+      url: url.href,
+      requestHead: requestHead(this.#sent!),
+      responseHead: responseHead(response),
+      body: this.#received,
+      truncated,
+    };
   }
 
   #fail(code: FetchFailureCode, message: string): void {

@@ -47,11 +47,30 @@ export interface FetchResponse {
   readonly location: string | null;
   /** Wait that Retry-After asks for, from `endedAt`, 0 to 24 h; null where absent or garbage. */
   readonly retryAfterMs: number | null;
+  /** As it was on the wire; null unless the fetcher was asked to keep it. */
+  readonly raw: RawExchange | null;
   readonly ip: string | null;
   /** From the call to `endedAt`. */
   readonly durationMs: number;
   /** Monotonic epoch milliseconds of the last body byte, error or abort. */
   readonly endedAt: number;
+}
+
+/** An exchange for the archive: heads with their empty line, each byte a character. */
+export interface RawExchange {
+  /** As requested: absolute, without fragment and userinfo. */
+  readonly url: string;
+  /** As written. */
+  readonly requestHead: string;
+  /**
+   * As received, name by name, but that blanks around values are trimmed, and that a
+   * Transfer-Encoding, which was undone, is told as X-Orig-Transfer-Encoding.
+   */
+  readonly responseHead: string;
+  /** After the framing of the transfer and before content decoding. */
+  readonly body: readonly Uint8Array[];
+  /** Why the body is only a prefix: a cap, the total time-out, the connection; null: it is whole. */
+  readonly truncated: 'length' | 'time' | 'disconnect' | null;
 }
 
 /** No usable answer. Nothing of a partial body is kept. */

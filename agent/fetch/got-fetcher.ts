@@ -25,6 +25,8 @@ export interface GotFetcherOptions {
   readonly idleConnectionsMax?: number;
   /** Age at which an idle connection is closed; {@link IDLE_MS} by default. */
   readonly idleMs?: number;
+  /** Whether results hold the exchange as it was on the wire, for the archive; false by default. */
+  readonly keepRaw?: boolean;
   /** PEM of authorities trusted instead of the system's. */
   readonly certificateAuthority?: string;
 }
@@ -35,6 +37,12 @@ const IDLE_CONNECTIONS_MAX = 128;
 const IDLE_MS = 4000;
 
 const ACCEPT = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+
+/**
+ * An archive keeps bodies as coded, and is for readers of years to come: those in use undo gzip
+ * and deflate everywhere, the later codings only in places.
+ */
+const CODINGS = { live: 'gzip, deflate, br, zstd', archived: 'gzip, deflate' };
 
 /** @returns a fetcher that holds no connection until it is used. */
 export function createGotFetcher(options: GotFetcherOptions): Fetcher {
@@ -47,6 +55,7 @@ export function createGotFetcher(options: GotFetcherOptions): Fetcher {
       ? {}
       : { certificateAuthority: options.certificateAuthority }),
   });
+  const keepRaw = options.keepRaw ?? false;
   const client = got.extend({
     followRedirect: false,
     throwHttpErrors: false,
@@ -55,10 +64,10 @@ export function createGotFetcher(options: GotFetcherOptions): Fetcher {
     headers: {
       'user-agent': options.userAgent,
       accept: ACCEPT,
-      'accept-encoding': 'gzip, deflate, br, zstd',
+      'accept-encoding': keepRaw ? CODINGS.archived : CODINGS.live,
     },
   });
-  return new GotFetcher({ ...options, client, pool });
+  return new GotFetcher({ ...options, keepRaw, client, pool });
 }
 
 class GotFetcher implements Fetcher {

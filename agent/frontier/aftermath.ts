@@ -104,7 +104,9 @@ function recordPage(
     return;
   }
   const { status, contentType, bytes, digest, redirectTo, note: error } = outcome;
-  const page: PageRecord = { ...common, status, contentType, bytes, digest, redirectTo, error };
+  const { archived } = outcome;
+  const answer = { status, contentType, bytes, digest, redirectTo, error, archived };
+  const page: PageRecord = { ...common, ...answer };
   store.recordPage(hostNumber, page);
   if (outcome.outOfScope > 0) store.countOutOfScope(hostNumber, outcome.outOfScope);
 }

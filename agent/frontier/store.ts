@@ -35,12 +35,16 @@ export interface QueuedUrl {
   readonly fetchUrl: string;
   readonly depth: number;
   readonly attempts: number;
+  /** Where it was found first; absent for seeds. */
+  readonly referrer?: string;
 }
 
 /** A finished page: its row (null status with an error code: no response came) and its URL. */
 export interface PageRecord extends PageRow {
   readonly url: string;
   readonly attempts: number;
+  /** Where its response is archived; absent where it is not. */
+  readonly archived?: { readonly file: string; readonly offset: number } | undefined;
 }
 
 /** The last answer to a request for an origin's robots.txt. */

@@ -89,9 +89,9 @@ export class HostTable {
     this.#dirty.add(row);
   }
 
-  /** A URL of the host ended with a response or failed. */
-  addPage(row: HostRow): void {
-    row.pagesDone++;
+  /** A URL of the host ended with a response or failed; -1: it is queued again. */
+  addPage(row: HostRow, by: 1 | -1 = 1): void {
+    row.pagesDone += by;
     this.#dirty.add(row);
   }
 

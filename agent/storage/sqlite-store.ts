@@ -29,6 +29,13 @@ const BUSY_WAIT_MS = 50;
 /** What must not fail half-way waits longer: the loop stands still, which the protocol allows. */
 const BUSY_INSIST_MS = 60_000;
 
+/** The newest file of the archive, and the bytes of it and of its index that are known. */
+interface ArchiveEnd {
+  readonly file: string;
+  readonly end: number;
+  readonly indexEnd: number;
+}
+
 export class SqliteStore implements Store, FrontierStore {
   readonly #db: Connection;
   readonly #durability: Durability;
@@ -39,6 +46,8 @@ export class SqliteStore implements Store, FrontierStore {
   readonly #s: ReturnType<typeof statements>;
   #n: number;
   #storedN: number;
+  /** How far the archive is with what this turn takes in; null: no further. */
+  #archived: ArchiveEnd | null = null;
   #abandoned = false;
 
   constructor(db: Connection, options: { durability: Durability; hostDelayMs: number }) {
@@ -76,6 +85,8 @@ export class SqliteStore implements Store, FrontierStore {
       this.#hosts.flush();
       if (this.#n !== this.#storedN) this.#s.saveMeta.run('n', this.#n);
       this.#storedN = this.#n;
+      if (this.#archived) this.#s.saveMeta.run('archive', JSON.stringify(this.#archived));
+      this.#archived = null;
       this.#db.exec('COMMIT');
     }
     if (!durable || this.#durability === 'process') return true;
@@ -155,6 +166,24 @@ export class SqliteStore implements Store, FrontierStore {
 
   raiseCounter(atLeast: number): void {
     this.#n = Math.max(this.#n + 1, atLeast);
+  }
+
+  // ---- the archive
+
+  /** How far this database knows the archive; null: it never was told. */
+  archiveEnd(): ArchiveEnd | null {
+    const stored = this.#s.meta.get('archive');
+    return typeof stored === 'string' ? (JSON.parse(stored) as ArchiveEnd) : null;
+  }
+
+  /** Committed with the turn, whatever becomes of the page: records up to here are known. */
+  noteArchived({ file, end, indexEnd }: ArchiveEnd): void {
+    this.#archived = { file, end, indexEnd };
+  }
+
+  /** Queues the pages again whose records are lost; gives how many. In a transaction. */
+  reopenPages(file: string, from: number): number {
+    return this.#urls.reopen(file, from);
   }
 
   // ---- known URLs

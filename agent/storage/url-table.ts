@@ -77,9 +77,12 @@ export class UrlTable {
     this.#s.release.run(hostNumber, now);
     const found = this.#s.next.get(hostNumber);
     if (!found) return null;
-    const url = identityOf(this.#hosts.numbered(hostNumber).host, found.key);
-    const { depth, attempts } = found;
-    return { url, fetchUrl: found.fetchUrl ?? url, depth, attempts };
+    const { host } = this.#hosts.numbered(hostNumber);
+    const url = identityOf(host, found.key);
+    const { depth, attempts, referrer } = found;
+    const queued = { url, fetchUrl: found.fetchUrl ?? url, depth, attempts };
+    if (referrer === null) return queued;
+    return { ...queued, referrer: longReferrer(referrer, host) };
   }
 
   nextAt(hostNumber: number): number | null {
@@ -97,7 +100,11 @@ export class UrlTable {
     if (found === undefined) return false;
     const fetchedAt = Math.round(page.fetchedAt);
     const durationMs = Math.round(page.durationMs);
-    this.#s.record.run({ ...page, fetchedAt, durationMs, host: row.number, found });
+    const warcFile = page.archived?.file ?? null;
+    const warcOffset = page.archived?.offset ?? null;
+    const { archived: _, ...columns } = page;
+    const times = { fetchedAt, durationMs };
+    this.#s.record.run({ ...columns, ...times, warcFile, warcOffset, host: row.number, found });
     this.#hosts.addPage(row);
     return true;
   }
@@ -157,6 +164,25 @@ export class UrlTable {
     if (this.#finish(row, key, page, null)) this.#settle(row, key);
   }
 
+  /**
+   * Pages of this agent whose records are lost, from that offset of the file on, are queued again:
+   * as URLs found anew, since numbers that were given never change their meaning. Gives how many.
+   */
+  reopen(file: string, from: number): number {
+    const lost = this.#s.archivedFrom.all(file, from);
+    for (const { number, key, found, depth, fetchUrl, referrer } of lost) {
+      const row = this.#hosts.numbered(number);
+      this.#s.deleteRecord.run(number, found);
+      this.#s.deleteUrl.run(number, key);
+      this.#hosts.addPage(row, -1);
+      const item = { url: identityOf(row.host, key), depth };
+      const form = fetchUrl === null ? {} : { fetchUrl };
+      const from = referrer === null ? {} : { referrer: longReferrer(referrer, row.host) };
+      this.insert(row.host, { ...item, ...form, ...from }, null);
+    }
+    return lost.length;
+  }
+
   settle(host: Host, url: string): void {
     this.#settle(this.#hosts.row(host), keyOf(url, host));
   }
@@ -196,6 +222,23 @@ function shortReferrer(referrer: string | undefined, host: Host): string | null 
   const after = referrer.startsWith('https') ? 8 : 7;
   const same = referrer.startsWith(host, after) && '/:.'.includes(referrer[after + host.length]!);
   return same ? keyOf(referrer, host) : referrer;
+}
+
+/** The opposite of {@link shortReferrer}: the second character of a key is no `t`. */
+function longReferrer(referrer: string, host: Host): string {
+  return referrer[1] === 't' ? referrer : identityOf(host, referrer);
+}
+
+interface ArchivedRow extends Pick<QueuedRow, 'key' | 'depth' | 'fetchUrl' | 'referrer'> {
+  readonly number: number;
+  readonly found: number;
+}
+
+interface RecordPlace {
+  readonly host: number;
+  readonly found: number;
+  readonly warcFile: string | null;
+  readonly warcOffset: number | null;
 }
 
 function statements(db: Connection) {
@@ -258,12 +301,22 @@ function statements(db: Connection) {
       `SELECT host AS number, key FROM urls INDEXED BY unsettled
        WHERE state IN (1, 2) AND done = 0 LIMIT ?`,
     ),
-    record: db.prepare<[PageRecord & { host: number; found: number }]>(
+    archivedFrom: db.prepare<[string, number], ArchivedRow>(
+      `SELECT u.host AS number, u.key, u.found, u.depth, u.fetch_url AS fetchUrl, u.referrer
+       FROM page_records p JOIN host_rows h ON h.number = p.host AND h.owned
+       JOIN urls u ON u.host = p.host AND u.found = p.found
+       WHERE p.warc_file = ? AND p.warc_offset >= ?`,
+    ),
+    deleteRecord: db.prepare<[number, number]>(
+      'DELETE FROM page_records WHERE host = ? AND found = ?',
+    ),
+    deleteUrl: db.prepare<[number, string]>('DELETE FROM urls WHERE host = ? AND key = ?'),
+    record: db.prepare<[Omit<PageRecord, 'archived'> & RecordPlace]>(
       `INSERT INTO page_records
         (host, found, status, error, content_type, bytes, digest, fetched_at, duration_ms,
-         redirect_to)
+         redirect_to, warc_file, warc_offset)
        VALUES ($host, $found, $status, $error, $contentType, $bytes, $digest, $fetchedAt,
-         $durationMs, $redirectTo)`,
+         $durationMs, $redirectTo, $warcFile, $warcOffset)`,
     ),
   };
 }

@@ -86,6 +86,7 @@ const compositionRoots = [
   'agent/agent.ts',
   'agent/config-parts.ts',
   'agent/page-pipeline.ts',
+  'agent/fetching.ts',
   'agent/control.ts',
 ];
 

@@ -31,7 +31,7 @@ const defaults = {
     failureDetector: { heartbeatMs: 1000, suspectAfterMs: 10_000 },
   },
   storage: { durability: 'power' },
-  archive: { warc: false, links: false },
+  archive: { warc: true, fileBytes: 1024 ** 3, links: false },
 };
 
 test('load: seeds alone are a config, and every default is that of the contract', () => {

@@ -1,0 +1,180 @@
+// The archive as the agent sees it: captures in, the places of their records out, each once its
+// record is on disk. So a page's row, which is committed after that, never names a record that a
+// kill or a loss of power took. The work is done in a thread (worker.ts), started by the first
+// capture; the bytes on their way to it are bounded, and what is beyond waits with the visit that
+// fetched it, which is the pressure back on the visits. Put together by agent.ts.
+
+import fs from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import type { ArchivePlace, ArchivePosition, Capture } from './capture.ts';
+import { type ArchiveError, archiveErrorOf } from './failure.ts';
+import type { Fields } from './record.ts';
+import { type Recovered, recoverArchive } from './recovery.ts';
+import type { FromWorker, ToWorker, WorkerStart } from './worker.ts';
+
+/** Bodies handed to the thread and not yet written; one larger goes alone. */
+const HANDED_BYTES_MAX = 64 * 1024 * 1024;
+
+export interface ArchiveOptions {
+  /** `DATA/ID/warc`; made if it does not exist. */
+  readonly directory: string;
+  readonly agent: string;
+  /** `archive.fileBytes` of the config. */
+  readonly fileBytes: number;
+  /** Whether a record has to survive a loss of power before its place is told. */
+  readonly durable: boolean;
+  /** Fields of each file's warcinfo record. */
+  readonly about: Fields;
+  /** How far the database knows the archive; null where it knows none. */
+  readonly known: ArchivePosition | null;
+  /** Called once: nothing more can be archived. */
+  readonly onFailure: (error: ArchiveError) => void;
+}
+
+interface Job {
+  readonly capture: Capture;
+  readonly body: readonly Uint8Array[];
+  readonly bytes: number;
+  readonly resolve: (place: ArchivePlace | null) => void;
+}
+
+export class Archive {
+  readonly #o: ArchiveOptions;
+  readonly #recovered: Recovered;
+  #worker: Worker | null = null;
+  /** Filled by `append`, one a visit at most; emptied as bytes come free. */
+  readonly #waiting: Job[] = [];
+  readonly #handed = new Map<number, Job>();
+  #handedBytes = 0;
+  #lastId = 0;
+  #isOver = false;
+
+  /**
+   * Makes the directory, and ends what an earlier life left at what the database knows.
+   *
+   * @throws ArchiveError
+   */
+  constructor(options: ArchiveOptions) {
+    this.#o = options;
+    const { directory, agent, known } = options;
+    try {
+      fs.mkdirSync(directory, { recursive: true });
+      this.#recovered = recoverArchive(directory, agent, known);
+    } catch (error) {
+      throw archiveErrorOf(error, directory);
+    }
+  }
+
+  /** What the start found; see {@link Recovered}. */
+  get recovered(): Recovered {
+    return this.#recovered;
+  }
+
+  /**
+   * Archives one exchange.
+   *
+   * @param body as received; must not change afterwards
+   * @returns where the response is, once it is on disk; null where the archive failed or was
+   * closed before
+   */
+  append(capture: Capture, body: readonly Uint8Array[]): Promise<ArchivePlace | null> {
+    if (this.#isOver) return Promise.resolve(null);
+    return new Promise((resolve) => {
+      const bytes = body.reduce((sum, part) => sum + part.byteLength, 0);
+      this.#waiting.push({ capture, body, bytes, resolve });
+      this.#pump();
+    });
+  }
+
+  /** The database has committed what it was told up to this place. */
+  confirm({ file, end }: ArchivePosition): void {
+    this.#worker?.postMessage({ type: 'confirm', file, end } satisfies ToWorker);
+  }
+
+  /** Lets what was handed over be written as far as it can be, and ends the thread. */
+  async close(): Promise<void> {
+    const wasOver = this.#isOver;
+    this.#isOver = true;
+    this.#giveUp(this.#waiting.splice(0));
+    const worker = this.#worker;
+    if (worker === null) return;
+    if (wasOver) {
+      await worker.terminate();
+      return;
+    }
+    const ended = new Promise((resolve) => worker.once('exit', resolve));
+    worker.postMessage({ type: 'close' } satisfies ToWorker);
+    await ended;
+  }
+
+  #pump(): void {
+    for (let job = this.#waiting[0]; job !== undefined; job = this.#waiting[0]) {
+      const isMore = this.#handedBytes + job.bytes > HANDED_BYTES_MAX;
+      if (isMore && this.#handed.size > 0) return;
+      this.#waiting.shift();
+      this.#hand(job);
+    }
+  }
+
+  #hand(job: Job): void {
+    const id = ++this.#lastId;
+    this.#handed.set(id, job);
+    this.#handedBytes += job.bytes;
+    const body = joined(job);
+    const message: ToWorker = { type: 'append', id, capture: job.capture, body };
+    this.#worker ??= this.#startWorker();
+    this.#worker.postMessage(message, [body.buffer]);
+  }
+
+  #startWorker(): Worker {
+    const { directory, agent, fileBytes, durable, about } = this.#o;
+    const { serial } = this.#recovered;
+    const workerData: WorkerStart = { directory, agent, fileBytes, durable, about, serial };
+    const worker = new Worker(ownScript(), { workerData });
+    worker.on('message', (message: FromWorker) => {
+      if (message.type === 'written') this.#written(message.places);
+      else this.#fail(Object.assign(new Error(message.message), { code: message.code }));
+    });
+    worker.on('error', (error) => this.#fail(error));
+    worker.on('exit', () => this.#giveUp(this.#handed.values()));
+    return worker;
+  }
+
+  #written(places: readonly (readonly [number, ArchivePlace])[]): void {
+    for (const [id, place] of places) {
+      const job = this.#handed.get(id);
+      if (job === undefined) continue;
+      this.#handed.delete(id);
+      this.#handedBytes -= job.bytes;
+      job.resolve(place);
+    }
+    this.#pump();
+  }
+
+  #fail(cause: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#o.onFailure(archiveErrorOf(cause, this.#o.directory));
+    this.#giveUp([...this.#handed.values(), ...this.#waiting.splice(0)]);
+  }
+
+  #giveUp(jobs: Iterable<Job>): void {
+    for (const job of jobs) job.resolve(null);
+  }
+}
+
+/** One buffer of its own, which can be given away. */
+function joined({ body, bytes }: Job): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(bytes);
+  let offset = 0;
+  for (const part of body) {
+    whole.set(part, offset);
+    offset += part.byteLength;
+  }
+  return whole;
+}
+
+/** TypeScript in a checkout, JavaScript where the package was installed: the same as this file. */
+function ownScript(): URL {
+  return new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url);
+}

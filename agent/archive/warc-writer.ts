@@ -1,0 +1,169 @@
+// The files of one agent's archive while they are written: each record a gzip member of its own,
+// each response a line of the index beside it. Captures gather in memory and go to disk together
+// with `flush`, the records first; what was flushed is on the disk when it returns. Synchronous,
+// because it lives in a thread of its own (worker.ts); after an error nothing may be appended.
+
+import fs from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { ArchivePlace, Capture } from './capture.ts';
+import { captureRecords, warcDate } from './capture-records.ts';
+import { cdxjLine } from './cdxj.ts';
+import { type FileNames, fileNames } from './file-name.ts';
+import { type Fields, fieldLines, warcRecord } from './record.ts';
+import type { SeenPayloads } from './seen-payloads.ts';
+
+export interface WriterOptions {
+  readonly directory: string;
+  /** Identifier of the agent, first part of the names. */
+  readonly agent: string;
+  /** A file that has reached so many bytes gets no further record. */
+  readonly fileBytes: number;
+  /** Whether what was flushed has to survive a loss of power. */
+  readonly durable: boolean;
+  /** Serial of the first file that it makes. */
+  readonly serial: number;
+  readonly seen: SeenPayloads;
+  /** Fields of the warcinfo record besides its file name. */
+  readonly about: Fields;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+  readonly newId: () => string;
+}
+
+/** A file that grows: what it holds for certain, and what waits for the next flush. */
+class Growing {
+  readonly fd: number;
+  readonly #path: string;
+  #flushed = 0;
+  #waiting: Uint8Array[] = [];
+  #end = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+    // Fails where the name is taken: nothing is ever written over.
+    this.fd = fs.openSync(path, 'ax');
+  }
+
+  /** Bytes with those that wait. */
+  get end(): number {
+    return this.#end;
+  }
+
+  add(bytes: Uint8Array): void {
+    this.#waiting.push(bytes);
+    this.#end += bytes.byteLength;
+  }
+
+  /** Gives whether there was anything to write. On an error the file ends as it did before. */
+  write(): boolean {
+    if (this.#waiting.length === 0) return false;
+    const bytes = Buffer.concat(this.#waiting);
+    this.#waiting = [];
+    try {
+      for (let at = 0; at < bytes.length; ) at += fs.writeSync(this.fd, bytes, at);
+    } catch (error) {
+      this.#cutBack();
+      throw error;
+    }
+    this.#flushed += bytes.length;
+    return true;
+  }
+
+  #cutBack(): void {
+    try {
+      fs.truncateSync(this.#path, this.#flushed);
+    } catch {
+      // The next start cuts it back.
+    }
+  }
+}
+
+interface Current {
+  readonly names: FileNames;
+  readonly warcinfoId: string;
+  readonly warc: Growing;
+  readonly index: Growing;
+}
+
+export class WarcWriter {
+  readonly #o: WriterOptions;
+  #serial: number;
+  #current: Current | null = null;
+
+  constructor(options: WriterOptions) {
+    this.#o = options;
+    this.#serial = options.serial;
+  }
+
+  /** The file has its size: it takes nothing more, and `rotate` is to be called. */
+  get isFull(): boolean {
+    return this.#current !== null && this.#current.warc.end >= this.#o.fileBytes;
+  }
+
+  /** Adds a capture to what the next flush writes, in a new file if there is none. */
+  append(capture: Capture, body: Uint8Array): ArchivePlace {
+    const current = this.#current ?? this.#open();
+    const { warcinfoId, names, warc, index } = current;
+    const { newId, seen } = this.#o;
+    const records = captureRecords(capture, body, { warcinfoId, newId, seen });
+    warc.add(gzipSync(records.metadata));
+    warc.add(gzipSync(records.request));
+    const offset = warc.end;
+    const member = gzipSync(records.response);
+    warc.add(member);
+    const place = { length: member.byteLength, offset, filename: names.warc };
+    index.add(Buffer.from(cdxjLine({ ...records.indexed, ...place })));
+    return { file: names.warc, offset, end: warc.end, indexEnd: index.end };
+  }
+
+  /** Writes what was appended; on return it is as safe as `durable` asks for. */
+  flush(): void {
+    if (this.#current === null) return;
+    const { warc, index } = this.#current;
+    // The line follows its record: a line that is there names a record that is there.
+    for (const file of [warc, index]) {
+      if (file.write() && this.#o.durable) fs.fdatasyncSync(file.fd);
+    }
+  }
+
+  /** Ends the file; the next capture opens another. Everything in it must have been flushed. */
+  rotate(): void {
+    if (this.#current === null) return;
+    fs.closeSync(this.#current.warc.fd);
+    fs.closeSync(this.#current.index.fd);
+    this.#current = null;
+  }
+
+  #open(): Current {
+    const { directory, agent, now, newId, about, durable } = this.#o;
+    const at = now();
+    const names = fileNames(agent, at, this.#serial++);
+    const current: Current = {
+      names,
+      warcinfoId: `<urn:uuid:${newId()}>`,
+      warc: new Growing(join(directory, names.warc)),
+      index: new Growing(join(directory, names.index)),
+    };
+    if (durable) syncDirectory(directory);
+    const fields: Fields = [
+      ['WARC-Record-ID', current.warcinfoId],
+      ['WARC-Date', warcDate(at)],
+      ['WARC-Filename', names.warc],
+      ['Content-Type', 'application/warc-fields'],
+    ];
+    current.warc.add(gzipSync(warcRecord('warcinfo', fields, [Buffer.from(fieldLines(about))])));
+    this.#current = current;
+    return current;
+  }
+}
+
+/** A file's name is in its directory, which is written for itself. */
+function syncDirectory(directory: string): void {
+  const fd = fs.openSync(directory, 'r');
+  try {
+    fs.fsyncSync(fd);
+  } finally {
+    fs.closeSync(fd);
+  }
+}

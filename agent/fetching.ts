@@ -1,0 +1,97 @@
+// The way of a page through an agent, put together: connections, the threads that parse, the
+// archive, and the pipeline over all three. Used by agent.ts alone, of which it is a chapter.
+
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { AgentEntry, Config } from '../config/config.ts';
+import { Archive } from './archive/archive.ts';
+import type { ArchiveError } from './archive/failure.ts';
+import { aboutArchive, scopeOf } from './config-parts.ts';
+import { AddressGuard } from './fetch/address-guard.ts';
+import { createGotFetcher } from './fetch/got-fetcher.ts';
+import { PagePipeline } from './page-pipeline.ts';
+import { ParsePool } from './parse/pool.ts';
+import { productTokenOf } from './robots/product-token.ts';
+import { monotonicMs, wallMs } from './runtime/clock.ts';
+import type { SqliteStore } from './storage/sqlite-store.ts';
+import { IdentityRules } from './url/identity-rules.ts';
+
+interface ArchiveParts {
+  readonly config: Config;
+  readonly entry: AgentEntry;
+  /** `DATA/ID`. */
+  readonly directory: string;
+  readonly log: Logger;
+}
+
+/**
+ * The agent's archive, null where the config wants none. What an earlier life left is ended where
+ * the state says, before all else; pages whose records are lost are queued again.
+ *
+ * @throws ArchiveError
+ */
+export function archiveOf(
+  { config, entry, directory, log }: ArchiveParts,
+  store: SqliteStore,
+  onFailure: (error: ArchiveError) => void,
+): Archive | null {
+  if (!config.archive.warc) return null;
+  const archive = new Archive({
+    directory: join(directory, 'warc'),
+    agent: entry.id,
+    fileBytes: config.archive.fileBytes,
+    durable: config.storage.durability === 'power',
+    about: aboutArchive(config),
+    known: store.archiveEnd(),
+    onFailure,
+  });
+  const { lost, notice } = archive.recovered;
+  if (notice) log.warn(notice);
+  if (lost) {
+    store.begin();
+    const pages = store.reopenPages(lost.file, lost.from);
+    store.commit(true);
+    log.warn({ pages, ...lost }, 'pages whose records were lost are queued again');
+  }
+  return archive;
+}
+
+/** Connections, the threads that parse, and the pipeline over both; `close` ends them all. */
+export function fetchingOf(
+  config: Config,
+  archive: Archive | null,
+  mayWrite: (host: string) => boolean,
+): { readonly pipeline: PagePipeline; readonly close: () => Promise<void> } {
+  const { userAgent, timeouts, allowPrivateAddresses } = config.http;
+  const fetcher = createGotFetcher({
+    userAgent,
+    timeouts,
+    guard: new AddressGuard({ allowPrivate: allowPrivateAddresses }),
+    now: monotonicMs,
+    wallNow: wallMs,
+    idleConnectionsMax: 2 * config.agent.threads,
+    keepRaw: archive !== null,
+  });
+  const parsePool = new ParsePool({
+    workers: config.agent.parseWorkers,
+    queueMax: 2 * config.agent.threads,
+    timeoutMs: timeouts.totalMs,
+  });
+  const scope = scopeOf(config);
+  const rules = new IdentityRules(config.urls);
+  const pipeline = new PagePipeline({
+    fetcher,
+    parse: (input) => parsePool.parse(input),
+    inScope: (host, identity) => scope.admits(host, identity),
+    identify: (url) => rules.apply(url),
+    productToken: productTokenOf(userAgent) ?? '*',
+    embeds: config.links.embeds,
+    bodyBytesMax: config.limits.bodyBytes,
+    mayWrite: (request) => mayWrite(request.host),
+    ...(archive && { archive: (capture, body) => archive.append(capture, body) }),
+  });
+  const close = async () => {
+    await Promise.all([fetcher.close(), parsePool.close(), archive?.close()]);
+  };
+  return { pipeline, close };
+}

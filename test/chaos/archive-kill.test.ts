@@ -1,0 +1,172 @@
+// An archive whose process is killed again and again, at any moment, and whose newest file is torn
+// besides: what the state says is done has its record, whatever the moment was, and the files are
+// whole to their last record.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { recoverArchive } from '../../agent/archive/recovery.ts';
+import { openState } from '../../agent/storage/database.ts';
+import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
+import { assertDigests, readWarc } from '../unit/archive/reading.ts';
+
+const program = path.join(import.meta.dirname, 'archive-process.ts');
+const kills = 20;
+/** A few dozen pages, so that files are ended and begun under the kills. */
+const fileBytes = 60_000;
+
+interface Row {
+  readonly url: string;
+  readonly file: string;
+  readonly offset: number;
+}
+
+/** Runs the process for so long after it began to write; gives how many pages it queued again. */
+async function live(directory: string, seed: number, ms: number): Promise<number> {
+  const words = [program, directory, String(fileBytes), String(seed)];
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  const lines = createInterface({ input: child.stdout });
+  const [line] = (await once(lines, 'line')) as [string];
+  await pause(ms);
+  child.kill('SIGKILL');
+  const [code, signal] = (await ended) as [number | null, string | null];
+  assert.deepEqual([code, signal], [null, 'SIGKILL'], 'it went on until it was killed');
+  return (JSON.parse(line) as { reopened: number }).reopened;
+}
+
+function rowsIn(directory: string): Row[] {
+  const db = new Database(path.join(directory, 'state.sqlite'), { readonly: true });
+  try {
+    return db
+      .prepare<[], Row>('SELECT url, warc_file AS file, warc_offset AS offset FROM pages')
+      .all();
+  } finally {
+    db.close();
+  }
+}
+
+/** What the next start would make of it. */
+function recover(directory: string) {
+  const opened = openState({ directory, crawl: 'kill', agent: 'a1' });
+  assert.ok(opened.ok);
+  const store = new SqliteStore(opened.db, { durability: 'process', hostDelayMs: 0 });
+  const recovered = recoverArchive(path.join(directory, 'warc'), 'a1', store.archiveEnd());
+  if (recovered.lost) {
+    store.begin();
+    store.reopenPages(recovered.lost.file, recovered.lost.from);
+    store.commit(false);
+  }
+  store.close();
+  opened.unlock();
+  return recovered;
+}
+
+/** Every done page has its record; every record is whole; every line leads to one. */
+async function assertWhole(directory: string): Promise<number> {
+  const found = new Map<string, string>();
+  const warc = path.join(directory, 'warc');
+  for (const name of fs.readdirSync(warc).filter((file) => file.endsWith('.warc.gz'))) {
+    const responses = await responsesIn(path.join(warc, name));
+    for (const { offset, url } of responses) found.set(`${name} ${offset}`, url);
+    const index = fs.readFileSync(path.join(warc, name.replace('.warc.gz', '.cdxj')), 'utf8');
+    const offsets = [...index.matchAll(/"offset":"(\d+)"/g)].map(([, text]) => Number(text));
+    assert.deepEqual(
+      offsets,
+      responses.map(({ offset }) => offset),
+      `index of ${name}`,
+    );
+    assert.ok(index.endsWith('\n'));
+  }
+  const rows = rowsIn(directory);
+  for (const { url, file, offset } of rows) {
+    assert.equal(found.get(`${file} ${offset}`), url, `record of ${url}`);
+  }
+  return rows.length;
+}
+
+interface Response {
+  readonly offset: number;
+  readonly url: string;
+}
+
+/** By path, size and time: files that are ended need not be read after each kill again. */
+const read = new Map<string, Response[]>();
+
+async function responsesIn(file: string): Promise<Response[]> {
+  const { size, mtimeMs } = fs.statSync(file);
+  const key = `${file} ${size} ${mtimeMs}`;
+  const known = read.get(key);
+  if (known) return known;
+  const records = await readWarc(file);
+  assert.equal(records.length, assertDigests(file), file);
+  const responses = records
+    .filter(({ type }) => type === 'response' || type === 'revisit')
+    .map(({ offset, headers }) => ({ offset, url: headers['warc-target-uri']! }));
+  read.set(key, responses);
+  return responses;
+}
+
+test(`archive: killed ${kills} times, and torn, every done page has its record`, async (t) => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-archive-'));
+  t.after(() => fs.rmSync(directory, { recursive: true }));
+  const warc = path.join(directory, 'warc');
+  let pages = 0;
+  for (let k = 0; k < kills; k++) {
+    const reopened = await live(directory, k, (k * 37) % 60);
+    assert.equal(reopened, 0, 'a kill loses no record that a row names');
+    tear(warc, k);
+    const { lost } = recover(directory);
+    assert.equal(lost, null);
+    const now = await assertWhole(directory);
+    assert.ok(now >= pages, 'no page is lost');
+    pages = now;
+  }
+  assert.ok(pages > kills, `${pages} pages`);
+  t.diagnostic(`${pages} pages in ${fs.readdirSync(warc).length / 2} files`);
+});
+
+test('archive: cut below what the state knows, it queues the pages again whose records are gone', async (t) => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-archive-'));
+  t.after(() => fs.rmSync(directory, { recursive: true }));
+  await live(directory, 1, 100);
+  recover(directory);
+  const before = await assertWhole(directory);
+  const newest = newestOf(path.join(directory, 'warc'));
+  const bytes = fs.statSync(newest).size;
+  for (const share of [0.9, 0.4, 0.1]) {
+    fs.truncateSync(newest, Math.floor(bytes * share));
+    const { lost, notice } = recover(directory);
+    assert.ok(lost && notice?.includes('queued again'));
+    if (!fs.existsSync(newest)) break;
+    const rest = await assertWhole(directory);
+    assert.ok(rest < before);
+    const db = new Database(path.join(directory, 'state.sqlite'), { readonly: true });
+    const queued = db.prepare('SELECT count(*) FROM frontier').pluck().get();
+    const host = db.prepare('SELECT pages_done, pages_queued FROM hosts').get();
+    db.close();
+    assert.equal(queued, before - rest);
+    assert.deepEqual(host, { pages_done: rest, pages_queued: before - rest });
+  }
+});
+
+/** Half of a write that was under way: bytes beyond what anybody was told. */
+function tear(warc: string, k: number): void {
+  const newest = newestOf(warc);
+  if (k % 2 === 0) fs.appendFileSync(newest, Buffer.alloc((k * 997) % 5000, 0x1f));
+  if (k % 3 === 0) fs.appendFileSync(newest.replace('.warc.gz', '.cdxj'), 'org,exam');
+}
+
+function newestOf(warc: string): string {
+  const files = fs.readdirSync(warc).filter((name) => name.endsWith('.warc.gz'));
+  const serial = (name: string) => Number(/-(\d+)\.warc\.gz$/.exec(name)?.[1]);
+  files.sort((a, b) => serial(a) - serial(b));
+  return path.join(warc, files.at(-1)!);
+}

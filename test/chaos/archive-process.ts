@@ -1,0 +1,67 @@
+// An agent reduced to its archive and its state, for tests that kill it: it archives pages one
+// after the other, some at the same time, and commits the row of each once it has its place. It
+// says when the first is committed, and goes on until it is killed.
+// Arguments: directory, bytes of a file of the archive, seed.
+
+import { join } from 'node:path';
+import { Archive } from '../../agent/archive/archive.ts';
+import { openState } from '../../agent/storage/database.ts';
+import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
+import { capture } from '../unit/archive/captures.ts';
+
+const [directory = '', fileBytes = '0', seed = '0'] = process.argv.slice(2);
+const opened = openState({ directory, crawl: 'kill', agent: 'a1' });
+if (!opened.ok) throw new Error(opened.message);
+const store = new SqliteStore(opened.db, { durability: 'process', hostDelayMs: 0 });
+const archive = new Archive({
+  directory: join(directory, 'warc'),
+  agent: 'a1',
+  fileBytes: Number(fileBytes),
+  durable: false,
+  about: [['software', 'test']],
+  known: store.archiveEnd(),
+  onFailure: (error) => {
+    throw error;
+  },
+});
+const { lost } = archive.recovered;
+store.begin();
+const reopened = lost === null ? 0 : store.reopenPages(lost.file, lost.from);
+store.commit(false);
+let said = false;
+
+/** Pages under way at the same time, as a handful of visits. */
+const visits = 6;
+
+async function visit(k: number): Promise<void> {
+  for (let page = 0; ; page++) {
+    const url = `http://h.example/${seed}-${k}-${page}`;
+    // Some pages are alike, some large.
+    const size = page % 5 === 0 ? 40_000 : 200;
+    const text = page % 7 === 0 ? 'alike' : `${url} `.repeat(size / url.length);
+    const place = await archive.append(capture({ url }), [Buffer.from(text)]);
+    if (place === null) return;
+    store.begin();
+    store.insertUrl('h.example', { url, depth: 0 }, null);
+    store.noteArchived(place);
+    store.recordPage(store.host('h.example').number, {
+      url,
+      status: 200,
+      error: null,
+      contentType: 'text/html',
+      bytes: text.length,
+      digest: null,
+      fetchedAt: 0,
+      durationMs: 0,
+      redirectTo: null,
+      attempts: 1,
+      archived: place,
+    });
+    store.commit(false);
+    archive.confirm(place);
+    if (!said) process.stdout.write(`${JSON.stringify({ reopened })}\n`);
+    said = true;
+  }
+}
+
+await Promise.all(Array.from({ length: visits }, (_, k) => visit(k)));

@@ -1,0 +1,125 @@
+// Reads archives back for the tests: with warcio, as the users' tools do, record by record to the
+// last, and member by member at the offsets that an index or a page's row names.
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import { WARCParser } from 'warcio';
+
+export interface ReadRecord {
+  readonly type: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of http records: the first line and the fields, in lower case. */
+  readonly firstLine: string | null;
+  readonly fields: Readonly<Record<string, string>>;
+  /** What follows the HTTP head, as stored. */
+  readonly payload: Buffer;
+  /** The payload with its content coding undone. */
+  readonly content: Buffer;
+  readonly offset: number;
+}
+
+/** All records of a file. Fails where warcio stops before the end, or says that something is odd. */
+export async function readWarc(path: string): Promise<ReadRecord[]> {
+  return readWarcBytes(fs.readFileSync(path));
+}
+
+async function readWarcBytes(bytes: Uint8Array): Promise<ReadRecord[]> {
+  const records: ReadRecord[] = [];
+  const said: string[] = [];
+  const { warn } = console;
+  console.warn = (...words: unknown[]) => said.push(words.join(' '));
+  try {
+    const parser = new WARCParser(chunks(bytes));
+    for await (const record of parser) {
+      const { offset } = parser;
+      const payload = Buffer.from(await record.readFully(false));
+      const content = Buffer.from(await record.readFully(true));
+      records.push({
+        type: String(record.warcType),
+        headers: Object.fromEntries(record.warcHeaders.headers.entries()),
+        firstLine: record.httpHeaders?.statusline ?? null,
+        fields: Object.fromEntries(record.httpHeaders?.headers.entries() ?? []),
+        payload,
+        content,
+        offset,
+      });
+    }
+  } finally {
+    console.warn = warn;
+  }
+  assert.deepEqual(said, []);
+  return records;
+}
+
+async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += 65_536) yield bytes.subarray(at, at + 65_536);
+}
+
+/** The one record whose member begins at the offset. */
+export async function recordAt(path: string, offset: number): Promise<ReadRecord> {
+  const bytes = fs.readFileSync(path).subarray(offset);
+  assert.deepEqual([...bytes.subarray(0, 2)], [0x1f, 0x8b], `no member begins at ${offset}`);
+  const [record] = await readWarcBytes(bytes);
+  assert.ok(record, `no record at ${offset}`);
+  return record;
+}
+
+/** Splits the file at gzip members and judges the digests and lengths of each record by itself. */
+export function assertDigests(path: string): number {
+  const bytes = fs.readFileSync(path);
+  let count = 0;
+  for (const { start, end } of members(bytes)) {
+    const record = gunzipSync(bytes.subarray(start, end));
+    const headEnd = record.indexOf('\r\n\r\n') + 4;
+    const head = record.toString('utf8', 0, headEnd);
+    const length = Number(/^Content-Length: (\d+)\r$/m.exec(head)?.[1]);
+    const block = record.subarray(headEnd, headEnd + length);
+    assert.equal(record.length, headEnd + length + 4, `${path} at ${start}: length`);
+    assert.equal(digestIn(head, 'Block'), sha1(block), `${path} at ${start}: block`);
+    const payload = digestIn(head, 'Payload');
+    if (payload !== null && /^WARC-Type: response\r$/m.test(head)) {
+      const body = block.subarray(block.indexOf('\r\n\r\n') + 4);
+      assert.equal(payload, sha1(body), `${path} at ${start}: payload`);
+    }
+    count++;
+  }
+  return count;
+}
+
+function digestIn(head: string, what: string): string | null {
+  return new RegExp(`^WARC-${what}-Digest: sha1:(\\w+)\\r$`, 'm').exec(head)?.[1] ?? null;
+}
+
+/** Every record's text begins like this; a member that did so by chance would not decompress. */
+function members(bytes: Buffer): { start: number; end: number }[] {
+  const starts: number[] = [];
+  for (let at = bytes.indexOf('\x1f\x8b\x08', 0, 'latin1'); at >= 0; ) {
+    if (beginsRecord(bytes.subarray(at))) starts.push(at);
+    at = bytes.indexOf('\x1f\x8b\x08', at + 1, 'latin1');
+  }
+  return starts.map((start, k) => ({ start, end: starts[k + 1] ?? bytes.length }));
+}
+
+function beginsRecord(bytes: Buffer): boolean {
+  try {
+    const text = gunzipSync(bytes.subarray(0, 400), { finishFlush: 2 });
+    return text.toString('latin1', 0, 8) === 'WARC/1.1';
+  } catch {
+    return false;
+  }
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+/** In base 32, by another way than the product's: five bits at a time off one large number. */
+export function sha1(bytes: Uint8Array): string {
+  let number = BigInt(`0x${createHash('sha1').update(bytes).digest('hex')}`);
+  let text = '';
+  for (let k = 0; k < 32; k++) {
+    text = alphabet[Number(number & 31n)] + text;
+    number >>= 5n;
+  }
+  return text;
+}

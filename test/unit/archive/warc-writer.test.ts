@@ -1,0 +1,218 @@
+// What the archive writes, read back with warcio and by hand: every record to the last, digests,
+// offsets, revisits, truncation, and the index as warcio itself would make it.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
+import { CDXIndexer } from 'warcio';
+import { readCdxjLine } from '../../../agent/archive/cdxj.ts';
+import { SeenPayloads } from '../../../agent/archive/seen-payloads.ts';
+import { surtOf } from '../../../agent/archive/surt.ts';
+import { WarcWriter, type WriterOptions } from '../../../agent/archive/warc-writer.ts';
+import { bytes, capture } from './captures.ts';
+import { assertDigests, readWarc, recordAt, sha1 } from './reading.ts';
+
+function scratch(t: Pick<TestContext, 'after'>): string {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-warc-'));
+  t.after(() => fs.rmSync(directory, { recursive: true }));
+  return directory;
+}
+
+function writerIn(directory: string, more: Partial<WriterOptions> = {}): WarcWriter {
+  let ids = 0;
+  return new WarcWriter({
+    directory,
+    agent: 'a1',
+    fileBytes: 1024 ** 3,
+    durable: false,
+    serial: 1,
+    seen: new SeenPayloads(),
+    about: [['software', 'ubiring']],
+    now: () => Date.UTC(2026, 0, 2),
+    newId: () => `00000000-0000-4000-8000-${String(++ids).padStart(12, '0')}`,
+    ...more,
+  });
+}
+
+function filesOf(directory: string, suffix: string): string[] {
+  const names = fs.readdirSync(directory).filter((name) => name.endsWith(suffix));
+  return names.sort().map((name) => path.join(directory, name));
+}
+
+test('archive: a capture is metadata, request and response, and warcio reads each to its end', async (t) => {
+  const directory = scratch(t);
+  const writer = writerIn(directory);
+  const place = writer.append(capture(), bytes('<p>hello'));
+  writer.flush();
+  const [file] = filesOf(directory, '.warc.gz');
+  assert.equal(path.basename(file!), 'a1-20260102000000-00001.warc.gz');
+  assert.equal(place.file, path.basename(file!));
+  assert.equal(place.end, fs.statSync(file!).size);
+  const [warcinfo, metadata, request, response] = await readWarc(file!);
+  assert.equal(warcinfo?.type, 'warcinfo');
+  assert.match(String(warcinfo?.payload), /^software: ubiring\r\n$/);
+  assert.equal(metadata?.type, 'metadata');
+  assert.equal(String(metadata?.payload), 'via: http://example.org/\r\ndepth: 1\r\n');
+  assert.equal(request?.type, 'request');
+  assert.equal(request?.firstLine, 'GET /a?b=2&a=1 HTTP/1.1');
+  assert.equal(response?.type, 'response');
+  assert.equal(response?.firstLine, 'HTTP/1.1 200 OK');
+  assert.equal(String(response?.content), '<p>hello');
+  assert.equal(response?.offset, place.offset);
+  const { headers } = response!;
+  assert.equal(headers['warc-target-uri'], 'http://www.example.org/a?b=2&a=1');
+  assert.equal(headers['warc-date'], '2026-01-02T03:04:05Z');
+  assert.equal(headers['warc-ip-address'], '192.0.2.1');
+  assert.equal(headers['warc-payload-digest'], `sha1:${sha1(bytes('<p>hello'))}`);
+  assert.equal(headers['warc-warcinfo-id'], warcinfo?.headers['warc-record-id']);
+  for (const beside of [metadata, request]) {
+    assert.equal(beside?.headers['warc-concurrent-to'], headers['warc-record-id']);
+  }
+  assert.equal(assertDigests(file!), 4);
+});
+
+test('archive: an equal payload becomes a revisit that names the first', async (t) => {
+  const directory = scratch(t);
+  const writer = writerIn(directory);
+  const first = capture({ url: 'http://example.org/first' });
+  const later = { startedAt: Date.UTC(2026, 0, 3), url: 'http://example.org/second' };
+  writer.append(first, bytes('the same'));
+  const { offset, file } = writer.append(capture(later), bytes('the same'));
+  writer.append(capture({ url: 'http://example.org/empty' }), bytes(''));
+  writer.append(capture({ url: 'http://example.org/empty-too' }), bytes(''));
+  const cut = { truncated: 'length' as const, url: 'http://example.org/cut' };
+  writer.append(capture(cut), bytes('the same'));
+  writer.flush();
+  const whole = await readWarc(path.join(directory, file));
+  assert.deepEqual(
+    whole.map(({ type }) => type).filter((type) => /^re(sponse|visit)$/.test(type)),
+    ['response', 'revisit', 'response', 'response', 'response'],
+  );
+  const { headers, payload, firstLine } = await recordAt(path.join(directory, file), offset);
+  assert.equal(headers['warc-refers-to-target-uri'], 'http://example.org/first');
+  assert.equal(headers['warc-refers-to-date'], '2026-01-02T03:04:05Z');
+  assert.match(headers['warc-profile']!, /\/warc\/1\.1\/revisit\/identical-payload-digest$/);
+  assert.equal(headers['warc-payload-digest'], `sha1:${sha1(bytes('the same'))}`);
+  assert.equal(firstLine, 'HTTP/1.1 200 OK');
+  assert.equal(payload.length, 0);
+  assert.equal(whole.at(-1)?.headers['warc-truncated'], 'length');
+  assertDigests(path.join(directory, file));
+});
+
+test('archive: the index is what warcio makes of the same file, line by line', async (t) => {
+  const directory = scratch(t);
+  const writer = writerIn(directory);
+  const urls = [
+    'http://www.example.org/A/b?z=1&a=2',
+    'https://sub.example.org:8443/robots.txt',
+    'http://127.0.0.1:8080/',
+    'http://xn--bcher-kva.example/%C3%A4?q=%20',
+  ];
+  for (const [k, url] of urls.entries()) writer.append(capture({ url }), bytes(`page ${k % 3}`));
+  writer.append(capture({ contentType: null, status: 404, ...notFound }), bytes('gone'));
+  writer.flush();
+  const [file] = filesOf(directory, '.warc.gz');
+  const indexer = new CDXIndexer({ format: 'cdxj' });
+  let expected = '';
+  const sources = [{ filename: path.basename(file!), reader: fs.createReadStream(file!) }];
+  for await (const cdx of indexer.iterIndex(sources)) expected += indexer.serializeCDXJ(cdx);
+  const [index] = filesOf(directory, '.cdxj');
+  assert.deepEqual(
+    fs.readFileSync(index!, 'utf8').trim().split('\n').map(parsed),
+    expected.trim().split('\n').map(parsed),
+  );
+});
+
+const notFound = { responseHead: 'HTTP/1.1 404 Not Found\r\n\r\n' };
+
+/** The order of keys in the JSON is nobody's concern. */
+function parsed(line: string): unknown {
+  const [key, timestamp, ...json] = line.split(' ');
+  return { key, timestamp, ...(JSON.parse(json.join(' ')) as object) };
+}
+
+test('archive: every line of the index leads to its record', async (t) => {
+  const directory = scratch(t);
+  const writer = writerIn(directory, { fileBytes: 2000 });
+  for (let k = 0; k < 12; k++) {
+    if (writer.isFull) {
+      writer.flush();
+      writer.rotate();
+    }
+    writer.append(capture({ url: `http://example.org/${k}` }), bytes(`page ${k}`));
+  }
+  writer.flush();
+  const indexes = filesOf(directory, '.cdxj');
+  assert.ok(indexes.length > 2, 'files end at their size');
+  const found: string[] = [];
+  for (const index of indexes) {
+    for (const line of fs.readFileSync(index, 'utf8').trim().split('\n')) {
+      const entry = readCdxjLine(line);
+      assert.ok(entry);
+      const { payload } = await recordAt(path.join(directory, entry.filename), entry.offset);
+      assert.equal(entry.digest, sha1(payload));
+      found.push(`${entry.url} ${payload}`);
+    }
+  }
+  assert.deepEqual(
+    found,
+    Array.from({ length: 12 }, (_, k) => `http://example.org/${k} page ${k}`),
+  );
+  for (const file of filesOf(directory, '.warc.gz')) assertDigests(file);
+});
+
+test('archive: any bytes come back as they were', async (t) => {
+  const directory = scratch(t);
+  let serial = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 8 }),
+      async (list) => {
+        const writer = writerIn(directory, { serial: ++serial });
+        const places = list.map((body, k) =>
+          writer.append(capture({ url: `http://h.example/${k}`, truncated: 'time' }), body),
+        );
+        writer.flush();
+        for (const [k, { file, offset }] of places.entries()) {
+          const { payload } = await recordAt(path.join(directory, file), offset);
+          assert.deepEqual(payload, Buffer.from(list[k]!));
+        }
+      },
+    ),
+    { numRuns: 25 },
+  );
+});
+
+test('archive: a field that came with line ends stays one field', async (t) => {
+  const directory = scratch(t);
+  const writer = writerIn(directory);
+  const metadata = [['via', 'http://x/\r\nWARC-Type: response']] as const;
+  writer.append(capture({ metadata }), bytes('x'));
+  writer.flush();
+  const [, record] = await readWarc(filesOf(directory, '.warc.gz')[0]!);
+  assert.equal(String(record?.payload), 'via: http://x/ WARC-Type: response\r\n');
+});
+
+test('archive: a file name that is taken is never written over', (t) => {
+  const directory = scratch(t);
+  const name = path.join(directory, 'a1-20260102000000-00001.warc.gz');
+  fs.writeFileSync(name, 'precious');
+  assert.throws(() => writerIn(directory).append(capture(), bytes('x')), { code: 'EEXIST' });
+  assert.equal(fs.readFileSync(name, 'utf8'), 'precious');
+});
+
+test('archive: seen payloads are bounded, and the oldest is forgotten', () => {
+  const seen = new SeenPayloads(2);
+  for (const digest of ['A', 'B', 'C']) seen.add(digest, { url: digest, date: '' });
+  assert.equal(seen.find('A'), undefined);
+  assert.equal(seen.find('B')?.url, 'B');
+  assert.equal(seen.find('C')?.url, 'C');
+});
+
+test('archive: what is no web address is its own sort key', () => {
+  assert.equal(surtOf('urn:x:Y'), 'urn:x:Y');
+  assert.equal(surtOf('http://'), 'http://');
+});
