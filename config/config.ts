@@ -63,6 +63,23 @@ export interface Config {
       readonly responseMs: number;
       readonly totalMs: number;
     };
+    /** Types that are read, as written; null is all. */
+    readonly contentTypes: readonly string[] | null;
+    readonly http2: boolean;
+    readonly tls: {
+      readonly verify: boolean;
+      /** Absolute path of a PEM file; null: only the authorities that Node brings. */
+      readonly ca: string | null;
+    };
+    /** An http URL, perhaps with user and password. */
+    readonly proxy: string | null;
+    readonly cookies: boolean;
+    readonly dns: {
+      readonly family: 'any' | 'ipv4' | 'ipv6';
+      readonly ttlMinMs: number;
+      readonly ttlMaxMs: number;
+      readonly negativeTtlMs: number;
+    };
   };
   readonly cluster: {
     /** A number N stands for a1 to aN on this machine; `resolveAgents` finds their ports. */

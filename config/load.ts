@@ -76,8 +76,11 @@ function configOf(
     options.dataDir === undefined
       ? path.resolve(path.dirname(file), parsed.agent.dataDir)
       : path.resolve(options.cwd, options.dataDir);
+  const { ca } = parsed.http.tls;
+  const caFile = ca === null ? null : path.resolve(path.dirname(file), ca);
   return {
     ...parsed,
+    http: { ...parsed.http, tls: { ...parsed.http.tls, ca: caFile } },
     file,
     seeds,
     inlineSeeds,

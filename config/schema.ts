@@ -4,6 +4,7 @@
 // are strict: a key that is not here is a typing mistake, and a crawl must not start with one.
 
 import { z } from 'zod';
+import { http } from './http-keys.ts';
 import {
   agentId,
   duration,
@@ -13,7 +14,6 @@ import {
   regexSource,
   seedUrl,
   size,
-  userAgent,
 } from './leaves.ts';
 import { links, urls } from './url-keys.ts';
 
@@ -155,52 +155,6 @@ const politeness = z
   })
   .prefault({})
   .meta({ description: 'How gently servers are treated.' });
-
-const http = z
-  .strictObject({
-    userAgent: userAgent.prefault('ubiring').meta({
-      description:
-        'The User-Agent header. Its first word is the name that robots.txt files address; a ' +
-        'contact (URL or mail address) lets an operator write to you instead of blocking you.',
-      example: 'my-crawl (+https://example.org/bot; bot@example.org)',
-    }),
-    allowPrivateAddresses: z
-      .boolean()
-      .prefault(false)
-      .meta({
-        description:
-          'Whether loopback and private networks may be visited. If true, a link on any page can ' +
-          'make the crawler read servers inside your network.',
-      }),
-    timeouts: z
-      .strictObject({
-        connectMs: duration(1).prefault(5000).meta({
-          description:
-            'Until the connection (with TLS) stands. Turned up, dead hosts hold threads longer.',
-          example: '5s',
-        }),
-        responseMs: duration(1)
-          .prefault(10_000)
-          .meta({
-            description:
-              'From the request to the first byte of the response. Turned up, silent servers hold ' +
-              'threads longer.',
-            example: '10s',
-          }),
-        totalMs: duration(1)
-          .prefault(30_000)
-          .meta({
-            description:
-              'For the whole request, body included. Turned up, dripping bodies hold threads ' +
-              'longer; a body needs bodyBytes / totalMs to arrive whole.',
-            example: '30s',
-          }),
-      })
-      .prefault({})
-      .meta({ description: 'When a request is given up.' }),
-  })
-  .prefault({})
-  .meta({ description: 'How requests are made.' });
 
 const agentEntry = z.strictObject({
   id: agentId.meta({

@@ -22,6 +22,12 @@ const defaults = {
     userAgent: 'ubiring',
     allowPrivateAddresses: false,
     timeouts: { connectMs: 5000, responseMs: 10_000, totalMs: 30_000 },
+    contentTypes: null,
+    http2: true,
+    tls: { verify: true, ca: null },
+    proxy: null,
+    cookies: false,
+    dns: { family: 'any', ttlMinMs: 60_000, ttlMaxMs: 3_600_000, negativeTtlMs: 60_000 },
   },
   cluster: {
     agents: 1,
