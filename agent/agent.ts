@@ -11,12 +11,14 @@ import { crawlKey } from '../config/fingerprint.ts';
 import type { Instant } from '../failure-detector/instant.ts';
 import type { Archive } from './archive/archive.ts';
 import { ArchiveError } from './archive/failure.ts';
-import { robotsParser, seedsOf, settingsOf } from './config-parts.ts';
+import { robotsParser, seedReader, seedsOf, settingsOf } from './config-parts.ts';
 import { ControlRoom } from './control.ts';
 import { Core } from './core/core.ts';
 import { type Effect, Effects, type EndCode } from './core/effects.ts';
 import type { Envelope, Message } from './core/messages.ts';
+import type { Operator } from './core/operator.ts';
 import type { ArchivedAt, Outcome } from './core/outcome.ts';
+import { type Explanation, explanationOf } from './explanation.ts';
 import { archiveOf, fetchingOf } from './fetching.ts';
 import { admission } from './frontier/admission.ts';
 import { Visits } from './frontier/visits.ts';
@@ -28,7 +30,9 @@ import { monotonicMs, systemClock, wallMs } from './runtime/clock.ts';
 import { Turns } from './runtime/turns.ts';
 import { openState } from './storage/database.ts';
 import { type StorageFailureCode, storageFailureOf } from './storage/failure.ts';
+import { OrderTable } from './storage/order-table.ts';
 import { SqliteStore } from './storage/sqlite-store.ts';
+import type { ReadRow } from './storage/url-facts.ts';
 import { splitIdentity } from './url/url-key.ts';
 
 /** Frames still to be sent at the end get so long. */
@@ -61,7 +65,8 @@ type Input =
   | { readonly type: 'message'; readonly envelope: Envelope }
   | { readonly type: 'outcome'; readonly outcome: Outcome }
   | { readonly type: 'leave' }
-  | { readonly type: 'stop' };
+  | { readonly type: 'stop' }
+  | { readonly type: 'operate'; readonly act: (operator: Operator, now: Instant) => void };
 
 /** Starts agent `id` of the config. On failure nothing is left open. */
 export async function startAgent(options: {
@@ -181,11 +186,17 @@ class Agent implements RunningAgent {
     });
   }
 
-  #controlOf({ entry }: AgentParts): ControlRoom {
+  #controlOf({ config, entry }: AgentParts): ControlRoom {
     return new ControlRoom({
       id: entry.id,
       members: () => this.#core.snapshot(systemClock.now()).members,
-      apply: (verb) => this.#command(verb),
+      ownerOf: (host) => this.#core.ownerOf(host) ?? null,
+      status: () => this.status(),
+      leave: () => this.leave(),
+      stop: () => this.stop(),
+      operate: (act) => this.#turns.push({ type: 'operate', act }),
+      seedOf: seedReader(config),
+      explain: (identity) => this.#explain(identity),
       send: (to, message) => this.#sendTo(to, message),
       after: (ms, act) => setTimeout(act, ms).unref(),
     });
@@ -200,13 +211,14 @@ class Agent implements RunningAgent {
         else if (input.type === 'outcome') this.#onOutcome(input.outcome, now);
         else if (input.type === 'leave') this.#core.leave(now);
         else if (input.type === 'stop') this.#core.stop(now);
+        else if (input.type === 'operate') input.act(this.#core.operator, now);
         else this.#core.start(now);
       },
       due: (now) => this.#core.onDeadline(now),
       committed: () => this.#onCommitted(),
       nextMs: (now) => this.#core.nextDeadlineMs(now),
       take: () => this.#effects.take(),
-      isDurable: (effect) => effect.type === 'send' && effect.durable,
+      isDurable: (effect) => 'durable' in effect && effect.durable,
       perform: (effect) => this.#perform(effect),
       blocked: (forMs) => this.#onBlocked(forMs),
       failed: (error) => this.#failed(error),
@@ -294,11 +306,12 @@ class Agent implements RunningAgent {
     if (member) this.#sendTo(member, { type: 'BATCH_REFUSED', batch, reason: detail });
   }
 
-  #command(verb: string): unknown {
-    if (verb === 'status') return this.status();
-    if (verb === 'leave') this.leave();
-    else this.stop();
-    return 'applied';
+  #explain(identity: string): Explanation {
+    const { config, entry, state } = this.#p;
+    const { userAgent } = config.http;
+    const read: ReadRow = (sql, ...values) =>
+      state.db.prepare<unknown[], Record<string, unknown>>(sql).get(...values);
+    return explanationOf({ agent: entry.id, userAgent, read, identity });
   }
 
   /** Asked by the fetcher when a connection is ready: a fresh clock, then the lease. */
@@ -354,6 +367,8 @@ class Agent implements RunningAgent {
         return;
       case 'abort':
         return this.#pipeline.abort(effect.request);
+      case 'tell':
+        return effect.tell();
       case 'woke':
         return this.#onWoke();
       case 'end':
@@ -435,13 +450,14 @@ function coreOf(parts: AgentParts, store: SqliteStore, effects: Effects): Core {
     hostOf: (url) => splitIdentity(url)?.host ?? null,
     admit: admission(config.limits),
     seeds: seedsOf(config),
-    visits: (right) =>
+    orders: new OrderTable(parts.state.db),
+    visits: (right, orders) =>
       new Visits({
         store,
         effects,
         right,
+        orders,
         threads: config.agent.threads,
-        hostDelayMs: config.politeness.hostDelayMs,
         heartbeatMs: config.cluster.failureDetector.heartbeatMs,
         pagesPerHost: config.limits.pagesPerHost,
         robots: config.politeness.robots,

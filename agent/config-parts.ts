@@ -13,7 +13,7 @@ import type { UrlItem } from './core/messages.ts';
 import type { CoreSettings } from './core/settings.ts';
 import { productTokenOf } from './robots/product-token.ts';
 import { parseRobots } from './robots/robots-txt.ts';
-import { CANONICAL_FORM_VERSION, parseCrawlUrl } from './url/crawl-url.ts';
+import { CANONICAL_FORM_VERSION, type CrawlUrl, parseCrawlUrl } from './url/crawl-url.ts';
 import { IdentityRules } from './url/identity-rules.ts';
 import { Scope } from './url/scope.ts';
 
@@ -53,16 +53,28 @@ export function settingsOf(parts: {
 
 /** Seeds as URLs to route; the config was checked, so all of them parse. */
 export function seedsOf(config: Config): UrlItem[] {
-  const items: UrlItem[] = [];
   const rules = new IdentityRules(config.urls);
-  for (const seed of config.seeds) {
+  return config.seeds.flatMap((seed) => {
     const parsed = parseCrawlUrl(seed);
-    if ('refused' in parsed) continue;
+    return 'refused' in parsed ? [] : itemOf(rules.apply(parsed));
+  });
+}
+
+function itemOf({ identity: url, fetchUrl }: CrawlUrl): UrlItem {
+  return fetchUrl === url ? { url, depth: 0 } : { url, depth: 0, fetchUrl };
+}
+
+/** Reads seeds given while the crawl runs: a URL to route, or why the crawl takes none such. */
+export function seedReader(config: Config) {
+  const rules = new IdentityRules(config.urls);
+  const scope = scopeOf(config);
+  return (text: string): UrlItem | { readonly refused: string } => {
+    const parsed = parseCrawlUrl(text);
+    if ('refused' in parsed) return { refused: `not a URL to crawl (${parsed.refused})` };
     const url = rules.apply(parsed);
-    const item = { url: url.identity, depth: 0 };
-    items.push(url.fetchUrl === url.identity ? item : { ...item, fetchUrl: url.fetchUrl });
-  }
-  return items;
+    const { admitted, rule } = scope.verdict(url.host, url.identity);
+    return admitted ? itemOf(url) : { refused: `out of scope: ${rule}` };
+  };
 }
 
 /** Which URLs are crawled. */

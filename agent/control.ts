@@ -1,21 +1,36 @@
 // Commands to the whole cluster, by way of one agent: a command-line tool asks any agent, which
 // carries the command out itself, forwards it to the others and answers with what each said. An
-// agent that does not answer in time is named as unreachable, never left out. Composed of core and
-// transport by agent.ts.
+// agent that does not answer in time is named as unreachable, never left out. An order is stamped
+// here once and forwarded as stamped, so that all hold the same word; a question about a URL goes
+// to the owner of its host alone. Composed of core and transport by agent.ts.
 
-import type { ControlVerb, Envelope, MemberCard, Message } from './core/messages.ts';
+import type { ControlVerb, Envelope, MemberCard, Message, UrlItem } from './core/messages.ts';
+import type { Operator, OrderReceipt, SeedReceipt } from './core/operator.ts';
 import type { ControlAnswer, ControlReply, ControlRequest } from './messaging/control-desk.ts';
+import { orderFromWord, orderOf, wordOfOrder } from './messaging/control-orders.ts';
+import { splitIdentity } from './url/url-key.ts';
 
 /** How long the others may take; the command-line tool waits a little longer for the sum. */
 const ANSWER_MS_MAX = 1500;
 /** Commands that wait for the others at the same time. */
 const PENDING_MAX = 256;
 
+/** Runs in a turn of the agent's loop. */
+type Operate = (act: (operator: Operator, now: Parameters<Operator['give']>[1]) => void) => void;
+
 export interface ControlParts {
   readonly id: string;
   readonly members: () => readonly MemberCard[];
-  /** Carries the verb out on this agent; the result is JSON. */
-  readonly apply: (verb: ControlVerb, args: readonly string[]) => unknown;
+  /** Null where no agent is there to own it. */
+  readonly ownerOf: (host: string) => string | null;
+  readonly status: () => unknown;
+  readonly leave: () => void;
+  readonly stop: () => void;
+  readonly operate: Operate;
+  /** A text as a URL to route, or why it cannot be one. */
+  readonly seedOf: (text: string) => UrlItem | { readonly refused: string };
+  /** What this agent's file has of a URL, as JSON. */
+  readonly explain: (identity: string) => unknown;
   readonly send: (to: MemberCard, message: Message) => void;
   readonly after: (ms: number, act: () => void) => void;
 }
@@ -40,24 +55,102 @@ export class ControlRoom {
     if (this.#pending.size >= PENDING_MAX) {
       return reply({ ok: false, result: 'too many commands at once; try again' });
     }
+    switch (verb) {
+      case 'status':
+      case 'leave':
+      case 'stop':
+        return this.#tellAll(verb, args, reply);
+      case 'seed':
+        return this.#seed(args, reply);
+      case 'explain':
+        return this.#explain(args, reply);
+      default:
+        return this.#order(verb, args, reply);
+    }
+  }
+
+  #tellAll(verb: ControlVerb, args: readonly string[], reply: ControlReply): void {
     const others = this.#p.members().filter(({ id }) => concerns(verb, args, id));
+    this.#forward(others, verb, args, (results, silent) => {
+      // Itself last: leaving or stopping ends the agent that still has to answer.
+      if (concerns(verb, args, this.#p.id)) results.set(this.#p.id, this.#apply(verb));
+      reply(summary(verb, args, results, silent));
+    });
+  }
+
+  #apply(verb: ControlVerb): unknown {
+    if (verb === 'status') return this.#p.status();
+    if (verb === 'leave') this.#p.leave();
+    else this.#p.stop();
+    return 'applied';
+  }
+
+  /** Asks these and waits for them; `done` gets what they said, and who said nothing in time. */
+  #forward(
+    others: readonly MemberCard[],
+    verb: ControlVerb,
+    args: readonly string[],
+    done: (results: Map<string, unknown>, silent: ReadonlySet<string>) => void,
+  ): void {
     const request = ++this.#last;
     const results = new Map<string, unknown>();
     const expected = new Set(others.map(({ id }) => id));
-    const done = () => {
-      if (!this.#pending.delete(request)) return;
-      // Itself last: leaving or stopping ends the agent that still has to answer.
-      if (concerns(verb, args, this.#p.id)) {
-        results.set(this.#p.id, this.#p.apply(verb, args));
-      }
-      reply(summary(verb, args, results, expected));
+    const finish = () => {
+      if (this.#pending.delete(request)) done(results, expected);
     };
-    this.#pending.set(request, { results, expected, done });
+    this.#pending.set(request, { results, expected, done: finish });
     for (const member of others) {
       this.#p.send(member, { type: 'CONTROL', request, verb, args });
     }
-    if (expected.size === 0) return done();
-    this.#p.after(ANSWER_MS_MAX, done);
+    if (expected.size === 0) return finish();
+    this.#p.after(ANSWER_MS_MAX, finish);
+  }
+
+  /** Obeyed here and on this disk first; who is not reached now hears of it with heartbeats. */
+  #order(verb: ControlVerb, args: readonly string[], reply: ControlReply): void {
+    const what = orderOf(verb, args);
+    if (typeof what === 'string') return reply({ ok: false, result: what });
+    const given = (receipt: OrderReceipt) => {
+      if (!receipt.ok) return reply({ ok: false, result: receipt.why });
+      const words = [wordOfOrder(receipt.order)];
+      this.#forward(this.#p.members(), 'order', words, (results, silent) => {
+        results.set(this.#p.id, 'applied');
+        reply(summary('order', [], results, silent));
+      });
+    };
+    this.#p.operate((operator, now) => operator.give(what, now, given));
+  }
+
+  /** Answers by URL as given: which agent has it, that it is on its way, or why it is refused. */
+  #seed(texts: readonly string[], reply: ControlReply): void {
+    const said: Record<string, unknown> = {};
+    const items = new Map<string, UrlItem>();
+    for (const text of texts) {
+      const item = this.#p.seedOf(text);
+      if ('refused' in item) said[text] = { refused: item.refused };
+      else items.set(text, item);
+    }
+    if (items.size === 0) return reply({ ok: true, result: said });
+    const done = (receipt: SeedReceipt) => {
+      if (!receipt.ok) return reply({ ok: false, result: receipt.why });
+      for (const [text, { url }] of items) said[text] = { url, owner: receipt.owners[url] ?? null };
+      reply({ ok: true, result: said });
+    };
+    const seeds = [...items.values()];
+    this.#p.operate((operator, now) => operator.seed(seeds, now, done));
+  }
+
+  #explain([identity = '']: readonly string[], reply: ControlReply): void {
+    const split = splitIdentity(identity);
+    if (!split) return reply({ ok: false, result: `not a canonical URL: ${identity}` });
+    const owner = this.#p.ownerOf(split.host) ?? this.#p.id;
+    const members = this.#p.members().filter(({ id }) => id === owner);
+    if (members.length === 0) {
+      return reply({ ok: true, result: { owner, facts: this.#p.explain(identity) } });
+    }
+    this.#forward(members, 'explain', [identity], (results) => {
+      reply({ ok: true, result: { owner, facts: results.get(owner) ?? null } });
+    });
   }
 
   /** A command forwarded by a member, or a member's answer to one. */
@@ -65,15 +158,37 @@ export class ControlRoom {
     const { from, message } = envelope;
     const member = this.#p.members().find(({ id, inc }) => id === from.id && inc === from.inc);
     if (!member) return;
-    if (message.type === 'CONTROL') {
-      const { request, verb, args } = message;
-      const result = this.#p.apply(verb, args);
-      this.#p.send(member, { type: 'CONTROL_ACK', request, ok: true, result });
-    } else if (message.type === 'CONTROL_ACK') {
+    if (message.type === 'CONTROL') this.#onForwarded(member, message);
+    else if (message.type === 'CONTROL_ACK') {
       const pending = this.#pending.get(message.request);
       if (!pending?.expected.delete(from.id)) return;
       pending.results.set(from.id, message.result);
       if (pending.expected.size === 0) pending.done();
+    }
+  }
+
+  #onForwarded(member: MemberCard, message: Extract<Message, { type: 'CONTROL' }>): void {
+    const { request, verb, args } = message;
+    const answer = (result: unknown) =>
+      this.#p.send(member, { type: 'CONTROL_ACK', request, ok: true, result });
+    switch (verb) {
+      case 'order': {
+        const order = orderFromWord(args[0] ?? '');
+        if (!order) return answer('not an order');
+        const taken = (receipt: OrderReceipt) => answer(receipt.ok ? 'applied' : receipt.why);
+        return this.#p.operate((operator, now) => operator.take(order, now, taken));
+      }
+      case 'explain': {
+        const [identity = ''] = args;
+        return answer(splitIdentity(identity) ? this.#p.explain(identity) : null);
+      }
+      case 'status':
+      case 'leave':
+      case 'stop':
+        return answer(this.#apply(verb));
+      default:
+        // Forwarded only as something else.
+        return answer('not understood');
     }
   }
 }

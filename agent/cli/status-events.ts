@@ -67,9 +67,18 @@ function sentence(id: string, { kind, detail }: Recent): string {
       return `handed ${hosts} over to ${of('to')} in ${ms('tookMs')}`;
     case 'leave':
       return detail.agent === id ? `left in ${ms('tookMs')}` : `saw ${of('agent')} leave`;
+    case 'order':
+      return orderText(detail);
     case 'complete':
       return `complete after ${ms('tookMs')}`;
   }
+}
+
+function orderText({ order, host, value }: Recent['detail']): string {
+  const off = value === null;
+  if (order === 'pause') return off ? 'was told to go on' : 'was told to pause';
+  if (order === 'block') return `was told to ${off ? 'unblock' : 'block'} ${host}`;
+  return `was told the delay of ${host}: ${off ? 'as configured' : shortMs(Number(value))}`;
 }
 
 function awayText(detail: Recent['detail']): string {

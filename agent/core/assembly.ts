@@ -14,6 +14,8 @@ import { HostMoves } from './host-moves.ts';
 import { Inbox } from './inbox.ts';
 import { type Changes, Membership } from './membership.ts';
 import type { Host, UrlItem } from './messages.ts';
+import { Operator } from './operator.ts';
+import { type OrderStore, Orders } from './orders.ts';
 import { Outbound } from './outbound.ts';
 import { Replication } from './replication.ts';
 import { Routing } from './routing.ts';
@@ -33,8 +35,10 @@ export interface CoreParts {
   /** Why a URL found here is not to be queued, or null. */
   readonly admit: (item: UrlItem) => SkipReason | null;
   readonly seeds: readonly UrlItem[];
-  /** Makes the visits, which ask the fetch right given to them. */
-  readonly visits: (right: FetchRight) => Visits;
+  /** Where the operator's orders are kept. */
+  readonly orders: OrderStore;
+  /** Makes the visits, which ask the fetch right given to them, and obey the orders. */
+  readonly visits: (right: FetchRight, orders: Orders) => Visits;
 }
 
 /** What parts need of the core as a whole. */
@@ -52,16 +56,18 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const view = new View(settings);
   const events = new EventLog(store);
   const outbound = new Outbound(settings, effects, view);
+  const { id, hostDelayMs, digest } = settings;
+  const orders = new Orders({ id, hostDelayMs, digest, store: parts.orders });
   const detector = new FailureDetector({ suspectAfterMs });
   const lease = new Lease({ leaseMs });
   const stall = new StallWatch({ leaseMs });
   const membership = new Membership({
-    ...{ settings, view, outbound, detector, lease, store },
+    ...{ settings, view, outbound, detector, lease, store, orders },
     changes: hooks.changes,
   });
   const handOff = new HandOff(settings, view, outbound);
-  const right = new FetchRight(settings, view, lease, handOff);
-  const visits = parts.visits(right);
+  const right = new FetchRight(settings, view, lease, handOff, (host) => orders.delayOf(host));
+  const visits = parts.visits(right, orders);
   const addressees = (host: Host) => handOff.addressees(host);
   const replication = new Replication({ settings, store, view, outbound, addressees });
   const settlement = new Settlement(store, replication, settings);
@@ -83,8 +89,15 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
     incarnation: () => outbound.inc,
     abort: (request, why) => hooks.abort(request, why),
   });
+  const operator = new Operator({
+    ...{ orders, store, effects, events, view, outbound, routing, completion, visits, hostOf },
+    copies: replication,
+    course: () => ending.course,
+    abort: (request, why) => hooks.abort(request, why),
+  });
   return {
     ...{ view, outbound, detector, stall, membership, handOff, right, visits, replication },
     ...{ settlement, seen, routing, inbox, moves, completion, ending, events },
+    ...{ orders, operator },
   };
 }

@@ -8,13 +8,13 @@ import type { Instant } from '../../failure-detector/instant.ts';
 import { type Assembly, assemble, type CoreParts } from './assembly.ts';
 import { assertNever } from './assert-never.ts';
 import type { Effects } from './effects.ts';
-import type { Course } from './ending.ts';
-import type { RecentEvent } from './event-log.ts';
 import type { HandOff } from './hand-off.ts';
 import type { RemovalReason } from './membership.ts';
 import type { AgentId, Envelope, Host, Incarnation, Message, UrlItem } from './messages.ts';
+import type { Operator } from './operator.ts';
 import type { Outcome } from './outcome.ts';
 import type { CoreSettings } from './settings.ts';
+import type { CoreSnapshot } from './snapshot.ts';
 import type { Store } from './store.ts';
 import type { Member } from './view.ts';
 
@@ -91,7 +91,10 @@ export class Core {
       default:
     }
     if (!this.#p.membership.accepts(envelope)) return;
-    if (message.type === 'WELCOME') return this.#p.membership.onWelcome(message, now);
+    if (message.type === 'WELCOME') {
+      this.#p.operator.onOrders(message.orders, now);
+      return this.#p.membership.onWelcome(message, now);
+    }
     if (message.type === 'COMPLETE') return this.#p.ending.onComplete(from.id);
     const member = this.#p.view.get(from.id);
     if (!member || member.card.inc !== from.inc) return;
@@ -101,7 +104,10 @@ export class Core {
   #onHeartbeat(envelope: Envelope, beat: Heartbeat, now: Instant, relayed: boolean): void {
     this.#p.membership.onHeartbeat(envelope, beat, now, relayed);
     const { id, inc } = envelope.from;
-    if (this.#p.view.get(id)?.card.inc === inc) this.#p.replication.deletedBy(id, beat.gen);
+    const member = this.#p.view.get(id);
+    if (member?.card.inc !== inc) return;
+    this.#p.replication.deletedBy(id, beat.gen);
+    this.#p.operator.heard(member, beat.orders);
   }
 
   #onMemberMessage(member: Member, envelope: Envelope, now: Instant): void {
@@ -131,6 +137,8 @@ export class Core {
         return this.#p.routing.onUrlsAck(member, message.batch, message.notMine, now);
       case 'BATCH_REFUSED':
         return this.#p.routing.onBatchRefused(member, message.batch, message.reason, now);
+      case 'ORDERS':
+        return this.#p.operator.onOrders(message.orders, now);
       case 'LEAVE':
         return this.#p.membership.remove(member, 'left', now);
       case 'RELAY':
@@ -171,9 +179,11 @@ export class Core {
     if (this.#p.membership.joined) this.#p.handOff.answer(this.#p.replication);
     this.#p.replication.pump(now);
     this.#p.routing.pump(now);
-    const holdBack = this.#p.routing.isFull || this.#p.settlement.isFull(now);
+    const { routing, settlement, orders } = this.#p;
+    const holdBack = routing.isFull || settlement.isFull(now) || orders.paused;
     if (this.#p.ending.course === 'crawling') this.#p.visits.tick(now, holdBack);
     this.#p.moves.visited(now);
+    this.#p.operator.pump(now);
     if (now.mono - this.#heartbeatAt >= this.#beatAfterMs) this.#beat(now);
     this.#p.ending.pump(now);
   }
@@ -193,7 +203,19 @@ export class Core {
 
   /** Whether an open request may be written, or go on, at this very moment. */
   mayWrite(host: Host, now: Instant): boolean {
-    return !this.#noticesStall(now) && this.#p.right.holds(host, now);
+    if (this.#noticesStall(now)) return false;
+    const { orders, right } = this.#p;
+    return !orders.paused && !orders.blocks(host) && right.holds(host, now);
+  }
+
+  /** Where the operator's words come in, within a turn. */
+  get operator(): Operator {
+    return this.#p.operator;
+  }
+
+  /** The owner of a host by today's view. */
+  ownerOf(host: Host): AgentId | undefined {
+    return this.#p.view.owner(host);
   }
 
   /** Graceful leave: everything is handed over, then LEAVE and the end with 0. */
@@ -401,6 +423,7 @@ export class Core {
     return (
       this.#p.membership.joined &&
       this.#seeded &&
+      !this.#p.orders.paused &&
       (this.#p.ending.course === 'crawling' || this.#p.ending.course === 'complete') &&
       this.#p.visits.isEmpty() &&
       this.#p.moves.isQuiet &&
@@ -429,6 +452,7 @@ export class Core {
       joined: this.#p.membership.joined,
       course: this.#p.ending.course,
       idle: this.#isIdle(),
+      paused: this.#p.orders.paused,
       members: [...this.#p.view.members()].map((m) => ({
         ...m.card,
         joined: m.joined,
@@ -446,33 +470,4 @@ export class Core {
       recent: this.#p.events.recent(now.mono),
     };
   }
-}
-
-export interface CoreSnapshot {
-  readonly id: AgentId;
-  readonly incarnation: Incarnation;
-  readonly joined: boolean;
-  readonly course: Course['kind'];
-  readonly idle: boolean;
-  readonly members: readonly {
-    readonly id: AgentId;
-    readonly inc: Incarnation;
-    readonly capacity: number;
-    readonly address: string;
-    readonly joined: boolean;
-    readonly leaving: boolean;
-    readonly silentMs: number;
-    readonly relayed: boolean;
-  }[];
-  readonly openRequests: number;
-  readonly queued: number;
-  readonly outbox: number;
-  readonly unsettled: number;
-  /** Batches of peers that wait to be safe at this agent's backups. */
-  readonly unanswered: number;
-  /** Hosts whose copies at other agents are behind. */
-  readonly copyLag: number;
-  readonly handOff: { given: number; owed: number; awaited: number };
-  /** The last events of this process, oldest first. */
-  readonly recent: readonly RecentEvent[];
 }

@@ -38,6 +38,8 @@ export type Effect =
   | { readonly type: 'forget-peer'; readonly id: AgentId }
   | { readonly type: 'request'; readonly request: PageRequest }
   | { readonly type: 'abort'; readonly request: number; readonly why: string }
+  /** Answers the operator, once what the turn did is on disk. */
+  | { readonly type: 'tell'; readonly tell: () => void; readonly durable: true }
   | { readonly type: 'woke' }
   | { readonly type: 'end'; readonly code: EndCode; readonly reason: string };
 

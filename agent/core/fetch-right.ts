@@ -46,6 +46,8 @@ export class FetchRight {
   readonly #view: View;
   readonly #lease: Lease;
   readonly #handOff: Pick<HandOff, 'awaits' | 'owedAny'>;
+  /** The host's politeness delay. */
+  readonly #delayOf: (host: Host) => number;
   /** Hosts whose waits this agent has taken up, with the number of view changes before that. */
   readonly #held = new Map<Host, number>();
   #changes = 0;
@@ -65,11 +67,13 @@ export class FetchRight {
     view: View,
     lease: Lease,
     handOff: Pick<HandOff, 'awaits' | 'owedAny'>,
+    delayOf: (host: Host) => number,
   ) {
     this.#settings = settings;
     this.#view = view;
     this.#lease = lease;
     this.#handOff = handOff;
+    this.#delayOf = delayOf;
   }
 
   /** A new incarnation holds nothing, and starts with every host waiting its delay. */
@@ -96,7 +100,7 @@ export class FetchRight {
     if (!this.#holds(host)) {
       if (this.#handOff.owedAny()) return BLOCKED;
       this.#held.set(host, this.#changes);
-      const delay = this.#settings.hostDelayMs;
+      const delay = this.#delayOf(host);
       const calm = now.mono - this.#upheavalAt > delay;
       if (!(untouched && calm)) this.waitUntil(host, now.mono + delay);
     }
@@ -137,7 +141,7 @@ export class FetchRight {
 
   /** What is left of the host's wait, for a yield; at least one delay from this agent's start. */
   waitLeftMs(host: Host, now: Instant): number {
-    const since = this.#startAt + this.#settings.hostDelayMs;
+    const since = this.#startAt + this.#delayOf(host);
     return Math.max(0, Math.max(this.#wait.get(host) ?? 0, since) - now.mono);
   }
 

@@ -8,6 +8,7 @@ import type { Instant } from '../../failure-detector/instant.ts';
 import type { Lease } from '../../failure-detector/lease.ts';
 import { Gone, type GoneStore } from './gone.ts';
 import type { AgentId, Envelope, Incarnation, Message, News } from './messages.ts';
+import type { Orders } from './orders.ts';
 import type { Outbound } from './outbound.ts';
 import type { CoreSettings } from './settings.ts';
 import type { Member, View } from './view.ts';
@@ -39,6 +40,7 @@ export class Membership {
   readonly #detector: FailureDetector;
   readonly #lease: Lease;
   readonly #changes: Changes;
+  readonly #orders: Pick<Orders, 'all' | 'hash'>;
   readonly #gone: Gone;
   /** Ids that a member removed so long ago that none of them can hold a lease any more. */
   readonly #longGone = new Set<AgentId>();
@@ -64,6 +66,7 @@ export class Membership {
     lease: Lease;
     store: GoneStore;
     changes: Changes;
+    orders: Pick<Orders, 'all' | 'hash'>;
   }) {
     this.#settings = parts.settings;
     this.#view = parts.view;
@@ -71,6 +74,7 @@ export class Membership {
     this.#detector = parts.detector;
     this.#lease = parts.lease;
     this.#changes = parts.changes;
+    this.#orders = parts.orders;
     this.#gone = new Gone(parts.store);
     for (const peer of parts.settings.configured) this.#remember(peer.id, peer.address);
   }
@@ -149,7 +153,8 @@ export class Membership {
       ageMs: this.#view.has(g.id) ? 0 : Math.max(0, now.mono - g.since),
     }));
     const members = [this.#newsOfMyself(), ...this.#news(now)];
-    this.#outbound.toAddress(peer, { type: 'WELCOME', members, gone });
+    const orders = this.#orders.all();
+    this.#outbound.toAddress(peer, { type: 'WELCOME', members, gone, orders });
   }
 
   #collisionWith(joiner: { id: AgentId; capacity: number }): { a: string; b: string } | null {
@@ -359,6 +364,7 @@ export class Membership {
       news: this.#news(now),
       gone,
       suspects: this.#votes(now),
+      orders: this.#orders.hash(),
       ...word,
     };
     this.#lease.sent(this.#counter, now);

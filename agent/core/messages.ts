@@ -97,6 +97,19 @@ export interface RowsItem {
   readonly backoffMs: number;
 }
 
+/**
+ * A word of the operator that holds for the whole cluster until a later one on the same. `value` is
+ * null where it is taken back: `pause` (host ''), `block`: 1; `delay`: milliseconds.
+ */
+export interface Order {
+  readonly kind: 'pause' | 'block' | 'delay';
+  readonly host: Host;
+  readonly value: number | null;
+  /** Higher than that of any order its giver knew. */
+  readonly n: number;
+  readonly by: AgentId;
+}
+
 export type Message =
   | {
       readonly type: 'HELLO';
@@ -111,6 +124,8 @@ export type Message =
       readonly type: 'WELCOME';
       readonly members: readonly News[];
       readonly gone: readonly { id: AgentId; inc: Incarnation; ageMs: number }[];
+      /** Obeyed before the first request. */
+      readonly orders: readonly Order[];
     }
   | {
       readonly type: 'REFUSED';
@@ -136,6 +151,8 @@ export type Message =
       readonly viewHash: string;
       /** Generation of the sender's copies, as in ROWS_ACK. */
       readonly gen: number;
+      /** Digest of the operator's orders that the sender knows. */
+      readonly orders: string;
     }
   | {
       readonly type: 'LIST';
@@ -175,6 +192,7 @@ export type Message =
     }
   | { readonly type: 'BATCH_REFUSED'; readonly batch: number; readonly reason: string }
   | { readonly type: 'LEAVE' }
+  | { readonly type: 'ORDERS'; readonly orders: readonly Order[] }
   | { readonly type: 'COMPLETE' }
   | {
       readonly type: 'RELAY';
@@ -197,7 +215,18 @@ export type Message =
     };
 
 export type MessageType = Message['type'];
-export type ControlVerb = 'status' | 'leave' | 'stop';
+/** `order` is what the agent that was asked makes of the operator's words for the others. */
+export type ControlVerb =
+  | 'status'
+  | 'leave'
+  | 'stop'
+  | 'pause'
+  | 'resume'
+  | 'block'
+  | 'delay'
+  | 'order'
+  | 'seed'
+  | 'explain';
 
 /** `to.inc` is 0 where the sender cannot know it: HELLO, HEARTBEAT and REFUSED are read anyway. */
 export interface Envelope {

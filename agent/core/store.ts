@@ -33,7 +33,8 @@ export type EventKind =
   | 'takeover'
   | 'handoff'
   | 'leave'
-  | 'complete';
+  | 'complete'
+  | 'order';
 
 export interface Store {
   /** The last incarnation used with this database, 0 if none. */

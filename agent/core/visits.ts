@@ -19,6 +19,8 @@ export interface Visits {
   /** What kept the host (or all hosts) from being visited may be over. */
   wake(host: Host): void;
   wakeAll(): void;
+  /** Its delay has changed, or whether it may be visited at all: it is looked at again at once. */
+  reconsider(host: Host, now: Instant): void;
   /** The view has changed: hosts that are another's are visited no more. */
   keepOnly(owns: (host: Host) => boolean): void;
   isOpen(host: Host): boolean;

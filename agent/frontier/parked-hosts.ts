@@ -72,6 +72,11 @@ export class ParkedHosts {
     if (this.#blocked.has(host)) this.#makeReady(host);
   }
 
+  /** Whatever it waits for, it is looked at again. */
+  rouse(host: Host): void {
+    if (this.#parked.has(host)) this.#makeReady(host);
+  }
+
   unblockAll(): void {
     for (const host of [...this.#blocked]) this.#makeReady(host);
   }

@@ -36,8 +36,9 @@ export interface VisitsParts {
     check(host: Host, now: Instant, untouched: boolean): Right;
     waitUntil(host: Host, untilMs: number): void;
   };
+  /** What the operator has ordered, and the delays that follow from it and the config. */
+  readonly orders: { blocks(host: Host): boolean; delayOf(host: Host): number };
   readonly threads: number;
-  readonly hostDelayMs: number;
   readonly heartbeatMs: number;
   readonly pagesPerHost: number;
   readonly robots: boolean;
@@ -57,6 +58,8 @@ interface Visit {
 
 const OVER_PAGE_LIMIT: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'pages' } };
 const ALL_BLOCKED: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'blocked' } };
+/** The same by the operator's order, which may be taken back. */
+const BLOCKED_BY_ORDER: QueueEnding = { ...ALL_BLOCKED };
 
 export class Visits implements VisitsPort {
   readonly #p: VisitsParts;
@@ -88,6 +91,12 @@ export class Visits implements VisitsPort {
 
   keepOnly(owns: (host: Host) => boolean): void {
     this.#parked.keepOnly(owns);
+  }
+
+  reconsider(host: Host, now: Instant): void {
+    const visit = this.#visits.get(host);
+    if (!visit) this.#parked.rouse(host);
+    else if (!visit.open) this.#dueAt(visit, now.mono);
   }
 
   wakeAll(): void {
@@ -155,7 +164,7 @@ export class Visits implements VisitsPort {
     const queuedAt = store.nextUrlAt(record.number);
     if (queuedAt === null) return this.#end(visit);
     const rightAt = right.kind === 'wait' ? right.untilMs : 0;
-    const hostAt = Math.max(now.mono, rightAt, record.notBefore);
+    const hostAt = Math.max(now.mono, rightAt, record.notBefore, this.#delayEnd(record, now));
     if (queuedAt > hostAt) return this.#sleepUntil(visit, queuedAt);
     if (hostAt > now.mono) return this.#wait(visit, hostAt, now);
     if (right.kind === 'no-lease') {
@@ -169,10 +178,19 @@ export class Visits implements VisitsPort {
     this.#dueAt(visit, now.mono + NEXT_TURN_MS);
   }
 
+  /** As today's delay has it: a longer one may have been ordered since the last request. */
+  #delayEnd({ host, lastFetchAt }: HostRecord, now: Instant): number {
+    // A time to come is one of a clock that was set back.
+    if (lastFetchAt === null || lastFetchAt > now.mono) return 0;
+    return lastFetchAt + this.#p.orders.delayOf(host);
+  }
+
   /** Ends queued URLs that are to end without a request; false: more are left for later turns. */
   #endQueued(visit: Visit, now: Instant): boolean {
-    const { number } = visit.record;
-    const { store, pagesPerHost } = this.#p;
+    const { number, host } = visit.record;
+    const { store, pagesPerHost, orders } = this.#p;
+    if (orders.blocks(host)) visit.ending = BLOCKED_BY_ORDER;
+    else if (visit.ending === BLOCKED_BY_ORDER) visit.ending = null;
     const pagesLeft = pagesPerHost - store.pagesDone(number);
     if (pagesLeft <= 0 && visit.ending?.as.kind !== 'skipped') visit.ending = OVER_PAGE_LIMIT;
     if (!visit.ending) return true;
@@ -226,7 +244,8 @@ export class Visits implements VisitsPort {
 
   /** The host has to be left alone: short waits keep the thread, long ones free it for another. */
   #wait(visit: Visit, untilMs: number, now: Instant): void {
-    if (untilMs - now.mono <= this.#p.hostDelayMs + PATIENCE_MS) return this.#dueAt(visit, untilMs);
+    const delayMs = this.#p.orders.delayOf(visit.record.host);
+    if (untilMs - now.mono <= delayMs + PATIENCE_MS) return this.#dueAt(visit, untilMs);
     this.#end(visit);
     this.#parked.sleep(visit.record.host, untilMs, 'host');
   }
@@ -257,7 +276,7 @@ export class Visits implements VisitsPort {
     }
     visit.open = null;
     const { record } = visit;
-    this.#p.right.waitUntil(request.host, endedAt + this.#p.hostDelayMs);
+    this.#p.right.waitUntil(request.host, endedAt + this.#p.orders.delayOf(request.host));
     record.lastFetchAt = endedAt;
     const { finished, ending } =
       outcome.kind === 'robots'

@@ -5,7 +5,7 @@
 /** First two bytes of a frame: `UB`. Tells a peer of this program from any other talker. */
 export const MAGIC = [0x55, 0x42] as const;
 /** Raised when a frame can no longer be understood by the version before. */
-export const WIRE_VERSION = 2;
+export const WIRE_VERSION = 3;
 /** Where the encoding and the checksum lie, behind magic and version. */
 export const ENCODING_AT = 3;
 export const CHECKSUM_AT = 4;
@@ -52,6 +52,12 @@ export const ROW_EVENTS_MAX = 2000;
 export const MEMBERS_MAX = 1024;
 /** Identifiers named as gone: they outlive the members, so there may be many more of them. */
 export const GONE_MAX = 10_000;
+/** Orders of one message: twice what an agent takes, since several may be given at once. */
+export const ORDERS_MAX = 4000;
+/** Orders are numbered one by one; what is beyond belief must not outrank all that follow. */
+export const ORDER_NUMBER_MAX = 2 ** 40;
+/** A politeness delay ordered for a host: a day. */
+export const DELAY_MS_MAX = 24 * 3600 * 1000;
 /** Arguments of one command. */
 export const ARGS_MAX = 1000;
 /** As in the config. Points on the ring grow with it: no peer may make others compute millions. */

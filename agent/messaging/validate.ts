@@ -12,6 +12,7 @@ import type {
   Message,
   MessageType,
   News,
+  Order,
   PageRow,
   RowEvent,
   RowsItem,
@@ -22,6 +23,7 @@ import {
   ADDRESS_CHARS_MAX,
   ARGS_MAX,
   CAPACITY_MAX,
+  DELAY_MS_MAX,
   DEPTH_MAX,
   FINGERPRINT_CHARS_MAX,
   GONE_MAX,
@@ -31,6 +33,8 @@ import {
   ID_CHARS_MAX,
   INCARNATION_MAX,
   MEMBERS_MAX,
+  ORDER_NUMBER_MAX,
+  ORDERS_MAX,
   REASON_CHARS_MAX,
   ROW_EVENTS_MAX,
   URL_CHARS_MAX,
@@ -92,7 +96,27 @@ const news = list(
   MEMBERS_MAX,
 );
 
-const verbs: Readonly<Record<ControlVerb, true>> = { status: true, leave: true, stop: true };
+const verbs: Readonly<Record<ControlVerb, true>> = {
+  status: true,
+  leave: true,
+  stop: true,
+  pause: true,
+  resume: true,
+  block: true,
+  delay: true,
+  order: true,
+  seed: true,
+  explain: true,
+};
+
+const order = shape<Order>({
+  kind: oneOf(['pause', 'block', 'delay']),
+  host: text(HOST_CHARS_MAX),
+  value: nullable(natural(DELAY_MS_MAX)),
+  n: natural(ORDER_NUMBER_MAX),
+  by: id,
+});
+const orders = list(order, ORDERS_MAX);
 
 /** `type` stands in every message: it was looked at to get here. */
 const anything: Check = () => null;
@@ -150,6 +174,7 @@ const messages: { readonly [K in MessageType]: Check } = {
   WELCOME: message<'WELCOME'>({
     members: news,
     gone: list(shape<End & { ageMs: number }>({ id, inc: incarnation, ageMs: duration }), GONE_MAX),
+    orders,
   }),
   REFUSED: message<'REFUSED'>({
     path: text(REASON_CHARS_MAX),
@@ -170,6 +195,7 @@ const messages: { readonly [K in MessageType]: Check } = {
     idleSince: whole,
     gen: whole,
     viewHash: hash,
+    orders: hash,
   }),
   LIST: message<'LIST'>({
     list: whole,
@@ -222,6 +248,7 @@ const messages: { readonly [K in MessageType]: Check } = {
   }),
   BATCH_REFUSED: message<'BATCH_REFUSED'>({ batch: whole, reason: text(REASON_CHARS_MAX) }),
   LEAVE: message<'LEAVE'>({}),
+  ORDERS: message<'ORDERS'>({ orders }),
   COMPLETE: message<'COMPLETE'>({}),
   RELAY: message<'RELAY'>({ origin: id, to: id, envelope: relayed }),
   CONTROL: message<'CONTROL'>({
@@ -233,6 +260,11 @@ const messages: { readonly [K in MessageType]: Check } = {
 };
 
 const checkOf: ReadonlyMap<unknown, Check> = new Map<unknown, Check>(Object.entries(messages));
+
+/** Whether this is an order as other agents would take it. */
+export function isOrder(value: unknown): value is Order {
+  return order(value, 0) === null;
+}
 
 /** Any JSON, since answers to commands are free; but nobody who walks it may run out of stack. */
 function freeJson(value: unknown): string | null {

@@ -1,8 +1,8 @@
 // What an agent says of itself: shown by `ubiring status` and by the progress of `launch`, and the
 // rate behind it. Plain data that crosses processes as JSON.
 
-import type { CoreSnapshot } from '../core/core.ts';
 import type { MessageType } from '../core/messages.ts';
+import type { CoreSnapshot } from '../core/snapshot.ts';
 
 export interface AgentStatus extends CoreSnapshot {
   readonly pid: number;

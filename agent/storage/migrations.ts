@@ -18,6 +18,23 @@ const URL_OF = (key: string): string =>
 const REFERRER = `(CASE WHEN substr(u.referrer, 2, 1) = 't' THEN u.referrer
   WHEN u.referrer IS NULL THEN NULL ELSE ${URL_OF('u.referrer')} END)`;
 
+/** The delay in effect: as ordered for the host, else the config's. */
+const DELAY = `coalesce(
+    (SELECT o.value FROM order_rows o WHERE o.kind = 'delay' AND o.host = h.host),
+    (SELECT value FROM meta WHERE key = 'delay_ms'))`;
+
+const HOSTS_VIEW = `
+CREATE VIEW hosts AS
+SELECT h.host, h.ip, h.pages_done, h.queued AS pages_queued, h.out_of_scope,
+  CAST(${DELAY} AS INTEGER) AS delay_ms,
+  (SELECT r.kind FROM robots r WHERE r.host = h.number ORDER BY r.fetched_at DESC LIMIT 1) AS robots,
+  CAST(h.last_fetch_at AS INTEGER) AS last_fetch_at,
+  CAST(CASE WHEN h.queued = 0 THEN NULL ELSE max(h.not_before, coalesce(h.last_fetch_at
+    + ${DELAY}, 0)) END AS INTEGER) AS next_fetch_at,
+  CASE WHEN h.queued = 0 THEN 'done' WHEN h.last_fetch_at IS NULL THEN 'waiting'
+    WHEN h.not_before > h.last_fetch_at THEN 'backing off' ELSE 'visiting' END AS state
+FROM host_rows h WHERE h.owned;`;
+
 const FIRST = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
@@ -142,4 +159,19 @@ SELECT h.host, h.ip, h.pages_done, h.queued AS pages_queued, h.out_of_scope,
 FROM host_rows h WHERE h.owned;
 `;
 
-export const MIGRATIONS: readonly string[] = [FIRST];
+/** The operator's orders; `value` null: taken back. A delay that was ordered shows in `hosts`. */
+const ORDERS = `
+CREATE TABLE order_rows (
+  kind TEXT NOT NULL,
+  host TEXT NOT NULL,
+  value INTEGER,
+  number INTEGER NOT NULL,
+  agent TEXT NOT NULL,
+  PRIMARY KEY (kind, host)
+) WITHOUT ROWID;
+
+DROP VIEW hosts;
+${HOSTS_VIEW}
+`;
+
+export const MIGRATIONS: readonly string[] = [FIRST, ORDERS];

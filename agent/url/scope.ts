@@ -44,6 +44,28 @@ export class Scope {
     return this.#include.length === 0 || this.#include.some((pattern) => pattern.test(identity));
   }
 
+  /** The same with the rule that decided, as a person finds it in the config. */
+  verdict(host: string, identity: string): { admitted: boolean; rule: string } {
+    if (!this.#everyHost && !this.#hosts.has(host) && !this.#hasParent(host)) {
+      return { admitted: false, rule: `no entry of scope.hosts covers ${host}` };
+    }
+    const excluded = this.#exclude.find((pattern) => pattern.test(identity));
+    if (excluded) return { admitted: false, rule: `scope.exclude: ${excluded.source}` };
+    const included = this.#include.find((pattern) => pattern.test(identity));
+    if (included) return { admitted: true, rule: `scope.include: ${included.source}` };
+    if (this.#include.length > 0) return { admitted: false, rule: 'no entry of scope.include' };
+    return { admitted: true, rule: `scope.hosts: ${this.#hostRule(host)}` };
+  }
+
+  #hostRule(host: string): string {
+    if (this.#hosts.has(host)) return host;
+    for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
+      const parent = host.slice(dot + 1);
+      if (this.#parents.has(parent)) return `*.${parent}`;
+    }
+    return '*';
+  }
+
   #hasParent(host: string): boolean {
     if (this.#parents.size === 0) return false;
     for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {

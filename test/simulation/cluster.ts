@@ -15,6 +15,7 @@ import { admission } from '../../agent/frontier/admission.ts';
 import { MinHeap } from '../../agent/frontier/min-heap.ts';
 import { Visits } from '../../agent/frontier/visits.ts';
 import { type Connection, openInMemory } from '../../agent/storage/database.ts';
+import { OrderTable } from '../../agent/storage/order-table.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { splitIdentity } from '../../agent/url/url-key.ts';
 import { findCollision } from '../../assignment/collision.ts';
@@ -158,13 +159,14 @@ export class Cluster {
       hostOf: (url) => splitIdentity(url)?.host ?? null,
       admit: admission({ depthPerHost: 1000, urlLength: 2048 }),
       seeds: this.#o.seeds.map((url) => ({ url, depth: 0 })),
-      visits: (right) =>
+      orders: new OrderTable(disk.db),
+      visits: (right, orders) =>
         new Visits({
           store,
           effects,
           right,
+          orders,
           threads: THREADS,
-          hostDelayMs,
           heartbeatMs: HEARTBEAT_MS,
           pagesPerHost: 10_000,
           robots: true,
@@ -348,7 +350,7 @@ export class Cluster {
     agent.store.commit(false);
     agent.core.committed();
     const effects = agent.effects.take();
-    const durable = effects.some((effect) => effect.type === 'send' && effect.durable);
+    const durable = effects.some((effect) => 'durable' in effect && effect.durable);
     const disk = this.disks.get(agent.id);
     if (disk?.watched && durable) disk.image = disk.db.serialize();
     const diskMs = durable ? (this.slowDisks.get(agent.id) ?? 0) : 0;
@@ -382,6 +384,8 @@ export class Cluster {
         if (open) this.#close(agent, open);
         return;
       }
+      case 'tell':
+        return effect.tell();
       case 'end':
         agent.end = { ...effect, at: this.now, members: [agent.id, ...this.#viewOf(agent)] };
         return;

@@ -88,6 +88,7 @@ const compositionRoots = [
   'agent/page-pipeline.ts',
   'agent/fetching.ts',
   'agent/control.ts',
+  'agent/explanation.ts',
 ];
 
 /** The layer of a path: a folder, or one of the two composition roots. */

@@ -85,6 +85,7 @@ export function heartbeat(counter: number): Message {
     idleSince: 0,
     viewHash: '',
     gen: 0,
+    orders: '',
   };
 }
 

@@ -10,6 +10,7 @@ export function agentStatus(part: Partial<AgentStatus>): AgentStatus {
     joined: true,
     course: 'crawling',
     idle: false,
+    paused: false,
     members: [],
     hosts: 0,
     hostsWithQueue: 0,

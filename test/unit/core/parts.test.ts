@@ -216,7 +216,7 @@ describe('fetch right', () => {
   function rightOf(id: string) {
     const s = setting(id);
     const lease = new Lease({ leaseMs: LEASE_MS });
-    const right = new FetchRight(s.settings, s.view, lease, s.handOff);
+    const right = new FetchRight(s.settings, s.view, lease, s.handOff, () => DELAY_MS);
     right.reset(at(0));
     right.joined = true;
     return { ...s, lease, right };

@@ -59,6 +59,13 @@ export class OneAgent {
   readonly rights = new Map<string, Exclude<Right['kind'], 'wait'>>();
   readonly waits = new Map<string, number>();
   readonly hostDelayMs: number;
+  /** By order of an operator. */
+  readonly blocked = new Set<string>();
+  readonly delays = new Map<string, number>();
+  readonly orders = {
+    blocks: (host: string) => this.blocked.has(host),
+    delayOf: (host: string) => this.delays.get(host) ?? this.hostDelayMs,
+  };
   readonly #o: Options;
   readonly #open = new Map<number, Asked & { readonly answer: Answer }>();
   readonly #admit: ReturnType<typeof admission>;
@@ -82,8 +89,8 @@ export class OneAgent {
           this.waits.set(host, Math.max(until, this.waits.get(host) ?? 0));
         },
       },
+      orders: this.orders,
       threads: options.threads ?? 4,
-      hostDelayMs,
       heartbeatMs: 1000,
       pagesPerHost: options.pagesPerHost ?? 10_000,
       robots: options.robots ?? false,

@@ -60,6 +60,17 @@ const rowEvent: fc.Arbitrary<RowEvent> = fc.oneof(
   ),
 );
 
+const orders = fc.array(
+  fc.record({
+    kind: fc.constantFrom('pause', 'block', 'delay'),
+    host: fc.string({ maxLength: 300 }),
+    value: fc.option(fc.nat(86_400_000)),
+    n: fc.nat(),
+    by: id,
+  }),
+  { maxLength: 40 },
+);
+
 type Maker<K extends MessageType> = fc.Arbitrary<Extract<Message, { type: K }>>;
 type Plain = Exclude<MessageType, 'RELAY'>;
 
@@ -75,6 +86,7 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
     type: fc.constant('WELCOME'),
     members: news,
     gone: fc.array(fc.record({ id, inc, ageMs: durationMs })),
+    orders,
   }),
   REFUSED: fc.record({
     type: fc.constant('REFUSED'),
@@ -97,6 +109,7 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
     idleSince: whole,
     viewHash: word,
     gen: whole,
+    orders: word,
   }),
   LIST: fc.record({
     type: fc.constant('LIST'),
@@ -161,11 +174,12 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
   }),
   BATCH_REFUSED: fc.record({ type: fc.constant('BATCH_REFUSED'), batch: whole, reason: word }),
   LEAVE: fc.constant({ type: 'LEAVE' }),
+  ORDERS: fc.record({ type: fc.constant('ORDERS'), orders }),
   COMPLETE: fc.constant({ type: 'COMPLETE' }),
   CONTROL: fc.record({
     type: fc.constant('CONTROL'),
     request: whole,
-    verb: fc.constantFrom('status', 'leave', 'stop'),
+    verb: fc.constantFrom('status', 'leave', 'stop', 'pause', 'order', 'explain'),
     args: fc.array(word),
   }),
   CONTROL_ACK: fc.record({

@@ -34,6 +34,7 @@ const heartbeat: Json = {
   idleSince: 0,
   viewHash: 'beef',
   gen: 0,
+  orders: '',
 };
 const urls = (items: unknown): Json => ({ type: 'URLS', batch: 7, urls: items });
 const url = { url: 'http://h.test/', depth: 0 };

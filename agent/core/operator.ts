@@ -1,0 +1,177 @@
+// The operator's words as they reach the core: orders given here or heard from others (obeyed at
+// once, passed on until all have them) and seeds given while the crawl runs. Whoever gave them is
+// told when they are safe: an order in this agent's file, a seed at its owner and that one's
+// backups. Doors for the agent's commands; messages and turns come through `core.ts`.
+
+import type { Instant } from '../../failure-detector/instant.ts';
+import type { Completion } from './completion.ts';
+import type { Effects } from './effects.ts';
+import type { Course } from './ending.ts';
+import type { EventLog } from './event-log.ts';
+import type { AgentId, Host, Order, UrlItem } from './messages.ts';
+import { ORDERS_MAX, type Orders } from './orders.ts';
+import type { Outbound } from './outbound.ts';
+import type { Routing } from './routing.ts';
+import type { Copies } from './settlement.ts';
+import type { Store } from './store.ts';
+import type { Member, View } from './view.ts';
+import type { Visits } from './visits.ts';
+
+/** How long the giver of a seed waits for its owner's word; it is on its way in any case. */
+const SEED_ANSWER_MS = 2500;
+/** Commands with seeds that wait at a time. */
+const SEEDS_PENDING_MAX = 64;
+
+/** What became of an order. */
+export type OrderReceipt =
+  | { readonly ok: true; readonly order: Order }
+  | { readonly ok: false; readonly why: string };
+
+/** What became of seeds. */
+export type SeedReceipt =
+  | { readonly ok: true; readonly owners: Readonly<Record<string, AgentId | null>> }
+  | { readonly ok: false; readonly why: string };
+
+interface PendingSeeds {
+  readonly items: readonly UrlItem[];
+  readonly since: number;
+  /** The last outbox entry of theirs, 0 where none was needed. */
+  readonly lastId: number;
+  /** Hosts of this agent that have some, with the numbers that backups must have. */
+  needs: ReadonlyMap<Host, number> | null;
+  readonly tell: (receipt: SeedReceipt) => void;
+}
+
+export interface OperatorParts {
+  readonly orders: Orders;
+  readonly store: Store;
+  readonly effects: Effects;
+  readonly events: EventLog;
+  readonly view: View;
+  readonly outbound: Outbound;
+  readonly routing: Routing;
+  readonly copies: Copies;
+  readonly completion: Completion;
+  readonly visits: Visits;
+  readonly hostOf: (url: string) => Host | null;
+  readonly course: () => Course['kind'];
+  readonly abort: (request: number, why: string) => void;
+}
+
+export class Operator {
+  readonly #p: OperatorParts;
+  readonly #seeds: PendingSeeds[] = [];
+
+  constructor(parts: OperatorParts) {
+    this.#p = parts;
+  }
+
+  /** An order given to this agent: stamped, obeyed, and `tell` called when it is durable. */
+  give(
+    what: Pick<Order, 'kind' | 'host' | 'value'>,
+    now: Instant,
+    tell: (receipt: OrderReceipt) => void,
+  ): void {
+    const order = this.#p.orders.give(what);
+    if (!order) return tell({ ok: false, why: `there are ${ORDERS_MAX} orders already` });
+    this.#obey([order], now);
+    this.#whenDurable(() => tell({ ok: true, order }));
+  }
+
+  /** An order stamped by another agent, whose giver waits for `tell`. */
+  take(order: Order, now: Instant, tell: (receipt: OrderReceipt) => void): void {
+    this.onOrders([order], now);
+    this.#whenDurable(() => tell({ ok: true, order }));
+  }
+
+  onOrders(orders: readonly Order[], now: Instant): void {
+    this.#obey(this.#p.orders.merge(orders), now);
+  }
+
+  /** The digest in a member's heartbeat: what it lacks it is sent, once a heartbeat. */
+  heard(member: Member, hash: string): void {
+    const { orders, outbound } = this.#p;
+    if (hash === orders.hash()) return;
+    const all = orders.all();
+    if (all.length > 0) outbound.toMember(member, { type: 'ORDERS', orders: all });
+  }
+
+  #obey(orders: readonly Order[], now: Instant): void {
+    const { visits, events, completion, abort } = this.#p;
+    if (orders.length > 0) completion.activity();
+    for (const { kind, host, value, by } of orders) {
+      const what = kind === 'pause' ? { value, by } : { host, value, by };
+      events.record(now.mono, 'order', { order: kind, ...what });
+      if (kind === 'pause') continue;
+      visits.reconsider(host, now);
+      if (kind !== 'block' || value === null) continue;
+      for (const open of visits.open()) {
+        if (open.host === host) abort(open.id, 'the host was blocked');
+      }
+    }
+  }
+
+  /** Seeds given while the crawl runs: on the usual way of a URL. */
+  seed(items: readonly UrlItem[], now: Instant, tell: (receipt: SeedReceipt) => void): void {
+    const { course, routing, completion } = this.#p;
+    const why = refusals[course()];
+    if (why !== null) return tell({ ok: false, why });
+    if (this.#seeds.length >= SEEDS_PENDING_MAX) {
+      return tell({ ok: false, why: 'too many seeds are on their way; try again' });
+    }
+    completion.activity();
+    const { outboxIds } = routing.route(items);
+    const lastId = Math.max(0, ...outboxIds);
+    this.#seeds.push({ items, since: now.mono, lastId, needs: null, tell });
+    this.pump(now);
+  }
+
+  /** Tells those whose seeds are safe by now, or have been on their way for long. */
+  pump(now: Instant): void {
+    for (const seeds of [...this.#seeds]) {
+      const late = now.mono - seeds.since >= SEED_ANSWER_MS;
+      if (!this.#isSafe(seeds) && !late) continue;
+      this.#seeds.splice(this.#seeds.indexOf(seeds), 1);
+      const owners = this.#ownersOf(seeds, late);
+      this.#whenDurable(() => seeds.tell({ ok: true, owners }));
+    }
+  }
+
+  #isSafe(seeds: PendingSeeds): boolean {
+    const { store, view, copies } = this.#p;
+    const first = store.outboxFirst();
+    if (first !== null && first <= seeds.lastId) return false;
+    if (!seeds.needs) {
+      const mine = this.#hostsOf(seeds).filter((host) => view.owns(host));
+      seeds.needs = new Map(mine.map((host) => [host, store.lastNumber(host)]));
+    }
+    for (const [host, n] of seeds.needs) {
+      if (view.owns(host) && !copies.isSafe(host, n)) return false;
+    }
+    return true;
+  }
+
+  #hostsOf({ items }: PendingSeeds): Host[] {
+    return items.flatMap(({ url }) => this.#p.hostOf(url) ?? []);
+  }
+
+  /** By URL; null: it has not been heard of by its owner yet, as far as is known. */
+  #ownersOf({ items }: PendingSeeds, late: boolean): Record<string, AgentId | null> {
+    const { view, hostOf } = this.#p;
+    const owner = (url: string) => view.owner(hostOf(url) ?? '') ?? null;
+    return Object.fromEntries(items.map(({ url }) => [url, late ? null : owner(url)]));
+  }
+
+  #whenDurable(tell: () => void): void {
+    this.#p.effects.push({ type: 'tell', tell, durable: true });
+  }
+}
+
+/** Why an agent that is about something else takes no seeds. */
+const refusals: Readonly<Record<Course['kind'], string | null>> = {
+  crawling: null,
+  leaving: 'this agent is leaving',
+  stopping: 'the crawl is being stopped',
+  complete: 'the crawl is complete: add the URL to the seeds of the config and launch again',
+  ended: 'this agent has ended',
+};

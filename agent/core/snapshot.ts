@@ -1,0 +1,37 @@
+// What the core says of itself at a moment: plain data for `status` and for tests, made by
+// `Core.snapshot`. The agent adds what it knows of its process (agent/monitor/status.ts).
+
+import type { Course } from './ending.ts';
+import type { RecentEvent } from './event-log.ts';
+import type { AgentId, Incarnation } from './messages.ts';
+
+export interface CoreSnapshot {
+  readonly id: AgentId;
+  readonly incarnation: Incarnation;
+  readonly joined: boolean;
+  readonly course: Course['kind'];
+  readonly idle: boolean;
+  /** By the operator's order. */
+  readonly paused: boolean;
+  readonly members: readonly {
+    readonly id: AgentId;
+    readonly inc: Incarnation;
+    readonly capacity: number;
+    readonly address: string;
+    readonly joined: boolean;
+    readonly leaving: boolean;
+    readonly silentMs: number;
+    readonly relayed: boolean;
+  }[];
+  readonly openRequests: number;
+  readonly queued: number;
+  readonly outbox: number;
+  readonly unsettled: number;
+  /** Batches of peers that wait to be safe at this agent's backups. */
+  readonly unanswered: number;
+  /** Hosts whose copies at other agents are behind. */
+  readonly copyLag: number;
+  readonly handOff: { given: number; owed: number; awaited: number };
+  /** The last events of this process, oldest first. */
+  readonly recent: readonly RecentEvent[];
+}

@@ -1,0 +1,34 @@
+// The operator's orders in an agent's file: a row for each kind and host, replaced by later words
+// on the same. Read once at the start; every change is written in the turn that hears of it.
+
+import type { Order } from '../core/messages.ts';
+import type { OrderStore } from '../core/orders.ts';
+import type { Connection } from './database.ts';
+
+export class OrderTable implements OrderStore {
+  readonly #s: ReturnType<typeof statements>;
+
+  constructor(db: Connection) {
+    this.#s = statements(db);
+  }
+
+  orders(): Order[] {
+    return this.#s.all.all();
+  }
+
+  saveOrder(order: Order): void {
+    this.#s.save.run(order);
+  }
+}
+
+function statements(db: Connection) {
+  return {
+    all: db.prepare<[], Order>(
+      'SELECT kind, host, value, number AS n, agent AS "by" FROM order_rows',
+    ),
+    save: db.prepare<[Order]>(
+      `INSERT OR REPLACE INTO order_rows (kind, host, value, number, agent)
+       VALUES ($kind, $host, $value, $n, $by)`,
+    ),
+  };
+}

@@ -1,0 +1,151 @@
+// What one state file has of one URL: its row, the page record, the host, the robots.txt of its
+// origin, whether it waits in the outbox, and the operator's orders for the host. Reads only; run
+// by an agent on its own connection and by `ubiring explain` on files of agents that do not run.
+
+import { identityOf, keyOf, splitIdentity } from '../url/url-key.ts';
+
+/** First row of a statement, its columns by name; undefined where there is none. */
+export type ReadRow = (sql: string, ...values: unknown[]) => Record<string, unknown> | undefined;
+
+export interface UrlFacts {
+  readonly state: 'queued' | 'response' | 'failed' | 'skipped';
+  /** Of a skip. */
+  readonly reason: string | null;
+  readonly depth: number;
+  readonly attempts: number;
+  /** Of a queued URL that waits: Unix milliseconds; else 0. */
+  readonly notBefore: number;
+  readonly fetchUrl: string;
+  /** Null for a seed. */
+  readonly referrer: string | null;
+  /** Whether every link on it is safe. */
+  readonly settled: boolean;
+  readonly status: number | null;
+  readonly error: string | null;
+  readonly contentType: string | null;
+  readonly bytes: number | null;
+  readonly fetchedAt: number | null;
+  readonly durationMs: number | null;
+  readonly redirectTo: string | null;
+  readonly warcFile: string | null;
+  readonly warcOffset: number | null;
+}
+
+export interface HostFacts {
+  /** Whether the file shows the host as its agent's; else what it has is a copy. */
+  readonly owned: boolean;
+  readonly pagesDone: number;
+  readonly queued: number;
+  readonly notBefore: number;
+  readonly lastFetchAt: number | null;
+  readonly delayMs: number;
+  readonly blocked: boolean;
+}
+
+export interface RobotsFacts {
+  readonly kind: string;
+  readonly fetchedAt: number;
+  readonly body: Uint8Array | null;
+  readonly reason: string;
+}
+
+export interface StoredFacts {
+  readonly url: UrlFacts | null;
+  readonly host: HostFacts | null;
+  readonly robots: RobotsFacts | null;
+  /** It waits here to be sent to its owner. */
+  readonly inOutbox: boolean;
+  readonly paused: boolean;
+}
+
+const STATES = ['queued', 'response', 'failed', 'skipped'] as const;
+
+/** @param identity - canonical; throws a RangeError where it is not */
+export function storedFacts(read: ReadRow, identity: string): StoredFacts {
+  const split = splitIdentity(identity);
+  if (!split) throw new RangeError(`not a canonical URL: ${identity}`);
+  const { host } = split;
+  const row = read(HOST, host);
+  const ordered = read(
+    "SELECT 1 FROM order_rows WHERE kind = 'block' AND host = ? AND value",
+    host,
+  );
+  const paused = read("SELECT 1 FROM order_rows WHERE kind = 'pause' AND value");
+  return {
+    url: row === undefined ? null : urlFacts(read, Number(row.number), host, identity),
+    host: row === undefined ? null : hostFacts(row, ordered !== undefined),
+    robots: row === undefined ? null : robotsFacts(read, Number(row.number), identity),
+    inOutbox: read('SELECT 1 FROM outbox WHERE url = ?', identity) !== undefined,
+    paused: paused !== undefined,
+  };
+}
+
+const HOST = `SELECT number, owned, pages_done, queued, not_before, last_fetch_at,
+  coalesce((SELECT value FROM order_rows o WHERE o.kind = 'delay' AND o.host = h.host),
+    (SELECT value FROM meta WHERE key = 'delay_ms'), 0) AS delay_ms
+  FROM host_rows h WHERE host = ?`;
+
+const URL_ROW = `SELECT u.*, p.status, p.error, p.content_type, p.bytes, p.fetched_at,
+  p.duration_ms, p.redirect_to, p.warc_file, p.warc_offset
+  FROM urls u LEFT JOIN page_records p ON p.host = u.host AND p.found = u.found
+  WHERE u.host = ? AND u.key = ?`;
+
+const ROBOTS = `SELECT kind, fetched_at, body, reason FROM robots WHERE host = ? AND origin = ?`;
+
+function hostFacts(row: Record<string, unknown>, blocked: boolean): HostFacts {
+  return {
+    owned: Number(row.owned) === 1,
+    pagesDone: Number(row.pages_done),
+    queued: Number(row.queued),
+    notBefore: Math.round(Number(row.not_before)),
+    lastFetchAt: numberOrNull(row.last_fetch_at),
+    delayMs: Number(row.delay_ms),
+    blocked,
+  };
+}
+
+function urlFacts(read: ReadRow, number: number, host: string, identity: string): UrlFacts | null {
+  const row = read(URL_ROW, number, keyOf(identity, host));
+  if (row === undefined) return null;
+  const referrer = textOrNull(row.referrer);
+  return {
+    state: STATES[Number(row.state)] ?? 'queued',
+    reason: textOrNull(row.reason),
+    depth: Number(row.depth),
+    attempts: Number(row.attempts),
+    notBefore: Math.round(Number(row.not_before)),
+    fetchUrl: textOrNull(row.fetch_url) ?? identity,
+    // A key of the same host has no `t` there; a whole URL begins with `http`.
+    referrer: referrer === null || referrer[1] === 't' ? referrer : identityOf(host, referrer),
+    settled: Number(row.done) > 0,
+    status: numberOrNull(row.status),
+    error: textOrNull(row.error),
+    contentType: textOrNull(row.content_type),
+    bytes: numberOrNull(row.bytes),
+    fetchedAt: numberOrNull(row.fetched_at),
+    durationMs: numberOrNull(row.duration_ms),
+    redirectTo: textOrNull(row.redirect_to),
+    warcFile: textOrNull(row.warc_file),
+    warcOffset: numberOrNull(row.warc_offset),
+  };
+}
+
+function robotsFacts(read: ReadRow, number: number, identity: string): RobotsFacts | null {
+  const origin = identity.slice(0, identity.indexOf('/', identity.indexOf('://') + 3));
+  const row = read(ROBOTS, number, origin);
+  if (row === undefined) return null;
+  return {
+    kind: String(row.kind),
+    fetchedAt: Math.round(Number(row.fetched_at)),
+    body: row.body instanceof Uint8Array ? row.body : null,
+    reason: String(row.reason),
+  };
+}
+
+function numberOrNull(value: unknown): number | null {
+  return value === null || value === undefined ? null : Math.round(Number(value));
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
