@@ -1,6 +1,7 @@
 // The way of a page through an agent, put together: connections, the threads that parse, the
 // archive, and the pipeline over all three. Used by agent.ts alone, of which it is a chapter.
 
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { AgentEntry, Config } from '../config/config.ts';
@@ -8,7 +9,10 @@ import { Archive } from './archive/archive.ts';
 import type { ArchiveError } from './archive/failure.ts';
 import { aboutArchive, scopeOf } from './config-parts.ts';
 import { AddressGuard } from './fetch/address-guard.ts';
+import { cachedLookup } from './fetch/dns-cache.ts';
+import type { Fetcher } from './fetch/fetch.ts';
 import { createGotFetcher } from './fetch/got-fetcher.ts';
+import { createResolver } from './fetch/resolver.ts';
 import { PagePipeline } from './page-pipeline.ts';
 import { ParsePool } from './parse/pool.ts';
 import { productTokenOf } from './robots/product-token.ts';
@@ -56,22 +60,37 @@ export function archiveOf(
   return archive;
 }
 
+/** @throws where the file of authorities cannot be read or holds none. */
+function fetcherOf({ http, agent }: Config, keepRaw: boolean): Fetcher {
+  const { userAgent, timeouts, allowPrivateAddresses, proxy, tls } = http;
+  const { family, ttlMinMs, ttlMaxMs, negativeTtlMs } = http.dns;
+  const lookup = cachedLookup({
+    resolve: createResolver({ family }),
+    now: monotonicMs,
+    ...{ ttlMinMs, ttlMaxMs: Math.max(ttlMinMs, ttlMaxMs), negativeTtlMs },
+  });
+  return createGotFetcher({
+    ...{ userAgent, timeouts, proxy, lookup, keepRaw },
+    guard: new AddressGuard({ allowPrivate: allowPrivateAddresses, viaProxy: proxy !== null }),
+    now: monotonicMs,
+    wallNow: wallMs,
+    idleConnectionsMax: 2 * agent.threads,
+    verifyCertificates: tls.verify,
+    ...(tls.ca === null ? {} : { certificateAuthority: readFileSync(tls.ca, 'utf8') }),
+    http2: http.http2,
+    cookies: http.cookies,
+    contentTypes: http.contentTypes,
+  });
+}
+
 /** Connections, the threads that parse, and the pipeline over both; `close` ends them all. */
 export function fetchingOf(
   config: Config,
   archive: Archive | null,
   mayWrite: (host: string) => boolean,
 ): { readonly pipeline: PagePipeline; readonly close: () => Promise<void> } {
-  const { userAgent, timeouts, allowPrivateAddresses } = config.http;
-  const fetcher = createGotFetcher({
-    userAgent,
-    timeouts,
-    guard: new AddressGuard({ allowPrivate: allowPrivateAddresses }),
-    now: monotonicMs,
-    wallNow: wallMs,
-    idleConnectionsMax: 2 * config.agent.threads,
-    keepRaw: archive !== null,
-  });
+  const { userAgent, timeouts } = config.http;
+  const fetcher = fetcherOf(config, archive !== null);
   const parsePool = new ParsePool({
     workers: config.agent.parseWorkers,
     queueMax: 2 * config.agent.threads,

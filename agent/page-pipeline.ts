@@ -101,8 +101,8 @@ export class PagePipeline {
   async #page(request: PageRequest, response: FetchResponse): Promise<Outcome> {
     const { status, contentType, bytes, truncated, retryAfterMs, ip, durationMs, endedAt } =
       response;
-    const found =
-      status >= 200 && status < 300 ? await this.#links(request, response) : nothing(null);
+    const isPage = status >= 200 && status < 300 && response.skipped === null;
+    const found = isPage ? await this.#links(request, response) : nothing(null);
     const target = response.location === null ? null : this.#redirect(response.location, request);
     let { outOfScope } = found;
     const links = found.links;
@@ -123,7 +123,7 @@ export class PagePipeline {
       endedAt,
       digest: found.digest,
       redirectTo: (target?.url ?? response.location)?.slice(0, URL_CHARS_MAX) ?? null,
-      note: found.note ?? (truncated ? 'truncated' : null),
+      note: found.note ?? response.skipped ?? (truncated ? 'truncated' : null),
       links,
       outOfScope,
     };

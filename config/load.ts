@@ -4,6 +4,7 @@
 // caller's `dataDir` (--data), then the file, then the defaults.
 
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Config, membersOf } from './config.ts';
 import { hostOfSeed } from './host.ts';
@@ -56,6 +57,8 @@ export function loadConfig(file: string, options: LoadOptions): LoadedConfig {
   }
 
   const config = configOf(parsed, { file: absolute, seeds, inlineSeeds, seedFiles, options });
+  const { ca } = config.http.tls;
+  if (ca !== null) problems.push(...authorityProblems(ca, source));
   const sha256 = options.sha256 ?? sha256Of;
   const subject = { raw, parsed, seeds, members: membersOf(config), sha256 };
   const { errors, warnings } = split(checkRules(subject, wrong), source);
@@ -112,6 +115,20 @@ function seedsOfFiles(files: readonly string[], source: ConfigSource, problems: 
     problems.push(...read.problems);
     return read.seeds;
   });
+}
+
+/** A crawl that starts without its authorities fails on every host, and says so nowhere else. */
+function authorityProblems(file: string, source: ConfigSource): ConfigProblem[] {
+  const remedy = 'write the path of a PEM file with certificates, relative to the config';
+  try {
+    if (readFileSync(file, 'utf8').includes('-----BEGIN CERTIFICATE-----')) return [];
+    const message = `${file} holds no certificate`;
+    return [source.problem('config-bad-value', ['http', 'tls', 'ca'], message, remedy)];
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    const message = `${file} cannot be read (${code})`;
+    return [source.problem('config-bad-value', ['http', 'tls', 'ca'], message, remedy)];
+  }
 }
 
 function noSeeds(raw: unknown, source: ConfigSource): ConfigProblem {

@@ -74,10 +74,15 @@ const NOTHING = '';
 /** Stateless after construction; one per fetcher. */
 export class AddressGuard {
   readonly #allowPrivate: boolean;
+  readonly #viaProxy: boolean;
 
-  /** @param options.allowPrivate `http.allowPrivateAddresses` of the config. */
-  constructor(options: { readonly allowPrivate: boolean }) {
+  /**
+   * @param options.allowPrivate `http.allowPrivateAddresses` of the config.
+   * @param options.viaProxy whether a proxy connects, so that nobody here sees to whom.
+   */
+  constructor(options: { readonly allowPrivate: boolean; readonly viaProxy?: boolean }) {
     this.#allowPrivate = options.allowPrivate;
+    this.#viaProxy = options.viaProxy ?? false;
   }
 
   /**
@@ -101,7 +106,10 @@ export class AddressGuard {
    */
   checkHostLiteral(hostname: string): string | null {
     const bare = /^\[.*\]$/.test(hostname) ? hostname.slice(1, -1) : hostname.replace(/\.$/, '');
-    if (isIP(bare) !== 0) return this.blocked(bare);
+    if (isIP(bare) !== 0) {
+      const reason = this.blocked(bare);
+      return reason ?? (this.#viaProxy && !this.#allowPrivate ? 'an address, by a proxy' : null);
+    }
     return !this.#allowPrivate && LOCAL_NAME.test(bare) ? 'local name' : null;
   }
 

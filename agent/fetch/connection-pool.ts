@@ -10,9 +10,11 @@ import http, { type ClientRequestArgs } from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { TLSSocket } from 'node:tls';
+import tls, { type TLSSocket } from 'node:tls';
 import type { AddressGuard } from './address-guard.ts';
 import { DialError, dial, type Lookup } from './dial.ts';
+import { Http2Sessions } from './http2-sessions.ts';
+import { dialProxy, dialTunnel, type HttpProxy } from './proxy.ts';
 
 export interface ConnectionPoolOptions {
   readonly guard: AddressGuard;
@@ -24,8 +26,14 @@ export interface ConnectionPoolOptions {
    * a request written into a closing connection is lost and costs a retry.
    */
   readonly idleMs: number;
-  /** PEM of authorities trusted instead of the system's; for tests and private networks. */
+  /** PEM of authorities trusted besides those that Node brings. */
   readonly certificateAuthority?: string;
+  /** Whether a server must prove its name. */
+  readonly verifyCertificates: boolean;
+  /** Whether servers may choose HTTP/2. */
+  readonly offerHttp2: boolean;
+  /** Null: hosts are connected to directly. */
+  readonly proxy: HttpProxy | null;
 }
 
 /** What the fetcher passes along with a request: it learns here how to stop the dialing. */
@@ -35,20 +43,33 @@ export interface Dialing {
 
 export type PooledRequestOptions = ClientRequestArgs & { dialing?: Dialing };
 
+/**
+ * What a request for HTTP/1.1 ends with where the server chose HTTP/2: nothing was written, and
+ * the connection is among those of {@link ConnectionPool.http2}.
+ */
+export class Http2Chosen extends Error {
+  override readonly name = 'Http2Chosen';
+}
+
 export interface ConnectionPool {
   readonly http: http.Agent;
   readonly https: https.Agent;
+  readonly http2: Http2Sessions;
+  readonly proxy: HttpProxy | null;
   close(): void;
 }
 
 /** Creates both agents; nothing is connected until a request asks. */
 export function createConnectionPool(options: ConnectionPoolOptions): ConnectionPool {
-  const pool = { http: httpAgent(options), https: httpsAgent(options) };
+  const http2 = new Http2Sessions(options);
+  const pool = { http: httpAgent(options), https: httpsAgent(options, http2), http2 };
   return {
     ...pool,
+    proxy: options.proxy,
     close: () => {
       pool.http.destroy();
       pool.https.destroy();
+      http2.close();
     },
   };
 }
@@ -67,29 +88,49 @@ function httpAgent(options: ConnectionPoolOptions): http.Agent {
   const agent = new http.Agent(agentOptions(options));
   agent.createConnection = (request, created) => {
     const report = reportOnce(agent.sockets, request, created);
-    dialingOf(request).cancelDial = dial(dialTarget(request, options, 80), report);
+    const { proxy, lookup } = options;
+    dialingOf(request).cancelDial =
+      proxy === null
+        ? dial(dialTarget(request, options, 80), report)
+        : dialProxy(proxy, lookup, report);
     return undefined;
   };
   boundIdle(agent, options.idleMax);
   return agent;
 }
 
-function httpsAgent(options: ConnectionPoolOptions): https.Agent {
-  const { certificateAuthority: ca } = options;
-  const agent = new https.Agent({ ...agentOptions(options), ...(ca === undefined ? {} : { ca }) });
+function httpsAgent(options: ConnectionPoolOptions, http2: Http2Sessions): https.Agent {
+  const { verifyCertificates, offerHttp2 } = options;
+  const agent = new https.Agent({
+    ...agentOptions(options),
+    rejectUnauthorized: verifyCertificates,
+  });
+  const tlsOptions = {
+    secureContext: secureContext(options),
+    ...(offerHttp2 ? { ALPNProtocols: ['h2', 'http/1.1'] } : {}),
+  };
   // Node's own adds the TLS session cache and the server name.
   const secure = agent.createConnection.bind(agent);
   agent.createConnection = (request: https.RequestOptions, created?: Created) => {
     const report = reportOnce(agent.sockets, request, created);
     const dialing = dialingOf(request);
-    dialing.cancelDial = dial(dialTarget(request, options, 443), (error, socket) => {
+    const onSecured: Report = (error, socket) => {
+      const secured = socket as TLSSocket | undefined;
+      if (secured?.alpnProtocol !== 'h2') {
+        report(error, secured);
+        return;
+      }
+      http2.adopt(authorityOf(request), secured);
+      report(new Http2Chosen('the server chose HTTP/2'));
+    };
+    dialing.cancelDial = dialSecure(request, options, (error, socket) => {
       if (socket === undefined) {
         report(error);
         return;
       }
       try {
-        const secured = secure({ ...request, socket } as https.RequestOptions) as TLSSocket;
-        dialing.cancelDial = awaitSecured(secured, socket, report);
+        const wrapped = secure({ ...request, ...tlsOptions, socket } as https.RequestOptions);
+        dialing.cancelDial = awaitSecured(wrapped as TLSSocket, socket, onSecured);
       } catch (error) {
         socket.destroy();
         report(new DialError('tls', String(error), error));
@@ -99,6 +140,29 @@ function httpsAgent(options: ConnectionPoolOptions): https.Agent {
   };
   boundIdle(agent, options.idleMax);
   return agent;
+}
+
+/** Made once: reading some 150 authorities anew for each connection would take longer than it. */
+function secureContext({ certificateAuthority }: ConnectionPoolOptions): tls.SecureContext {
+  if (certificateAuthority === undefined) return tls.createSecureContext();
+  return tls.createSecureContext({ ca: [...tls.rootCertificates, certificateAuthority] });
+}
+
+function dialSecure(
+  request: ClientRequestArgs,
+  options: ConnectionPoolOptions,
+  done: (error: DialError | null, socket?: Socket) => void,
+): () => void {
+  const target = dialTarget(request, options, 443);
+  return options.proxy === null ? dial(target, done) : dialTunnel(options.proxy, target, done);
+}
+
+/** Host and port as `URL.host` writes them. */
+function authorityOf(request: ClientRequestArgs): string {
+  const host = request.host ?? request.hostname ?? '';
+  const port = Number(request.port || 443);
+  const bracketed = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+  return port === 443 ? bracketed : `${bracketed}:${port}`;
 }
 
 type Report = (error: Error | null, socket?: Duplex) => void;

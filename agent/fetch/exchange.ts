@@ -5,18 +5,15 @@
  * events fall on deaf listeners. `got-fetcher.ts` makes one for each fetch.
  */
 
-import http, { type ClientRequest, type IncomingMessage } from 'node:http';
-import https from 'node:https';
-import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import type { Got, Request as GotRequest } from 'got';
 import type { AddressGuard } from './address-guard.ts';
 import { bodyCap } from './body-cap.ts';
 import { type BodyEnd, BodyReader } from './body-reader.ts';
-import type { ConnectionPool, Dialing, PooledRequestOptions } from './connection-pool.ts';
-import { failureCode, isReset } from './failure-code.ts';
+import type { BodyStream, Call, CallEvents, ResponseHead } from './call.ts';
+import type { ContentTypes } from './content-types.ts';
+import type { CookieJar } from './cookie-jar.ts';
+import { failureCode } from './failure-code.ts';
 import type { FetchFailureCode, FetchRequest, FetchResult, RawExchange } from './fetch.ts';
-import { requestHead, responseHead } from './raw-heads.ts';
+import { type CallParts, HttpCall } from './http-call.ts';
 import { readContentType, readLocation } from './response-headers.ts';
 import { parseRetryAfter } from './retry-after.ts';
 
@@ -30,9 +27,13 @@ export interface FetchTimeouts {
 }
 
 /** What all exchanges of a fetcher share. */
-export interface ExchangeContext {
-  readonly client: Got;
-  readonly pool: ConnectionPool;
+export interface ExchangeContext extends CallParts {
+  /** Sent with every request; names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Types of pages that are read; null is all. */
+  readonly contentTypes: ContentTypes | null;
+  /** Null: cookies are neither kept nor sent. */
+  readonly cookies: CookieJar | null;
   readonly guard: AddressGuard;
   readonly timeouts: FetchTimeouts;
   /** Whether results hold the exchange as it was on the wire. */
@@ -43,28 +44,22 @@ export interface ExchangeContext {
   readonly wallNow: () => number;
 }
 
-/** Header bytes read, names and values; named because Node's own default has changed before. */
-const HEADER_BYTES_MAX = 16 * 1024;
-
 /** These end with the header whatever Content-Length says; bytes after it belong to nobody. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
 const ROBOTS_HEADERS = { accept: 'text/plain,text/*;q=0.8,*/*;q=0.5' };
 
-/** Emitters report errors after their last use too; one without a listener ends the process. */
-const ignoreError = () => {};
-
-export class Exchange {
+export class Exchange implements CallEvents {
   readonly #request: FetchRequest;
   readonly #context: ExchangeContext;
   readonly #startedAt: number;
-  readonly #dialing: Dialing = { cancelDial: null };
   readonly #onAbort = () => this.#fail('aborted', 'aborted by the caller');
-  #resolve: (result: FetchResult) => void = ignoreError;
+  #resolve: (result: FetchResult) => void = () => {};
   #settled = false;
-  #stream: GotRequest | null = null;
-  #sent: ClientRequest | null = null;
-  #response: IncomingMessage | null = null;
+  #url: URL | null = null;
+  #call: Call | null = null;
+  #head: ResponseHead | null = null;
+  #skipped: 'type' | null = null;
   /** Body as received, for the archive; stays empty where nobody wants it. */
   readonly #received: Uint8Array[] = [];
   #reader: BodyReader | null = null;
@@ -124,83 +119,75 @@ export class Exchange {
   }
 
   #send(url: URL): void {
-    const { kind, headers } = this.#request;
-    const stream = this.#context.client.stream(url, {
-      request: (target, options) => this.#open(target, options.headers),
-      headers: { ...(kind === 'robots' ? ROBOTS_HEADERS : {}), ...headers },
-    });
-    this.#stream = stream;
-    stream.on('error', (error: Error) => this.#onError(error));
-    stream.once('response', (response: IncomingMessage) => this.#onResponse(response));
-    stream.once('upgrade', (_response: IncomingMessage, socket: Duplex) => {
-      socket.destroy();
-      this.#fail('http_syntax', 'upgrade that nobody asked for');
-    });
-  }
-
-  #open(url: URL, headers: http.RequestOptions['headers']): ClientRequest {
-    const secure = url.protocol === 'https:';
-    const options: PooledRequestOptions = {
-      agent: secure ? this.#context.pool.https : this.#context.pool.http,
-      headers: headers ?? {},
-      maxHeaderSize: HEADER_BYTES_MAX,
-      dialing: this.#dialing,
+    const { headers: common, cookies } = this.#context;
+    const { kind, headers: own } = this.#request;
+    const cookie = cookies?.headerFor(url, this.#context.now()) ?? null;
+    const headers = {
+      ...common,
+      ...(kind === 'robots' ? ROBOTS_HEADERS : {}),
+      ...(cookie === null ? {} : { cookie }),
+      ...own,
     };
-    const request = (secure ? https : http).request(url, options);
-    this.#sent = request;
-    request.on('error', (error) => {
-      this.#reset ||= isReset(error);
-    });
-    request.once('socket', (socket: Socket) => this.#onReady(socket));
-    return request;
+    this.#url = url;
+    const call = new HttpCall({ url, headers }, this, this.#context);
+    this.#call = call;
+    // The outcome may be known before the call is.
+    if (this.#settled) call.destroy();
   }
 
-  /**
-   * The pool hands over finished connections only, and Node flushes the request after this
-   * event's listeners: destroying the socket here means that not one byte of it leaves.
-   */
-  #onReady(socket: Socket): void {
-    this.#ip = socket.remoteAddress ?? null;
-    if (this.#settled) {
-      socket.destroy();
-    } else if (this.#request.mayWrite()) {
-      this.#wrote = true;
-      this.#startPhase('response_timeout', this.#context.timeouts.responseMs);
-    } else {
-      socket.destroy();
+  /** @internal Asked by the call. */
+  onReady(ip: string | null): boolean {
+    this.#ip = ip;
+    if (this.#settled) return false;
+    if (!this.#request.mayWrite()) {
       this.#fail('no_right', 'the fetch right was lost while connecting');
+      return false;
     }
+    this.#wrote = true;
+    this.#startPhase('response_timeout', this.#context.timeouts.responseMs);
+    return true;
   }
 
-  #onResponse(response: IncomingMessage): void {
-    response.on('error', ignoreError);
-    if (this.#settled) {
-      return;
-    }
+  /** @internal Told by the call. */
+  onReset(): void {
+    this.#reset = true;
+  }
+
+  /** @internal Told by the call. */
+  onHead(head: ResponseHead, body: BodyStream): void {
+    if (this.#settled) return;
     clearTimeout(this.#phaseTimer);
-    this.#response = response;
-    const stream = this.#stream!;
-    const status = response.statusCode ?? 0;
+    this.#head = head;
+    const { status, headers } = head;
+    const { contentTypes, cookies, wallNow, now } = this.#context;
+    cookies?.take(this.#url!, headers['set-cookie'] ?? [], { now: now(), wallNow: wallNow() });
     if (BODILESS.has(status)) {
-      stream.resume();
+      body.resume();
       this.#succeed(null, 'keep');
       return;
     }
     const { kind, bodyBytesMax } = this.#request;
-    const cap = bodyCap(
-      kind,
-      status,
-      readContentType(response.headers['content-type']),
-      bodyBytesMax,
+    const type = readContentType(headers['content-type']);
+    if (kind === 'page' && status < 300 && type !== null && contentTypes?.accepts(type) === false) {
+      this.#skipped = 'type';
+      this.#succeed('length', 'close');
+      return;
+    }
+    const cap = bodyCap(kind, status, type, bodyBytesMax);
+    this.#read(
+      body,
+      new BodyReader(headers['content-encoding'], cap, body, (end) => this.#onBodyEnd(end)),
     );
-    const encoding = response.headers['content-encoding'];
-    const reader = new BodyReader(encoding, cap, stream, (end) => this.#onBodyEnd(end));
+  }
+
+  #read(body: BodyStream, reader: BodyReader): void {
     this.#reader = reader;
-    stream.on('data', (chunk: Uint8Array) => {
+    body.on('data', (chunk: Uint8Array) => {
       if (this.#context.keepRaw && !this.#settled) this.#received.push(chunk);
       reader.push(chunk);
     });
-    stream.once('end', () => {
+    body.once('end', () => {
+      if (this.#settled) return;
       this.#lastByteAt = this.#context.now();
       if (this.#reset) {
         // A body that only the end of the connection delimits looks whole after a reset.
@@ -224,8 +211,9 @@ export class Exchange {
     }
   }
 
-  #onError(error: Error): void {
-    const where = this.#response === null ? 'request' : 'body';
+  /** @internal Told by the call. */
+  onFailure(error: Error): void {
+    const where = this.#head === null ? 'request' : 'body';
     const code = failureCode(error, where);
     this.#breakOff(code === 'truncated_body' && this.#reset ? 'reset' : code, error.message);
   }
@@ -235,7 +223,7 @@ export class Exchange {
    * says all it has to say before its body. A body of a 2xx is a page and is whole or nothing.
    */
   #breakOff(code: FetchFailureCode, message: string): void {
-    const status = this.#response?.statusCode ?? 0;
+    const status = this.#head?.status ?? 0;
     if (status < 300) {
       this.#fail(code, message);
     } else {
@@ -249,12 +237,11 @@ export class Exchange {
   }
 
   #succeed(truncated: RawExchange['truncated'], connection: 'keep' | 'close'): void {
-    const response = this.#response!;
+    const head = this.#head!;
     if (!this.#settle(connection)) {
       return;
     }
-    const { headers } = response;
-    const status = response.statusCode ?? 0;
+    const { status, headers } = head;
     this.#resolve({
       kind: 'response',
       status,
@@ -263,20 +250,21 @@ export class Exchange {
       body: this.#reader?.take() ?? new Uint8Array(0),
       bytes: this.#reader?.received ?? 0,
       truncated: truncated !== null,
+      skipped: this.#skipped,
       location: readLocation(status, headers.location),
       retryAfterMs: parseRetryAfter(headers['retry-after'], this.#context.wallNow()),
-      raw: this.#context.keepRaw ? this.#raw(response, truncated) : null,
+      raw: this.#context.keepRaw ? this.#raw(head, truncated) : null,
       ...this.#timing(),
     });
   }
 
-  #raw(response: IncomingMessage, truncated: RawExchange['truncated']): RawExchange {
+  #raw(head: ResponseHead, truncated: RawExchange['truncated']): RawExchange {
     const url = new URL(this.#request.url);
     for (const part of ['hash', 'username', 'password'] as const) url[part] = '';
     return {
       url: url.href,
-      requestHead: requestHead(this.#sent!),
-      responseHead: responseHead(response),
+      requestHead: this.#call!.requestHead(),
+      responseHead: head.text(),
       body: this.#received,
       truncated,
     };
@@ -300,8 +288,7 @@ export class Exchange {
     this.#request.signal.removeEventListener('abort', this.#onAbort);
     this.#reader?.stop();
     if (connection === 'close') {
-      this.#stream?.destroy();
-      this.#dialing.cancelDial?.();
+      this.#call?.destroy();
     }
     return true;
   }

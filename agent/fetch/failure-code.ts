@@ -3,6 +3,7 @@
  * that a new version of either can change at most this table. Pure; called by `exchange.ts`.
  */
 
+import { CallError } from './call.ts';
 import { DialError } from './dial.ts';
 import type { FetchFailureCode } from './fetch.ts';
 
@@ -12,7 +13,7 @@ import type { FetchFailureCode } from './fetch.ts';
  */
 export function failureCode(error: Error, where: 'request' | 'body'): FetchFailureCode {
   const cause = error.cause ?? error;
-  if (cause instanceof DialError) {
+  if (cause instanceof DialError || cause instanceof CallError) {
     return cause.code;
   }
   const code = (error as NodeJS.ErrnoException).code ?? '';

@@ -43,6 +43,8 @@ export interface FetchResponse {
    * skimmed, or, for a status other than 2xx only, the body broke off.
    */
   readonly truncated: boolean;
+  /** Why not a byte of the body was read: its type is none of those wanted; else null. */
+  readonly skipped: 'type' | null;
   /** Target of a 301, 302, 303, 307 or 308 as text, still relative; null otherwise. */
   readonly location: string | null;
   /** Wait that Retry-After asks for, from `endedAt`, 0 to 24 h; null where absent or garbage. */

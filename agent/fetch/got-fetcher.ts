@@ -1,5 +1,5 @@
 /**
- * The fetch port on got, for HTTP/1.1. got is asked for as little as possible: one instance with
+ * The fetch port: got for HTTP/1.1, and Node's own client for HTTP/2 where servers choose it. got is asked for as little as possible: one instance with
  * its options merged once, no retries, redirects, hooks, cookies, cache or time-outs, which this
  * crawler decides elsewhere or stricter. `agent.ts` creates one for the whole agent.
  */
@@ -7,9 +7,12 @@
 import got from 'got';
 import type { AddressGuard } from './address-guard.ts';
 import { createConnectionPool } from './connection-pool.ts';
+import { ContentTypes } from './content-types.ts';
+import { CookieJar } from './cookie-jar.ts';
 import { type Lookup, systemLookup } from './dial.ts';
 import { Exchange, type ExchangeContext, type FetchTimeouts } from './exchange.ts';
 import type { Fetcher, FetchRequest, FetchResult } from './fetch.ts';
+import { parseProxy } from './proxy.ts';
 
 export interface GotFetcherOptions {
   readonly userAgent: string;
@@ -27,8 +30,18 @@ export interface GotFetcherOptions {
   readonly idleMs?: number;
   /** Whether results hold the exchange as it was on the wire, for the archive; false by default. */
   readonly keepRaw?: boolean;
-  /** PEM of authorities trusted instead of the system's. */
+  /** PEM of authorities trusted besides those that Node brings. */
   readonly certificateAuthority?: string;
+  /** Whether a server must prove its name by a certificate; true by default. */
+  readonly verifyCertificates?: boolean;
+  /** Whether https servers may choose HTTP/2; true by default. */
+  readonly http2?: boolean;
+  /** An http URL, perhaps with user and password; null, the default, is none. */
+  readonly proxy?: string | null;
+  /** Whether cookies are kept and sent; false by default. */
+  readonly cookies?: boolean;
+  /** Types of pages that are read, such as `text/*`; null, the default, is all. */
+  readonly contentTypes?: readonly string[] | null;
 }
 
 /** Twice the default threads: enough for every host in progress, far below any file limit. */
@@ -51,6 +64,9 @@ export function createGotFetcher(options: GotFetcherOptions): Fetcher {
     lookup: options.lookup ?? systemLookup,
     idleMax: options.idleConnectionsMax ?? IDLE_CONNECTIONS_MAX,
     idleMs: options.idleMs ?? IDLE_MS,
+    verifyCertificates: options.verifyCertificates ?? true,
+    offerHttp2: options.http2 ?? true,
+    proxy: options.proxy ? parseProxy(options.proxy) : null,
     ...(options.certificateAuthority === undefined
       ? {}
       : { certificateAuthority: options.certificateAuthority }),
@@ -61,13 +77,19 @@ export function createGotFetcher(options: GotFetcherOptions): Fetcher {
     throwHttpErrors: false,
     retry: { limit: 0 },
     decompress: false,
-    headers: {
-      'user-agent': options.userAgent,
-      accept: ACCEPT,
-      'accept-encoding': keepRaw ? CODINGS.archived : CODINGS.live,
-    },
   });
-  return new GotFetcher({ ...options, keepRaw, client, pool });
+  const headers = {
+    'user-agent': options.userAgent,
+    accept: ACCEPT,
+    'accept-encoding': keepRaw ? CODINGS.archived : CODINGS.live,
+  };
+  const contentTypes = options.contentTypes ? new ContentTypes(options.contentTypes) : null;
+  const cookies = options.cookies ? new CookieJar() : null;
+  const { guard, timeouts, now, wallNow } = options;
+  return new GotFetcher({
+    ...{ client, pool, headers, contentTypes, cookies },
+    ...{ guard, timeouts, keepRaw, now, wallNow },
+  });
 }
 
 class GotFetcher implements Fetcher {

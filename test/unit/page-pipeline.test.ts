@@ -20,6 +20,7 @@ function responseOf(rest: Partial<FetchResponse>, html: string): FetchResponse {
     body: new Uint8Array(Buffer.from(html)),
     bytes: html.length,
     truncated: false,
+    skipped: null,
     location: null,
     retryAfterMs: null,
     ip: null,

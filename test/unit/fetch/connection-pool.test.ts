@@ -8,10 +8,14 @@ import { createConnectionPool } from '../../../agent/fetch/connection-pool.ts';
 import { DialError } from '../../../agent/fetch/dial.ts';
 
 const guard = new AddressGuard({ allowPrivate: true });
+const settings = {
+  ...{ guard, idleMax: 4, idleMs: 1000 },
+  ...{ verifyCertificates: true, offerHttp2: true, proxy: null },
+};
 
 test('connection pool: hosts that cannot be reached leave nothing behind', async () => {
   const lookup = async () => [];
-  const pool = createConnectionPool({ guard, lookup, idleMax: 4, idleMs: 1000 });
+  const pool = createConnectionPool({ ...settings, lookup });
   for (const host of ['a.test', 'b.test', 'c.test']) {
     const request = http.get({ host, agent: pool.http });
     const [error] = await once(request, 'error').catch((failed: unknown) => [failed]);
@@ -28,7 +32,7 @@ test('connection pool: a connection that is closed leaves nothing behind', async
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const lookup = async () => [{ address: '127.0.0.1', family: 4 as const }];
-  const pool = createConnectionPool({ guard, lookup, idleMax: 4, idleMs: 1000 });
+  const pool = createConnectionPool({ ...settings, lookup });
   const request = http.get({ host: 'a.test', port, agent: pool.http });
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
   const { socket } = response;

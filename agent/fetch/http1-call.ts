@@ -1,0 +1,127 @@
+/**
+ * One request in HTTP/1.1, on got. got is asked for as little as possible, see `got-fetcher.ts`;
+ * the connection comes from the pool, finished and judged. Where it turns out while connecting
+ * that the server chose HTTP/2, nothing has been written, and the call ends by saying so.
+ * `http-call.ts` makes one for each request that has no HTTP/2 connection yet.
+ */
+
+import http, { type ClientRequest, type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Got, Request as GotRequest } from 'got';
+import { type Call, CallError, type CallEvents, type CallRequest } from './call.ts';
+import {
+  type ConnectionPool,
+  type Dialing,
+  Http2Chosen,
+  type PooledRequestOptions,
+} from './connection-pool.ts';
+import { isReset } from './failure-code.ts';
+import { requestHead, responseHead } from './raw-heads.ts';
+
+/** Header bytes read, names and values; named because Node's own default has changed before. */
+const HEADER_BYTES_MAX = 16 * 1024;
+
+/** Emitters report errors after their last use too; one without a listener ends the process. */
+const ignoreError = () => {};
+
+export interface Http1CallOptions {
+  readonly client: Got;
+  readonly pool: ConnectionPool;
+  /** Nothing was written: the same request is to be made on the pool's HTTP/2 connection. */
+  readonly onHttp2: () => void;
+}
+
+export class Http1Call implements Call {
+  readonly #request: CallRequest;
+  readonly #events: CallEvents;
+  readonly #options: Http1CallOptions;
+  readonly #dialing: Dialing = { cancelDial: null };
+  readonly #stream: GotRequest;
+  #sent: ClientRequest | null = null;
+  #destroyed = false;
+
+  constructor(request: CallRequest, events: CallEvents, options: Http1CallOptions) {
+    this.#request = request;
+    this.#events = events;
+    this.#options = options;
+    const stream = options.client.stream(request.url, {
+      request: (target, { headers }) => this.#open(target, headers),
+      headers: request.headers,
+    });
+    this.#stream = stream;
+    stream.on('error', (error: Error) => this.#onError(error));
+    stream.once('response', (response: IncomingMessage) => this.#onResponse(response));
+    stream.once('upgrade', (_response: IncomingMessage, socket: Duplex) => {
+      socket.destroy();
+      this.#events.onFailure(new CallError('http_syntax', 'upgrade that nobody asked for'));
+    });
+  }
+
+  requestHead(): string {
+    const head = requestHead(this.#sent!);
+    const { url } = this.#request;
+    if (!this.#viaProxy()) return head;
+    // What only the proxy was told is nothing that the server was asked.
+    return head
+      .replace(/^GET \S+ /, () => `GET ${url.pathname}${url.search} `)
+      .replace(/^proxy-[^\r]*\r\n/gim, '');
+  }
+
+  destroy(): void {
+    this.#destroyed = true;
+    this.#stream.destroy();
+    this.#dialing.cancelDial?.();
+  }
+
+  #viaProxy(): boolean {
+    return this.#options.pool.proxy !== null && this.#request.url.protocol === 'http:';
+  }
+
+  #open(url: URL, headers: http.RequestOptions['headers']): ClientRequest {
+    const { pool } = this.#options;
+    const secure = url.protocol === 'https:';
+    const options: PooledRequestOptions = {
+      agent: secure ? pool.https : pool.http,
+      headers: headers ?? {},
+      maxHeaderSize: HEADER_BYTES_MAX,
+      dialing: this.#dialing,
+    };
+    if (pool.proxy !== null && !secure) {
+      options.path = url.href;
+      options.headers = { ...headers, ...pool.proxy.headers };
+    }
+    const request = (secure ? https : http).request(url, options);
+    this.#sent = request;
+    request.on('error', (error) => {
+      if (isReset(error)) this.#events.onReset();
+    });
+    request.once('socket', (socket: Socket) => this.#onReady(socket));
+    return request;
+  }
+
+  /**
+   * The pool hands over finished connections only, and Node flushes the request after this
+   * event's listeners: destroying the socket here means that not one byte of it leaves.
+   */
+  #onReady(socket: Socket): void {
+    const ip = this.#options.pool.proxy === null ? (socket.remoteAddress ?? null) : null;
+    if (this.#destroyed || !this.#events.onReady(ip)) socket.destroy();
+  }
+
+  #onResponse(response: IncomingMessage): void {
+    response.on('error', ignoreError);
+    if (this.#destroyed) return;
+    const { statusCode: status = 0, headers } = response;
+    this.#events.onHead({ status, headers, text: () => responseHead(response) }, this.#stream);
+  }
+
+  #onError(error: Error): void {
+    if ((error.cause ?? error) instanceof Http2Chosen) {
+      if (!this.#destroyed) this.#options.onHttp2();
+    } else {
+      this.#events.onFailure(error);
+    }
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * One request as a stream of an HTTP/2 connection, on Node's own client. Much of what breaks in
+ * HTTP/1.1 cannot in frames; what is left is a stream that is reset, a connection that goes, and
+ * a body that ends before its declared length. `http-call.ts` makes one where the pool has a
+ * connection on which the server chose h2.
+ */
+
+import http2, {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
+} from 'node:http2';
+import { type Call, CallError, type CallEvents, type CallRequest } from './call.ts';
+
+/** As much header as is read of HTTP/1.1; Node would take four times that. */
+const HEADER_BYTES_MAX = 16 * 1024;
+
+/** The server does not speak the protocol, rather than having second thoughts (RFC 9113, 7). */
+const SYNTAX: ReadonlySet<number> = new Set([
+  http2.constants.NGHTTP2_PROTOCOL_ERROR,
+  http2.constants.NGHTTP2_FLOW_CONTROL_ERROR,
+  http2.constants.NGHTTP2_FRAME_SIZE_ERROR,
+  http2.constants.NGHTTP2_COMPRESSION_ERROR,
+]);
+
+export interface Http2CallOptions {
+  readonly session: ClientHttp2Session;
+  /** Whether the address of the connection is a proxy's. */
+  readonly proxied: boolean;
+  /** The connection may be used by others; called once. */
+  readonly onDone: () => void;
+}
+
+export class Http2Call implements Call {
+  readonly #request: CallRequest;
+  readonly #events: CallEvents;
+  #stream: ClientHttp2Stream | null = null;
+  #over = false;
+  #received = 0;
+  #declared: number | null = null;
+
+  constructor(request: CallRequest, events: CallEvents, options: Http2CallOptions) {
+    this.#request = request;
+    this.#events = events;
+    const { session, proxied, onDone } = options;
+    const ip = proxied || session.destroyed ? null : (session.socket.remoteAddress ?? null);
+    if (!events.onReady(ip)) {
+      onDone();
+      return;
+    }
+    const { url, headers } = request;
+    try {
+      this.#stream = session.request(
+        {
+          ':method': 'GET',
+          ':scheme': 'https',
+          ':authority': url.host,
+          ':path': url.pathname + url.search,
+          ...headers,
+        },
+        { endStream: true },
+      );
+    } catch (error) {
+      onDone();
+      this.#fail(new CallError('reset', String(error)));
+      return;
+    }
+    this.#listen(this.#stream, onDone);
+  }
+
+  requestHead(): string {
+    const { url, headers } = this.#request;
+    const fields = Object.entries({ host: url.host, ...headers });
+    const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`);
+    return `GET ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}\r\n`;
+  }
+
+  destroy(): void {
+    this.#over = true;
+    this.#stream?.close(http2.constants.NGHTTP2_CANCEL);
+    this.#stream?.destroy();
+  }
+
+  #listen(stream: ClientHttp2Stream, onDone: () => void): void {
+    stream.on('error', (error) => this.#fail(streamError(stream, error.message)));
+    stream.once('close', () => {
+      onDone();
+      this.#fail(streamError(stream, 'connection closed'));
+    });
+    stream.once('response', (headers, _flags, raw?: string[]) => this.#onHead(headers, raw ?? []));
+  }
+
+  #onHead(headers: IncomingHttpHeaders & IncomingHttpStatusHeader, raw: string[]): void {
+    const stream = this.#stream!;
+    if (this.#over) return;
+    const bytes = raw.reduce((sum, text) => sum + text.length, 0);
+    if (bytes > HEADER_BYTES_MAX) {
+      this.#fail(new CallError('headers_too_large', `${bytes} bytes`));
+      this.destroy();
+      return;
+    }
+    const { ':status': status = 0, ...fields } = headers;
+    const length = fields['content-length'] ?? '';
+    this.#declared = /^\d+$/.test(length) ? Number(length) : null;
+    // Before the listeners of the exchange, so that a short body fails before it seems whole.
+    stream.on('data', (chunk: Uint8Array) => {
+      this.#received += chunk.byteLength;
+    });
+    stream.once('end', () => this.#onEnd());
+    const text = () => headText(status, raw);
+    this.#events.onHead({ status, headers: fields, text }, stream);
+  }
+
+  /** A stream may be closed without an error and without an end; only its length shows it. */
+  #onEnd(): void {
+    if (this.#declared !== null && this.#received < this.#declared) {
+      const message = `${this.#received} of ${this.#declared} bytes`;
+      this.#fail(new CallError('truncated_body', message));
+    }
+    this.#over = true;
+  }
+
+  #fail(error: Error): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#events.onFailure(error);
+  }
+}
+
+function streamError(stream: ClientHttp2Stream, message: string): CallError {
+  const code = SYNTAX.has(stream.rstCode ?? 0) ? 'http_syntax' : 'reset';
+  return new CallError(code, message);
+}
+
+/** As HTTP/1.1 would have told it, which is what readers of archives understand. */
+function headText(status: number, raw: readonly string[]): string {
+  let text = `HTTP/1.1 ${status} \r\n`;
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    if (!raw[at]!.startsWith(':')) text += `${raw[at]}: ${raw[at + 1]}\r\n`;
+  }
+  return `${text}\r\n`;
+}
