@@ -169,7 +169,11 @@ type Report = (error: Error | null, socket?: Duplex) => void;
 
 /** Waits for the handshake and the verdict on the certificate. Returns what gives up. */
 function awaitSecured(secured: TLSSocket, plain: Socket, report: Report): () => void {
+  let waiting = true;
   const fail = (code: 'tls' | 'aborted', message: string) => {
+    // Once handed over, the connection may outlive the request that asked for it.
+    if (!waiting) return;
+    waiting = false;
     secured.destroy();
     plain.destroy();
     report(new DialError(code, message));
@@ -179,7 +183,7 @@ function awaitSecured(secured: TLSSocket, plain: Socket, report: Report): () => 
   secured.once('error', (error) => fail('tls', error.message));
   secured.once('close', onClose);
   secured.once('secureConnect', () => {
-    secured.off('close', onClose);
+    waiting = false;
     report(null, secured);
   });
   return () => fail('aborted', 'given up during the handshake');

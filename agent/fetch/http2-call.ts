@@ -112,11 +112,15 @@ export class Http2Call implements Call {
     this.#events.onHead({ status, headers: fields, text }, stream);
   }
 
-  /** A stream may be closed without an error and without an end; only its length shows it. */
+  /**
+   * Node ends the stream in order even where the connection went in the middle: then the stream
+   * is destroyed already, and the body is whole only if it has its declared length.
+   */
   #onEnd(): void {
-    if (this.#declared !== null && this.#received < this.#declared) {
-      const message = `${this.#received} of ${this.#declared} bytes`;
-      this.#fail(new CallError('truncated_body', message));
+    const short = this.#declared !== null && this.#received < this.#declared;
+    if (short || (this.#declared === null && this.#stream!.destroyed)) {
+      const code = this.#stream!.destroyed ? 'reset' : 'truncated_body';
+      this.#fail(new CallError(code, `${this.#received} of ${this.#declared ?? '?'} bytes`));
     }
     this.#over = true;
   }
