@@ -9,6 +9,7 @@ import path from 'node:path';
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { checkExamples, type Subject, subjects } from './cli/check-subjects.ts';
 import { codeOfError, type ExitCode, messageOf } from './cli/exit-code.ts';
+import { type ExportFormat, exportFormats } from './cli/export-formats.ts';
 import { say } from './cli/output.ts';
 import { agentsQuery, failuresQuery, statusesQuery } from './cli/query-examples.ts';
 import { type Format, formats } from './cli/query-format.ts';
@@ -31,6 +32,8 @@ Examples:
   ubiring query crawl.yaml "${statusesQuery}"
   ubiring kill crawl.yaml a2                  watch the others take over
   ubiring audit crawl.yaml                    whether every known URL is accounted for
+  ubiring pause crawl.yaml                    no new requests, until resume
+  ubiring explain crawl.yaml URL              what decides about a URL, and what became of it
   ubiring stop crawl.yaml                     stop all; launch again goes on from there
   ubiring config check crawl.yaml             every problem of a config, with its line
 
@@ -57,6 +60,9 @@ function program(): Command {
   addCrawlCommands(root);
   addReadingCommands(root);
   addAuditCommand(root);
+  addExplainCommand(root);
+  addExportCommand(root);
+  addOrderCommands(root);
   addEndingCommands(root);
   addConfigCommands(root);
   addCheckCommand(root);
@@ -167,6 +173,94 @@ function addAuditCommand(root: Command): void {
       ending(async (file: string, flags: Flags) => {
         const { audit } = await import('./cli/audit.ts');
         return audit(file, flags);
+      }),
+    );
+}
+
+function addExplainCommand(root: Command): void {
+  root
+    .command('explain')
+    .description('what decides about a URL, and what became of it: owner, filters, robots, history')
+    .argument(...configArgument)
+    .argument('<url>', 'a URL, known or not')
+    .option(...jsonOption)
+    .option(...dataOption)
+    .action(
+      ending(async (file: string, url: string, flags: Flags) => {
+        const { explain } = await import('./cli/explain.ts');
+        return explain(file, url, flags);
+      }),
+    );
+}
+
+function addExportCommand(root: Command): void {
+  root
+    .command('export')
+    .description('finished pages of all agents as JSON lines, their URLs, or the graph')
+    .argument(...configArgument)
+    .addOption(
+      new Option('--format <format>', 'graph is source, tab, target')
+        .choices(exportFormats)
+        .default(exportFormats[0]),
+    )
+    .option('--json', 'the same as --format jsonl')
+    .option(...dataOption)
+    .addHelpText('after', '\nExamples:\n  ubiring export crawl.yaml --format urls | head')
+    .action(
+      ending(async (file: string, flags: Flags<{ format?: ExportFormat }>) => {
+        const { exportCrawl } = await import('./cli/export.ts');
+        return exportCrawl(file, flags.json ? { ...flags, format: 'jsonl' } : flags);
+      }),
+    );
+}
+
+/** What acts on the whole cluster while it crawls. */
+function addOrderCommands(root: Command): void {
+  type OrderFlags = Flags<{ off?: boolean }>;
+  const order = (name: string, description: string) =>
+    root
+      .command(name)
+      .description(description)
+      .argument(...configArgument)
+      .option(...jsonOption)
+      .option(...dataOption);
+  order('pause', 'no new requests until resume; the crawl does not end meanwhile').action(
+    ending(async (file: string, flags: Flags) => {
+      const { pause } = await import('./cli/order.ts');
+      return pause(file, flags);
+    }),
+  );
+  order('resume', 'go on after a pause').action(
+    ending(async (file: string, flags: Flags) => {
+      const { resume } = await import('./cli/order.ts');
+      return resume(file, flags);
+    }),
+  );
+  order('block', 'no request to a host any more; what is queued of it is skipped')
+    .argument('<host>', 'a host, or a URL of it')
+    .option('--off', 'take it back: URLs found from now on are crawled')
+    .action(
+      ending(async (file: string, host: string, flags: OrderFlags) => {
+        const { block } = await import('./cli/order.ts');
+        return block(file, host, flags);
+      }),
+    );
+  order('delay', 'another politeness delay for a host')
+    .argument('<host>', 'a host, or a URL of it')
+    .argument('[ms]', 'milliseconds from the end of a request to the start of the next')
+    .option('--off', "take it back: the config's delay holds again")
+    .action(
+      ending(async (file: string, host: string, ms: string | undefined, flags: OrderFlags) => {
+        const { delay } = await import('./cli/order.ts');
+        return delay(file, host, ms, flags);
+      }),
+    );
+  order('seed', 'more URLs to begin from, while the crawl runs')
+    .argument('<url...>', 'URLs in scope')
+    .action(
+      ending(async (file: string, urls: string[], flags: Flags) => {
+        const { seed } = await import('./cli/seed.ts');
+        return seed(file, urls, flags);
       }),
     );
 }

@@ -30,12 +30,25 @@ export function formatRows(
   return tableRows(columns, rows, width);
 }
 
+/** A JSON object a line, its members named after the columns. */
+export function* jsonLines(
+  columns: readonly string[],
+  rows: Iterable<readonly Cell[]>,
+): Generator<string> {
+  const names = distinct(columns).map((name) => JSON.stringify(name));
+  for (const row of rows) yield `${jsonObject(names, row)}\n`;
+}
+
+/** @param names - as JSON */
+function jsonObject(names: readonly string[], row: readonly Cell[]): string {
+  return `{${row.map((cell, k) => `${names[k]}:${jsonText(cell)}`).join(',')}}`;
+}
+
 function* jsonRows(columns: readonly string[], rows: Iterable<readonly Cell[]>): Generator<string> {
   const names = distinct(columns).map((name) => JSON.stringify(name));
   let before = '[\n';
   for (const row of rows) {
-    const members = row.map((cell, k) => `${names[k]}:${jsonText(cell)}`);
-    yield `${before}{${members.join(',')}}`;
+    yield `${before}${jsonObject(names, row)}`;
     before = ',\n';
   }
   yield before === '[\n' ? '[]\n' : '\n]\n';

@@ -1,0 +1,67 @@
+// The report of `ubiring explain` for people: a few aligned lines, the verdicts as a table, the way
+// from the seed. Pure.
+
+import type { UrlReport } from './explain.ts';
+import { printable, renderTable } from './output.ts';
+
+/** @returns lines without a last line end */
+export function explainText(report: UrlReport): string {
+  const facts = factsOf(report).map(([name, value]) => ({ name, value: printable(value) }));
+  const width = Math.max(...facts.map(({ name }) => name.length));
+  const head = facts.map(({ name, value }) => `${name.padEnd(width)}  ${value}`);
+  const rows = report.filters.map(({ filter, passes, why }) => {
+    return [filter, passes === null ? 'unknown' : passes ? 'passes' : 'stops', why];
+  });
+  const columns = [{ title: 'filter' }, { title: 'verdict' }, { title: 'by' }];
+  return [head.join('\n'), renderTable(columns, rows), ...chainText(report)].join('\n\n');
+}
+
+function factsOf(report: UrlReport): [string, string][] {
+  const { identity, fetchUrl, host, owner, order, source, state, stored, foundAt } = report;
+  const facts: [string, string][] = [['canonical', identity]];
+  if (fetchUrl !== identity) facts.push(['requested as', fetchUrl]);
+  facts.push(['host', host], ['owner', `${owner ?? 'unknown'} (order: ${order.join(', ')})`]);
+  const told = stored ? `by ${stored.agent}` : 'by nobody';
+  facts.push(['told', source === 'files' ? `${told}'s file; no agent answers` : told]);
+  facts.push(['state', stateText(report, state)]);
+  const url = stored?.url;
+  if (!url) return facts;
+  const found = url.referrer === null ? 'a seed' : `on ${url.referrer}${dated(foundAt)}`;
+  facts.push(['found', found], ['depth', String(url.depth)], ['attempts', String(url.attempts)]);
+  if (url.fetchedAt !== null) facts.push(['fetched', `${date(url.fetchedAt)}, ${answer(report)}`]);
+  if (url.redirectTo !== null) facts.push(['redirects to', url.redirectTo]);
+  if (url.warcFile !== null) facts.push(['archived', `${url.warcFile} at ${url.warcOffset}`]);
+  return facts;
+}
+
+function stateText({ stored }: UrlReport, state: string): string {
+  const { reason = null, notBefore = 0 } = stored?.url ?? {};
+  if (state === 'skipped') return `skipped: ${reason ?? 'no reason kept'}`;
+  if (state !== 'queued') return state;
+  const wait = Math.max(notBefore, stored?.host?.notBefore ?? 0);
+  const paused = stored?.paused ? ', the crawl is paused' : '';
+  return `queued${wait > 0 ? `, not before ${date(wait)}` : ''}${paused}`;
+}
+
+function answer({ stored }: UrlReport): string {
+  const { status, error, contentType, durationMs, bytes } = stored!.url!;
+  const what = status === null ? `no response: ${error}` : `status ${status}`;
+  const more = [contentType, bytes === null ? null : `${bytes} bytes`, `${durationMs} ms`];
+  return [what, ...more.filter((text) => text !== null)].join(', ');
+}
+
+function chainText({ chain }: UrlReport): string[] {
+  if (chain.length === 0) return [];
+  const lines = chain.map(({ url, state, status, agent }) => {
+    return printable(`  ${url}  ${status ?? state}${agent === null ? '' : ` (${agent})`}`);
+  });
+  return [`the way back to the seed:\n${lines.join('\n')}`];
+}
+
+function dated(at: number | null): string {
+  return at === null ? '' : `, ${date(at)}`;
+}
+
+function date(at: number): string {
+  return new Date(at).toISOString();
+}

@@ -1,0 +1,184 @@
+// `ubiring explain`: everything that decides about one URL. What follows from the config (canonical
+// form, scope, limits, addresses) is decided here by the crawler's own code; what is known of the
+// URL comes from the owner of its host, or from the state files where nothing runs.
+
+import { scopeOf } from '../config-parts.ts';
+import type { Explanation } from '../explanation.ts';
+import { AddressGuard } from '../fetch/address-guard.ts';
+import { checkAddress } from '../fetch/check-address.ts';
+import { type CrawlUrl, parseCrawlUrl } from '../url/crawl-url.ts';
+import { IdentityRules } from '../url/identity-rules.ts';
+import type { ExitCode } from './exit-code.ts';
+import { type Source, sourceFor } from './explain-sources.ts';
+import { explainText } from './explain-text.ts';
+import { type CommonFlags, loadResolved, type ResolvedConfig } from './load.ts';
+import { print, say } from './output.ts';
+import { ringOf } from './owner.ts';
+
+/** Referrers followed up to the seed: beyond any depth limit that makes sense. */
+const CHAIN_MAX = 100;
+
+/** One filter that a URL has to pass. */
+export interface FilterVerdict {
+  readonly filter: 'scope' | 'address' | 'length' | 'depth' | 'pages' | 'block' | 'robots';
+  /** Null where it cannot be told yet. */
+  readonly passes: boolean | null;
+  readonly why: string;
+}
+
+/** A page on the way from the seed to the URL. */
+export interface ChainLink {
+  readonly url: string;
+  /** Null where nobody who was asked has it. */
+  readonly agent: string | null;
+  readonly state: string;
+  readonly status: number | null;
+  readonly fetchedAt: number | null;
+}
+
+/** What `--json` prints. */
+export interface UrlReport {
+  readonly url: string;
+  readonly identity: string;
+  readonly fetchUrl: string;
+  readonly host: string;
+  /** The present owner as far as known; null where nothing runs and nothing is stored. */
+  readonly owner: string | null;
+  /** Of all agents in the config. */
+  readonly order: readonly string[];
+  readonly source: Source['kind'];
+  readonly filters: readonly FilterVerdict[];
+  readonly state: string;
+  /** When its first referrer was fetched: then the link was found. Unix milliseconds. */
+  readonly foundAt: number | null;
+  /** From the page that it was found on up to a seed; empty for a seed. */
+  readonly chain: readonly ChainLink[];
+  readonly stored: Explanation | null;
+}
+
+/** Ends with 2 for what is no URL; an unknown URL is explained like any other. */
+export async function explain(
+  file: string,
+  text: string,
+  flags: CommonFlags & { readonly json?: boolean },
+): Promise<ExitCode> {
+  const loaded = await loadResolved(file, flags, { allocate: false });
+  if (!loaded.ok) return loaded.code;
+  const { config } = loaded;
+  const parsed = parseCrawlUrl(text);
+  if ('refused' in parsed) {
+    say(`${JSON.stringify(text)} is no URL to crawl: ${parsed.refused}`);
+    return 2;
+  }
+  const url = new IdentityRules(config.urls).apply(parsed);
+  const source = await sourceFor(config, url.identity, say);
+  try {
+    const report = await reportOn(config, text, url, source);
+    await print(flags.json ? `${JSON.stringify(report)}\n` : `${explainText(report)}\n`);
+  } finally {
+    source.close();
+  }
+  return 0;
+}
+
+async function reportOn(
+  config: ResolvedConfig,
+  text: string,
+  { identity, fetchUrl, host }: CrawlUrl,
+  source: Source,
+): Promise<UrlReport> {
+  const stored = await source.find(identity);
+  const chain = await chainOf(identity, stored, source);
+  return {
+    url: text,
+    identity,
+    fetchUrl: stored?.url?.fetchUrl ?? fetchUrl,
+    host,
+    owner: source.owner,
+    order: ringOf(config).order(host),
+    source: source.kind,
+    filters: await filtersOf(config, { identity, fetchUrl, host }, stored),
+    state: stateOf(stored),
+    foundAt: chain[0]?.fetchedAt ?? null,
+    chain,
+    stored,
+  };
+}
+
+function stateOf(stored: Explanation | null): string {
+  if (stored?.url) return stored.url.state;
+  return stored?.inOutbox ? 'on its way to its owner' : 'unknown';
+}
+
+async function chainOf(
+  identity: string,
+  stored: Explanation | null,
+  source: Source,
+): Promise<ChainLink[]> {
+  const chain: ChainLink[] = [];
+  const seen = new Set([identity]);
+  let next = stored?.url?.referrer ?? null;
+  while (next !== null && !seen.has(next) && chain.length < CHAIN_MAX) {
+    seen.add(next);
+    const found = await source.find(next);
+    const { status = null, fetchedAt = null, referrer = null } = found?.url ?? {};
+    const agent = found?.agent ?? null;
+    chain.push({ url: next, agent, state: stateOf(found), status, fetchedAt });
+    next = referrer;
+  }
+  return chain;
+}
+
+async function filtersOf(
+  config: ResolvedConfig,
+  { identity, fetchUrl, host }: CrawlUrl,
+  stored: Explanation | null,
+): Promise<FilterVerdict[]> {
+  const { admitted, rule } = scopeOf(config).verdict(host, identity);
+  const guard = new AddressGuard({ allowPrivate: config.http.allowPrivateAddresses });
+  const address = await checkAddress(fetchUrl, guard);
+  const { limits, politeness } = config;
+  const { url, host: its } = stored ?? {};
+  const done = its?.pagesDone;
+  return [
+    { filter: 'scope', passes: admitted, why: rule },
+    {
+      filter: 'address',
+      passes: !address.blocked,
+      why: address.reason ?? 'no forbidden address as far as its name tells',
+    },
+    {
+      filter: 'length',
+      passes: identity.length <= limits.urlLength,
+      why: `${identity.length} of limits.urlLength ${limits.urlLength}`,
+    },
+    {
+      filter: 'depth',
+      passes: url ? url.depth <= limits.depthPerHost : null,
+      why: `${url ? url.depth : 'unknown'} of limits.depthPerHost ${limits.depthPerHost}`,
+    },
+    {
+      filter: 'pages',
+      passes: done === undefined ? null : done < limits.pagesPerHost,
+      why: `${done ?? 'unknown'} of limits.pagesPerHost ${limits.pagesPerHost}`,
+    },
+    {
+      filter: 'block',
+      passes: its ? !its.blocked : null,
+      why: its?.blocked ? 'blocked by order' : 'no order',
+    },
+    robotsFilter(politeness.robots, stored),
+  ];
+}
+
+function robotsFilter(obeyed: boolean, stored: Explanation | null): FilterVerdict {
+  const filter = 'robots';
+  if (!obeyed) return { filter, passes: true, why: 'politeness.robots is false' };
+  const robots = stored?.robots;
+  if (!robots) return { filter, passes: null, why: 'robots.txt has not been asked for' };
+  if (robots.allowed === null) {
+    return { filter, passes: false, why: `unreachable: ${robots.reason ?? 'the server refuses'}` };
+  }
+  const none = robots.reason ?? 'no rule matches';
+  return { filter, passes: robots.allowed, why: robots.rule ?? none };
+}

@@ -1,0 +1,110 @@
+// `ubiring export`: what a crawl has come to, as a stream of lines: every finished page as JSON, the
+// URLs alone, or the graph. Read from the views over all agents' files, merged as a query sees
+// them, row by row: a reader that is slow holds it back, and ten million rows take no more memory
+// than ten.
+
+import type Database from 'better-sqlite3';
+import { membersOf } from '../../config/config.ts';
+import { type ExitCode, messageOf } from './exit-code.ts';
+import { type ExportFormat, exportFormats } from './export-formats.ts';
+import { type CommonFlags, load } from './load.ts';
+import { print, say } from './output.ts';
+import { isDamage, openStateFiles, type StateFile } from './query-files.ts';
+import { type Cell, jsonLines } from './query-format.ts';
+import { ownersOf } from './query-owners.ts';
+import { ClusterViews } from './query-views.ts';
+
+/** Text gathered before it is written: few system calls, little memory. */
+const CHUNK_CHARS = 64 * 1024;
+
+/** Ends with 4 where a file turns out to be damaged: what came before is not all there is. */
+export async function exportCrawl(
+  file: string,
+  flags: CommonFlags & { readonly format?: ExportFormat },
+): Promise<ExitCode> {
+  const loaded = load(file, flags);
+  if (!loaded.ok) return loaded.code;
+  const { config } = loaded;
+  const members = membersOf(config).map(({ id }) => id);
+  const { files, problems } = openStateFiles(config.agent.dataDir, members);
+  for (const problem of problems) say(problem);
+  if (files.length === 0) {
+    say(`nothing can be exported: no agent has a readable state in ${config.agent.dataDir}`);
+    return 1;
+  }
+  let damaged = false;
+  const onProblem = (message: string) => {
+    damaged = true;
+    say(message);
+  };
+  const views = new ClusterViews(files, onProblem, ownersOf(files, config).owner);
+  const db = views.open();
+  try {
+    for (const text of linesOf(flags.format ?? exportFormats[0], db, files)) await print(text);
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    onProblem(messageOf(error));
+  } finally {
+    db.close();
+    views.close();
+  }
+  return damaged ? 4 : 0;
+}
+
+/** Whole lines, gathered into pieces of some size. */
+export function* linesOf(
+  format: ExportFormat,
+  db: Database.Database,
+  files: readonly StateFile[],
+): Generator<string> {
+  let gathered = '';
+  for (const line of rowsOf(format, db, files)) {
+    gathered += line;
+    if (gathered.length < CHUNK_CHARS) continue;
+    yield gathered;
+    gathered = '';
+  }
+  if (gathered !== '') yield gathered;
+}
+
+function* rowsOf(
+  format: ExportFormat,
+  db: Database.Database,
+  files: readonly StateFile[],
+): Generator<string> {
+  switch (format) {
+    case 'jsonl': {
+      const statement = db.prepare<unknown[], Cell[]>('SELECT * FROM pages');
+      const names = statement.columns().map(({ name }) => name);
+      yield* jsonLines(names, statement.raw().safeIntegers().iterate());
+      return;
+    }
+    case 'urls':
+      yield* tabbed(db, 'SELECT url FROM pages');
+      return;
+    case 'graph':
+      if (files.some(hasLinks)) return yield* tabbed(db, 'SELECT source, target FROM links');
+      // Of each URL the page that it was first found on: a tree.
+      for (const view of ['pages', 'frontier', 'skipped']) {
+        yield* tabbed(db, `SELECT referrer, url FROM ${view} WHERE referrer IS NOT NULL`);
+      }
+      return;
+    default:
+      return assertNever(format);
+  }
+}
+
+/** Canonical URLs hold neither tabs nor line ends. */
+function* tabbed(db: Database.Database, sql: string): Generator<string> {
+  for (const row of db.prepare<unknown[], string[]>(sql).raw().iterate()) {
+    yield `${row.join('\t')}\n`;
+  }
+}
+
+function hasLinks(file: StateFile): boolean {
+  return !file.rows('SELECT 1 FROM link_rows LIMIT 1').next().done;
+}
+
+function assertNever(value: never): never {
+  throw new Error(`unreachable: ${String(value)}`);
+}

@@ -1,0 +1,227 @@
+// What the operator orders while a cluster crawls, on real cores: nobody asks for anything while the
+// crawl is paused, and it does not end; nobody asks a blocked host, late joiners included; a delay
+// holds from the next request on, whoever owns the host. Seeds given late are fetched.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Order, UrlItem } from '../../agent/core/messages.ts';
+import type { OrderReceipt, SeedReceipt } from '../../agent/core/operator.ts';
+import { cluster, crawling, endCodes } from './case-kit.ts';
+import { type Cluster, SUSPECT_MS } from './cluster.ts';
+
+type What = Pick<Order, 'kind' | 'host' | 'value'>;
+
+const PAUSE: What = { kind: 'pause', host: '', value: 1 };
+const RESUME: What = { kind: 'pause', host: '', value: null };
+const block = (host: string): What => ({ kind: 'block', host, value: 1 });
+
+/** Gives an order to one agent, as a command would; the others hear of it by themselves. */
+function give(c: Cluster, id: string, what: What): OrderReceipt[] {
+  const { core } = c.agents.get(id)!;
+  const told: OrderReceipt[] = [];
+  core.operator.give(what, c.instant(id), (receipt) => told.push(receipt));
+  c.run(5);
+  return told;
+}
+
+function seed(c: Cluster, id: string, items: UrlItem[]): SeedReceipt[] {
+  const { core } = c.agents.get(id)!;
+  const told: SeedReceipt[] = [];
+  core.operator.seed(items, c.instant(id), (receipt) => told.push(receipt));
+  return told;
+}
+
+/** Requests to the host that began after `since`. */
+function asked(c: Cluster, host: string, since: number): number {
+  return c.log.filter((visit) => visit.host === host && visit.start > since).length;
+}
+
+function busyHost(c: Cluster): string {
+  return c.log.at(-1)!.host;
+}
+
+function everyoneKnows(c: Cluster, holds: (id: string) => boolean): void {
+  c.runUntil('all have heard', () => c.living().every(({ id }) => holds(id)));
+}
+
+function skipped(c: Cluster, host: string): number {
+  let count = 0;
+  for (const { id } of c.agents.values()) {
+    const { db } = c.disks.get(id)!;
+    const sql = "SELECT count(*) FROM skipped WHERE host = ? AND reason = 'blocked'";
+    count += db.prepare<[string], number>(sql).pluck().get(host)!;
+  }
+  return count;
+}
+
+describe('orders in a cluster', () => {
+  it('orders: while it is paused nothing is asked for and the crawl does not end', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    assert.equal(give(c, 'a2', PAUSE)[0]?.ok, true);
+    everyoneKnows(c, (id) => c.snapshot(id).paused);
+    const since = c.now;
+    c.run(10 * SUSPECT_MS);
+    assert.equal(c.log.filter(({ start }) => start > since).length, 0);
+    assert.equal(c.living().length, 3);
+    give(c, 'a1', RESUME);
+    c.runToEnd();
+    assert.deepEqual(endCodes(c), [0, 0, 0]);
+    assert.equal(c.fetched().size, 1200);
+    assert.deepEqual(c.impolite(), []);
+  });
+
+  it('orders: an empty crawl that is paused does not end either', () => {
+    const c = cluster(['a1', 'a2'], {}, 1, 1);
+    c.start('a1');
+    c.start('a2');
+    give(c, 'a1', PAUSE);
+    c.run(20 * SUSPECT_MS);
+    assert.equal(c.living().length, 2);
+    give(c, 'a2', RESUME);
+    c.runToEnd();
+    assert.deepEqual(endCodes(c), [0, 0]);
+  });
+
+  it('orders: a pause outlives the processes that were told', () => {
+    const c = crawling(['a1', 'a2']);
+    give(c, 'a1', PAUSE);
+    everyoneKnows(c, (id) => c.snapshot(id).paused);
+    for (const id of ['a1', 'a2']) c.kill(id);
+    const since = c.now;
+    c.startAll();
+    c.run(5 * SUSPECT_MS);
+    assert.equal(c.log.filter(({ start }) => start > since).length, 0);
+    give(c, 'a2', RESUME);
+    c.runToEnd();
+    assert.equal(c.fetched().size, 1200);
+  });
+
+  it('orders: a blocked host is asked for nothing more, and what was queued is skipped', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    const host = busyHost(c);
+    give(c, 'a1', block(host));
+    c.run(SUSPECT_MS);
+    const since = c.now;
+    c.runToEnd();
+    assert.equal(asked(c, host, since), 0);
+    assert.ok(skipped(c, host) > 0);
+    assert.deepEqual(endCodes(c), [0, 0, 0]);
+  });
+
+  it('orders: who owns the host obeys at once: no request begins after the order', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    const host = busyHost(c);
+    const [owner] = c.order(host, ['a1', 'a2', 'a3']);
+    const since = c.now;
+    give(c, owner!, block(host));
+    c.runToEnd();
+    assert.equal(asked(c, host, since), 0);
+  });
+
+  it('orders: a late joiner that takes over a blocked host does not ask it', () => {
+    const c = cluster(['a1', 'a2', 'a3']);
+    c.start('a1');
+    c.start('a2');
+    c.runUntil('they crawl', () => c.log.length >= 200);
+    const hosts = [...new Set(c.log.map((visit) => visit.host))];
+    const theirs = hosts.filter((host) => c.order(host, ['a1', 'a2', 'a3'])[0] === 'a3');
+    assert.ok(theirs.length > 0);
+    for (const host of theirs) give(c, 'a1', block(host));
+    c.run(SUSPECT_MS);
+    const since = c.now;
+    c.start('a3');
+    c.runToEnd();
+    for (const host of theirs) assert.equal(asked(c, host, since), 0, host);
+    assert.deepEqual(endCodes(c), [0, 0, 0]);
+  });
+
+  it('orders: two sides of a partition know all that was said on either when it heals', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    for (const other of ['a1', 'a2']) {
+      c.network.cut(other, 'a3');
+      c.network.cut('a3', other);
+    }
+    c.run(2 * SUSPECT_MS);
+    give(c, 'a1', block('left.test'));
+    give(c, 'a3', PAUSE);
+    c.run(SUSPECT_MS);
+    c.network.heal();
+    everyoneKnows(c, (id) => c.snapshot(id).paused);
+    everyoneKnows(c, (id) => {
+      const rows = c.disks.get(id)!.db.prepare('SELECT host FROM order_rows').pluck().all();
+      return rows.includes('left.test') && rows.length === 2;
+    });
+    give(c, 'a1', RESUME);
+    c.runToEnd();
+  });
+
+  it('orders: a longer delay holds for the very next request, and after a takeover', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    const host = busyHost(c);
+    const delayMs = 3 * SUSPECT_MS;
+    const [owner, next] = c.order(host, ['a1', 'a2', 'a3']);
+    give(c, owner!, { kind: 'delay', host, value: delayMs });
+    everyoneKnows(c, (id) => {
+      const sql = 'SELECT count(*) FROM order_rows';
+      return c.disks.get(id)!.db.prepare<[], number>(sql).pluck().get() === 1;
+    });
+    const since = c.now;
+    c.run(2 * delayMs);
+    c.kill(owner!);
+    c.runUntil('its heir asked the host', () => {
+      return c.log.some((visit) => visit.host === host && visit.by === next && visit.start > since);
+    });
+    c.run(2 * delayMs);
+    const visits = c.log.filter((visit) => visit.host === host && visit.end > since);
+    assert.ok(visits.length >= 3);
+    for (const [k, visit] of visits.entries()) {
+      const gap = k === 0 ? delayMs : visit.start - visits[k - 1]!.end;
+      assert.ok(gap >= delayMs, `${gap} ms before request ${k}`);
+    }
+  });
+});
+
+describe('seeds at run time', () => {
+  it('orders: a seed given to any agent is fetched by its owner, who is told of', () => {
+    const ids = ['a1', 'a2', 'a3'];
+    const c = crawling(ids);
+    const url = 'http://late.test/';
+    const owner = c.order('late.test', ids)[0]!;
+    const other = ids.find((id) => id !== owner)!;
+    const told = seed(c, other, [{ url, depth: 0 }]);
+    c.runUntil('its giver was told', () => told.length > 0);
+    assert.deepEqual(told, [{ ok: true, owners: { [url]: owner } }]);
+    const known = 'SELECT count(*) FROM frontier WHERE url = ?';
+    const pages = 'SELECT count(*) FROM pages WHERE url = ?';
+    const { db } = c.disks.get(owner)!;
+    const count = (sql: string) => db.prepare<[string], number>(sql).pluck().get(url)!;
+    assert.equal(count(known) + count(pages), 1);
+    c.runToEnd();
+    assert.equal(c.log.filter((visit) => visit.url === url).length, 1);
+  });
+
+  it('orders: where the owner cannot be reached, the seed is said to be on its way', () => {
+    const ids = ['a1', 'a2', 'a3'];
+    const c = crawling(ids);
+    const owner = c.order('late.test', ids)[0]!;
+    const other = ids.find((id) => id !== owner)!;
+    c.lose = (from, to, { type }) => from === other && to === owner && type === 'URLS';
+    const url = 'http://late.test/';
+    const told = seed(c, other, [{ url, depth: 0 }]);
+    c.runUntil('its giver was told', () => told.length > 0);
+    assert.deepEqual(told, [{ ok: true, owners: { [url]: null } }]);
+    c.lose = () => false;
+    c.runToEnd();
+    assert.equal(c.log.filter((visit) => visit.url === url).length, 1);
+  });
+
+  it('orders: a crawl that is over takes no seed', () => {
+    const c = cluster(['a1', 'a2'], {}, 2, 2);
+    c.startAll();
+    c.runUntil('it is over', () =>
+      c.living().some(({ id }) => c.snapshot(id).course === 'complete'),
+    );
+    const { id } = c.living().find((a) => c.snapshot(a.id).course === 'complete')!;
+    const [told] = seed(c, id, [{ url: 'http://late.test/', depth: 0 }]);
+    assert.ok(told && !told.ok && /launch again/.test(told.why));
+  });
+});
