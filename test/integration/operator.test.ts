@@ -1,0 +1,177 @@
+// What an operator says to a crawl that runs, by the command line and judged by the web server's
+// log: pause, resume, block, delay, seed, explain; and export and explain once nothing runs.
+
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { UrlReport } from '../../agent/cli/explain.ts';
+import { type RunningWeb, startWeb } from '../web/server.ts';
+import { run, Scratch, start, until } from './cli-process.ts';
+import { startGate } from './gate-server.ts';
+
+const ids = ['a1', 'a2', 'a3'];
+/** Looks at the status, each a process of some 300 ms or more; a join takes some heartbeats. */
+const looksMax = 15;
+const size = { hosts: 8, pages: 20, port: 0, answerMs: 5 };
+
+/** A crawl that cannot end before the gate opens. */
+async function crawlOf(t: TestContext, second: number, agents = ids) {
+  const gate = await startGate();
+  const web = await startWeb({ ...size, shares: { flaky: 0, slow: 0 }, net: second });
+  const scratch = new Scratch();
+  t.after(async () => {
+    scratch.clean();
+    await gate.stop();
+    await web.stop();
+  });
+  const config = await scratch.config(ids.length, {
+    seeds: [web.seed, gate.seed],
+    politeness: { hostDelayMs: 120 },
+  });
+  const launch = start(['launch', config, '--agents', agents.join(',')]);
+  const served = (count: number) => {
+    const before = web.requests().length;
+    return until(`${count} requests`, () => web.requests().length >= before + count);
+  };
+  await served(20);
+  return { web, gate, scratch, config, launch, served };
+}
+
+function linesOf(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '');
+}
+
+/** Of the hosts that were asked, the one with the most left to do. */
+function freshHost(web: RunningWeb): string {
+  const counts = Map.groupBy(web.requests(), ({ host }) => host);
+  const [first] = [...counts].sort(([, a], [, b]) => a.length - b.length);
+  return first![0];
+}
+
+describe('operator', { concurrency: 1 }, () => {
+  test('pause stops the requests of all, resume lets them go on, and the crawl is whole', async (t) => {
+    const { web, gate, config, launch, served } = await crawlOf(t, 71);
+    const paused = await run('pause', config, '--json');
+    assert.equal(paused.code, 0, paused.stderr);
+    assert.deepEqual(
+      JSON.parse(paused.stdout),
+      Object.fromEntries(ids.map((id) => [id, 'applied'])),
+    );
+    gate.open();
+    // What was open may still end; then nothing comes for many delays.
+    await pause(300);
+    const before = web.requests().length;
+    await pause(1500);
+    assert.equal(web.requests().length, before);
+    assert.equal(launch.child.exitCode, null);
+    const resumed = await run('resume', config);
+    assert.equal(resumed.code, 0, resumed.stderr);
+    assert.deepEqual(
+      linesOf(resumed.stdout).sort(),
+      ids.map((id) => `${id}: applied`),
+    );
+    await served(1);
+    assert.equal((await launch.ended).code, 0);
+  });
+
+  test('a blocked host is left alone by all, by who joins late, too, and receipts say so', async (t) => {
+    const { web, gate, config, launch } = await crawlOf(t, 72, ['a1', 'a2']);
+    const host = freshHost(web);
+    const blocked = await run('block', config, host, '--json');
+    assert.equal(blocked.code, 0, blocked.stderr);
+    const said = { a1: 'applied', a2: 'applied', a3: 'unreachable' };
+    assert.deepEqual(JSON.parse(blocked.stdout), said);
+    assert.match(blocked.stderr, /a3: will obey/);
+    const since = web.requests().filter((request) => request.host === host).length;
+    const late = start(['agent', config, '--id', 'a3']);
+    const joined = async () => {
+      const { stdout } = await run('status', config, '--json');
+      return (JSON.parse(stdout) as { agents: { id: string }[] }).agents.length === 3;
+    };
+    for (let k = 0; k < looksMax && !(await joined()); k++);
+    gate.open();
+    assert.equal((await launch.ended).code, 0);
+    await late.ended;
+    assert.equal(web.requests().filter((request) => request.host === host).length, since);
+    const sql = `SELECT DISTINCT reason FROM skipped WHERE host = '${host}'`;
+    const { stdout } = await run('query', config, sql, '--json');
+    assert.deepEqual(JSON.parse(stdout), [{ reason: 'blocked' }]);
+    const audit = await run('audit', config);
+    assert.equal(audit.code, 0, audit.stdout + audit.stderr);
+  });
+
+  test('seed, delay and explain while it runs; explain and export when nothing does', async (t) => {
+    const { web, gate, config, launch } = await crawlOf(t, 73);
+    const { origin } = new URL(web.seed);
+    const late = `${origin}/given-late?x=1`;
+    const seeded = await run('seed', config, `${late}#part`, 'mailto:x@y.example');
+    assert.equal(seeded.code, 1, seeded.stderr);
+    const [first, second] = linesOf(seeded.stdout)
+      .sort((a, b) => a.length - b.length)
+      .reverse();
+    assert.match(`${first} ${second}`, /given-late\?x=1#part: accepted/);
+    assert.match(
+      `${first} ${second}`,
+      /mailto:x@y.example: refused: not a URL to crawl \(scheme\)/,
+    );
+
+    const host = freshHost(web);
+    const slower = await run('delay', config, host, '200');
+    assert.equal(slower.code, 0, slower.stderr);
+    assert.equal((await run('delay', config, host, '--off')).code, 0);
+    assert.equal((await run('delay', config, host)).code, 2);
+
+    const running = JSON.parse((await run('explain', config, late, '--json')).stdout) as UrlReport;
+    assert.equal(running.source, 'agents');
+    assert.equal(running.identity, late);
+    assert.equal(running.owner, running.stored?.agent);
+    assert.ok(running.filters.every(({ passes }) => passes !== false));
+
+    gate.open();
+    assert.equal((await launch.ended).code, 0);
+    const refused = await run('seed', config, `${origin}/too-late`);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /the crawl is complete: add the URLs to the seeds/);
+
+    const sql = 'SELECT url, referrer FROM pages WHERE depth > 0 AND status = 200 LIMIT 1';
+    const [deep] = JSON.parse((await run('query', config, sql, '--json')).stdout) as [
+      { url: string; referrer: string },
+    ];
+    const after = JSON.parse(
+      (await run('explain', config, deep.url, '--json')).stdout,
+    ) as UrlReport;
+    assert.equal(after.source, 'files');
+    assert.equal(after.state, 'response');
+    assert.equal(after.chain[0]?.url, deep.referrer);
+    const roots: (string | undefined)[] = [web.seed, gate.seed];
+    assert.ok(roots.includes(after.chain.at(-1)?.url), 'the chain ends at a seed');
+    assert.ok(after.foundAt !== null && after.stored?.robots?.allowed === true);
+    const text = await run('explain', config, deep.url);
+    assert.match(text.stdout, /^canonical /);
+    assert.match(text.stdout, /the way back to the seed/);
+    const unknown = await run('explain', config, 'http://never.test/', '--json');
+    assert.equal((JSON.parse(unknown.stdout) as UrlReport).state, 'unknown');
+
+    const pages = linesOf((await run('export', config)).stdout).map((line) => JSON.parse(line));
+    const urls = linesOf((await run('export', config, '--format', 'urls')).stdout);
+    assert.deepEqual(pages.map(({ url }) => url).sort(), urls.toSorted());
+    assert.equal(new Set(urls).size, urls.length);
+    assert.ok(urls.includes(late) && urls.length > 100);
+    assert.equal(Object.keys(pages[0]).length, 17);
+    const edges = linesOf((await run('export', config, '--format', 'graph')).stdout);
+    assert.ok(edges.includes(`${deep.referrer}\t${deep.url}`));
+    assert.ok(edges.every((line) => line.split('\t').length === 2));
+  });
+
+  test('an order to a crawl that does not run says so', async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const config = await scratch.config(2);
+    for (const verb of ['pause', 'resume']) {
+      const { code, stderr } = await run(verb, config);
+      assert.equal(code, 1);
+      assert.match(stderr, /no agent took the order/);
+    }
+    assert.equal((await run('block', config, 'a b')).code, 2);
+  });
+});
