@@ -83,7 +83,6 @@ function openTunnel(
     path: authority,
     headers: { host: authority, ...proxy.headers },
     createConnection: () => socket,
-    agent: false,
     maxHeaderSize: HEADER_BYTES_MAX,
   });
   request.on('error', (error) => finish(new DialError('connect_failed', error.message, error)));
