@@ -106,7 +106,7 @@ export class Core {
     const { id, inc } = envelope.from;
     const member = this.#p.view.get(id);
     if (member?.card.inc !== inc) return;
-    this.#p.replication.deletedBy(id, beat.gen);
+    this.#p.replication.deletedBy(id, beat.gen, now);
     this.#p.operator.heard(member, beat.orders);
   }
 

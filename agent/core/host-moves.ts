@@ -182,11 +182,13 @@ export class HostMoves {
     const { store, view, settings, handOff, visits, replication, settlement } = this.#p;
     for (const { host, keep } of items) {
       settlement.returned(host);
+      if (!view.owns(host)) store.setOwned(host, false);
       if (keep) continue;
       const order = view.assignment().order(host, settings.backups + 1);
       if (order.includes(settings.id) || handOff.isListed(host) || visits.isOpen(host)) continue;
       store.deleteHost(host);
       replication.forgetHost(host);
+      settlement.dropped(host);
     }
   }
 
@@ -225,7 +227,8 @@ export class HostMoves {
       const host = this.#stale.pop()!;
       const order = assignment.order(host, settings.backups + 1);
       const owned = order[0] === settings.id;
-      store.setOwned(host, owned);
+      // Who leaves has its hosts until their heirs say that they have them.
+      if (owned || !this.#leaving) store.setOwned(host, owned);
       if (owned) {
         replication.changed(host);
         if (store.queuedOf(host) > 0) visits.queued(host);

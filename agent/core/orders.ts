@@ -16,9 +16,6 @@ export interface OrderStore {
 /** Of these an agent takes no more: all of them travel in one message. */
 export const ORDERS_MAX = 2000;
 
-/** A delay beyond a day is a block. */
-export const DELAY_MS_MAX = 24 * 3600 * 1000;
-
 export class Orders {
   readonly #me: AgentId;
   readonly #hostDelayMs: number;

@@ -36,6 +36,8 @@ interface Stream {
   readonly due: Set<Host>;
   /** The highest generation of its copies that the peer told in a heartbeat. */
   gen: number;
+  /** When its marks were last forgotten for that. */
+  doubtedAt: number;
   flight: { readonly message: Rows; sentAt: number } | null;
 }
 
@@ -104,11 +106,15 @@ export class Replication {
     this.#changed.add(host);
   }
 
-  /** The peer has deleted copies, or marks, since it acknowledged under lower generations. */
-  deletedBy(id: AgentId, gen: number): void {
+  /**
+   * The peer has deleted copies, or marks, since it acknowledged under lower generations. One that
+   * returns many hosts does so for a while: it is asked anew once in `suspectAfterMs`.
+   */
+  deletedBy(id: AgentId, gen: number, now: Instant): void {
     const stream = this.#streamTo(id);
-    if (gen <= stream.gen) return;
+    if (gen <= stream.gen || now.mono - stream.doubtedAt < this.#settings.suspectAfterMs) return;
     stream.gen = gen;
+    stream.doubtedAt = now.mono;
     for (const [host, acked] of this.#acked) {
       if ((acked.get(id)?.gen ?? gen) >= gen) continue;
       acked.delete(id);
@@ -208,7 +214,7 @@ export class Replication {
   #streamTo(id: AgentId): Stream {
     let stream = this.#streams.get(id);
     if (!stream) {
-      stream = { due: new Set(), gen: 0, flight: null };
+      stream = { due: new Set(), gen: 0, doubtedAt: -Infinity, flight: null };
       this.#streams.set(id, stream);
     }
     return stream;

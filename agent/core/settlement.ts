@@ -25,6 +25,8 @@ interface UnsettledPage {
   /** Outbox entries of its links that are not acknowledged. */
   open: number;
   readonly needs: Map<Host, number>;
+  /** Its row was deleted: what its outbox entries still wait for is no concern of it. */
+  gone: boolean;
 }
 
 /** Copies at the backups, as far as settling depends on them. */
@@ -94,6 +96,7 @@ export class Settlement {
       url,
       open: places.outboxIds.size,
       needs: new Map(places.hosts),
+      gone: false,
     };
     page.needs.delete(host);
     this.#unsettled.set(keyOf(page), page);
@@ -116,7 +119,7 @@ export class Settlement {
 
   /** By today's view: a backup that joined since the link was safe must have it, too. */
   #try(page: UnsettledPage): void {
-    if (!this.joined || page.open > 0) return;
+    if (!this.joined || page.gone || page.open > 0) return;
     for (const [host, n] of page.needs) if (!this.#copies.isSafe(host, n)) return;
     for (const host of page.needs.keys()) {
       const pages = this.#byHost.get(host);
@@ -142,7 +145,7 @@ export class Settlement {
       this.#byOutbox.delete(id);
       for (const page of pages) {
         page.open--;
-        if (home && home.host !== page.host) {
+        if (home && home.host !== page.host && !page.gone) {
           page.needs.set(home.host, Math.max(home.n, page.needs.get(home.host) ?? 0));
           this.#index(home.host, page);
         }
@@ -166,6 +169,20 @@ export class Settlement {
     for (const page of pages) {
       page.needs.delete(host);
       this.#try(page);
+    }
+  }
+
+  /** The host's rows were deleted here: whoever has the host fetches again what was not settled. */
+  dropped(host: Host): void {
+    this.#counts.delete(host);
+    this.#uncopied.returned(host);
+    for (const page of [...this.#unsettled.values()]) {
+      if (page.host !== host) continue;
+      this.#unsettled.delete(keyOf(page));
+      this.#uncopied.forget(keyOf(page));
+      for (const other of page.needs.keys()) this.#byHost.get(other)?.delete(page);
+      page.needs.clear();
+      page.gone = true;
     }
   }
 

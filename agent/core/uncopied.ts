@@ -24,6 +24,7 @@ export class Uncopied {
   }
 
   fetched(page: string, at: number): void {
+    this.#fetchedAt.delete(page);
     this.#fetchedAt.set(page, at);
   }
 
@@ -42,6 +43,10 @@ export class Uncopied {
     const safe = left === -1 ? awaited.length : left;
     for (const { page } of awaited.splice(0, safe)) this.#fetchedAt.delete(page);
     if (awaited.length === 0) this.#awaited.delete(host);
+  }
+
+  forget(page: string): void {
+    this.#fetchedAt.delete(page);
   }
 
   /** Another owns the host now and has its rows. */

@@ -184,7 +184,8 @@ export class UrlTable {
   }
 
   settle(host: Host, url: string): void {
-    this.#settle(this.#hosts.row(host), keyOf(url, host));
+    const row = this.#hosts.find(host);
+    if (row) this.#settle(row, keyOf(url, host));
   }
 
   unsettled(max: number): { host: Host; url: string }[] {
@@ -295,7 +296,7 @@ function statements(db: Connection) {
       'UPDATE urls SET attempts = ?, not_before = ? WHERE host = ? AND key = ? AND state = 0',
     ),
     settle: db.prepare<[number, number, string]>(
-      'UPDATE urls SET done = ? WHERE host = ? AND key = ? AND done = 0',
+      'UPDATE urls SET done = ? WHERE host = ? AND key = ? AND done = 0 AND state > 0',
     ),
     unsettled: db.prepare<[number], { number: number; key: string }>(
       `SELECT host AS number, key FROM urls INDEXED BY unsettled

@@ -5,6 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { brokenMarks } from '../checkers/marks.ts';
+import { brokenRows } from '../checkers/rows.ts';
 import type { Judgement } from '../web/judge.ts';
 import type { RunningWeb } from '../web/server.ts';
 import type { Ended } from './harness-process.ts';
@@ -82,7 +83,7 @@ function assertStates(verdict: Verdict): void {
     }
   }
   const files = new Map(last.map((id) => [id, verdict.state(id).open()]));
-  assert.deepEqual(brokenMarks(files), []);
+  assert.deepEqual([...brokenRows(files), ...brokenMarks(files)], []);
   for (const db of files.values()) db.close();
   const unknown = [...verdict.web.web.expected().must].filter((url) => !owners.has(plain(url)));
   assert.deepEqual(unknown, [], 'fetched, and in no file');

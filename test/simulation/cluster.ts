@@ -14,6 +14,7 @@ import type { CoreSettings } from '../../agent/core/settings.ts';
 import { admission } from '../../agent/frontier/admission.ts';
 import { MinHeap } from '../../agent/frontier/min-heap.ts';
 import { Visits } from '../../agent/frontier/visits.ts';
+import { decodeFrame, encodeEnvelope } from '../../agent/messaging/codec.ts';
 import { type Connection, openInMemory } from '../../agent/storage/database.ts';
 import { OrderTable } from '../../agent/storage/order-table.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
@@ -24,7 +25,8 @@ import { RingPoints } from '../../assignment/ring-points.ts';
 import { fetchedPages } from '../checkers/coverage.ts';
 import type { SeenRequest } from '../checkers/evidence.ts';
 import { impolite } from '../checkers/politeness.ts';
-import { CALM, Network, type Weather } from './network.ts';
+import type { ClusterOptions } from './cluster-options.ts';
+import { CALM, Network } from './network.ts';
 import { Random } from './random.ts';
 import { answerTo, FORBIDDEN, type Web } from './webs.ts';
 
@@ -76,25 +78,6 @@ export interface Running {
   lastTurn: number;
 }
 
-export interface ClusterOptions {
-  readonly ids: readonly AgentId[];
-  /** Links of each page; a page is a URL such as `http://h1.test/p1`. */
-  readonly web: Web;
-  readonly seeds: readonly string[];
-  readonly backups?: number;
-  readonly quorum?: 'none' | 'majority';
-  readonly settings?: (id: AgentId) => Partial<CoreSettings>;
-  readonly seed?: number;
-  readonly weather?: Weather;
-  readonly delayMs?: number;
-  /** How fast each agent's clocks run. */
-  readonly rate?: (id: AgentId) => number;
-  /** How long the web takes for a request. */
-  readonly requestMs?: (random: Random) => number;
-  /** Whether to keep what was sent, for tests that look at messages. */
-  readonly keepSent?: boolean;
-}
-
 export class Cluster {
   now = EPOCH;
   readonly log: Visit[] = [];
@@ -110,6 +93,8 @@ export class Cluster {
   readonly disks = new Map<AgentId, Disk>();
   /** Agents whose disks take so long for a commit that is to survive a loss of power. */
   readonly slowDisks = new Map<AgentId, number>();
+  /** Messages that a real agent would have dropped as malformed. */
+  readonly refused: string[] = [];
   /** Told of each turn, when its effects have been performed. */
   readonly watchers: ((agent: Running, effects: readonly Effect[]) => void)[] = [];
   /** Drops a message if it says so. */
@@ -198,8 +183,8 @@ export class Cluster {
     return {
       id,
       capacity: 1,
-      address: `sim://${id}`,
-      configured: this.#o.ids.map((name) => ({ id: name, address: `sim://${name}` })),
+      address: `ipc://sim/${id}`,
+      configured: this.#o.ids.map((name) => ({ id: name, address: `ipc://sim/${name}` })),
       backups: this.backups,
       quorum: this.#o.quorum ?? 'none',
       heartbeatMs: HEARTBEAT_MS,
@@ -402,12 +387,25 @@ export class Cluster {
     const { message } = envelope;
     if (this.#o.keepSent ?? true) this.sent.push({ from: agent.id, to, message, at: this.now });
     if (this.lose(agent.id, to, message)) return;
-    // Heartbeats, the most by far, are read only: they need not be copied.
-    const text = message.type === 'HEARTBEAT' ? null : JSON.stringify(envelope);
+    const frame = this.#frameOf(envelope);
     for (const ms of this.network.journeys(agent.id, to, message.type)) {
-      const arrived = (): Envelope => (text === null ? envelope : JSON.parse(text));
-      this.at(this.now + ms, () => this.deliver(to, arrived()));
+      this.at(this.now + ms, () => {
+        const decoded = frame ? decodeFrame(frame) : { ok: true as const, envelope };
+        if (decoded.ok) this.deliver(to, decoded.envelope);
+        else
+          this.refused.push(`${message.type} of ${agent.id} is not understood: ${decoded.detail}`);
+      });
     }
+  }
+
+  /** As it goes over the wire. Of the heartbeats, the most by far, most need not be. */
+  #frameOf(envelope: Envelope): Uint8Array | null {
+    const { message } = envelope;
+    if (message.type === 'HEARTBEAT' && message.counter % 40 > 0) return null;
+    const encoded = encodeEnvelope(envelope);
+    if (encoded.ok) return encoded.frame;
+    this.refused.push(`${message.type} of ${encoded.bytes} bytes is too large`);
+    return null;
   }
 
   /** A message arrives at an agent, from whomever. */

@@ -126,7 +126,7 @@ function partition(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
 
 function slowRows({ cluster, random }: Plan, _a: AgentId, _b: AgentId, ms: number): void {
   const type = random.pick(['ROWS', 'ROWS_ACK', 'LIST', 'YIELD', 'YIELD_ACK', 'URLS_ACK'] as const);
-  cluster.network.lossOf.set(type, random.pick([0.5, 0.9]));
+  cluster.network.lossOf.set(type, random.pick([0.5, 0.9, 1]));
   cluster.at(cluster.now + ms, () => cluster.network.lossOf.delete(type));
 }
 

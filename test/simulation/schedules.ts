@@ -6,7 +6,8 @@ import { BOUNDS } from '../../agent/core/bounds.ts';
 import type { AgentId } from '../../agent/core/messages.ts';
 import { missing } from '../checkers/coverage.ts';
 import { choices, losses } from '../checkers/losses.ts';
-import { Cluster, type ClusterOptions, HEARTBEAT_MS, SUSPECT_MS, type Visit } from './cluster.ts';
+import { Cluster, HEARTBEAT_MS, SUSPECT_MS, type Visit } from './cluster.ts';
+import type { ClusterOptions } from './cluster-options.ts';
 import type { Rule } from './mutations.ts';
 import { chainWeb, denseWeb } from './webs.ts';
 

@@ -13,6 +13,7 @@ import { Incarnations } from '../checkers/incarnations.ts';
 import { choices, losses } from '../checkers/losses.ts';
 import { brokenMarks } from '../checkers/marks.ts';
 import { impolite } from '../checkers/politeness.ts';
+import { brokenRows } from '../checkers/rows.ts';
 import { EPOCH, SUSPECT_MS } from './cluster.ts';
 import { planFaults, restart } from './faults.ts';
 import {
@@ -68,7 +69,7 @@ export function runSwarm(seed: number, kind: Kind): Verdict {
   } catch (error) {
     violations.push(`no end: ${(error as Error).message}`);
   }
-  violations.push(...incarnations.offences, ...check(plan));
+  violations.push(...incarnations.offences, ...cluster.refused, ...check(plan));
   cluster.close();
   return { seed, violations, requests: cluster.log.length, tookMs: cluster.now - healedAt };
 }
@@ -109,7 +110,7 @@ function files({ cluster, away }: Plan): StateFiles {
 
 /** At any moment: marks are kept, and no loss of as many disks as there are copies is a loss. */
 function probe(plan: Plan): string[] {
-  const found = brokenMarks(files(plan), plan.setBack);
+  const found = [...brokenRows(files(plan)), ...brokenMarks(files(plan), plan.setBack)];
   const { cluster, ids, away, backups } = plan;
   // Who leaves counts until it has left; then its disk does not come back.
   const leaving = [...away].some((id) => cluster.agents.get(id)?.end === null);

@@ -325,6 +325,27 @@ describe('settlement with copies', () => {
     assert.equal(settlement.isQuiet, true);
   });
 
+  it('a page whose rows were deleted here is never settled, even if its host comes back', () => {
+    const { url, isSettled, settlement } = page(() => true);
+    settlement.add('h.test', url, { outboxIds: new Set([1]), hosts: new Map() }, at(0));
+    settlement.dropped('h.test');
+    assert.equal(settlement.hasUnsettled('h.test'), false);
+    settlement.left([1]);
+    assert.equal(isSettled(), false);
+    assert.equal(settlement.isQuiet, true);
+  });
+
+  it('nothing that is queued is settled', () => {
+    const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
+    const url = 'http://h.test/p';
+    store.insertUrl('h.test', { url, depth: 0 }, null);
+    const before = store.lastNumber('h.test');
+    store.settle('h.test', url);
+    store.settle('unknown.test', url);
+    assert.equal(store.lastNumber('h.test'), before);
+    assert.deepEqual(store.hosts(), ['h.test']);
+  });
+
   it('a link on the same host waits for nothing', () => {
     const { url, isSettled, settlement } = page(() => false);
     settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map([['h.test', 7]]) }, at(0));

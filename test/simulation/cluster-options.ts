@@ -1,0 +1,26 @@
+// What a simulated cluster is made of; all but the agents, the web and the seeds has a calm default.
+
+import type { AgentId } from '../../agent/core/messages.ts';
+import type { CoreSettings } from '../../agent/core/settings.ts';
+import type { Weather } from './network.ts';
+import type { Random } from './random.ts';
+import type { Web } from './webs.ts';
+
+export interface ClusterOptions {
+  readonly ids: readonly AgentId[];
+  /** Links of each page; a page is a URL such as `http://h1.test/p1`. */
+  readonly web: Web;
+  readonly seeds: readonly string[];
+  readonly backups?: number;
+  readonly quorum?: 'none' | 'majority';
+  readonly settings?: (id: AgentId) => Partial<CoreSettings>;
+  readonly seed?: number;
+  readonly weather?: Weather;
+  readonly delayMs?: number;
+  /** How fast each agent's clocks run. */
+  readonly rate?: (id: AgentId) => number;
+  /** How long the web takes for a request. */
+  readonly requestMs?: (random: Random) => number;
+  /** Whether to keep what was sent, for tests that look at messages. */
+  readonly keepSent?: boolean;
+}
