@@ -6,15 +6,26 @@
  */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
+import { createServer as createTlsServer } from 'node:tls';
 import { AddressGuard } from '../../../agent/fetch/address-guard.ts';
 import { checkAddress } from '../../../agent/fetch/check-address.ts';
 import type { Lookup } from '../../../agent/fetch/dial.ts';
-import type { FetchResult } from '../../../agent/fetch/fetch.ts';
-import { createGotFetcher } from '../../../agent/fetch/got-fetcher.ts';
+import type { Fetcher, FetchResult } from '../../../agent/fetch/fetch.ts';
+import { createGotFetcher, type GotFetcherOptions } from '../../../agent/fetch/got-fetcher.ts';
 import { OPEN_GUARD, request, SLACK_MS, toLoopback } from './harness.ts';
 import { ScriptedServer, type Step } from './scripted-server.ts';
+import {
+  EXPIRED_CERTIFICATE,
+  OTHER_HOST_CERTIFICATE,
+  TEST_AUTHORITY,
+  TEST_KEY,
+  VALID_CERTIFICATE,
+} from './test-certificates.ts';
 
 interface TortureRow {
   readonly id: string;
@@ -49,6 +60,14 @@ const RESOLVERS: Record<string, Lookup> = {
     Array.from({ length: 1000 }, () => ({ address: '127.0.0.1', family: 4 as const })),
 };
 
+/** What the server shows in the rows about TLS; empty: nothing ever comes. */
+const CERTIFICATES: Record<string, string> = {
+  'expired certificate': EXPIRED_CERTIFICATE,
+  'wrong host name': OTHER_HOST_CERTIFICATE,
+  'handshake stalls': '',
+  'certificate chain of 1 MiB': VALID_CERTIFICATE + TEST_AUTHORITY.repeat(2400),
+};
+
 /** Why a row is not played here, or null. */
 function unplayable(row: TortureRow): string | null {
   const unknown = row.steps.flatMap((step) => Object.keys(step)).filter(isForeign);
@@ -56,8 +75,11 @@ function unplayable(row: TortureRow): string | null {
   if (first !== undefined && 'net' in first) {
     return RESOLVERS[String(first.net)] === undefined ? `resolver for ${first.net}` : null;
   }
-  if (unknown.includes('tls')) {
-    return 'TLS is in address-contract.ts';
+  if (first !== undefined && 'tls' in first) {
+    return CERTIFICATES[String(first.tls)] === undefined ? `certificate for ${first.tls}` : null;
+  }
+  if (unknown.every((key) => key === 'cookieWall' || key === 'refuse')) {
+    return null;
   }
   return unknown.length === 0 ? null : `needs more than one fetch: ${unknown.join()}`;
 }
@@ -78,6 +100,9 @@ describe('published torture rows', {
 
 async function play(row: TortureRow): Promise<void> {
   const [first] = row.steps;
+  if (first !== undefined && 'tls' in first) return playTls(row, String(first.tls));
+  if (first !== undefined && 'cookieWall' in first) return playCookieWall(row);
+  if (first !== undefined && 'refuse' in first) return playRefusals(row, Number(first.refuse));
   const net = first !== undefined && 'net' in first ? String(first.net) : null;
   const page = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
   const steps = net === null ? (row.steps as Step[]) : [{ send: page }];
@@ -106,6 +131,78 @@ async function play(row: TortureRow): Promise<void> {
     await fetcher.close();
     await server.stop();
   }
+}
+
+function fetcherOf(changes: Partial<GotFetcherOptions> = {}): Fetcher {
+  return createGotFetcher({
+    userAgent: 'ubiring-test',
+    timeouts: { connectMs: 1500, responseMs: 1500, totalMs: 3000 },
+    guard: OPEN_GUARD,
+    lookup: toLoopback,
+    certificateAuthority: TEST_AUTHORITY,
+    now: () => performance.timeOrigin + performance.now(),
+    wallNow: () => Date.now(),
+    ...changes,
+  });
+}
+
+async function playTls(row: TortureRow, kind: string): Promise<void> {
+  const cert = CERTIFICATES[kind]!;
+  const sockets = new Set<Socket>();
+  const server = cert === '' ? createServer() : createTlsServer({ cert, key: TEST_KEY });
+  server.on('connection', (socket: Socket) => sockets.add(socket.on('error', () => {})));
+  server.on('tlsClientError', () => {});
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const fetcher = fetcherOf();
+  const { port } = server.address() as AddressInfo;
+  const startedAt = performance.now();
+  const result = await fetcher.fetch(request(`https://127.0.0.1:${port}/`));
+  assert.ok(performance.now() - startedAt < 1500 + SLACK_MS, 'ends within connectMs');
+  const within = row.expect.outcome.replace(' within connectTimeout', '');
+  await assertExpected({ ...row, expect: { ...row.expect, outcome: within } }, result);
+  await fetcher.close();
+  for (const socket of sockets) socket.destroy();
+  server.close();
+}
+
+/** As a visit would: the redirect is followed, a bounded number of times. */
+async function playCookieWall(row: TortureRow): Promise<void> {
+  for (const cookies of [false, true]) {
+    const server = createHttpServer((asked, answer) => {
+      if (/\bpass=1/.test(asked.headers.cookie ?? '')) answer.end('inside');
+      else answer.writeHead(302, { 'set-cookie': 'pass=1', location: asked.url ?? '/' }).end();
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const fetcher = fetcherOf({ cookies });
+    const url = `http://server.test:${(server.address() as AddressInfo).port}/page`;
+    const results: string[] = [];
+    for (let hop = 0; hop < 3; hop++) results.push(outcomeOf(await fetcher.fetch(request(url))));
+    assert.equal(results.at(-1), cookies ? 'ok' : 'redirect', 'what never ends is an error');
+    assert.ok(row.expect.outcome.includes('ok'));
+    await fetcher.close();
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+/** Nobody listens, then somebody does: the same fetcher gets through, with nothing kept. */
+async function playRefusals(row: TortureRow, refusals: number): Promise<void> {
+  const steps = row.steps.filter((step) => !('refuse' in step)) as Step[];
+  const probe = await ScriptedServer.start(steps);
+  const { port } = probe;
+  await probe.stop();
+  const fetcher = fetcherOf();
+  const url = `http://server.test:${port}/`;
+  for (let attempt = 0; attempt < refusals; attempt++) {
+    const result = await fetcher.fetch(request(url));
+    assert.equal(result.kind === 'failure' && result.code, 'connect_refused');
+  }
+  const server = await ScriptedServer.start(steps, '127.0.0.1', port);
+  await assertExpected(row, await fetcher.fetch(request(url)));
+  await fetcher.close();
+  await server.stop();
 }
 
 async function assertExpected(row: TortureRow, result: FetchResult): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * A TCP server on loopback that says exactly what a script tells it, right or wrong, and keeps
- * what it was sent. Every connection plays the whole script after the first bytes arrive. The
- * step vocabulary is that of the published torture table, so its rows run as they are.
+ * what it was sent. Every request plays a whole script when its first bytes arrive. The step
+ * vocabulary is that of the published torture table, so its rows run as they are.
  */
 
 import { EventEmitter, once } from 'node:events';
@@ -21,6 +21,9 @@ export type Step =
   | { readonly waitMs: number }
   | { readonly close: 'fin' | 'hang' | 'reset' };
 
+/** The same for every request, or chosen by its path. */
+export type Script = readonly Step[] | ((path: string) => readonly Step[]);
+
 /** Written at once where a step repeats; small enough that the client's closing is noticed. */
 const BLOCK_BYTES = 64 * 1024;
 
@@ -32,16 +35,16 @@ export class ScriptedServer {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #closings = new EventEmitter();
-  #steps: readonly Step[];
+  readonly #stepsOf: (path: string) => readonly Step[];
 
-  private constructor(steps: readonly Step[]) {
-    this.#steps = steps;
+  private constructor(steps: Script) {
+    this.#stepsOf = typeof steps === 'function' ? steps : () => steps;
     this.#server = createServer((socket) => this.#serve(socket));
   }
 
-  static async start(steps: readonly Step[], host = '127.0.0.1'): Promise<ScriptedServer> {
+  static async start(steps: Script, host = '127.0.0.1', port = 0): Promise<ScriptedServer> {
     const server = new ScriptedServer(steps);
-    server.#server.listen(0, host);
+    server.#server.listen(port, host);
     await once(server.#server, 'listening');
     return server;
   }
@@ -83,13 +86,17 @@ export class ScriptedServer {
       this.received[index] += chunk.toString('latin1');
       if (!playing) {
         playing = true;
-        void this.#play(socket);
+        const path = chunk.toString('latin1').split(' ', 2)[1] ?? '';
+        void this.#play(socket, this.#stepsOf(path)).then(() => {
+          // A connection that was kept may carry the next request.
+          playing = false;
+        });
       }
     });
   }
 
-  async #play(socket: Socket): Promise<void> {
-    for (const step of this.#steps) {
+  async #play(socket: Socket, steps: readonly Step[]): Promise<void> {
+    for (const step of steps) {
       if (socket.destroyed) {
         return;
       }
