@@ -1,7 +1,7 @@
 // The report of `ubiring explain` for people: a few aligned lines, the verdicts as a table, the way
 // from the seed. Pure.
 
-import type { UrlReport } from './explain.ts';
+import type { UrlReport } from './explain-report.ts';
 import { printable, renderTable } from './output.ts';
 
 /** @returns lines without a last line end */

@@ -9,6 +9,7 @@ import { checkAddress } from '../fetch/check-address.ts';
 import { type CrawlUrl, parseCrawlUrl } from '../url/crawl-url.ts';
 import { IdentityRules } from '../url/identity-rules.ts';
 import type { ExitCode } from './exit-code.ts';
+import type { ChainLink, FilterVerdict, UrlReport } from './explain-report.ts';
 import { type Source, sourceFor } from './explain-sources.ts';
 import { explainText } from './explain-text.ts';
 import { type CommonFlags, loadResolved, type ResolvedConfig } from './load.ts';
@@ -17,44 +18,6 @@ import { ringOf } from './owner.ts';
 
 /** Referrers followed up to the seed: beyond any depth limit that makes sense. */
 const CHAIN_MAX = 100;
-
-/** One filter that a URL has to pass. */
-export interface FilterVerdict {
-  readonly filter: 'scope' | 'address' | 'length' | 'depth' | 'pages' | 'block' | 'robots';
-  /** Null where it cannot be told yet. */
-  readonly passes: boolean | null;
-  readonly why: string;
-}
-
-/** A page on the way from the seed to the URL. */
-export interface ChainLink {
-  readonly url: string;
-  /** Null where nobody who was asked has it. */
-  readonly agent: string | null;
-  readonly state: string;
-  readonly status: number | null;
-  readonly fetchedAt: number | null;
-}
-
-/** What `--json` prints. */
-export interface UrlReport {
-  readonly url: string;
-  readonly identity: string;
-  readonly fetchUrl: string;
-  readonly host: string;
-  /** The present owner as far as known; null where nothing runs and nothing is stored. */
-  readonly owner: string | null;
-  /** Of all agents in the config. */
-  readonly order: readonly string[];
-  readonly source: Source['kind'];
-  readonly filters: readonly FilterVerdict[];
-  readonly state: string;
-  /** When its first referrer was fetched: then the link was found. Unix milliseconds. */
-  readonly foundAt: number | null;
-  /** From the page that it was found on up to a seed; empty for a seed. */
-  readonly chain: readonly ChainLink[];
-  readonly stored: Explanation | null;
-}
 
 /** Ends with 2 for what is no URL; an unknown URL is explained like any other. */
 export async function explain(

@@ -5,6 +5,13 @@
 
 import type Database from 'better-sqlite3';
 import { membersOf } from '../../config/config.ts';
+import {
+  EXPORT_LINKS,
+  EXPORT_PAGES,
+  EXPORT_REFERRERS,
+  EXPORT_URLS,
+  HAS_LINKS,
+} from '../storage/export-queries.ts';
 import { type ExitCode, messageOf } from './exit-code.ts';
 import { type ExportFormat, exportFormats } from './export-formats.ts';
 import { type CommonFlags, load } from './load.ts';
@@ -74,20 +81,17 @@ function* rowsOf(
 ): Generator<string> {
   switch (format) {
     case 'jsonl': {
-      const statement = db.prepare<unknown[], Cell[]>('SELECT * FROM pages');
+      const statement = db.prepare<unknown[], Cell[]>(EXPORT_PAGES);
       const names = statement.columns().map(({ name }) => name);
       yield* jsonLines(names, statement.raw().safeIntegers().iterate());
       return;
     }
     case 'urls':
-      yield* tabbed(db, 'SELECT url FROM pages');
+      yield* tabbed(db, EXPORT_URLS);
       return;
     case 'graph':
-      if (files.some(hasLinks)) return yield* tabbed(db, 'SELECT source, target FROM links');
-      // Of each URL the page that it was first found on: a tree.
-      for (const view of ['pages', 'frontier', 'skipped']) {
-        yield* tabbed(db, `SELECT referrer, url FROM ${view} WHERE referrer IS NOT NULL`);
-      }
+      if (files.some(hasLinks)) return yield* tabbed(db, EXPORT_LINKS);
+      for (const sql of EXPORT_REFERRERS) yield* tabbed(db, sql);
       return;
     default:
       return assertNever(format);
@@ -102,7 +106,7 @@ function* tabbed(db: Database.Database, sql: string): Generator<string> {
 }
 
 function hasLinks(file: StateFile): boolean {
-  return !file.rows('SELECT 1 FROM link_rows LIMIT 1').next().done;
+  return !file.rows(HAS_LINKS).next().done;
 }
 
 function assertNever(value: never): never {

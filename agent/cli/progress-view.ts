@@ -63,13 +63,18 @@ export function progressBlock(progress: Progress): string[] {
     `hosts   ${count(hosts)} known, ${count(hostsWithQueue)} with work`,
     `pages   ${count(pages)} done, ${progress.pagesPerSecond.toFixed(1)} a second`,
     `queue   ${count(queued)} waiting, ${count(openRequests)} open`,
-    `left    ${progress.etaMs === null ? 'not known yet' : `about ${durationText(progress.etaMs)}`}`,
+    `left    ${leftText(progress)}`,
   ];
 }
 
+function leftText({ paused, etaMs }: Progress): string {
+  if (paused) return 'paused, until `ubiring resume`';
+  return etaMs === null ? 'not known yet' : `about ${durationText(etaMs)}`;
+}
+
 export function progressLine(progress: Progress): string {
-  const { alive, total, hosts, pages, queued, etaMs } = progress;
-  const eta = etaMs === null ? '' : `, about ${durationText(etaMs)} left`;
+  const { alive, total, hosts, pages, queued, etaMs, paused } = progress;
+  const eta = paused ? ', paused' : etaMs === null ? '' : `, about ${durationText(etaMs)} left`;
   return (
     `agents ${alive}/${total}, hosts ${count(hosts)}, pages ${count(pages)} ` +
     `(${progress.pagesPerSecond.toFixed(1)}/s), queue ${count(queued)}${eta}`

@@ -16,6 +16,8 @@ export interface Progress {
   /** URLs that wait, in queues and outboxes. */
   readonly queued: number;
   readonly openRequests: number;
+  /** The operator has ordered all that live to make no new requests. */
+  readonly paused: boolean;
   /** Milliseconds left; null where nothing can be said. */
   readonly etaMs: number | null;
 }
@@ -53,6 +55,7 @@ export class ProgressMeter {
       pagesPerSecond: sum((status) => status.pagesPerSecond),
       queued,
       openRequests: sum((status) => status.openRequests),
+      paused: living.length > 0 && living.every((status) => status.paused),
       etaMs: this.#eta(now, queued),
     };
   }

@@ -134,8 +134,9 @@ function safetyTable(agents: readonly AgentStatus[]): string {
   return renderTable(columns, rows);
 }
 
-function stateOf({ course, joined, idle }: AgentStatus): string {
+function stateOf({ course, joined, idle, paused }: AgentStatus): string {
   if (course !== 'crawling') return course;
   if (!joined) return 'joining';
+  if (paused) return 'paused';
   return idle ? 'idle' : 'crawling';
 }

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { UrlReport } from '../../agent/cli/explain.ts';
+import type { UrlReport } from '../../agent/cli/explain-report.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
 import { run, Scratch, start, until } from './cli-process.ts';
 import { startGate } from './gate-server.ts';

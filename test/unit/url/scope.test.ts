@@ -56,3 +56,28 @@ test('scope: what is no host is refused by name', () => {
     assert.throws(() => new Scope({ hosts: [pattern], include: [], exclude: [] }), RangeError);
   }
 });
+
+test('scope: the verdict is that of admits, and names the rule', () => {
+  const rules = {
+    hosts: ['a.test', '*.b.test'],
+    include: [/\/docs\//],
+    exclude: [/\.zip$/],
+  };
+  const told: [string, string, string][] = [
+    ['a.test', '/docs/x', 'scope.include: \\/docs\\/'],
+    ['a.test', '/docs/x.zip', 'scope.exclude: \\.zip$'],
+    ['a.test', '/blog', 'no entry of scope.include'],
+    ['c.test', '/docs/x', 'no entry of scope.hosts covers c.test'],
+  ];
+  const scope = new Scope(rules);
+  for (const [host, path, rule] of told) {
+    const { admitted, rule: said } = scope.verdict(host, `http://${host}${path}`);
+    assert.equal(said, rule);
+    assert.equal(admitted, scope.admits(host, `http://${host}${path}`));
+  }
+  const open = new Scope({ hosts: ['a.test', '*.b.test'], include: [], exclude: [] });
+  assert.equal(open.verdict('a.test', 'http://a.test/').rule, 'scope.hosts: a.test');
+  assert.equal(open.verdict('x.y.b.test', 'http://x.y.b.test/').rule, 'scope.hosts: *.b.test');
+  const every = new Scope({ hosts: ['*'], include: [], exclude: [] });
+  assert.equal(every.verdict('a.test', 'http://a.test/').rule, 'scope.hosts: *');
+});

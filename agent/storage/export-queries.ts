@@ -1,0 +1,17 @@
+// What `ubiring export` reads of the views (CONTRACT). Run by `agent/cli/export.ts` over the merged
+// views of all files, so nothing here sorts, joins or groups: rows stream.
+
+export const EXPORT_PAGES = 'SELECT * FROM pages';
+
+export const EXPORT_URLS = 'SELECT url FROM pages';
+
+/** Columns: source, target. Where the crawl kept its links. */
+export const EXPORT_LINKS = 'SELECT source, target FROM links';
+
+/** The same where it did not: of each URL the page that it was first found on. */
+export const EXPORT_REFERRERS: readonly string[] = ['pages', 'frontier', 'skipped'].map(
+  (view) => `SELECT referrer, url FROM ${view} WHERE referrer IS NOT NULL`,
+);
+
+/** A row where the file has any links; on the table of one file. */
+export const HAS_LINKS = 'SELECT 1 FROM link_rows LIMIT 1';

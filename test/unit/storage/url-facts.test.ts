@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { explanationOf } from '../../../agent/explanation.ts';
+import { openInMemory } from '../../../agent/storage/database.ts';
+import { OrderTable } from '../../../agent/storage/order-table.ts';
+import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
+import type { ReadRow } from '../../../agent/storage/url-facts.ts';
+
+function file() {
+  const db = openInMemory();
+  const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 100 });
+  const read: ReadRow = (sql, ...values) =>
+    db.prepare<unknown[], Record<string, unknown>>(sql).get(...values);
+  const explain = (identity: string) => {
+    store.commit(false);
+    const found = explanationOf({ agent: 'a1', userAgent: 'tester/1.0', read, identity });
+    store.begin();
+    return found;
+  };
+  store.begin();
+  return { db, store, explain, number: (host: string) => store.host(host).number };
+}
+
+test('explain: a URL that nobody knows, on a host that nobody knows', () => {
+  const { url, host, robots, inOutbox, paused } = file().explain('http://h.test/x');
+  const none = { url: null, host: null, robots: null, inOutbox: false, paused: false };
+  assert.deepEqual({ url, host, robots, inOutbox, paused }, none);
+});
+
+test('explain: a page tells how it ended, where it was found, and by which rule', () => {
+  const { store, explain, number } = file();
+  const [url, referrer] = ['https://h.test/x', 'https://h.test/'];
+  store.insertUrl('h.test', { url, depth: 1, referrer, fetchUrl: 'https://h.test/x?s=1' }, null);
+  store.recordPage(number('h.test'), {
+    ...{ url, status: 200, error: null, contentType: 'text/html', bytes: 9, digest: null },
+    ...{ fetchedAt: 77, durationMs: 3, redirectTo: null, attempts: 2 },
+  });
+  const body = Buffer.from('User-agent: tester\nDisallow: /x\nAllow: /x?s');
+  const rules = {
+    kind: 'rules',
+    fetchedAt: 50,
+    body,
+    attempts: 0,
+    retryAt: 0,
+    reason: '',
+  } as const;
+  store.saveRobots(number('h.test'), 'https://h.test', rules);
+  const found = explain(url);
+  assert.equal(found.url?.state, 'response');
+  assert.deepEqual(
+    [found.url?.referrer, found.url?.attempts, found.url?.status],
+    [referrer, 2, 200],
+  );
+  assert.equal(found.url?.fetchUrl, 'https://h.test/x?s=1');
+  // What is asked for is what robots.txt is about, not the identity.
+  assert.deepEqual([found.robots?.allowed, found.robots?.rule], [true, 'Allow: /x?s']);
+  assert.equal(explain('https://h.test/x2').robots?.rule, 'Disallow: /x');
+  assert.equal(explain('http://h.test/x').robots, null, 'another origin');
+});
+
+test('explain: robots.txt out of reach forbids for now, and says why', () => {
+  const { store, explain, number } = file();
+  store.insertUrl('h.test', { url: 'http://h.test/', depth: 0 }, null);
+  const none = { body: null, attempts: 2, retryAt: 99, reason: 'timeout' };
+  store.saveRobots(number('h.test'), 'http://h.test', {
+    ...{ kind: 'unreachable', fetchedAt: 50 },
+    ...none,
+  });
+  const { robots, url } = explain('http://h.test/');
+  assert.deepEqual(
+    { ...robots },
+    { kind: 'unreachable', fetchedAt: 50, allowed: null, rule: null, reason: 'timeout' },
+  );
+  assert.deepEqual([url?.state, url?.referrer, url?.settled], ['queued', null, false]);
+});
+
+test('explain: orders for the host, a skip with its reason, and a URL on its way are told', () => {
+  const { db, store, explain } = file();
+  store.insertUrl('h.test', { url: 'http://h.test/', depth: 99 }, 'depth');
+  store.addToOutbox('far.test', 'a2', { url: 'http://far.test/', depth: 0 });
+  const orders = new OrderTable(db);
+  orders.saveOrder({ kind: 'block', host: 'h.test', value: 1, n: 1, by: 'a1' });
+  orders.saveOrder({ kind: 'delay', host: 'h.test', value: 5000, n: 2, by: 'a1' });
+  orders.saveOrder({ kind: 'pause', host: '', value: 1, n: 3, by: 'a1' });
+  const { url, host, paused } = explain('http://h.test/');
+  assert.deepEqual([url?.state, url?.reason, paused], ['skipped', 'depth', true]);
+  assert.deepEqual([host?.blocked, host?.delayMs], [true, 5000]);
+  assert.equal(explain('http://far.test/').inOutbox, true);
+  orders.saveOrder({ kind: 'block', host: 'h.test', value: null, n: 4, by: 'a1' });
+  orders.saveOrder({ kind: 'delay', host: 'h.test', value: null, n: 5, by: 'a1' });
+  assert.deepEqual(
+    [explain('http://h.test/').host?.blocked, explain('http://h.test/').host?.delayMs],
+    [false, 100],
+  );
+});
