@@ -16,6 +16,8 @@ export interface Course {
   readonly view: ReadonlySet<string>;
   /** Everyone that ever was in its view. */
   readonly met: ReadonlySet<string>;
+  /** The capacities that they joined with, the last of each: the config of today may differ. */
+  readonly capacities: ReadonlyMap<string, number>;
   /** How its last life went on, as far as it could tell. */
   readonly end: 'complete' | 'left' | null;
   /** Unix milliseconds of its last event; -Infinity where there is none. */
@@ -44,7 +46,9 @@ export function ownersOf(files: readonly StateFile[], config: OwnersConfig): Own
   // Without any event nobody was ever removed.
   const known = last && last.lastAt > -Infinity ? last.view : courses.map(({ agent }) => agent);
   const view = [...known].sort();
-  const members = membersOf(config).filter(({ id }) => view.includes(id));
+  const members = membersOf(config)
+    .filter(({ id }) => view.includes(id))
+    .map(({ id, capacity }) => ({ id, capacity: last?.capacities.get(id) ?? capacity }));
   const { replicas, backups } = config.cluster;
   const sha256 = (text: string) => hash('sha256', text, 'buffer');
   const ring = members.length === 0 ? null : new Ring(members, { replicas, sha256 });
@@ -61,6 +65,7 @@ export function ownersOf(files: readonly StateFile[], config: OwnersConfig): Own
 function courseOf(file: StateFile): Course {
   const { agent } = file;
   const met = new Set([agent]);
+  const capacities = new Map<string, number>();
   let view = new Set([agent]);
   let end: Course['end'] = null;
   let lastAt = -Infinity;
@@ -74,6 +79,7 @@ function courseOf(file: StateFile): Course {
       if (mine) end = null;
       if (mine && detail.view) view = new Set(detail.view);
       if (detail.agent !== undefined) view.add(detail.agent);
+      if (detail.capacity) capacities.set(detail.agent ?? agent, detail.capacity);
     } else if (kind === 'rejoin') end = null;
     else if (kind === 'complete') {
       end = 'complete';
@@ -86,7 +92,7 @@ function courseOf(file: StateFile): Course {
     }
     for (const id of view) met.add(id);
   }
-  return { agent, view, met, end, lastAt };
+  return { agent, view, met, capacities, end, lastAt };
 }
 
 /** Damage is told where the rest of the file is read. */
@@ -99,10 +105,17 @@ function eventsOf(file: StateFile): unknown[][] {
   }
 }
 
-function parsed(text: unknown): { readonly agent?: string; readonly view?: readonly string[] } {
+interface Detail {
+  readonly agent?: string;
+  readonly view?: readonly string[];
+  readonly capacity?: number;
+}
+
+function parsed(text: unknown): Detail {
   try {
-    const { agent, view } = JSON.parse(String(text)) as { agent?: unknown; view?: unknown };
+    const { agent, view, capacity } = JSON.parse(String(text)) as Record<keyof Detail, unknown>;
     return {
+      ...(typeof capacity === 'number' ? { capacity } : {}),
       ...(typeof agent === 'string' ? { agent } : {}),
       ...(Array.isArray(view) ? { view: view.map(String) } : {}),
     };

@@ -380,9 +380,10 @@ export class Core {
     const tookMs = Math.round(now.mono - this.#startedAt);
     const away = this.#awaySince === null ? {} : { awayMs: Math.round(now.mono - this.#awaySince) };
     this.#awaySince = null;
-    const { id } = this.#settings;
+    const { id, capacity } = this.#settings;
     const view = [id, ...[...this.#p.view.members()].map(({ card }) => card.id)].sort();
-    const detail = { agent: id, incarnation: this.#p.outbound.inc, members: view.length, view };
+    const self = { agent: id, incarnation: this.#p.outbound.inc, capacity };
+    const detail = { ...self, members: view.length, view };
     this.#p.events.record(now.mono, 'join', { ...detail, tookMs, ...away });
     this.#beat(now);
   }

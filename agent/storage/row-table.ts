@@ -169,7 +169,6 @@ export class RowTable {
     now: number,
   ): { mark: number; changed: boolean } {
     const row = this.#hosts.row(item.host, owned);
-    this.#hosts.setOwned(row, owned);
     const known = this.#s.mark.get(row.number, from);
     const mark = known?.mark ?? 0;
     if (item.version > (known?.version ?? 0)) this.#hosts.backOff(row, now + item.backoffMs);

@@ -109,6 +109,9 @@ describe('cases B: join, hand-off, takeover', () => {
     for (const { id, core } of c.living()) core.leave(c.instant(id));
     c.runToEnd(2 * SUSPECT_MS);
     assert.deepEqual(endCodes(c), [0, 0, 0]);
+    // Nobody has taken anything, so each still has what it had: the views show it.
+    const owned = [...c.agents.values()].reduce((sum, { store }) => sum + store.owned().hosts, 0);
+    assert.ok(owned >= new Set(c.log.map((v) => v.host)).size);
   });
 
   it('B7: a leaver that is reborn meets its heirs again and hands over', () => {

@@ -197,7 +197,7 @@ export class Cluster {
       compare: (a, b) => (a === b ? null : { path: 'fingerprint', a, b }),
       build: (members) => new Ring(members, points),
       collision: (members) => findCollision(members, points),
-      digest: (text) => text,
+      digest: (text) => sha256(text).toString('base64url', 0, 16),
       ...this.#o.settings?.(id),
     };
   }
