@@ -27,6 +27,7 @@ import { Transport } from './messaging/transport.ts';
 import { type AgentStatus, Rate } from './monitor/status.ts';
 import type { PagePipeline } from './page-pipeline.ts';
 import { monotonicMs, systemClock, wallMs } from './runtime/clock.ts';
+import { chance } from './runtime/random.ts';
 import { Turns } from './runtime/turns.ts';
 import { openState } from './storage/database.ts';
 import { type StorageFailureCode, storageFailureOf } from './storage/failure.ts';
@@ -459,7 +460,10 @@ function coreOf(parts: AgentParts, store: SqliteStore, effects: Effects): Core {
         orders,
         threads: config.agent.threads,
         heartbeatMs: config.cluster.failureDetector.heartbeatMs,
+        delays: config.politeness,
+        chance,
         pagesPerHost: config.limits.pagesPerHost,
+        stalePages: config.limits.stalePages,
         robots: config.politeness.robots,
         parseRobots: robotsParser(config.http.userAgent),
       }),

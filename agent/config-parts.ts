@@ -11,6 +11,7 @@ import { fingerprintHash, fingerprintOf, firstDifference } from '../config/finge
 import { BOUNDS } from './core/bounds.ts';
 import type { UrlItem } from './core/messages.ts';
 import type { CoreSettings } from './core/settings.ts';
+import { ownDelay } from './frontier/host-delay.ts';
 import { productTokenOf } from './robots/product-token.ts';
 import { parseRobots } from './robots/robots-txt.ts';
 import { CANONICAL_FORM_VERSION, type CrawlUrl, parseCrawlUrl } from './url/crawl-url.ts';
@@ -41,7 +42,7 @@ export function settingsOf(parts: {
     ...failureDetector,
     leaseMs: leaseMsOf(config),
     bounds: { ...BOUNDS, uncopied: config.agent.threads },
-    hostDelayMs: config.politeness.hostDelayMs,
+    delayMs: ownDelay(config.politeness),
     fingerprint,
     fingerprintHash: fingerprintHash(fingerprint),
     compare: firstDifference,
@@ -53,8 +54,17 @@ export function settingsOf(parts: {
 
 /** Seeds as URLs to route; the config was checked, so all of them parse. */
 export function seedsOf(config: Config): UrlItem[] {
+  return [...itemsOf(config, config.seeds), ...sitemapsOf(config)];
+}
+
+/** The config's sitemaps, which are crawled like seeds. */
+export function sitemapsOf(config: Config): UrlItem[] {
+  return itemsOf(config, config.sitemaps);
+}
+
+function itemsOf(config: Config, texts: readonly string[]): UrlItem[] {
   const rules = new IdentityRules(config.urls);
-  return config.seeds.flatMap((seed) => {
+  return texts.flatMap((seed) => {
     const parsed = parseCrawlUrl(seed);
     return 'refused' in parsed ? [] : itemOf(rules.apply(parsed));
   });

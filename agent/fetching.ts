@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import type { AgentEntry, Config } from '../config/config.ts';
 import { Archive } from './archive/archive.ts';
 import type { ArchiveError } from './archive/failure.ts';
-import { aboutArchive, scopeOf } from './config-parts.ts';
+import { aboutArchive, scopeOf, sitemapsOf } from './config-parts.ts';
 import { AddressGuard } from './fetch/address-guard.ts';
 import { cachedLookup } from './fetch/dns-cache.ts';
 import type { Fetcher } from './fetch/fetch.ts';
@@ -16,6 +16,7 @@ import { createResolver } from './fetch/resolver.ts';
 import { PagePipeline } from './page-pipeline.ts';
 import { ParsePool } from './parse/pool.ts';
 import { productTokenOf } from './robots/product-token.ts';
+import { parseRobots } from './robots/robots-txt.ts';
 import { monotonicMs, wallMs } from './runtime/clock.ts';
 import type { SqliteStore } from './storage/sqlite-store.ts';
 import { IdentityRules } from './url/identity-rules.ts';
@@ -98,6 +99,7 @@ export function fetchingOf(
   });
   const scope = scopeOf(config);
   const rules = new IdentityRules(config.urls);
+  const sitemaps = new Set(sitemapsOf(config).map(({ url }) => url));
   const pipeline = new PagePipeline({
     fetcher,
     parse: (input) => parsePool.parse(input),
@@ -106,6 +108,8 @@ export function fetchingOf(
     productToken: productTokenOf(userAgent) ?? '*',
     embeds: config.links.embeds,
     bodyBytesMax: config.limits.bodyBytes,
+    sitemapsOf: (body, url) => parseRobots(body, '*', url).sitemaps,
+    isSitemap: (identity) => sitemaps.has(identity),
     mayWrite: (request) => mayWrite(request.host),
     ...(archive && { archive: (capture, body) => archive.append(capture, body) }),
   });

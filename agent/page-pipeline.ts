@@ -22,6 +22,7 @@ import type { PageInput, ParsedPage } from './parse/page.ts';
 import { headerDirectives } from './parse/robots-directives.ts';
 import { robotsAccess } from './robots/access.ts';
 import { ROBOTS_BYTES_MAX } from './robots/robots-txt.ts';
+import { readSitemap, SITEMAP_BYTES_MAX, type Sitemap } from './sitemap/read-sitemap.ts';
 import { type CrawlUrl, parseCrawlUrl } from './url/crawl-url.ts';
 
 /**
@@ -32,6 +33,14 @@ const URL_CHARS_MAX = 8000;
 const HOST_CHARS_MAX = 255;
 /** As much of a Content-Type header as is recorded. */
 const CONTENT_TYPE_CHARS_MAX = 200;
+
+/** Types of which the root element says whether they are a sitemap or a feed. */
+const XML = /^(?:text|application)\/(?:(?!xhtml)[\w.-]+\+)?xml\b/i;
+const PACKED_SITEMAP = /^[^?#]+\.(?:xml|txt)\.gz$/i;
+/** An index that an index of an index names is read, but leads nowhere. */
+const INDEX_DEPTH_MAX = 1;
+/** Of the files of one index; a site of fifty million pages is not crawled in one go. */
+const INDEX_FILES_MAX = 1000;
 
 export interface PipelineParts {
   readonly fetcher: Fetcher;
@@ -44,6 +53,10 @@ export interface PipelineParts {
   /** Whether what a page shows is fetched as well. */
   readonly embeds: boolean;
   readonly bodyBytesMax: number;
+  /** The Sitemap lines of a robots.txt, absolute. */
+  readonly sitemapsOf: (body: Uint8Array, url: string) => readonly string[];
+  /** Whether the config names the URL as a sitemap. */
+  readonly isSitemap: (identity: string) => boolean;
   readonly mayWrite: (request: PageRequest) => boolean;
   /** Gives the place once the exchange is on disk, null where it cannot be; absent: no archive. */
   readonly archive?: (capture: Capture, body: readonly Uint8Array[]) => Promise<ArchivedAt | null>;
@@ -62,19 +75,22 @@ export class PagePipeline {
     const abort = new AbortController();
     this.#open.set(request.id, abort);
     const isRobots = request.kind === 'robots';
+    const declared = !isRobots && this.#isDeclared(request);
+    const pageMax = declared ? SITEMAP_BYTES_MAX : this.#p.bodyBytesMax;
     const result = await this.#p.fetcher.fetch({
       url: request.fetchUrl,
-      kind: request.kind,
-      bodyBytesMax: isRobots ? ROBOTS_BYTES_MAX : this.#p.bodyBytesMax,
+      // Of a page, types without links are not read to the end; a sitemap may come as any.
+      kind: declared ? 'robots' : request.kind,
+      bodyBytesMax: isRobots ? ROBOTS_BYTES_MAX : pageMax,
       signal: abort.signal,
       mayWrite: () => this.#p.mayWrite(request),
     });
     this.#open.delete(request.id);
     if (result.kind === 'failure') {
-      return isRobots ? robotsOutcome(request, result) : failureOutcome(request, result);
+      return isRobots ? this.#robots(request, result) : failureOutcome(request, result);
     }
     const archiving = this.#archive(request, result);
-    const outcome = isRobots ? robotsOutcome(request, result) : await this.#page(request, result);
+    const outcome = isRobots ? this.#robots(request, result) : await this.#page(request, result);
     const archived = await archiving;
     if (archived === undefined) return outcome;
     return archived === null ? unarchived(request, result) : { ...outcome, archived };
@@ -122,6 +138,7 @@ export class PagePipeline {
       durationMs,
       endedAt,
       digest: found.digest,
+      simhash: found.simhash,
       redirectTo: (target?.url ?? response.location)?.slice(0, URL_CHARS_MAX) ?? null,
       note: found.note ?? response.skipped ?? (truncated ? 'truncated' : null),
       links,
@@ -131,10 +148,12 @@ export class PagePipeline {
 
   async #links(request: PageRequest, response: FetchResponse): Promise<Found> {
     const { body, contentType } = response;
+    const url = request.fetchUrl;
+    const sitemap = await this.#sitemap(request, response);
     let page: ParsedPage;
     try {
       const { productToken, embeds } = this.#p;
-      const url = request.fetchUrl;
+      // The body is empty here afterwards.
       page = await this.#p.parse({ body, contentType, url, productToken, embeds });
     } catch (error) {
       return nothing(codeOf(error));
@@ -143,15 +162,61 @@ export class PagePipeline {
     const nofollow = tag !== undefined && this.#forbidsLinks(String(tag));
     const links = new Map<string, FoundLink>();
     let outOfScope = 0;
-    for (const { identity, fetchUrl, host } of nofollow ? [] : page.links) {
+    for (const { identity, fetchUrl, host } of nofollow ? [] : (sitemap?.urls ?? page.links)) {
       const link = this.#identified({ identity, fetchUrl: fetchUrl ?? identity, host });
       // Rules of the config may make one page of several links.
       if (links.has(link.url)) continue;
       if (this.#accepts(link)) links.set(link.url, link);
       else outOfScope++;
     }
-    const note = page.linksDropped > 0 ? 'links_dropped' : null;
-    return { links: [...links.values()], outOfScope, digest: page.digest, note };
+    const dropped = sitemap ? sitemap.isPartial : page.linksDropped > 0;
+    const note = dropped ? 'links_dropped' : null;
+    const { digest, simhash } = page;
+    return { links: [...links.values()], outOfScope, digest, simhash, note };
+  }
+
+  /** What the response lists if it is a sitemap or a feed, else null. */
+  async #sitemap(
+    request: PageRequest,
+    { body, contentType }: FetchResponse,
+  ): Promise<Pick<Sitemap, 'urls' | 'isPartial'> | null> {
+    const declared = this.#isDeclared(request);
+    if (!declared && !XML.test(contentType ?? '')) return null;
+    const sitemap = await readSitemap(body, { url: request.fetchUrl, declared });
+    if (sitemap?.kind !== 'index') return sitemap;
+    const max = request.depth > INDEX_DEPTH_MAX ? 0 : INDEX_FILES_MAX;
+    const { urls, isPartial } = sitemap;
+    return { urls: urls.slice(0, max), isPartial: isPartial || urls.length > max };
+  }
+
+  #isDeclared({ url, fetchUrl, referrer = '' }: PageRequest): boolean {
+    if (this.#p.isSitemap(url) || PACKED_SITEMAP.test(fetchUrl)) return true;
+    return referrer.endsWith('/robots.txt');
+  }
+
+  #robots(request: PageRequest, result: FetchResult): Outcome {
+    // What this agent gave up itself says nothing about the server: it is asked again.
+    // And an address that must not be asked is not asked for pages either.
+    if (result.kind === 'failure' && GIVEN_UP.has(CAUSES[result.code])) {
+      return failureOutcome(request, result);
+    }
+    const access = robotsAccess(result, request.fetchUrl);
+    const answer: RobotsOutcome['answer'] =
+      access.kind === 'rules' ? { ...access, sitemaps: this.#named(access.body, request) } : access;
+    const { ip, durationMs, endedAt } = result;
+    return { kind: 'robots', request, ip, durationMs, endedAt, answer };
+  }
+
+  /** The sitemaps that a robots.txt names, by the usual scope. */
+  #named(body: Uint8Array, request: PageRequest): FoundLink[] {
+    const links = new Map<string, FoundLink>();
+    for (const text of this.#p.sitemapsOf(body, request.fetchUrl)) {
+      const parsed = parseCrawlUrl(text);
+      if ('refused' in parsed) continue;
+      const link = this.#identified(parsed);
+      if (this.#accepts(link)) links.set(link.url, link);
+    }
+    return [...links.values()];
   }
 
   #forbidsLinks(robotsTag: string): boolean {
@@ -212,22 +277,12 @@ interface Found {
   readonly links: FoundLink[];
   readonly outOfScope: number;
   readonly digest: string | null;
+  readonly simhash: string | null;
   readonly note: string | null;
 }
 
 function nothing(note: string | null): Found {
-  return { links: [], outOfScope: 0, digest: null, note };
-}
-
-function robotsOutcome(request: PageRequest, result: FetchResult): Outcome {
-  // What this agent gave up itself says nothing about the server: it is asked again.
-  // And an address that must not be asked is not asked for pages either.
-  if (result.kind === 'failure' && GIVEN_UP.has(CAUSES[result.code])) {
-    return failureOutcome(request, result);
-  }
-  const answer: RobotsOutcome['answer'] = robotsAccess(result, request.fetchUrl);
-  const { ip, durationMs, endedAt } = result;
-  return { kind: 'robots', request, ip, durationMs, endedAt, answer };
+  return { links: [], outOfScope: 0, digest: null, simhash: null, note };
 }
 
 const CAUSES: Readonly<Record<FetchFailureCode, FailureOutcome['cause']>> = {

@@ -27,6 +27,8 @@ export interface Config {
   readonly inlineSeeds: readonly string[];
   /** Absolute paths. */
   readonly seedFiles: readonly string[];
+  /** As written. */
+  readonly sitemaps: readonly string[];
   readonly scope: {
     /** Serialised patterns; the seeds' hosts where the file names none. */
     readonly hosts: readonly string[];
@@ -47,12 +49,19 @@ export interface Config {
     /** Of the whole crawl; null is no limit. */
     readonly pages: number | null;
     readonly urlLength: number;
+    /** How often one segment may stand in a path. */
+    readonly repeatedSegments: number;
+    /** Null is no limit. */
+    readonly stalePages: number | null;
     readonly bodyBytes: number;
   };
   readonly politeness: {
     readonly hostDelayMs: number;
     readonly ipDelayMs: number;
     readonly crawlDelayMaxMs: number;
+    readonly responseTimeFactor: number;
+    /** By serialised host pattern. */
+    readonly hosts: Readonly<Record<string, { readonly hostDelayMs: number }>>;
     readonly robots: boolean;
   };
   readonly http: {

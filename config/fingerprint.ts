@@ -33,6 +33,9 @@ const nestingMax = 16;
 export function fingerprintOf(config: Config, versions: FormatVersions): string {
   const { replicas, backups, quorum, failureDetector } = config.cluster;
   const members = membersOf(config).map((member) => member.id);
+  const ownDelays = Object.entries(config.politeness.hosts)
+    .map(([pattern, { hostDelayMs }]) => `${pattern} ${hostDelayMs}`)
+    .sort();
   return canonicalJson({
     version: versions,
     cluster: {
@@ -46,7 +49,7 @@ export function fingerprintOf(config: Config, versions: FormatVersions): string 
     urls: { ...config.urls, dropParameters: namesOf(config.urls.dropParameters) },
     links: config.links,
     limits: config.limits,
-    politeness: config.politeness,
+    politeness: { ...config.politeness, hosts: compact(ownDelays) },
     http: { userAgent: config.http.userAgent },
   });
 }
@@ -70,7 +73,13 @@ export function firstDifference(a: string, b: string): Difference | null {
 /** @returns a hash that changes with the seeds, the limits or the scope, and with nothing else. */
 export function crawlKey(config: Config): string {
   const seeds = [...new Set(config.seeds)].sort();
-  const what = { seeds, limits: config.limits, scope: scopeOf(config) };
+  const sitemaps = [...new Set(config.sitemaps)].sort();
+  const what = {
+    seeds,
+    ...(sitemaps.length > 0 ? { sitemaps } : {}),
+    limits: config.limits,
+    scope: scopeOf(config),
+  };
   return sha256Hex(canonicalJson(what)).slice(0, 32);
 }
 

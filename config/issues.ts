@@ -46,6 +46,11 @@ function problemsOfIssue(
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => unknownKey([...path, key], source, keys));
   }
+  // Of a record it is the key itself that is wrong, for the reasons inside.
+  if (issue.code === 'invalid_key') {
+    const inner = issue.issues as readonly Issue[];
+    return inner.flatMap((wrong) => problemsOfIssue(wrong, path, values, source, keys));
+  }
   const value = valueAt(values, path);
   if (issue.code === 'invalid_union') {
     const branch = aimedAt(issue, value);

@@ -21,6 +21,10 @@ import { links, urls } from './url-keys.ts';
 export const agentsMax = 1000;
 /** More hosts than a config file holds belong behind a pattern. */
 const patternsMax = 100_000;
+/** They are compared between agents, all of them; more belong behind a pattern. */
+const ownDelaysMax = 1000;
+/** More of them belong into a sitemap index. */
+const sitemapsMax = 1000;
 /** Every link is tested against each of them. */
 const regexesMax = 1000;
 /** A body is held in memory while it is parsed, once for each visit thread. */
@@ -111,6 +115,29 @@ const limits = z
           'Characters of a canonical URL; longer ones are skipped. Turned up, rows grow and URL ' +
           'traps live longer.',
       }),
+    repeatedSegments: z
+      .int()
+      .min(1)
+      .max(1000)
+      .prefault(5)
+      .meta({
+        description:
+          'How often one segment may stand in the path of a URL; others are skipped as traps. ' +
+          'Turned up, paths that grow by each link are followed further.',
+      }),
+    stalePages: z
+      .int()
+      .min(50)
+      .max(countMax)
+      .nullable()
+      .prefault(1000)
+      .meta({
+        description:
+          'Pages of a host that are (nearly) copies of pages it gave before, each new one taking ' +
+          'two off: from 50 on the host is slowed, beyond this many the rest of its queue is ' +
+          'skipped as a trap; null is no limit. Turned up, traps of one page cost more requests.',
+        example: 200,
+      }),
     bodyBytes: size(bodyBytesMax)
       .prefault('10MiB')
       .meta({
@@ -146,8 +173,31 @@ const politeness = z
       .meta({
         description:
           'Longest Crawl-delay of a robots.txt that is followed; a longer one counts as this. ' +
-          'Turned up, a host can slow its own crawl further. No effect yet.',
+          'Turned up, a host can slow its own crawl further.',
         example: '1m',
+      }),
+    responseTimeFactor: z
+      .number()
+      .min(0)
+      .max(1000)
+      .prefault(0)
+      .meta({
+        description:
+          'The delay is at least this many times what the last response took, up to a minute; 0 ' +
+          'is off. Turned up, slow servers are spared, and take longer.',
+        example: 5,
+      }),
+    hosts: z
+      .record(hostPattern, z.strictObject({ hostDelayMs: duration(0) }))
+      .refine((hosts) => Object.keys(hosts).length <= ownDelaysMax, {
+        error: `holds more than ${ownDelaysMax} hosts; use patterns`,
+      })
+      .prefault({})
+      .meta({
+        description:
+          'Delays of single hosts in place of hostDelayMs, by patterns as in scope.hosts; the most ' +
+          'specific one counts. A Crawl-delay may still be longer.',
+        example: { 'example.org': { hostDelayMs: '5s' }, '*.example.net': { hostDelayMs: 200 } },
       }),
     robots: z.boolean().prefault(true).meta({
       description: 'Whether robots.txt is obeyed. Turn it off for servers of your own only.',
@@ -348,6 +398,16 @@ export const configSchema = z
           'Files with a seed a line, relative to the config file; blank lines and lines that ' +
           'start with # are left out.',
         example: ['seeds.txt'],
+      }),
+    sitemaps: z
+      .array(seedUrl)
+      .max(sitemapsMax)
+      .prefault([])
+      .meta({
+        description:
+          'Sitemaps, sitemap indexes, feeds or text files of URLs that the crawl reads as well, ' +
+          'within scope; those that robots.txt files name are read in any case.',
+        example: ['https://example.org/sitemap.xml'],
       }),
     scope,
     urls,

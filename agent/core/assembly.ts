@@ -56,8 +56,8 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const view = new View(settings);
   const events = new EventLog(store);
   const outbound = new Outbound(settings, effects, view);
-  const { id, hostDelayMs, digest } = settings;
-  const orders = new Orders({ id, hostDelayMs, digest, store: parts.orders });
+  const { id, delayMs, digest } = settings;
+  const orders = new Orders({ id, delayMs, digest, store: parts.orders });
   const detector = new FailureDetector({ suspectAfterMs });
   const lease = new Lease({ leaseMs });
   const stall = new StallWatch({ leaseMs });
@@ -66,7 +66,8 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
     changes: hooks.changes,
   });
   const handOff = new HandOff(settings, view, outbound);
-  const right = new FetchRight(settings, view, lease, handOff, (host) => orders.delayOf(host));
+  const delayOf = (host: Host) => Math.max(orders.delayOf(host), store.delayOf(host));
+  const right = new FetchRight(settings, view, lease, handOff, delayOf);
   const visits = parts.visits(right, orders);
   const addressees = (host: Host) => handOff.addressees(host);
   const replication = new Replication({ settings, store, view, outbound, addressees });

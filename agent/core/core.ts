@@ -161,7 +161,8 @@ export class Core {
     this.#noticesStall(now);
     this.#aborted.delete(outcome.request.id);
     this.#lapsedAt.delete(outcome.request.id);
-    const { page } = this.#p.visits.finish(outcome, now);
+    const { page, found } = this.#p.visits.finish(outcome, now);
+    if (found) this.#p.routing.route(found);
     this.#p.completion.activity();
     if (page) this.#p.settlement.add(page.host, page.url, this.#p.routing.route(page.links), now);
   }

@@ -46,7 +46,7 @@ export class FetchRight {
   readonly #view: View;
   readonly #lease: Lease;
   readonly #handOff: Pick<HandOff, 'awaits' | 'owedAny'>;
-  /** The host's politeness delay. */
+  /** The host's delay, as far as it is known: also what a former owner told of it. */
   readonly #delayOf: (host: Host) => number;
   /** Hosts whose waits this agent has taken up, with the number of view changes before that. */
   readonly #held = new Map<Host, number>();

@@ -95,6 +95,8 @@ export interface RowsItem {
   /** The sender's counter: of two owners' words on back-off the later one counts. */
   readonly version: number;
   readonly backoffMs: number;
+  /** From the end of one request to the start of the next; 0 where none was made. */
+  readonly delayMs: number;
 }
 
 /**

@@ -18,7 +18,7 @@ export const ORDERS_MAX = 2000;
 
 export class Orders {
   readonly #me: AgentId;
-  readonly #hostDelayMs: number;
+  readonly #configuredMs: (host: Host) => number;
   readonly #store: OrderStore;
   readonly #digest: (text: string) => string;
   readonly #known = new Map<string, Order>();
@@ -26,12 +26,12 @@ export class Orders {
 
   constructor(parts: {
     readonly id: AgentId;
-    readonly hostDelayMs: number;
+    readonly delayMs: (host: Host) => number;
     readonly store: OrderStore;
     readonly digest: (text: string) => string;
   }) {
     this.#me = parts.id;
-    this.#hostDelayMs = parts.hostDelayMs;
+    this.#configuredMs = parts.delayMs;
     this.#store = parts.store;
     this.#digest = parts.digest;
     for (const order of parts.store.orders()) this.#known.set(keyOf(order), order);
@@ -48,7 +48,7 @@ export class Orders {
 
   /** The politeness delay of the host: as ordered, else as configured. */
   delayOf(host: Host): number {
-    return this.#value('delay', host) ?? this.#hostDelayMs;
+    return this.#value('delay', host) ?? this.#configuredMs(host);
   }
 
   #value(kind: Order['kind'], host: Host): number | null {

@@ -39,6 +39,8 @@ export interface ResponseOutcome extends Ended {
   readonly bytes: number;
   readonly truncated: boolean;
   readonly digest: string | null;
+  /** By which nearly equal pages are known; null where the page says too little. */
+  readonly simhash: string | null;
   readonly redirectTo: string | null;
   /** A remark on the page that is no failure: `parse_timeout`, `truncated`. */
   readonly note: string | null;
@@ -49,7 +51,12 @@ export interface ResponseOutcome extends Ended {
 export interface RobotsOutcome extends Ended {
   readonly kind: 'robots';
   readonly answer:
-    | { readonly kind: 'rules'; readonly body: Uint8Array }
+    | {
+        readonly kind: 'rules';
+        readonly body: Uint8Array;
+        /** Those that the file names, in scope. */
+        readonly sitemaps: readonly FoundLink[];
+      }
     | { readonly kind: 'allowAll'; readonly reason: string }
     | { readonly kind: 'redirect'; readonly location: string; readonly host: Host }
     | {

@@ -264,7 +264,8 @@ export class Replication {
   ): { item: RowsItem; itemChars: number } {
     const acked = this.#acked.get(host)?.get(id);
     const backoffMs = Math.max(0, this.#store.backoffUntil(host) - now.mono);
-    const about = { host, version: this.#store.counter(), backoffMs };
+    const delayMs = this.#store.delayOf(host);
+    const about = { host, version: this.#store.counter(), backoffMs, delayMs };
     const itemChars = host.length + ITEM_CHARS;
     if (!acked) return { item: { ...about, from: 0, to: 0, events: [] }, itemChars };
     const read = this.#store.rowEvents(host, acked.mark, room.events);

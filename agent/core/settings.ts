@@ -5,7 +5,7 @@
 import type { Assignment, RingMember } from '../../assignment/assignment.ts';
 import type { Bounds } from './bounds.ts';
 import type { Peer } from './effects.ts';
-import type { AgentId } from './messages.ts';
+import type { AgentId, Host } from './messages.ts';
 
 export type BuildAssignment = (members: readonly RingMember[]) => Assignment;
 
@@ -22,7 +22,8 @@ export interface CoreSettings {
   readonly heartbeatMs: number;
   readonly suspectAfterMs: number;
   readonly leaseMs: number;
-  readonly hostDelayMs: number;
+  /** From the end of one request to a host to the start of the next, by the config alone. */
+  readonly delayMs: (host: Host) => number;
   readonly bounds: Bounds;
   readonly fingerprint: string;
   readonly fingerprintHash: string;

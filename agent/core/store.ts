@@ -34,6 +34,7 @@ export type EventKind =
   | 'handoff'
   | 'leave'
   | 'complete'
+  | 'trap'
   | 'order';
 
 export interface Store {
@@ -101,6 +102,8 @@ export interface Store {
   deleteHost(host: Host): void;
   /** The end of the host's back-off on the monotonic clock, 0 if it never had one. */
   backoffUntil(host: Host): number;
+  /** The host's delay as its owner told it last, 0 where nothing is known. */
+  delayOf(host: Host): number;
   /** Whether the SQL views show the host as this agent's. */
   setOwned(host: Host, owned: boolean): void;
 

@@ -11,6 +11,8 @@ import type { Outcome } from './outcome.ts';
 export interface Finished {
   /** The page that was recorded, whose links are to be routed before it can settle. */
   readonly page: { readonly host: Host; readonly url: string; readonly links: UrlItem[] } | null;
+  /** URLs that came otherwise: sitemaps that a robots.txt names. */
+  readonly found?: readonly UrlItem[];
 }
 
 export interface Visits {

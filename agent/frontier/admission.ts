@@ -1,5 +1,5 @@
 // Which known URLs are queued and which are skipped at once: the limits that can be told from the
-// URL and its depth alone. The page limit of a host and robots.txt are known only when the host is
+// URL and its depth alone (length, depth, a path that repeats itself). The page limit of a host and robots.txt are known only when the host is
 // visited.
 
 import type { UrlItem } from '../core/messages.ts';
@@ -8,9 +8,25 @@ import type { SkipReason } from '../core/store.ts';
 export function admission(limits: {
   readonly depthPerHost: number;
   readonly urlLength: number;
+  readonly repeatedSegments: number;
 }): (item: UrlItem) => SkipReason | null {
   return (item) => {
     if (item.url.length > limits.urlLength) return 'length';
-    return item.depth > limits.depthPerHost ? 'depth' : null;
+    if (item.depth > limits.depthPerHost) return 'depth';
+    return repeats(item.url, limits.repeatedSegments) ? 'trap' : null;
   };
+}
+
+/** A relative link that takes its page for a directory gives /a/b/a/b/a/b/… without end. */
+function repeats(url: string, max: number): boolean {
+  const path = url.slice(url.indexOf('/', url.indexOf('://') + 3)).split(/[?#]/, 1)[0]!;
+  const segments = path.split('/').filter((segment) => segment !== '');
+  if (segments.length <= max) return false;
+  const times = new Map<string, number>();
+  for (const segment of segments) {
+    const n = (times.get(segment) ?? 0) + 1;
+    if (n > max) return true;
+    times.set(segment, n);
+  }
+  return false;
 }

@@ -6,13 +6,16 @@ import type { PageRequest } from '../core/effects.ts';
 import type { Host, UrlItem } from '../core/messages.ts';
 import type { FailureOutcome, ResponseOutcome } from '../core/outcome.ts';
 import type { Finished } from '../core/visits.ts';
-import { isBusy, verdictOn } from './retry.ts';
+import { brakeOf, type Novelty } from './novelty.ts';
+import { type Chance, isBusy, stepsAt, verdictOn } from './retry.ts';
 import { originOf } from './robots-gate.ts';
 import type { FrontierStore, HostRecord, PageRecord, QueueEnding } from './store.ts';
 
 export interface AftermathParts {
   readonly store: FrontierStore;
   readonly right: { waitUntil(host: Host, untilMs: number): void };
+  readonly chance: Chance;
+  readonly novelty: Novelty;
 }
 
 export interface Aftermath {
@@ -30,8 +33,8 @@ export function pageEnded(
   outcome: ResponseOutcome | FailureOutcome,
 ): Aftermath {
   const { request, endedAt } = outcome;
-  const verdict = verdictOn(outcome, request.attempts, record);
-  noteTrouble(record, outcome);
+  const verdict = verdictOn(outcome, request.attempts, record, parts.chance);
+  noteTrouble(record, outcome, 'hostWaitMs' in verdict ? verdict.hostWaitMs : 0);
   switch (verdict.kind) {
     case 'withdrawn':
       return { finished: { page: null }, ending: null };
@@ -47,6 +50,7 @@ export function pageEnded(
     case 'final': {
       holdHost(parts, record, endedAt, verdict.hostWaitMs);
       recordPage(parts.store, record.number, outcome);
+      noteNovelty(parts, record, outcome);
       const links = outcome.kind === 'response' ? linksOf(outcome) : [];
       const page = { host: request.host, url: request.url, links };
       const ending = verdict.givesUp ? giveUp(record, outcome) : null;
@@ -67,24 +71,60 @@ export function holdHost(
   right.waitUntil(record.host, record.notBefore);
 }
 
-/** The host was reached, and did (`busy`) or did not say that it has enough. */
-export function noteAnswer(record: HostRecord, busy: boolean, endedAt: number): void {
+/** The host was reached, and did not say that it has enough. */
+export function noteAnswer(record: HostRecord): void {
   record.unconnected = 0;
-  record.busySince = busy ? (record.busySince ?? endedAt) : null;
-  record.busy = busy ? record.busy + 1 : 0;
+  record.busySince = null;
 }
 
-function noteTrouble(record: HostRecord, outcome: ResponseOutcome | FailureOutcome): void {
-  if (outcome.kind === 'response') noteAnswer(record, isBusy(outcome.status), outcome.endedAt);
-  else if (outcome.cause === 'connection') record.unconnected++;
+/**
+ * The host said that it has enough. One step of back-off for each block: an answer to a request
+ * that was made before the end of the last one says nothing new, and a server that names the wait
+ * itself needs no growing one.
+ */
+function noteBusy(record: HostRecord, outcome: ResponseOutcome, waitMs: number): void {
+  const { endedAt, durationMs, retryAfterMs } = outcome;
+  record.unconnected = 0;
+  record.busySince ??= endedAt;
+  const steps = stepsAt(record, endedAt);
+  const isStep = retryAfterMs === null && endedAt - durationMs >= record.busyUntil;
+  record.busy = isStep ? steps + 1 : steps;
+  record.busyUntil = Math.max(record.busyUntil, endedAt + waitMs);
+}
+
+function noteTrouble(
+  record: HostRecord,
+  outcome: ResponseOutcome | FailureOutcome,
+  waitMs: number,
+): void {
+  if (outcome.kind === 'response') {
+    if (isBusy(outcome.status)) noteBusy(record, outcome, waitMs);
+    else noteAnswer(record);
+  } else if (outcome.cause === 'connection') record.unconnected++;
   // A broken exchange says nothing of how busy the host is, but it was reached.
   else if (outcome.cause === 'exchange') record.unconnected = 0;
+}
+
+/** Each step of the brake is told of, with the pages that led to it. */
+function noteNovelty(
+  { store, novelty }: AftermathParts,
+  record: HostRecord,
+  outcome: ResponseOutcome | FailureOutcome,
+): void {
+  if (outcome.kind === 'failure' || outcome.digest === null) return;
+  const { digest, simhash, request, endedAt } = outcome;
+  const { host, stale: before } = record;
+  record.stale = novelty.count(host, request.url, { digest, simhash }, before);
+  if (brakeOf(record.stale) <= brakeOf(before)) return;
+  const samples = novelty.samples(host);
+  store.event(endedAt, 'trap', { host, stale: record.stale, samples });
 }
 
 /** The origin's other URLs end too; a later one finds the host with a clean slate. */
 function giveUp(record: HostRecord, outcome: ResponseOutcome | FailureOutcome): QueueEnding {
   record.unconnected = 0;
   record.busy = 0;
+  record.busyUntil = 0;
   record.busySince = null;
   const error = outcome.kind === 'response' ? BUSY_ERROR : outcome.code;
   return { origin: originOf(outcome.request.url), as: { kind: 'failed', error } };

@@ -9,9 +9,11 @@ import type { FailureOutcome, ResponseOutcome } from '../core/outcome.ts';
 
 /** Waits before the second, third and fourth attempt at what failed without a clear answer. */
 export const RETRY_WAITS_MS: readonly number[] = [10_000, 60_000, 300_000];
-/** First back-off of a host that answers 429 or 503 without Retry-After; doubles each time. */
+/** Shortest first back-off of a host that answers 429 or 503 without Retry-After. */
 const BACKOFF_FIRST_MS = 60_000;
-/** Attempts at one URL that is answered 429 or 503: the seven waits come to some two hours. */
+/** A host that was not busy for so long after its last block begins with the first back-off. */
+const FORGIVEN_AFTER_MS = 30 * 60_000;
+/** Attempts at one URL that is answered 429 or 503: the seven waits come to two to four hours. */
 export const BUSY_ATTEMPTS_MAX = 8;
 /**
  * A host that has answered nothing but 429 and 503 for so long when one of its URLs has used up
@@ -31,20 +33,28 @@ export type Verdict =
   /** Back into the queue; `hostWaitMs` is 0 where the page failed alone. */
   | { readonly kind: 'again'; readonly waitMs: number; readonly hostWaitMs: number };
 
-/** Consecutive trouble of a host before this outcome. */
+/** The trouble of a host before this outcome. */
 export interface Trouble {
+  /** Steps of back-off taken, and the end of the last block; good answers do not take them back. */
   readonly busy: number;
+  readonly busyUntil: number;
+  /** Since when it has answered nothing but 429 and 503; null where its last answer was better. */
   readonly busySince: number | null;
+  /** Failed connections in a row. */
   readonly unconnected: number;
 }
+
+/** A number from 0 up to 1. */
+export type Chance = () => number;
 
 /** @param attemptsBefore - attempts at this URL that were counted before this one, of any kind */
 export function verdictOn(
   outcome: ResponseOutcome | FailureOutcome,
   attemptsBefore: number,
   trouble: Trouble,
+  chance: Chance,
 ): Verdict {
-  if (outcome.kind === 'response') return onStatus(outcome, attemptsBefore, trouble);
+  if (outcome.kind === 'response') return onStatus(outcome, attemptsBefore, trouble, chance);
   switch (outcome.cause) {
     case 'forbidden-address':
       return { kind: 'blocked' };
@@ -61,17 +71,31 @@ export function isBusy(status: number | null): boolean {
   return status === 429 || status === 503;
 }
 
-/** Retry-After where the server gave one, else 60 s doubling with each busy answer in a row. */
-export function busyWaitMs(retryAfterMs: number | null, busyBefore: number): number {
-  return Math.min(WAIT_MS_MAX, retryAfterMs ?? BACKOFF_FIRST_MS * 2 ** Math.min(busyBefore, 20));
+/** Steps of back-off that still count when a request ends. */
+export function stepsAt({ busy, busyUntil }: Trouble, endedAt: number): number {
+  return endedAt - busyUntil >= FORGIVEN_AFTER_MS ? 0 : busy;
 }
 
-function onStatus(outcome: ResponseOutcome, attemptsBefore: number, trouble: Trouble): Verdict {
+/**
+ * Retry-After where the server gave one, else 60 s doubling with each step, and by chance up to
+ * twice that: hosts that one failure has blocked together do not all come back together.
+ */
+export function busyWaitMs(retryAfterMs: number | null, steps: number, chance: Chance): number {
+  const stepMs = BACKOFF_FIRST_MS * 2 ** Math.min(steps, 20);
+  return Math.min(WAIT_MS_MAX, retryAfterMs ?? Math.round(stepMs * (1 + chance())));
+}
+
+function onStatus(
+  outcome: ResponseOutcome,
+  attemptsBefore: number,
+  trouble: Trouble,
+  chance: Chance,
+): Verdict {
   const { status, retryAfterMs, endedAt } = outcome;
   if (!isBusy(status)) {
     return status >= 500 ? alone(attemptsBefore) : { kind: 'final', hostWaitMs: 0, givesUp: false };
   }
-  const waitMs = busyWaitMs(retryAfterMs, trouble.busy);
+  const waitMs = busyWaitMs(retryAfterMs, stepsAt(trouble, endedAt), chance);
   if (attemptsBefore + 1 < BUSY_ATTEMPTS_MAX) return { kind: 'again', waitMs, hostWaitMs: waitMs };
   const busyMs = endedAt - (trouble.busySince ?? endedAt);
   return { kind: 'final', hostWaitMs: waitMs, givesUp: busyMs >= BUSY_MS_MAX };

@@ -4,7 +4,7 @@
 // that everything is disallowed for now). Used by the visits; the rules are read by the port.
 
 import type { RobotsOutcome } from '../core/outcome.ts';
-import { BUSY_ATTEMPTS_MAX, busyWaitMs, isBusy, RETRY_WAITS_MS } from './retry.ts';
+import { BUSY_ATTEMPTS_MAX, busyWaitMs, type Chance, isBusy, RETRY_WAITS_MS } from './retry.ts';
 import type { FrontierStore, RobotsRecord } from './store.ts';
 
 /** RFC 9309, 2.4: a cached copy should not be used for more than 24 hours. */
@@ -16,6 +16,8 @@ export type RobotsAnswer = RobotsOutcome['answer'];
 
 export interface RobotsRules {
   allows(url: string): { readonly allowed: boolean };
+  /** Null where the file names none. */
+  readonly crawlDelayMs: number | null;
 }
 
 export type Gate =
@@ -31,13 +33,27 @@ export class RobotsGate {
   readonly #store: FrontierStore;
   readonly #hostNumber: number;
   readonly #parse: (body: Uint8Array) => RobotsRules;
+  readonly #chance: Chance;
   readonly #rules = new Map<string, { rules: RobotsRules; until: number }>();
   readonly #redirects = new Map<string, { url: string; hops: number }>();
 
-  constructor(store: FrontierStore, hostNumber: number, parse: (body: Uint8Array) => RobotsRules) {
-    this.#store = store;
+  constructor(
+    parts: {
+      readonly store: FrontierStore;
+      readonly parseRobots: (body: Uint8Array) => RobotsRules;
+      readonly chance: Chance;
+    },
+    hostNumber: number,
+  ) {
+    this.#store = parts.store;
     this.#hostNumber = hostNumber;
-    this.#parse = parse;
+    this.#parse = parts.parseRobots;
+    this.#chance = parts.chance;
+  }
+
+  /** The longest that the files seen in this visit ask for; 0 where none does. */
+  get crawlDelayMs(): number {
+    return Math.max(0, ...[...this.#rules.values()].map(({ rules }) => rules.crawlDelayMs ?? 0));
   }
 
   check(url: string, now: number): Gate {
@@ -52,10 +68,13 @@ export class RobotsGate {
       if (record.retryAt === Infinity) return { kind: 'given-up', reason: record.reason };
       return now < record.retryAt ? { kind: 'wait', untilMs: record.retryAt } : fetchOf(origin);
     }
-    const until = record.fetchedAt + ROBOTS_TTL_MS;
-    const rules = record.kind === 'rules' && record.body ? this.#parse(record.body) : ALLOW_ALL;
-    this.#rules.set(origin, { rules, until });
-    return verdict(rules, url);
+    return verdict(this.#read(origin, record), url);
+  }
+
+  #read(origin: string, { kind, body, fetchedAt }: RobotsRecord): RobotsRules {
+    const rules = kind === 'rules' && body ? this.#parse(body) : ALLOW_ALL;
+    this.#rules.set(origin, { rules, until: fetchedAt + ROBOTS_TTL_MS });
+    return rules;
   }
 
   /**
@@ -92,7 +111,7 @@ export class RobotsGate {
   ): number {
     const last = this.#store.robots(this.#hostNumber, origin);
     const before = last?.kind === 'unreachable' && last.retryAt !== Infinity ? last.attempts : 0;
-    const waitMs = waitBeforeAttempt(before + 1, answer);
+    const waitMs = waitBeforeAttempt(before + 1, answer, this.#chance);
     this.#store.saveRobots(this.#hostNumber, origin, {
       kind: 'unreachable',
       fetchedAt: endedAt,
@@ -113,10 +132,12 @@ export class RobotsGate {
   ): void {
     const record = { kind, fetchedAt, body, attempts: 0, retryAt: 0, reason };
     this.#store.saveRobots(this.#hostNumber, origin, record);
+    // At once: its Crawl-delay counts from this very request on.
+    this.#read(origin, record);
   }
 }
 
-const ALLOW_ALL: RobotsRules = { allows: () => ({ allowed: true }) };
+const ALLOW_ALL: RobotsRules = { allows: () => ({ allowed: true }), crawlDelayMs: null };
 
 function verdict(rules: RobotsRules, url: string): Gate {
   return rules.allows(url).allowed ? { kind: 'pass' } : { kind: 'disallowed' };
@@ -126,9 +147,10 @@ function verdict(rules: RobotsRules, url: string): Gate {
 function waitBeforeAttempt(
   attempt: number,
   { status, retryAfterMs }: Extract<RobotsAnswer, { kind: 'unreachable' }>,
+  chance: Chance,
 ): number | undefined {
   if (!isBusy(status)) return RETRY_WAITS_MS[attempt - 1];
-  return attempt < BUSY_ATTEMPTS_MAX ? busyWaitMs(retryAfterMs, attempt - 1) : undefined;
+  return attempt < BUSY_ATTEMPTS_MAX ? busyWaitMs(retryAfterMs, attempt - 1, chance) : undefined;
 }
 
 function fetchOf(origin: string): Gate {

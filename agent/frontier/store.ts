@@ -14,11 +14,17 @@ export interface HostRecord {
   notBefore: number;
   /** End of the last request, null if this database knows of none. */
   lastFetchAt: number | null;
-  /** 429 and 503 in a row, and when the row began (null when it is empty). */
+  /** Steps of back-off after 429 and 503, and the end of the last block (0: there was none). */
   busy: number;
+  busyUntil: number;
+  /** Since when it has answered nothing but 429 and 503; null where its last answer was better. */
   busySince: number | null;
   /** Failed connections in a row. */
   unconnected: number;
+  /** The delay after its last request, 0 before the first. */
+  delayMs: number;
+  /** How far pages that are not new outweigh new ones (`novelty.ts`). */
+  stale: number;
 }
 
 /** How queued URLs of a host end without a request of their own. */
@@ -74,6 +80,8 @@ export interface FrontierStore {
   /** Ends up to `max` queued URLs, waiting ones too. Gives how many; fewer than `max`: all. */
   endQueued(hostNumber: number, ending: QueueEnding, now: number, max: number): number;
   countOutOfScope(hostNumber: number, links: number): void;
+  /** Notes in the view `events` that the host gives nothing new. */
+  event(at: number, kind: 'trap', detail: Readonly<Record<string, unknown>>): void;
   robots(hostNumber: number, origin: string): RobotsRecord | null;
   saveRobots(hostNumber: number, origin: string, record: RobotsRecord): void;
 }

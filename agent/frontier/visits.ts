@@ -9,12 +9,20 @@ import type { Instant } from '../../failure-detector/instant.ts';
 import type { Effects, PageRequest } from '../core/effects.ts';
 import type { Right } from '../core/fetch-right.ts';
 import type { Host } from '../core/messages.ts';
-import type { FailureOutcome, Outcome } from '../core/outcome.ts';
+import type { FailureOutcome, Outcome, RobotsOutcome } from '../core/outcome.ts';
 import type { Finished, Visits as VisitsPort } from '../core/visits.ts';
-import { type Aftermath, holdHost, noteAnswer, pageEnded } from './aftermath.ts';
+import {
+  type Aftermath,
+  type AftermathParts,
+  holdHost,
+  noteAnswer,
+  pageEnded,
+} from './aftermath.ts';
+import { type DelayRules, delayAfter } from './host-delay.ts';
 import { MinHeap } from './min-heap.ts';
+import { brakeOf, Novelty } from './novelty.ts';
 import { ParkedHosts } from './parked-hosts.ts';
-import { isBusy } from './retry.ts';
+import { type Chance, isBusy } from './retry.ts';
 import { originOf, type RobotsAnswer, RobotsGate, type RobotsRules } from './robots-gate.ts';
 import type { FrontierStore, HostRecord, QueuedUrl, QueueEnding } from './store.ts';
 
@@ -39,8 +47,12 @@ export interface VisitsParts {
   /** What the operator has ordered, and the delays that follow from it and the config. */
   readonly orders: { blocks(host: Host): boolean; delayOf(host: Host): number };
   readonly threads: number;
+  readonly delays: DelayRules;
+  readonly chance: Chance;
   readonly heartbeatMs: number;
   readonly pagesPerHost: number;
+  /** Stale pages at which the rest of a host is skipped; null: none. */
+  readonly stalePages: number | null;
   readonly robots: boolean;
   readonly parseRobots: (body: Uint8Array) => RobotsRules;
 }
@@ -57,12 +69,14 @@ interface Visit {
 }
 
 const OVER_PAGE_LIMIT: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'pages' } };
+const TRAPPED: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'trap' } };
 const ALL_BLOCKED: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'blocked' } };
 /** The same by the operator's order, which may be taken back. */
 const BLOCKED_BY_ORDER: QueueEnding = { ...ALL_BLOCKED };
 
 export class Visits implements VisitsPort {
   readonly #p: VisitsParts;
+  readonly #page: AftermathParts;
   readonly #parked: ParkedHosts;
   readonly #visits = new Map<Host, Visit>();
   readonly #due = new MinHeap<Visit>();
@@ -72,6 +86,7 @@ export class Visits implements VisitsPort {
 
   constructor(parts: VisitsParts) {
     this.#p = parts;
+    this.#page = { ...parts, novelty: new Novelty() };
     this.#parked = new ParkedHosts((host) => parts.store.host(host).number);
   }
 
@@ -131,7 +146,7 @@ export class Visits implements VisitsPort {
       const host = this.#parked.takeReady();
       if (host === undefined) break;
       const record = this.#p.store.host(host);
-      const gate = new RobotsGate(this.#p.store, record.number, this.#p.parseRobots);
+      const gate = new RobotsGate(this.#p, record.number);
       const visit: Visit = { record, gate, open: null, robotsOf: '', dueAt: 0, ending: null };
       this.#visits.set(host, visit);
       this.#dueAt(visit, now.mono);
@@ -188,11 +203,12 @@ export class Visits implements VisitsPort {
   /** Ends queued URLs that are to end without a request; false: more are left for later turns. */
   #endQueued(visit: Visit, now: Instant): boolean {
     const { number, host } = visit.record;
-    const { store, pagesPerHost, orders } = this.#p;
+    const { store, pagesPerHost, stalePages, orders } = this.#p;
     if (orders.blocks(host)) visit.ending = BLOCKED_BY_ORDER;
     else if (visit.ending === BLOCKED_BY_ORDER) visit.ending = null;
     const pagesLeft = pagesPerHost - store.pagesDone(number);
     if (pagesLeft <= 0 && visit.ending?.as.kind !== 'skipped') visit.ending = OVER_PAGE_LIMIT;
+    if (stalePages !== null && visit.record.stale >= stalePages) visit.ending ??= TRAPPED;
     if (!visit.ending) return true;
     // What fails counts against the page limit, and what is over the limit is skipped.
     const counts = visit.ending.as.kind === 'failed';
@@ -244,10 +260,11 @@ export class Visits implements VisitsPort {
 
   /** The host has to be left alone: short waits keep the thread, long ones free it for another. */
   #wait(visit: Visit, untilMs: number, now: Instant): void {
-    const delayMs = this.#p.orders.delayOf(visit.record.host);
-    if (untilMs - now.mono <= delayMs + PATIENCE_MS) return this.#dueAt(visit, untilMs);
+    const { host } = visit.record;
+    const patienceMs = this.#p.orders.delayOf(host) + PATIENCE_MS;
+    if (untilMs - now.mono <= patienceMs) return this.#dueAt(visit, untilMs);
     this.#end(visit);
-    this.#parked.sleep(visit.record.host, untilMs, 'host');
+    this.#parked.sleep(host, untilMs, 'host');
   }
 
   /** All that is queued waits, each URL for itself: a fresh one wakes the host. */
@@ -276,39 +293,52 @@ export class Visits implements VisitsPort {
     }
     visit.open = null;
     const { record } = visit;
-    this.#p.right.waitUntil(request.host, endedAt + this.#p.orders.delayOf(request.host));
     record.lastFetchAt = endedAt;
     const { finished, ending } =
       outcome.kind === 'robots'
-        ? this.#robotsEnded(visit, outcome.answer, endedAt)
+        ? this.#robotsEnded(visit, outcome)
         : outcome.kind === 'failure' && request.kind === 'robots'
           ? this.#robotsFailed(visit, outcome)
-          : pageEnded(this.#p, record, outcome);
+          : pageEnded(this.#page, record, outcome);
     visit.ending ??= ending;
+    record.delayMs = this.#delayAfter(visit, outcome);
+    this.#p.right.waitUntil(request.host, endedAt + record.delayMs);
     this.#p.store.saveHost(record, outcome.ip);
     this.#dueAt(visit, now.mono);
     return finished;
   }
 
-  #robotsEnded(visit: Visit, answer: RobotsAnswer, endedAt: number): Aftermath {
+  #delayAfter({ record, gate }: Visit, { durationMs }: Outcome): number {
+    const ownMs = this.#p.orders.delayOf(record.host);
+    const { crawlDelayMs } = gate;
+    const brake = brakeOf(record.stale);
+    return delayAfter(this.#p.delays, { ownMs, crawlDelayMs, durationMs, brake });
+  }
+
+  #robotsEnded(visit: Visit, outcome: Pick<RobotsOutcome, 'request' | 'answer' | 'endedAt'>) {
     const { record, gate, robotsOf } = visit;
+    const { request, answer, endedAt } = outcome;
     const waitMs = gate.answered(robotsOf, answer, endedAt, record.host);
     holdHost(this.#p, record, endedAt, waitMs);
     // An answer ends a row of trouble; robots.txt has a row of attempts of its own.
     const trouble =
       answer.kind === 'unreachable' && (answer.status === null || isBusy(answer.status));
-    if (!trouble) noteAnswer(record, false, endedAt);
-    return { finished: { page: null }, ending: null };
+    if (!trouble) noteAnswer(record);
+    const sitemaps = answer.kind === 'rules' ? answer.sitemaps : [];
+    const found = sitemaps.map(({ host: _, ...url }) => {
+      return { ...url, depth: 0, referrer: request.fetchUrl };
+    });
+    return { finished: { page: null, found }, ending: null };
   }
 
   #robotsFailed(visit: Visit, outcome: FailureOutcome): Aftermath {
-    const { cause, code: error, endedAt } = outcome;
+    const { request, cause, code: error, endedAt } = outcome;
     if (cause === 'withdrawn') return { finished: { page: null }, ending: null };
     if (cause === 'forbidden-address') {
       return { finished: { page: null }, ending: ALL_BLOCKED };
     }
     const none = { status: null, retryAfterMs: null };
     const answer: RobotsAnswer = { kind: 'unreachable', reason: error, error, ...none };
-    return this.#robotsEnded(visit, answer, endedAt);
+    return this.#robotsEnded(visit, { request, answer, endedAt });
   }
 }

@@ -237,6 +237,7 @@ const messages: { readonly [K in MessageType]: Check } = {
         events: list(rowEvent, ROW_EVENTS_MAX),
         version: whole,
         backoffMs: duration,
+        delayMs: duration,
       }),
       HOSTS_MAX,
     ),

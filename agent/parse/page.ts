@@ -6,6 +6,7 @@ import { charsetOf, decode } from './charset.ts';
 import { type PageLink, resolveLinks } from './links.ts';
 import { type ScanOptions, scanPage } from './page-scan.ts';
 import { NO_DIRECTIVES, type RobotsDirectives } from './robots-directives.ts';
+import { simhashOf } from './simhash.ts';
 
 /**
  * Links taken from one page. Real pages have some hundreds, the largest indexes some thousands;
@@ -42,6 +43,8 @@ export interface ParsedPage extends RobotsDirectives {
   readonly canonical: string | null;
   /** `sha256:` and the SHA-256 of the body in hexadecimal. */
   readonly digest: string;
+  /** By `simhashOf`; null for what is not HTML, or says too little. */
+  readonly simhash: string | null;
 }
 
 /** Parses a page; never throws. */
@@ -53,13 +56,14 @@ export function parsePage(input: PageInput): ParsedPage {
   if (type !== 'text/html' && type !== 'application/xhtml+xml') return notHtml(url, digest);
   const charset = charsetOf(body, contentType);
   const { embeds = false, productToken } = input;
-  const scan = scanPage(decode(body, charset), {
+  const text = decode(body, charset);
+  const scan = scanPage(text, {
     xhtml: type === 'application/xhtml+xml',
     embeds,
     ...(productToken === undefined ? {} : { productToken }),
   });
   const resolved = resolveLinks(scan, url, charset, input.linksMax ?? LINKS_MAX);
-  return { ...resolved, charset, ...scan.directives, digest };
+  return { ...resolved, charset, ...scan.directives, digest, simhash: simhashOf(text) };
 }
 
 function notHtml(url: string, digest: string): ParsedPage {
@@ -73,6 +77,7 @@ function notHtml(url: string, digest: string): ParsedPage {
     canonical: null,
     ...NO_DIRECTIVES,
     digest,
+    simhash: null,
   };
 }
 

@@ -1,4 +1,5 @@
-// Chance, in the one place that may ask for it: names that nobody else will ever give. Tests pass
+// Chance, in the one place that may ask for it: names that nobody else will ever give,
+// and waits that nobody else waits. Tests pass
 // their own source instead.
 
 import { randomUUID } from 'node:crypto';
@@ -6,4 +7,9 @@ import { randomUUID } from 'node:crypto';
 /** A UUID of version 4, as text: 122 random bits. */
 export function randomId(): string {
   return randomUUID();
+}
+
+/** A number from 0 up to 1. */
+export function chance(): number {
+  return Math.random();
 }

@@ -18,8 +18,12 @@ export interface HostRow {
   notBefore: number;
   lastFetchAt: number | null;
   busy: number;
+  busyUntil: number;
   busySince: number | null;
   unconnected: number;
+  /** The delay after its last request; 0: there was none. */
+  delayMs: number;
+  stale: number;
   ip: string | null;
   /** 1: the views show it as this agent's; 0: a copy of another's. */
   owned: number;
@@ -28,8 +32,8 @@ export interface HostRow {
 }
 
 const COLUMNS = `number, host, queued, out_of_scope AS outOfScope, pages_done AS pagesDone,
-  not_before AS notBefore, last_fetch_at AS lastFetchAt, busy, busy_since AS busySince,
-  unconnected, ip, owned, last`;
+  not_before AS notBefore, last_fetch_at AS lastFetchAt, busy, busy_until AS busyUntil,
+  busy_since AS busySince, unconnected, delay_ms AS delayMs, stale, ip, owned, last`;
 
 export class HostTable {
   readonly #byName = new Map<Host, HostRow>();
@@ -108,6 +112,13 @@ export class HostTable {
     this.#dirty.add(row);
   }
 
+  /** As its owner says; it is this agent's to know when it becomes the owner. */
+  setDelay(row: HostRow, delayMs: number): void {
+    if (row.delayMs === delayMs) return;
+    row.delayMs = delayMs;
+    this.#dirty.add(row);
+  }
+
   raiseLast(row: HostRow, n: number): void {
     if (n <= row.last) return;
     row.last = n;
@@ -127,8 +138,10 @@ export class HostTable {
   }
 
   record(host: Host): HostRecord {
-    const { number, notBefore, lastFetchAt, busy, busySince, unconnected } = this.row(host);
-    return { number, host, notBefore, lastFetchAt, busy, busySince, unconnected };
+    const { number, notBefore, lastFetchAt, unconnected, delayMs, stale, ...row } = this.row(host);
+    const { busy, busyUntil, busySince } = row;
+    const trouble = { busy, busyUntil, busySince, unconnected };
+    return { number, host, notBefore, lastFetchAt, ...trouble, delayMs, stale };
   }
 
   save(record: HostRecord, ip: string | null): void {
@@ -136,8 +149,11 @@ export class HostTable {
     row.notBefore = record.notBefore;
     row.lastFetchAt = record.lastFetchAt;
     row.busy = record.busy;
+    row.busyUntil = record.busyUntil;
     row.busySince = record.busySince;
     row.unconnected = record.unconnected;
+    row.delayMs = record.delayMs;
+    row.stale = record.stale;
     row.ip = ip ?? row.ip;
     this.#dirty.add(row);
   }
@@ -178,7 +194,8 @@ function statements(db: Connection) {
     update: db.prepare<[HostRow]>(
       `UPDATE host_rows SET queued = $queued, out_of_scope = $outOfScope,
         pages_done = $pagesDone, not_before = $notBefore, last_fetch_at = $lastFetchAt,
-        busy = $busy, busy_since = $busySince, unconnected = $unconnected, ip = $ip,
+        busy = $busy, busy_until = $busyUntil, busy_since = $busySince,
+        unconnected = $unconnected, delay_ms = $delayMs, stale = $stale, ip = $ip,
         owned = $owned, last = $last WHERE number = $number`,
     ),
     delete: db.prepare<[number]>('DELETE FROM host_rows WHERE number = ?'),

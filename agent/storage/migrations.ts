@@ -35,6 +35,22 @@ SELECT h.host, h.ip, h.pages_done, h.queued AS pages_queued, h.out_of_scope,
     WHEN h.not_before > h.last_fetch_at THEN 'backing off' ELSE 'visiting' END AS state
 FROM host_rows h WHERE h.owned;`;
 
+/** The delay in effect once a request was made: what the host asked for, if that is longer. */
+const DELAY_ASKED = `max(h.delay_ms, ${DELAY})`;
+
+const HOSTS_VIEW_WITH_DEMANDS = `
+CREATE VIEW hosts AS
+SELECT h.host, h.ip, h.pages_done, h.queued AS pages_queued, h.out_of_scope,
+  CAST(${DELAY_ASKED} AS INTEGER) AS delay_ms,
+  (SELECT r.kind FROM robots r WHERE r.host = h.number ORDER BY r.fetched_at DESC LIMIT 1) AS robots,
+  CAST(h.last_fetch_at AS INTEGER) AS last_fetch_at,
+  CAST(CASE WHEN h.queued = 0 THEN NULL ELSE max(h.not_before, coalesce(h.last_fetch_at
+    + ${DELAY_ASKED}, 0)) END AS INTEGER) AS next_fetch_at,
+  CASE WHEN h.queued = 0 THEN 'done' WHEN h.last_fetch_at IS NULL THEN 'waiting'
+    WHEN h.not_before > h.last_fetch_at THEN 'backing off' WHEN h.stale >= 50 THEN 'trap'
+    ELSE 'visiting' END AS state
+FROM host_rows h WHERE h.owned;`;
+
 const FIRST = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
@@ -174,4 +190,14 @@ DROP VIEW hosts;
 ${HOSTS_VIEW}
 `;
 
-export const MIGRATIONS: readonly string[] = [FIRST, ORDERS];
+/** What a host asks for: its delay beyond the config's, its block, and how little of it is new. */
+const DEMANDS = `
+ALTER TABLE host_rows ADD COLUMN busy_until REAL NOT NULL DEFAULT 0;
+ALTER TABLE host_rows ADD COLUMN delay_ms REAL NOT NULL DEFAULT 0;
+ALTER TABLE host_rows ADD COLUMN stale INTEGER NOT NULL DEFAULT 0;
+
+DROP VIEW hosts;
+${HOSTS_VIEW_WITH_DEMANDS}
+`;
+
+export const MIGRATIONS: readonly string[] = [FIRST, ORDERS, DEMANDS];

@@ -171,7 +171,10 @@ export class RowTable {
     const row = this.#hosts.row(item.host, owned);
     const known = this.#s.mark.get(row.number, from);
     const mark = known?.mark ?? 0;
-    if (item.version > (known?.version ?? 0)) this.#hosts.backOff(row, now + item.backoffMs);
+    if (item.version > (known?.version ?? 0)) {
+      this.#hosts.backOff(row, now + item.backoffMs);
+      this.#hosts.setDelay(row, item.delayMs);
+    }
     if (item.from > mark || item.to <= mark) return { mark, changed: false };
     let changed = false;
     for (const event of item.events) {

@@ -255,6 +255,10 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#hosts.find(host)?.notBefore ?? 0;
   }
 
+  delayOf(host: Host): number {
+    return this.#hosts.find(host)?.delayMs ?? 0;
+  }
+
   markOf(host: Host, sender: AgentId): number {
     return this.#rows.mark(host, sender);
   }

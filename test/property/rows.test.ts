@@ -80,7 +80,7 @@ function stream(from: Copy, name: string, to: Copy, pieces: readonly number[]): 
     const mark = to.store.markOf(HOST, name);
     const { events, to: upTo } = from.store.rowEvents(HOST, mark, pieces[i % pieces.length]!);
     if (events.length === 0) return;
-    const item = { host: HOST, from: mark, to: upTo, events, version: 1, backoffMs: 0 };
+    const item = { host: HOST, from: mark, to: upTo, events, version: 1, backoffMs: 0, delayMs: 0 };
     to.store.begin();
     to.store.applyRows(name, item, false, NOW);
     to.store.applyRows(name, item, false, NOW);
@@ -158,7 +158,7 @@ describe('rows', () => {
     const [a, b] = [open(), open()];
     act(a, [{ kind: 'find', page: 1, depth: 0 }]);
     const { events } = a.store.rowEvents(HOST, 0, 10);
-    const item = { host: HOST, from: 5, to: 6, events, version: 1, backoffMs: 0 };
+    const item = { host: HOST, from: 5, to: 6, events, version: 1, backoffMs: 0, delayMs: 0 };
     const answer = b.store.applyRows('a', item, false, NOW);
     assert.deepEqual(answer, { mark: 0, changed: false });
     assert.deepEqual(state(b), []);

@@ -142,7 +142,7 @@ export class Cluster {
       store,
       effects,
       hostOf: (url) => splitIdentity(url)?.host ?? null,
-      admit: admission({ depthPerHost: 1000, urlLength: 2048 }),
+      admit: admission({ depthPerHost: 1000, urlLength: 2048, repeatedSegments: 1000 }),
       seeds: this.#o.seeds.map((url) => ({ url, depth: 0 })),
       orders: new OrderTable(disk.db),
       visits: (right, orders) =>
@@ -152,10 +152,16 @@ export class Cluster {
           right,
           orders,
           threads: THREADS,
+          delays: { crawlDelayMaxMs: 30_000, responseTimeFactor: 0 },
+          chance: () => 0.5,
+          stalePages: null,
           heartbeatMs: HEARTBEAT_MS,
           pagesPerHost: 10_000,
           robots: true,
-          parseRobots: () => ({ allows: (url) => ({ allowed: !url.endsWith(FORBIDDEN) }) }),
+          parseRobots: () => ({
+            allows: (url) => ({ allowed: !url.endsWith(FORBIDDEN) }),
+            crawlDelayMs: null,
+          }),
         }),
     });
     const agent: Running = {
@@ -191,7 +197,7 @@ export class Cluster {
       suspectAfterMs: SUSPECT_MS,
       leaseMs: LEASE_MS,
       bounds: { ...BOUNDS, uncopied: THREADS },
-      hostDelayMs: this.delayMs,
+      delayMs: () => this.delayMs,
       fingerprint: 'same',
       fingerprintHash: 'same',
       compare: (a, b) => (a === b ? null : { path: 'fingerprint', a, b }),

@@ -76,7 +76,11 @@ export function answerTo(request: PageRequest, answering: Answering): Outcome {
   const { web, root, endedAt, durationMs } = answering;
   const common = { request, endedAt, durationMs, ip: null };
   if (request.kind === 'robots') {
-    return { ...common, kind: 'robots', answer: { kind: 'rules', body: new Uint8Array(1) } };
+    return {
+      ...common,
+      kind: 'robots',
+      answer: { kind: 'rules', body: new Uint8Array(1), sitemaps: [] },
+    };
   }
   const named = web.get(request.url) ?? [];
   const urls = named.length > 0 ? named : [`http://${request.host}/${FORBIDDEN}`];
@@ -89,6 +93,7 @@ export function answerTo(request: PageRequest, answering: Answering): Outcome {
     bytes: 100,
     truncated: false,
     digest: null,
+    simhash: null,
     redirectTo: null,
     note: null,
     links: [...urls, ...(root ? [root] : [])].map((url) => {

@@ -7,6 +7,7 @@ import type { PageRequest } from '../../agent/core/effects.ts';
 import type { FetchResponse } from '../../agent/fetch/fetch.ts';
 import { PagePipeline } from '../../agent/page-pipeline.ts';
 import { parsePage } from '../../agent/parse/page.ts';
+import { parseRobots } from '../../agent/robots/robots-txt.ts';
 import { IdentityRules } from '../../agent/url/identity-rules.ts';
 
 const rules = new IdentityRules({ dropParameters: ['v'], dropTracking: false, dropSessions: true });
@@ -31,7 +32,24 @@ function responseOf(rest: Partial<FetchResponse>, html: string): FetchResponse {
   return { ...plain, ...rest };
 }
 
-async function linksOf(html: string, rest: Partial<FetchResponse> = {}, url = 'http://a.test/') {
+async function linksOf(
+  html: string,
+  rest: Partial<FetchResponse> = {},
+  url = 'http://a.test/',
+  depth = 0,
+) {
+  const outcome = await outcomeOf(html, rest, url, depth, 'page');
+  assert.ok(outcome.kind === 'response');
+  return outcome;
+}
+
+function outcomeOf(
+  html: string,
+  rest: Partial<FetchResponse>,
+  url: string,
+  depth: number,
+  kind: PageRequest['kind'],
+) {
   const pipeline = new PagePipeline({
     fetcher: { fetch: async () => responseOf(rest, html), close: async () => {} },
     parse: async (input) => parsePage(input),
@@ -40,20 +58,20 @@ async function linksOf(html: string, rest: Partial<FetchResponse> = {}, url = 'h
     productToken: 'mybot',
     embeds: false,
     bodyBytesMax: 1000,
+    sitemapsOf: (body, fileUrl) => parseRobots(body, '*', fileUrl).sitemaps,
+    isSitemap: (identity) => identity === 'http://a.test/listed',
     mayWrite: () => true,
   });
   const request: PageRequest = {
     id: 1,
-    kind: 'page',
+    kind,
     host: 'a.test',
     url,
     fetchUrl: url,
-    depth: 0,
+    depth,
     attempts: 0,
   };
-  const outcome = await pipeline.run(request);
-  assert.ok(outcome.kind === 'response');
-  return outcome;
+  return pipeline.run(request);
 }
 
 test('pipeline: links of one identity are one, and are requested as first found', async () => {
@@ -98,4 +116,31 @@ test('pipeline: X-Robots-Tag and meta elements forbid links to whom they name', 
   assert.equal((await linksOf(`<meta name=mybot content=nofollow>${html}`)).links.length, 0);
   const redirect = { status: 301, location: '/z', headers: { 'x-robots-tag': 'nofollow' } };
   assert.equal((await linksOf(html, redirect)).links.length, 1);
+});
+
+test('pipeline: a sitemap gives its URLs in scope, an index too deep none', async () => {
+  const xml = { contentType: 'application/xml' };
+  const body =
+    '<urlset><url><loc>http://a.test/1</loc></url><url><loc>http://b.test/2</loc></url></urlset>';
+  const { links, outOfScope } = await linksOf(body, xml);
+  assert.deepEqual(links, [{ url: 'http://a.test/1', host: 'a.test' }]);
+  assert.equal(outOfScope, 1);
+  const index = '<sitemapindex><sitemap><loc>http://a.test/s.xml</loc></sitemap></sitemapindex>';
+  const at = async (depth: number) => (await linksOf(index, xml, 'http://a.test/', depth)).links;
+  assert.deepEqual([(await at(1)).length, (await at(2)).length], [1, 0]);
+});
+
+test('pipeline: text is a list of URLs where it was named as a sitemap', async () => {
+  const plain = { contentType: 'text/plain' };
+  const text = 'http://a.test/1\nhttp://a.test/2\n';
+  assert.equal((await linksOf(text, plain)).links.length, 0);
+  assert.equal((await linksOf(text, plain, 'http://a.test/listed')).links.length, 2);
+});
+
+test('pipeline: the sitemaps of a robots.txt, in scope', async () => {
+  const robots = 'Sitemap: /s.xml\nSitemap: http://b.test/t.xml\nsitemap: ftp://a.test/u.xml\n';
+  const url = 'http://a.test/robots.txt';
+  const outcome = await outcomeOf(robots, {}, url, 0, 'robots');
+  assert.ok(outcome.kind === 'robots' && outcome.answer.kind === 'rules');
+  assert.deepEqual(outcome.answer.sitemaps, [{ url: 'http://a.test/s.xml', host: 'a.test' }]);
 });

@@ -13,11 +13,21 @@ const defaults = {
     depthPerHost: 16,
     pages: null,
     urlLength: 2048,
+    repeatedSegments: 5,
+    stalePages: 1000,
     bodyBytes: 10_485_760,
   },
   urls: { dropParameters: [], dropTracking: false, dropSessions: false },
   links: { embeds: false },
-  politeness: { hostDelayMs: 1000, ipDelayMs: 0, crawlDelayMaxMs: 30_000, robots: true },
+  sitemaps: [],
+  politeness: {
+    hostDelayMs: 1000,
+    ipDelayMs: 0,
+    crawlDelayMaxMs: 30_000,
+    responseTimeFactor: 0,
+    hosts: {},
+    robots: true,
+  },
   http: {
     userAgent: 'ubiring',
     allowPrivateAddresses: false,
@@ -74,6 +84,8 @@ cluster: { failureDetector: { heartbeatMs: 200, suspectAfterMs: 1h } }
     hostDelayMs: 1500,
     ipDelayMs: 120_000,
     crawlDelayMaxMs: 30_000,
+    responseTimeFactor: 0,
+    hosts: {},
     robots: true,
   });
   assert.equal(config.limits.bodyBytes, 65_536);
@@ -246,4 +258,16 @@ test('load: a list of agents keeps its order, and an address defaults to listen'
     },
     { id: 'crawl.eu-5', listen: 'tcp://[::1]:7102', address: 'tcp://[::1]:7102', capacity: 1 },
   ]);
+});
+
+test('load: delays of single hosts are kept by serialised pattern', () => {
+  const { politeness } = good(`${plain}
+politeness: { hosts: { Bücher.example: { hostDelayMs: 5s }, "*.h": { hostDelayMs: 0 } } }
+`);
+  assert.deepEqual(politeness.hosts, {
+    'xn--bcher-kva.example': { hostDelayMs: 5000 },
+    '*.h': { hostDelayMs: 0 },
+  });
+  const problem = onlyProblem(`${plain}politeness: { hosts: { "h/x": { hostDelayMs: 1 } } }\n`);
+  assert.match(problem.message, /host pattern/);
 });

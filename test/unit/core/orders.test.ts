@@ -18,7 +18,7 @@ const order: fc.Arbitrary<Order> = fc.record({
 const orders = fc.array(order, { maxLength: 12 });
 
 function agent(id = 'a1', store = new OrderTable(openInMemory())): Orders {
-  return new Orders({ id, hostDelayMs: 100, digest: (text) => text, store });
+  return new Orders({ id, delayMs: () => 100, digest: (text) => text, store });
 }
 
 function merged(...lists: (readonly Order[])[]): Orders {

@@ -7,6 +7,7 @@ import { Effects, type PageRequest } from '../../../agent/core/effects.ts';
 import type { Right } from '../../../agent/core/fetch-right.ts';
 import type { FailureOutcome, FoundLink, Outcome } from '../../../agent/core/outcome.ts';
 import { admission } from '../../../agent/frontier/admission.ts';
+import type { DelayRules } from '../../../agent/frontier/host-delay.ts';
 import { Visits } from '../../../agent/frontier/visits.ts';
 import { parseRobots } from '../../../agent/robots/robots-txt.ts';
 import { openInMemory } from '../../../agent/storage/database.ts';
@@ -24,9 +25,11 @@ export type Answer =
       links?: string[];
       redirectTo?: string;
       tookMs?: number;
+      digest?: string;
+      simhash?: string;
     }
   | { fails: FailureOutcome['cause']; code?: string; tookMs?: number }
-  | { robots: string; tookMs?: number }
+  | { robots: string; sitemaps?: string[]; tookMs?: number }
   | { robotsAt: string; tookMs?: number }
   | { noRobots: { error?: string; status?: number; retryAfterMs?: number }; tookMs?: number };
 
@@ -37,6 +40,9 @@ export interface Options {
   readonly pagesPerHost?: number;
   readonly depthPerHost?: number;
   readonly robots?: boolean;
+  readonly delays?: Partial<DelayRules>;
+  readonly chance?: () => number;
+  readonly stalePages?: number;
   readonly db?: ReturnType<typeof openInMemory>;
   readonly now?: number;
 }
@@ -79,7 +85,7 @@ export class OneAgent {
     const { hostDelayMs } = this;
     this.store = new SqliteStore(this.db, { durability: 'process', hostDelayMs });
     const depthPerHost = options.depthPerHost ?? 16;
-    this.#admit = admission({ depthPerHost, urlLength: 2048 });
+    this.#admit = admission({ depthPerHost, urlLength: 2048, repeatedSegments: 5 });
     this.visits = new Visits({
       store: this.store,
       effects: this.effects,
@@ -91,6 +97,9 @@ export class OneAgent {
       },
       orders: this.orders,
       threads: options.threads ?? 4,
+      delays: { crawlDelayMaxMs: 30_000, responseTimeFactor: 0, ...options.delays },
+      chance: options.chance ?? (() => 0),
+      stalePages: options.stalePages ?? null,
       heartbeatMs: 1000,
       pagesPerHost: options.pagesPerHost ?? 10_000,
       robots: options.robots ?? false,
@@ -168,7 +177,8 @@ export class OneAgent {
 
   #finish(asked: Asked & { readonly answer: Answer }): void {
     this.#open.delete(asked.request.id);
-    const { page } = this.visits.finish(outcomeOf(asked), this.instant());
+    const { page, found = [] } = this.visits.finish(outcomeOf(asked), this.instant());
+    for (const item of found) this.#insert(item);
     if (!page) return;
     for (const link of page.links) this.#insert(link);
     this.store.settle(page.host, page.url);
@@ -246,7 +256,8 @@ function outcomeOf({ request, start, end, answer }: Asked & { answer: Answer }):
   }
   if ('robots' in answer) {
     const body = Buffer.from(answer.robots);
-    return { ...common, kind: 'robots', answer: { kind: 'rules', body } };
+    const sitemaps = (answer.sitemaps ?? []).map((url) => linkTo(url));
+    return { ...common, kind: 'robots', answer: { kind: 'rules', body, sitemaps } };
   }
   if ('robotsAt' in answer) {
     const { host } = splitIdentity(answer.robotsAt)!;
@@ -262,7 +273,7 @@ function outcomeOf({ request, start, end, answer }: Asked & { answer: Answer }):
   if (request.kind === 'robots') {
     return { ...common, kind: 'robots', answer: { kind: 'allowAll', reason: 'status_404' } };
   }
-  const { status, retryAfterMs = null, redirectTo = null } = answer;
+  const { status, retryAfterMs = null, redirectTo = null, digest, simhash } = answer;
   const links: FoundLink[] = (answer.links ?? []).map((url) => linkTo(url));
   if (redirectTo !== null) links.push({ ...linkTo(redirectTo), redirect: true });
   return {
@@ -273,7 +284,8 @@ function outcomeOf({ request, start, end, answer }: Asked & { answer: Answer }):
     contentType: 'text/html',
     bytes: 100,
     truncated: false,
-    digest: null,
+    digest: digest ?? null,
+    simhash: simhash ?? null,
     redirectTo,
     note: null,
     links,

@@ -77,9 +77,21 @@ test('parked hosts: a blocked host waits for its event, whatever is queued', () 
 });
 
 test('admission: too long, else too deep, else queued', () => {
-  const admit = admission({ depthPerHost: 3, urlLength: 20 });
+  const admit = admission({ depthPerHost: 3, urlLength: 20, repeatedSegments: 5 });
   const url = 'http://a.test/123456'; // 20 characters
   assert.equal(admit({ url, depth: 3 }), null);
   assert.equal(admit({ url, depth: 4 }), 'depth');
   assert.equal(admit({ url: `${url}7`, depth: 4 }), 'length');
+});
+
+test('admission: a path that repeats a segment too often is a trap', () => {
+  const admit = admission({ depthPerHost: 3, urlLength: 2000, repeatedSegments: 2 });
+  const of = (path: string) => admit({ url: `http://a.test${path}`, depth: 0 });
+  assert.equal(of('/a/b/a/b'), null);
+  assert.equal(of('/a/b/a/b/a'), 'trap');
+  assert.equal(of('/a/b/c/a?x=/a/a/a'), null, 'the query is no path');
+  assert.equal(of('/////////'), null, 'empty segments do not count');
+  assert.equal(of('/a/a'), null);
+  assert.equal(of('/'), null);
+  assert.equal(admit({ url: 'http://a.test/a/a/a', depth: 4 }), 'depth');
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { FailureOutcome, ResponseOutcome } from '../../../agent/core/outcome.ts';
 import { type Trouble, type Verdict, verdictOn } from '../../../agent/frontier/retry.ts';
 
-const CALM: Trouble = { busy: 0, busySince: null, unconnected: 0 };
+const CALM: Trouble = { busy: 0, busyUntil: 0, busySince: null, unconnected: 0 };
 const HOUR_MS = 3600_000;
 const ended = {
   request: {
@@ -21,7 +21,7 @@ const ended = {
 };
 
 function status(code: number, retryAfterMs: number | null = null): ResponseOutcome {
-  const none = { contentType: null, digest: null, redirectTo: null, note: null };
+  const none = { contentType: null, digest: null, simhash: null, redirectTo: null, note: null };
   const empty = { bytes: 0, truncated: false, links: [], outOfScope: 0 };
   return { ...ended, ...none, ...empty, kind: 'response', status: code, retryAfterMs };
 }
@@ -41,7 +41,15 @@ const again = (waitMs: number, hostWaitMs = waitMs): Verdict => ({
   hostWaitMs,
 });
 const busyFor = (busy: number, hours: number): Trouble => {
-  return { ...CALM, busy, busySince: ended.endedAt - hours * HOUR_MS };
+  return {
+    ...CALM,
+    busy,
+    busyUntil: ended.endedAt - 1,
+    busySince: ended.endedAt - hours * HOUR_MS,
+  };
+};
+const quietFor = (minutes: number): Trouble => {
+  return { ...CALM, busy: 3, busyUntil: ended.endedAt - minutes * 60_000 };
 };
 const unconnected = (times: number): Trouble => ({ ...CALM, unconnected: times });
 
@@ -56,6 +64,8 @@ const rows: [string, ResponseOutcome | FailureOutcome, number, Trouble, Verdict]
   ['429 without one waits 60 s', status(429), 0, CALM, again(60_000)],
   ['which doubles with each in a row', status(429), 1, busyFor(1, 1), again(120_000)],
   ['and again', status(503), 2, busyFor(2, 1), again(240_000)],
+  ['30 quiet minutes forgive all steps', status(503), 0, quietFor(30), again(60_000)],
+  ['29 do not', status(503), 0, quietFor(29), again(480_000)],
   ['for the host, whichever URL it was', status(503), 0, busyFor(5, 1), again(1_920_000)],
   ['no wait beyond a day by doubling', status(503), 0, busyFor(30, 1), again(24 * HOUR_MS)],
   ['nor by Retry-After', status(503, 1e12), 0, CALM, again(24 * HOUR_MS)],
@@ -82,5 +92,21 @@ const rows: [string, ResponseOutcome | FailureOutcome, number, Trouble, Verdict]
 ];
 
 for (const [name, outcome, attempts, trouble, verdict] of rows) {
-  test(`retry: ${name}`, () => assert.deepEqual(verdictOn(outcome, attempts, trouble), verdict));
+  test(`retry: ${name}`, () =>
+    assert.deepEqual(
+      verdictOn(outcome, attempts, trouble, () => 0),
+      verdict,
+    ));
 }
+
+test('retry: by chance a back-off is up to twice as long, Retry-After is what it says', () => {
+  const waitWith = (chance: number, retryAfterMs: number | null) => {
+    const verdict = verdictOn(status(503, retryAfterMs), 0, busyFor(1, 1), () => chance);
+    return verdict.kind === 'again' ? verdict.waitMs : null;
+  };
+  assert.deepEqual(
+    [0, 0.5, 0.999].map((chance) => waitWith(chance, null)),
+    [120_000, 180_000, 239_880],
+  );
+  assert.equal(waitWith(0.999, 5000), 5000);
+});

@@ -162,6 +162,7 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
         events: fc.array(rowEvent, { maxLength: 20 }),
         version: whole,
         backoffMs: durationMs,
+        delayMs: durationMs,
       }),
       { maxLength: 10 },
     ),

@@ -15,7 +15,7 @@ function statementsOf(act: (store: SqliteStore) => void): { db: Database.Databas
   const ran: string[] = [];
   let heard = false;
   const db = new Database(':memory:', { verbose: (sql) => heard && ran.push(String(sql)) });
-  db.exec(MIGRATIONS[0]!);
+  for (const step of MIGRATIONS) db.exec(step);
   const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 1 });
   store.begin();
   for (let n = 0; n < 50; n++) store.insertUrl(HOST, { url: at(n), depth: n % 3 }, null);

@@ -1,0 +1,64 @@
+// How long a host is left alone between the end of one request and the start of the next: its own
+// delay (as ordered, else by the config), the Crawl-delay of its robots.txt up to a cap, and what
+// its answers suggest (their time, and how little is new in them), whichever is longest. Pure; the
+// visits ask after every request, and tell what came out to the fetch right and to the host's row,
+// by which the next owner knows it too.
+
+import type { Host } from '../core/messages.ts';
+
+export interface OwnDelays {
+  readonly hostDelayMs: number;
+  /** By pattern: a host, `*.h` for the subdomains of h, `*`. The most specific one counts. */
+  readonly hosts: Readonly<Record<string, { readonly hostDelayMs: number }>>;
+}
+
+export interface DelayRules {
+  /** A longer Crawl-delay counts as this. */
+  readonly crawlDelayMaxMs: number;
+  /** The delay is at least this many times what the last response took; 0: it is not. */
+  readonly responseTimeFactor: number;
+}
+
+/** What a visit knows of its host. */
+export interface DelayFacts {
+  readonly ownMs: number;
+  /** Of the robots.txt files seen; 0 where none names one. */
+  readonly crawlDelayMs: number;
+  /** Of the last request. */
+  readonly durationMs: number;
+  /** Doublings for a host whose pages are not new any more. */
+  readonly brake: number;
+}
+
+/** A response time has the network in it; beyond this it says nothing of the host. */
+const SCALED_MS_MAX = 60_000;
+/** A braked host keeps on moving, a page in so much time, however often its delay was doubled. */
+const BRAKED_MS_MAX = 60_000;
+/** What is doubled where the host has no delay at all. */
+const BRAKED_MS_MIN = 10;
+
+/** @returns the delay of a host by the config alone, in milliseconds */
+export function ownDelay({ hostDelayMs, hosts }: OwnDelays): (host: Host) => number {
+  const known = new Map(Object.entries(hosts).map(([pattern, own]) => [pattern, own.hostDelayMs]));
+  const everywhere = known.get('*') ?? hostDelayMs;
+  if (known.size === 0) return () => everywhere;
+  return (host) => {
+    const exact = known.get(host);
+    if (exact !== undefined) return exact;
+    for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
+      const parent = known.get(`*${host.slice(dot)}`);
+      if (parent !== undefined) return parent;
+    }
+    return everywhere;
+  };
+}
+
+/** @returns milliseconds from the end of a request to the start of the next */
+export function delayAfter(rules: DelayRules, facts: DelayFacts): number {
+  const { ownMs, crawlDelayMs, durationMs, brake } = facts;
+  const asked = Math.min(crawlDelayMs, rules.crawlDelayMaxMs);
+  const scaled = Math.min(durationMs * rules.responseTimeFactor, SCALED_MS_MAX);
+  const doubled = Math.max(ownMs, BRAKED_MS_MIN) * 2 ** brake;
+  const braked = brake === 0 ? 0 : Math.min(doubled, BRAKED_MS_MAX);
+  return Math.max(ownMs, asked, scaled, braked);
+}

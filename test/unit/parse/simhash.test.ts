@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { simhashOf } from '../../../agent/parse/simhash.ts';
+
+/** Words by a small generator of its own, so that the text is the same on every machine. */
+function words(count: number, seed: number): string[] {
+  let state = seed;
+  return Array.from({ length: count }, () => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return `w${(state >>> 8) % 5000}`;
+  });
+}
+
+function bitsBetween(a: string, b: string): number {
+  const differing = BigInt(`0x${a}`) ^ BigInt(`0x${b}`);
+  return differing.toString(2).replaceAll('0', '').length;
+}
+
+const of = (text: string) => simhashOf(text)!;
+
+test('simhash: one word in three hundred changes three bits at most', () => {
+  const text = words(300, 1);
+  const first = of(`<p>${text.join(' ')}</p>`);
+  let near = 0;
+  for (let at = 0; at < 300; at += 10) {
+    const changed = text.with(at, `session${at}`);
+    if (bitsBetween(first, of(changed.join(' '))) <= 3) near++;
+  }
+  assert.ok(near >= 27, `${near} of 30`);
+});
+
+test('simhash: pages of other words are far from one another', () => {
+  const prints = Array.from({ length: 30 }, (_, n) => of(words(100, n + 1).join(' ')));
+  for (const [n, a] of prints.entries()) {
+    for (const b of prints.slice(n + 1)) assert.ok(bitsBetween(a, b) > 8);
+  }
+});
+
+test('simhash: markup, scripts, styles and case do not count, order does', () => {
+  const text = words(60, 7);
+  const plain = of(text.join(' '));
+  const dressed =
+    `<html><style>p { color: red }</style><SCRIPT>if (a < b) "<p>"</SCRIPT><a href="/x?s=1">` +
+    `${text.join(' </b><b> ').toUpperCase()}</a></html>`;
+  assert.equal(of(dressed), plain);
+  assert.notEqual(of(text.toReversed().join(' ')), plain);
+});
+
+test('simhash: of few words there is none, and unclosed tags cost no time', () => {
+  assert.equal(simhashOf(`<p>${words(19, 1).join(' ')}</p>`), null);
+  assert.equal(simhashOf(''), null);
+  const began = performance.now();
+  simhashOf('<script>'.repeat(200_000));
+  simhashOf('<'.repeat(1_000_000));
+  simhashOf(`<style>${'</'.repeat(500_000)}`);
+  assert.ok(performance.now() - began < 2000);
+});
