@@ -31,6 +31,12 @@ const CODINGS_MAX = 3;
 const WIRE_BYTES_PER_DECODED_BYTE_MAX = 2;
 /** Allowance for the headers of a coding, which exceed the rule above in tiny bodies. */
 const WIRE_BYTES_MIN = 4096;
+/**
+ * Beyond the first mebibyte, pages that say something shrink to a hundredth at best; deflate's
+ * limit is 1,032, and br and zstd have none. More is a bomb, and is not inflated to the cap.
+ */
+const DECODED_BYTES_PER_WIRE_BYTE_MAX = 500;
+const DECODED_BYTES_FREE = 1024 * 1024;
 /** RFC 9659: a decoder of zstd content coding needs no more than 8 MiB of window, 2^23. */
 const ZSTD_WINDOW_LOG_MAX = 23;
 const OUTPUT_CHUNK_BYTES = 64 * 1024;
@@ -133,13 +139,21 @@ export class BodyReader {
     if (this.#ended) {
       return;
     }
-    const room = this.#bytesMax - this.#decoded;
+    const room = this.#room() - this.#decoded;
     const kept = chunk.byteLength > room ? chunk.subarray(0, room) : chunk;
     this.#chunks.push(kept);
     this.#decoded += kept.byteLength;
     if (kept !== chunk) {
       this.#end({ kind: 'cut' });
     }
+  }
+
+  /** The cap, or what so few bytes may become. */
+  #room(): number {
+    // Codings on top of one another multiply; then the cap alone bounds them.
+    if (this.#decoders?.length !== 1) return this.#bytesMax;
+    const credible = this.#received * DECODED_BYTES_PER_WIRE_BYTE_MAX;
+    return Math.min(this.#bytesMax, Math.max(credible, DECODED_BYTES_FREE));
   }
 
   #startDecoders(first: Uint8Array): Transform[] {

@@ -110,3 +110,20 @@ test('gzip first member: damaged, incomplete or too large is null', () => {
   damaged[wire.length - 6]! ^= 1;
   assert.equal(gunzipFirstMember(damaged, 1000), null, 'checksum');
 });
+
+for (const coding of ['br', 'zstd', 'gzip', 'br, gzip']) {
+  test(`body reader: a bomb in ${coding} is cut at what so few bytes may become`, async () => {
+    const bomb = ENCODERS[coding]!(Buffer.alloc(32 * 2 ** 20));
+    const cap = 30 * 2 ** 20;
+    const { end, body } = await read(coding, cap, [bomb]);
+    const credible = coding.includes(',') ? cap : Math.max(2 ** 20, 500 * bomb.length);
+    assert.deepEqual([end.kind, body.length], ['cut', Math.min(cap, credible)]);
+  });
+
+  test(`body reader: a dull page in ${coding} is whole`, async () => {
+    const rows = Array.from({ length: 40_000 }, (_, k) => `<tr><td>${k}</td><td>row</td></tr>\n`);
+    const page = Buffer.from(rows.join('').repeat(2));
+    const { end, body } = await read(coding, 2 ** 24, [ENCODERS[coding]!(page)]);
+    assert.deepEqual([end.kind, body.length], ['whole', page.length]);
+  });
+}
