@@ -276,14 +276,15 @@ class Agent implements RunningAgent {
     const now = systemClock.now();
     const { hosts, hostsWithQueue, pages } = this.#store.owned();
     const loopDelayMs = this.#loopDelay.percentile(99) / 1e6;
+    const snapshot = this.#core.snapshot(now);
     return {
-      ...this.#core.snapshot(now),
+      ...snapshot,
       pid: process.pid,
       hosts,
       hostsWithQueue,
       pages,
       threads: this.#p.config.agent.threads,
-      pagesPerSecond: this.#rate.at(now.mono, pages),
+      pagesPerSecond: this.#rate.at(now.mono, snapshot.fetched),
       loopDelayMs: Number.isFinite(loopDelayMs) ? loopDelayMs : 0,
       rssBytes: process.memoryUsage.rss(),
       traffic: this.#transport.stats().sent,

@@ -466,6 +466,7 @@ export class Core {
       queued: this.#store.owned().queued,
       outbox: this.#store.outboxCount(),
       unsettled: this.#p.settlement.count,
+      fetched: this.#p.settlement.fetched,
       unanswered: this.#p.inbox.count,
       copyLag: this.#p.replication.lag(),
       handOff: this.#p.handOff.counts(),

@@ -57,6 +57,8 @@ export class Settlement {
   #restoreUpTo: number | null = null;
   #tryAll = false;
   joined = false;
+  /** Pages in all. */
+  fetched = 0;
 
   constructor(store: Store, copies: Copies, settings: SettlementSettings) {
     this.#store = store;
@@ -101,6 +103,7 @@ export class Settlement {
     page.needs.delete(host);
     this.#unsettled.set(keyOf(page), page);
     this.#uncopied.fetched(keyOf(page), now.mono);
+    this.fetched++;
     this.#counts.set(host, (this.#counts.get(host) ?? 0) + 1);
     for (const id of places.outboxIds) {
       const pages = this.#byOutbox.get(id);

@@ -27,6 +27,8 @@ export interface CoreSnapshot {
   readonly queued: number;
   readonly outbox: number;
   readonly unsettled: number;
+  /** Pages that this process has fetched: it only grows, while hosts come and go. */
+  readonly fetched: number;
   /** Batches of peers that wait to be safe at this agent's backups. */
   readonly unanswered: number;
   /** Hosts whose copies at other agents are behind. */

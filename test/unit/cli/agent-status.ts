@@ -18,6 +18,7 @@ export function agentStatus(part: Partial<AgentStatus>): AgentStatus {
     queued: 0,
     outbox: 0,
     unsettled: 0,
+    fetched: 0,
     unanswered: 0,
     copyLag: 0,
     handOff: { given: 0, owed: 0, awaited: 0 },
