@@ -15,7 +15,8 @@ type Fault = (plan: Plan, a: AgentId, b: AgentId, ms: number) => void;
 function leave({ cluster, away, ids, down }: Plan, a: AgentId): void {
   const agent = cluster.agents.get(a);
   if (!agent?.alive || down.has(a) || away.size > 0 || ids.length < 4) return;
-  if (!cluster.snapshot(a).joined) return;
+  const { joined, course } = cluster.snapshot(a);
+  if (!joined || course !== 'crawling') return;
   away.add(a);
   agent.core.leave(cluster.instant(a));
 }
