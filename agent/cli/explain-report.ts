@@ -4,7 +4,7 @@ import type { Explanation } from '../explanation.ts';
 
 /** One filter that a URL has to pass. */
 export interface FilterVerdict {
-  readonly filter: 'scope' | 'address' | 'length' | 'depth' | 'pages' | 'block' | 'robots';
+  readonly filter: 'scope' | 'address' | 'length' | 'depth' | 'trap' | 'pages' | 'block' | 'robots';
   /** Null where it cannot be told yet. */
   readonly passes: boolean | null;
   readonly why: string;

@@ -2,13 +2,12 @@
 // asked by way of any other; where none answers, from the state files of this machine.
 
 import Database from 'better-sqlite3';
-import { type AgentEntry, membersOf } from '../../config/config.ts';
+import { type AgentEntry, type Config, membersOf } from '../../config/config.ts';
 import { type Explanation, explanationOf } from '../explanation.ts';
 import type { ReadRow } from '../storage/url-facts.ts';
 import { splitIdentity } from '../url/url-key.ts';
 import { askInTurn } from './ask.ts';
 import { messageOf } from './exit-code.ts';
-import type { ResolvedConfig } from './load.ts';
 import { openStateFiles } from './query-files.ts';
 import { ownersOf } from './query-owners.ts';
 
@@ -22,23 +21,27 @@ export interface Source {
   close(): void;
 }
 
-/** @param onProblem - told of each file that cannot be read */
+/**
+ * @param agents - with their endpoints; none where they have none yet
+ * @param onProblem - told of each file that cannot be read
+ */
 export async function sourceFor(
-  config: ResolvedConfig,
+  config: Config,
+  agents: readonly AgentEntry[],
   identity: string,
   onProblem: (message: string) => void,
 ): Promise<Source> {
-  const first = await ask(config.cluster.agents, identity);
+  const first = await ask(agents, identity);
   if (first?.facts) {
     // Who answered once is asked first from then on: others may be gone.
-    const agents = config.cluster.agents.toSorted((a, b) => {
+    const inTurn = agents.toSorted((a, b) => {
       return Number(b.id === first.by) - Number(a.id === first.by);
     });
     return {
       kind: 'agents',
       owner: first.owner,
       find: async (url) => {
-        return url === identity ? first.facts : ((await ask(agents, url))?.facts ?? null);
+        return url === identity ? first.facts : ((await ask(inTurn, url))?.facts ?? null);
       },
       close: () => {},
     };
@@ -62,7 +65,7 @@ async function ask(agents: readonly AgentEntry[], identity: string): Promise<Ans
 }
 
 function fileSource(
-  config: ResolvedConfig,
+  config: Config,
   identity: string,
   onProblem: (message: string) => void,
 ): Source {

@@ -21,8 +21,7 @@ function factsOf(report: UrlReport): [string, string][] {
   const facts: [string, string][] = [['canonical', identity]];
   if (fetchUrl !== identity) facts.push(['requested as', fetchUrl]);
   facts.push(['host', host], ['owner', `${owner ?? 'unknown'} (order: ${order.join(', ')})`]);
-  const told = stored ? `by ${stored.agent}` : 'by nobody';
-  facts.push(['told', source === 'files' ? `${told}'s file; no agent answers` : told]);
+  facts.push(['told', toldBy(stored?.agent, source)]);
   facts.push(['state', stateText(report, state)]);
   const url = stored?.url;
   if (!url) return facts;
@@ -32,6 +31,11 @@ function factsOf(report: UrlReport): [string, string][] {
   if (url.redirectTo !== null) facts.push(['redirects to', url.redirectTo]);
   if (url.warcFile !== null) facts.push(['archived', `${url.warcFile} at ${url.warcOffset}`]);
   return facts;
+}
+
+function toldBy(agent: string | undefined, source: UrlReport['source']): string {
+  if (agent === undefined) return 'by nobody: no agent answers, and there are no files';
+  return source === 'agents' ? `by ${agent}` : `by the file of ${agent}; no agent answers`;
 }
 
 function stateText({ stored }: UrlReport, state: string): string {

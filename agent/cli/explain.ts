@@ -2,17 +2,20 @@
 // form, scope, limits, addresses) is decided here by the crawler's own code; what is known of the
 // URL comes from the owner of its host, or from the state files where nothing runs.
 
+import type { Config } from '../../config/config.ts';
+import { resolveAgents } from '../../config/ports.ts';
 import { scopeOf } from '../config-parts.ts';
 import type { Explanation } from '../explanation.ts';
 import { AddressGuard } from '../fetch/address-guard.ts';
 import { checkAddress } from '../fetch/check-address.ts';
+import { admission } from '../frontier/admission.ts';
 import { type CrawlUrl, parseCrawlUrl } from '../url/crawl-url.ts';
 import { IdentityRules } from '../url/identity-rules.ts';
 import type { ExitCode } from './exit-code.ts';
 import type { ChainLink, FilterVerdict, UrlReport } from './explain-report.ts';
 import { type Source, sourceFor } from './explain-sources.ts';
 import { explainText } from './explain-text.ts';
-import { type CommonFlags, loadResolved, type ResolvedConfig } from './load.ts';
+import { type CommonFlags, load } from './load.ts';
 import { print, say } from './output.ts';
 import { ringOf } from './owner.ts';
 
@@ -25,16 +28,19 @@ export async function explain(
   text: string,
   flags: CommonFlags & { readonly json?: boolean },
 ): Promise<ExitCode> {
-  const loaded = await loadResolved(file, flags, { allocate: false });
+  const loaded = load(file, flags);
   if (!loaded.ok) return loaded.code;
   const { config } = loaded;
+  // Before the first launch numbered agents have no ports: then there is nobody to ask.
+  const resolved = await resolveAgents(config, { allocate: false });
+  const agents = resolved.ok ? resolved.agents : [];
   const parsed = parseCrawlUrl(text);
   if ('refused' in parsed) {
     say(`${JSON.stringify(text)} is no URL to crawl: ${parsed.refused}`);
     return 2;
   }
   const url = new IdentityRules(config.urls).apply(parsed);
-  const source = await sourceFor(config, url.identity, say);
+  const source = await sourceFor(config, agents, url.identity, say);
   try {
     const report = await reportOn(config, text, url, source);
     await print(flags.json ? `${JSON.stringify(report)}\n` : `${explainText(report)}\n`);
@@ -45,7 +51,7 @@ export async function explain(
 }
 
 async function reportOn(
-  config: ResolvedConfig,
+  config: Config,
   text: string,
   { identity, fetchUrl, host }: CrawlUrl,
   source: Source,
@@ -93,7 +99,7 @@ async function chainOf(
 }
 
 async function filtersOf(
-  config: ResolvedConfig,
+  config: Config,
   { identity, fetchUrl, host }: CrawlUrl,
   stored: Explanation | null,
 ): Promise<FilterVerdict[]> {
@@ -119,6 +125,11 @@ async function filtersOf(
       filter: 'depth',
       passes: url ? url.depth <= limits.depthPerHost : null,
       why: `${url ? url.depth : 'unknown'} of limits.depthPerHost ${limits.depthPerHost}`,
+    },
+    {
+      filter: 'trap',
+      passes: admission(limits)({ url: identity, depth: 0 }) !== 'trap',
+      why: `limits.repeatedSegments ${limits.repeatedSegments}`,
     },
     {
       filter: 'pages',
