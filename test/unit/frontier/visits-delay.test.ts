@@ -222,3 +222,18 @@ test('trap: a braked host shows as one in the view', () => {
   agent.store.commit(false);
   assert.equal(agent.db.prepare('SELECT state FROM hosts').pluck().get(), 'trap');
 });
+
+test('delay: a copy knows the delay that the owner tells, the latest word of it', () => {
+  const copy = new OneAgent({ web: () => ({ status: 200 }) });
+  const rows = { host: 'a.test', from: 0, to: 0, events: [], backoffMs: 0 };
+  const tell = (version: number, delayMs: number) => {
+    copy.store.begin();
+    copy.store.applyRows('a2', { ...rows, to: version, version, delayMs }, false, EPOCH);
+    copy.store.commit(false);
+    return copy.store.delayOf('a.test');
+  };
+  assert.equal(copy.store.delayOf('a.test'), 0);
+  assert.equal(tell(5, 20_000), 20_000);
+  assert.equal(tell(5, 1000), 20_000, 'said before');
+  assert.equal(tell(6, 1000), 1000);
+});

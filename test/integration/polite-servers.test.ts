@@ -1,0 +1,211 @@
+// Servers that say how they want to be crawled, crawled by the real command: their robots.txt with
+// its statuses, redirects, Crawl-delay and sitemaps, their Retry-After, and a host that repeats
+// itself. The server keeps a log of its own, by which the crawl is judged.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { run, Scratch, start, until } from './cli-process.ts';
+
+/** Second byte of the addresses: no other test's web has it. */
+const addressNet = 47;
+const delayMs = 20;
+/** Timers and sockets of a busy machine make a gap look shorter by so much, seen from the server. */
+const blurMs = 15;
+/** Looks at the state, each a process. */
+const looksMax = 20;
+
+interface Answer {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+}
+type Host = (path: string, origin: string, times: number) => Answer;
+
+const links = (...paths: string[]) => paths.map((path) => `<a href="${path}">x</a>`).join('');
+const html = (body: string): Answer => ({ headers: { 'content-type': 'text/html' }, body });
+const xml = (body: string): Answer => ({ headers: { 'content-type': 'text/xml' }, body });
+const locs = (of: string, ...urls: string[]) =>
+  urls.map((url) => `<${of}><loc>${url}</loc></${of}>`).join('');
+const site = (robots: Answer): Host => {
+  return (path) => (path === '/robots.txt' ? robots : html(path === '/' ? links('/a', '/b') : ''));
+};
+
+const names = [
+  ...(['gone', 'forbidden', 'broken', 'limited', 'slow', 'moved', 'circle', 'busy'] as const),
+  ...(['mapped', 'told', 'trap', 'repeating'] as const),
+];
+type HostName = (typeof names)[number];
+
+const hosts: Readonly<Record<HostName, Host>> = {
+  gone: site({ status: 410 }),
+  forbidden: site({ status: 403 }),
+  broken: site({ status: 500 }),
+  limited: site({ status: 429 }),
+  slow: site({ body: 'User-agent: *\nCrawl-delay: 0.4\nDisallow: /b' }),
+  moved: (path) => {
+    const hop = Number(/^\/robots(\d)$/.exec(path)?.[1] ?? (path === '/robots.txt' ? 0 : 9));
+    if (hop < 5) return { status: 302, headers: { location: `/robots${hop + 1}` } };
+    if (hop === 5) return { body: 'User-agent: *\nDisallow: /b' };
+    return html(path === '/' ? links('/a', '/b') : '');
+  },
+  circle: (path) => {
+    if (path === '/robots.txt') return { status: 301, headers: { location: '/robots.txt' } };
+    return html(path === '/' ? links('/a', '/b') : '');
+  },
+  busy: (path, _, times) => {
+    if (path === '/robots.txt') return { status: 404 };
+    const refused = path === '/a' && times === 1;
+    if (refused) return { status: 503, headers: { 'retry-after': '1' } };
+    return html(path === '/' ? links('/a', '/b') : '');
+  },
+  mapped: (path, origin) => {
+    if (path === '/robots.txt') return { body: 'Sitemap: /index.xml\nSitemap: /list' };
+    if (path === '/index.xml') {
+      const files = locs('sitemap', `${origin}/1.xml.gz`, `${origin}/feed`);
+      return xml(`<sitemapindex>${files}</sitemapindex>`);
+    }
+    if (path === '/1.xml.gz') {
+      const urls = locs('url', `${origin}/packed`, 'http://192.0.2.1/elsewhere');
+      const headers = { 'content-type': 'application/gzip' };
+      return { headers, body: gzipSync(`<urlset>${urls}</urlset>`) };
+    }
+    if (path === '/feed')
+      return xml(`<rss><channel><item><link>/fed</link></item></channel></rss>`);
+    if (path === '/list')
+      return { headers: { 'content-type': 'text/plain' }, body: `${origin}/listed` };
+    return html('');
+  },
+  told: (path, origin) => {
+    if (path === '/robots.txt') return { status: 404 };
+    return path === '/told.xml' ? xml(`<urlset>${locs('url', `${origin}/x`)}</urlset>`) : html('');
+  },
+  trap: (path) => {
+    if (path === '/robots.txt') return { status: 404 };
+    const n = Number(path.slice(1));
+    return html(
+      `${links('/same')}${'the same words again '.repeat(20)}${links(`/${n + 1}`, `/${n + 2}`)}`,
+    );
+  },
+  repeating: (path) => (path === '/robots.txt' ? { status: 404 } : html(links(`${path}a/b/`))),
+};
+
+describe('polite servers', () => {
+  const log: { host: HostName; path: string; start: number; end: number }[] = [];
+  const servers: http.Server[] = [];
+  let port = 0;
+  const addressOf = (name: HostName) => `127.${addressNet}.0.${names.indexOf(name) + 1}`;
+  const origin = (name: HostName) => `http://${addressOf(name)}:${port}`;
+  const asked = (name: HostName) => log.filter(({ host }) => host === name).map(({ path }) => path);
+  const gaps = (name: HostName) => {
+    const of = log.filter(({ host }) => host === name);
+    return of.slice(1).map(({ start }, k) => start - of[k]!.end);
+  };
+
+  before(async () => {
+    for (const name of names) {
+      const server = http.createServer((request, response) => {
+        const entry = { host: name, path: request.url ?? '', start: performance.now(), end: 0 };
+        log.push(entry);
+        response.on('finish', () => {
+          entry.end = performance.now();
+        });
+        const times = asked(name).filter((path) => path === entry.path).length;
+        const {
+          status = 200,
+          headers = {},
+          body = '',
+        } = hosts[name](entry.path, origin(name), times);
+        response.writeHead(status, headers).end(body);
+      });
+      servers.push(server);
+      server.listen(port, addressOf(name));
+      await once(server, 'listening');
+      port = (server.address() as AddressInfo).port;
+    }
+  });
+  after(() => {
+    for (const server of servers) {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+
+  async function crawl(scratch: Scratch, of: readonly HostName[], more: object = {}) {
+    const seeds = of.map((name) => `${origin(name)}/${name === 'trap' ? '0' : ''}`);
+    const config = await scratch.config(2, {
+      seeds,
+      scope: { hosts: of.map(addressOf) },
+      limits: { stalePages: 60, depthPerHost: 200, repeatedSegments: 3 },
+      politeness: { hostDelayMs: delayMs },
+      archive: { warc: false },
+      ...more,
+    });
+    const { code, stderr } = await run('launch', config);
+    assert.equal(code, 0, stderr);
+    return async (sql: string) => {
+      const { stdout } = await run('query', config, sql, '--format', 'json');
+      return JSON.parse(stdout) as Record<string, unknown>[];
+    };
+  }
+
+  test('robots.txt by status, redirects, Crawl-delay, Retry-After, sitemaps and traps', async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const finite = names.filter((name) => name !== 'broken' && name !== 'limited');
+    const query = await crawl(scratch, finite, { sitemaps: [`${origin('told')}/told.xml`] });
+
+    for (const name of ['gone', 'forbidden', 'circle'] as const) {
+      assert.deepEqual(new Set(asked(name)), new Set(['/robots.txt', '/', '/a', '/b']), name);
+    }
+    assert.deepEqual(asked('slow'), ['/robots.txt', '/', '/a']);
+    for (const gap of gaps('slow')) assert.ok(gap >= 400 - blurMs, `Crawl-delay: ${gap} ms`);
+    assert.equal(asked('moved').filter((path) => path.startsWith('/robots')).length, 6);
+    assert.ok(!asked('moved').includes('/b'), 'the rules came by the fifth redirect');
+    const [refused] = log.filter(({ host, path }) => host === 'busy' && path === '/a');
+    const next = log.find(({ host, start }) => host === 'busy' && start > refused!.start)!;
+    assert.ok(next.start - refused!.end >= 1000 - blurMs, 'Retry-After holds the host');
+    assert.equal(asked('busy').filter((path) => path === '/a').length, 2);
+
+    const wanted = ['/index.xml', '/list', '/1.xml.gz', '/feed', '/packed', '/fed', '/listed'];
+    for (const path of wanted) assert.ok(asked('mapped').includes(path), path);
+    assert.deepEqual(asked('told').toSorted(), ['/', '/robots.txt', '/told.xml', '/x']);
+    const [packed] = await query("SELECT referrer FROM pages WHERE url LIKE '%/packed'");
+    assert.equal(packed!.referrer, `${origin('mapped')}/1.xml.gz`);
+
+    const trapped = await query("SELECT url FROM skipped WHERE reason = 'trap'");
+    assert.ok(trapped.some(({ url }) => String(url).startsWith(origin('trap'))));
+    assert.equal(asked('repeating').at(-1), '/a/b/a/b/a/b/');
+    const events = await query("SELECT detail FROM events WHERE kind = 'trap'");
+    assert.ok(events.length > 0, 'it is told of');
+    for (const name of finite) {
+      for (const gap of gaps(name)) assert.ok(gap >= delayMs - blurMs, `${name}: ${gap} ms`);
+    }
+  });
+
+  test('robots.txt that is out of order, or comes with 429, shuts the host for now', async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const shut = ['broken', 'limited'] as const;
+    const config = await scratch.config(1, {
+      seeds: shut.map((name) => `${origin(name)}/`),
+      politeness: { hostDelayMs: delayMs },
+    });
+    const launch = start(['launch', config]);
+    await until('both were asked', () => shut.every((name) => asked(name).length > 0));
+    let known = 0;
+    for (let looks = 0; known < 2 && looks < looksMax; looks++) {
+      const { stdout } = await run('query', config, 'SELECT robots FROM hosts', '--format', 'json');
+      known = stdout.match(/unreachable/g)?.length ?? 0;
+    }
+    assert.equal(known, 2, 'both are known to be unreachable');
+    await run('stop', config);
+    assert.equal((await launch.ended).code, 11);
+    for (const name of shut) assert.deepEqual(new Set(asked(name)), new Set(['/robots.txt']));
+    const { stdout } = await run('query', config, 'SELECT url FROM frontier', '--format', 'json');
+    assert.equal(JSON.parse(stdout).length, 2, 'its pages wait');
+  });
+});
