@@ -3,7 +3,7 @@
 // the same page under ever new URLs, whose links, dates or session numbers differ. Computed on the
 // parsing thread, from text that is only roughly that of the page: good enough to compare.
 
-/** Words looked at: two hundred pages of print, and some milliseconds. */
+/** Words looked at: two hundred pages of print, and some fifty milliseconds. */
 const WORDS_MAX = 50_000;
 /** Of fewer words, pages that have nothing to do with one another share too many. */
 const WORDS_MIN = 20;

@@ -14,7 +14,7 @@ import { type SitemapKind, SitemapXml } from './sitemap-xml.ts';
 const URLS_MAX = 50_000;
 /** By the protocol, unpacked. */
 export const SITEMAP_BYTES_MAX = 50 * 1024 ** 2;
-/** Parsed at a time: about a millisecond. */
+/** Parsed at a time: some five milliseconds. */
 const PIECE_BYTES = 64 * 1024;
 /** Beyond this no server takes a URL. */
 const URL_CHARS_MAX = 8000;
