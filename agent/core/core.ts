@@ -258,7 +258,9 @@ export class Core {
     this.#p.replication.forget(id);
     this.#p.replication.doubtAll();
     this.#p.moves.after(now);
-    this.#viewChanged();
+    // One that is superseded is back in the same breath: without it others would be owners, and
+    // links safe with nobody, for no reason.
+    if (why !== 'superseded') this.#viewChanged();
     const silentMs = Math.round(now.mono - member.heardAt);
     const kind = why === 'left' ? 'leave' : why === 'suspected' ? 'suspect' : 'remove';
     this.#lostAt.set(id, member.heardAt);

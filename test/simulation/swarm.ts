@@ -161,7 +161,11 @@ function absent(plan: Plan): AgentId[] {
 }
 
 function endedFirst({ cluster, away }: Plan) {
-  const ended = [...cluster.agents.values()].filter((a) => a.end?.code === 0 && !away.has(a.id));
+  // Not those who were told so on their return: they had been given up.
+  const saw = (reason: string) => reason === 'the crawl is complete';
+  const ended = [...cluster.agents.values()].filter(
+    (a) => a.end?.code === 0 && saw(a.end.reason) && !away.has(a.id),
+  );
   return ended.map((a) => a.end!).sort((a, b) => a.at - b.at)[0];
 }
 
