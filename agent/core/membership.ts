@@ -204,7 +204,7 @@ export class Membership {
     if (!member || member.card.inc !== inc) return;
     member.heardAt = now.mono;
     if (!relayed) member.directAt = now.mono;
-    this.#takeWord(member, beat);
+    this.#takeWord(member, beat, now);
     for (const news of beat.news) this.#hear(news, now);
   }
 
@@ -224,7 +224,7 @@ export class Membership {
     return true;
   }
 
-  #takeWord(member: Member, beat: Heartbeat): void {
+  #takeWord(member: Member, beat: Heartbeat, now: Instant): void {
     if (member.lastWord && beat.counter <= member.lastWord.counter) return;
     const news = new Map(beat.news.map((n) => [n.id, n]));
     member.suspects = new Map(beat.suspects.map((s) => [s.id, s.inc]));
@@ -235,9 +235,13 @@ export class Membership {
     member.hearsMe = echo.direct;
     if (echo.counter <= member.echoCounter) return;
     member.echoCounter = echo.counter;
-    // The time of its sending: one that answers late, however steadily, is deaf as well.
     const sentAt = this.#lease.echoed(member.card.id, echo.counter);
-    if (sentAt) member.echoedAt = Math.max(member.echoedAt, sentAt.mono);
+    if (!sentAt) return;
+    // An echo is at most two heartbeats old where all is well, over a third agent too; one that
+    // answers later than that, however steadily, is on its way to be deaf.
+    const promptMs = 2 * this.#settings.heartbeatMs;
+    const echoedAt = Math.min(now.mono, sentAt.mono + promptMs);
+    member.echoedAt = Math.max(member.echoedAt, echoedAt);
   }
 
   /** News of an incarnation, direct or relayed (rule 1). */

@@ -28,7 +28,7 @@ export interface Member {
   /** The highest incarnation of it called gone by others while this one is still in view. */
   goneInc: Incarnation;
   lastWord: LastWord | null;
-  /** When the newest heartbeat that it echoed was sent: long ago means that it is deaf. */
+  /** When it last echoed a heartbeat that was news then: long ago means that it is deaf. */
   echoedAt: number;
   echoCounter: number;
   /** When a heartbeat of its own last came, straight or by relay. */
