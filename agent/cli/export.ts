@@ -4,7 +4,6 @@
 // than ten.
 
 import type Database from 'better-sqlite3';
-import { membersOf } from '../../config/config.ts';
 import {
   EXPORT_LINKS,
   EXPORT_PAGES,
@@ -12,14 +11,13 @@ import {
   EXPORT_URLS,
   HAS_LINKS,
 } from '../storage/export-queries.ts';
+import { openCrawlFiles } from './crawl-files.ts';
 import { type ExitCode, messageOf } from './exit-code.ts';
 import { type ExportFormat, exportFormats } from './export-formats.ts';
-import { type CommonFlags, load } from './load.ts';
+import type { CommonFlags } from './load.ts';
 import { print, say } from './output.ts';
-import { isDamage, openStateFiles, type StateFile } from './query-files.ts';
+import { isDamage, type StateFile } from './query-files.ts';
 import { type Cell, jsonLines } from './query-format.ts';
-import { ownersOf } from './query-owners.ts';
-import { ClusterViews } from './query-views.ts';
 
 /** Text gathered before it is written: few system calls, little memory. */
 const CHUNK_CHARS = 64 * 1024;
@@ -29,25 +27,18 @@ export async function exportCrawl(
   file: string,
   flags: CommonFlags & { readonly format?: ExportFormat },
 ): Promise<ExitCode> {
-  const loaded = load(file, flags);
-  if (!loaded.ok) return loaded.code;
-  const { config } = loaded;
-  const members = membersOf(config).map(({ id }) => id);
-  const { files, problems } = openStateFiles(config.agent.dataDir, members);
-  for (const problem of problems) say(problem);
-  if (files.length === 0) {
-    say(`nothing can be exported: no agent has a readable state in ${config.agent.dataDir}`);
-    return 1;
-  }
+  const crawl = openCrawlFiles(file, flags, 'nothing can be exported');
+  if (!crawl.ok) return crawl.code;
   let damaged = false;
   const onProblem = (message: string) => {
     damaged = true;
     say(message);
   };
-  const views = new ClusterViews(files, onProblem, ownersOf(files, config).owner);
+  const views = crawl.views(onProblem);
   const db = views.open();
   try {
-    for (const text of linesOf(flags.format ?? exportFormats[0], db, files)) await print(text);
+    for (const text of linesOf(flags.format ?? exportFormats[0], db, crawl.files))
+      await print(text);
   } catch (error) {
     if (!isDamage(error)) throw error;
     onProblem(messageOf(error));

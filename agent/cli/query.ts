@@ -4,14 +4,12 @@
 // handled here: Ctrl-C ends a query that would run for ever.
 
 import type Database from 'better-sqlite3';
-import { membersOf } from '../../config/config.ts';
+import { openCrawlFiles } from './crawl-files.ts';
 import { type ExitCode, messageOf } from './exit-code.ts';
-import { type CommonFlags, load } from './load.ts';
+import type { CommonFlags } from './load.ts';
 import { print, say } from './output.ts';
-import { isDamage, openStateFiles } from './query-files.ts';
+import { isDamage } from './query-files.ts';
 import { type Cell, type Format, formatRows } from './query-format.ts';
-import { ownersOf } from './query-owners.ts';
-import { ClusterViews } from './query-views.ts';
 
 /** Text gathered before it is written: few system calls, little memory. */
 const chunkLength = 64 * 1024;
@@ -21,17 +19,9 @@ export async function query(
   sql: string,
   flags: CommonFlags & { readonly format?: Format; readonly json?: boolean },
 ): Promise<ExitCode> {
-  const loaded = load(file, flags);
-  if (!loaded.ok) return loaded.code;
-  const { config } = loaded;
-  const members = membersOf(config).map(({ id }) => id);
-  const { files, problems } = openStateFiles(config.agent.dataDir, members);
-  for (const problem of problems) say(problem);
-  if (files.length === 0) {
-    say(`nothing can be asked yet: no agent has a readable state in ${config.agent.dataDir}`);
-    return 1;
-  }
-  const views = new ClusterViews(files, say, ownersOf(files, config).owner);
+  const crawl = openCrawlFiles(file, flags, 'nothing can be asked yet');
+  if (!crawl.ok) return crawl.code;
+  const views = crawl.views(say);
   const db = views.open();
   try {
     const statement = prepareQuery(db, sql);

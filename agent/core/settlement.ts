@@ -177,8 +177,7 @@ export class Settlement {
 
   /** The host's rows were deleted here: whoever has the host fetches again what was not settled. */
   dropped(host: Host): void {
-    this.#counts.delete(host);
-    this.#uncopied.returned(host);
+    if (!this.#counts.delete(host)) return;
     for (const page of [...this.#unsettled.values()]) {
       if (page.host !== host) continue;
       this.#unsettled.delete(keyOf(page));
