@@ -33,6 +33,8 @@ interface GivenList {
   readonly withdrawn: Set<Host>;
   readonly leaving: boolean;
   readonly openedAt: number;
+  /** Until then rows that could still settle are waited for. */
+  readonly settleUntil: number;
   sentAt: number;
   /** Hosts of the YIELD that waits for its acknowledgement. */
   offered: Host[];
@@ -51,8 +53,8 @@ export interface ListSource {
 export interface YieldableHosts {
   /** Whether a request of this agent to the host is open. */
   isOpen(host: Host): boolean;
-  /** Whether all rows of the host are settled, or have had their time, and are at `to`. */
-  isGiven(host: Host, to: AgentId, since: number): boolean;
+  /** Whether all rows of the host are at `to`, and settled if it is not yet `settleUntil`. */
+  isGiven(host: Host, to: AgentId, settleUntil: number): boolean;
   waitLeftMs(host: Host, now: Instant): number;
   /** The host is on a list now: its rows are to go to the addressee. */
   named(host: Host, to: AgentId): void;
@@ -160,10 +162,21 @@ export class HandOff {
       withdrawn: new Set(),
       leaving,
       openedAt: now.mono,
+      settleUntil: now.mono + this.#settleMs(),
       sentAt: -Infinity,
       offered: [],
       total: 0,
     });
+  }
+
+  /**
+   * A page with links to one that is still joining settles after that one has joined, for which it
+   * may need a time-out itself: an agent of the config that never comes is waited for so long.
+   */
+  #settleMs(): number {
+    const { suspectAfterMs } = this.#settings;
+    for (const member of this.#view.members()) if (!member.joined) return 2 * suspectAfterMs;
+    return suspectAfterMs;
   }
 
   /** Drops all that concerned a member that is gone. Gives the hosts that await nobody any more. */
@@ -365,7 +378,7 @@ export class HandOff {
       const owner = this.#view.owner(host);
       const astrayTo = owner === list.to || owner === this.#settings.id ? undefined : owner;
       const withdrawn = owner !== list.to || list.withdrawn.has(host);
-      if (hosts.isOpen(host) || !(withdrawn || hosts.isGiven(host, list.to, list.openedAt))) {
+      if (hosts.isOpen(host) || !(withdrawn || hosts.isGiven(host, list.to, list.settleUntil))) {
         list.pending.delete(host);
         list.pending.add(host);
         continue;

@@ -200,13 +200,13 @@ export class HostMoves {
   pump(now: Instant): void {
     this.#search(now);
     this.#refresh(now);
-    const { visits, right, settlement, replication, settings, handOff, events } = this.#p;
+    const { visits, right, settlement, replication, handOff, events } = this.#p;
     const finished = handOff.pump(
       {
         isOpen: (host) => visits.isOpen(host),
-        isGiven: (host, to, since) =>
+        isGiven: (host, to, settleUntil) =>
           replication.isCaughtUp(host, to) &&
-          (!settlement.hasUnsettled(host) || now.mono - since >= settings.suspectAfterMs),
+          (!settlement.hasUnsettled(host) || now.mono >= settleUntil),
         waitLeftMs: (host, at) => right.waitLeftMs(host, at),
         named: (host, to) => replication.listed(host, to),
       },

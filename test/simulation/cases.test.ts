@@ -37,6 +37,20 @@ describe('cases B: join, hand-off, takeover', () => {
     assert.equal(c.fetched().size, 1200);
   });
 
+  it('B3: a joiner who waits for one that never comes costs no page fetched again', () => {
+    for (let seed = 1; seed <= 8; seed++) {
+      const c = cluster(['a1', 'a2', 'a3'], { seed, weather: { slow: 0.5, slowMs: 60 } });
+      c.start('a1');
+      c.runUntil('a1 crawls', () => c.log.length >= 60);
+      c.start('a2');
+      c.runUntil('a2 joins', () => c.snapshot('a2').joined, 3 * SUSPECT_MS);
+      c.run(2 * SUSPECT_MS);
+      const urls = c.log.map(({ url }) => url).filter((url) => !url.endsWith('/robots.txt'));
+      const again = urls.filter((url, k) => urls.indexOf(url) < k);
+      assert.deepEqual(again, [], `seed ${seed}`);
+    }
+  });
+
   it('B4: lists to one who turns out not to be the owner are withdrawn (staggered start)', () => {
     const c = cluster(['a1', 'a2', 'a3']);
     c.start('a2');
