@@ -404,12 +404,12 @@ export class Core {
   }
 
   /**
-   * An open request outlives its lease by a quarter of a heartbeat interval: a member that has
+   * An open request outlives its lease by half a heartbeat interval: a member that has
    * just joined may have become the grantor, and its first echo is on its way. The takeover is
    * much further off (0.4 of `suspectAfterMs`, which is three heartbeats at least).
    */
   #abortUnleased(now: Instant): void {
-    const graceMs = this.#settings.heartbeatMs / 4;
+    const graceMs = this.#settings.heartbeatMs / 2;
     for (const { id, host } of this.#p.visits.open()) {
       if (this.#p.right.mayGoOn(host, now)) this.#lapsedAt.delete(id);
       else if (!this.#lapsedAt.has(id)) this.#lapsedAt.set(id, now.mono);

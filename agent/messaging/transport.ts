@@ -273,6 +273,7 @@ export class Transport {
     const known = this.#senders.get(key);
     if (known !== undefined) return known === from;
     this.#senders.set(key, from);
+    this.#links.get(from)?.hurry();
     if (this.#senders.size > SENDERS_MAX) {
       for (const oldest of this.#senders.keys()) {
         this.#senders.delete(oldest);

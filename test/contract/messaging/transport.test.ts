@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { Dealer } from 'zeromq';
 import type { Envelope, Message } from '../../../agent/core/messages.ts';
 import { encodeEnvelope } from '../../../agent/messaging/codec.ts';
@@ -10,6 +10,7 @@ import {
   CONTROL_FRAMES_MAX,
   PAYLOAD_BYTES_MAX,
 } from '../../../agent/messaging/limits.ts';
+import { RECONNECT_MAX_MS } from '../../../agent/messaging/peer-link.ts';
 import { Transport } from '../../../agent/messaging/transport.ts';
 import { assertServes, envelope, heartbeat, type Station, station, until } from './kit.ts';
 
@@ -227,6 +228,29 @@ describe('transport: peers that come and go', limits, () => {
       good.transport.send(peer, envelope('good', 'b', batch(number)), 'bulk');
       return batchesOf(second.received).some((arrived) => arrived > 1000);
     });
+  });
+
+  it('transport: a peer that starts late is served when it is first heard', async (t) => {
+    const good = await station(t, 'good');
+    const ids = ['b', 'c', 'd', 'e', 'f'];
+    const late = await Promise.all(
+      ids.map(async (id) => ({ id, address: `tcp://127.0.0.1:${await freePort()}` })),
+    );
+    for (const peer of late) {
+      good.transport.send(peer, envelope('good', peer.id, heartbeat(1)), 'control');
+    }
+    // By then a second lies between two tries.
+    await pause(RECONNECT_MAX_MS);
+    const servedMs = late.map(async ({ id, address }) => {
+      const { transport, received } = await station(t, id, { listen: address });
+      const since = performance.now();
+      const to = { id: 'good', address: good.address };
+      transport.send(to, envelope(id, 'good', heartbeat(1)), 'control');
+      await until(`${id} is served`, () => received.length > 0);
+      return performance.now() - since;
+    });
+    const sorted = (await Promise.all(servedMs)).sort((a, b) => a - b);
+    assert.ok(sorted[2]! < RECONNECT_MAX_MS / 8, `served after ${sorted.map(Math.round)} ms`);
   });
 
   it('transport: a peer that moves is served at its new address, and not at the old', async (t) => {
