@@ -26,11 +26,15 @@ export function launchSummary(
   const ends = new Map(
     agents.map(({ id, ending }) => [id, ending ? endingText(ending) : ''] as const),
   );
-  // Agents of other machines have no file here; of those started otherwise, the file tells the end.
+  const killed = new Set(agents.filter((a) => a.ending?.kind === 'killed').map(({ id }) => id));
+  // Agents of other machines have no file here; of those started otherwise, also after this launch
+  // had lost them, the file tells the end.
   const ids = [...new Set([...ends.keys(), ...totals.map(({ agent }) => agent)])];
   const rows = ids.map((id) => {
     const found = totals.find(({ agent }) => agent === id);
-    return rowOf(id, found ?? null, ends.get(id) ?? found?.end ?? 'not of this launch');
+    const ofFile = found?.end ?? null;
+    const end = killed.has(id) ? (ofFile ?? ends.get(id)) : (ends.get(id) ?? ofFile);
+    return rowOf(id, found ?? null, end ?? 'not of this launch');
   });
   const sum = (of: (entry: AgentTotals) => number) => totals.reduce((s, t) => s + of(t), 0);
   const all: Totals = {

@@ -52,7 +52,7 @@ class Launch {
   readonly agents: readonly AgentProcess[];
   readonly #config: ResolvedConfig;
   readonly #view = new ProgressView();
-  readonly #meter = new ProgressMeter();
+  readonly #meter: ProgressMeter;
   /** In the order in which they ended. */
   readonly #endings: Ending[] = [];
   readonly #timer: NodeJS.Timeout;
@@ -62,6 +62,7 @@ class Launch {
 
   constructor(config: ResolvedConfig, ids: readonly string[]) {
     this.#config = config;
+    this.#meter = new ProgressMeter(config.cluster.backups > 0);
     this.ended = new Promise((resolve) => {
       this.#resolve = resolve;
     });

@@ -10,7 +10,7 @@ export interface Progress {
   /** Hosts known to the living agents. */
   readonly hosts: number;
   readonly hostsWithQueue: number;
-  /** Pages of all agents, the dead ones' by their last word. */
+  /** Pages of the hosts that the living own, and of the dead what nobody has inherited. */
   readonly pages: number;
   readonly pagesPerSecond: number;
   /** URLs that wait, in queues and outboxes. */
@@ -36,6 +36,13 @@ const samplesMin = 10;
 /** Remembers the queue's last seconds between two looks. */
 export class ProgressMeter {
   readonly #samples: { at: number; queued: number }[] = [];
+  readonly #inherited: boolean;
+  #pages = 0;
+
+  /** @param inherited - whether the pages of a dead agent soon count as those of its heirs */
+  constructor(inherited: boolean) {
+    this.#inherited = inherited;
+  }
 
   /** @param now - monotonic milliseconds */
   at(now: number, agents: readonly Reported[]): Progress {
@@ -48,16 +55,23 @@ export class ProgressMeter {
       total: agents.length,
       hosts: sum((status) => status.hosts),
       hostsWithQueue: sum((status) => status.hostsWithQueue),
-      pages: sum(
-        (status) => status.pages,
-        agents.flatMap(({ status }) => status ?? []),
-      ),
+      pages: this.#pagesOf(agents),
       pagesPerSecond: sum((status) => status.pagesPerSecond),
       queued,
       openRequests: sum((status) => status.openRequests),
       paused: living.length > 0 && living.every((status) => status.paused),
       etaMs: this.#eta(now, queued),
     };
+  }
+
+  /** Never fewer than before: until heirs have found what was left to them, nothing is lost. */
+  #pagesOf(agents: readonly Reported[]): number {
+    let pages = 0;
+    for (const { alive, status } of agents) {
+      if (status && (alive || !this.#inherited)) pages += status.pages;
+    }
+    this.#pages = Math.max(this.#pages, pages);
+    return this.#pages;
   }
 
   #eta(now: number, queued: number): number | null {

@@ -7,7 +7,7 @@ import { agentStatus } from './agent-status.ts';
 test('progress view: the block goes away whole where ^C stands behind it', (t) => {
   const write = t.mock.method(process.stderr, 'write', () => true);
   const view = new ProgressView(true);
-  view.show(new ProgressMeter().at(0, [{ alive: true, status: agentStatus({ id: 'a1' }) }]), 0);
+  view.show(new ProgressMeter(true).at(0, [{ alive: true, status: agentStatus({ id: 'a1' }) }]), 0);
   view.end();
   const [block, clear] = write.mock.calls.map(({ arguments: [text] }) => String(text));
   write.mock.restore();

@@ -10,20 +10,29 @@ function alive(part: Parameters<typeof agentStatus>[0]) {
 
 /** The last ETA after one look every 500 ms, the queue as given. */
 function etaAfter(queues: readonly number[]): number | null {
-  const meter = new ProgressMeter();
+  const meter = new ProgressMeter(true);
   let eta: number | null = null;
   for (const [k, queued] of queues.entries()) eta = meter.at(k * 500, [alive({ queued })]).etaMs;
   return eta;
 }
 
-test('progress: sums the living agents, and keeps the pages of the dead', () => {
-  const progress = new ProgressMeter().at(0, [
+test('progress: sums the living agents; without backups the dead keep their pages', () => {
+  const progress = new ProgressMeter(false).at(0, [
     alive({ id: 'a1', hosts: 3, pages: 10, queued: 5, outbox: 2, pagesPerSecond: 1.5 }),
     { alive: false, status: agentStatus({ id: 'a2', hosts: 4, pages: 7, queued: 9 }) },
     { alive: true, status: null },
   ]);
   const { alive: living, total, hosts, pages, queued, pagesPerSecond } = progress;
   assert.deepEqual([living, total, hosts, pages, queued, pagesPerSecond], [2, 3, 3, 17, 7, 1.5]);
+});
+
+test('progress: what heirs have inherited counts once, and the sum never falls', () => {
+  const meter = new ProgressMeter(true);
+  const dead = { alive: false, status: agentStatus({ id: 'a2', pages: 70 }) };
+  const at = (k: number, agents: Parameters<ProgressMeter['at']>[1]) => meter.at(k, agents).pages;
+  assert.equal(at(0, [alive({ pages: 100 }), alive({ id: 'a2', pages: 70 })]), 170);
+  assert.equal(at(1, [alive({ pages: 101 }), dead]), 170, 'its hosts are not taken over yet');
+  assert.equal(at(2, [alive({ pages: 175 }), dead]), 175);
 });
 
 test('progress: a queue that shrinks steadily for ten seconds gives a time left', () => {
@@ -47,7 +56,7 @@ test('progress: one rise of the queue begins the wait anew', () => {
 });
 
 test('progress: the view shows a time left only where there is one', () => {
-  const progress = new ProgressMeter().at(0, [alive({ hosts: 1200, pages: 3, queued: 4 })]);
+  const progress = new ProgressMeter(true).at(0, [alive({ hosts: 1200, pages: 3, queued: 4 })]);
   assert.match(progressBlock(progress).join('\n'), /hosts +1,200 known[\s\S]*not known yet/);
   assert.equal(
     progressLine({ ...progress, etaMs: 61_000 }),
