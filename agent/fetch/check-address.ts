@@ -1,11 +1,12 @@
 /**
  * Would the crawler connect to this? Takes what a person types (a URL, a host, an address) down
- * the same road as a fetch: the URL parser, the scheme, the guard on literals, then the guard on
+ * the same road as a fetch: the URL parser, the scheme, the port, the guard on literals, then the guard on
  * what a name resolves to. `ubiring check address` prints the verdict; the published case table
  * is run through it.
  */
 
 import { isIP } from 'node:net';
+import { refusedPortOf } from '../url/refused-ports.ts';
 import type { AddressGuard } from './address-guard.ts';
 import type { Lookup } from './dial.ts';
 
@@ -40,6 +41,8 @@ export async function checkAddress(
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     return verdict(`scheme ${url.protocol.slice(0, -1)}`);
   }
+  const port = refusedPortOf(`${url.protocol}//${url.host}`);
+  if (port !== null) return verdict(`port ${port}`);
   const literal = guard.checkHostLiteral(url.hostname);
   if (literal !== null || lookup === undefined || url.hostname.startsWith('[')) {
     return verdict(literal);

@@ -5,6 +5,7 @@
  * events fall on deaf listeners. `got-fetcher.ts` makes one for each fetch.
  */
 
+import { refusedPortOf } from '../url/refused-ports.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { bodyCap } from './body-cap.ts';
 import { type BodyEnd, BodyReader } from './body-reader.ts';
@@ -98,6 +99,11 @@ export class Exchange implements CallEvents {
     const url = URL.parse(text);
     if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
       this.#fail('unexpected', 'not an http or https URL');
+      return;
+    }
+    const port = refusedPortOf(`${url.protocol}//${url.host}`);
+    if (port !== null) {
+      this.#fail('blocked_address', `port ${port} is for another protocol`);
       return;
     }
     const reason = this.#context.guard.checkHostLiteral(url.hostname);

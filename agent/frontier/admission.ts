@@ -1,9 +1,10 @@
 // Which known URLs are queued and which are skipped at once: the limits that can be told from the
-// URL and its depth alone (length, depth, a path that repeats itself). The page limit of a host and robots.txt are known only when the host is
-// visited.
+// URL and its depth alone (length, port, depth, a path that repeats itself). The page limit of a
+// host and robots.txt are known only when the host is visited.
 
 import type { UrlItem } from '../core/messages.ts';
 import type { SkipReason } from '../core/store.ts';
+import { refusedPortOf } from '../url/refused-ports.ts';
 
 export function admission(limits: {
   readonly depthPerHost: number;
@@ -12,6 +13,7 @@ export function admission(limits: {
 }): (item: UrlItem) => SkipReason | null {
   return (item) => {
     if (item.url.length > limits.urlLength) return 'length';
+    if (refusedPortOf(item.url) !== null) return 'blocked';
     if (item.depth > limits.depthPerHost) return 'depth';
     return repeats(item.url, limits.repeatedSegments) ? 'trap' : null;
   };

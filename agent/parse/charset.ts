@@ -2,12 +2,15 @@
 // the document, UTF-8 where the bytes are, else windows-1252 (HTML Standard, "determining the
 // character encoding"; its step for detection is kept to UTF-8, the one encoding that bytes prove).
 // The decoder is @exodus/bytes because Node's own answers some Big5 and Shift_JIS sequences
-// wrongly. Nothing here throws: a page in no known encoding is still a page with links.
+// wrongly. Two things go beyond the standard, because a page that a browser shows as noise may still
+// have links: UTF-32 with its mark, and UTF-16 whose header does not say or not know which way round.
+// Nothing here throws: a page in no known encoding is still a page with links.
 
 import { isAscii, isUtf8 } from 'node:buffer';
 import { getBOMEncoding, legacyHookDecode, normalizeEncoding } from '@exodus/bytes/encoding.js';
 import { percentEncodeAfterEncoding } from '@exodus/bytes/whatwg.js';
 import { getEncoding } from 'encoding-sniffer';
+import { decodeUtf32, utf16Order, utf32Mark } from './wide-text.ts';
 
 /** What a document without any declaration is (HTML Standard, for most locales). */
 const DEFAULT_ENCODING = 'windows-1252';
@@ -23,11 +26,15 @@ const DETECTED_BYTES_MAX = 64 * 1024;
 
 /**
  * @param contentType - Content-Type header, or null
- * @returns an encoding of the Encoding Standard, in lower case, such as `utf-8`
+ * @returns an encoding of the Encoding Standard, in lower case, such as `utf-8`; or `utf-32be`,
+ * `utf-32le`
  */
 export function charsetOf(body: Uint8Array, contentType: string | null): string {
-  const certain = getBOMEncoding(body) ?? charsetOfHeader(contentType);
-  if (certain !== null) return certain;
+  const marked = utf32Mark(body) ?? getBOMEncoding(body);
+  if (marked !== null) return marked;
+  const headed = charsetOfHeader(contentType);
+  if (headed === 'utf-16le' || headed === 'utf-16be') return utf16Order(body) ?? headed;
+  if (headed !== null) return headed;
   const declared = getEncoding(body.subarray(0, PRESCAN_BYTES_MAX), {
     maxBytes: PRESCAN_BYTES_MAX,
     defaultEncoding: UNDECLARED,
@@ -53,6 +60,7 @@ function looksUtf8(body: Uint8Array): boolean {
 
 /** @param charset - as `charsetOf` gives it; what is malformed becomes U+FFFD */
 export function decode(body: Uint8Array, charset: string): string {
+  if (charset === 'utf-32be' || charset === 'utf-32le') return decodeUtf32(body, charset);
   return legacyHookDecode(body, charset);
 }
 
@@ -68,7 +76,8 @@ function charsetOfHeader(contentType: string | null): string | null {
   let label: string | null = null;
   for (const part of contentType === null ? [] : splitOutsideQuotes(contentType, ',')) {
     const [type = '', ...parameters] = splitOutsideQuotes(part, ';');
-    const own = parameters.map(charsetParameter).find((value) => value !== null) ?? null;
+    // Of several the first counts, unless it is empty.
+    const own = parameters.map(charsetParameter).find((value) => value) ?? null;
     if (own !== null || type.trim().toLowerCase() !== essence) label = own;
     essence = type.trim().toLowerCase();
   }
@@ -77,11 +86,12 @@ function charsetOfHeader(contentType: string | null): string | null {
 
 function charsetParameter(parameter: string): string | null {
   const equals = parameter.indexOf('=');
-  if (equals < 0 || parameter.slice(0, equals).trim().toLowerCase() !== 'charset') return null;
+  if (equals < 0 || parameter.slice(0, equals).trimStart().toLowerCase() !== 'charset') return null;
   const value = parameter.slice(equals + 1).trimEnd();
   // A quote must open right after the equals sign and close the value, else the value is no label.
-  const quoted = /^"([^"]*)"$/.exec(value);
-  return quoted?.[1] ?? value;
+  const quoted = /^"((?:[^"\\]|\\.)*)"$/.exec(value);
+  // An empty label in quotes is one all the same, which no encoding has.
+  return quoted === null ? value : quoted[1]!.replaceAll(/\\(.)/g, '$1') || '""';
 }
 
 function splitOutsideQuotes(text: string, separator: string): string[] {
@@ -90,6 +100,7 @@ function splitOutsideQuotes(text: string, separator: string): string[] {
   let quoted = false;
   for (let index = 0; index < text.length; index++) {
     if (text[index] === '"') quoted = !quoted;
+    if (quoted && text[index] === '\\') index++;
     if (quoted || text[index] !== separator) continue;
     parts.push(text.slice(start, index));
     start = index + 1;
@@ -105,7 +116,7 @@ function splitOutsideQuotes(text: string, separator: string): string[] {
  * @param href - attribute value, possibly relative
  */
 export function encodeQuery(href: string, charset: string): string {
-  if (charset === 'utf-8' || charset === 'utf-16le' || charset === 'utf-16be') return href;
+  if (UNICODE.test(charset)) return href;
   if (charset === 'replacement' || !NOT_ASCII.test(href)) return href;
   const hash = href.indexOf('#');
   const end = hash < 0 ? href.length : hash;
@@ -119,6 +130,9 @@ export function encodeQuery(href: string, charset: string): string {
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII is meant.
 const NOT_ASCII = /[^\x00-\x7f]/;
+
+/** Documents in any of these have the queries of their links in UTF-8. */
+const UNICODE = /^utf-(?:8|16[bl]e|32[bl]e)$/;
 
 /** What the URL Standard escapes in the query of a special scheme, besides controls. */
 const QUERY_SET = ' "#\'<>';

@@ -55,6 +55,14 @@ export function addressRows(name: string, create: CreateFetcher): void {
       assert.equal(server.received.length, 0);
     }));
 
+  test(`${name}: a port of another protocol is not connected to, by any host`, () =>
+    withServer(create, ANSWER, {}, async (fetcher) => {
+      for (const port of [22, 25, 6667]) {
+        const failure = asFailure(await fetcher.fetch(request(`http://127.0.0.1:${port}/`)));
+        assert.deepEqual([failure.code, failure.wrote], ['blocked_address', false]);
+      }
+    }));
+
   test(`${name}: a name that leads to a refused address is not connected to`, () =>
     withServer(create, ANSWER, { guard, lookup: toLoopback }, async (fetcher, server, url) => {
       const named = url.replace('127.0.0.1', 'public.test');

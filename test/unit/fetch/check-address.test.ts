@@ -47,6 +47,11 @@ const CASES: [string, boolean][] = [
   ['https://[2606:4700::1111]/', false],
   ['example.org', false],
   ['example.org:8080', false],
+  ['example.org:22', true],
+  ['https://93.184.216.34:5061/', true],
+  ['[2606:4700::1111]:10080', true],
+  ['http://example.org:00025/', true],
+  ['http://example.org:5555/', false],
 ];
 
 for (const [input, blocked] of CASES) {

@@ -84,6 +84,15 @@ test('admission: too long, else too deep, else queued', () => {
   assert.equal(admit({ url: `${url}7`, depth: 4 }), 'length');
 });
 
+test('admission: a port of another protocol is blocked, at every host', () => {
+  const admit = admission({ depthPerHost: 3, urlLength: 2000, repeatedSegments: 5 });
+  const of = (url: string) => admit({ url, depth: 0 });
+  assert.equal(of('http://a.test:25/'), 'blocked');
+  assert.equal(of('https://[2606:4700::1111]:6667/x'), 'blocked');
+  assert.equal(of('http://a.test:8080/?http://a.test:25/'), null);
+  assert.equal(of('http://a.test/:25/'), null);
+});
+
 test('admission: a path that repeats a segment too often is a trap', () => {
   const admit = admission({ depthPerHost: 3, urlLength: 2000, repeatedSegments: 2 });
   const of = (path: string) => admit({ url: `http://a.test${path}`, depth: 0 });
