@@ -450,7 +450,7 @@ function coreOf(parts: AgentParts, store: SqliteStore, effects: Effects): Core {
     store,
     effects,
     hostOf: (url) => splitIdentity(url)?.host ?? null,
-    admit: admission(config.limits),
+    admit: admission({ ...config.limits, everyPort: config.http.allowPrivateAddresses }),
     seeds: seedsOf(config),
     orders: new OrderTable(parts.state.db),
     visits: (right, orders) =>

@@ -128,7 +128,7 @@ async function filtersOf(
     },
     {
       filter: 'trap',
-      passes: admission(limits)({ url: identity, depth: 0 }) !== 'trap',
+      passes: admission({ ...limits, everyPort: true })({ url: identity, depth: 0 }) !== 'trap',
       why: `limits.repeatedSegments ${limits.repeatedSegments}`,
     },
     {

@@ -9,6 +9,7 @@
 
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { refusedPortOf } from '../url/refused-ports.ts';
 
 type Ranges = Record<string, [ipaddr.IPv4 | ipaddr.IPv6, number][]>;
 
@@ -111,6 +112,12 @@ export class AddressGuard {
       return reason ?? (this.#viaProxy && !this.#allowPrivate ? 'an address, by a proxy' : null);
     }
     return !this.#allowPrivate && LOCAL_NAME.test(bare) ? 'local name' : null;
+  }
+
+  /** Judges the port of an http or https URL: those of other protocols are not written to. */
+  checkPort({ protocol, host }: URL): string | null {
+    const port = this.#allowPrivate ? null : refusedPortOf(`${protocol}//${host}`);
+    return port === null ? null : `port ${port} is of another protocol`;
   }
 
   #blockedV4(address: ipaddr.IPv4 | ipaddr.IPv6): string {

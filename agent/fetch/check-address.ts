@@ -6,7 +6,6 @@
  */
 
 import { isIP } from 'node:net';
-import { refusedPortOf } from '../url/refused-ports.ts';
 import type { AddressGuard } from './address-guard.ts';
 import type { Lookup } from './dial.ts';
 
@@ -41,9 +40,7 @@ export async function checkAddress(
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     return verdict(`scheme ${url.protocol.slice(0, -1)}`);
   }
-  const port = refusedPortOf(`${url.protocol}//${url.host}`);
-  if (port !== null) return verdict(`port ${port}`);
-  const literal = guard.checkHostLiteral(url.hostname);
+  const literal = guard.checkHostLiteral(url.hostname) ?? guard.checkPort(url);
   if (literal !== null || lookup === undefined || url.hostname.startsWith('[')) {
     return verdict(literal);
   }

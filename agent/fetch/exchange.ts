@@ -5,7 +5,6 @@
  * events fall on deaf listeners. `got-fetcher.ts` makes one for each fetch.
  */
 
-import { refusedPortOf } from '../url/refused-ports.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { bodyCap } from './body-cap.ts';
 import { type BodyEnd, BodyReader } from './body-reader.ts';
@@ -101,14 +100,10 @@ export class Exchange implements CallEvents {
       this.#fail('unexpected', 'not an http or https URL');
       return;
     }
-    const port = refusedPortOf(`${url.protocol}//${url.host}`);
-    if (port !== null) {
-      this.#fail('blocked_address', `port ${port} is for another protocol`);
-      return;
-    }
-    const reason = this.#context.guard.checkHostLiteral(url.hostname);
+    const { guard } = this.#context;
+    const reason = guard.checkHostLiteral(url.hostname) ?? guard.checkPort(url);
     if (reason !== null) {
-      this.#fail('blocked_address', `${url.hostname} is ${reason}`);
+      this.#fail('blocked_address', `${url.host}: ${reason}`);
       return;
     }
     if (signal.aborted) {

@@ -10,10 +10,12 @@ export function admission(limits: {
   readonly depthPerHost: number;
   readonly urlLength: number;
   readonly repeatedSegments: number;
+  /** Whether ports of other protocols are asked at, too. */
+  readonly everyPort: boolean;
 }): (item: UrlItem) => SkipReason | null {
   return (item) => {
     if (item.url.length > limits.urlLength) return 'length';
-    if (refusedPortOf(item.url) !== null) return 'blocked';
+    if (!limits.everyPort && refusedPortOf(item.url) !== null) return 'blocked';
     if (item.depth > limits.depthPerHost) return 'depth';
     return repeats(item.url, limits.repeatedSegments) ? 'trap' : null;
   };

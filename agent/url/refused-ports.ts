@@ -1,8 +1,8 @@
 // Ports that no request goes to: those that browsers refuse (Fetch Standard, "port blocking"),
 // because what listens there speaks another protocol, in which lines of an HTTP request may mean
 // something: mail, file sharing, IRC, telephony. A list and not an allow-list, because sites on odd
-// ports are common. It holds for private networks too: a link must not make a crawler write to a mail
-// server there. The frontier asks for URLs, the fetcher before each request, redirects included.
+// ports are common. Whoever allows private addresses trusts the pages, and gets every port. The
+// frontier asks for URLs, the address guard before each request, redirects included.
 
 /** Fetch Standard, section "bad port". */
 const REFUSED: ReadonlySet<string> = new Set(

@@ -142,7 +142,12 @@ export class Cluster {
       store,
       effects,
       hostOf: (url) => splitIdentity(url)?.host ?? null,
-      admit: admission({ depthPerHost: 1000, urlLength: 2048, repeatedSegments: 1000 }),
+      admit: admission({
+        depthPerHost: 1000,
+        urlLength: 2048,
+        repeatedSegments: 1000,
+        everyPort: true,
+      }),
       seeds: this.#o.seeds.map((url) => ({ url, depth: 0 })),
       orders: new OrderTable(disk.db),
       visits: (right, orders) =>

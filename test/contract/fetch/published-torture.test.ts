@@ -81,7 +81,9 @@ function unplayable(row: TortureRow): string | null {
   if (unknown.every((key) => key === 'cookieWall' || key === 'refuse')) {
     return null;
   }
-  return unknown.length === 0 ? null : `needs more than one fetch: ${unknown.join()}`;
+  return unknown.length === 0
+    ? null
+    : `a matter of the whole crawl (torture-traps.test.ts): ${unknown.join()}`;
 }
 
 function isForeign(key: string): boolean {

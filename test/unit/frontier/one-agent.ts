@@ -85,7 +85,12 @@ export class OneAgent {
     const { hostDelayMs } = this;
     this.store = new SqliteStore(this.db, { durability: 'process', hostDelayMs });
     const depthPerHost = options.depthPerHost ?? 16;
-    this.#admit = admission({ depthPerHost, urlLength: 2048, repeatedSegments: 5 });
+    this.#admit = admission({
+      depthPerHost,
+      urlLength: 2048,
+      repeatedSegments: 5,
+      everyPort: false,
+    });
     this.visits = new Visits({
       store: this.store,
       effects: this.effects,

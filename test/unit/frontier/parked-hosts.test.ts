@@ -77,24 +77,41 @@ test('parked hosts: a blocked host waits for its event, whatever is queued', () 
 });
 
 test('admission: too long, else too deep, else queued', () => {
-  const admit = admission({ depthPerHost: 3, urlLength: 20, repeatedSegments: 5 });
+  const admit = admission({
+    depthPerHost: 3,
+    urlLength: 20,
+    repeatedSegments: 5,
+    everyPort: false,
+  });
   const url = 'http://a.test/123456'; // 20 characters
   assert.equal(admit({ url, depth: 3 }), null);
   assert.equal(admit({ url, depth: 4 }), 'depth');
   assert.equal(admit({ url: `${url}7`, depth: 4 }), 'length');
 });
 
-test('admission: a port of another protocol is blocked, at every host', () => {
-  const admit = admission({ depthPerHost: 3, urlLength: 2000, repeatedSegments: 5 });
+test('admission: a port of another protocol is blocked unless every port is asked at', () => {
+  const admit = admission({
+    depthPerHost: 3,
+    urlLength: 2000,
+    repeatedSegments: 5,
+    everyPort: false,
+  });
   const of = (url: string) => admit({ url, depth: 0 });
   assert.equal(of('http://a.test:25/'), 'blocked');
   assert.equal(of('https://[2606:4700::1111]:6667/x'), 'blocked');
   assert.equal(of('http://a.test:8080/?http://a.test:25/'), null);
   assert.equal(of('http://a.test/:25/'), null);
+  const open = admission({ depthPerHost: 3, urlLength: 99, repeatedSegments: 5, everyPort: true });
+  assert.equal(open({ url: 'http://a.test:25/', depth: 0 }), null);
 });
 
 test('admission: a path that repeats a segment too often is a trap', () => {
-  const admit = admission({ depthPerHost: 3, urlLength: 2000, repeatedSegments: 2 });
+  const admit = admission({
+    depthPerHost: 3,
+    urlLength: 2000,
+    repeatedSegments: 2,
+    everyPort: false,
+  });
   const of = (path: string) => admit({ url: `http://a.test${path}`, depth: 0 });
   assert.equal(of('/a/b/a/b'), null);
   assert.equal(of('/a/b/a/b/a'), 'trap');

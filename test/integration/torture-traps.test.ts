@@ -1,0 +1,114 @@
+// The rows of the torture table that no single request can show (T121, T122), played to the real
+// command: sites without end, one that answers every URL alike and one that puts a session into
+// every link. The crawl must come to its end by itself, with few requests, and a site beside them
+// must get what it would get alone.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { run, Scratch } from './cli-process.ts';
+
+/** Second byte of the addresses: no other test's web has it. */
+const addressNet = 48;
+const delayMs = 2;
+const pages = 40;
+const stalePages = 120;
+
+const names = ['soft', 'relative', 'session', 'honest'] as const;
+type HostName = (typeof names)[number];
+
+const notFound = 'Sorry, the page that you are looking for is not here any more. '.repeat(5);
+const link = (href: string) => `<a href="${href}">x</a>`;
+/** A page of its own words. */
+const pageOf = (at: number) => Array.from({ length: 60 }, (_, k) => `w${(at + 1) * (k + 7)}`);
+
+/** @param times - requests to this host so far, by which every answer differs */
+const sites: Readonly<Record<HostName, (url: URL, times: number) => string>> = {
+  soft: (_, times) => `${notFound}${link(`/r${times * 2}`)}${link(`/r${times * 2 + 1}`)}`,
+  relative: () => `${notFound}${link('deeper/')}`,
+  session: (url, times) => {
+    const at = Number(url.pathname.slice(1));
+    const next = [(at + 1) % pages, (at * 2) % pages];
+    const session = times.toString(16).padStart(26, '0');
+    const links = next.map((to) => link(`/${to}?PHPSESSID=${session}`));
+    return pageOf(at).join(' ') + links.join('');
+  },
+  honest: (url) => {
+    const at = Number(url.pathname.slice(1));
+    return pageOf(at).join(' ') + (at + 1 < pages ? link(`/${at + 1}`) : '');
+  },
+};
+
+describe('torture: traps', () => {
+  const servers: http.Server[] = [];
+  const asked: Record<HostName, string[]> = { soft: [], relative: [], session: [], honest: [] };
+  let port = 0;
+  const addressOf = (name: HostName) => `127.${addressNet}.0.${names.indexOf(name) + 1}`;
+
+  before(async () => {
+    for (const name of names) {
+      const server = http.createServer((request, response) => {
+        const url = new URL(request.url ?? '/', 'http://x/');
+        const isRobots = url.pathname === '/robots.txt';
+        if (!isRobots) asked[name].push(url.pathname);
+        response.writeHead(isRobots ? 404 : 200, { 'content-type': 'text/html' });
+        response.end(isRobots ? '' : sites[name](url, asked[name].length));
+      });
+      servers.push(server);
+      server.listen(port, addressOf(name));
+      await once(server, 'listening');
+      port = (server.address() as AddressInfo).port;
+    }
+  });
+  after(() => {
+    for (const server of servers) {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+
+  async function crawl(scratch: Scratch, more: object) {
+    for (const name of names) asked[name].length = 0;
+    const config = await scratch.config(2, {
+      seeds: names.map((name) => `http://${addressOf(name)}:${port}/0`),
+      limits: { stalePages, depthPerHost: 1000, repeatedSegments: 1000 },
+      politeness: { hostDelayMs: delayMs },
+      archive: { warc: false },
+      ...more,
+    });
+    const { code, stderr } = await run('launch', config);
+    assert.equal(code, 0, stderr);
+    const sql = "SELECT host, count(*) AS n FROM skipped WHERE reason = 'trap' GROUP BY host";
+    const { stdout } = await run('query', config, sql, '--format', 'json');
+    const audit = await run('audit', config);
+    assert.equal(audit.code, 0, audit.stdout);
+    assert.deepEqual(
+      asked.honest,
+      Array.from({ length: pages }, (_, at) => `/${at}`),
+    );
+    return (JSON.parse(stdout) as { host: string }[]).map(({ host }) => host).toSorted();
+  }
+
+  test('T121, T122: sites without end are given up, the others are crawled whole', async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const trapped = await crawl(scratch, {});
+    assert.deepEqual(trapped, (['soft', 'relative', 'session'] as const).map(addressOf));
+    // The first page of each text is new and takes two off; a session comes back to every page.
+    for (const name of ['soft', 'relative'] as const) {
+      assert.ok(asked[name].length <= stalePages + 3, `${name}: ${asked[name].length}`);
+    }
+    assert.ok(asked.session.length <= stalePages + 4 * pages, `${asked.session.length}`);
+  });
+
+  test('T122: without sessions in the identity each page is asked for once', async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const trapped = await crawl(scratch, { urls: { dropSessions: true } });
+    assert.deepEqual(trapped, (['soft', 'relative'] as const).map(addressOf));
+    const once = Array.from({ length: pages }, (_, at) => `/${at}`);
+    assert.deepEqual(asked.session.toSorted(), once.toSorted());
+  });
+});
