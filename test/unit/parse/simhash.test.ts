@@ -55,3 +55,22 @@ test('simhash: of few words there is none, and unclosed tags cost no time', () =
   simhashOf(`<style>${'</'.repeat(500_000)}`);
   assert.ok(performance.now() - began < 2000);
 });
+
+test('simhash: a sign that is no letter changes nothing, in whichever way the text is read', () => {
+  const text = words(200, 3);
+  const half = text.slice(0, 100).join(' ');
+  const rest = text.slice(100).join(' ');
+  const plain = of(`<p>${half}</p><p>${rest}</p>`);
+  for (const sign of ['\u2014', '\u00a7', '\ud83d\ude80']) {
+    assert.equal(of(`<p>${half} ${sign}</p><p>${rest}</p>`), plain);
+    assert.equal(of(`<p>${half}</p><p>${sign}${rest}</p>`), plain);
+    assert.equal(of(`<p title="${sign}">${half}</p>${sign}<p>${rest}</p>`), plain);
+  }
+});
+
+test('simhash: words of any script count, whatever their case', () => {
+  const text = words(60, 9).map((word) => `ж${word}`);
+  const letters = of(text.join(' '));
+  assert.equal(of(text.join(' ').toUpperCase()), letters);
+  assert.notEqual(of(words(60, 9).join(' ')), letters);
+});
