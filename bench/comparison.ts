@@ -1,0 +1,112 @@
+// What the crawls of all contenders come to: medians over the rounds with their spread, each one's
+// speed as a share of the bare loop's in the same round, and what was asked for of ubiring. Speed is
+// pages per core-second, since pages per second depend on what else the machine does. Pure; called
+// by `rivals.ts`.
+
+import { bareId } from './contenders.ts';
+import type { Table } from './report.ts';
+import { ratios, spread, spreadText } from './sample.ts';
+
+/** One crawl of the whole web that fetched every page. */
+export interface Crawl {
+  readonly cpuMs: number;
+  /** Of a crawl of one page in the same round: what starting and ending takes. */
+  readonly startCpuMs: number;
+  readonly seconds: number;
+  readonly rssBytesMax: number;
+  readonly requests: number;
+  readonly load: number;
+}
+
+export interface Series {
+  readonly id: string;
+  readonly title: string;
+  readonly keeps: string;
+  /** By round; null where it failed. */
+  readonly crawls: (Crawl | null)[];
+  /** Why there are no figures, or fewer. */
+  readonly failures: string[];
+}
+
+/** Pages per core-second in each round, over those of another in the same round. */
+export function speedOver(one: Series | undefined, other: Series | undefined): number[] {
+  const cpu = (series: Series | undefined) => series?.crawls.map((c) => c?.cpuMs ?? Number.NaN);
+  return ratios(cpu(other) ?? [], cpu(one) ?? []).filter((ratio) => !Number.isNaN(ratio));
+}
+
+/** Milliseconds of processor time a page, everything included. */
+export function cpuPerPage({ crawls }: Series, pages: number): number[] {
+  return crawls.flatMap((crawl) => (crawl ? [crawl.cpuMs / pages] : []));
+}
+
+/** The same without what a crawl of one page takes. */
+function cpuBeyondStart({ crawls }: Series, pages: number): number[] {
+  return crawls.flatMap((c) => (c ? [(c.cpuMs - c.startCpuMs) / (pages - 1)] : []));
+}
+
+/** Fastest first; those without figures last. */
+export function bySpeed(series: readonly Series[], pages: number): Series[] {
+  const cpu = (one: Series) => spread(cpuPerPage(one, pages)).median;
+  return series.toSorted((a, b) => (cpu(a) || Infinity) - (cpu(b) || Infinity));
+}
+
+export function comparisonTable(all: readonly Series[], pages: number): Table {
+  const bare = all.find(({ id }) => id === bareId);
+  const rows = bySpeed(all, pages).map((one) => {
+    const of = (figure: (crawl: Crawl) => number) =>
+      spread(one.crawls.flatMap((crawl) => (crawl ? [figure(crawl)] : [])));
+    return [
+      one.title,
+      one.keeps,
+      spreadText(spread(cpuPerPage(one, pages))),
+      spreadText(spread(cpuBeyondStart(one, pages))),
+      spreadText(spread(speedOver(one, bare))),
+      spreadText(
+        of(({ seconds }) => pages / seconds),
+        0,
+      ),
+      spreadText(
+        of(({ rssBytesMax }) => rssBytesMax / 2 ** 20),
+        0,
+      ),
+    ];
+  });
+  const columns = [
+    ...['crawler', 'keeps', 'CPU ms/page', 'without start', 'speed over bare got'],
+    ...['pages/s', 'memory MiB'],
+  ];
+  return { title: 'Median (least-most); speed is pages per core-second:', columns, rows };
+}
+
+interface Target {
+  readonly of: string;
+  readonly over: string;
+  readonly least: number;
+}
+
+/** Shares of another's speed in the same run (issue 5). */
+const targets: readonly Target[] = [
+  { of: 'ubiring-1', over: bareId, least: 0.8 },
+  { of: 'ubiring-1', over: 'spider-rs', least: 1 },
+  { of: 'ubiring-1', over: 'simplecrawler', least: 2 },
+  { of: 'ubiring-1', over: 'httrack', least: 3 },
+  { of: 'ubiring-1', over: 'crawlee', least: 5 },
+  { of: 'ubiring-1', over: 'scrapy', least: 10 },
+  { of: 'ubiring-1-safe', over: bareId, least: 0.55 },
+  { of: 'ubiring-2-safe', over: bareId, least: 0.55 },
+  { of: 'ubiring-4', over: 'ubiring-1', least: 1 / 1.15 },
+];
+
+/** What was asked for; a row only where both were measured. */
+export function targetTable(all: readonly Series[]): Table {
+  const named = (id: string) => all.find((one) => one.id === id);
+  const rows = targets.flatMap(({ of, over, least }) => {
+    const speeds = speedOver(named(of), named(over));
+    if (speeds.length === 0) return [];
+    const verdict = spread(speeds).median >= least ? 'holds' : 'missed';
+    const titles = `${named(of)?.title} over ${named(over)?.title}`;
+    return [[titles, spreadText(spread(speeds)), least.toFixed(2), verdict]];
+  });
+  const columns = ['speed', 'measured', 'at least', ''];
+  return { title: 'What was asked for, by pairs of the same round:', columns, rows };
+}

@@ -1,0 +1,171 @@
+// Who takes part in the comparison: how each is started on a web from one seed, what it leaves out
+// that others do, and what must be installed for it. All get the same number of requests at a time;
+// none waits between requests. Rivals are set up in their favour, each as its file in `rivals/`
+// says. Run by `rivals.ts`.
+
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import type { Program } from './metered-process.ts';
+import { freePorts } from './ports.ts';
+
+/** A crawl that is about to begin. */
+export interface Scene {
+  /** Empty, for whatever the contender keeps. */
+  readonly directory: string;
+  readonly seed: string;
+  /** First page of every host. */
+  readonly hosts: readonly string[];
+  /** Requests at a time; of a cluster, those of each agent. */
+  readonly threads: number;
+}
+
+export interface Contender {
+  /** For `--only` and the figures. */
+  readonly id: string;
+  readonly title: string;
+  readonly keeps: string;
+  /** One program for each agent; they run at the same time. */
+  readonly programs: (scene: Scene) => Promise<Program[]>;
+  /** What is not here and how to install it; null if nothing is missing. */
+  readonly missing: () => string | null;
+}
+
+const root = path.resolve(import.meta.dirname, '..');
+const rivals = path.join(import.meta.dirname, 'rivals');
+const node = process.execPath;
+/** Debian's own Python: packages of the system are not seen by another one on the PATH. */
+const python = '/usr/bin/python3';
+
+const nothing = 'nothing';
+
+/** The program to which the others are compared. */
+export const bareId = 'bare-got';
+
+export const contenders: readonly Contender[] = [
+  bare('got', 'got + htmlparser2, bare loop'),
+  bare('http', 'node:http + htmlparser2, bare loop'),
+  bare('undici', 'undici + htmlparser2, bare loop'),
+  ...[1, 2, 4].flatMap((agents) => [ubiring(agents, 'light'), ubiring(agents, 'safe')]),
+  {
+    id: 'spider-rs',
+    title: 'spider-rs 0.0.157 (Rust)',
+    keeps: nothing,
+    programs: async (scene) => [script('spider-rs.js', scene, scene.hosts)],
+    missing: () => packageMissing('@spider-rs/spider-rs'),
+  },
+  {
+    id: 'simplecrawler',
+    title: 'simplecrawler 1.1.9',
+    keeps: nothing,
+    programs: async (scene) => [script('simplecrawler.js', scene)],
+    missing: () => packageMissing('simplecrawler'),
+  },
+  {
+    id: 'httrack',
+    title: `HTTrack${versionOf(['httrack', '--version'], /version ([\d.]+-\d+)/)}`,
+    keeps: 'a mirror',
+    programs: async ({ directory, seed, threads }) => [
+      { command: ['httrack', seed, ...httrackFlags(threads)], cwd: directory },
+    ],
+    missing: () => commandMissing(['httrack', '--version'], 'httrack'),
+  },
+  {
+    id: 'crawlee',
+    title: 'Crawlee 3.18.1 (CheerioCrawler)',
+    keeps: nothing,
+    programs: async (scene) => [script('crawlee.js', scene)],
+    missing: () => packageMissing('@crawlee/cheerio'),
+  },
+  {
+    id: 'scrapy',
+    title: `Scrapy${versionOf([python, '-c', 'import scrapy; print(scrapy.__version__)'], /([\d.]+)/)}`,
+    keeps: nothing,
+    programs: async ({ directory, seed, threads }) => [
+      {
+        command: [python, path.join(rivals, 'scrapy-spider.py'), String(threads), seed],
+        cwd: directory,
+      },
+    ],
+    missing: () => commandMissing([python, '-c', 'import scrapy'], 'python3-scrapy'),
+  },
+];
+
+function bare(client: string, title: string): Contender {
+  const program = path.join(import.meta.dirname, 'bare-loop.ts');
+  return {
+    ...{ id: `bare-${client}`, title, keeps: nothing },
+    programs: async ({ directory, seed, threads }) => [
+      { command: [node, program, client, String(threads), seed], cwd: directory },
+    ],
+    missing: () => (client === 'undici' ? packageMissing('undici') : null),
+  };
+}
+
+/** `light` has no copies and no archive, `safe` one copy of everything and all pages in WARC. */
+function ubiring(agents: number, mode: 'light' | 'safe'): Contender {
+  const isSafe = mode === 'safe';
+  const size = agents === 1 ? '1 agent' : `${agents} agents`;
+  return {
+    id: `ubiring-${agents}${isSafe ? '-safe' : ''}`,
+    title: `ubiring, ${size}${isSafe ? ', 1 backup, WARC' : ''}`,
+    keeps: isSafe ? 'state, copies, archive' : 'state',
+    missing: () => null,
+    programs: async (scene) => {
+      const file = path.join(scene.directory, 'crawl.json');
+      fs.writeFileSync(file, JSON.stringify(await configOf(agents, isSafe, scene)));
+      return Array.from({ length: agents }, (_, k) => ({
+        command: [node, path.join(root, 'agent/main.ts'), 'agent', file, '--id', `a${k + 1}`],
+        cwd: scene.directory,
+      }));
+    },
+  };
+}
+
+/** Defaults wherever they do not say to wait. */
+async function configOf(agents: number, isSafe: boolean, { seed, threads, directory }: Scene) {
+  const ports = await freePorts(agents);
+  return {
+    name: 'bench',
+    seeds: [seed],
+    scope: { hosts: ['*'] },
+    politeness: { hostDelayMs: 0 },
+    http: { userAgent: 'bench (+https://example.org/)', allowPrivateAddresses: true },
+    cluster: {
+      agents: ports.map((port, k) => ({ id: `a${k + 1}`, listen: `tcp://127.0.0.1:${port}` })),
+      backups: isSafe ? 1 : 0,
+    },
+    archive: { warc: isSafe },
+    agent: { threads, dataDir: path.join(directory, 'data') },
+  };
+}
+
+function script(file: string, scene: Scene, more: readonly string[] = []): Program {
+  const { directory, seed, threads } = scene;
+  return {
+    command: [node, path.join(rivals, file), String(threads), seed, ...more],
+    cwd: directory,
+  };
+}
+
+/** Everywhere on loopback, as many connections as asked for, no limit of their rate or the depth. */
+function httrackFlags(threads: number): string[] {
+  const limits = ['--disable-security-limits', '-%c0', '-A0', '-r100', `-c${threads}`];
+  return ['-O', '.', '-q', '-%v0', '-I0', '-e', '+127.*', ...limits];
+}
+
+function packageMissing(name: string): string | null {
+  const isHere = fs.existsSync(path.join(rivals, 'node_modules', name, 'package.json'));
+  return isHere ? null : `${name} is not installed: npm ci in bench/rivals`;
+}
+
+function commandMissing(command: readonly string[], debianPackage: string): string | null {
+  const { status } = spawnSync(command[0] ?? '', command.slice(1), { stdio: 'ignore' });
+  return status === 0 ? null : `not installed; on Debian: apt-get install ${debianPackage}`;
+}
+
+function versionOf([program = '', ...args]: readonly string[], pattern: RegExp): string {
+  const { stdout } = spawnSync(program, args, { encoding: 'utf8' });
+  const version = pattern.exec(stdout ?? '')?.[1];
+  return version === undefined ? '' : ` ${version}`;
+}

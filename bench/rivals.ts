@@ -1,0 +1,205 @@
+// ubiring beside other crawlers and beside the bare loop of its libraries, on one machine and one
+// web: all of them crawl the same pages from the same seed, one after the other, in several rounds.
+// Each crawl must have fetched every page, by the server's log, or there is no figure. Rivals that
+// are not here are left out and named; those of npm are installed first, into `bench/rivals`.
+//   node bench/rivals.ts [--rounds 3] [--pages 10000] [--hosts 200] [--threads 64]
+//     [--only ubiring-1,bare-got] [--install 1] [--write 0] [--json]
+// `--write 1` puts the result into docs/BENCHMARKS.md and docs/benchmarks.svg.
+
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { barChart } from './chart.ts';
+import type { Series } from './comparison.ts';
+import { bySpeed, type Crawl, comparisonTable, cpuPerPage, targetTable } from './comparison.ts';
+import { type Contender, contenders } from './contenders.ts';
+import { loadNow, machine, machineLine } from './machine.ts';
+import { runMetered, type Used } from './metered-process.ts';
+import { type Served, type ServerKind, serverHere, startServer } from './plain-server.ts';
+import { PlainWeb } from './plain-web.ts';
+import { freePorts } from './ports.ts';
+import {
+  command,
+  markdownTable,
+  progress,
+  type Report,
+  replaceSection,
+  type Table,
+} from './report.ts';
+import { spread } from './sample.ts';
+
+const flags = {
+  ...{ rounds: 3, pages: 10_000, hosts: 200, bytes: 20_500, threads: 64 },
+  /** Names of contenders; all by default. */
+  only: '',
+  install: 1,
+  write: 0,
+};
+
+/** The slowest takes some four minutes for 10,000 pages on a busy machine. */
+const crawlMsMax = 900_000;
+
+interface Stage {
+  readonly web: PlainWeb;
+  readonly root: string;
+}
+
+await command('rivals', flags, async (given): Promise<Report> => {
+  const { rounds, pages, hosts, bytes: bodyBytes, threads } = given;
+  if (given.install === 1) installRivals();
+  const chosen = choose(given.only);
+  const server = serverHere();
+  const on = machine();
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-rivals-'));
+  try {
+    const [port = 0] = await freePorts(1);
+    const whole = stage(new PlainWeb({ hosts, pages, bodyBytes }, port), directory);
+    const one = stage(new PlainWeb({ hosts: 1, pages: 1, bodyBytes }, port), directory);
+    const all = chosen.map((contender) => ({ contender, series: seriesOf(contender) }));
+    for (let round = 1; round <= rounds; round++) {
+      // Every other round the other way, so that a drift of the machine favours nobody.
+      for (const { contender, series } of round % 2 === 1 ? all : all.toReversed()) {
+        await measure(contender, series, { whole, one, directory, server, threads });
+      }
+    }
+    const series = all.map((entry) => entry.series);
+    const tables = [comparisonTable(series, pages), targetTable(series)];
+    const setting =
+      `${pages} pages of ${Math.round(whole.bytesPerPage / 102.4) / 10} KiB on ${hosts} hosts, ` +
+      `served by ${server}; ${threads} requests at a time; ${rounds} rounds.`;
+    const remarks = [setting, ...series.flatMap(({ failures }) => failures)];
+    const line = `node bench/rivals.ts --rounds ${rounds} --pages ${pages} --hosts ${hosts}`;
+    if (given.write === 1) write(series, pages, [line, machineLine(on)], tables, remarks);
+    return { tables, remarks, figures: series };
+  } finally {
+    fs.rmSync(directory, { recursive: true, force: true });
+  }
+});
+
+function stage(web: PlainWeb, directory: string): Stage & { readonly bytesPerPage: number } {
+  const root = path.join(directory, `web-${web.size.pages}`);
+  return { web, root, ...web.write(root) };
+}
+
+function choose(only: string): Contender[] {
+  const names = only.split(',').filter((name) => name !== '');
+  const unknown = names.filter((name) => !contenders.some(({ id }) => id === name));
+  if (unknown.length > 0) {
+    const known = contenders.map(({ id }) => id).join(', ');
+    throw new RangeError(`--only ${unknown.join(',')}: there are ${known}`);
+  }
+  const chosen = contenders.filter(({ id }) => names.length === 0 || names.includes(id));
+  return chosen.filter((contender) => {
+    const missing = contender.missing();
+    if (missing !== null) progress(`${contender.title}: left out, ${missing}`);
+    return missing === null;
+  });
+}
+
+function seriesOf({ id, title, keeps }: Contender): Series {
+  return { id, title, keeps, crawls: [], failures: [] };
+}
+
+/** From the registry alone, no scripts run: what cannot be installed is left out like Debian's. */
+function installRivals(): void {
+  const cwd = path.join(import.meta.dirname, 'rivals');
+  if (fs.existsSync(path.join(cwd, 'node_modules/.package-lock.json'))) return;
+  progress('installing the rivals of npm');
+  const { status, stderr } = spawnSync('npm', ['ci', '--ignore-scripts', '--no-audit'], {
+    cwd,
+    encoding: 'utf8',
+  });
+  if (status !== 0) progress(`npm ci in bench/rivals failed: ${stderr?.trim()}`);
+}
+
+interface Setting {
+  readonly whole: Stage;
+  readonly one: Stage;
+  readonly directory: string;
+  readonly server: ServerKind;
+  readonly threads: number;
+}
+
+/** One crawl of one page, one of all pages. */
+async function measure(contender: Contender, series: Series, setting: Setting): Promise<void> {
+  try {
+    const start = await crawl(contender, setting.one, setting);
+    const load = loadNow();
+    const { used, served } = await crawl(contender, setting.whole, setting);
+    const { cpuMs, rssBytesMax } = used;
+    const { seconds, requests } = served;
+    const done: Crawl = {
+      ...{ cpuMs, rssBytesMax, seconds, requests, load },
+      startCpuMs: start.used.cpuMs,
+    };
+    series.crawls.push(done);
+    const { pages } = setting.whole.web.size;
+    progress(
+      `${contender.title}: ${(cpuMs / pages).toFixed(2)} ms a page, ` +
+        `${(pages / seconds).toFixed(0)} pages/s, load ${load}`,
+    );
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    series.crawls.push(null);
+    series.failures.push(`${contender.title}: no figure, ${why}`);
+    progress(`${contender.title}: no figure, ${why}`);
+  }
+}
+
+/** Throws where a page is missing, or a program failed. */
+async function crawl(
+  contender: Contender,
+  { web, root }: Stage,
+  { directory, server, threads }: Setting,
+): Promise<{ used: Used; served: Served }> {
+  const scratch = fs.mkdtempSync(path.join(directory, 'server-'));
+  const kept = fs.mkdtempSync(path.join(directory, 'crawl-'));
+  const hosts = web.addresses.map((address) => `http://${address}:${web.port}/`);
+  try {
+    const programs = await contender.programs({
+      ...{ directory: kept, seed: web.seed, hosts, threads },
+    });
+    const running = await startServer(server, root, web.port, scratch);
+    let served: Served | undefined;
+    let used: Used | undefined;
+    try {
+      used = await runMetered(programs, crawlMsMax);
+    } finally {
+      served = await running.stop();
+    }
+    if (used.failures.length > 0) throw new Error(used.failures.join('; '));
+    const missing = [...web.places()].filter((place) => !served.places.has(place)).length;
+    if (missing > 0) throw new Error(`${missing} of ${web.size.pages} pages were never fetched`);
+    return { used, served };
+  } finally {
+    for (const one of [scratch, kept]) fs.rmSync(one, { recursive: true, force: true });
+  }
+}
+
+function write(
+  series: readonly Series[],
+  pages: number,
+  [line, on]: readonly [string, string],
+  tables: readonly Table[],
+  remarks: readonly string[],
+): void {
+  const docs = path.resolve(import.meta.dirname, '../docs');
+  const bars = bySpeed(series, pages).flatMap((one) => {
+    const speeds = cpuPerPage(one, pages).map((ms) => 1000 / ms);
+    if (speeds.length === 0) return [];
+    const { median: value, least, most } = spread(speeds);
+    return [{ title: one.title, value, least, most, isOwn: one.id.startsWith('ubiring') }];
+  });
+  fs.writeFileSync(
+    path.join(docs, 'benchmarks.svg'),
+    barChart('Pages per core-second: more is faster', bars),
+  );
+  const page = path.join(docs, 'BENCHMARKS.md');
+  const intro = `\`${line}\`; ${on}. ${remarks[0]}`;
+  const parts = [intro, ...tables.map(markdownTable), ...remarks.slice(1)];
+  fs.writeFileSync(
+    page,
+    replaceSection(fs.readFileSync(page, 'utf8'), 'rivals', parts.join('\n\n')),
+  );
+}

@@ -1,0 +1,10 @@
+// spider-rs (Rust) as it comes, on all hosts: it crawls the host that it is given and those that it
+// is told of. It decides by itself how many requests it makes at once.
+//   node spider-rs.js THREADS SEED HOST-URL...
+
+import spider from '@spider-rs/spider-rs';
+
+const [, seed, ...hosts] = process.argv.slice(2);
+const website = new spider.Website(seed).withExternalDomains(hosts).build();
+await website.crawl();
+process.exit(0);

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { barChart } from '../../../bench/chart.ts';
+import {
+  bySpeed,
+  comparisonTable,
+  type Series,
+  speedOver,
+  targetTable,
+} from '../../../bench/comparison.ts';
+import { markdownTable, replaceSection } from '../../../bench/report.ts';
+
+/** Processor milliseconds by round; null: no figure. */
+function series(id: string, cpu: readonly (number | null)[]): Series {
+  const rest = { startCpuMs: 100, seconds: 2, rssBytesMax: 2 ** 20, requests: 10, load: 1 };
+  const crawls = cpu.map((cpuMs) => (cpuMs === null ? null : { cpuMs, ...rest }));
+  return { id, title: `the ${id}`, keeps: 'nothing', crawls, failures: [] };
+}
+
+describe('bench: comparison', () => {
+  it('bench: half the processor time is twice the speed', () => {
+    assert.deepEqual(speedOver(series('fast', [500]), series('slow', [1000])), [2]);
+  });
+
+  it('bench: crawls are compared with those of their own round, and one without figures with none', () => {
+    const fast = series('fast', [500, null, 100]);
+    const slow = series('slow', [1000, 1000, 300]);
+    assert.deepEqual(speedOver(fast, slow), [2, 3]);
+    assert.deepEqual(speedOver(fast, undefined), []);
+  });
+
+  it('bench: the fastest comes first, whoever has no figures last', () => {
+    const all = [series('none', [null]), series('slow', [9]), series('fast', [1])];
+    assert.deepEqual(
+      bySpeed(all, 10).map(({ id }) => id),
+      ['fast', 'slow', 'none'],
+    );
+  });
+
+  it('bench: the time of a crawl of one page is told apart from that of the others', () => {
+    const { rows } = comparisonTable([series('bare-got', [1000])], 11);
+    assert.deepEqual(rows[0]?.slice(2, 6), ['90.91', '90.00', '1.00', '6']);
+  });
+
+  it('bench: a target that is missed says so, and one whose rival is not here says nothing', () => {
+    const { rows } = targetTable([
+      series('ubiring-1', [1000]),
+      series('bare-got', [700]),
+      series('scrapy', [12_000]),
+    ]);
+    assert.deepEqual(
+      rows.map((row) => row.slice(1)),
+      [
+        ['0.70', '0.80', 'missed'],
+        ['12.00', '10.00', 'holds'],
+      ],
+    );
+  });
+});
+
+describe('bench: what is written', () => {
+  it('bench: a chart has a bar as long as its figure, and names that are safe in XML', () => {
+    const bar = { value: 50, least: 40, most: 100, isOwn: false };
+    const svg = barChart('a < b', [
+      { ...bar, title: 'x & y' },
+      { ...bar, title: 'own', value: 100, isOwn: true },
+    ]);
+    const lengths = [...svg.matchAll(/<rect class="(\w+)".* width="([\d.]+)"/g)];
+    assert.deepEqual(
+      lengths.map(([, kind, length]) => [kind, Number(length)]),
+      [
+        ['other', 240],
+        ['own', 480],
+      ],
+    );
+    assert.match(svg, /x &amp; y/);
+    assert.match(svg, /a &lt; b/);
+  });
+
+  it('bench: a section of a page is replaced, and a page without it refused', () => {
+    const page = 'before\n<!-- x -->\nold\n<!-- end of x -->\nafter\n';
+    assert.equal(
+      replaceSection(page, 'x', 'new'),
+      'before\n<!-- x -->\n\nnew\n\n<!-- end of x -->\nafter\n',
+    );
+    assert.throws(() => replaceSection('before\n', 'x', 'new'), /no section x/);
+  });
+
+  it('bench: a table in Markdown has its title above it', () => {
+    const table = { title: 'All:', columns: ['a', 'b'], rows: [['1', '2']] };
+    assert.equal(markdownTable(table), 'All:\n\n| a | b |\n| --- | --- |\n| 1 | 2 |');
+  });
+});
