@@ -19,7 +19,12 @@ import type {
   RawExchange,
 } from './fetch/fetch.ts';
 import type { PageInput, ParsedPage } from './parse/page.ts';
-import { headerDirectives } from './parse/robots-directives.ts';
+import {
+  headerDirectives,
+  NO_DIRECTIVES,
+  type RobotsDirectives,
+  togetherDirectives,
+} from './parse/robots-directives.ts';
 import { robotsAccess } from './robots/access.ts';
 import { ROBOTS_BYTES_MAX } from './robots/robots-txt.ts';
 import { readSitemap, SITEMAP_BYTES_MAX, type Sitemap } from './sitemap/read-sitemap.ts';
@@ -118,7 +123,8 @@ export class PagePipeline {
     const { status, contentType, bytes, truncated, retryAfterMs, ip, durationMs, endedAt } =
       response;
     const isPage = status >= 200 && status < 300 && response.skipped === null;
-    const found = isPage ? await this.#links(request, response) : nothing(null);
+    const header = this.#headerDirectives(response);
+    const found = isPage ? await this.#links(request, response, header) : nothing(null);
     const target = response.location === null ? null : this.#redirect(response.location, request);
     let { outOfScope } = found;
     const links = found.links;
@@ -140,13 +146,19 @@ export class PagePipeline {
       digest: found.digest,
       simhash: found.simhash,
       redirectTo: (target?.url ?? response.location)?.slice(0, URL_CHARS_MAX) ?? null,
+      ...(found.canonical !== null && { canonical: found.canonical }),
+      ...askedOf(togetherDirectives(header, found.directives)),
       note: found.note ?? response.skipped ?? (truncated ? 'truncated' : null),
       links,
       outOfScope,
     };
   }
 
-  async #links(request: PageRequest, response: FetchResponse): Promise<Found> {
+  async #links(
+    request: PageRequest,
+    response: FetchResponse,
+    header: RobotsDirectives,
+  ): Promise<Found> {
     const { body, contentType } = response;
     const url = request.fetchUrl;
     const sitemap = await this.#sitemap(request, response);
@@ -158,11 +170,11 @@ export class PagePipeline {
     } catch (error) {
       return nothing(codeOf(error));
     }
-    const tag = response.headers['x-robots-tag'];
-    const nofollow = tag !== undefined && this.#forbidsLinks(String(tag));
     const links = new Map<string, FoundLink>();
     let outOfScope = 0;
-    for (const { identity, fetchUrl, host } of nofollow ? [] : (sitemap?.urls ?? page.links)) {
+    for (const { identity, fetchUrl, host } of header.nofollow
+      ? []
+      : (sitemap?.urls ?? page.links)) {
       const link = this.#identified({ identity, fetchUrl: fetchUrl ?? identity, host });
       // Rules of the config may make one page of several links.
       if (links.has(link.url)) continue;
@@ -172,7 +184,12 @@ export class PagePipeline {
     const dropped = sitemap ? sitemap.isPartial : page.linksDropped > 0;
     const note = dropped ? 'links_dropped' : null;
     const { digest, simhash } = page;
-    return { links: [...links.values()], outOfScope, digest, simhash, note };
+    const canonical = page.canonical?.length ?? 0;
+    return {
+      ...{ links: [...links.values()], outOfScope, digest, simhash, note },
+      canonical: canonical > URL_CHARS_MAX ? null : page.canonical,
+      directives: page,
+    };
   }
 
   /** What the response lists if it is a sitemap or a feed, else null. */
@@ -219,8 +236,10 @@ export class PagePipeline {
     return [...links.values()];
   }
 
-  #forbidsLinks(robotsTag: string): boolean {
-    return headerDirectives(robotsTag, this.#p.productToken).nofollow;
+  #headerDirectives({ headers }: FetchResponse): RobotsDirectives {
+    const tag = headers['x-robots-tag'];
+    if (tag === undefined) return NO_DIRECTIVES;
+    return headerDirectives(String(tag), this.#p.productToken);
   }
 
   #identified(url: CrawlUrl): FoundLink {
@@ -279,10 +298,19 @@ interface Found {
   readonly digest: string | null;
   readonly simhash: string | null;
   readonly note: string | null;
+  readonly canonical: string | null;
+  /** Of its elements. */
+  readonly directives: RobotsDirectives;
 }
 
 function nothing(note: string | null): Found {
-  return { links: [], outOfScope: 0, digest: null, simhash: null, note };
+  const none = { digest: null, simhash: null, canonical: null, directives: NO_DIRECTIVES };
+  return { links: [], outOfScope: 0, note, ...none };
+}
+
+/** As it is recorded: what is not asked for is not said. */
+function askedOf({ noindex, noarchive }: RobotsDirectives) {
+  return { ...(noindex && { noindex }), ...(noarchive && { noarchive }) };
 }
 
 const CAUSES: Readonly<Record<FetchFailureCode, FailureOutcome['cause']>> = {

@@ -13,7 +13,7 @@ const columns = {
   pages: [
     ...['url', 'fetch_url', 'host', 'depth', 'status', 'content_type', 'bytes', 'digest'],
     ...['fetched_at', 'duration_ms', 'error', 'redirect_to', 'referrer', 'attempts'],
-    ...['warc_file', 'warc_offset'],
+    ...['warc_file', 'warc_offset', 'canonical', 'noindex', 'noarchive'],
   ],
   frontier: ['url', 'host', 'depth', 'attempts', 'not_before', 'referrer'],
   skipped: ['url', 'host', 'reason', 'referrer'],

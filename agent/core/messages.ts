@@ -58,6 +58,14 @@ export interface PageRow {
   readonly fetchedAt: number;
   readonly durationMs: number;
   readonly redirectTo: string | null;
+  /** Where the response is archived: a file of the agent that its name tells, and a byte of it. */
+  readonly warcFile?: string;
+  readonly warcOffset?: number;
+  /** `link rel=canonical`: a key of the same host, or a whole URL. */
+  readonly canonical?: string;
+  /** What the page, or its X-Robots-Tag, asks of those who index or keep it. */
+  readonly noindex?: boolean;
+  readonly noarchive?: boolean;
 }
 
 /**

@@ -42,6 +42,10 @@ export interface ResponseOutcome extends Ended {
   /** By which nearly equal pages are known; null where the page says too little. */
   readonly simhash: string | null;
   readonly redirectTo: string | null;
+  /** Identity of what the page calls its canonical form; absent where it names none. */
+  readonly canonical?: string;
+  readonly noindex?: boolean;
+  readonly noarchive?: boolean;
   /** A remark on the page that is no failure: `parse_timeout`, `truncated`. */
   readonly note: string | null;
   readonly links: readonly FoundLink[];

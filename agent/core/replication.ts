@@ -8,7 +8,7 @@
 // for again (docs/adr/0017).
 
 import type { Instant } from '../../failure-detector/instant.ts';
-import type { AgentId, Host, Message, RowEvent, RowsItem } from './messages.ts';
+import type { AgentId, Host, Message, PageRow, RowEvent, RowsItem } from './messages.ts';
 import type { Outbound } from './outbound.ts';
 import { type CoreSettings, resendAfterMs } from './settings.ts';
 import type { Store } from './store.ts';
@@ -339,6 +339,12 @@ function charsOf(event: RowEvent): number {
   const texts =
     event.kind === 'found'
       ? (event.fetchUrl?.length ?? 0) + (event.referrer?.length ?? 0)
-      : (event.page?.redirectTo?.length ?? 0) + (event.page?.contentType?.length ?? 0);
+      : pageChars(event.page);
   return event.key.length + texts + EVENT_CHARS;
+}
+
+function pageChars(page: PageRow | undefined): number {
+  const { redirectTo, contentType, canonical, warcFile } = page ?? {};
+  const texts = [redirectTo, contentType, canonical, warcFile];
+  return texts.reduce<number>((sum, text) => sum + (text?.length ?? 0), 0);
 }

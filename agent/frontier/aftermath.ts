@@ -9,7 +9,7 @@ import type { Finished } from '../core/visits.ts';
 import { brakeOf, type Novelty } from './novelty.ts';
 import { type Chance, isBusy, stepsAt, verdictOn } from './retry.ts';
 import { originOf } from './robots-gate.ts';
-import type { FrontierStore, HostRecord, PageRecord, QueueEnding } from './store.ts';
+import type { FrontierStore, HostRecord, QueueEnding } from './store.ts';
 
 export interface AftermathParts {
   readonly store: FrontierStore;
@@ -144,11 +144,19 @@ function recordPage(
     return;
   }
   const { status, contentType, bytes, digest, redirectTo, note: error } = outcome;
-  const { archived } = outcome;
-  const answer = { status, contentType, bytes, digest, redirectTo, error, archived };
-  const page: PageRecord = { ...common, ...answer };
-  store.recordPage(hostNumber, page);
+  const answer = { status, contentType, bytes, digest, redirectTo, error };
+  store.recordPage(hostNumber, { ...common, ...answer, ...saidBy(outcome) });
   if (outcome.outOfScope > 0) store.countOutOfScope(hostNumber, outcome.outOfScope);
+}
+
+/** What not every page has. */
+function saidBy({ archived, canonical, noindex, noarchive }: ResponseOutcome) {
+  return {
+    ...(archived && { warcFile: archived.file, warcOffset: archived.offset }),
+    ...(canonical !== undefined && { canonical }),
+    ...(noindex && { noindex }),
+    ...(noarchive && { noarchive }),
+  };
 }
 
 function linksOf(outcome: ResponseOutcome): UrlItem[] {

@@ -49,8 +49,6 @@ export interface QueuedUrl {
 export interface PageRecord extends PageRow {
   readonly url: string;
   readonly attempts: number;
-  /** Where its response is archived; absent where it is not. */
-  readonly archived?: { readonly file: string; readonly offset: number } | undefined;
 }
 
 /** The last answer to a request for an origin's robots.txt. */

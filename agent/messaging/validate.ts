@@ -155,6 +155,11 @@ const done = shape<Done>({
       fetchedAt: duration,
       durationMs: duration,
       redirectTo: nullable(text(4 * URL_CHARS_MAX)),
+      warcFile: optional(text(REASON_CHARS_MAX)),
+      warcOffset: optional(whole),
+      canonical: optional(url),
+      noindex: optional(flag),
+      noarchive: optional(flag),
     }),
   ),
 });

@@ -14,9 +14,12 @@
 const URL_OF = (key: string): string =>
   `(CASE substr(${key}, 1, 1) WHEN 's' THEN 'https://' ELSE 'http://' END || h.host || substr(${key}, 2))`;
 
-/** A stored referrer is a key (second character is no `t`) or a whole `http…` URL. */
-const REFERRER = `(CASE WHEN substr(u.referrer, 2, 1) = 't' THEN u.referrer
-  WHEN u.referrer IS NULL THEN NULL ELSE ${URL_OF('u.referrer')} END)`;
+/** A stored URL is a key (second character is no `t`) or a whole `http…` URL. */
+const WHOLE_URL = (
+  stored: string,
+): string => `(CASE WHEN substr(${stored}, 2, 1) = 't' THEN ${stored}
+  WHEN ${stored} IS NULL THEN NULL ELSE ${URL_OF(stored)} END)`;
+const REFERRER = WHOLE_URL('u.referrer');
 
 /** The delay in effect: as ordered for the host, else the config's. */
 const DELAY = `coalesce(
@@ -200,4 +203,23 @@ DROP VIEW hosts;
 ${HOSTS_VIEW_WITH_DEMANDS}
 `;
 
-export const MIGRATIONS: readonly string[] = [FIRST, ORDERS, DEMANDS];
+/** What a page says of itself. `canonical` is stored as a referrer is. */
+const PAGES_SPEAK = `
+ALTER TABLE page_records ADD COLUMN canonical TEXT;
+ALTER TABLE page_records ADD COLUMN noindex INTEGER;
+ALTER TABLE page_records ADD COLUMN noarchive INTEGER;
+
+DROP VIEW pages;
+CREATE VIEW pages AS
+SELECT ${URL_OF('u.key')} AS url,
+  coalesce(u.fetch_url, ${URL_OF('u.key')}) AS fetch_url, h.host AS host, u.depth AS depth,
+  p.status, p.content_type, p.bytes, p.digest, p.fetched_at, p.duration_ms, p.error,
+  p.redirect_to, ${REFERRER} AS referrer, u.attempts AS attempts, p.warc_file, p.warc_offset,
+  ${WHOLE_URL('p.canonical')} AS canonical, coalesce(p.noindex, 0) AS noindex,
+  coalesce(p.noarchive, 0) AS noarchive
+FROM host_rows h JOIN urls u ON u.host = h.number
+JOIN page_records p ON p.host = u.host AND p.found = u.found
+WHERE u.state IN (1, 2) AND h.owned;
+`;
+
+export const MIGRATIONS: readonly string[] = [FIRST, ORDERS, DEMANDS, PAGES_SPEAK];

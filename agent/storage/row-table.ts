@@ -14,6 +14,14 @@ import type {
 } from '../core/messages.ts';
 import type { Connection } from './database.ts';
 import type { HostRow, HostTable } from './host-table.ts';
+import {
+  PAGE_COLUMNS,
+  PAGE_SELECT,
+  PAGE_VALUES,
+  pageOf,
+  pageParameters,
+  type StoredPage,
+} from './page-columns.ts';
 import type { Numbers } from './url-table.ts';
 
 /** Events kept at hand, over all hosts; beyond it they are dropped and read again when needed. */
@@ -138,7 +146,7 @@ export class RowTable {
       };
     }
     const state = STATES[row.state - 1]!;
-    const page = state === 'skipped' ? undefined : this.#s.page.get(host.number, row.found);
+    const page = state === 'skipped' ? undefined : this.#page(host, row.found);
     return {
       kind: 'done',
       n,
@@ -148,6 +156,11 @@ export class RowTable {
       ...(row.reason === null ? {} : { reason: row.reason }),
       ...(page ? { page } : {}),
     };
+  }
+
+  #page(host: HostRow, found: number): PageRow | undefined {
+    const stored = this.#s.page.get(host.number, found);
+    return stored && pageOf(stored);
   }
 
   trim(host: Host, upTo: number): void {
@@ -226,7 +239,10 @@ export class RowTable {
     if (row.state === 0) this.#hosts.addQueued(host, -1);
     if ((row.state === 0 || row.state === SKIPPED) && state !== SKIPPED) this.#hosts.addPage(host);
     if (event.page && state !== SKIPPED)
-      this.#s.savePage.run({ ...event.page, host: host.number, found: row.found });
+      this.#s.savePage.run({
+        ...pageParameters(event.page),
+        ...{ host: host.number, found: row.found },
+      });
     if (settled) return true;
     this.#settle(host, key);
     return true;
@@ -241,7 +257,7 @@ export class RowTable {
   /** Among terminal states: response, failed, skipped; then the earlier fetch, then by content. */
   #isBefore(host: HostRow, row: Row, state: number, page: PageRow | undefined): boolean {
     if (state !== row.state) return state < row.state;
-    const mine = this.#s.page.get(host.number, row.found);
+    const mine = this.#page(host, row.found);
     if (!page || !mine) return false;
     if (page.fetchedAt !== mine.fetchedAt) return page.fetchedAt < mine.fetchedAt;
     return contentOf(page) < contentOf(mine);
@@ -277,8 +293,7 @@ export class RowTable {
 
 /** The same text for the same page, whichever agent or frame its record came from. */
 function contentOf(page: PageRow): string {
-  const { status, error, contentType, bytes, digest, durationMs, redirectTo } = page;
-  return JSON.stringify([status, error, contentType, bytes, digest, durationMs, redirectTo]);
+  return JSON.stringify(pageParameters(page));
 }
 
 /** Index of the first mention numbered above `n`. */
@@ -293,9 +308,6 @@ function firstAbove(mentions: readonly Mention[], n: number): number {
   return low;
 }
 
-const PAGE = `status, error, content_type AS contentType, bytes, digest, fetched_at AS fetchedAt,
-  duration_ms AS durationMs, redirect_to AS redirectTo`;
-
 function statements(db: Connection) {
   return {
     numbers: db.prepare<[number], { key: string; found: number; done: number }>(
@@ -305,8 +317,8 @@ function statements(db: Connection) {
       `SELECT key, state, depth, found, done, attempts, fetch_url AS fetchUrl, referrer, reason
        FROM urls WHERE host = ? AND key = ?`,
     ),
-    page: db.prepare<[number, number], PageRow>(
-      `SELECT ${PAGE} FROM page_records WHERE host = ? AND found = ?`,
+    page: db.prepare<[number, number], StoredPage>(
+      `SELECT ${PAGE_SELECT} FROM page_records WHERE host = ? AND found = ?`,
     ),
     insert: db.prepare<[number, string, number, number, number, string | null, string | null]>(
       `INSERT OR IGNORE INTO urls (host, key, state, depth, found, attempts, fetch_url, referrer)
@@ -323,12 +335,9 @@ function statements(db: Connection) {
     settle: db.prepare<[number, number, string]>(
       'UPDATE urls SET done = ? WHERE host = ? AND key = ? AND done = 0',
     ),
-    savePage: db.prepare<[PageRow & { host: number; found: number }]>(
-      `INSERT OR REPLACE INTO page_records
-        (host, found, status, error, content_type, bytes, digest, fetched_at, duration_ms,
-         redirect_to)
-       VALUES ($host, $found, $status, $error, $contentType, $bytes, $digest, $fetchedAt,
-         $durationMs, $redirectTo)`,
+    savePage: db.prepare<[StoredPage & { host: number; found: number }]>(
+      `INSERT OR REPLACE INTO page_records (host, found, ${PAGE_COLUMNS})
+       VALUES ($host, $found, ${PAGE_VALUES})`,
     ),
     mark: db.prepare<[number, string], { mark: number; version: number }>(
       'SELECT mark, version FROM marks WHERE host = ? AND sender = ?',

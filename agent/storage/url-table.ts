@@ -8,6 +8,14 @@ import type { PageRecord, QueuedUrl, QueueEnding } from '../frontier/store.ts';
 import { identityOf, keyOf } from '../url/url-key.ts';
 import type { Connection } from './database.ts';
 import type { HostRow, HostTable } from './host-table.ts';
+import {
+  longUrl,
+  PAGE_COLUMNS,
+  PAGE_VALUES,
+  pageParameters,
+  type StoredPage,
+  shortUrl,
+} from './page-columns.ts';
 
 /** The counter from which *found* and *done* numbers come. */
 export interface Numbers {
@@ -57,7 +65,7 @@ export class UrlTable {
       done,
       item.attempts ?? 0,
       item.fetchUrl ?? null,
-      shortReferrer(item.referrer, host),
+      item.referrer === undefined ? null : shortUrl(item.referrer, host),
       skip,
     ).changes;
     if (changes === 0) {
@@ -82,7 +90,7 @@ export class UrlTable {
     const { depth, attempts, referrer } = found;
     const queued = { url, fetchUrl: found.fetchUrl ?? url, depth, attempts };
     if (referrer === null) return queued;
-    return { ...queued, referrer: longReferrer(referrer, host) };
+    return { ...queued, referrer: longUrl(referrer, host) };
   }
 
   nextAt(hostNumber: number): number | null {
@@ -100,11 +108,12 @@ export class UrlTable {
     if (found === undefined) return false;
     const fetchedAt = Math.round(page.fetchedAt);
     const durationMs = Math.round(page.durationMs);
-    const warcFile = page.archived?.file ?? null;
-    const warcOffset = page.archived?.offset ?? null;
-    const { archived: _, ...columns } = page;
-    const times = { fetchedAt, durationMs };
-    this.#s.record.run({ ...columns, ...times, warcFile, warcOffset, host: row.number, found });
+    const { canonical } = page;
+    const columns = pageParameters({
+      ...{ ...page, fetchedAt, durationMs },
+      ...(canonical !== undefined && { canonical: shortUrl(canonical, row.host) }),
+    });
+    this.#s.record.run({ ...columns, host: row.number, found });
     this.#hosts.addPage(row);
     return true;
   }
@@ -177,7 +186,7 @@ export class UrlTable {
       this.#hosts.addPage(row, -1);
       const item = { url: identityOf(row.host, key), depth };
       const form = fetchUrl === null ? {} : { fetchUrl };
-      const from = referrer === null ? {} : { referrer: longReferrer(referrer, row.host) };
+      const from = referrer === null ? {} : { referrer: longUrl(referrer, row.host) };
       this.insert(row.host, { ...item, ...form, ...from }, null);
     }
     return lost.length;
@@ -217,29 +226,9 @@ function failedPage(url: string, error: string, now: number): PageRecord {
   };
 }
 
-/** On the same host a referrer is stored as its key. */
-function shortReferrer(referrer: string | undefined, host: Host): string | null {
-  if (referrer === undefined) return null;
-  const after = referrer.startsWith('https') ? 8 : 7;
-  const same = referrer.startsWith(host, after) && '/:.'.includes(referrer[after + host.length]!);
-  return same ? keyOf(referrer, host) : referrer;
-}
-
-/** The opposite of {@link shortReferrer}: the second character of a key is no `t`. */
-function longReferrer(referrer: string, host: Host): string {
-  return referrer[1] === 't' ? referrer : identityOf(host, referrer);
-}
-
 interface ArchivedRow extends Pick<QueuedRow, 'key' | 'depth' | 'fetchUrl' | 'referrer'> {
   readonly number: number;
   readonly found: number;
-}
-
-interface RecordPlace {
-  readonly host: number;
-  readonly found: number;
-  readonly warcFile: string | null;
-  readonly warcOffset: number | null;
 }
 
 function statements(db: Connection) {
@@ -312,12 +301,9 @@ function statements(db: Connection) {
       'DELETE FROM page_records WHERE host = ? AND found = ?',
     ),
     deleteUrl: db.prepare<[number, string]>('DELETE FROM urls WHERE host = ? AND key = ?'),
-    record: db.prepare<[Omit<PageRecord, 'archived'> & RecordPlace]>(
-      `INSERT INTO page_records
-        (host, found, status, error, content_type, bytes, digest, fetched_at, duration_ms,
-         redirect_to, warc_file, warc_offset)
-       VALUES ($host, $found, $status, $error, $contentType, $bytes, $digest, $fetchedAt,
-         $durationMs, $redirectTo, $warcFile, $warcOffset)`,
+    record: db.prepare<[StoredPage & { host: number; found: number }]>(
+      `INSERT INTO page_records (host, found, ${PAGE_COLUMNS})
+       VALUES ($host, $found, ${PAGE_VALUES})`,
     ),
   };
 }

@@ -55,7 +55,8 @@ async function visit(k: number): Promise<void> {
       durationMs: 0,
       redirectTo: null,
       attempts: 1,
-      archived: place,
+      warcFile: place.file,
+      warcOffset: place.offset,
     });
     store.commit(false);
     archive.confirm(place);

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import type { PageRecord } from '../../agent/frontier/store.ts';
 import type { Connection } from '../../agent/storage/database.ts';
 import { openInMemory } from '../../agent/storage/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
@@ -23,8 +24,22 @@ function open(): Copy {
 
 type Deed =
   | { kind: 'find'; page: number; depth: number }
-  | { kind: 'fetch'; page: number; status: number | null; at: number }
+  | { kind: 'fetch'; page: number; status: number | null; at: number; said?: Said }
   | { kind: 'skip'; page: number };
+
+/** What not every page has: where it is archived, and what it says of itself. */
+type Said = Pick<PageRecord, 'warcFile' | 'warcOffset' | 'canonical' | 'noindex' | 'noarchive'>;
+
+const said: fc.Arbitrary<Said> = fc.record(
+  {
+    warcFile: fc.constantFrom('a-1.warc.gz', 'b-1.warc.gz'),
+    warcOffset: fc.nat({ max: 3 }),
+    canonical: fc.constantFrom(urlOf(1), 'https://other.test/', `https://${HOST}:1/`),
+    noindex: fc.constant(true),
+    noarchive: fc.constant(true),
+  },
+  { requiredKeys: [] },
+);
 
 const deed: fc.Arbitrary<Deed> = fc.oneof(
   fc.record({
@@ -37,6 +52,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
     page: fc.nat({ max: 12 }),
     status: fc.constantFrom(200, 404, null),
     at: fc.integer({ min: 1, max: 50 }),
+    said,
   }),
   fc.record({ kind: fc.constant('skip' as const), page: fc.nat({ max: 12 }) }),
 );
@@ -61,6 +77,7 @@ function act({ db, store }: Copy, deeds: readonly Deed[]): void {
         durationMs: 1,
         redirectTo: null,
         attempts: 1,
+        ...d.said,
       });
       store.settle(HOST, url);
     }
@@ -91,7 +108,8 @@ function stream(from: Copy, name: string, to: Copy, pieces: readonly number[]): 
 function state({ db }: Copy): unknown[] {
   return db
     .prepare(
-      `SELECT u.key, u.state, u.depth, u.attempts, u.reason, p.status, p.error, p.fetched_at
+      `SELECT u.key, u.state, u.depth, u.attempts, u.reason, p.status, p.error, p.fetched_at,
+         p.warc_file, p.warc_offset, p.canonical, p.noindex, p.noarchive
        FROM urls u LEFT JOIN page_records p ON p.host = u.host AND p.found = u.found ORDER BY u.key`,
     )
     .all();

@@ -118,6 +118,30 @@ test('pipeline: X-Robots-Tag and meta elements forbid links to whom they name', 
   assert.equal((await linksOf(html, redirect)).links.length, 1);
 });
 
+test('pipeline: what a page says of itself is told: canonical form, noindex, noarchive', async () => {
+  const told = async (html: string, tag?: string, rest: Partial<FetchResponse> = {}) => {
+    const headers = tag === undefined ? {} : { 'x-robots-tag': tag };
+    const { canonical, noindex, noarchive } = await linksOf(html, { headers, ...rest });
+    return { canonical, noindex, noarchive };
+  };
+  const nothing = { canonical: undefined, noindex: undefined, noarchive: undefined };
+  assert.deepEqual(await told('<p>'), nothing);
+  const canonical = '<link rel=canonical href="/c#x">';
+  assert.deepEqual(await told(canonical), { ...nothing, canonical: 'http://a.test/c' });
+  const far = `<link rel=canonical href="http://a.test/${'c'.repeat(9000)}">`;
+  assert.deepEqual(await told(far), nothing);
+  assert.deepEqual(await told('<meta name=robots content=noindex>'), { ...nothing, noindex: true });
+  assert.deepEqual(await told('<meta name=MyBot content=noarchive>', 'other: noindex'), {
+    ...nothing,
+    noarchive: true,
+  });
+  assert.deepEqual(await told('<p>', 'mybot: noindex'), { ...nothing, noindex: true });
+  // Of a body that was not read the header is all there is.
+  const skipped = { skipped: 'type', contentType: 'application/pdf' } as const;
+  const both = { ...nothing, noindex: true, noarchive: true };
+  assert.deepEqual(await told('', 'none, noarchive', skipped), both);
+});
+
 test('pipeline: a sitemap gives its URLs in scope, an index too deep none', async () => {
   const xml = { contentType: 'application/xml' };
   const body =

@@ -70,7 +70,7 @@ describe('export', () => {
     assert.deepEqual(more, []);
     const page = JSON.parse(line!);
     assert.deepEqual([page.agent, page.url, page.fetched_at, page.status], ['a2', url, 5, 200]);
-    assert.equal(Object.keys(page).length, 17);
+    assert.equal(Object.keys(page).length, 20);
     assert.deepEqual(sorted(exported('urls')), [url]);
   });
 

@@ -2,7 +2,13 @@
 // record is typed by message type, so that a new type without a generator does not compile.
 
 import fc from 'fast-check';
-import type { Envelope, Message, MessageType, RowEvent } from '../../../agent/core/messages.ts';
+import type {
+  Envelope,
+  Message,
+  MessageType,
+  PageRow,
+  RowEvent,
+} from '../../../agent/core/messages.ts';
 
 const id = fc.oneof(
   fc.stringMatching(/^[a-zA-Z0-9_.-]{1,64}$/),
@@ -23,6 +29,30 @@ const news = fc.array(
   { maxLength: 40 },
 );
 const jsonValue = fc.jsonValue({ maxDepth: 5 }).map((value) => JSON.parse(JSON.stringify(value)));
+
+const pageRow: fc.Arbitrary<PageRow> = fc.record(
+  {
+    status: fc.option(fc.nat(599)),
+    error: fc.option(word),
+    contentType: fc.option(word),
+    bytes: whole,
+    digest: fc.option(word),
+    fetchedAt: durationMs,
+    durationMs,
+    redirectTo: fc.option(url),
+    warcFile: word,
+    warcOffset: whole,
+    canonical: url,
+    noindex: flag,
+    noarchive: flag,
+  },
+  {
+    requiredKeys: [
+      ...['status', 'error', 'contentType', 'bytes', 'digest', 'fetchedAt', 'durationMs'],
+      'redirectTo',
+    ] as (keyof PageRow)[],
+  },
+) as fc.Arbitrary<PageRow>;
 
 const rowEvent: fc.Arbitrary<RowEvent> = fc.oneof(
   fc.record(
@@ -45,16 +75,7 @@ const rowEvent: fc.Arbitrary<RowEvent> = fc.oneof(
       state: fc.constantFrom('response', 'failed', 'skipped'),
       attempts: whole,
       reason: word,
-      page: fc.record({
-        status: fc.option(fc.nat(599)),
-        error: fc.option(word),
-        contentType: fc.option(word),
-        bytes: whole,
-        digest: fc.option(word),
-        fetchedAt: durationMs,
-        durationMs,
-        redirectTo: fc.option(url),
-      }),
+      page: pageRow,
     },
     { requiredKeys: ['kind', 'n', 'key', 'state', 'attempts'] },
   ),

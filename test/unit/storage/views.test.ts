@@ -58,7 +58,7 @@ function fixture() {
 const columns: Record<string, string> = {
   pages:
     'url fetch_url host depth status content_type bytes digest fetched_at duration_ms error ' +
-    'redirect_to referrer attempts warc_file warc_offset',
+    'redirect_to referrer attempts warc_file warc_offset canonical noindex noarchive',
   frontier: 'url host depth attempts not_before referrer',
   skipped: 'url host reason referrer',
   hosts:
@@ -145,6 +145,10 @@ test('views: pages tell what came, in whole milliseconds', () => {
     redirectTo: 'http://c.test/',
     error: 'truncated',
     attempts: 3,
+    warcFile: 'a1-x.warc.gz',
+    warcOffset: 77,
+    canonical: 'http://a.test/',
+    noindex: true,
   });
   assert.deepEqual(f.rows('SELECT * FROM pages'), [
     {
@@ -162,10 +166,26 @@ test('views: pages tell what came, in whole milliseconds', () => {
       redirect_to: 'http://c.test/',
       referrer: 'http://b.test/',
       attempts: 3,
-      warc_file: null,
-      warc_offset: null,
+      warc_file: 'a1-x.warc.gz',
+      warc_offset: 77,
+      canonical: 'http://a.test/',
+      noindex: 1,
+      noarchive: 0,
     },
   ]);
+});
+
+test('views: a canonical form is a whole URL, of this host or of another', () => {
+  const f = fixture();
+  for (const [n, canonical] of spellings.entries()) {
+    f.insert(`http://a.test/${n}`);
+    f.finish(`http://a.test/${n}`, { canonical });
+  }
+  const told = f.rows('SELECT canonical FROM pages ORDER BY CAST(substr(url, 15) AS INTEGER)');
+  assert.deepEqual(
+    told.map(({ canonical }) => canonical),
+    spellings,
+  );
 });
 
 test('views: done are pages with a status, failed those without', () => {
