@@ -6,11 +6,13 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import type { Sent } from '../agent/messaging/traffic.ts';
 import { Cluster } from '../test/chaos/harness.ts';
 import { holds } from '../test/web/judge.ts';
 import { type RunningWeb, startWeb } from '../test/web/server.ts';
 import { loadNow } from './machine.ts';
 import type { ProbeReport } from './probe.ts';
+import type { Counts } from './probe-counts.ts';
 
 const probe = path.join(import.meta.dirname, 'probe.ts');
 /** A crawl that takes longer has failed; one takes some seconds. */
@@ -22,8 +24,10 @@ export interface CrawlOptions {
   readonly delayMs: number;
   readonly threads: number;
   readonly durability: 'power' | 'process';
+  /** Whether pages are archived; as configured by default where it is not given. */
+  readonly warc?: boolean;
   /** How closely to look on: the life of each page costs a little by itself. */
-  readonly follow: 'agent' | 'pages';
+  readonly follow: 'agent' | 'pages' | 'counts';
 }
 
 export interface CrawlFigures {
@@ -55,12 +59,12 @@ export async function crawlOnce(
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-bench-'));
   const web = await benchWeb(size.hosts, size.pages);
   try {
-    const { agents, backups, delayMs, threads, durability, follow } = options;
+    const { agents, backups, delayMs, threads, durability, follow, warc = true } = options;
     const cluster = await Cluster.make(
       { after: (act) => void after.push(act as () => unknown) },
       {
         ...{ agents, backups, delayMs, threads, web, heartbeatMs: 500, suspectAfterMs: 10_000 },
-        config: { storage: { durability } },
+        config: { storage: { durability }, archive: { warc } },
       },
     );
     const load = loadNow();
@@ -104,5 +108,39 @@ function figuresOf(agents: readonly ProbeReport[], pages: number, web: RunningWe
     seconds: (lastMs - firstMs) / 1000,
     crawlCpuMs: sum(({ cpuMs, startCpuMs }) => cpuMs - (startCpuMs ?? 0)),
     startCpuMs: sum(({ startCpuMs }) => startCpuMs ?? 0),
+  };
+}
+
+/** Messages and bytes that all agents sent, by type. */
+export function sentBy(agents: readonly ProbeReport[]): Map<string, Sent> {
+  const sums = new Map<string, Sent>();
+  for (const [type, { messages, bytes }] of agents.flatMap(({ sent }) => Object.entries(sent))) {
+    const sum = sums.get(type) ?? { messages: 0, bytes: 0 };
+    sums.set(type, { messages: sum.messages + messages, bytes: sum.bytes + bytes });
+  }
+  return sums;
+}
+
+/** What a page cost, in counts that hardly depend on how fast the machine is. */
+export interface PageCost extends Counts {
+  /** Without heartbeats, which time brings and not pages. */
+  readonly messages: number;
+  readonly bytes: number;
+}
+
+/** All agents together; the crawl must have been one that counted. */
+export function costPerPage({ agents, pages }: CrawlFigures): PageCost {
+  const sum = (of: (counts: Counts) => number) =>
+    agents.reduce((s, { counts }) => s + (counts ? of(counts) : Number.NaN), 0) / pages;
+  const sent = [...sentBy(agents)].filter(([type]) => type !== 'HEARTBEAT');
+  return {
+    statements: sum((counts) => counts.statements),
+    transactions: sum((counts) => counts.transactions),
+    reads: sum((counts) => counts.reads),
+    writes: sum((counts) => counts.writes),
+    writtenBytes: sum((counts) => counts.writtenBytes),
+    allocatedBytes: sum((counts) => counts.allocatedBytes),
+    messages: sent.reduce((s, [, { messages }]) => s + messages, 0) / pages,
+    bytes: sent.reduce((s, [, { bytes }]) => s + bytes, 0) / pages,
   };
 }

@@ -4,7 +4,7 @@
 // both. Time before an agent takes part is left out: it is the subject of `start.ts`.
 //   node bench/copies.ts [--agents 2] [--runs 3] [--hosts 50] [--pages 40] [--json]
 
-import { type CrawlFigures, crawlOnce } from './cluster-run.ts';
+import { type CrawlFigures, crawlOnce, sentBy } from './cluster-run.ts';
 import { command, progress, type Report, type Table } from './report.ts';
 import { ratios, spread, spreadText } from './sample.ts';
 
@@ -92,14 +92,10 @@ function costTable(measured: readonly Measured[], durability: string): Table {
 /** Messages and bytes a page, the mean over all crawls of a kind, by type. */
 function sentPerPage(crawls: readonly CrawlFigures[]): Map<string, [number, number]> {
   const pages = crawls.reduce((s, crawl) => s + crawl.pages, 0);
-  const sums = new Map<string, [number, number]>();
-  for (const { sent } of crawls.flatMap(({ agents }) => agents)) {
-    for (const [type, { messages, bytes }] of Object.entries(sent)) {
-      const [m, b] = sums.get(type) ?? [0, 0];
-      sums.set(type, [m + messages / pages, b + bytes / pages]);
-    }
-  }
-  return sums;
+  const sums = sentBy(crawls.flatMap(({ agents }) => agents));
+  return new Map(
+    Array.from(sums, ([type, { messages, bytes }]) => [type, [messages / pages, bytes / pages]]),
+  );
 }
 
 function trafficTable(series: readonly Series[]): Table {

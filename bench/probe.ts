@@ -1,12 +1,14 @@
 // Preloaded into each agent of a benchmark (`node --import`): writes what the process used when it
 // ends. An agent is measured as it is shipped, from within, since a process that has ended can not
 // be asked, and sums over the life of a process include its threads. `UBIRING_PROBE` names the file
-// to write; `UBIRING_PROBE_FOLLOW=agent` tells the start from the crawl and counts messages, and
-// `pages` follows each page as well, by `probe-pages.ts`. Read back by `cluster-run.ts` and `start.ts`.
+// to write; `UBIRING_PROBE_FOLLOW=agent` tells the start from the crawl and counts messages, `pages`
+// follows each page as well, by `probe-pages.ts`, and `counts` counts what does not depend on the
+// clock, by `probe-counts.ts`. Read back by `cluster-run.ts` and `start.ts`.
 
 import { writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 import type { SentByType } from '../agent/messaging/traffic.ts';
+import type { Counts } from './probe-counts.ts';
 import type { PageTimes } from './probe-pages.ts';
 
 export interface ProbeReport {
@@ -18,6 +20,8 @@ export interface ProbeReport {
   readonly sent: SentByType;
   /** Only where pages were followed. */
   readonly pages: PageTimes | null;
+  /** Only where they were asked for; from when the agent began to take part. */
+  readonly counts: Counts | null;
 }
 
 const file = process.env.UBIRING_PROBE;
@@ -26,18 +30,18 @@ const file = process.env.UBIRING_PROBE;
 if (isMainThread && file !== undefined) await observe(file);
 
 async function observe(path: string): Promise<void> {
-  const seen: { startCpuMs: number | null; sent: SentByType; pages: PageTimes | null } = {
-    startCpuMs: null,
-    sent: {},
-    pages: null,
+  const seen: Pick<ProbeReport, 'pages'> & { startCpuMs: number | null; sent: SentByType } = {
+    ...{ startCpuMs: null, sent: {}, pages: null },
   };
   const follow = process.env.UBIRING_PROBE_FOLLOW;
+  const counting = follow === 'counts' ? await startCounting() : null;
   if (follow !== undefined) {
     const { followAgent, followPages } = await import('./probe-pages.ts');
-    if (follow === 'pages') seen.pages = followPages();
+    if (follow === 'pages') Object.assign(seen, { pages: followPages() });
     followAgent({
       started: () => {
         seen.startCpuMs = cpuMs();
+        counting?.started();
       },
       sent: (byType) => {
         seen.sent = byType;
@@ -46,9 +50,22 @@ async function observe(path: string): Promise<void> {
   }
   process.on('exit', () => {
     const rssBytesMax = process.resourceUsage().maxRSS * 1024;
-    const report: ProbeReport = { cpuMs: cpuMs(), rssBytesMax, ...seen };
+    const counts = counting?.sinceStart() ?? null;
+    const report: ProbeReport = { cpuMs: cpuMs(), rssBytesMax, ...seen, counts };
     writeFileSync(path, JSON.stringify(report));
   });
+}
+
+async function startCounting() {
+  const { countAll, difference } = await import('./probe-counts.ts');
+  const counts = countAll();
+  let before = counts();
+  return {
+    started: () => {
+      before = counts();
+    },
+    sinceStart: () => difference(counts(), before),
+  };
 }
 
 function cpuMs(): number {
