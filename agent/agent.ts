@@ -239,7 +239,7 @@ class Agent implements RunningAgent {
       this.status();
     } catch (error) {
       const { code, reason } = endOfFailure(error, this.#p.directory);
-      await this.#end({ code, reason });
+      await this.#end({ code, reason }, null);
       return { ok: false, code, message: reason };
     }
     this.#loopDelay.enable();
@@ -396,14 +396,16 @@ class Agent implements RunningAgent {
   #failed(error: unknown): void {
     if (this.#ending) return;
     this.#store.abandon();
-    const { code, reason } = endOfFailure(error, this.#p.directory);
-    this.#p.log.fatal({ err: error }, 'a turn failed; nothing of it was committed');
-    void this.#end({ code, reason });
+    const end = endOfFailure(error, this.#p.directory);
+    // A disk's failure has all that matters in its reason; of anything else the stack is wanted.
+    void this.#end(end, end.code === 1 ? { err: error } : {});
   }
 
-  async #end({ code, reason }: AgentEnd): Promise<void> {
+  /** @param more - what the last line of the log says besides; null: the caller logs it */
+  async #end({ code, reason }: AgentEnd, more: object | null = {}): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
+    const level = code === 0 || code === 11 ? 'info' : 'fatal';
     this.#turns.close();
     this.#pipeline.abortAll();
     await this.#transport.close({ lingerMs: LINGER_MS });
@@ -411,7 +413,7 @@ class Agent implements RunningAgent {
     this.#closeState();
     this.#loopDelay.disable();
     this.#removePidFile();
-    this.#p.log.info({ code }, reason);
+    if (more) this.#p.log[level]({ code, ...more }, reason);
     this.#resolveEnded({ code, reason });
   }
 
@@ -453,12 +455,9 @@ function coreOf(parts: AgentParts, store: SqliteStore, effects: Effects): Core {
     admit: admission({ ...config.limits, everyPort: config.http.allowPrivateAddresses }),
     seeds: seedsOf(config),
     orders: new OrderTable(parts.state.db),
-    visits: (right, orders) =>
+    visits: (right, orders, events) =>
       new Visits({
-        store,
-        effects,
-        right,
-        orders,
+        ...{ store, effects, right, orders, events },
         threads: config.agent.threads,
         heartbeatMs: config.cluster.failureDetector.heartbeatMs,
         delays: config.politeness,

@@ -1,11 +1,21 @@
 // A config as `config print` shows it: every key with the value in effect, as YAML that loads to the
-// same config from any directory. Values that are derived, and so may not be written, are comments.
+// same config from any directory, but for a password, which is masked. Values that are derived, and so may not be written, are comments.
 
 import { stringify } from 'yaml';
 import { type Config, leaseMsOf } from './config.ts';
 
+/** The config as it may be shown to anyone who looks: the proxy's password is masked. */
+export function shownConfig<C extends Config>(config: C): C {
+  const { proxy } = config.http;
+  const url = proxy === null ? null : URL.parse(proxy);
+  if (!url?.password) return config;
+  url.password = '***';
+  return { ...config, http: { ...config.http, proxy: url.href } };
+}
+
 /** @returns YAML with every key, paths absolute, durations in ms and sizes in bytes. */
-export function printConfig(config: Config): string {
+export function printConfig(whole: Config): string {
+  const config = shownConfig(whole);
   const { file, seeds, inlineSeeds, ...rest } = config;
   const { agents } = config.cluster;
   const derived = [

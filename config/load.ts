@@ -51,8 +51,10 @@ export function loadConfig(file: string, options: LoadOptions): LoadedConfig {
     const message = `there are ${seeds.length} seeds, more than ${seedsMax}`;
     problems.push(source.problem('config-rule', ['seedFiles'], message, 'split the crawl'));
   }
-  const soundSeeds = !wrong.some(([key]) => key === 'seeds' || key === 'seedFiles');
-  if (seeds.length === 0 && soundSeeds && problems.length === before) {
+  const startKeys: unknown[] = ['seeds', 'seedFiles', 'sitemaps'];
+  const soundSeeds = !wrong.some(([key]) => startKeys.includes(key));
+  const started = seeds.length > 0 || parsed.sitemaps.length > 0;
+  if (!started && soundSeeds && problems.length === before) {
     problems.push(noSeeds(raw, source));
   }
 
@@ -74,7 +76,8 @@ function configOf(
   const { file, seeds, inlineSeeds, seedFiles, options } = from;
   const { agents } = parsed.cluster;
   const { include, exclude } = parsed.scope;
-  const hosts = parsed.scope.hosts ?? seeds.map((seed) => hostOfSeed(seed) ?? '');
+  const starts = seeds.length > 0 ? seeds : parsed.sitemaps;
+  const hosts = parsed.scope.hosts ?? starts.map((seed) => hostOfSeed(seed) ?? '');
   const dataDir =
     options.dataDir === undefined
       ? path.resolve(path.dirname(file), parsed.agent.dataDir)

@@ -22,7 +22,9 @@ export type PortsProblemCode =
   /** `DATA/cluster.json` is not what this product writes. */
   | 'cluster-file-corrupt'
   /** The data directory cannot be read or written. */
-  | 'data-dir-unusable';
+  | 'data-dir-unusable'
+  /** There is no space to write in it. */
+  | 'data-dir-full';
 
 export type ResolvedAgents =
   | { readonly ok: true; readonly agents: readonly AgentEntry[] }
@@ -96,6 +98,11 @@ function notLaunched(file: string, have: number, want: number): ResolvedAgents {
 
 function unusable(dataDir: string, error: unknown): ResolvedAgents {
   const why = error instanceof Error ? error.message : String(error);
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    const message = `disk full: cannot write in ${dataDir}: ${why}; free some space there`;
+    return { ok: false, code: 'data-dir-full', message };
+  }
   const message = `the data directory ${dataDir} cannot be used: ${why}`;
   return { ok: false, code: 'data-dir-unusable', message };
 }

@@ -44,7 +44,8 @@ const scope = z
       .meta({
         description:
           'Hosts that may be visited: a host, "*.h" for the subdomains of h (not h), or "*" for ' +
-          "everything. By default the seeds' hosts. More hosts cost disk and time, nothing else.",
+          "everything. By default the seeds' hosts, or without seeds those of the sitemaps. More " +
+          'hosts cost disk and time, nothing else.',
         example: ['example.org', '*.example.org'],
       }),
     include: z
@@ -386,7 +387,7 @@ export const configSchema = z
       .prefault([])
       .meta({
         description:
-          'URLs that the crawl starts from, at depth 0. Needed, unless seedFiles has some.',
+          'URLs that the crawl starts from, at depth 0. Needed, unless seedFiles or sitemaps has some.',
         example: ['https://example.org/'],
       }),
     seedFiles: z

@@ -36,9 +36,11 @@ export async function agentCommand(
   }
   logUncaught(opened);
   const end = await run(config, id, opened, orders);
-  if (!launched) say(`${id}: ${end.reason}`);
+  // Without a terminal the log is on stderr, and has said it.
+  const isTold = end.code !== 0 && end.code !== 11 && !process.stderr.isTTY;
+  if (!launched && !isTold) say(`${id}: ${end.reason}`);
   await opened.flush();
-  return finish(end.code, end.reason, kindOf(end));
+  return finish(end.code, end.reason, kindOf(end), true);
 }
 
 async function run(
@@ -68,9 +70,9 @@ function logUncaught({ log, flush }: AgentLog): void {
   const end = async (error: unknown) => {
     const code = codeOfError(error);
     log.fatal({ err: error }, 'unexpected error');
-    if (!process.channel) say(`unexpected error: ${messageOf(error)}`);
+    if (!process.channel && process.stderr.isTTY) say(`unexpected error: ${messageOf(error)}`);
     await flush();
-    process.exit(await finish(code, messageOf(error), 'failed'));
+    process.exit(await finish(code, messageOf(error), 'failed', true));
   };
   process.once('uncaughtException', end);
   process.once('unhandledRejection', end);
@@ -83,8 +85,13 @@ function kindOf({ code, reason }: AgentEnd): EndKind {
 }
 
 /** Tells the launcher, if there is one, how it ended. */
-async function finish(code: ExitCode, reason: string, course: EndKind): Promise<ExitCode> {
-  await tell({ type: 'ended', code, reason, course });
+async function finish(
+  code: ExitCode,
+  reason: string,
+  course: EndKind,
+  logged = false,
+): Promise<ExitCode> {
+  await tell({ type: 'ended', code, reason, course, logged });
   return code;
 }
 

@@ -5,7 +5,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import pino from 'pino';
-import { codeOfError, messageOf } from './exit-code.ts';
+import { cannotWrite } from './exit-code.ts';
 import { makeDirectory } from './make-directory.ts';
 
 /** Bytes of log that wait for a slow reader of stderr; what exceeds them is dropped. */
@@ -36,13 +36,7 @@ export function openAgentLog(dataDir: string, id: string): AgentLog | NoAgentLog
     makeDirectory(directory);
     descriptor = fs.openSync(file, 'a');
   } catch (error) {
-    const why = messageOf(error);
-    if (codeOfError(error) === 3) {
-      const message = `disk full: cannot write ${file}: ${why}; free some space there`;
-      return { ok: false, code: 3, message };
-    }
-    const message = `cannot write ${file}: ${why}; name another directory with --data`;
-    return { ok: false, code: 4, message };
+    return { ok: false, ...cannotWrite(file, error) };
   }
   const streams: pino.StreamEntry[] = [{ stream: writerTo(descriptor) }];
   const toStderr = process.stderr.isTTY ? null : stderrDestination();

@@ -46,7 +46,13 @@ export class AgentProcess {
     this.#child.on('close', end);
     this.#child.on('error', (error) => {
       if (this.#child.pid !== undefined) return;
-      this.#last = { type: 'ended', code: 1, reason: String(error), course: 'failed' };
+      this.#last = {
+        type: 'ended',
+        code: 1,
+        reason: String(error),
+        course: 'failed',
+        logged: false,
+      };
       end(1, null);
     });
   }
@@ -63,6 +69,11 @@ export class AgentProcess {
   /** Null while it lives. */
   get ending(): Ending | null {
     return this.#ending;
+  }
+
+  /** Whether a reader of stderr has seen in its log why it ended. */
+  get isTold(): boolean {
+    return this.#last?.logged === true && !process.stderr.isTTY;
   }
 
   /** Whether it lives and its reports have stopped, so that the others may have its hosts by now. */

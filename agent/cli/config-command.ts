@@ -1,7 +1,7 @@
 // `ubiring config check|schema|print`: is a config sound, what may stand in one, and what does one
 // say once every default is filled in. Starts nothing and writes nothing.
 
-import { printConfig } from '../../config/explain.ts';
+import { printConfig, shownConfig } from '../../config/explain.ts';
 import { configJsonSchema } from '../../config/json-schema.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { ExitCode } from './exit-code.ts';
@@ -37,6 +37,8 @@ export async function configPrint(file: string, flags: Flags): Promise<ExitCode>
   const loaded = load(file, flags, { warn: true });
   if (!loaded.ok) return loaded.code;
   const { config } = loaded;
-  await print(flags.json ? `${JSON.stringify(config, null, 2)}\n` : printConfig(config));
+  await print(
+    flags.json ? `${JSON.stringify(shownConfig(config), null, 2)}\n` : printConfig(config),
+  );
   return 0;
 }

@@ -22,6 +22,18 @@ export function codeOfError(error: unknown): 1 | 3 {
   return 1;
 }
 
+/** What it means that nothing can be written there, with the remedy. */
+export function cannotWrite(
+  where: string,
+  error: unknown,
+): { readonly code: 3 | 4; readonly message: string } {
+  const why = `cannot write ${where}: ${messageOf(error)}`;
+  if (codeOfError(error) === 3) {
+    return { code: 3, message: `disk full: ${why}; free some space there` };
+  }
+  return { code: 4, message: `${why}; name another directory with --data` };
+}
+
 /** @returns what the error says, on one line */
 export function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);

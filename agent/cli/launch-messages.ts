@@ -14,6 +14,8 @@ export type FromAgent =
       readonly code: number;
       readonly reason: string;
       readonly course: EndKind;
+      /** Whether its log, which is on stderr where no terminal is, has said so. */
+      readonly logged: boolean;
     };
 
 export type ToAgent = { readonly type: 'stop' } | { readonly type: 'stopNow' };

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { AgentEntry } from '../../config/config.ts';
 import { readCompletion, removeCompletion } from './completion-file.ts';
-import { type ExitCode, messageOf } from './exit-code.ts';
+import { cannotWrite, type ExitCode } from './exit-code.ts';
 import type { ResolvedConfig } from './load.ts';
 import { localAgents, portProblem, selectAgents } from './local-agents.ts';
 import { makeDirectory } from './make-directory.ts';
@@ -49,32 +49,31 @@ export async function planLaunch(config: ResolvedConfig, flags: PlanFlags): Prom
 
   const ports = (await Promise.all(agents.map(portProblem))).filter((problem) => problem !== null);
   if (ports.length > 0) return { kind: 'refused', code: 5, message: ports.join('\n') };
+  const { dataDir } = config.agent;
   try {
-    makeWritable(config.agent.dataDir);
-    if (flags.fresh) removeAgents(directories);
+    makeWritable(dataDir);
+    const foreign = flags.fresh ? removeAgents(directories) : null;
+    if (foreign !== null) return { kind: 'refused', code: 4, message: foreign };
     if (completion.kind !== 'none') removeCompletion(config);
   } catch (error) {
-    return { kind: 'refused', code: 4, message: messageOf(error) };
+    return { kind: 'refused', ...cannotWrite(`in ${dataDir}`, error) };
   }
   return { kind: 'start', agents, notes };
 }
 
 function makeWritable(dataDir: string): void {
-  try {
-    makeDirectory(dataDir);
-    fs.accessSync(dataDir, fs.constants.W_OK);
-  } catch (error) {
-    const remedy = 'name another directory with --data';
-    throw new Error(`cannot write in ${dataDir}: ${messageOf(error)}; ${remedy}`);
-  }
+  makeDirectory(dataDir);
+  fs.accessSync(dataDir, fs.constants.W_OK);
 }
 
-function removeAgents(directories: readonly string[]): void {
+/** @returns why nothing was removed, or null */
+function removeAgents(directories: readonly string[]): string | null {
   const present = directories.filter((directory) => fs.existsSync(directory));
   for (const directory of present) {
     const names = fs.readdirSync(directory);
     if (names.length === 0 || marks.some((mark) => names.includes(mark))) continue;
-    throw new Error(`${directory} is no agent's directory: it is not deleted; move it away`);
+    return `${directory} is no agent's directory: it is not deleted; move it away`;
   }
   for (const directory of present) fs.rmSync(directory, { recursive: true });
+  return null;
 }

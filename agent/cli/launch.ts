@@ -103,7 +103,7 @@ class Launch {
     setTimeout(killAll, atOnceMs).unref();
   }
 
-  #onEnd({ id, ending }: AgentProcess): void {
+  #onEnd({ id, ending, isTold }: AgentProcess): void {
     if (ending === null) return;
     this.#endings.push(ending);
     const left = this.agents.filter((agent) => agent.ending === null).length;
@@ -111,7 +111,8 @@ class Launch {
     if (ending.kind === 'killed' && !this.#isOver()) {
       this.#view.warn(`${id} was killed (${ending.signal}); ${others}`);
     } else if (ending.kind === 'failed') {
-      this.#view.warn(`${id} failed (${ending.code}): ${ending.reason}; ${others}`);
+      const why = isTold ? '' : `: ${ending.reason}`;
+      this.#view.warn(`${id} failed (${ending.code})${why}; ${others}`);
     } else if (ending.kind === 'left') {
       this.#view.say(`${id}: ${ending.reason}; ${others}`);
     } else if (ending.kind === 'complete') this.#noteCompletion();

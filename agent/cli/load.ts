@@ -6,7 +6,7 @@ import type { AgentEntry, Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { type PortsProblemCode, resolveAgents } from '../../config/ports.ts';
 import { formatProblems } from '../../config/problem.ts';
-import { codeOfError, type ExitCode, messageOf } from './exit-code.ts';
+import { cannotWrite, type ExitCode } from './exit-code.ts';
 import { makeDirectory } from './make-directory.ts';
 import { say, styled } from './output.ts';
 
@@ -59,8 +59,9 @@ export async function loadResolved(
     try {
       makeDirectory(dataDir);
     } catch (error) {
-      say(`cannot write in ${dataDir}: ${messageOf(error)}; name another directory with --data`);
-      return { ok: false, code: codeOfError(error) === 3 ? 3 : 4 };
+      const { code, message } = cannotWrite(`in ${dataDir}`, error);
+      say(message);
+      return { ok: false, code };
     }
   }
   const resolved = await resolveAgents(config, options);
@@ -74,6 +75,7 @@ export async function loadResolved(
 
 /** Where nothing was launched yet, nothing is wrong: there is nobody to ask. */
 function codeOf(code: PortsProblemCode): ExitCode {
+  if (code === 'data-dir-full') return 3;
   return code === 'cluster-not-launched' ? 1 : 4;
 }
 

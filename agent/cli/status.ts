@@ -4,8 +4,10 @@
 
 import type { AgentStatus } from '../monitor/status.ts';
 import { askFirst } from './ask.ts';
+import { type CompletionNote, readCompletion } from './completion-file.ts';
 import type { ExitCode } from './exit-code.ts';
-import { type CommonFlags, loadResolved, shownPath } from './load.ts';
+import { nextSteps } from './launch-summary.ts';
+import { type CommonFlags, loadResolved, type ResolvedConfig, shownPath } from './load.ts';
 import {
   bytesText,
   count,
@@ -24,6 +26,8 @@ export interface ClusterStatus {
   readonly agents: readonly AgentStatus[];
   /** Configured agents, and members of the view, that did not answer. */
   readonly unreachable: readonly string[];
+  /** Where no agent answers because the crawl is over: since when, and who was there. */
+  readonly complete?: Pick<CompletionNote, 'at' | 'agents'>;
 }
 
 export async function status(
@@ -35,6 +39,8 @@ export async function status(
   const { agents } = loaded.config.cluster;
   const answer = await askFirst(agents, 'status');
   if (!answer.ok) {
+    const completion = readCompletion(loaded.config);
+    if (completion.kind === 'complete') return completed(loaded.config, completion.note, flags);
     say(answer.failures.join('\n'));
     const shown = shownPath(loaded.config);
     say(`no agent answers; what their files hold can still be asked:`);
@@ -49,6 +55,23 @@ export async function status(
   else await print(`${statusText(cluster)}\n`);
   if (!flags.json && cluster.unreachable.length > 0) {
     say(`${styled('yellow', 'no answer from', process.stderr)} ${cluster.unreachable.join(', ')}`);
+  }
+  return 0;
+}
+
+/** All have ended because there is nothing left to do, which is no failure. */
+async function completed(
+  config: ResolvedConfig,
+  { at, agents }: CompletionNote,
+  flags: { readonly json?: boolean },
+): Promise<ExitCode> {
+  const unreachable = config.cluster.agents.map(({ id }) => id);
+  const cluster: ClusterStatus = { agents: [], unreachable, complete: { at, agents } };
+  if (flags.json) await print(`${JSON.stringify(cluster)}\n`);
+  else {
+    const when = new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
+    await print(`the crawl is complete since ${when}; then there were ${agents.join(', ')}\n`);
+    say(nextSteps(config));
   }
   return 0;
 }

@@ -38,7 +38,7 @@ export interface CoreParts {
   /** Where the operator's orders are kept. */
   readonly orders: OrderStore;
   /** Makes the visits, which ask the fetch right given to them, and obey the orders. */
-  readonly visits: (right: FetchRight, orders: Orders) => Visits;
+  readonly visits: (right: FetchRight, orders: Orders, events: EventLog) => Visits;
 }
 
 /** What parts need of the core as a whole. */
@@ -68,7 +68,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const handOff = new HandOff(settings, view, outbound);
   const delayOf = (host: Host) => Math.max(orders.delayOf(host), store.delayOf(host));
   const right = new FetchRight(settings, view, lease, handOff, delayOf);
-  const visits = parts.visits(right, orders);
+  const visits = parts.visits(right, orders, events);
   const addressees = (host: Host) => handOff.addressees(host);
   const replication = new Replication({ settings, store, view, outbound, addressees });
   const settlement = new Settlement(store, replication, settings);

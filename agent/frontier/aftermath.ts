@@ -11,8 +11,14 @@ import { type Chance, isBusy, stepsAt, verdictOn } from './retry.ts';
 import { originOf } from './robots-gate.ts';
 import type { FrontierStore, HostRecord, QueueEnding } from './store.ts';
 
+/** The agent's log of events, behind the view `events` and the last lines of `status`. */
+export interface TrapLog {
+  record(at: number, kind: 'trap', detail: Readonly<Record<string, unknown>>): void;
+}
+
 export interface AftermathParts {
   readonly store: FrontierStore;
+  readonly events: TrapLog;
   readonly right: { waitUntil(host: Host, untilMs: number): void };
   readonly chance: Chance;
   readonly novelty: Novelty;
@@ -107,7 +113,7 @@ function noteTrouble(
 
 /** Each step of the brake is told of, with the pages that led to it. */
 function noteNovelty(
-  { store, novelty }: AftermathParts,
+  { events, novelty }: AftermathParts,
   record: HostRecord,
   outcome: ResponseOutcome | FailureOutcome,
 ): void {
@@ -117,7 +123,7 @@ function noteNovelty(
   record.stale = novelty.count(host, request.url, { digest, simhash }, before);
   if (brakeOf(record.stale) <= brakeOf(before)) return;
   const samples = novelty.samples(host);
-  store.event(endedAt, 'trap', { host, stale: record.stale, samples });
+  events.record(endedAt, 'trap', { host, stale: record.stale, samples });
 }
 
 /** The origin's other URLs end too; a later one finds the host with a clean slate. */

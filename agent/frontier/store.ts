@@ -78,8 +78,6 @@ export interface FrontierStore {
   /** Ends up to `max` queued URLs, waiting ones too. Gives how many; fewer than `max`: all. */
   endQueued(hostNumber: number, ending: QueueEnding, now: number, max: number): number;
   countOutOfScope(hostNumber: number, links: number): void;
-  /** Notes in the view `events` that the host gives nothing new. */
-  event(at: number, kind: 'trap', detail: Readonly<Record<string, unknown>>): void;
   robots(hostNumber: number, origin: string): RobotsRecord | null;
   saveRobots(hostNumber: number, origin: string, record: RobotsRecord): void;
 }

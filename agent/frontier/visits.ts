@@ -17,6 +17,7 @@ import {
   holdHost,
   noteAnswer,
   pageEnded,
+  type TrapLog,
 } from './aftermath.ts';
 import { type DelayRules, delayAfter } from './host-delay.ts';
 import { MinHeap } from './min-heap.ts';
@@ -40,6 +41,7 @@ const LEASE_RETRY = 0.25;
 export interface VisitsParts {
   readonly store: FrontierStore;
   readonly effects: Effects;
+  readonly events: TrapLog;
   readonly right: {
     check(host: Host, now: Instant, untouched: boolean): Right;
     waitUntil(host: Host, untilMs: number): void;

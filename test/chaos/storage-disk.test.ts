@@ -34,6 +34,8 @@ function assertDiskFull({ code, stderr }: Ended, directory: string): void {
   assert.equal(code, 3, stderr);
   assert.match(stderr, /disk full.*KiB left.*free some space there and start the agent again/);
   assert.ok(stderr.includes(directory), stderr);
+  assert.equal(stderr.split('disk full').length, 2, `once is enough: ${stderr}`);
+  assert.doesNotMatch(stderr, /"stack"/);
 }
 
 function mountFor(t: TestContext, cluster: Cluster, id: string): SmallDisk | null {

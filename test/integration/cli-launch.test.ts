@@ -60,6 +60,12 @@ describe('launch', { concurrency: 2 }, () => {
     const again = await run('launch', config);
     assert.equal(again.code, 0);
     assert.match(again.stderr, /the crawl is complete already; --fresh begins anew/);
+    const status = await run('status', config);
+    assert.equal(status.code, 0, status.stderr);
+    assert.match(status.stdout, /^the crawl is complete since 20.*Z; then there were a1\n$/);
+    const told = JSON.parse((await run('status', config, '--json')).stdout);
+    assert.deepEqual([told.agents, told.unreachable], [[], ['a1', 'a2']]);
+    assert.deepEqual(told.complete, { at: note.at, agents: ['a1'] });
     const agent = await run('agent', config, '--id', 'a1');
     assert.deepEqual([agent.code, web.requests().length], [0, requests]);
 
@@ -203,7 +209,11 @@ describe('launch', { concurrency: 2 }, () => {
       ]) {
         const { code, stderr } = await run(...args, '--data', scratch.dataDir);
         assert.equal(code, 5, stderr);
-        assert.match(stderr, new RegExp(`^a1: .*tcp://127\\.0\\.0\\.1:${port}`, 'm'));
+        assert.match(
+          stderr,
+          new RegExp(`^(a1: |.*"agent":"a1").*tcp://127\\.0\\.0\\.1:${port}`, 'm'),
+        );
+        assert.equal(stderr.split(`127.0.0.1:${port}`).length, 2, `once is enough: ${stderr}`);
       }
     } finally {
       server.close();

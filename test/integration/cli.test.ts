@@ -6,9 +6,29 @@ import { openState } from '../../agent/storage/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { run, Scratch, start } from './cli-process.ts';
 
+/** So many finished pages that no pipe holds them. */
+function writePages(directory: string): void {
+  const state = openState({ directory, crawl: 'cli-test', agent: 'a1' });
+  assert.ok(state.ok);
+  const store = new SqliteStore(state.db, { durability: 'process', hostDelayMs: 1 });
+  const ended = { status: 200, contentType: null, bytes: 1, digest: null, redirectTo: null };
+  store.begin();
+  const { number } = store.host('h.test');
+  for (let k = 0; k < 20_000; k++) {
+    const url = `http://h.test/${'x'.repeat(80)}/${k}`;
+    store.insertUrl('h.test', { url, depth: 1, referrer: 'http://h.test/' }, null);
+    const times = { fetchedAt: 1, durationMs: 1, attempts: 1 };
+    store.recordPage(number, { url, ...ended, ...times, error: null, archived: undefined });
+  }
+  store.commit(true);
+  store.close();
+  state.unlock();
+}
+
 describe('command line', { concurrency: 4 }, () => {
   const scratch = new Scratch();
   let config: string;
+  let exported: string;
   before(async () => {
     config = await scratch.config(3);
     const directory = path.join(scratch.dataDir, 'a1');
@@ -22,6 +42,13 @@ describe('command line', { concurrency: 4 }, () => {
     store.commit(true);
     store.close();
     state.unlock();
+    const seeds = ['http://h.test/'];
+    const alone = { seeds, agent: { dataDir: 'exported' }, http: { userAgent: 'e (e@h.test)' } };
+    exported = scratch.write('exported.json', alone);
+    fs.mkdirSync(path.join(scratch.directory, 'exported'));
+    const ports = { agents: [{ id: 'a1', port: 1 }] };
+    scratch.write('exported/cluster.json', JSON.stringify(ports));
+    writePages(path.join(scratch.directory, 'exported', 'a1'));
   });
   after(() => scratch.clean());
 
@@ -131,6 +158,16 @@ describe('command line', { concurrency: 4 }, () => {
     assert.equal(code, 0);
     assert.ok(stdout.length < 10_000_000, 'the answer would have been a gigabyte');
     assert.match(stderr, /^a2: no state in .*\na3: no state in .*\n$/);
+  });
+
+  test('an export that nobody reads to its end ends quietly, too', async () => {
+    for (const format of ['jsonl', 'urls', 'graph']) {
+      const { child, ended } = start(['export', exported, '--format', format]);
+      child.stdout?.once('data', () => child.stdout?.destroy());
+      const { code, stdout, stderr } = await ended;
+      assert.deepEqual([code, stderr], [0, ''], format);
+      assert.ok(stdout.length < 1_000_000, `${format}: ${stdout.length} of some 2 MB`);
+    }
   });
 
   test('owner prints a JSON line for each host, the same host in any spelling', async () => {

@@ -186,6 +186,18 @@ describe('polite servers', () => {
     }
   });
 
+  test('a sitemap in the config is enough to start from', async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const before = asked('told').length;
+    const map = `${origin('told')}/told.xml`;
+    const query = await crawl(scratch, [], { sitemaps: [map], scope: {} });
+    assert.deepEqual(asked('told').slice(before), ['/robots.txt', '/told.xml', '/x']);
+    const pages = await query('SELECT url, referrer FROM pages ORDER BY url');
+    const found = { url: `${origin('told')}/x`, referrer: map };
+    assert.deepEqual(pages, [{ url: map, referrer: null }, found]);
+  });
+
   test('robots.txt that is out of order, or comes with 429, shuts the host for now', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());

@@ -150,12 +150,9 @@ export class Cluster {
       }),
       seeds: this.#o.seeds.map((url) => ({ url, depth: 0 })),
       orders: new OrderTable(disk.db),
-      visits: (right, orders) =>
+      visits: (right, orders, events) =>
         new Visits({
-          store,
-          effects,
-          right,
-          orders,
+          ...{ store, effects, right, orders, events },
           threads: THREADS,
           delays: { crawlDelayMaxMs: 30_000, responseTimeFactor: 0 },
           chance: () => 0.5,

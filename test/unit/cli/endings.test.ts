@@ -33,7 +33,7 @@ test('launch: an agent that dies without a last word was killed', () => {
 });
 
 test('launch: a graceful leave is no completion, though both end with 0', () => {
-  const last = { type: 'ended', code: 0, reason: 'r' } as const;
+  const last = { type: 'ended', code: 0, reason: 'r', logged: true } as const;
   assert.equal(endingOf({ ...last, course: 'left' }, 0, null).kind, 'left');
   assert.equal(endingOf({ ...last, course: 'complete' }, 0, null).kind, 'complete');
 });

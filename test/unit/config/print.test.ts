@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parse, stringify } from 'yaml';
 import type { Config } from '../../../config/config.ts';
-import { printConfig } from '../../../config/explain.ts';
+import { printConfig, shownConfig } from '../../../config/explain.ts';
 import { configJsonSchema, configKeys } from '../../../config/json-schema.ts';
 import { loadConfig } from '../../../config/load.ts';
 import { formatProblems } from '../../../config/problem.ts';
@@ -271,4 +271,14 @@ test('load: a config may be any file of at most a mebibyte without a crash', () 
     }),
     { numRuns: 300 },
   );
+});
+
+test('print: the password of a proxy is masked, in YAML and in what JSON is made of', () => {
+  const seeds = 'seeds: [https://example.org/]\n';
+  const config = good(`${seeds}http: { proxy: "http://me:s%40cret@proxy.example:3128" }\n`);
+  assert.match(printConfig(config), /proxy: http:\/\/me:\*{3}@proxy\.example:3128/);
+  assert.equal(shownConfig(config).http.proxy, 'http://me:***@proxy.example:3128/');
+  assert.equal(config.http.proxy, 'http://me:s%40cret@proxy.example:3128', 'it is still used');
+  const open = good(`${seeds}http: { proxy: "http://me@proxy.example:3128" }\n`);
+  assert.equal(shownConfig(open), open);
 });

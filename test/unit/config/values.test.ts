@@ -66,6 +66,14 @@ test('values: a seed file without seeds is no seed', () => {
   assert.equal(problem.path, 'seedFiles');
 });
 
+test('values: sitemaps alone are enough to start from, and their hosts are then the scope', () => {
+  const { seeds, scope } = good('sitemaps: [https://example.org/map.xml, http://b.test/f]\n');
+  assert.deepEqual([seeds, scope.hosts], [[], ['example.org', 'b.test']]);
+  const both = good(`${plain}sitemaps: [https://elsewhere.test/map.xml]\n`);
+  assert.deepEqual(both.scope.hosts, ['example.org']);
+  assert.equal(onlyProblem('sitemaps: []\n').path, 'seeds');
+});
+
 test('values: host patterns are brought to the form of URL.hostname', () => {
   const hosts = ['EXAMPLE.org', '*.Bücher.example.', '127.1', '[::0001]', '*', 'localhost'];
   assert.deepEqual(good(`${plain}scope: { hosts: ${JSON.stringify(hosts)} }\n`).scope.hosts, [

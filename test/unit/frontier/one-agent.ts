@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { Effects, type PageRequest } from '../../../agent/core/effects.ts';
+import { EventLog } from '../../../agent/core/event-log.ts';
 import type { Right } from '../../../agent/core/fetch-right.ts';
 import type { FailureOutcome, FoundLink, Outcome } from '../../../agent/core/outcome.ts';
 import { admission } from '../../../agent/frontier/admission.ts';
@@ -59,6 +60,7 @@ export class OneAgent {
   readonly log: Asked[] = [];
   readonly db: ReturnType<typeof openInMemory>;
   readonly store: SqliteStore;
+  readonly events: EventLog;
   readonly visits: Visits;
   readonly effects = new Effects();
   /** Rights other than granted, by host. */
@@ -84,6 +86,7 @@ export class OneAgent {
     this.db = options.db ?? openInMemory();
     const { hostDelayMs } = this;
     this.store = new SqliteStore(this.db, { durability: 'process', hostDelayMs });
+    this.events = new EventLog(this.store);
     const depthPerHost = options.depthPerHost ?? 16;
     this.#admit = admission({
       depthPerHost,
@@ -94,6 +97,7 @@ export class OneAgent {
     this.visits = new Visits({
       store: this.store,
       effects: this.effects,
+      events: this.events,
       right: {
         check: (host) => this.#right(host),
         waitUntil: (host, until) => {

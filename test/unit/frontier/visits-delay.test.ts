@@ -193,6 +193,8 @@ test('trap: a host that repeats itself is slowed, told of with samples, and skip
   assert.deepEqual([host, stale], ['a.test', STALE_PER_STEP]);
   assert.deepEqual(samples, [46, 47, 48, 49, 50].map(page));
   assert.ok(events[0]!.at > EPOCH);
+  const recent = agent.events.recent(agent.now).map(({ kind, detail }) => [kind, detail.stale]);
+  assert.deepEqual(recent.at(-1), ['trap', stalePages], 'status tells of it as well');
   agent.find(page(100_000));
   agent.run();
   assert.equal(agent.skipped()[page(100_000)], 'trap', 'later URLs too');
