@@ -18,7 +18,7 @@ function writePages(directory: string): void {
     const url = `http://h.test/${'x'.repeat(80)}/${k}`;
     store.insertUrl('h.test', { url, depth: 1, referrer: 'http://h.test/' }, null);
     const times = { fetchedAt: 1, durationMs: 1, attempts: 1 };
-    store.recordPage(number, { url, ...ended, ...times, error: null, archived: undefined });
+    store.recordPage(number, { url, ...ended, ...times, error: null });
   }
   store.commit(true);
   store.close();
