@@ -69,11 +69,15 @@ export function comparisonTable(all: readonly Series[], pages: number): Table {
         of(({ rssBytesMax }) => rssBytesMax / 2 ** 20),
         0,
       ),
+      spreadText(
+        of(({ load }) => load),
+        1,
+      ),
     ];
   });
   const columns = [
     ...['crawler', 'keeps', 'CPU ms/page', 'without start', 'speed over bare got'],
-    ...['pages/s', 'memory MiB'],
+    ...['pages/s', 'memory MiB', 'load'],
   ];
   return { title: 'Median (least-most); speed is pages per core-second:', columns, rows };
 }
