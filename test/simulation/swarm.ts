@@ -175,5 +175,8 @@ function checkCopies(plan: Plan): string[] {
   const members = endedFirst(plan)?.members ?? [];
   // Those who were away then go on, or have gone on, and move what they have.
   if (ids.some((id) => !away.has(id) && !members.includes(id))) return [];
+  // One whose disk was lost when all had agreed on the end is not waited for.
+  const isBack = (id: AgentId) => cluster.agents.get(id)?.end !== null;
+  if (members.some((id) => plan.setBack.has(id) && !isBack(id))) return [];
   return unlikeCopies(files(plan), (host) => cluster.order(host, members), backups);
 }
