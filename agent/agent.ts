@@ -29,7 +29,8 @@ import type { PagePipeline } from './page-pipeline.ts';
 import { monotonicMs, systemClock, wallMs } from './runtime/clock.ts';
 import { chance } from './runtime/random.ts';
 import { Turns } from './runtime/turns.ts';
-import { openState } from './storage/database.ts';
+import { checkInBackground } from './storage/background-check.ts';
+import { markSuspect, openState } from './storage/database.ts';
 import { type StorageFailureCode, storageFailureOf } from './storage/failure.ts';
 import { OrderTable } from './storage/order-table.ts';
 import { SqliteStore } from './storage/sqlite-store.ts';
@@ -150,6 +151,7 @@ class Agent implements RunningAgent {
   readonly #startedAt = monotonicMs();
   #resolveEnded: (end: AgentEnd) => void = () => {};
   #ending = false;
+  #stopCheck: () => void = () => {};
   #lastStatus: AgentStatus | null = null;
   /** The last place in the archive that the turn took in; null when the archive was told. */
   #archivedAt: ArchivedAt | null = null;
@@ -245,6 +247,7 @@ class Agent implements RunningAgent {
     this.#loopDelay.enable();
     this.#p.log.info({ listen: this.#transport.endpoint }, 'agent is listening');
     this.#turns.push({ type: 'start' });
+    if (!this.#p.state.examined) this.#check();
     return null;
   }
 
@@ -393,10 +396,21 @@ class Agent implements RunningAgent {
 
   // ---- the end
 
+  #check(): void {
+    const { directory, log } = this.#p;
+    this.#stopCheck = checkInBackground(
+      join(directory, 'state.sqlite'),
+      (error) => this.#failed(error),
+      (why) => log.warn({ why }, 'the state file could not be examined in the background'),
+    ).stop;
+  }
+
   #failed(error: unknown): void {
     if (this.#ending) return;
     this.#store.abandon();
-    const end = endOfFailure(error, this.#p.directory);
+    const { directory } = this.#p;
+    if (storageFailureOf(error, directory)?.code === 'damaged') markSuspect(directory);
+    const end = endOfFailure(error, directory);
     // A disk's failure has all that matters in its reason; of anything else the stack is wanted.
     void this.#end(end, end.code === 1 ? { err: error } : {});
   }
@@ -405,6 +419,7 @@ class Agent implements RunningAgent {
   async #end({ code, reason }: AgentEnd, more: object | null = {}): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
+    this.#stopCheck();
     const level = code === 0 || code === 11 ? 'info' : 'fatal';
     this.#turns.close();
     this.#pipeline.abortAll();

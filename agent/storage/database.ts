@@ -4,10 +4,10 @@
 // held, and refused where they have none. Called by agent.ts at the start; readers
 // (`ubiring query`) open the file by themselves, read-only.
 
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { type Claims, examine, versionOf } from './examination.ts';
+import { type Claims, examine, sizeOf, versionOf } from './examination.ts';
 import { isDamage, storageFailureOf } from './failure.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { type Quarantined, quarantine, STATE_SUFFIXES } from './quarantine.ts';
@@ -33,6 +33,8 @@ export type Opened =
       readonly ok: true;
       readonly db: Connection;
       readonly unlock: () => void;
+      /** False of a large file, most of which was not read: see `checkInBackground`. */
+      readonly examined: boolean;
       /** What a person should know of this start: that it is empty, and why. Null as a rule. */
       readonly notice: string | null;
     }
@@ -52,6 +54,20 @@ export interface OpenOptions extends Claims {
    * Without copies the crawl would begin anew, which is for a person to decide: it is refused.
    */
   readonly quarantineAt?: number | undefined;
+}
+
+/** A larger file takes more than a second to be read whole, and is, while the agent works. */
+export const WHOLE_BYTES_MAX = 256 * 1024 * 1024;
+/** Beside a file that was found damaged at work: the next start reads it whole, however large. */
+const SUSPECT = 'state.suspect';
+
+/** Has the next start examine the whole file. Never throws: it may be the disk that is broken. */
+export function markSuspect(directory: string): void {
+  try {
+    writeFileSync(join(directory, SUSPECT), '');
+  } catch {
+    // Then the check in the background finds it again.
+  }
 }
 
 /** Opens `DATA/ID/state.sqlite` for writing. On failure no state was changed. */
@@ -81,7 +97,9 @@ function openLocked(
   usedBefore: boolean,
 ): Omit<Extract<Opened, { ok: true }>, 'unlock'> | OpenFailure {
   const path = join(options.directory, 'state.sqlite');
-  const found = examine(path, options);
+  const suspect = join(options.directory, SUSPECT);
+  const examined = sizeOf(path) <= WHOLE_BYTES_MAX || existsSync(suspect);
+  const found = examine(path, options, examined);
   if (found.kind === 'foreign') return { ok: false, code: found.code, message: found.message };
   const at = options.quarantineAt;
   if (found.kind === 'damaged' && at === undefined) return refusalOf(found.why, path, options);
@@ -96,6 +114,7 @@ function openLocked(
     prepare(db, options);
     configure(db);
     if (aside) noteQuarantine(db, aside);
+    rmSync(suspect, { force: true });
   } catch (error) {
     db.close();
     throw error;
@@ -104,6 +123,7 @@ function openLocked(
   return {
     ok: true,
     db,
+    examined,
     notice: aside ? asideNotice(path, aside) : lost ? goneNotice(path) : null,
   };
 }

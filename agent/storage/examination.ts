@@ -1,7 +1,8 @@
 // Looks at a state file before anything is written to it: whether it is there, whose it is, of
 // which version, and whether it is sound. It reads through a read-only connection, which cannot
 // move the log into the file, so a file that is refused or set aside stays byte for byte as it was
-// found. Called by `openState`; docs/RELIABILITY.md tells what the check sees and what it costs.
+// found. Called by `openState`; of a large file the long part runs in a process of its own, while
+// the agent crawls (background-check.ts). docs/RELIABILITY.md tells what the check sees and costs.
 
 import { existsSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
@@ -18,6 +19,8 @@ export type Examined =
   /** Not this agent's to touch; `message` with the remedy. */
   | { readonly kind: 'foreign'; readonly code: 'newer' | 'other_crawl'; readonly message: string };
 
+type Damaged = Extract<Examined, { kind: 'damaged' }>;
+
 /** Whose file it must be. */
 export interface Claims {
   readonly crawl: string;
@@ -27,8 +30,8 @@ export interface Claims {
 /** What a check finds may run to a page; the first finding tells enough. */
 const FINDING_CHARS_MAX = 200;
 
-/** Throws errors of the disk; damage is a value. */
-export function examine(path: string, claims: Claims): Examined {
+/** Throws errors of the disk; damage is a value. `whole`: every page is read, else the first few. */
+export function examine(path: string, claims: Claims, whole: boolean): Examined {
   if (!existsSync(path)) {
     // Without the file SQLite would delete the log, and with it whatever was not in the file yet.
     const logged = sizeOf(`${path}-wal`) > 0;
@@ -36,11 +39,23 @@ export function examine(path: string, claims: Claims): Examined {
   }
   // SQLite would take it for a new database, and delete its log.
   if (sizeOf(path) === 0) return { kind: 'damaged', why: 'is empty (0 bytes)' };
+  return look(path, (db) => {
+    const first = foreignIn(db, path, claims) ?? (whole ? damageIn(db) : null);
+    return first ?? lossIn(db) ?? { kind: 'sound' };
+  });
+}
+
+/** The long part alone. Throws errors of the disk. */
+export function examineWhole(path: string): Damaged | { readonly kind: 'sound' } {
+  return look(path, (db) => damageIn(db) ?? { kind: 'sound' });
+}
+
+function look<Found>(path: string, at: (db: Connection) => Found): Found | Damaged {
   let db: Connection | undefined;
   try {
     db = new Database(path, { readonly: true, fileMustExist: true });
     db.pragma('cell_size_check = ON');
-    return foreignIn(db, path, claims) ?? damageIn(db) ?? { kind: 'sound' };
+    return at(db);
   } catch (error) {
     const code = error instanceof Database.SqliteError ? error.code : '';
     if (!isDamage(code)) throw error;
@@ -79,18 +94,24 @@ function foreignIn(db: Connection, path: string, claims: Claims): Examined | nul
  * The full check, which compares indexes with tables: the quick one is twice as fast and sees a
  * quarter of the flipped bits.
  */
-function damageIn(db: Connection): Examined | null {
+function damageIn(db: Connection): Damaged | null {
   const finding = db.pragma('integrity_check(1)', { simple: true });
   if (finding !== 'ok') {
     const first = String(finding).split('\n')[0]!.slice(0, FINDING_CHARS_MAX);
     return { kind: 'damaged', why: `is damaged (${first})` };
   }
+  const lost = lossIn(db);
+  if (lost || versionOf(db) < MIGRATIONS.length) return lost;
+  const odds = UNEQUAL.find(({ sql }) => db.prepare<[], number>(sql).pluck().get() !== 0);
+  return odds ? { kind: 'damaged', why: `does not add up (${odds.what})` } : null;
+}
+
+/** What is gone of the tables, indexes and views. */
+function lossIn(db: Connection): Damaged | null {
   if (versionOf(db) < MIGRATIONS.length) return null;
   const found = schemaOf(db);
   const lost = [...expectedSchema()].find(([name, sql]) => found.get(name) !== sql);
-  if (lost) return { kind: 'damaged', why: `has lost ${lost[0]} of its schema` };
-  const odds = UNEQUAL.find(({ sql }) => db.prepare<[], number>(sql).pluck().get() !== 0);
-  return odds ? { kind: 'damaged', why: `does not add up (${odds.what})` } : null;
+  return lost ? { kind: 'damaged', why: `has lost ${lost[0]} of its schema` } : null;
 }
 
 /**
@@ -139,6 +160,6 @@ export function versionOf(db: Connection): number {
   return Number(db.pragma('user_version', { simple: true }));
 }
 
-function sizeOf(file: string): number {
+export function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -1,0 +1,14 @@
+// The program of `checkInBackground`: examines the state file named on its command line and prints
+// what it found as one line of JSON. Errors of the disk end it with a stack on stderr.
+
+import { examineWhole } from './examination.ts';
+
+export interface BackgroundFinding {
+  /** A clause that follows the name of the file; null where all is well. */
+  readonly damage: string | null;
+}
+
+const [, , path = ''] = process.argv;
+const found = examineWhole(path);
+const finding: BackgroundFinding = { damage: found.kind === 'damaged' ? found.why : null };
+process.stdout.write(`${JSON.stringify(finding)}\n`);

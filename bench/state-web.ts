@@ -1,0 +1,89 @@
+// The web behind the figures of scale: any number of hosts, each an address of its own in
+// 127.0.0.0/8, with the same number of pages of one shape; a page is computed from its address, so
+// that a web of ten million costs nothing to have. Its links lead to pages of its own and of other
+// hosts, all within the web, so that whoever knows the whole web finds nothing new.
+
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface WideWeb {
+  readonly port: number;
+  /** Answers to requests for pages so far; robots.txt is not counted. */
+  readonly served: number;
+  stop(): Promise<void>;
+}
+
+/** First address of the web; those before are others' loopback. */
+const FIRST = 127 * 2 ** 24 + 16 * 2 ** 16;
+const LINKS_TO_OWN = 12;
+const LINKS_TO_OTHERS = 4;
+/** Words around the links: a page is of some 6 KB. */
+const FILLER = '<p>Nothing is said here that anyone would want to find again.</p>\n'.repeat(60);
+
+export function hostName(host: number): string {
+  const address = FIRST + host;
+  return [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.');
+}
+
+/** As long as paths of real sites are, on average. */
+export function pathOf(page: number): string {
+  return `/archive/2026/section-${page % 7}/an-article-about-the-number-${page}.html`;
+}
+
+/** Serves `hosts` × `pages` pages to clients of this machine alone, on one free port. */
+export async function startWideWeb(hosts: number, pages: number): Promise<WideWeb> {
+  let served = 0;
+  let port = 0;
+  const server = http.createServer((request, response) => {
+    const [, name = ''] = /^([\d.]+)(?::|$)/.exec(request.headers.host ?? '') ?? [];
+    const page = Number(/-(\d+)\.html$/.exec(request.url ?? '')?.[1] ?? Number.NaN);
+    const host = hostNumber(name);
+    if (!(host >= 0 && host < hosts && page < pages)) {
+      response.writeHead(404).end();
+      return;
+    }
+    served++;
+    response.setHeader('content-type', 'text/html; charset=utf-8');
+    response.end(pageOf({ host, page, hosts, pages, port }));
+  });
+  // A wildcard is the only way to listen on a hundred thousand addresses.
+  server.on('connection', (socket) => {
+    if (!socket.remoteAddress?.startsWith('127.')) socket.destroy();
+  });
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
+  port = (server.address() as AddressInfo).port;
+  return {
+    port,
+    get served() {
+      return served;
+    },
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function hostNumber(name: string): number {
+  return name.split('.').reduce((sum, part) => sum * 256 + Number(part), 0) - FIRST;
+}
+
+interface Place {
+  readonly host: number;
+  readonly page: number;
+  readonly hosts: number;
+  readonly pages: number;
+  readonly port: number;
+}
+
+function pageOf({ host, page, hosts, pages, port }: Place): string {
+  const links: string[] = [];
+  for (let k = 1; k <= LINKS_TO_OWN; k++) links.push(pathOf((page * 31 + k * 17) % pages));
+  for (let k = 1; k <= LINKS_TO_OTHERS; k++) {
+    const other = (host * 7919 + page * 104_729 + k * 1_299_709) % hosts;
+    links.push(`http://${hostName(other)}:${port}${pathOf((page + k) % pages)}`);
+  }
+  const list = links.map((href, k) => `<li><a href="${href}">link ${k}</a></li>`).join('\n');
+  return `<!doctype html><title>page ${page} of ${host}</title>\n<ul>\n${list}\n</ul>\n${FILLER}`;
+}
