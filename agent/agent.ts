@@ -9,12 +9,12 @@ import type { Logger } from 'pino';
 import { type AgentEntry, type Config, leaseMsOf } from '../config/config.ts';
 import { crawlKey } from '../config/fingerprint.ts';
 import type { Instant } from '../failure-detector/instant.ts';
+import { type AgentEnd, endOfFailure } from './agent-end.ts';
 import type { Archive } from './archive/archive.ts';
-import { ArchiveError } from './archive/failure.ts';
 import { robotsParser, seedReader, seedsOf, settingsOf } from './config-parts.ts';
 import { ControlRoom } from './control.ts';
 import { Core } from './core/core.ts';
-import { type Effect, Effects, type EndCode } from './core/effects.ts';
+import { type Effect, Effects } from './core/effects.ts';
 import type { Envelope, Message } from './core/messages.ts';
 import type { Operator } from './core/operator.ts';
 import type { ArchivedAt, Outcome } from './core/outcome.ts';
@@ -31,7 +31,6 @@ import { chance } from './runtime/random.ts';
 import { Turns } from './runtime/turns.ts';
 import { checkInBackground } from './storage/background-check.ts';
 import { markSuspect, openState } from './storage/database.ts';
-import { type StorageFailureCode, storageFailureOf } from './storage/failure.ts';
 import { OrderTable } from './storage/order-table.ts';
 import { SqliteStore } from './storage/sqlite-store.ts';
 import type { ReadRow } from './storage/url-facts.ts';
@@ -41,11 +40,6 @@ import { splitIdentity } from './url/url-key.ts';
 const LINGER_MS = 300;
 /** An agent whose file another program holds for longer gives up: the others have its hosts. */
 const BLOCKED_MS_MAX = 60_000;
-
-export interface AgentEnd {
-  readonly code: EndCode;
-  readonly reason: string;
-}
 
 export interface RunningAgent {
   readonly ended: Promise<AgentEnd>;
@@ -104,25 +98,6 @@ export async function startAgent(options: {
     const { code, reason } = endOfFailure(error, directory);
     return { ok: false, code, message: reason };
   }
-}
-
-/** What it means for the process that the disk failed (CONTRACT, exit codes). */
-const FAILURE_CODES: Readonly<Record<StorageFailureCode, 1 | 3 | 4>> = {
-  full: 3,
-  unwritable: 4,
-  busy: 4,
-  // Found in a turn; at a start the file is set aside or refused.
-  damaged: 1,
-};
-
-function endOfFailure(error: unknown, directory: string): AgentEnd & { code: 1 | 3 | 4 } {
-  if (error instanceof ArchiveError) {
-    return { code: error.code === 'full' ? 3 : 4, reason: error.message };
-  }
-  const failure = storageFailureOf(error, directory);
-  if (failure) return { code: FAILURE_CODES[failure.code], reason: failure.message };
-  const why = error instanceof Error ? error.message : String(error);
-  return { code: 1, reason: `unexpected: ${why}` };
 }
 
 interface AgentParts {
@@ -409,8 +384,8 @@ class Agent implements RunningAgent {
     if (this.#ending) return;
     this.#store.abandon();
     const { directory } = this.#p;
-    if (storageFailureOf(error, directory)?.code === 'damaged') markSuspect(directory);
     const end = endOfFailure(error, directory);
+    if (end.suspect) markSuspect(directory);
     // A disk's failure has all that matters in its reason; of anything else the stack is wanted.
     void this.#end(end, end.code === 1 ? { err: error } : {});
   }

@@ -2,7 +2,7 @@
 // cluster, a restart or a late joiner; started by `launch` it is one of several, takes its orders
 // over the channel from there and reports its status. What the signals mean is in CONTRACT.
 
-import type { AgentEnd } from '../agent.ts';
+import type { AgentEnd } from '../agent-end.ts';
 import { type AgentLog, openAgentLog } from './agent-log.ts';
 import { codeOfError, type ExitCode, messageOf } from './exit-code.ts';
 import { type EndKind, type FromAgent, statusEveryMs } from './launch-messages.ts';

@@ -1,0 +1,41 @@
+// How an agent ends: the exit code and the sentence that goes with it (CONTRACT, exit codes). Used
+// by agent.ts, for errors at the start and in a turn alike, and by the command that runs it.
+
+import { ArchiveError } from './archive/failure.ts';
+import type { EndCode } from './core/effects.ts';
+import { type StorageFailureCode, storageFailureOf } from './storage/failure.ts';
+
+export interface AgentEnd {
+  readonly code: EndCode;
+  readonly reason: string;
+}
+
+/** What it means for the process that the disk failed (CONTRACT, exit codes). */
+const FAILURE_CODES: Readonly<Record<StorageFailureCode, 1 | 3 | 4>> = {
+  full: 3,
+  unwritable: 4,
+  busy: 4,
+  // Found in a turn; at a start the file is set aside or refused.
+  damaged: 1,
+};
+
+/** Of an agent that an error ends. */
+export interface FailureEnd extends AgentEnd {
+  readonly code: 1 | 3 | 4;
+  /** The next start is to read the whole state file. */
+  readonly suspect: boolean;
+}
+
+/** @param directory - the agent's, `DATA/ID` */
+export function endOfFailure(error: unknown, directory: string): FailureEnd {
+  if (error instanceof ArchiveError) {
+    return { code: error.code === 'full' ? 3 : 4, reason: error.message, suspect: false };
+  }
+  const failure = storageFailureOf(error, directory);
+  if (failure) {
+    const { code, message: reason } = failure;
+    return { code: FAILURE_CODES[code], reason, suspect: code === 'damaged' };
+  }
+  const why = error instanceof Error ? error.message : String(error);
+  return { code: 1, reason: `unexpected: ${why}`, suspect: false };
+}
