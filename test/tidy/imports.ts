@@ -84,6 +84,7 @@ const pure = ['agent/core', 'agent/frontier', 'agent/robots', 'agent/storage'];
 /** Files in which feature folders meet; each is one more place that knows them all. */
 const compositionRoots = [
   'agent/agent.ts',
+  'agent/agent-end.ts',
   'agent/config-parts.ts',
   'agent/page-pipeline.ts',
   'agent/fetching.ts',
