@@ -455,6 +455,7 @@ function coreOf(parts: AgentParts, store: SqliteStore, effects: Effects): Core {
         pagesPerHost: config.limits.pagesPerHost,
         stalePages: config.limits.stalePages,
         robots: config.politeness.robots,
+        keepLinks: config.archive.links,
         parseRobots: robotsParser(config.http.userAgent),
       }),
   });

@@ -41,7 +41,7 @@ interface Rule {
 const ringPointsMax = 1_000_000;
 
 /** Keys that are read, checked and compared between agents, and that nothing acts on yet. */
-const WITHOUT_EFFECT = ['limits.pages', 'politeness.ipDelayMs', 'archive.links'] as const;
+const WITHOUT_EFFECT = ['limits.pages', 'politeness.ipDelayMs'] as const;
 
 const RULES: readonly Rule[] = [
   { reads: [], check: repeatedAgents },

@@ -364,10 +364,14 @@ const archive = z
           'handle, each with a wait of some milliseconds.',
         example: '256MiB',
       }),
-    links: z.boolean().prefault(false).meta({
-      description:
-        'Whether every link is kept in the view `links`; some forty rows a page. No effect yet.',
-    }),
+    links: z
+      .boolean()
+      .prefault(false)
+      .meta({
+        description:
+          'Whether the links of each page, as far as they are in scope, are kept in the view ' +
+          '`links`, on the agent that fetched it; one row a page, as long as their URLs together.',
+      }),
   })
   .prefault({})
   .meta({ description: 'What is kept besides the records of pages.' });

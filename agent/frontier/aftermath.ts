@@ -22,6 +22,8 @@ export interface AftermathParts {
   readonly right: { waitUntil(host: Host, untilMs: number): void };
   readonly chance: Chance;
   readonly novelty: Novelty;
+  /** Whether the view `links` is filled (`archive.links`). */
+  readonly keepLinks: boolean;
 }
 
 export interface Aftermath {
@@ -58,6 +60,7 @@ export function pageEnded(
       recordPage(parts.store, record.number, outcome);
       noteNovelty(parts, record, outcome);
       const links = outcome.kind === 'response' ? linksOf(outcome) : [];
+      if (parts.keepLinks && outcome.kind === 'response') saveLinks(parts.store, outcome);
       const page = { host: request.host, url: request.url, links };
       const ending = verdict.givesUp ? giveUp(record, outcome) : null;
       return { finished: { page }, ending };
@@ -163,6 +166,15 @@ function saidBy({ archived, canonical, noindex, noarchive }: ResponseOutcome) {
     ...(noindex && { noindex }),
     ...(noarchive && { noarchive }),
   };
+}
+
+function saveLinks(store: FrontierStore, { request, status, links }: ResponseOutcome): void {
+  // An answer that the page is as it was has no links to tell.
+  if (status === 304) return;
+  store.saveLinks(
+    request.url,
+    links.map(({ url }) => url),
+  );
 }
 
 function linksOf(outcome: ResponseOutcome): UrlItem[] {

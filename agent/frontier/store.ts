@@ -73,6 +73,8 @@ export interface FrontierStore {
   nextUrlAt(hostNumber: number): number | null;
   /** Ends a queued URL with its record; one that has ended already stays as it is. */
   recordPage(hostNumber: number, page: PageRecord): void;
+  /** What the page links to, for the view `links`; in place of what it did before. */
+  saveLinks(source: string, targets: readonly string[]): void;
   requeue(hostNumber: number, url: string, attempts: number, notBefore: number): void;
   skip(hostNumber: number, url: string, reason: SkipReason): void;
   /** Ends up to `max` queued URLs, waiting ones too. Gives how many; fewer than `max`: all. */

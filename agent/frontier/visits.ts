@@ -56,6 +56,8 @@ export interface VisitsParts {
   /** Stale pages at which the rest of a host is skipped; null: none. */
   readonly stalePages: number | null;
   readonly robots: boolean;
+  /** Whether the links of each page are kept for the view `links`. */
+  readonly keepLinks: boolean;
   readonly parseRobots: (body: Uint8Array) => RobotsRules;
 }
 

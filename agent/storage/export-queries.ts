@@ -14,4 +14,4 @@ export const EXPORT_REFERRERS: readonly string[] = ['pages', 'frontier', 'skippe
 );
 
 /** A row where the file has any links; on the table of one file. */
-export const HAS_LINKS = 'SELECT 1 FROM link_rows LIMIT 1';
+export const HAS_LINKS = 'SELECT 1 FROM page_links LIMIT 1';

@@ -222,4 +222,14 @@ JOIN page_records p ON p.host = u.host AND p.found = u.found
 WHERE u.state IN (1, 2) AND h.owned;
 `;
 
-export const MIGRATIONS: readonly string[] = [FIRST, ORDERS, DEMANDS, PAGES_SPEAK];
+/** The links of a page as one JSON array: a row a link would repeat the source forty times. */
+const LINKS_OF_PAGES = `
+DROP VIEW links;
+DROP TABLE link_rows;
+CREATE TABLE page_links (source TEXT PRIMARY KEY, targets TEXT NOT NULL);
+CREATE VIEW links AS
+SELECT p.source AS source, t.value AS target
+FROM page_links p, json_each(p.targets) t;
+`;
+
+export const MIGRATIONS: readonly string[] = [FIRST, ORDERS, DEMANDS, PAGES_SPEAK, LINKS_OF_PAGES];

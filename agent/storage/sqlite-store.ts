@@ -358,6 +358,11 @@ export class SqliteStore implements Store, FrontierStore {
     this.#urls.recordPage(hostNumber, page);
   }
 
+  saveLinks(source: string, targets: readonly string[]): void {
+    if (targets.length === 0) this.#s.dropLinks.run(source);
+    else this.#s.saveLinks.run(source, JSON.stringify(targets));
+  }
+
   requeue(hostNumber: number, url: string, attempts: number, notBefore: number): void {
     this.#urls.requeue(hostNumber, url, attempts, notBefore);
   }
@@ -403,6 +408,10 @@ function statements(db: Connection) {
     event: db.prepare<[number, string, string]>(
       'INSERT INTO event_rows (at, kind, detail) VALUES (?, ?, ?)',
     ),
+    saveLinks: db.prepare<[string, string]>(
+      'INSERT OR REPLACE INTO page_links (source, targets) VALUES (?, ?)',
+    ),
+    dropLinks: db.prepare<[string]>('DELETE FROM page_links WHERE source = ?'),
     robots: db.prepare<[number, string], RobotsRecord>(
       `SELECT kind, fetched_at AS fetchedAt, body, attempts, retry_at AS retryAt, reason
        FROM robots WHERE host = ? AND origin = ?`,

@@ -65,6 +65,7 @@ async function crawl(site: Site, scratch: Scratch, http: Record<string, unknown>
   const config = await scratch.config(2, {
     seeds: [`https://127.0.0.1:${site.port}/0`],
     politeness: { hostDelayMs: 1 },
+    archive: { links: true },
     http: { userAgent: 'tls (+https://example.org/)', allowPrivateAddresses: true, ...http },
   });
   const { code, stderr } = await run('launch', config);
@@ -88,6 +89,13 @@ for (const [version, offered] of [
     const wanted = [...expected.filter((line) => !line.endsWith('/7')), `${version} /robots.txt`];
     assert.deepEqual(site.asked.toSorted(), wanted.toSorted());
     assert.deepEqual([site.busiest(), site.connections()], [1, 1]);
+    const numbers = Array.from({ length: pages }, (_, at) => at).filter((at) => at !== 7);
+    const steps = numbers.flatMap((at) => [1, 2, -1].map((by) => [at, at + by] as const));
+    const url = (at: number) => `https://127.0.0.1:${site.port}/${at}`;
+    const inside = steps.filter(([, to]) => to >= 0 && to < pages);
+    const lines = inside.map(([at, to]) => `${url(at)}\t${url(to)}`);
+    const graph = await run('export', config, '--format', 'graph');
+    assert.deepEqual(graph.stdout.trimEnd().split('\n').toSorted(), lines.toSorted());
     const sql = 'SELECT count(*) AS n FROM pages WHERE status = 200';
     const counted = await run('query', config, sql, '--format', 'json');
     assert.deepEqual(JSON.parse(counted.stdout), [{ n: pages - 1 }]);

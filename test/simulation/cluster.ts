@@ -160,6 +160,7 @@ export class Cluster {
           heartbeatMs: HEARTBEAT_MS,
           pagesPerHost: 10_000,
           robots: true,
+          keepLinks: false,
           parseRobots: () => ({
             allows: (url) => ({ allowed: !url.endsWith(FORBIDDEN) }),
             crawlDelayMs: null,

@@ -40,8 +40,12 @@ function write(agent: string, known: readonly Known[], links: readonly [string, 
     const { number } = store.host(hostname);
     store.recordPage(number, { url, status: 200, error: null, fetchedAt, attempts: 1, ...ended });
   }
-  const insert = opened.db.prepare('INSERT INTO link_rows (source, target) VALUES (?, ?)');
-  for (const link of links) insert.run(...link);
+  for (const [source, of] of Map.groupBy(links, ([source]) => source)) {
+    store.saveLinks(
+      source,
+      of.map(([, target]) => target),
+    );
+  }
   store.commit(false);
   store.close();
   opened.unlock();

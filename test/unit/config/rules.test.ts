@@ -113,7 +113,6 @@ test('rules: a majority of two is warned of', () => {
 for (const [section, key, standard, other] of [
   ['limits', 'pages', 'null', '100'],
   ['politeness', 'ipDelayMs', '0s', '500ms'],
-  ['archive', 'links', 'false', 'true'],
 ] as const) {
   test(`rules: ${section}.${key} is accepted, with a warning where it is not the default`, () => {
     const warnings = (value: string) => warningsOf(`${plain}${section}: { ${key}: ${value} }\n`);

@@ -41,6 +41,7 @@ export interface Options {
   readonly pagesPerHost?: number;
   readonly depthPerHost?: number;
   readonly robots?: boolean;
+  readonly keepLinks?: boolean;
   readonly delays?: Partial<DelayRules>;
   readonly chance?: () => number;
   readonly stalePages?: number;
@@ -112,6 +113,7 @@ export class OneAgent {
       heartbeatMs: 1000,
       pagesPerHost: options.pagesPerHost ?? 10_000,
       robots: options.robots ?? false,
+      keepLinks: options.keepLinks ?? false,
       parseRobots: (body) => parseRobots(body, 'tester'),
     });
     for (const host of this.store.hostsWithQueue()) this.visits.queued(host);

@@ -239,3 +239,24 @@ test('visits: what is open is told while it is', () => {
   assert.equal(agent.visits.isOpen('a.test'), false);
   assert.equal(agent.visits.openCount(), 0);
 });
+
+test('visits: the links of a page are kept where they are wanted, and replaced by later ones', () => {
+  const odd = 'http://a.test/?back\\slash&quote=%22';
+  const links: Record<string, string[]> = { [page(0)]: [page(1), odd, page(0)], [page(1)]: [] };
+  const web: Options['web'] = ({ url }) => ({ status: 200, links: links[url] ?? [] });
+  const kept = (agent: OneAgent) =>
+    agent.db.prepare('SELECT source, target FROM links').raw().all();
+  const agent = new OneAgent({ web, keepLinks: true });
+  agent.find(page(0));
+  agent.run();
+  const rows = [page(1), odd, page(0)].map((target) => [page(0), target]);
+  assert.deepEqual(kept(agent), rows);
+  agent.store.begin();
+  agent.store.saveLinks(page(0), [page(7)]);
+  agent.store.commit(false);
+  assert.deepEqual(kept(agent), [[page(0), page(7)]]);
+  const other = new OneAgent({ web });
+  other.find(page(0));
+  other.run();
+  assert.deepEqual(kept(other), []);
+});
