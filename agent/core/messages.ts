@@ -69,7 +69,7 @@ export interface PageRow {
 }
 
 /**
- * Something that became known of a URL, under a number of the sender's database that never
+ * Something that became known of a URL, or of the host, under a number of the sender's database that never
  * changes. `key` is the identity without its host (agent/url/url-key.ts).
  */
 export type RowEvent =
@@ -92,6 +92,18 @@ export type RowEvent =
       /** Why it was skipped. */
       readonly reason?: string;
       readonly page?: PageRow;
+    }
+  /** What an origin of the host answered to the request for its robots.txt. */
+  | {
+      readonly kind: 'robots';
+      readonly n: number;
+      readonly origin: string;
+      readonly answer: 'rules' | 'allowAll';
+      /** When the message arrives, at the most. */
+      readonly ageMs: number;
+      readonly reason: string;
+      /** Of rules: base64 of the file. */
+      readonly body?: string;
     };
 
 /** Rows of one host: all events of the sender's table numbered above `from`, up to `to`. */

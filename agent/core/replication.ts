@@ -268,7 +268,9 @@ export class Replication {
     const about = { host, version: this.#store.counter(), backoffMs, delayMs };
     const itemChars = host.length + ITEM_CHARS;
     if (!acked) return { item: { ...about, from: 0, to: 0, events: [] }, itemChars };
-    const read = this.#store.rowEvents(host, acked.mark, room.events);
+    // Longer than that no member is sent anything again: it is a member no more.
+    const arrivesBy = now.mono + this.#settings.suspectAfterMs;
+    const read = this.#store.rowEvents(host, acked.mark, room.events, arrivesBy);
     let chars = itemChars;
     let taken = 0;
     for (const event of read.events) {
@@ -336,6 +338,9 @@ export class Replication {
 }
 
 function charsOf(event: RowEvent): number {
+  if (event.kind === 'robots') {
+    return event.origin.length + (event.body?.length ?? 0) + event.reason.length + EVENT_CHARS;
+  }
   const texts =
     event.kind === 'found'
       ? (event.fetchUrl?.length ?? 0) + (event.referrer?.length ?? 0)

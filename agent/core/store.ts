@@ -80,8 +80,16 @@ export interface Store {
   hasChangedHosts(): boolean;
   /** Hosts that got numbers since the last call, whoever caused it. */
   takeChangedHosts(): Iterable<Host>;
-  /** Up to `max` events numbered above `after`, in order; `to` is the number they reach. */
-  rowEvents(host: Host, after: number, max: number): { events: RowEvent[]; to: number };
+  /**
+   * Up to `max` events numbered above `after`, in order; `to` is the number they reach. What has an
+   * age is told as old as it will be at `arrivesBy`.
+   */
+  rowEvents(
+    host: Host,
+    after: number,
+    max: number,
+    arrivesBy: number,
+  ): { events: RowEvent[]; to: number };
   /** Events up to this number will not be asked for again soon. */
   trimRowEvents(host: Host, upTo: number): void;
   /** Applies rows of `from` above the mark kept for it, and raises the mark with them. */

@@ -42,6 +42,9 @@ export const HASH_CHARS_MAX = 128;
 /** Reasons and setting paths, read by people. */
 export const REASON_CHARS_MAX = 1000;
 
+/** A robots.txt of 64 KiB in base64. */
+export const ROBOTS_CHARS_MAX = 90_000;
+
 /** URLs of one URLS batch. */
 export const URLS_MAX = 1000;
 /** Hosts of one part of a LIST, and items of one YIELD or YIELD_ACK. */

@@ -36,6 +36,7 @@ import {
   ORDER_NUMBER_MAX,
   ORDERS_MAX,
   REASON_CHARS_MAX,
+  ROBOTS_CHARS_MAX,
   ROW_EVENTS_MAX,
   URL_CHARS_MAX,
   URLS_MAX,
@@ -164,10 +165,21 @@ const done = shape<Done>({
   ),
 });
 
-const rowEvent: Check = (value, incarnationMax) =>
-  isRecord(value) && value.kind === 'found'
-    ? found(value, incarnationMax)
-    : done(value, incarnationMax);
+const robots = shape<Extract<RowEvent, { kind: 'robots' }>>({
+  kind: oneOf(['robots']),
+  n: whole,
+  origin: url,
+  answer: oneOf(['rules', 'allowAll']),
+  ageMs: duration,
+  reason: text(4 * URL_CHARS_MAX),
+  body: optional(text(ROBOTS_CHARS_MAX)),
+});
+
+const rowEvent: Check = (value, incarnationMax) => {
+  const kind = isRecord(value) ? value.kind : undefined;
+  const check = kind === 'found' ? found : kind === 'robots' ? robots : done;
+  return check(value, incarnationMax);
+};
 
 const messages: { readonly [K in MessageType]: Check } = {
   HELLO: message<'HELLO'>({

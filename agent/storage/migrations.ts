@@ -232,4 +232,16 @@ SELECT p.source AS source, t.value AS target
 FROM page_links p, json_each(p.targets) t;
 `;
 
-export const MIGRATIONS: readonly string[] = [FIRST, ORDERS, DEMANDS, PAGES_SPEAK, LINKS_OF_PAGES];
+/** Under which an answer for robots.txt goes to the copies; 0: it does not. */
+const ROBOTS_TRAVEL = `
+ALTER TABLE robots ADD COLUMN number INTEGER NOT NULL DEFAULT 0;
+`;
+
+export const MIGRATIONS: readonly string[] = [
+  FIRST,
+  ORDERS,
+  DEMANDS,
+  PAGES_SPEAK,
+  LINKS_OF_PAGES,
+  ROBOTS_TRAVEL,
+];

@@ -22,6 +22,7 @@ import {
   pageParameters,
   type StoredPage,
 } from './page-columns.ts';
+import { RobotsTable } from './robots-table.ts';
 import type { Numbers } from './url-table.ts';
 
 /** Events kept at hand, over all hosts; beyond it they are dropped and read again when needed. */
@@ -32,8 +33,9 @@ const SKIPPED = 3;
 
 interface Mention {
   readonly n: number;
+  /** Of a URL; of robots.txt the origin. */
   readonly key: string;
-  readonly done: boolean;
+  readonly kind: RowEvent['kind'];
 }
 
 /** All events of a host above `since`, in order of their numbers. */
@@ -57,6 +59,7 @@ interface Row {
 export class RowTable {
   readonly #hosts: HostTable;
   readonly #numbers: Numbers;
+  readonly #robots: RobotsTable;
   readonly #s: ReturnType<typeof statements>;
   readonly #tails = new Map<number, Tail>();
   /** Hosts without a tail have no events above this that are not in the table alone. */
@@ -66,6 +69,8 @@ export class RowTable {
   #changed = new Set<Host>();
 
   constructor(db: Connection, hosts: HostTable, numbers: Numbers) {
+    const note = (row: HostRow, origin: string, n: number) => this.note(row, origin, n, 'robots');
+    this.#robots = new RobotsTable(db, numbers, note);
     this.#hosts = hosts;
     this.#numbers = numbers;
     this.#s = statements(db);
@@ -74,8 +79,13 @@ export class RowTable {
 
   // ---- the stream out
 
+  /** Where the answers for robots.txt are kept, which are part of the stream. */
+  get robots(): RobotsTable {
+    return this.#robots;
+  }
+
   /** A URL of the host was inserted (found) or settled (done) under number `n`. */
-  note(row: HostRow, key: string, n: number, done: boolean): void {
+  note(row: HostRow, key: string, n: number, kind: RowEvent['kind']): void {
     this.#hosts.raiseLast(row, n);
     this.#changed.add(row.host);
     let tail = this.#tails.get(row.number);
@@ -83,7 +93,7 @@ export class RowTable {
       tail = { since: this.#floor, mentions: [] };
       this.#tails.set(row.number, tail);
     }
-    tail.mentions.push({ n, key, done });
+    tail.mentions.push({ n, key, kind });
     if (++this.#atHand > AT_HAND_MAX) this.#drop();
   }
 
@@ -103,13 +113,18 @@ export class RowTable {
     this.#floor = this.#numbers.last();
   }
 
-  events(host: Host, after: number, max: number): { events: RowEvent[]; to: number } {
+  events(
+    host: Host,
+    after: number,
+    max: number,
+    arrivesBy: number,
+  ): { events: RowEvent[]; to: number } {
     const row = this.#hosts.find(host);
     if (!row) return { events: [], to: after };
     const tail = this.#tailFrom(row, after);
     const start = firstAbove(tail.mentions, after);
     const mentions = tail.mentions.slice(start, start + max);
-    const events = mentions.map((mention) => this.#eventOf(row, mention));
+    const events = mentions.flatMap((mention) => this.#eventOf(row, mention, arrivesBy) ?? []);
     return { events, to: mentions.at(-1)?.n ?? after };
   }
 
@@ -121,8 +136,11 @@ export class RowTable {
     }
     const mentions: Mention[] = [];
     for (const { key, found, done } of this.#s.numbers.iterate(row.number)) {
-      if (found > after) mentions.push({ n: found, key, done: false });
-      if (done > after) mentions.push({ n: done, key, done: true });
+      if (found > after) mentions.push({ n: found, key, kind: 'found' });
+      if (done > after) mentions.push({ n: done, key, kind: 'done' });
+    }
+    for (const { origin, number } of this.#robots.numbers(row.number)) {
+      if (number > after) mentions.push({ n: number, key: origin, kind: 'robots' });
     }
     mentions.sort((a, b) => a.n - b.n);
     this.#atHand += mentions.length - (tail?.mentions.length ?? 0);
@@ -131,10 +149,12 @@ export class RowTable {
     return read;
   }
 
-  #eventOf(host: HostRow, { n, key, done }: Mention): RowEvent {
+  /** Null where a later event says more. */
+  #eventOf(host: HostRow, { n, key, kind }: Mention, arrivesBy: number): RowEvent | null {
+    if (kind === 'robots') return this.#robots.event(host.number, key, n, arrivesBy);
     const row = this.#s.row.get(host.number, key)!;
     const { depth, attempts } = row;
-    if (!done) {
+    if (kind === 'found') {
       return {
         kind: 'found',
         n,
@@ -192,7 +212,9 @@ export class RowTable {
     let changed = false;
     for (const event of item.events) {
       if (event.n <= mark) continue;
-      if (event.kind === 'found' ? this.#found(row, event) : this.#done(row, event)) changed = true;
+      if (event.kind === 'robots') this.#robots.take(row, event, now);
+      else if (event.kind === 'found') changed = this.#found(row, event) || changed;
+      else changed = this.#done(row, event) || changed;
     }
     this.#s.saveMark.run(row.number, from, item.to, item.version);
     return { mark: item.to, changed };
@@ -217,7 +239,7 @@ export class RowTable {
       return false;
     }
     this.#hosts.addQueued(host, 1);
-    this.note(host, key, n, false);
+    this.note(host, key, n, 'found');
     return true;
   }
 
@@ -251,7 +273,7 @@ export class RowTable {
   #settle(host: HostRow, key: string): void {
     const n = this.#numbers.next();
     this.#s.settle.run(n, host.number, key);
-    this.note(host, key, n, true);
+    this.note(host, key, n, 'done');
   }
 
   /** Among terminal states: response, failed, skipped; then the earlier fetch, then by content. */
@@ -285,7 +307,7 @@ export class RowTable {
     this.#tails.delete(row.number);
     this.#s.deleteUrls.run(row.number);
     this.#s.deletePages.run(row.number);
-    this.#s.deleteRobots.run(row.number);
+    this.#robots.deleteHost(row.number);
     this.#s.deleteMarks.run(row.number);
     this.#hosts.delete(row);
   }
@@ -351,7 +373,6 @@ function statements(db: Connection) {
     forgetMark: db.prepare<[number, string]>('DELETE FROM marks WHERE host = ? AND sender = ?'),
     deleteUrls: db.prepare<[number]>('DELETE FROM urls WHERE host = ?'),
     deletePages: db.prepare<[number]>('DELETE FROM page_records WHERE host = ?'),
-    deleteRobots: db.prepare<[number]>('DELETE FROM robots WHERE host = ?'),
     deleteMarks: db.prepare<[number]>('DELETE FROM marks WHERE host = ?'),
   };
 }

@@ -59,8 +59,8 @@ export class SqliteStore implements Store, FrontierStore {
     this.#hosts = new HostTable(db);
     const numbers = { next: () => ++this.#n, last: () => this.#n };
     this.#rows = new RowTable(db, this.#hosts, numbers);
-    this.#urls = new UrlTable(db, this.#hosts, numbers, (row, key, n, done) =>
-      this.#rows.note(row, key, n, done),
+    this.#urls = new UrlTable(db, this.#hosts, numbers, (row, key, n, kind) =>
+      this.#rows.note(row, key, n, kind),
     );
     this.#outbox = new OutboxTable(db);
     this.#s.saveMeta.run('delay_ms', options.hostDelayMs);
@@ -234,8 +234,13 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#rows.takeChanged();
   }
 
-  rowEvents(host: Host, after: number, max: number): { events: RowEvent[]; to: number } {
-    return this.#rows.events(host, after, max);
+  rowEvents(
+    host: Host,
+    after: number,
+    max: number,
+    arrivesBy: number,
+  ): { events: RowEvent[]; to: number } {
+    return this.#rows.events(host, after, max, arrivesBy);
   }
 
   trimRowEvents(host: Host, upTo: number): void {
@@ -386,12 +391,11 @@ export class SqliteStore implements Store, FrontierStore {
   }
 
   robots(hostNumber: number, origin: string): RobotsRecord | null {
-    const row = this.#s.robots.get(hostNumber, origin);
-    return row ? { ...row, retryAt: row.retryAt ?? Infinity } : null;
+    return this.#rows.robots.find(hostNumber, origin);
   }
 
   saveRobots(hostNumber: number, origin: string, record: RobotsRecord): void {
-    this.#s.saveRobots.run({ ...record, host: hostNumber, origin });
+    this.#rows.robots.save(this.#hosts.numbered(hostNumber), origin, record);
   }
 }
 
@@ -412,14 +416,5 @@ function statements(db: Connection) {
       'INSERT OR REPLACE INTO page_links (source, targets) VALUES (?, ?)',
     ),
     dropLinks: db.prepare<[string]>('DELETE FROM page_links WHERE source = ?'),
-    robots: db.prepare<[number, string], RobotsRecord>(
-      `SELECT kind, fetched_at AS fetchedAt, body, attempts, retry_at AS retryAt, reason
-       FROM robots WHERE host = ? AND origin = ?`,
-    ),
-    saveRobots: db.prepare<[RobotsRecord & { host: number; origin: string }]>(
-      `INSERT OR REPLACE INTO robots
-        (host, origin, kind, fetched_at, body, attempts, retry_at, reason)
-       VALUES ($host, $origin, $kind, $fetchedAt, $body, $attempts, $retryAt, $reason)`,
-    ),
   };
 }

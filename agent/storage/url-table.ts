@@ -24,7 +24,7 @@ export interface Numbers {
 }
 
 /** Told of each number given to a URL, for the copies at other agents. */
-export type Note = (row: HostRow, key: string, n: number, done: boolean) => void;
+export type Note = (row: HostRow, key: string, n: number, kind: 'found' | 'done') => void;
 
 interface QueuedRow {
   readonly key: string;
@@ -75,9 +75,9 @@ export class UrlTable {
       }
       return false;
     }
-    this.#note(row, key, found, false);
+    this.#note(row, key, found, 'found');
     if (skip === null) this.#hosts.addQueued(row, 1);
-    else this.#note(row, key, done, true);
+    else this.#note(row, key, done, 'done');
     return true;
   }
 
@@ -148,7 +148,7 @@ export class UrlTable {
 
   #settle(row: HostRow, key: string): void {
     const n = this.#numbers.next();
-    if (this.#s.settle.run(n, row.number, key).changes > 0) this.#note(row, key, n, true);
+    if (this.#s.settle.run(n, row.number, key).changes > 0) this.#note(row, key, n, 'done');
   }
 
   /** Ends up to `max` queued URLs whose keys begin with `prefix`; gives how many. */

@@ -95,8 +95,8 @@ function isQueued({ db }: Copy, page: number): boolean {
 function stream(from: Copy, name: string, to: Copy, pieces: readonly number[]): void {
   for (let i = 0; ; i++) {
     const mark = to.store.markOf(HOST, name);
-    const { events, to: upTo } = from.store.rowEvents(HOST, mark, pieces[i % pieces.length]!);
-    if (events.length === 0) return;
+    const { events, to: upTo } = from.store.rowEvents(HOST, mark, pieces[i % pieces.length]!, NOW);
+    if (upTo === mark) return;
     const item = { host: HOST, from: mark, to: upTo, events, version: 1, backoffMs: 0, delayMs: 0 };
     to.store.begin();
     to.store.applyRows(name, item, false, NOW);
@@ -175,7 +175,7 @@ describe('rows', () => {
   it('rows that begin above the mark are refused with the mark, and change nothing', () => {
     const [a, b] = [open(), open()];
     act(a, [{ kind: 'find', page: 1, depth: 0 }]);
-    const { events } = a.store.rowEvents(HOST, 0, 10);
+    const { events } = a.store.rowEvents(HOST, 0, 10, NOW);
     const item = { host: HOST, from: 5, to: 6, events, version: 1, backoffMs: 0, delayMs: 0 };
     const answer = b.store.applyRows('a', item, false, NOW);
     assert.deepEqual(answer, { mark: 0, changed: false });
@@ -206,5 +206,51 @@ describe('rows', () => {
     const again = new SqliteStore(a.db, { durability: 'process', hostDelayMs: 0 });
     stream({ db: a.db, store: again }, 'a', b, [2]);
     assert.deepEqual(state(b), state(a));
+  });
+
+  it('robots.txt goes to the copies with the host, and grows no younger on its way', () => {
+    const [a, b, c] = [open(), open(), open()];
+    const origin = `http://${HOST}`;
+    const save = (fetchedAt: number, body: string | null) => {
+      const kind = body === null ? ('allowAll' as const) : ('rules' as const);
+      const bytes = body === null ? null : Buffer.from(body);
+      const record = { kind, fetchedAt, body: bytes, attempts: 0, retryAt: 0, reason: 'r' };
+      a.store.saveRobots(a.store.host(HOST).number, origin, record);
+    };
+    const told = ({ store }: Copy) => {
+      const { kind, fetchedAt, body } = store.robots(store.host(HOST).number, origin)!;
+      return { kind, ageMs: NOW - fetchedAt, body: body && Buffer.from(body).toString() };
+    };
+    act(a, [{ kind: 'find', page: 1, depth: 0 }]);
+    save(NOW - 5000, null);
+    save(NOW - 1000, 'Disallow: /\u00fc');
+    stream(a, 'a', b, [1]);
+    assert.deepEqual(told(b), { kind: 'rules', ageMs: 1000, body: 'Disallow: /\u00fc' });
+    // On to a third, as much later as a message may be on its way; and back to the first.
+    const { events, to } = b.store.rowEvents(HOST, 0, 10, NOW + 700);
+    const rest = { from: 0, to, version: 1, backoffMs: 0, delayMs: 0 };
+    c.store.applyRows('b', { host: HOST, events, ...rest }, false, NOW);
+    assert.equal(told(c).ageMs, 1700);
+    a.store.applyRows('b', { host: HOST, events, ...rest }, true, NOW);
+    assert.equal(told(a).ageMs, 1000);
+  });
+
+  it('robots.txt does not travel where it could not be had, or is large', () => {
+    const a = open();
+    act(a, [{ kind: 'find', page: 1, depth: 0 }]);
+    const { number } = a.store.host(HOST);
+    const record = { fetchedAt: NOW, attempts: 1, retryAt: NOW, reason: '' };
+    const robotsSent = () =>
+      a.store.rowEvents(HOST, 0, 10, NOW).events.filter(({ kind }) => kind === 'robots').length;
+    const body = Buffer.alloc(64 * 1024, 'a');
+    a.store.saveRobots(number, 'http://x', { ...record, kind: 'rules', body });
+    assert.equal(robotsSent(), 1);
+    const large = Buffer.alloc(64 * 1024 + 1, 'a');
+    a.store.saveRobots(number, 'http://x', { ...record, kind: 'rules', body: large });
+    assert.equal(robotsSent(), 0);
+    a.store.saveRobots(number, 'http://y', { ...record, kind: 'unreachable', body: null });
+    assert.equal(robotsSent(), 0);
+    a.store.saveRobots(number, 'http://y', { ...record, kind: 'allowAll', body: null });
+    assert.equal(robotsSent(), 1);
   });
 });

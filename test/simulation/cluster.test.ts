@@ -200,3 +200,43 @@ describe('a cluster with faults', () => {
     assertAllFetchedOnce(c, 160);
   });
 });
+
+describe('robots.txt', () => {
+  const askedTwice = (c: Cluster): string[] => {
+    const whole = c.log.filter(({ url, whole }) => whole && url.endsWith('/robots.txt'));
+    const urls = whole.map(({ url }) => url);
+    return urls.filter((url, k) => urls.indexOf(url) < k);
+  };
+
+  it('is not asked for again by those that join, nor by the heirs of those that leave', () => {
+    const c = cluster(['a1', 'a2', 'a3'], 12, 12);
+    c.start('a1');
+    c.start('a2');
+    c.runUntil('two crawl', () => c.log.length > 40);
+    c.start('a3');
+    c.runUntil('three crawl', () => c.log.some(({ by }) => by === 'a3'));
+    const { agents, now } = c;
+    agents.get('a1')!.inputs.push(() => agents.get('a1')!.core.leave(c.instant('a1')));
+    c.runUntil('it has left', () => agents.get('a1')!.end !== null);
+    assert.ok(now < c.now);
+    c.runToEnd();
+    assert.equal(c.fetched().size, 144);
+    assert.deepEqual(askedTwice(c), []);
+  });
+
+  it('is asked for again by the heir of a dead agent only where no answer was copied', () => {
+    const c = cluster(['a1', 'a2', 'a3'], 12, 12);
+    c.startAll();
+    c.runUntil('the crawl is on its way', () => c.log.length >= 60);
+    c.run(SUSPECT_MS / 4);
+    c.kill('a2');
+    const at = c.log.length;
+    c.runToEnd();
+    assert.equal(c.fetched().size, 144);
+    const heirs = c.log.slice(at).filter(({ host }) => {
+      return c.log.slice(0, at).some((visit) => visit.by === 'a2' && visit.host === host);
+    });
+    assert.ok(heirs.length > 0);
+    assert.deepEqual(askedTwice(c), []);
+  });
+});

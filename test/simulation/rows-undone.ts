@@ -33,8 +33,8 @@ export function doneAtFetch(): Undo[] {
       };
     }),
     replace(SqliteStore.prototype, 'rowEvents', (was) => {
-      return function (this: SqliteStore, host, after, max) {
-        const read = was.call(this, host, after, max);
+      return function (this: SqliteStore, host, after, max, arrivesBy) {
+        const read = was.call(this, host, after, max, arrivesBy);
         const wall = Math.min(...of(this, host).values());
         const events = read.events.filter(({ n }) => n < wall);
         if (events.length === read.events.length) return read;
@@ -48,14 +48,15 @@ export function doneAtFetch(): Undo[] {
 export function movingNumbers(): Undo[] {
   return [
     replace(SqliteStore.prototype, 'rowEvents', (was) => {
-      return function (this: SqliteStore, host, after, max) {
-        const read = was.call(this, host, after, max);
-        const last = was.call(this, host, 0, 1e9).events;
+      return function (this: SqliteStore, host, after, max, arrivesBy) {
+        const read = was.call(this, host, after, max, arrivesBy);
+        const last = was.call(this, host, 0, 1e9, arrivesBy).events;
         const done = new Set(last.filter((e) => e.kind === 'done').map((e) => e.key));
         const foundOf = new Map(
           last.flatMap((e) => (e.kind === 'found' ? [[e.key, e] as const] : [])),
         );
         const events = read.events.flatMap((event): RowEvent[] => {
+          if (event.kind === 'robots') return [event];
           if (event.kind === 'found') return done.has(event.key) ? [] : [event];
           const found = foundOf.get(event.key);
           return found ? [{ ...found, n: event.n }, event] : [event];

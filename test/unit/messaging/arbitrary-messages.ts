@@ -79,6 +79,18 @@ const rowEvent: fc.Arbitrary<RowEvent> = fc.oneof(
     },
     { requiredKeys: ['kind', 'n', 'key', 'state', 'attempts'] },
   ),
+  fc.record(
+    {
+      kind: fc.constant('robots' as const),
+      n: whole,
+      origin: url,
+      answer: fc.constantFrom('rules', 'allowAll'),
+      ageMs: durationMs,
+      reason: word,
+      body: fc.base64String({ maxLength: 2000 }),
+    },
+    { requiredKeys: ['kind', 'n', 'origin', 'answer', 'ageMs', 'reason'] },
+  ),
 );
 
 const orders = fc.array(

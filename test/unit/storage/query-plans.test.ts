@@ -56,7 +56,7 @@ test('plans: nothing on the path of a page walks through a table or sorts', () =
     store.settle(HOST, at(2));
     store.skip(number, at(3), 'robots');
     store.endQueued(number, end, 5, 2);
-    store.rowEvents(HOST, 0, 3);
+    store.rowEvents(HOST, 0, 3, 0);
     store.hostsMarkedBy('x');
     store.robots(number, 'http://a.test');
     store.addToOutbox('b.test', 'x', { url: '1', depth: 0 });
