@@ -136,6 +136,7 @@ export function costPerPage({ agents, pages }: CrawlFigures): PageCost {
   return {
     statements: sum((counts) => counts.statements),
     transactions: sum((counts) => counts.transactions),
+    connections: sum((counts) => counts.connections),
     reads: sum((counts) => counts.reads),
     writes: sum((counts) => counts.writes),
     writtenBytes: sum((counts) => counts.writtenBytes),

@@ -4,9 +4,10 @@
 // both. Time before an agent takes part is left out: it is the subject of `start.ts`.
 //   node bench/copies.ts [--agents 2] [--runs 3] [--hosts 50] [--pages 40] [--json]
 
-import { type CrawlFigures, crawlOnce, sentBy } from './cluster-run.ts';
+import { type CrawlFigures, crawlOnce } from './cluster-run.ts';
 import { command, progress, type Report, type Table } from './report.ts';
 import { ratios, spread, spreadText } from './sample.ts';
+import { sentPerPage, trafficTable } from './traffic-table.ts';
 
 /** The most that one copy may cost over none (issue 3, cost). */
 const ratioMax = 1.15;
@@ -48,7 +49,10 @@ await command('copies', flags, async (given): Promise<Report> => {
   }
   const measured = series.map((one) => ({ ...one, over: overNone(one, series) }));
   return {
-    tables: [costTable(measured, durability), trafficTable(series)],
+    tables: [
+      costTable(measured, durability),
+      trafficTable(series.map((one) => ({ title: titleOf(one), crawls: one.crawls }))),
+    ],
     remarks: measured.filter(({ backups }) => backups === 1).map(verdict),
     figures: measured.map(({ agents, backups, crawls, over }) => ({
       ...{ agents, backups, over, cpuMsPerPage: spread(crawls.map(cpuOf)) },
@@ -57,6 +61,10 @@ await command('copies', flags, async (given): Promise<Report> => {
     })),
   };
 });
+
+function titleOf({ agents, backups }: Pick<Series, 'agents' | 'backups'>): string {
+  return `${agents} agents, ${backups} backups`;
+}
 
 type Measured = Series & { readonly over: readonly number[] };
 
@@ -78,7 +86,7 @@ function verdict({ agents, over }: Measured): string {
 
 function costTable(measured: readonly Measured[], durability: string): Table {
   const rows = measured.map(({ agents, backups, crawls, over }) => [
-    `${agents} agents, ${backups} backups`,
+    titleOf({ agents, backups }),
     String(crawls[0]?.pages ?? 0),
     spreadText(spread(crawls.map(cpuOf))),
     backups === 0 ? '1' : spreadText(spread(over)),
@@ -87,27 +95,4 @@ function costTable(measured: readonly Measured[], durability: string): Table {
   ]);
   const columns = ['', 'pages', 'CPU ms/page', 'over none', 'pages/s', 'loads'];
   return { title: `Median (least-most), durability ${durability}:`, columns, rows };
-}
-
-/** Messages and bytes a page, the mean over all crawls of a kind, by type. */
-function sentPerPage(crawls: readonly CrawlFigures[]): Map<string, [number, number]> {
-  const pages = crawls.reduce((s, crawl) => s + crawl.pages, 0);
-  const sums = sentBy(crawls.flatMap(({ agents }) => agents));
-  return new Map(
-    Array.from(sums, ([type, { messages, bytes }]) => [type, [messages / pages, bytes / pages]]),
-  );
-}
-
-function trafficTable(series: readonly Series[]): Table {
-  const types = ['ROWS', 'ROWS_ACK', 'URLS', 'URLS_ACK', 'HEARTBEAT'];
-  const rows = series.map(({ agents, backups, crawls }) => {
-    const sent = sentPerPage(crawls);
-    const all = [...sent.values()].reduce(([m, b], [x, y]) => [m + x, b + y], [0, 0]);
-    const cells = [...types.map((type) => sent.get(type) ?? [0, 0]), all];
-    return [
-      `${agents} agents, ${backups} backups`,
-      ...cells.map(([messages = 0, bytes = 0]) => `${messages.toFixed(2)}, ${bytes.toFixed(0)} B`),
-    ];
-  });
-  return { title: 'Messages and bytes sent per page:', columns: ['', ...types, 'all'], rows };
 }

@@ -3,6 +3,7 @@
 // shows here, however busy the machine. It wraps the driver's own methods, from without. Loaded by
 // `probe.ts`; read by `cost.ts` and by the test that guards these figures.
 
+import { subscribe } from 'node:diagnostics_channel';
 import fs from 'node:fs';
 import v8 from 'node:v8';
 import Database from 'better-sqlite3';
@@ -12,7 +13,9 @@ export interface Counts {
   /** Prepared statements that were run, begin and commit not among them. */
   readonly statements: number;
   readonly transactions: number;
-  /** Reads and writes of files and sockets by all threads, as the kernel counts them; 0 off Linux. */
+  /** Of TCP, to web servers; peers are connected to from elsewhere. */
+  readonly connections: number;
+  /** Reads and writes of files, sockets and wake-ups between threads, which depend on how these run. */
   readonly reads: number;
   readonly writes: number;
   /** Bytes of these writes: state, archive, log and all that was sent. */
@@ -25,13 +28,18 @@ export interface Counts {
 export function countAll(): () => Counts {
   const sqlite = countStatements();
   const heap = new Allocations();
-  return () => ({ ...sqlite, ...systemCalls(), allocatedBytes: heap.bytes() });
+  let connections = 0;
+  subscribe('net.client.socket', () => {
+    connections++;
+  });
+  return () => ({ ...sqlite, connections, ...systemCalls(), allocatedBytes: heap.bytes() });
 }
 
 export function difference(all: Counts, before: Counts): Counts {
   return {
     statements: all.statements - before.statements,
     transactions: all.transactions - before.transactions,
+    connections: all.connections - before.connections,
     reads: all.reads - before.reads,
     writes: all.writes - before.writes,
     writtenBytes: all.writtenBytes - before.writtenBytes,

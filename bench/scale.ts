@@ -7,6 +7,7 @@
 import { type CrawlFigures, costPerPage, crawlOnce, sentBy } from './cluster-run.ts';
 import { command, progress, type Report } from './report.ts';
 import { spread, spreadText } from './sample.ts';
+import { trafficTable } from './traffic-table.ts';
 
 /** CPU per page of four agents over that of one (issue 5, item 4). */
 const ratioMax = 1.15;
@@ -69,7 +70,9 @@ await command('scale', flags, async (given): Promise<Report> => {
     one.loads.join(' '),
   ]);
   const title = `Per page, ${given.backups} backups, median (least-most) of ${given.runs}:`;
-  return { tables: [{ title, columns, rows }], remarks: remarks(series), figures };
+  const kinds = series.map(({ agents, crawls }) => ({ title: `${agents} agents`, crawls }));
+  const tables = [{ title, columns, rows }, trafficTable(kinds)];
+  return { tables, remarks: remarks(series), figures };
 });
 
 /** Processor milliseconds a page, all agents together. */
