@@ -1,0 +1,35 @@
+// Messages and bytes per page of clusters that are too large for one machine, on virtual time. Some
+// four links of each page go to hosts drawn at random, so that nearly all are of other agents where
+// there are many: what links cost can grow up to a message for each such link, and no further.
+//   node bench/scale-simulated.ts [--most 32] [--hosts 8] [--pages 12] [--links 4] [--backups 1]
+
+import { command, progress, type Report } from './report.ts';
+import { type Simulated, simulate } from './simulated-crawl.ts';
+
+const flags = {
+  /** Agents: 1, 2, 4 and so on up to this; each doubling takes some three times as long. */
+  most: 32,
+  ...{ hosts: 8, pages: 12, links: 4, backups: 1, seed: 1 },
+};
+
+const types = ['URLS', 'URLS_ACK', 'ROWS', 'ROWS_ACK'];
+
+await command('scale-simulated', flags, async ({ most, ...size }): Promise<Report> => {
+  const crawls: Simulated[] = [];
+  for (let agents = 1; agents <= most; agents *= 2) {
+    const crawl = simulate({ agents, ...size });
+    progress(`${agents} agents: ${crawl.all.messages.toFixed(2)} messages a page`);
+    crawls.push(crawl);
+  }
+  const rows = crawls.map(({ agents, pages, sent, all, heartbeats }) => [
+    `${agents} agents`,
+    String(pages),
+    ...[...types.map((type) => sent[type] ?? { messages: 0, bytes: 0 }), all].map(
+      ({ messages, bytes }) => `${messages.toFixed(2)}, ${bytes.toFixed(0)} B`,
+    ),
+    heartbeats.toFixed(1),
+  ]);
+  const columns = ['', 'pages', ...types, 'all', 'heartbeats a period'];
+  const title = 'Messages and bytes sent per page, and heartbeats of an agent, on virtual time:';
+  return { tables: [{ title, columns, rows }], remarks: [], figures: crawls };
+});

@@ -1,0 +1,108 @@
+// One crawl of a cluster on virtual time, and what its agents sent: real cores with real stores, as in
+// the tests of the protocol, so that the counts are the same on every machine and at every load. The
+// web grows with the cluster, each agent has the same work. Called by `scale-simulated.ts` and by the
+// test that guards these counts.
+
+import type { Envelope } from '../agent/core/messages.ts';
+import { encodeEnvelope } from '../agent/messaging/codec.ts';
+import { Cluster, HEARTBEAT_MS, type Running } from '../test/simulation/cluster.ts';
+import { Random } from '../test/simulation/random.ts';
+
+/** Of virtual time; a crawl takes a few seconds. */
+const crawlMsMax = 600_000;
+
+export interface SimulatedSize {
+  readonly agents: number;
+  /** Of each agent. */
+  readonly hosts: number;
+  /** Of each host. */
+  readonly pages: number;
+  /** From each page to pages of any host. */
+  readonly links: number;
+  readonly backups: number;
+  readonly seed: number;
+}
+
+interface Count {
+  readonly messages: number;
+  readonly bytes: number;
+}
+
+export interface Simulated {
+  readonly agents: number;
+  readonly pages: number;
+  /** Per page, by type, of all agents together. */
+  readonly sent: Readonly<Record<string, Count>>;
+  /** The same of all types but heartbeats, which time brings and not pages. */
+  readonly all: Count;
+  /** That an agent sends in a period. */
+  readonly heartbeats: number;
+}
+
+class CountingCluster extends Cluster {
+  readonly counts = new Map<string, { messages: number; bytes: number }>();
+
+  override send(agent: Running, to: string, envelope: Envelope): void {
+    const { type } = envelope.message;
+    const count = this.counts.get(type) ?? { messages: 0, bytes: 0 };
+    count.messages++;
+    // Of the heartbeats, the most by far, only the number is of interest.
+    if (type !== 'HEARTBEAT') {
+      const encoded = encodeEnvelope(envelope);
+      count.bytes += encoded.ok ? encoded.frame.byteLength : 0;
+    }
+    this.counts.set(type, count);
+    super.send(agent, to, envelope);
+  }
+}
+
+/** Throws where a page was not fetched once. */
+export function simulate(size: SimulatedSize): Simulated {
+  const { agents, seed, backups } = size;
+  const ids = Array.from({ length: agents }, (_, k) => `a${k + 1}`);
+  const web = linkedWeb(size);
+  const seeds = [...web.keys()].slice(0, 1);
+  const options = { ids, web, seeds, seed, keepSent: false };
+  const cluster = new CountingCluster({ ...options, backups: Math.min(backups, agents - 1) });
+  cluster.startAll();
+  const startMs = cluster.now;
+  cluster.runToEnd(crawlMsMax);
+  const fetched = cluster.fetched();
+  const periods = (cluster.now - startMs) / HEARTBEAT_MS;
+  cluster.close();
+  const wrong = [...web.keys()].filter((url) => fetched.get(url) !== 1).length;
+  if (wrong > 0) throw new Error(`${wrong} of ${web.size} pages were not fetched once`);
+  const { HEARTBEAT, ...rest } = Object.fromEntries(cluster.counts);
+  const perPage = ({ messages, bytes }: Count): Count => ({
+    messages: messages / web.size,
+    bytes: bytes / web.size,
+  });
+  const sum = (of: (count: Count) => number) => Object.values(rest).reduce((s, c) => s + of(c), 0);
+  return {
+    ...{ agents, pages: web.size, heartbeats: (HEARTBEAT?.messages ?? 0) / agents / periods },
+    sent: Object.fromEntries(Object.entries(rest).map(([type, count]) => [type, perPage(count)])),
+    all: perPage({ messages: sum((c) => c.messages), bytes: sum((c) => c.bytes) }),
+  };
+}
+
+/** Hosts in a binary tree, the pages of each in a chain, and links at random. */
+function linkedWeb({ agents, pages, links, seed, ...size }: SimulatedSize): Map<string, string[]> {
+  const random = new Random(seed);
+  const hosts = agents * size.hosts;
+  const page = (h: number, p: number) => `http://h${h}.test/p${p}`;
+  const web = new Map<string, string[]>();
+  for (let h = 0; h < hosts; h++) {
+    for (let p = 0; p < pages; p++) {
+      const named: string[] = [];
+      if (p + 1 < pages) named.push(page(h, p + 1));
+      for (const next of [2 * h + 1, 2 * h + 2]) {
+        if (p === 0 && next < hosts) named.push(page(next, 0));
+      }
+      for (let x = 0; x < links; x++) {
+        named.push(page(random.whole(0, hosts - 1), random.whole(0, pages - 1)));
+      }
+      web.set(page(h, p), named);
+    }
+  }
+  return web;
+}
