@@ -192,6 +192,7 @@ class Agent implements RunningAgent {
         else if (input.type === 'operate') input.act(this.#core.operator, now);
         else this.#core.start(now);
       },
+      expected: () => this.#core.openRequests,
       due: (now) => this.#core.onDeadline(now),
       committed: () => this.#onCommitted(),
       nextMs: (now) => this.#core.nextDeadlineMs(now),
@@ -275,7 +276,7 @@ class Agent implements RunningAgent {
   #onEnvelope(envelope: Envelope): void {
     const { type } = envelope.message;
     if (type === 'CONTROL' || type === 'CONTROL_ACK') this.#control.onMemberMessage(envelope);
-    else this.#turns.push({ type: 'message', envelope });
+    else this.#turns.pushPatiently({ type: 'message', envelope });
   }
 
   /** A batch that came malformed is answered, so that it is not resent for ever. */
@@ -343,7 +344,7 @@ class Agent implements RunningAgent {
       case 'request':
         void this.#pipeline
           .run(effect.request)
-          .then((outcome) => this.#turns.push({ type: 'outcome', outcome }));
+          .then((outcome) => this.#turns.pushPatiently({ type: 'outcome', outcome }));
         return;
       case 'abort':
         return this.#pipeline.abort(effect.request);

@@ -244,7 +244,7 @@ export class PagePipeline {
 
   #identified(url: CrawlUrl): FoundLink {
     const { identity, fetchUrl, host } = this.#p.identify(url);
-    return { url: identity, host, ...(fetchUrl === identity ? {} : { fetchUrl }) };
+    return fetchUrl === identity ? { url: identity, host } : { url: identity, host, fetchUrl };
   }
 
   /**

@@ -164,7 +164,9 @@ export class Core {
     const { page, found } = this.#p.visits.finish(outcome, now);
     if (found) this.#p.routing.route(found);
     this.#p.completion.activity();
-    if (page) this.#p.settlement.add(page.host, page.url, this.#p.routing.route(page.links), now);
+    if (!page) return;
+    const places = this.#p.routing.routeLinks(page.links);
+    this.#p.settlement.add(page.host, page.url, places, now);
   }
 
   /** Everything that time, or the messages and outcomes of this turn, made due. */
@@ -212,6 +214,11 @@ export class Core {
   /** Where the operator's words come in, within a turn. */
   get operator(): Operator {
     return this.#p.operator;
+  }
+
+  /** Requests whose outcomes are still to come. */
+  get openRequests(): number {
+    return this.#p.visits.openCount();
   }
 
   /** The owner of a host by today's view. */

@@ -12,6 +12,7 @@ import { type CoreSettings, resendAfterMs } from './settings.ts';
 import type { LinkPlaces, Settlement } from './settlement.ts';
 import type { OutboxEntry, SkipReason, Store } from './store.ts';
 import type { Member, View } from './view.ts';
+import type { PlacedUrl } from './visits.ts';
 
 /** Characters of the texts of a batch: far under the frame's cap. */
 const BATCH_CHARS_MAX = 96 * 1024;
@@ -74,30 +75,51 @@ export class Routing {
     return this.#store.outboxCount() >= this.#settings.bounds.outbox;
   }
 
-  /** Takes the found links of a page (or seeds) to where they belong. */
+  /** Takes URLs whose hosts nobody has looked up yet, such as seeds, to where they belong. */
   route(items: readonly UrlItem[]): LinkPlaces {
+    return this.routeLinks(
+      items.flatMap((item) => {
+        const host = this.#hostOf(item.url);
+        return host === null ? [] : { host, item };
+      }),
+    );
+  }
+
+  /** Takes the found links of a page to where they belong. */
+  routeLinks(links: readonly PlacedUrl[]): LinkPlaces {
     const outboxIds = new Set<number>();
     const hosts = new Map<Host, number>();
-    for (const item of items) {
-      const host = this.#hostOf(item.url);
-      if (host === null) continue;
-      const owner = this.#view.owner(host);
-      if (this.#joined && owner === this.#settings.id) hosts.set(host, this.record(host, item));
+    // Most links of a page lead to the host of the one before.
+    let lastHost: Host | null = null;
+    let owner: AgentId | undefined;
+    let isMine = false;
+    for (const { host, item } of links) {
+      if (host !== lastHost) {
+        lastHost = host;
+        owner = this.#view.owner(host);
+        isMine = this.#joined && owner === this.#settings.id;
+        if (isMine) hosts.set(host, 0);
+      }
+      if (isMine) this.#keep(host, item);
       else outboxIds.add(this.#store.addToOutbox(host, owner ?? '', item));
     }
+    for (const host of hosts.keys()) hosts.set(host, this.#store.lastNumber(host));
     return { outboxIds, hosts };
   }
 
   /** Records a URL on a host of this agent. Gives the last number of the host. */
   record(host: Host, item: UrlItem): number {
-    const root = item.depth === 0;
-    if (!this.#seen.has(item.url, root)) {
-      this.#seen.add(item.url, root);
-      const skip = this.#admit(item);
-      const fresh = this.#store.insertUrl(host, item, skip) === 'new';
-      if (fresh && skip === null) this.#onQueued(host);
-    }
+    this.#keep(host, item);
     return this.#store.lastNumber(host);
+  }
+
+  #keep(host: Host, item: UrlItem): void {
+    const root = item.depth === 0;
+    if (this.#seen.has(item.url, root)) return;
+    this.#seen.add(item.url, root);
+    const skip = this.#admit(item);
+    const fresh = this.#store.insertUrl(host, item, skip) === 'new';
+    if (fresh && skip === null) this.#onQueued(host);
   }
 
   onUrlsAck(from: Member, batch: number, notMine: readonly number[], now: Instant): void {

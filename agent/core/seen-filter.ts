@@ -2,38 +2,51 @@
 // site's navigation links cost no SQL. Two generations: when the young one is full it becomes the
 // old one, so the last N to 2N URLs are remembered. A URL enters only after the transaction that
 // stored it (PROTOCOL-CASES C8): otherwise a page that is thrown away would take its links with it.
+// Until then it counts for the rest of its own turn, which stands or falls with it.
 
 /** About 20 MB of strings at two generations; a few pages' worth of links for every thread. */
 const GENERATION_MAX = 32_768;
 
+/** URLs, each with whether it was seen at depth 0. */
+type Sightings = Map<string, boolean>;
+
 export class SeenFilter {
-  #young = new Set<string>();
-  #old = new Set<string>();
-  #uncommitted: string[] = [];
+  #young: Sightings = new Map();
+  #old: Sightings = new Map();
+  readonly #uncommitted: Sightings = new Map();
 
   /** `root` marks a sighting at depth 0, which may still lower the depth of a known URL. */
   has(url: string, root: boolean): boolean {
-    const key = root ? `0${url}` : url;
-    return this.#young.has(key) || this.#old.has(key);
+    return (
+      isIn(this.#young, url, root) ||
+      isIn(this.#old, url, root) ||
+      isIn(this.#uncommitted, url, root)
+    );
   }
 
   add(url: string, root: boolean): void {
-    this.#uncommitted.push(url);
-    if (root) this.#uncommitted.push(`0${url}`);
+    if (root || !this.#uncommitted.has(url)) this.#uncommitted.set(url, root);
   }
 
   committed(): void {
-    for (const key of this.#uncommitted) this.#young.add(key);
-    this.#uncommitted.length = 0;
+    for (const [url, root] of this.#uncommitted) {
+      if (root || !this.#young.has(url)) this.#young.set(url, root);
+    }
+    this.#uncommitted.clear();
     if (this.#young.size < GENERATION_MAX) return;
     this.#old = this.#young;
-    this.#young = new Set();
+    this.#young = new Map();
   }
 
   /** Everything is forgotten when hosts change owner: what was stored here may have left. */
   clear(): void {
     this.#young.clear();
     this.#old.clear();
-    this.#uncommitted.length = 0;
+    this.#uncommitted.clear();
   }
+}
+
+function isIn(sightings: Sightings, url: string, root: boolean): boolean {
+  const seenAtRoot = sightings.get(url);
+  return root ? seenAtRoot === true : seenAtRoot !== undefined;
 }

@@ -7,10 +7,20 @@ import type { Instant } from '../../failure-detector/instant.ts';
 import type { Host, UrlItem } from './messages.ts';
 import type { Outcome } from './outcome.ts';
 
+/** A URL with its host, which whoever made the URL has looked up. */
+export interface PlacedUrl {
+  readonly host: Host;
+  readonly item: UrlItem;
+}
+
 /** What finishing a request left to the core. */
 export interface Finished {
   /** The page that was recorded, whose links are to be routed before it can settle. */
-  readonly page: { readonly host: Host; readonly url: string; readonly links: UrlItem[] } | null;
+  readonly page: {
+    readonly host: Host;
+    readonly url: string;
+    readonly links: readonly PlacedUrl[];
+  } | null;
   /** URLs that came otherwise: sitemaps that a robots.txt names. */
   readonly found?: readonly UrlItem[];
 }

@@ -5,7 +5,7 @@
 import type { PageRequest } from '../core/effects.ts';
 import type { Host, UrlItem } from '../core/messages.ts';
 import type { FailureOutcome, ResponseOutcome } from '../core/outcome.ts';
-import type { Finished } from '../core/visits.ts';
+import type { Finished, PlacedUrl } from '../core/visits.ts';
 import { brakeOf, type Novelty } from './novelty.ts';
 import { type Chance, isBusy, stepsAt, verdictOn } from './retry.ts';
 import { originOf } from './robots-gate.ts';
@@ -177,8 +177,9 @@ function saveLinks(store: FrontierStore, { request, status, links }: ResponseOut
   );
 }
 
-function linksOf(outcome: ResponseOutcome): UrlItem[] {
-  return outcome.links.map((link) => itemOf(link, outcome.request));
+function linksOf(outcome: ResponseOutcome): PlacedUrl[] {
+  const { links, request } = outcome;
+  return links.map((link) => ({ host: link.host, item: itemOf(link, request) }));
 }
 
 /** Depth: 0 on another host, else the finder's + 1; a redirect on the same host keeps it. */

@@ -9,6 +9,12 @@ import type { Clock } from './clock.ts';
 
 /** Inputs in one turn: some tens of milliseconds of work, so that heartbeats are never late. */
 const INPUTS_PER_TURN = 200;
+/**
+ * An input that may wait does so for an eighth of those that are expected: a turn costs as much as
+ * two pages by itself. Where little is expected it waits for nobody, and never longer than this.
+ */
+const SHARE_AWAITED = 1 / 8;
+const AWAITED_MS_MAX = 4;
 /** How long durable effects gather before the commit that they wait for. */
 const GATHER_MS = 8;
 /** While another program holds the store, it is asked again so often; the loop goes on meanwhile. */
@@ -23,6 +29,8 @@ export interface TurnParts<Input, Effect> {
     commit(durable: boolean): boolean;
   };
   handle(input: Input, now: Instant): void;
+  /** About how many inputs may come before long. */
+  expected(): number;
   /** After the inputs of the turn: whatever is due. */
   due(now: Instant): void;
   committed(): void;
@@ -44,6 +52,8 @@ export class Turns<Input, Effect> {
   #heldSince = 0;
   #scheduled: NodeJS.Immediate | null = null;
   #timer: NodeJS.Timeout | null = null;
+  /** Ends the wait of inputs that were pushed as patient. */
+  #patience: NodeJS.Timeout | null = null;
   /** Since when no turn could begin, on the monotonic clock. */
   #blockedSince: number | null = null;
   #closed = false;
@@ -56,6 +66,14 @@ export class Turns<Input, Effect> {
   push(input: Input): void {
     this.#inputs.push(input);
     this.kick();
+  }
+
+  /** Queues an input that may wait some milliseconds for others: one transaction for all. */
+  pushPatiently(input: Input): void {
+    this.#inputs.push(input);
+    const awaited = this.#p.expected() * SHARE_AWAITED;
+    if (this.#inputs.length >= awaited) this.kick();
+    else this.#patience ??= setTimeout(() => this.kick(), AWAITED_MS_MAX);
   }
 
   /** Asks for a turn soon, though nothing came in. */
@@ -77,6 +95,7 @@ export class Turns<Input, Effect> {
     this.#closed = true;
     if (this.#scheduled) clearImmediate(this.#scheduled);
     if (this.#timer) clearTimeout(this.#timer);
+    this.#endPatience();
   }
 
   #turn(): void {
@@ -98,6 +117,7 @@ export class Turns<Input, Effect> {
         ? this.#inputs.splice(0, INPUTS_PER_TURN)
         : this.#inputs;
     if (inputs === this.#inputs) this.#inputs = [];
+    this.#endPatience();
     for (const input of inputs) this.#p.handle(input, this.#p.clock.now());
     this.#p.due(this.#p.clock.now());
     const ready = this.#sort(this.#p.take());
@@ -108,6 +128,11 @@ export class Turns<Input, Effect> {
     if (release && isDurable) this.#release();
     if (this.#inputs.length > 0) this.kick();
     else this.#arm();
+  }
+
+  #endPatience(): void {
+    if (this.#patience) clearTimeout(this.#patience);
+    this.#patience = null;
   }
 
   #wait(): void {

@@ -231,6 +231,13 @@ interface ArchivedRow extends Pick<QueuedRow, 'key' | 'depth' | 'fetchUrl' | 're
   readonly found: number;
 }
 
+/**
+ * The planner proves the partial indexes (`state = 0`) by the statement's variables too, and where
+ * it has looked at a bare one, each new value has the statement compiled anew: ten microseconds
+ * instead of one. So a host by which a queue is read stands in an expression.
+ */
+const HOST = 'host = ? + 0';
+
 function statements(db: Connection) {
   return {
     insert: db.prepare<
@@ -258,15 +265,15 @@ function statements(db: Connection) {
     ),
     release: db.prepare<[number, number]>(
       `UPDATE urls SET not_before = 0
-       WHERE host = ? AND state = 0 AND not_before > 0 AND not_before <= ?`,
+       WHERE ${HOST} AND state = 0 AND not_before > 0 AND not_before <= ?`,
     ),
     next: db.prepare<[number], QueuedRow>(
       `SELECT key, fetch_url AS fetchUrl, depth, attempts, referrer FROM urls
-       WHERE host = ? AND state = 0 AND not_before = 0 ORDER BY depth, found LIMIT 1`,
+       WHERE ${HOST} AND state = 0 AND not_before = 0 ORDER BY depth, found LIMIT 1`,
     ),
     nextAt: db
       .prepare<[number], number | null>(
-        'SELECT min(not_before) FROM urls WHERE host = ? AND state = 0',
+        `SELECT min(not_before) FROM urls WHERE ${HOST} AND state = 0`,
       )
       .pluck(),
     queuedKeys: db

@@ -191,7 +191,7 @@ export class OneAgent {
     const { page, found = [] } = this.visits.finish(outcomeOf(asked), this.instant());
     for (const item of found) this.#insert(item);
     if (!page) return;
-    for (const link of page.links) this.#insert(link);
+    for (const { item } of page.links) this.#insert(item);
     this.store.settle(page.host, page.url);
   }
 
