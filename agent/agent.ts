@@ -19,7 +19,7 @@ import type { Envelope, Message } from './core/messages.ts';
 import type { Operator } from './core/operator.ts';
 import type { ArchivedAt, Outcome } from './core/outcome.ts';
 import { type Explanation, explanationOf } from './explanation.ts';
-import { archiveOf, fetchingOf } from './fetching.ts';
+import { archiveOf, type CreateFetcher, fetchingOf, loadClient } from './fetching.ts';
 import { admission } from './frontier/admission.ts';
 import { Visits } from './frontier/visits.ts';
 import type { RefusedFrame } from './messaging/refusals.ts';
@@ -80,6 +80,7 @@ export async function startAgent(options: {
     const known = agents.map((agent) => agent.id).join(', ');
     return { ok: false, code: 4, message: `no agent '${id}' in the config; it has ${known}` };
   }
+  const createFetcher = await loadClient(config);
   const directory = join(config.agent.dataDir, id);
   const hasCopies = config.cluster.backups > 0 && agents.length > 1;
   const quarantineAt = hasCopies ? wallMs() : undefined;
@@ -89,7 +90,8 @@ export async function startAgent(options: {
   }
   if (opened.notice) log.warn(opened.notice);
   try {
-    const agent = new Agent({ config, entry, agents, directory, log, state: opened });
+    const stored = { directory, log, state: opened };
+    const agent = new Agent({ config, entry, agents, createFetcher, ...stored });
     const failure = await agent.bind();
     return failure ?? { ok: true, agent, notice: opened.notice };
   } catch (error) {
@@ -101,6 +103,7 @@ export async function startAgent(options: {
 }
 
 interface AgentParts {
+  readonly createFetcher: CreateFetcher;
   readonly config: Config;
   readonly entry: AgentEntry;
   readonly agents: readonly AgentEntry[];
@@ -145,7 +148,7 @@ class Agent implements RunningAgent {
     this.#transport = this.#transportOf(parts);
     this.#control = this.#controlOf(parts);
     this.#archive = archiveOf(parts, this.#store, (error) => this.#failed(error));
-    const fetching = fetchingOf(config, this.#archive, (host) => this.#mayWrite(host));
+    const fetching = fetchingOf(parts, this.#archive, (host) => this.#mayWrite(host));
     this.#pipeline = fetching.pipeline;
     this.#close = fetching.close;
     this.#turns = this.#loop();

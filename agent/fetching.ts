@@ -8,10 +8,11 @@ import type { AgentEntry, Config } from '../config/config.ts';
 import { Archive } from './archive/archive.ts';
 import type { ArchiveError } from './archive/failure.ts';
 import { aboutArchive, scopeOf, sitemapsOf } from './config-parts.ts';
+import { assertNever } from './core/assert-never.ts';
 import { AddressGuard } from './fetch/address-guard.ts';
 import { cachedLookup } from './fetch/dns-cache.ts';
 import type { Fetcher } from './fetch/fetch.ts';
-import { createGotFetcher } from './fetch/got-fetcher.ts';
+import type { HttpFetcherOptions } from './fetch/http-fetcher.ts';
 import { createResolver } from './fetch/resolver.ts';
 import { PagePipeline } from './page-pipeline.ts';
 import { ParsePool } from './parse/pool.ts';
@@ -61,8 +62,23 @@ export function archiveOf(
   return archive;
 }
 
+/** What makes a fetcher, on the client that the config names. */
+export type CreateFetcher = (options: HttpFetcherOptions) => Fetcher;
+
+/** Loads the client that the config names, and no other: got alone takes a tenth of a second. */
+export async function loadClient({ http }: Config): Promise<CreateFetcher> {
+  switch (http.client) {
+    case 'got':
+      return (await import('./fetch/got-fetcher.ts')).createGotFetcher;
+    case 'node':
+      return (await import('./fetch/node-fetcher.ts')).createNodeFetcher;
+    default:
+      return assertNever(http.client);
+  }
+}
+
 /** @throws where the file of authorities cannot be read or holds none. */
-function fetcherOf({ http, agent }: Config, keepRaw: boolean): Fetcher {
+function fetcherOf(create: CreateFetcher, { http, agent }: Config, keepRaw: boolean): Fetcher {
   const { userAgent, timeouts, allowPrivateAddresses, proxy, tls } = http;
   const { family, ttlMinMs, ttlMaxMs, negativeTtlMs } = http.dns;
   const lookup = cachedLookup({
@@ -70,7 +86,7 @@ function fetcherOf({ http, agent }: Config, keepRaw: boolean): Fetcher {
     now: monotonicMs,
     ...{ ttlMinMs, ttlMaxMs: Math.max(ttlMinMs, ttlMaxMs), negativeTtlMs },
   });
-  return createGotFetcher({
+  return create({
     ...{ userAgent, timeouts, proxy, lookup, keepRaw },
     guard: new AddressGuard({ allowPrivate: allowPrivateAddresses, viaProxy: proxy !== null }),
     now: monotonicMs,
@@ -86,12 +102,12 @@ function fetcherOf({ http, agent }: Config, keepRaw: boolean): Fetcher {
 
 /** Connections, the threads that parse, and the pipeline over both; `close` ends them all. */
 export function fetchingOf(
-  config: Config,
+  { config, createFetcher }: { readonly config: Config; readonly createFetcher: CreateFetcher },
   archive: Archive | null,
   mayWrite: (host: string) => boolean,
 ): { readonly pipeline: PagePipeline; readonly close: () => Promise<void> } {
   const { userAgent, timeouts } = config.http;
-  const fetcher = fetcherOf(config, archive !== null);
+  const fetcher = fetcherOf(createFetcher, config, archive !== null);
   const parsePool = new ParsePool({
     workers: config.agent.parseWorkers,
     queueMax: 2 * config.agent.threads,

@@ -67,6 +67,7 @@ export interface Config {
   readonly http: {
     readonly userAgent: string;
     readonly allowPrivateAddresses: boolean;
+    readonly client: 'got' | 'node';
     readonly timeouts: {
       readonly connectMs: number;
       readonly responseMs: number;

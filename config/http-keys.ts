@@ -42,6 +42,15 @@ export const http = z
           'Whether loopback and private networks may be visited. If true, a link on any page can ' +
           'make the crawler read servers inside your network.',
       }),
+    client: z
+      .enum(['got', 'node'])
+      .prefault('got')
+      .meta({
+        description:
+          "What speaks HTTP/1.1: got, or Node's own client without a library in between, which " +
+          'takes a third of the processor time for a request. Connections, address checks, ' +
+          'time-outs, cookies, archives and HTTP/2 are the same with both.',
+      }),
     timeouts: z
       .strictObject({
         connectMs: duration(1).prefault(5000).meta({

@@ -12,10 +12,10 @@ import type { FetchFailureCode } from './fetch.ts';
  * @param where whether the response header had come.
  */
 export function failureCode(error: Error, where: 'request' | 'body'): FetchFailureCode {
-  const cause = error.cause ?? error;
-  if (cause instanceof DialError || cause instanceof CallError) {
-    return cause.code;
+  for (const named of [error, error.cause]) {
+    if (named instanceof DialError || named instanceof CallError) return named.code;
   }
+  const cause = error.cause ?? error;
   const code = (error as NodeJS.ErrnoException).code ?? '';
   if (code === 'HPE_HEADER_OVERFLOW') {
     return 'headers_too_large';

@@ -1,123 +1,20 @@
 /**
- * The fetch port: got for HTTP/1.1, and Node's own client for HTTP/2 where servers choose it. got is asked for as little as possible: one instance with
- * its options merged once, no retries, redirects, hooks, cookies, cache or time-outs, which this
- * crawler decides elsewhere or stricter. `agent.ts` creates one for the whole agent.
+ * The fetcher on got, the default. got is asked for as little as possible: one instance with its
+ * options merged once, no retries, redirects, hooks, cookies, cache or time-outs, which this
+ * crawler decides elsewhere or stricter. Loaded by `fetching.ts` only where the config wants it.
  */
 
 import got from 'got';
-import type { AddressGuard } from './address-guard.ts';
-import { createConnectionPool } from './connection-pool.ts';
-import { ContentTypes } from './content-types.ts';
-import { CookieJar } from './cookie-jar.ts';
-import { type Lookup, systemLookup } from './dial.ts';
-import { Exchange, type ExchangeContext, type FetchTimeouts } from './exchange.ts';
-import type { Fetcher, FetchRequest, FetchResult } from './fetch.ts';
-import { parseProxy } from './proxy.ts';
-
-export interface GotFetcherOptions {
-  readonly userAgent: string;
-  readonly timeouts: FetchTimeouts;
-  readonly guard: AddressGuard;
-  /** Monotonic epoch milliseconds: `performance.timeOrigin + performance.now()`. */
-  readonly now: () => number;
-  /** Unix milliseconds by the wall clock, against which Retry-After dates are measured. */
-  readonly wallNow: () => number;
-  /** Resolves names; the system's resolver by default. */
-  readonly lookup?: Lookup;
-  /** Idle connections kept for each scheme; {@link IDLE_CONNECTIONS_MAX} by default. */
-  readonly idleConnectionsMax?: number;
-  /** Age at which an idle connection is closed; {@link IDLE_MS} by default. */
-  readonly idleMs?: number;
-  /** Whether results hold the exchange as it was on the wire, for the archive; false by default. */
-  readonly keepRaw?: boolean;
-  /** PEM of authorities trusted besides those that Node brings. */
-  readonly certificateAuthority?: string;
-  /** Whether a server must prove its name by a certificate; true by default. */
-  readonly verifyCertificates?: boolean;
-  /** Whether https servers may choose HTTP/2; true by default. */
-  readonly http2?: boolean;
-  /** An http URL, perhaps with user and password; null, the default, is none. */
-  readonly proxy?: string | null;
-  /** Whether cookies are kept and sent; false by default. */
-  readonly cookies?: boolean;
-  /** Types of pages that are read, such as `text/*`; null, the default, is all. */
-  readonly contentTypes?: readonly string[] | null;
-}
-
-/** Twice the default threads: enough for every host in progress, far below any file limit. */
-const IDLE_CONNECTIONS_MAX = 128;
-/** Under the 5 s after which Node and Apache close: see `ConnectionPoolOptions.idleMs`. */
-const IDLE_MS = 4000;
-
-const ACCEPT = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
-
-/**
- * An archive keeps bodies as coded, and is for readers of years to come: those in use undo gzip
- * and deflate everywhere, the later codings only in places.
- */
-const CODINGS = { live: 'gzip, deflate, br, zstd', archived: 'gzip, deflate' };
+import type { Fetcher } from './fetch.ts';
+import { createHttpFetcher, type HttpFetcherOptions } from './http-fetcher.ts';
 
 /** @returns a fetcher that holds no connection until it is used. */
-export function createGotFetcher(options: GotFetcherOptions): Fetcher {
-  const pool = createConnectionPool({
-    guard: options.guard,
-    lookup: options.lookup ?? systemLookup,
-    idleMax: options.idleConnectionsMax ?? IDLE_CONNECTIONS_MAX,
-    idleMs: options.idleMs ?? IDLE_MS,
-    verifyCertificates: options.verifyCertificates ?? true,
-    offerHttp2: options.http2 ?? true,
-    proxy: options.proxy ? parseProxy(options.proxy) : null,
-    ...(options.certificateAuthority === undefined
-      ? {}
-      : { certificateAuthority: options.certificateAuthority }),
-  });
-  const keepRaw = options.keepRaw ?? false;
+export function createGotFetcher(options: HttpFetcherOptions): Fetcher {
   const client = got.extend({
     followRedirect: false,
     throwHttpErrors: false,
     retry: { limit: 0 },
     decompress: false,
   });
-  const headers = {
-    'user-agent': options.userAgent,
-    accept: ACCEPT,
-    'accept-encoding': keepRaw ? CODINGS.archived : CODINGS.live,
-  };
-  const contentTypes = options.contentTypes ? new ContentTypes(options.contentTypes) : null;
-  const cookies = options.cookies ? new CookieJar() : null;
-  const { guard, timeouts, now, wallNow } = options;
-  return new GotFetcher({
-    ...{ client, pool, headers, contentTypes, cookies },
-    ...{ guard, timeouts, keepRaw, now, wallNow },
-  });
-}
-
-class GotFetcher implements Fetcher {
-  readonly #context: ExchangeContext;
-  readonly #open = new Set<Exchange>();
-  #closed = false;
-
-  constructor(context: ExchangeContext) {
-    this.#context = context;
-  }
-
-  async fetch(request: FetchRequest): Promise<FetchResult> {
-    const exchange = new Exchange(request, this.#context);
-    this.#open.add(exchange);
-    const outcome = exchange.run();
-    if (this.#closed) {
-      exchange.abort();
-    }
-    const result = await outcome;
-    this.#open.delete(exchange);
-    return result;
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    for (const exchange of this.#open) {
-      exchange.abort();
-    }
-    this.#context.pool.close();
-  }
+  return createHttpFetcher(options, client);
 }

@@ -11,7 +11,8 @@ import { Http1Call } from './http1-call.ts';
 import { Http2Call } from './http2-call.ts';
 
 export interface CallParts {
-  readonly client: Got;
+  /** Speaks HTTP/1.1; null: Node itself does. */
+  readonly client: Got | null;
   readonly pool: ConnectionPool;
 }
 

@@ -1,16 +1,24 @@
 /**
- * One request in HTTP/1.1, on got. got is asked for as little as possible, see `got-fetcher.ts`;
- * the connection comes from the pool, finished and judged. Where it turns out while connecting
- * that the server chose HTTP/2, nothing has been written, and the call ends by saying so.
- * `http-call.ts` makes one for each request that has no HTTP/2 connection yet.
+ * One request in HTTP/1.1, on got or on Node's own client. got is asked for as little as possible,
+ * see `got-fetcher.ts`; in both cases the request is the one that `#open` makes, on a connection
+ * of the pool, finished and judged. Where it turns out while connecting that the server chose
+ * HTTP/2, nothing has been written, and the call ends by saying so. `http-call.ts` makes one for
+ * each request that has no HTTP/2 connection yet.
  */
 
+import type { EventEmitter } from 'node:events';
 import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Got, Request as GotRequest } from 'got';
-import { type Call, CallError, type CallEvents, type CallRequest } from './call.ts';
+import type { Got } from 'got';
+import {
+  type BodyStream,
+  type Call,
+  CallError,
+  type CallEvents,
+  type CallRequest,
+} from './call.ts';
 import {
   type ConnectionPool,
   type Dialing,
@@ -27,7 +35,8 @@ const HEADER_BYTES_MAX = 16 * 1024;
 const ignoreError = () => {};
 
 export interface Http1CallOptions {
-  readonly client: Got;
+  /** Null: Node's own client. */
+  readonly client: Got | null;
   readonly pool: ConnectionPool;
   /** Nothing was written: the same request is to be made on the pool's HTTP/2 connection. */
   readonly onHttp2: () => void;
@@ -38,7 +47,8 @@ export class Http1Call implements Call {
   readonly #events: CallEvents;
   readonly #options: Http1CallOptions;
   readonly #dialing: Dialing = { cancelDial: null };
-  readonly #stream: GotRequest;
+  /** What is destroyed to end it all. */
+  readonly #stream: { destroy(): unknown };
   #sent: ClientRequest | null = null;
   #destroyed = false;
 
@@ -46,14 +56,35 @@ export class Http1Call implements Call {
     this.#request = request;
     this.#events = events;
     this.#options = options;
-    const stream = options.client.stream(request.url, {
+    this.#stream = options.client === null ? this.#plainly() : this.#onGot(options.client);
+  }
+
+  #onGot(client: Got): { destroy(): unknown } {
+    const { url, headers } = this.#request;
+    const stream = client.stream(url, {
       request: (target, { headers }) => this.#open(target, headers),
-      headers: request.headers,
+      headers,
     });
-    this.#stream = stream;
-    stream.on('error', (error: Error) => this.#onError(error));
-    stream.once('response', (response: IncomingMessage) => this.#onResponse(response));
-    stream.once('upgrade', (_response: IncomingMessage, socket: Duplex) => {
+    this.#listen(stream, (response) => this.#onResponse(response, stream));
+    return stream;
+  }
+
+  #plainly(): { destroy(): unknown } {
+    const { url, headers } = this.#request;
+    const request = this.#open(url, headers);
+    this.#listen(request, (response) => {
+      // Where the connection breaks within the body, it is the response that tells.
+      response.on('error', (error) => this.#onError(error));
+      this.#onResponse(response, response);
+    });
+    request.end();
+    return request;
+  }
+
+  #listen(source: EventEmitter, onResponse: (response: IncomingMessage) => void): void {
+    source.on('error', (error: Error) => this.#onError(error));
+    source.once('response', onResponse);
+    source.once('upgrade', (_response: IncomingMessage, socket: Duplex) => {
       socket.destroy();
       this.#events.onFailure(new CallError('http_syntax', 'upgrade that nobody asked for'));
     });
@@ -110,11 +141,11 @@ export class Http1Call implements Call {
     if (this.#destroyed || !this.#events.onReady(ip)) socket.destroy();
   }
 
-  #onResponse(response: IncomingMessage): void {
+  #onResponse(response: IncomingMessage, body: BodyStream): void {
     response.on('error', ignoreError);
     if (this.#destroyed) return;
     const { statusCode: status = 0, headers } = response;
-    this.#events.onHead({ status, headers, text: () => responseHead(response) }, this.#stream);
+    this.#events.onHead({ status, headers, text: () => responseHead(response) }, body);
   }
 
   #onError(error: Error): void {

@@ -2,12 +2,20 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createGotFetcher, type GotFetcherOptions } from '../../../agent/fetch/got-fetcher.ts';
-import { asResponse, OPEN_GUARD, PATIENT, request, SLACK_MS } from './harness.ts';
+import type { HttpFetcherOptions } from '../../../agent/fetch/http-fetcher.ts';
+import {
+  asResponse,
+  createClient,
+  forEachClient,
+  OPEN_GUARD,
+  PATIENT,
+  request,
+  SLACK_MS,
+} from './harness.ts';
 import { ScriptedServer, type Step } from './scripted-server.ts';
 
-function fetcherWith(changes: Partial<GotFetcherOptions>) {
-  return createGotFetcher({
+function fetcherWith(changes: Partial<HttpFetcherOptions>) {
+  return createClient({
     userAgent: 'ubiring-test',
     timeouts: PATIENT,
     guard: OPEN_GUARD,
@@ -41,32 +49,34 @@ for (const [cookies, claim, sent] of [
   });
 }
 
-test('fetch: a page of an unwanted type ends with its header, and its connection', async () => {
-  const server = await ScriptedServer.start(page('Content-Type: video/mp4\r\n', 10 ** 9));
-  const fetcher = fetcherWith({ contentTypes: ['text/*'] });
-  const url = `http://127.0.0.1:${server.port}/film`;
-  const film = asResponse(await fetcher.fetch(request(url)));
-  assert.deepEqual(
-    [film.status, film.skipped, film.truncated, film.body.byteLength],
-    [200, 'type', true, 0],
-  );
-  await server.allClosed(SLACK_MS);
-  await fetcher.close();
-  await server.stop();
-});
-
-for (const [claim, type, kind] of [
-  ['of a wanted type', 'Content-Type: TEXT/html; charset=x\r\n', 'page'],
-  ['without a type', '', 'page'],
-  ['that is a robots.txt', 'Content-Type: application/octet-stream\r\n', 'robots'],
-] as const) {
-  test(`fetch: a response ${claim} is read`, async () => {
-    const server = await ScriptedServer.start(page(type));
+forEachClient(() => {
+  test('fetch: a page of an unwanted type ends with its header, and its connection', async () => {
+    const server = await ScriptedServer.start(page('Content-Type: video/mp4\r\n', 10 ** 9));
     const fetcher = fetcherWith({ contentTypes: ['text/*'] });
-    const url = `http://127.0.0.1:${server.port}/`;
-    const read = asResponse(await fetcher.fetch(request(url, { kind })));
-    assert.deepEqual([read.skipped, Buffer.from(read.body).toString()], [null, 'ok']);
+    const url = `http://127.0.0.1:${server.port}/film`;
+    const film = asResponse(await fetcher.fetch(request(url)));
+    assert.deepEqual(
+      [film.status, film.skipped, film.truncated, film.body.byteLength],
+      [200, 'type', true, 0],
+    );
+    await server.allClosed(SLACK_MS);
     await fetcher.close();
     await server.stop();
   });
-}
+
+  for (const [claim, type, kind] of [
+    ['of a wanted type', 'Content-Type: TEXT/html; charset=x\r\n', 'page'],
+    ['without a type', '', 'page'],
+    ['that is a robots.txt', 'Content-Type: application/octet-stream\r\n', 'robots'],
+  ] as const) {
+    test(`fetch: a response ${claim} is read`, async () => {
+      const server = await ScriptedServer.start(page(type));
+      const fetcher = fetcherWith({ contentTypes: ['text/*'] });
+      const url = `http://127.0.0.1:${server.port}/`;
+      const read = asResponse(await fetcher.fetch(request(url, { kind })));
+      assert.deepEqual([read.skipped, Buffer.from(read.body).toString()], [null, 'ok']);
+      await fetcher.close();
+      await server.stop();
+    });
+  }
+});

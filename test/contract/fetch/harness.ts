@@ -4,6 +4,7 @@
  */
 
 import assert from 'node:assert/strict';
+import { before, describe } from 'node:test';
 import { AddressGuard } from '../../../agent/fetch/address-guard.ts';
 import type { Lookup } from '../../../agent/fetch/dial.ts';
 import type { FetchTimeouts } from '../../../agent/fetch/exchange.ts';
@@ -14,6 +15,9 @@ import type {
   FetchResponse,
   FetchResult,
 } from '../../../agent/fetch/fetch.ts';
+import { createGotFetcher } from '../../../agent/fetch/got-fetcher.ts';
+import type { HttpFetcherOptions } from '../../../agent/fetch/http-fetcher.ts';
+import { createNodeFetcher } from '../../../agent/fetch/node-fetcher.ts';
 import { ScriptedServer, type Step } from './scripted-server.ts';
 
 export interface ContractSettings {
@@ -80,3 +84,23 @@ export const ANSWER: Step[] = [
   { send: 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nok' },
   { close: 'hang' },
 ];
+
+const CLIENTS = { got: createGotFetcher, node: createNodeFetcher };
+let client: keyof typeof CLIENTS = 'got';
+
+/** Declares the tests once for each client; theirs is what {@link createClient} makes. */
+export function forEachClient(declare: () => void): void {
+  for (const name of ['got', 'node'] as const) {
+    describe(`client ${name}`, () => {
+      before(() => {
+        client = name;
+      });
+      declare();
+    });
+  }
+}
+
+/** A fetcher on the client that is being tested. */
+export function createClient(options: HttpFetcherOptions): Fetcher {
+  return CLIENTS[client](options);
+}

@@ -7,8 +7,16 @@ import type { AddressInfo, Socket } from 'node:net';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
 import type { Fetcher } from '../../../agent/fetch/fetch.ts';
-import { createGotFetcher, type GotFetcherOptions } from '../../../agent/fetch/got-fetcher.ts';
-import { asFailure, asResponse, HASTY, OPEN_GUARD, request } from './harness.ts';
+import type { HttpFetcherOptions } from '../../../agent/fetch/http-fetcher.ts';
+import {
+  asFailure,
+  asResponse,
+  createClient,
+  forEachClient,
+  HASTY,
+  OPEN_GUARD,
+  request,
+} from './harness.ts';
 import {
   EXPIRED_CERTIFICATE,
   TEST_AUTHORITY,
@@ -35,7 +43,7 @@ const PAGE: Answer = (stream) => {
 async function play(
   answer: Answer,
   use: (place: Playground) => Promise<void>,
-  changes: Partial<GotFetcherOptions> & { readonly cert?: string } = {},
+  changes: Partial<HttpFetcherOptions> & { readonly cert?: string } = {},
 ): Promise<void> {
   const { cert = VALID_CERTIFICATE, ...options } = changes;
   const server: Http2SecureServer = http2.createSecureServer({
@@ -58,7 +66,7 @@ async function play(
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const fetcher = createGotFetcher({
+  const fetcher = createClient({
     userAgent: 'ubiring-test',
     timeouts: HASTY,
     guard: OPEN_GUARD,
@@ -78,218 +86,223 @@ async function play(
   }
 }
 
-test('http2: is spoken where the server chooses it, on one connection a host', () =>
-  play(PAGE, async ({ fetcher, url, spoken, paths, connections }) => {
-    const first = asResponse(await fetcher.fetch(request(url)));
-    const second = asResponse(await fetcher.fetch(request(`${url}second?q=1`)));
-    assert.equal(Buffer.from(second.body).toString(), '<a href="/next">n</a>');
-    assert.deepEqual([first.status, first.ip, first.contentType], [200, '127.0.0.1', 'text/html']);
-    assert.deepEqual(
-      [spoken, paths],
-      [
-        ['2.0', '2.0'],
-        ['/', '/second?q=1'],
-      ],
-    );
-    assert.equal(connections(), 1);
-  }));
-
-test('http2: is not offered where the config forbids it', () =>
-  play(
-    PAGE,
-    async ({ fetcher, url, spoken }) => {
-      asResponse(await fetcher.fetch(request(url)));
-      assert.deepEqual(spoken, ['1.1']);
-    },
-    { http2: false },
-  ));
-
-test('http2: without the right no request is written, and the connection serves the next', () =>
-  play(PAGE, async ({ fetcher, url, paths, connections }) => {
-    const failure = asFailure(await fetcher.fetch(request(url, { mayWrite: () => false })));
-    assert.deepEqual([failure.code, failure.wrote], ['no_right', false]);
-    asResponse(await fetcher.fetch(request(`${url}later`)));
-    assert.deepEqual([paths, connections()], [['/later'], 1]);
-  }));
-
-test('http2: codings, redirects and statuses are as in HTTP/1.1', () =>
-  play(
-    (stream, path) => {
-      if (path === '/coded') {
-        stream.respond({ ':status': 200, 'content-encoding': 'gzip' });
-        stream.end(zlib.gzipSync('coded'));
-      } else if (path === '/moved') {
-        stream.respond({ ':status': 301, location: '/ü' }, { endStream: true });
-      } else {
-        stream.additionalHeaders({ ':status': 103, link: '</a>; rel=preload' });
-        stream.respond({ ':status': 503, 'retry-after': '2' }, { endStream: true });
-      }
-    },
-    async ({ fetcher, url }) => {
-      const coded = asResponse(await fetcher.fetch(request(`${url}coded`)));
-      assert.equal(Buffer.from(coded.body).toString(), 'coded');
-      const moved = asResponse(await fetcher.fetch(request(`${url}moved`)));
-      assert.equal(moved.location, '/ü');
-      const later = asResponse(await fetcher.fetch(request(`${url}later`)));
-      assert.deepEqual([later.status, later.retryAfterMs], [503, 2000]);
-    },
-  ));
-
-const broken: Record<string, { answer: Answer; code: string }> = {
-  'a stream that is reset within the body': {
-    answer: (stream) => {
-      stream.respond({ ':status': 200 });
-      stream.write('begun', () => stream.destroy(new Error('broken')));
-    },
-    code: 'reset',
-  },
-  'a request that is refused': {
-    answer: (stream) => stream.close(http2.constants.NGHTTP2_REFUSED_STREAM),
-    code: 'reset',
-  },
-  'a connection that goes within the body': {
-    answer: (stream) => {
-      stream.respond({ ':status': 200 });
-      stream.write('begun', () => stream.session?.socket.destroy());
-    },
-    code: 'reset',
-  },
-  'a body shorter than declared': {
-    answer: (stream) => {
-      stream.respond({ ':status': 200, 'content-length': '100' });
-      stream.end('short');
-    },
-    code: 'http_syntax',
-  },
-  'no answer': { answer: () => {}, code: 'response_timeout' },
-  'a body that never ends': {
-    answer: (stream) => {
-      stream.respond({ ':status': 200 });
-      stream.write('begun');
-    },
-    code: 'total_timeout',
-  },
-  'too much header': {
-    answer: (stream) => {
-      stream.respond({ ':status': 200, 'x-long': 'x'.repeat(20_000) });
-      stream.end('page');
-    },
-    code: 'headers_too_large',
-  },
-};
-
-for (const [claim, { answer, code }] of Object.entries(broken)) {
-  test(`http2: ${claim} ends as ${code}`, () =>
-    play(answer, async ({ fetcher, url }) => {
-      const failure = asFailure(await fetcher.fetch(request(url)));
-      assert.deepEqual([failure.code, failure.wrote], [code, true], failure.message);
-    }));
-}
-
-test('http2: an endless body is cut at the cap, and no more than a window is taken', () => {
-  let sent = 0;
-  return play(
-    (stream) => {
-      stream.respond({ ':status': 200 });
-      const more = () => {
-        while (!stream.destroyed && stream.write(Buffer.alloc(16_384, 'x'))) sent += 16_384;
-      };
-      stream.on('drain', more);
-      more();
-    },
-    async ({ fetcher, url }) => {
-      const page = asResponse(await fetcher.fetch(request(url, { bodyBytesMax: 100_000 })));
-      assert.deepEqual([page.body.byteLength, page.truncated], [100_000, true]);
-      assert.ok(sent < 2 ** 20, `${sent} bytes were taken`);
-    },
-  );
-});
-
-test('http2: a connection that is told to go away is replaced', () =>
-  play(
-    (stream, path) => {
-      PAGE(stream, path);
-      if (path === '/') stream.session?.close();
-    },
-    async ({ fetcher, url, connections, spoken }) => {
-      asResponse(await fetcher.fetch(request(url)));
-      // The frame may come with the body or after it: what counts is that a retry gets through.
-      await fetcher.fetch(request(`${url}again`));
-      asResponse(await fetcher.fetch(request(`${url}again`)));
-      assert.equal(connections(), 2);
-      assert.ok(spoken.every((version) => version === '2.0'));
-    },
-  ));
-
-test('http2: giving up ends the request at once and leaves the connection', () =>
-  play(
-    (stream, path) => (path === '/silent' ? undefined : PAGE(stream, path)),
-    async ({ fetcher, url, connections }) => {
-      const abort = new AbortController();
-      const mayWrite = () => {
-        setImmediate(() => abort.abort());
-        return true;
-      };
-      const silent = request(`${url}silent`, { signal: abort.signal, mayWrite });
-      assert.equal(asFailure(await fetcher.fetch(silent)).code, 'aborted');
-      asResponse(await fetcher.fetch(request(url)));
-      assert.equal(connections(), 1);
-    },
-  ));
-
-test('http2: idle connections are bounded, and closed after their time', () =>
-  play(
-    PAGE,
-    async ({ fetcher, url, connections }) => {
-      const { port } = new URL(url);
-      const named = (host: string) => request(`https://${host}:${port}/`);
-      asResponse(await fetcher.fetch(named('localhost')));
-      asResponse(await fetcher.fetch(named('valid.test')));
-      assert.equal(connections(), 2);
-      asResponse(await fetcher.fetch(named('valid.test')));
-      assert.equal(connections(), 2, 'the younger was kept');
-      asResponse(await fetcher.fetch(named('localhost')));
-      assert.equal(connections(), 3, 'the older was closed');
-    },
-    { idleConnectionsMax: 1, lookup: async () => [{ address: '127.0.0.1', family: 4 }] },
-  ));
-
-test('http2: the archive gets heads in the form of HTTP/1.1', () =>
-  play(
-    PAGE,
-    async ({ fetcher, url }) => {
-      const { raw } = asResponse(await fetcher.fetch(request(`${url}page?q`)));
-      assert.match(
-        raw?.requestHead ?? '',
-        /^GET \/page\?q HTTP\/1\.1\r\nhost: 127[\s\S]*\r\n\r\n$/,
+forEachClient(() => {
+  test('http2: is spoken where the server chooses it, on one connection a host', () =>
+    play(PAGE, async ({ fetcher, url, spoken, paths, connections }) => {
+      const first = asResponse(await fetcher.fetch(request(url)));
+      const second = asResponse(await fetcher.fetch(request(`${url}second?q=1`)));
+      assert.equal(Buffer.from(second.body).toString(), '<a href="/next">n</a>');
+      assert.deepEqual(
+        [first.status, first.ip, first.contentType],
+        [200, '127.0.0.1', 'text/html'],
       );
-      assert.match(raw?.responseHead ?? '', /^HTTP\/1\.1 200 \r\ncontent-type: text\/html\r\n/);
-      assert.equal(Buffer.concat(raw?.body ?? []).toString(), '<a href="/next">n</a>');
-    },
-    { keepRaw: true },
-  ));
+      assert.deepEqual(
+        [spoken, paths],
+        [
+          ['2.0', '2.0'],
+          ['/', '/second?q=1'],
+        ],
+      );
+      assert.equal(connections(), 1);
+    }));
 
-test('tls: an expired certificate is good enough where the config says so', () =>
-  play(
-    PAGE,
-    async ({ fetcher, url }) => {
-      asResponse(await fetcher.fetch(request(url)));
-    },
-    { cert: EXPIRED_CERTIFICATE, verifyCertificates: false },
-  ));
+  test('http2: is not offered where the config forbids it', () =>
+    play(
+      PAGE,
+      async ({ fetcher, url, spoken }) => {
+        asResponse(await fetcher.fetch(request(url)));
+        assert.deepEqual(spoken, ['1.1']);
+      },
+      { http2: false },
+    ));
 
-test('tls: the server learns the name that it is asked for, and not an address', async () => {
-  const names: unknown[] = [];
-  await play(
-    (stream, path) => {
-      names.push(Reflect.get(stream.session?.socket ?? {}, 'servername'));
-      PAGE(stream, path);
+  test('http2: without the right no request is written, and the connection serves the next', () =>
+    play(PAGE, async ({ fetcher, url, paths, connections }) => {
+      const failure = asFailure(await fetcher.fetch(request(url, { mayWrite: () => false })));
+      assert.deepEqual([failure.code, failure.wrote], ['no_right', false]);
+      asResponse(await fetcher.fetch(request(`${url}later`)));
+      assert.deepEqual([paths, connections()], [['/later'], 1]);
+    }));
+
+  test('http2: codings, redirects and statuses are as in HTTP/1.1', () =>
+    play(
+      (stream, path) => {
+        if (path === '/coded') {
+          stream.respond({ ':status': 200, 'content-encoding': 'gzip' });
+          stream.end(zlib.gzipSync('coded'));
+        } else if (path === '/moved') {
+          stream.respond({ ':status': 301, location: '/ü' }, { endStream: true });
+        } else {
+          stream.additionalHeaders({ ':status': 103, link: '</a>; rel=preload' });
+          stream.respond({ ':status': 503, 'retry-after': '2' }, { endStream: true });
+        }
+      },
+      async ({ fetcher, url }) => {
+        const coded = asResponse(await fetcher.fetch(request(`${url}coded`)));
+        assert.equal(Buffer.from(coded.body).toString(), 'coded');
+        const moved = asResponse(await fetcher.fetch(request(`${url}moved`)));
+        assert.equal(moved.location, '/ü');
+        const later = asResponse(await fetcher.fetch(request(`${url}later`)));
+        assert.deepEqual([later.status, later.retryAfterMs], [503, 2000]);
+      },
+    ));
+
+  const broken: Record<string, { answer: Answer; code: string }> = {
+    'a stream that is reset within the body': {
+      answer: (stream) => {
+        stream.respond({ ':status': 200 });
+        stream.write('begun', () => stream.destroy(new Error('broken')));
+      },
+      code: 'reset',
     },
-    async ({ fetcher, url }) => {
-      asResponse(await fetcher.fetch(request(url)));
-      asResponse(await fetcher.fetch(request(url.replace('127.0.0.1', 'valid.test'))));
+    'a request that is refused': {
+      answer: (stream) => stream.close(http2.constants.NGHTTP2_REFUSED_STREAM),
+      code: 'reset',
     },
-    { lookup: async () => [{ address: '127.0.0.1', family: 4 }] },
-  );
-  assert.deepEqual(names, [false, 'valid.test']);
+    'a connection that goes within the body': {
+      answer: (stream) => {
+        stream.respond({ ':status': 200 });
+        stream.write('begun', () => stream.session?.socket.destroy());
+      },
+      code: 'reset',
+    },
+    'a body shorter than declared': {
+      answer: (stream) => {
+        stream.respond({ ':status': 200, 'content-length': '100' });
+        stream.end('short');
+      },
+      code: 'http_syntax',
+    },
+    'no answer': { answer: () => {}, code: 'response_timeout' },
+    'a body that never ends': {
+      answer: (stream) => {
+        stream.respond({ ':status': 200 });
+        stream.write('begun');
+      },
+      code: 'total_timeout',
+    },
+    'too much header': {
+      answer: (stream) => {
+        stream.respond({ ':status': 200, 'x-long': 'x'.repeat(20_000) });
+        stream.end('page');
+      },
+      code: 'headers_too_large',
+    },
+  };
+
+  for (const [claim, { answer, code }] of Object.entries(broken)) {
+    test(`http2: ${claim} ends as ${code}`, () =>
+      play(answer, async ({ fetcher, url }) => {
+        const failure = asFailure(await fetcher.fetch(request(url)));
+        assert.deepEqual([failure.code, failure.wrote], [code, true], failure.message);
+      }));
+  }
+
+  test('http2: an endless body is cut at the cap, and no more than a window is taken', () => {
+    let sent = 0;
+    return play(
+      (stream) => {
+        stream.respond({ ':status': 200 });
+        const more = () => {
+          while (!stream.destroyed && stream.write(Buffer.alloc(16_384, 'x'))) sent += 16_384;
+        };
+        stream.on('drain', more);
+        more();
+      },
+      async ({ fetcher, url }) => {
+        const page = asResponse(await fetcher.fetch(request(url, { bodyBytesMax: 100_000 })));
+        assert.deepEqual([page.body.byteLength, page.truncated], [100_000, true]);
+        assert.ok(sent < 2 ** 20, `${sent} bytes were taken`);
+      },
+    );
+  });
+
+  test('http2: a connection that is told to go away is replaced', () =>
+    play(
+      (stream, path) => {
+        PAGE(stream, path);
+        if (path === '/') stream.session?.close();
+      },
+      async ({ fetcher, url, connections, spoken }) => {
+        asResponse(await fetcher.fetch(request(url)));
+        // The frame may come with the body or after it: what counts is that a retry gets through.
+        await fetcher.fetch(request(`${url}again`));
+        asResponse(await fetcher.fetch(request(`${url}again`)));
+        assert.equal(connections(), 2);
+        assert.ok(spoken.every((version) => version === '2.0'));
+      },
+    ));
+
+  test('http2: giving up ends the request at once and leaves the connection', () =>
+    play(
+      (stream, path) => (path === '/silent' ? undefined : PAGE(stream, path)),
+      async ({ fetcher, url, connections }) => {
+        const abort = new AbortController();
+        const mayWrite = () => {
+          setImmediate(() => abort.abort());
+          return true;
+        };
+        const silent = request(`${url}silent`, { signal: abort.signal, mayWrite });
+        assert.equal(asFailure(await fetcher.fetch(silent)).code, 'aborted');
+        asResponse(await fetcher.fetch(request(url)));
+        assert.equal(connections(), 1);
+      },
+    ));
+
+  test('http2: idle connections are bounded, and closed after their time', () =>
+    play(
+      PAGE,
+      async ({ fetcher, url, connections }) => {
+        const { port } = new URL(url);
+        const named = (host: string) => request(`https://${host}:${port}/`);
+        asResponse(await fetcher.fetch(named('localhost')));
+        asResponse(await fetcher.fetch(named('valid.test')));
+        assert.equal(connections(), 2);
+        asResponse(await fetcher.fetch(named('valid.test')));
+        assert.equal(connections(), 2, 'the younger was kept');
+        asResponse(await fetcher.fetch(named('localhost')));
+        assert.equal(connections(), 3, 'the older was closed');
+      },
+      { idleConnectionsMax: 1, lookup: async () => [{ address: '127.0.0.1', family: 4 }] },
+    ));
+
+  test('http2: the archive gets heads in the form of HTTP/1.1', () =>
+    play(
+      PAGE,
+      async ({ fetcher, url }) => {
+        const { raw } = asResponse(await fetcher.fetch(request(`${url}page?q`)));
+        assert.match(
+          raw?.requestHead ?? '',
+          /^GET \/page\?q HTTP\/1\.1\r\nhost: 127[\s\S]*\r\n\r\n$/,
+        );
+        assert.match(raw?.responseHead ?? '', /^HTTP\/1\.1 200 \r\ncontent-type: text\/html\r\n/);
+        assert.equal(Buffer.concat(raw?.body ?? []).toString(), '<a href="/next">n</a>');
+      },
+      { keepRaw: true },
+    ));
+
+  test('tls: an expired certificate is good enough where the config says so', () =>
+    play(
+      PAGE,
+      async ({ fetcher, url }) => {
+        asResponse(await fetcher.fetch(request(url)));
+      },
+      { cert: EXPIRED_CERTIFICATE, verifyCertificates: false },
+    ));
+
+  test('tls: the server learns the name that it is asked for, and not an address', async () => {
+    const names: unknown[] = [];
+    await play(
+      (stream, path) => {
+        names.push(Reflect.get(stream.session?.socket ?? {}, 'servername'));
+        PAGE(stream, path);
+      },
+      async ({ fetcher, url }) => {
+        asResponse(await fetcher.fetch(request(url)));
+        asResponse(await fetcher.fetch(request(url.replace('127.0.0.1', 'valid.test'))));
+      },
+      { lookup: async () => [{ address: '127.0.0.1', family: 4 }] },
+    );
+    assert.deepEqual(names, [false, 'valid.test']);
+  });
 });

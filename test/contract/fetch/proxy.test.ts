@@ -7,8 +7,16 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
 import { AddressGuard } from '../../../agent/fetch/address-guard.ts';
-import { createGotFetcher, type GotFetcherOptions } from '../../../agent/fetch/got-fetcher.ts';
-import { asFailure, asResponse, HASTY, OPEN_GUARD, request } from './harness.ts';
+import type { HttpFetcherOptions } from '../../../agent/fetch/http-fetcher.ts';
+import {
+  asFailure,
+  asResponse,
+  createClient,
+  forEachClient,
+  HASTY,
+  OPEN_GUARD,
+  request,
+} from './harness.ts';
 import { TEST_AUTHORITY, TEST_KEY, VALID_CERTIFICATE } from './test-certificates.ts';
 
 /** Answers plain requests itself, and leads every tunnel to `tunnelTo`. */
@@ -44,8 +52,8 @@ async function startProxy(tunnelTo: number | null) {
   return { port: (server.address() as AddressInfo).port, heard, stop };
 }
 
-function fetcherThrough(proxy: string, changes: Partial<GotFetcherOptions> = {}) {
-  return createGotFetcher({
+function fetcherThrough(proxy: string, changes: Partial<HttpFetcherOptions> = {}) {
+  return createClient({
     userAgent: 'ubiring-test',
     timeouts: HASTY,
     guard: OPEN_GUARD,
@@ -58,79 +66,81 @@ function fetcherThrough(proxy: string, changes: Partial<GotFetcherOptions> = {})
   });
 }
 
-test('proxy: plain requests are made in absolute form, with its password for it alone', async () => {
-  const proxy = await startProxy(null);
-  const fetcher = fetcherThrough(`http://me:p%40ss@127.0.0.1:${proxy.port}`, { keepRaw: true });
-  const page = asResponse(await fetcher.fetch(request('http://far.test/page?q')));
-  const secret = Buffer.from('me:p@ss').toString('base64');
-  assert.deepEqual(proxy.heard, [`GET http://far.test/page?q Basic ${secret}`]);
-  assert.equal(Buffer.from(page.body).toString(), 'through the proxy');
-  assert.equal(page.ip, null, 'the address of the proxy is not that of the host');
-  assert.match(page.raw?.requestHead ?? '', /^GET \/page\?q HTTP\/1\.1\r\n/);
-  assert.doesNotMatch(page.raw?.requestHead ?? '', /proxy/i);
-  await fetcher.close();
-  await proxy.stop();
-});
-
-test('proxy: https goes through a tunnel, and the server proves its name to the crawler', async () => {
-  const server = createTlsServer({ key: TEST_KEY, cert: VALID_CERTIFICATE }, (socket) => {
-    socket.on('error', () => {});
-    socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'));
+forEachClient(() => {
+  test('proxy: plain requests are made in absolute form, with its password for it alone', async () => {
+    const proxy = await startProxy(null);
+    const fetcher = fetcherThrough(`http://me:p%40ss@127.0.0.1:${proxy.port}`, { keepRaw: true });
+    const page = asResponse(await fetcher.fetch(request('http://far.test/page?q')));
+    const secret = Buffer.from('me:p@ss').toString('base64');
+    assert.deepEqual(proxy.heard, [`GET http://far.test/page?q Basic ${secret}`]);
+    assert.equal(Buffer.from(page.body).toString(), 'through the proxy');
+    assert.equal(page.ip, null, 'the address of the proxy is not that of the host');
+    assert.match(page.raw?.requestHead ?? '', /^GET \/page\?q HTTP\/1\.1\r\n/);
+    assert.doesNotMatch(page.raw?.requestHead ?? '', /proxy/i);
+    await fetcher.close();
+    await proxy.stop();
   });
-  server.on('tlsClientError', () => {});
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const proxy = await startProxy((server.address() as AddressInfo).port);
-  const fetcher = fetcherThrough(`http://127.0.0.1:${proxy.port}`);
-  const page = asResponse(await fetcher.fetch(request('https://valid.test/')));
-  assert.deepEqual([page.status, page.ip], [200, null]);
-  assert.deepEqual(proxy.heard, ['CONNECT valid.test:443 ']);
-  const wrong = asFailure(await fetcher.fetch(request('https://elsewhere.test/')));
-  assert.equal(wrong.code, 'tls');
-  await fetcher.close();
-  await proxy.stop();
-  server.close();
-});
 
-test('proxy: a tunnel that is refused, and a proxy that is not there', async () => {
-  const proxy = await startProxy(null);
-  const through = fetcherThrough(`http://127.0.0.1:${proxy.port}`);
-  const failure = asFailure(await through.fetch(request('https://valid.test/')));
-  assert.deepEqual([failure.code, failure.wrote], ['connect_failed', false]);
-  await through.close();
-  await proxy.stop();
-  const nowhere = fetcherThrough(`http://127.0.0.1:${proxy.port}`);
-  const refused = asFailure(await nowhere.fetch(request('https://valid.test/')));
-  assert.equal(refused.code, 'connect_refused');
-  await nowhere.close();
-});
+  test('proxy: https goes through a tunnel, and the server proves its name to the crawler', async () => {
+    const server = createTlsServer({ key: TEST_KEY, cert: VALID_CERTIFICATE }, (socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'));
+    });
+    server.on('tlsClientError', () => {});
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const proxy = await startProxy((server.address() as AddressInfo).port);
+    const fetcher = fetcherThrough(`http://127.0.0.1:${proxy.port}`);
+    const page = asResponse(await fetcher.fetch(request('https://valid.test/')));
+    assert.deepEqual([page.status, page.ip], [200, null]);
+    assert.deepEqual(proxy.heard, ['CONNECT valid.test:443 ']);
+    const wrong = asFailure(await fetcher.fetch(request('https://elsewhere.test/')));
+    assert.equal(wrong.code, 'tls');
+    await fetcher.close();
+    await proxy.stop();
+    server.close();
+  });
 
-test('proxy: a tunnel that never opens ends with the time for connecting', async () => {
-  const silent = http.createServer();
-  const sockets = new Set<Socket>();
-  silent.on('connection', (socket) => sockets.add(socket));
-  silent.on('connect', () => {});
-  silent.listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  const { port } = silent.address() as AddressInfo;
-  const fetcher = fetcherThrough(`http://127.0.0.1:${port}`);
-  const failure = asFailure(await fetcher.fetch(request('https://valid.test/')));
-  assert.equal(failure.code, 'connect_timeout');
-  await fetcher.close();
-  for (const socket of sockets) socket.destroy();
-  silent.close();
-});
+  test('proxy: a tunnel that is refused, and a proxy that is not there', async () => {
+    const proxy = await startProxy(null);
+    const through = fetcherThrough(`http://127.0.0.1:${proxy.port}`);
+    const failure = asFailure(await through.fetch(request('https://valid.test/')));
+    assert.deepEqual([failure.code, failure.wrote], ['connect_failed', false]);
+    await through.close();
+    await proxy.stop();
+    const nowhere = fetcherThrough(`http://127.0.0.1:${proxy.port}`);
+    const refused = asFailure(await nowhere.fetch(request('https://valid.test/')));
+    assert.equal(refused.code, 'connect_refused');
+    await nowhere.close();
+  });
 
-test('proxy: hosts that are addresses, and local names, are refused before it is asked', async () => {
-  const proxy = await startProxy(null);
-  const guard = new AddressGuard({ allowPrivate: false, viaProxy: true });
-  const fetcher = fetcherThrough(`http://127.0.0.1:${proxy.port}`, { guard });
-  for (const host of ['8.8.8.8', '127.0.0.1', '[::1]', '0x7f.1', 'localhost', 'printer.local']) {
-    const failure = asFailure(await fetcher.fetch(request(`http://${host}/`)));
-    assert.equal(failure.code, 'blocked_address', host);
-  }
-  assert.deepEqual(proxy.heard, []);
-  asResponse(await fetcher.fetch(request('http://far.test/')));
-  await fetcher.close();
-  await proxy.stop();
+  test('proxy: a tunnel that never opens ends with the time for connecting', async () => {
+    const silent = http.createServer();
+    const sockets = new Set<Socket>();
+    silent.on('connection', (socket) => sockets.add(socket));
+    silent.on('connect', () => {});
+    silent.listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const fetcher = fetcherThrough(`http://127.0.0.1:${port}`);
+    const failure = asFailure(await fetcher.fetch(request('https://valid.test/')));
+    assert.equal(failure.code, 'connect_timeout');
+    await fetcher.close();
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+
+  test('proxy: hosts that are addresses, and local names, are refused before it is asked', async () => {
+    const proxy = await startProxy(null);
+    const guard = new AddressGuard({ allowPrivate: false, viaProxy: true });
+    const fetcher = fetcherThrough(`http://127.0.0.1:${proxy.port}`, { guard });
+    for (const host of ['8.8.8.8', '127.0.0.1', '[::1]', '0x7f.1', 'localhost', 'printer.local']) {
+      const failure = asFailure(await fetcher.fetch(request(`http://${host}/`)));
+      assert.equal(failure.code, 'blocked_address', host);
+    }
+    assert.deepEqual(proxy.heard, []);
+    asResponse(await fetcher.fetch(request('http://far.test/')));
+    await fetcher.close();
+    await proxy.stop();
+  });
 });

@@ -16,8 +16,15 @@ import { AddressGuard } from '../../../agent/fetch/address-guard.ts';
 import { checkAddress } from '../../../agent/fetch/check-address.ts';
 import type { Lookup } from '../../../agent/fetch/dial.ts';
 import type { Fetcher, FetchResult } from '../../../agent/fetch/fetch.ts';
-import { createGotFetcher, type GotFetcherOptions } from '../../../agent/fetch/got-fetcher.ts';
-import { OPEN_GUARD, request, SLACK_MS, toLoopback } from './harness.ts';
+import type { HttpFetcherOptions } from '../../../agent/fetch/http-fetcher.ts';
+import {
+  createClient,
+  forEachClient,
+  OPEN_GUARD,
+  request,
+  SLACK_MS,
+  toLoopback,
+} from './harness.ts';
 import { ScriptedServer, type Step } from './scripted-server.ts';
 import {
   EXPIRED_CERTIFICATE,
@@ -90,166 +97,168 @@ function isForeign(key: string): boolean {
   return ![...PLAYABLE, 'bytes', 'everyMs', 'delayMsPerKiB', 'net'].includes(key);
 }
 
-describe('published torture rows', {
-  concurrency: 4,
-  skip: rows.length === 0 && 'no table',
-}, () => {
-  for (const row of rows) {
-    const reason = unplayable(row);
-    test(`${row.id}: ${row.what}`, { skip: reason ?? false }, () => play(row));
-  }
-});
-
-async function play(row: TortureRow): Promise<void> {
-  const [first] = row.steps;
-  if (first !== undefined && 'tls' in first) return playTls(row, String(first.tls));
-  if (first !== undefined && 'cookieWall' in first) return playCookieWall(row);
-  if (first !== undefined && 'refuse' in first) return playRefusals(row, Number(first.refuse));
-  const net = first !== undefined && 'net' in first ? String(first.net) : null;
-  const page = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
-  const steps = net === null ? (row.steps as Step[]) : [{ send: page }];
-  const server = await ScriptedServer.start(steps);
-  const fetcher = createGotFetcher({
-    userAgent: 'ubiring-test',
-    timeouts: { connectMs: 1500, responseMs: 1500, totalMs: 3000 },
-    guard: OPEN_GUARD,
-    lookup: (net === null ? undefined : RESOLVERS[net]) ?? toLoopback,
-    now: () => performance.timeOrigin + performance.now(),
-    wallNow: () => Date.now(),
+forEachClient(() => {
+  describe('published torture rows', {
+    concurrency: 4,
+    skip: rows.length === 0 && 'no table',
+  }, () => {
+    for (const row of rows) {
+      const reason = unplayable(row);
+      test(`${row.id}: ${row.what}`, { skip: reason ?? false }, () => play(row));
+    }
   });
-  const capped = row.expect.storedBytes !== undefined;
-  const startedAt = performance.now();
-  try {
-    const bodyBytesMax = capped ? BODY_BYTES_MAX : ROOMY_BODY_BYTES_MAX;
-    const result = await fetcher.fetch(
-      request(`http://server.test:${server.port}/start/page`, { bodyBytesMax }),
-    );
-    assert.ok(performance.now() - startedAt < 3000 + SLACK_MS, 'ends within the time-outs');
-    await assertExpected(row, result);
-    // Servers and client share this process, so memory is judged by what was ever sent.
-    const sentMiB = server.written / 2 ** 20;
-    assert.ok(sentMiB < (row.expect.maxRssGrowthMiB ?? 64), `${sentMiB} MiB were taken`);
-  } finally {
+
+  async function play(row: TortureRow): Promise<void> {
+    const [first] = row.steps;
+    if (first !== undefined && 'tls' in first) return playTls(row, String(first.tls));
+    if (first !== undefined && 'cookieWall' in first) return playCookieWall(row);
+    if (first !== undefined && 'refuse' in first) return playRefusals(row, Number(first.refuse));
+    const net = first !== undefined && 'net' in first ? String(first.net) : null;
+    const page = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+    const steps = net === null ? (row.steps as Step[]) : [{ send: page }];
+    const server = await ScriptedServer.start(steps);
+    const fetcher = createClient({
+      userAgent: 'ubiring-test',
+      timeouts: { connectMs: 1500, responseMs: 1500, totalMs: 3000 },
+      guard: OPEN_GUARD,
+      lookup: (net === null ? undefined : RESOLVERS[net]) ?? toLoopback,
+      now: () => performance.timeOrigin + performance.now(),
+      wallNow: () => Date.now(),
+    });
+    const capped = row.expect.storedBytes !== undefined;
+    const startedAt = performance.now();
+    try {
+      const bodyBytesMax = capped ? BODY_BYTES_MAX : ROOMY_BODY_BYTES_MAX;
+      const result = await fetcher.fetch(
+        request(`http://server.test:${server.port}/start/page`, { bodyBytesMax }),
+      );
+      assert.ok(performance.now() - startedAt < 3000 + SLACK_MS, 'ends within the time-outs');
+      await assertExpected(row, result);
+      // Servers and client share this process, so memory is judged by what was ever sent.
+      const sentMiB = server.written / 2 ** 20;
+      assert.ok(sentMiB < (row.expect.maxRssGrowthMiB ?? 64), `${sentMiB} MiB were taken`);
+    } finally {
+      await fetcher.close();
+      await server.stop();
+    }
+  }
+
+  function fetcherOf(changes: Partial<HttpFetcherOptions> = {}): Fetcher {
+    return createClient({
+      userAgent: 'ubiring-test',
+      timeouts: { connectMs: 1500, responseMs: 1500, totalMs: 3000 },
+      guard: OPEN_GUARD,
+      lookup: toLoopback,
+      certificateAuthority: TEST_AUTHORITY,
+      now: () => performance.timeOrigin + performance.now(),
+      wallNow: () => Date.now(),
+      ...changes,
+    });
+  }
+
+  async function playTls(row: TortureRow, kind: string): Promise<void> {
+    const cert = CERTIFICATES[kind]!;
+    const sockets = new Set<Socket>();
+    const server = cert === '' ? createServer() : createTlsServer({ cert, key: TEST_KEY });
+    server.on('connection', (socket: Socket) => sockets.add(socket.on('error', () => {})));
+    server.on('tlsClientError', () => {});
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const fetcher = fetcherOf();
+    const { port } = server.address() as AddressInfo;
+    const startedAt = performance.now();
+    const result = await fetcher.fetch(request(`https://127.0.0.1:${port}/`));
+    assert.ok(performance.now() - startedAt < 1500 + SLACK_MS, 'ends within connectMs');
+    const within = row.expect.outcome.replace(' within connectTimeout', '');
+    await assertExpected({ ...row, expect: { ...row.expect, outcome: within } }, result);
+    await fetcher.close();
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  }
+
+  /** As a visit would: the redirect is followed, a bounded number of times. */
+  async function playCookieWall(row: TortureRow): Promise<void> {
+    for (const cookies of [false, true]) {
+      const server = createHttpServer((asked, answer) => {
+        if (/\bpass=1/.test(asked.headers.cookie ?? '')) answer.end('inside');
+        else answer.writeHead(302, { 'set-cookie': 'pass=1', location: asked.url ?? '/' }).end();
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const fetcher = fetcherOf({ cookies });
+      const url = `http://server.test:${(server.address() as AddressInfo).port}/page`;
+      const results: string[] = [];
+      for (let hop = 0; hop < 3; hop++) results.push(outcomeOf(await fetcher.fetch(request(url))));
+      assert.equal(results.at(-1), cookies ? 'ok' : 'redirect', 'what never ends is an error');
+      assert.ok(row.expect.outcome.includes('ok'));
+      await fetcher.close();
+      server.closeAllConnections();
+      server.close();
+    }
+  }
+
+  /** Nobody listens, then somebody does: the same fetcher gets through, with nothing kept. */
+  async function playRefusals(row: TortureRow, refusals: number): Promise<void> {
+    const steps = row.steps.filter((step) => !('refuse' in step)) as Step[];
+    const probe = await ScriptedServer.start(steps);
+    const { port } = probe;
+    await probe.stop();
+    const fetcher = fetcherOf();
+    const url = `http://server.test:${port}/`;
+    for (let attempt = 0; attempt < refusals; attempt++) {
+      const result = await fetcher.fetch(request(url));
+      assert.equal(result.kind === 'failure' && result.code, 'connect_refused');
+    }
+    const server = await ScriptedServer.start(steps, '127.0.0.1', port);
+    await assertExpected(row, await fetcher.fetch(request(url)));
     await fetcher.close();
     await server.stop();
   }
-}
 
-function fetcherOf(changes: Partial<GotFetcherOptions> = {}): Fetcher {
-  return createGotFetcher({
-    userAgent: 'ubiring-test',
-    timeouts: { connectMs: 1500, responseMs: 1500, totalMs: 3000 },
-    guard: OPEN_GUARD,
-    lookup: toLoopback,
-    certificateAuthority: TEST_AUTHORITY,
-    now: () => performance.timeOrigin + performance.now(),
-    wallNow: () => Date.now(),
-    ...changes,
-  });
-}
+  async function assertExpected(row: TortureRow, result: FetchResult): Promise<void> {
+    const { expect, category } = row;
+    const outcomes = expect.outcome.split(/[|,]/).map((outcome) => outcome.trim());
+    const got = outcomeOf(result);
+    const shown = JSON.stringify({ ...result, body: undefined });
+    if (category === 'redirect' && !outcomes.includes(got)) {
+      // The table judges the whole crawler; one fetch hands the target back and follows nothing.
+      assert.ok(result.kind === 'response' && result.location !== null, shown);
+      const target = URL.parse(result.location, 'http://server.test/start/page');
+      const guard = new AddressGuard({ allowPrivate: false });
+      const verdict = await checkAddress(target?.href ?? '', guard);
+      assert.ok(verdict.blocked || result.location.startsWith('/'), 'what is followed is checked');
+      return;
+    }
+    assert.ok(outcomes.includes(got), `${got}, expected ${expect.outcome}: ${shown}`);
+    if (expect.status !== undefined) {
+      assert.equal(result.kind === 'response' && result.status, expect.status);
+    }
+    if (expect.storedBytes !== undefined) {
+      assert.equal(result.kind === 'response' && result.body.byteLength, expect.storedBytes);
+    }
+    if (expect.to !== undefined) {
+      const target = new URL(
+        (result.kind === 'response' && result.location) || '',
+        'http://server.test/start/page',
+      );
+      target.username = '';
+      target.password = '';
+      const form = expect.to.startsWith('/') ? target.pathname : target.href;
+      assert.ok(expect.to.split('|').includes(form), `${form}, expected ${expect.to}`);
+    }
+  }
 
-async function playTls(row: TortureRow, kind: string): Promise<void> {
-  const cert = CERTIFICATES[kind]!;
-  const sockets = new Set<Socket>();
-  const server = cert === '' ? createServer() : createTlsServer({ cert, key: TEST_KEY });
-  server.on('connection', (socket: Socket) => sockets.add(socket.on('error', () => {})));
-  server.on('tlsClientError', () => {});
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const fetcher = fetcherOf();
-  const { port } = server.address() as AddressInfo;
-  const startedAt = performance.now();
-  const result = await fetcher.fetch(request(`https://127.0.0.1:${port}/`));
-  assert.ok(performance.now() - startedAt < 1500 + SLACK_MS, 'ends within connectMs');
-  const within = row.expect.outcome.replace(' within connectTimeout', '');
-  await assertExpected({ ...row, expect: { ...row.expect, outcome: within } }, result);
-  await fetcher.close();
-  for (const socket of sockets) socket.destroy();
-  server.close();
-}
-
-/** As a visit would: the redirect is followed, a bounded number of times. */
-async function playCookieWall(row: TortureRow): Promise<void> {
-  for (const cookies of [false, true]) {
-    const server = createHttpServer((asked, answer) => {
-      if (/\bpass=1/.test(asked.headers.cookie ?? '')) answer.end('inside');
-      else answer.writeHead(302, { 'set-cookie': 'pass=1', location: asked.url ?? '/' }).end();
-    });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const fetcher = fetcherOf({ cookies });
-    const url = `http://server.test:${(server.address() as AddressInfo).port}/page`;
-    const results: string[] = [];
-    for (let hop = 0; hop < 3; hop++) results.push(outcomeOf(await fetcher.fetch(request(url))));
-    assert.equal(results.at(-1), cookies ? 'ok' : 'redirect', 'what never ends is an error');
-    assert.ok(row.expect.outcome.includes('ok'));
-    await fetcher.close();
-    server.closeAllConnections();
-    server.close();
+  /** The table's words for what one fetch ended with. */
+  function outcomeOf(result: FetchResult): string {
+    if (result.kind === 'failure') {
+      return result.code === 'blocked_address' ? 'blocked' : 'error';
+    }
+    if (result.location !== null) {
+      return 'redirect';
+    }
+    if (result.status >= 400) {
+      return 'error';
+    }
+    return result.truncated ? 'ok-truncated' : 'ok';
   }
-}
-
-/** Nobody listens, then somebody does: the same fetcher gets through, with nothing kept. */
-async function playRefusals(row: TortureRow, refusals: number): Promise<void> {
-  const steps = row.steps.filter((step) => !('refuse' in step)) as Step[];
-  const probe = await ScriptedServer.start(steps);
-  const { port } = probe;
-  await probe.stop();
-  const fetcher = fetcherOf();
-  const url = `http://server.test:${port}/`;
-  for (let attempt = 0; attempt < refusals; attempt++) {
-    const result = await fetcher.fetch(request(url));
-    assert.equal(result.kind === 'failure' && result.code, 'connect_refused');
-  }
-  const server = await ScriptedServer.start(steps, '127.0.0.1', port);
-  await assertExpected(row, await fetcher.fetch(request(url)));
-  await fetcher.close();
-  await server.stop();
-}
-
-async function assertExpected(row: TortureRow, result: FetchResult): Promise<void> {
-  const { expect, category } = row;
-  const outcomes = expect.outcome.split(/[|,]/).map((outcome) => outcome.trim());
-  const got = outcomeOf(result);
-  const shown = JSON.stringify({ ...result, body: undefined });
-  if (category === 'redirect' && !outcomes.includes(got)) {
-    // The table judges the whole crawler; one fetch hands the target back and follows nothing.
-    assert.ok(result.kind === 'response' && result.location !== null, shown);
-    const target = URL.parse(result.location, 'http://server.test/start/page');
-    const guard = new AddressGuard({ allowPrivate: false });
-    const verdict = await checkAddress(target?.href ?? '', guard);
-    assert.ok(verdict.blocked || result.location.startsWith('/'), 'what is followed is checked');
-    return;
-  }
-  assert.ok(outcomes.includes(got), `${got}, expected ${expect.outcome}: ${shown}`);
-  if (expect.status !== undefined) {
-    assert.equal(result.kind === 'response' && result.status, expect.status);
-  }
-  if (expect.storedBytes !== undefined) {
-    assert.equal(result.kind === 'response' && result.body.byteLength, expect.storedBytes);
-  }
-  if (expect.to !== undefined) {
-    const target = new URL(
-      (result.kind === 'response' && result.location) || '',
-      'http://server.test/start/page',
-    );
-    target.username = '';
-    target.password = '';
-    const form = expect.to.startsWith('/') ? target.pathname : target.href;
-    assert.ok(expect.to.split('|').includes(form), `${form}, expected ${expect.to}`);
-  }
-}
-
-/** The table's words for what one fetch ended with. */
-function outcomeOf(result: FetchResult): string {
-  if (result.kind === 'failure') {
-    return result.code === 'blocked_address' ? 'blocked' : 'error';
-  }
-  if (result.location !== null) {
-    return 'redirect';
-  }
-  if (result.status >= 400) {
-    return 'error';
-  }
-  return result.truncated ? 'ok-truncated' : 'ok';
-}
+});

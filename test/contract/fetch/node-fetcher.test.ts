@@ -1,0 +1,13 @@
+/** The fetch contract on Node's own client. */
+
+import { createNodeFetcher } from '../../../agent/fetch/node-fetcher.ts';
+import { fetcherContract } from './fetcher-contract.ts';
+
+fetcherContract('node fetcher', (settings) =>
+  createNodeFetcher({
+    userAgent: 'ubiring-test',
+    ...settings,
+    now: () => performance.timeOrigin + performance.now(),
+    wallNow: () => Date.now(),
+  }),
+);
