@@ -31,6 +31,7 @@ const defaults = {
   http: {
     userAgent: 'ubiring',
     allowPrivateAddresses: false,
+    client: 'got',
     timeouts: { connectMs: 5000, responseMs: 10_000, totalMs: 30_000 },
     contentTypes: null,
     http2: true,
@@ -141,6 +142,7 @@ for (const [key, value] of [
   ['storage.durability', 'fsync'],
   ['politeness.robots', 'yes'],
   ['http.allowPrivateAddresses', '1'],
+  ['http.client', 'axios'],
   ['http.timeouts', '10s'],
   ['http', 'null'],
 ] as const) {

@@ -84,6 +84,7 @@ const anyConfig = fc.record(
       {
         userAgent: fc.stringMatching(/^[A-Za-z][!-~]{0,40}$/),
         allowPrivateAddresses: fc.boolean(),
+        client: fc.constantFrom('got', 'node'),
         timeouts: fc.record({ connectMs: duration, responseMs: duration }, optional),
       },
       optional,
