@@ -4,7 +4,8 @@
 // are not here are left out and named; those of npm are installed first, into `bench/rivals`.
 //   node bench/rivals.ts [--rounds 3] [--pages 10000] [--hosts 200] [--threads 64]
 //     [--only ubiring-1,bare-got] [--install 1] [--write 0] [--json]
-// `--write 1` puts the result into docs/BENCHMARKS.md and docs/benchmarks.svg.
+// `--write 1` puts the result into docs/BENCHMARKS.md and docs/benchmarks.svg. Ends with 1 where
+// ubiring or a bare loop did not fetch every page.
 
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -70,6 +71,10 @@ await command('rivals', flags, async (given): Promise<Report> => {
       `served by ${server}; ${threads} requests at a time; ${rounds} rounds.`;
     const remarks = [setting, ...series.flatMap(({ failures }) => failures)];
     const line = `node bench/rivals.ts --rounds ${rounds} --pages ${pages} --hosts ${hosts}`;
+    // A rival may fail on a page or two; what is of this project may not.
+    if (series.some(({ id, failures }) => /^(ubiring|bare)/.test(id) && failures.length > 0)) {
+      process.exitCode = 1;
+    }
     if (given.write === 1) write(series, pages, [line, machineLine(on)], tables, remarks);
     return { tables, remarks, figures: series };
   } finally {
