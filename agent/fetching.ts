@@ -78,8 +78,12 @@ export async function loadClient({ http }: Config): Promise<CreateFetcher> {
 }
 
 /** @throws where the file of authorities cannot be read or holds none. */
-function fetcherOf(create: CreateFetcher, { http, agent }: Config, keepRaw: boolean): Fetcher {
-  const { userAgent, timeouts, allowPrivateAddresses, proxy, tls } = http;
+function fetcherOf(
+  create: CreateFetcher,
+  { http, agent }: Config,
+  { guard, keepRaw }: { readonly guard: AddressGuard; readonly keepRaw: boolean },
+): Fetcher {
+  const { userAgent, timeouts, proxy, tls } = http;
   const { family, ttlMinMs, ttlMaxMs, negativeTtlMs } = http.dns;
   const lookup = cachedLookup({
     resolve: createResolver({ family }),
@@ -88,7 +92,7 @@ function fetcherOf(create: CreateFetcher, { http, agent }: Config, keepRaw: bool
   });
   return create({
     ...{ userAgent, timeouts, proxy, lookup, keepRaw },
-    guard: new AddressGuard({ allowPrivate: allowPrivateAddresses, viaProxy: proxy !== null }),
+    guard,
     now: monotonicMs,
     wallNow: wallMs,
     idleConnectionsMax: 2 * agent.threads,
@@ -106,8 +110,9 @@ export function fetchingOf(
   archive: Archive | null,
   mayWrite: (host: string) => boolean,
 ): { readonly pipeline: PagePipeline; readonly close: () => Promise<void> } {
-  const { userAgent, timeouts } = config.http;
-  const fetcher = fetcherOf(createFetcher, config, archive !== null);
+  const { userAgent, timeouts, allowPrivateAddresses, proxy } = config.http;
+  const guard = new AddressGuard({ allowPrivate: allowPrivateAddresses, viaProxy: proxy !== null });
+  const fetcher = fetcherOf(createFetcher, config, { guard, keepRaw: archive !== null });
   const parsePool = new ParsePool({
     workers: config.agent.parseWorkers,
     queueMax: 2 * config.agent.threads,
@@ -127,6 +132,7 @@ export function fetchingOf(
     sitemapsOf: (body, url) => parseRobots(body, '*', url).sitemaps,
     isSitemap: (identity) => sitemaps.has(identity),
     mayWrite: (request) => mayWrite(request.host),
+    isForbidden: (url) => guard.checkHostLiteral(new URL(url).hostname) !== null,
     ...(archive && { archive: (capture, body) => archive.append(capture, body) }),
   });
   const close = async () => {

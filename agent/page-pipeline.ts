@@ -25,7 +25,7 @@ import {
   type RobotsDirectives,
   togetherDirectives,
 } from './parse/robots-directives.ts';
-import { robotsAccess } from './robots/access.ts';
+import { type RobotsAccess, robotsAccess } from './robots/access.ts';
 import { ROBOTS_BYTES_MAX } from './robots/robots-txt.ts';
 import { readSitemap, SITEMAP_BYTES_MAX, type Sitemap } from './sitemap/read-sitemap.ts';
 import { type CrawlUrl, parseCrawlUrl } from './url/crawl-url.ts';
@@ -63,6 +63,8 @@ export interface PipelineParts {
   /** Whether the config names the URL as a sitemap. */
   readonly isSitemap: (identity: string) => boolean;
   readonly mayWrite: (request: PageRequest) => boolean;
+  /** Whether the URL itself tells that it must not be asked: a private address, a local name. */
+  readonly isForbidden: (url: string) => boolean;
   /** Gives the place once the exchange is on disk, null where it cannot be; absent: no archive. */
   readonly archive?: (capture: Capture, body: readonly Uint8Array[]) => Promise<ArchivedAt | null>;
 }
@@ -217,11 +219,18 @@ export class PagePipeline {
     if (result.kind === 'failure' && GIVEN_UP.has(CAUSES[result.code])) {
       return failureOutcome(request, result);
     }
-    const access = robotsAccess(result, request.fetchUrl);
+    const access = this.#allowed(robotsAccess(result, request.fetchUrl));
     const answer: RobotsOutcome['answer'] =
       access.kind === 'rules' ? { ...access, sitemaps: this.#named(access.body, request) } : access;
     const { ip, durationMs, endedAt } = result;
     return { kind: 'robots', request, ip, durationMs, endedAt, answer };
+  }
+
+  /** Rules that lie where nothing may be asked are out of reach; a missing file is another thing. */
+  #allowed(access: RobotsAccess): RobotsAccess {
+    if (access.kind !== 'redirect' || !this.#p.isForbidden(access.location)) return access;
+    const code = 'blocked_address';
+    return { kind: 'unreachable', reason: code, error: code, status: null, retryAfterMs: null };
   }
 
   /** The sitemaps that a robots.txt names, by the usual scope. */

@@ -33,6 +33,8 @@ export interface ClusterOptions {
   readonly backups?: number;
   readonly quorum?: 'none' | 'majority';
   readonly threads?: number;
+  /** Keys of the section `http`, besides its own. */
+  readonly http?: Readonly<Record<string, unknown>>;
   /** What the fields above do not say: whole sections of the config, which replace its own. */
   readonly config?: Readonly<Record<string, unknown>>;
   /** Where agents listen and are reached, if not at free ports of loopback. */
@@ -85,13 +87,18 @@ export class Cluster {
     this.ids = ports.map((_, k) => `a${k + 1}`);
     this.#scratch = new Scratch();
     this.dataDir = this.#scratch.dataDir;
+    const { certificate } = web;
+    if (certificate !== null) this.#scratch.write('authority.pem', certificate);
+    const tls = certificate === null ? {} : { tls: { ca: 'authority.pem' } };
+    const userAgent = 'chaos (+https://example.org/)';
+    const http = { userAgent, allowPrivateAddresses: true, ...tls, ...options.http };
     const at = (k: number) => options.listeners?.[k] ?? { listen: `tcp://127.0.0.1:${ports[k]}` };
     this.config = this.#scratch.write('crawl.json', {
       name: 'chaos',
       seeds: [web.seed, ...(options.seeds ?? [])],
       scope: { hosts: ['*'] },
       politeness: { hostDelayMs: this.delayMs },
-      http: { userAgent: 'chaos (+https://example.org/)', allowPrivateAddresses: true },
+      http,
       cluster: {
         agents: this.ids.map((id, k) => ({ id, ...at(k) })),
         backups: options.backups ?? 1,

@@ -61,6 +61,7 @@ function outcomeOf(
     sitemapsOf: (body, fileUrl) => parseRobots(body, '*', fileUrl).sitemaps,
     isSitemap: (identity) => identity === 'http://a.test/listed',
     mayWrite: () => true,
+    isForbidden: (asked) => asked.startsWith('http://10.'),
   });
   const request: PageRequest = {
     id: 1,
@@ -167,4 +168,17 @@ test('pipeline: the sitemaps of a robots.txt, in scope', async () => {
   const outcome = await outcomeOf(robots, {}, url, 0, 'robots');
   assert.ok(outcome.kind === 'robots' && outcome.answer.kind === 'rules');
   assert.deepEqual(outcome.answer.sitemaps, [{ url: 'http://a.test/s.xml', host: 'a.test' }]);
+});
+
+test('pipeline: a robots.txt that leads to a forbidden address is out of reach, not missing', async () => {
+  const answerTo = async (location: string) => {
+    const rest = { status: 302, location };
+    const outcome = await outcomeOf('', rest, 'http://a.test/robots.txt', 0, 'robots');
+    assert.ok(outcome.kind === 'robots');
+    return outcome.answer;
+  };
+  const none = { reason: 'blocked_address', status: null, retryAfterMs: null };
+  const shut = { kind: 'unreachable', ...none, error: 'blocked_address' };
+  assert.deepEqual(await answerTo('http://10.0.0.1/robots.txt'), shut);
+  assert.equal((await answerTo('http://b.test/robots.txt')).kind, 'redirect');
 });

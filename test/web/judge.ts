@@ -95,7 +95,7 @@ function coverage(web: SyntheticWeb, byHost: ByHost) {
     const host = web.hostOf(address);
     let robotsEndMs = Number.POSITIVE_INFINITY;
     for (const request of list) {
-      const url = `http://${address}:${web.options.port}${plainTarget(request.path)}`;
+      const url = `${web.protocol}//${address}:${web.options.port}${plainTarget(request.path)}`;
       if (request.path === '/robots.txt') {
         if (request.status !== 0) robotsEndMs = Math.min(robotsEndMs, request.endMs);
         continue;

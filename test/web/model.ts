@@ -70,8 +70,13 @@ export class SyntheticWeb {
     return known && host < this.options.hosts ? host : -1;
   }
 
+  /** `http:` or `https:`, of all hosts. */
+  get protocol(): 'http:' | 'https:' {
+    return this.options.tls ? 'https:' : 'http:';
+  }
+
   origin(i: number): string {
-    return `http://${this.address(i)}:${this.options.port}`;
+    return `${this.protocol}//${this.address(i)}:${this.options.port}`;
   }
 
   /** Pages of host `i`, at least 1. */

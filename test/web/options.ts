@@ -70,6 +70,8 @@ export interface WebOptions {
   /** Every answer takes at least this long, so that two requests at once overlap in the log. */
   readonly answerMs: number;
   readonly trap: TrapMode;
+  /** Whether all hosts speak TLS, HTTP/2 and HTTP/1.1, with one certificate for all. */
+  readonly tls: boolean;
   readonly shares: Shares;
 }
 
@@ -113,6 +115,7 @@ const defaults: Omit<WebOptions, 'shares'> = {
   retryAfterS: 1,
   answerMs: 0,
   trap: 'none',
+  tls: false,
 };
 
 /** The options with every default filled in. Throws a RangeError where they make no web. */
@@ -153,12 +156,15 @@ export function optionsFromArguments(argv: readonly string[]): {
     options: {
       ...{ seed: text, hosts: text, pages: text, net: text, port: text, log: text, trap: text },
       ...{ links: text, 'cross-links': text, 'body-bytes': text, 'slow-ms': text },
-      ...{ 'answer-ms': text, sparse: { type: 'boolean' } },
+      ...{ 'answer-ms': text, sparse: { type: 'boolean' }, tls: { type: 'boolean' } },
       share: { type: 'string', multiple: true },
     },
   });
   const names = { links: 'linksPerPage', 'cross-links': 'crossLinks', 'body-bytes': 'bodyBytes' };
-  const web: Record<string, unknown> = { sparse: values.sparse === true };
+  const web: Record<string, unknown> = {
+    sparse: values.sparse === true,
+    tls: values.tls === true,
+  };
   for (const [flag, value] of Object.entries(values)) {
     if (typeof value !== 'string' || flag === 'log') continue;
     const name = names[flag as keyof typeof names] ?? flag.replace('-ms', 'Ms');

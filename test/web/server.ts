@@ -2,9 +2,11 @@
 // that the client connected to. Each request is logged as seen from here, which is what the judge
 // goes by. Tests and the demo start it in their own process; it also runs as one of its own:
 //   node test/web/server.ts --hosts 40 --pages 30 --seed 1 --port 8780 --log requests.jsonl
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createSecureServer } from 'node:http2';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import { type Answer, answerOf } from './answer.ts';
+import { credentialsFor } from './certificate.ts';
 import { plainTarget, SyntheticWeb } from './model.ts';
 import { optionsFromArguments, type PartialWebOptions } from './options.ts';
 import { type LoggedRequest, RequestLog } from './request-log.ts';
@@ -14,6 +16,10 @@ export interface RunningWeb {
   readonly web: SyntheticWeb;
   /** First page of the first host, from which every page can be reached. */
   readonly seed: string;
+  /** PEM that clients are to trust; null without TLS. */
+  readonly certificate: string | null;
+  /** Of HTTP, that requests came in: `1.1`, `2.0`. */
+  versions(): readonly string[];
   /** The requests that have ended. */
   requests(): readonly LoggedRequest[];
   /** Closes every connection, then the log. */
@@ -39,8 +45,13 @@ export async function startWeb(
   options: PartialWebOptions = {},
   file?: string,
 ): Promise<RunningWeb> {
-  const server = createServer({ keepAliveTimeout: keepAliveMs });
   const wanted = new SyntheticWeb(options);
+  const { server, certificate } = serverOf(wanted);
+  const connections = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    connections.add(socket);
+    socket.on('error', ignore).once('close', () => connections.delete(socket));
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(wanted.options.port, '0.0.0.0', backlog, resolve);
@@ -49,28 +60,48 @@ export async function startWeb(
   const web = new SyntheticWeb({ ...options, port });
   const log = new RequestLog(file);
   const service = new Service(web, log);
-  server.on('request', (request, response) => service.serve(request, response));
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    service.serve(request, response);
+  });
   const flushing = setInterval(() => log.flush(), flushEveryMs).unref();
   return {
     web,
     seed: `${web.origin(0)}/`,
+    certificate,
+    versions: () => [...service.versions].sort(),
     requests: () => log.entries(),
     stop: async () => {
       clearInterval(flushing);
-      await closed(server);
+      await closed(server, connections);
       log.close();
     },
   };
 }
 
-function closed(server: Server): Promise<void> {
+/** With TLS the client chooses HTTP/2 or HTTP/1.1; what is served is the same. */
+function serverOf(web: SyntheticWeb): { server: Server; certificate: string | null } {
+  if (!web.options.tls) {
+    return { server: createServer({ keepAliveTimeout: keepAliveMs }), certificate: null };
+  }
+  const addresses = Array.from({ length: web.options.hosts }, (_, i) => web.address(i));
+  const { certificate, key } = credentialsFor([ownAddress, ...addresses]);
+  const http1Options = { keepAliveTimeout: keepAliveMs };
+  const server = createSecureServer({ key, cert: certificate, allowHTTP1: true, http1Options });
+  return { server: server.on('sessionError', ignore), certificate };
+}
+
+/** A client that breaks off is one that was killed. */
+function ignore(): void {}
+
+function closed(server: Server, connections: ReadonlySet<Socket>): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());
-    server.closeAllConnections();
+    for (const socket of connections) socket.destroy();
   });
 }
 
 class Service {
+  readonly versions = new Set<string>();
   readonly #web: SyntheticWeb;
   readonly #log: RequestLog;
   /** Answers given to each flaky page: at most one entry for each page of that kind. */
@@ -92,6 +123,7 @@ class Service {
       this.#aboutItself(response);
       return;
     }
+    this.versions.add(request.httpVersion);
     this.#open++;
     let over = false;
     const end = (status: number, endMs: number) => {
@@ -148,7 +180,10 @@ function send(
   // its politeness delay must not seem to have begun earlier than it did.
   const writeMs = nowMs();
   response.end(request.method === 'HEAD' ? undefined : answer.body);
-  const written = (response.socket?.writableLength ?? 0) === 0;
+  // What was encrypted is confirmed some turns later, when a client may long have read it; pages
+  // are small enough for the system to take them at once.
+  const isSecure = 'encrypted' in request.socket;
+  const written = isSecure || (response.socket?.writableLength ?? 0) === 0;
   if (written) end(answer.status, writeMs);
   else response.once('finish', () => end(answer.status, nowMs()));
 }

@@ -12,20 +12,22 @@ export interface Site {
 
 type Spelling = (link: Link, site: Site) => string;
 
-const authority = ({ host }: Link, { web }: Site) => web.origin(host).slice('http:'.length);
-const absolute: Spelling = (link, site) => `http:${authority(link, site)}${link.path}`;
+const authority = ({ host }: Link, { web }: Site) => web.origin(host).slice(web.protocol.length);
+const absolute: Spelling = (link, site) => {
+  return `${site.web.protocol}${authority(link, site)}${link.path}`;
+};
 
 /** Spellings that reach any host. */
 const anywhere: readonly Spelling[] = [
   absolute,
   (link, site) => `${authority(link, site)}${link.path}`,
-  (link, site) => `HTTP:${authority(link, site)}${link.path}#Part-2`,
+  (link, site) => `${site.web.protocol.toUpperCase()}${authority(link, site)}${link.path}#Part-2`,
   (link, site) => `\n  ${absolute(link, site)}\t`,
   (link, { web }) => {
     // An IPv4 address may be written as one number.
     const bytes = web.address(link.host).split('.').map(Number);
     const number = bytes.reduce((sum, byte) => sum * 256 + byte, 0);
-    return `http://${number}:${web.options.port}${link.path}`;
+    return `${web.protocol}//${number}:${web.options.port}${link.path}`;
   },
 ];
 

@@ -164,7 +164,7 @@ describe('options', () => {
     assert.deepEqual(optionsFromArguments(line.split(' ')), {
       log: 'f',
       web: {
-        ...{ hosts: 3, linksPerPage: 5, slowMs: 7, sparse: true, trap: 'open' },
+        ...{ hosts: 3, linksPerPage: 5, slowMs: 7, sparse: true, trap: 'open', tls: false },
         shares: { gone: 0.5 },
       },
     });

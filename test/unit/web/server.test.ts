@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, get, type IncomingMessage } from 'node:http';
+import { Agent as SecureAgent, get as secureGet } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -42,6 +43,22 @@ function fileUrl(path: string): string {
 }
 
 describe('server', () => {
+  it('speaks TLS where it is told to, with one certificate for every host', async () => {
+    await withWeb({ hosts: 300, pages: 2, tls: true }, async ({ web, seed, certificate }) => {
+      assert.equal(seed, `https://127.8.0.1:${web.options.port}/`);
+      const trusted = new SecureAgent({ ca: certificate!, keepAlive: false });
+      for (const host of [0, 253, 254, 299]) {
+        const asked = secureGet(`${web.origin(host)}/`, { agent: trusted });
+        const [response] = (await once(asked, 'response')) as [IncomingMessage];
+        assert.equal(response.statusCode, 200);
+        assert.deepEqual(await buffer(response), Buffer.from(answerOf(web, host, '/', 1).body));
+      }
+      const stranger = secureGet(seed, { agent: new SecureAgent() });
+      const [error] = (await once(stranger, 'error')) as [NodeJS.ErrnoException];
+      assert.equal(error.code, 'DEPTH_ZERO_SELF_SIGNED_CERT');
+    });
+  });
+
   it('answers as the model does, also to a walk over the whole web', async () => {
     await withWeb({ hosts: 6, pages: 15, slowMs: 1 }, async ({ web, seed, requests }) => {
       const walked = await walk(seed, request);
