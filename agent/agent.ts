@@ -69,8 +69,10 @@ export async function startAgent(options: {
   config: Config;
   id: string;
   log: Logger;
+  /** The round in which known pages are asked for again. */
+  refresh?: number | undefined;
 }): Promise<Started> {
-  const { config, id, log } = options;
+  const { config, id, log, refresh } = options;
   const { agents } = config.cluster;
   if (typeof agents === 'number') {
     throw new Error('the ports of numbered agents must be resolved before an agent is started');
@@ -91,7 +93,7 @@ export async function startAgent(options: {
   if (opened.notice) log.warn(opened.notice);
   try {
     const stored = { directory, log, state: opened };
-    const agent = new Agent({ config, entry, agents, createFetcher, ...stored });
+    const agent = new Agent({ refresh, config, entry, agents, createFetcher, ...stored });
     const failure = await agent.bind();
     return failure ?? { ok: true, agent, notice: opened.notice };
   } catch (error) {
@@ -103,6 +105,7 @@ export async function startAgent(options: {
 }
 
 interface AgentParts {
+  readonly refresh: number | undefined;
   readonly createFetcher: CreateFetcher;
   readonly config: Config;
   readonly entry: AgentEntry;
@@ -193,7 +196,7 @@ class Agent implements RunningAgent {
         else if (input.type === 'leave') this.#core.leave(now);
         else if (input.type === 'stop') this.#core.stop(now);
         else if (input.type === 'operate') input.act(this.#core.operator, now);
-        else this.#core.start(now);
+        else this.#begin(now);
       },
       expected: () => this.#core.openRequests,
       due: (now) => this.#core.onDeadline(now),
@@ -228,6 +231,13 @@ class Agent implements RunningAgent {
     this.#turns.push({ type: 'start' });
     if (!this.#p.state.examined) this.#check();
     return null;
+  }
+
+  /** The round is an order, and known before anybody is met. */
+  #begin(now: Instant): void {
+    const { refresh } = this.#p;
+    this.#core.start(now);
+    if (refresh !== undefined) this.#core.operator.refresh(refresh, now);
   }
 
   leave(): void {

@@ -14,6 +14,7 @@ import { say } from './cli/output.ts';
 import { agentsQuery, failuresQuery, statusesQuery } from './cli/query-examples.ts';
 import { type Format, formats } from './cli/query-format.ts';
 import { wordsOf } from './cli/query-words.ts';
+import { wallMs } from './runtime/clock.ts';
 
 // Agents start in bursts, all of the same code: compiling it once halves what each start costs.
 enableCompileCache();
@@ -69,6 +70,7 @@ function program(): Command {
   return root;
 }
 
+type LaunchFlags = { agents?: string; fresh?: boolean; refresh?: boolean };
 type Flags<T = object> = { data?: string; json?: boolean } & T;
 
 function addCrawlCommands(root: Command): void {
@@ -78,10 +80,11 @@ function addCrawlCommands(root: Command): void {
     .argument(...configArgument)
     .option('--agents <which>', 'the first N agents, or identifiers: a1,a2', agentsFlag)
     .option('--fresh', 'delete what the started agents know, and begin anew')
+    .option('--refresh', 'of a complete crawl: ask for what has changed since')
     .option(...dataOption)
     .addHelpText('after', '\nExamples:\n  ubiring launch crawl.yaml --agents 2 --fresh')
     .action(
-      ending(async (file: string, flags: Flags<{ agents?: string; fresh?: boolean }>) => {
+      ending(async (file: string, flags: Flags<LaunchFlags>) => {
         const { launch } = await import('./cli/launch.ts');
         return launch(file, flags);
       }),
@@ -91,12 +94,16 @@ function addCrawlCommands(root: Command): void {
     .description('run one agent in the foreground')
     .argument(...configArgument)
     .requiredOption('--id <id>', 'which agent of the config')
+    .option('--refresh [round]', 'as launch: a number above the last (Unix seconds)', roundFlag)
     .option(...dataOption)
     .addHelpText('after', '\nExamples:\n  ubiring agent crawl.yaml --id a3 --data /srv/crawl')
     .action(
-      ending(async (file: string, flags: Flags<{ id: string }>) => {
+      ending(async (file: string, flags: Flags<{ id: string; refresh?: number | true }>) => {
         const { agentCommand } = await import('./cli/agent-command.ts');
-        return agentCommand(file, flags);
+        const { refresh, ...rest } = flags;
+        if (refresh === undefined) return agentCommand(file, rest);
+        const round = refresh === true ? Math.floor(wallMs() / 1000) : refresh;
+        return agentCommand(file, { ...rest, refresh: round });
       }),
     );
 }
@@ -356,6 +363,11 @@ function addCheckCommand(root: Command): void {
 function agentsFlag(text: string): string {
   if (/^(\d{1,6}|[\w.-]+(,[\w.-]+)*)$/.test(text) && !/^0+$/.test(text)) return text;
   throw new InvalidArgumentError('A number from 1 on, or identifiers such as a1,a2.');
+}
+
+function roundFlag(text: string): number {
+  if (/^[1-9]\d{0,11}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('A whole number from 1 on.');
 }
 
 /** Of the package that this file is in: `agent/` in a checkout, `dist/agent/` when installed. */

@@ -25,6 +25,7 @@ import {
   type RobotsDirectives,
   togetherDirectives,
 } from './parse/robots-directives.ts';
+import { archivedOf, conditionsOf, notModified, UNCHANGED, validatorsOf } from './revalidation.ts';
 import { type RobotsAccess, robotsAccess } from './robots/access.ts';
 import { ROBOTS_BYTES_MAX } from './robots/robots-txt.ts';
 import { readSitemap, SITEMAP_BYTES_MAX, type Sitemap } from './sitemap/read-sitemap.ts';
@@ -85,6 +86,7 @@ export class PagePipeline {
     const declared = !isRobots && this.#isDeclared(request);
     const pageMax = declared ? SITEMAP_BYTES_MAX : this.#p.bodyBytesMax;
     const result = await this.#p.fetcher.fetch({
+      headers: conditionsOf(request, this.#p.archive !== undefined),
       url: request.fetchUrl,
       // Of a page, types without links are not read to the end; a sitemap may come as any.
       kind: declared ? 'robots' : request.kind,
@@ -113,6 +115,11 @@ export class PagePipeline {
     return this.#p.archive?.(captureOf(request, response, raw), raw.body);
   }
 
+  /** Whether the server was asked only for what has changed. */
+  #isConditional(request: PageRequest): boolean {
+    return Object.keys(conditionsOf(request, this.#p.archive !== undefined)).length > 0;
+  }
+
   abort(id: number): void {
     this.#open.get(id)?.abort();
   }
@@ -124,6 +131,9 @@ export class PagePipeline {
   async #page(request: PageRequest, response: FetchResponse): Promise<Outcome> {
     const { status, contentType, bytes, truncated, retryAfterMs, ip, durationMs, endedAt } =
       response;
+    if (status === 304 && request.former && this.#isConditional(request)) {
+      return notModified(request, request.former, response);
+    }
     const isPage = status >= 200 && status < 300 && response.skipped === null;
     const header = this.#headerDirectives(response);
     const found = isPage ? await this.#links(request, response, header) : nothing(null);
@@ -150,6 +160,8 @@ export class PagePipeline {
       redirectTo: (target?.url ?? response.location)?.slice(0, URL_CHARS_MAX) ?? null,
       ...(found.canonical !== null && { canonical: found.canonical }),
       ...askedOf(togetherDirectives(header, found.directives)),
+      ...validatorsOf(response),
+      ...(found.digest !== null && found.digest === request.former?.digest && UNCHANGED),
       note: found.note ?? response.skipped ?? (truncated ? 'truncated' : null),
       links,
       outOfScope,
@@ -290,7 +302,11 @@ function captureOf(request: PageRequest, response: FetchResponse, raw: RawExchan
   metadata.push(['fetchTimeMs', String(Math.round(durationMs))]);
   const heads = { requestHead, responseHead };
   const startedAt = endedAt - durationMs;
-  return { url, ip, startedAt, ...heads, status, contentType, truncated, metadata };
+  const former = archivedOf(request);
+  return {
+    ...{ url, ip, startedAt, ...heads, status, contentType, truncated, metadata },
+    ...(former && { former }),
+  };
 }
 
 /** A page without its record may not count as done: as if this agent had given it up. */

@@ -1,15 +1,19 @@
 // The records of one capture: metadata, request, then response or revisit, tied together by
 // WARC-Concurrent-To. The response is last, so that its line in the index, which is written after
 // it, tells that the whole group is there. A payload that this agent has archived before becomes
-// a revisit: the header as it came this time, and where the payload is. Called by warc-writer.ts.
+// a revisit: the header as it came this time, and where the payload is. So does a 304, of which the
+// page's row knows what it stands for. Called by warc-writer.ts.
 
-import type { Capture } from './capture.ts';
+import type { ArchivedPayload, Capture } from './capture.ts';
 import type { IndexEntry } from './cdxj.ts';
 import { sha1Base32 } from './digest.ts';
 import { type Fields, fieldLines, warcRecord } from './record.ts';
 import type { Original, SeenPayloads } from './seen-payloads.ts';
 
-const REVISIT_PROFILE = 'http://netpreserve.org/warc/1.1/revisit/identical-payload-digest';
+const PROFILES = 'http://netpreserve.org/warc/1.1/revisit';
+const IDENTICAL = `${PROFILES}/identical-payload-digest`;
+/** The server said so itself, and sent nothing. */
+const NOT_MODIFIED = `${PROFILES}/server-not-modified`;
 
 export interface CaptureRecords {
   readonly metadata: Buffer<ArrayBuffer>;
@@ -17,6 +21,7 @@ export interface CaptureRecords {
   /** A response or a revisit. */
   readonly response: Buffer<ArrayBuffer>;
   readonly indexed: Omit<IndexEntry, 'length' | 'offset' | 'filename'>;
+  readonly original?: ArchivedPayload;
 }
 
 export interface RecordContext {
@@ -35,8 +40,7 @@ export function captureRecords(
   const { url, ip, contentType, status, truncated } = capture;
   const responseId = recordId(context);
   const date = warcDate(capture.startedAt);
-  const digest = sha1Base32(body);
-  const original = originalOf(capture, digest, body, context.seen, date);
+  const { digest, profile, original } = payloadOf(capture, body, context.seen, date);
   const common: Fields = [
     ['WARC-Target-URI', url],
     ['WARC-Date', date],
@@ -71,8 +75,9 @@ export function captureRecords(
   return {
     metadata,
     request: warcRecord('request', requestFields, [head]),
-    response: responseOf(capture, body, responseFields, original),
-    indexed: { url, date, mime: mimeOf(contentType, original), status, digest },
+    response: responseOf(capture, body, responseFields, original, profile),
+    indexed: { url, date, mime: mimeOf(contentType, profile), status, digest },
+    ...(original && { original: told(original, digest) }),
   };
 }
 
@@ -80,32 +85,49 @@ function responseOf(
   { responseHead }: Capture,
   body: Uint8Array,
   fields: Fields,
-  original: Original | undefined,
+  original: Original | null | undefined,
+  profile: string | null,
 ): Buffer<ArrayBuffer> {
   const head = Buffer.from(responseHead, 'latin1');
-  if (original === undefined) return warcRecord('response', fields, [head, body]);
+  if (!original || profile === null) return warcRecord('response', fields, [head, body]);
   const revisited: Fields = [
     ...fields,
-    ['WARC-Profile', REVISIT_PROFILE],
+    ['WARC-Profile', profile],
     ['WARC-Refers-To-Target-URI', original.url],
     ['WARC-Refers-To-Date', original.date],
   ];
   return warcRecord('revisit', revisited, [head]);
 }
 
-/** The record with the same payload, if there is one; else this one is that for later ones. */
-function originalOf(
-  { truncated, url }: Capture,
-  digest: string,
+interface Payload {
+  readonly digest: string;
+  /** Of a revisit; null: the payload is here. */
+  readonly profile: string | null;
+  /** Its first record, this one or an earlier; null where it is no whole payload. */
+  readonly original: Original | null;
+}
+
+function payloadOf(
+  { truncated, url, status, former }: Capture,
   body: Uint8Array,
   seen: SeenPayloads,
   date: string,
-): Original | undefined {
+): Payload {
+  const known = former && { url: former.url, date: warcDate(former.at * 1000) };
+  if (status === 304 && known) {
+    return { digest: former.payload, profile: NOT_MODIFIED, original: known };
+  }
+  const digest = sha1Base32(body);
   // Of nothing there is nothing to save, and a prefix says nothing of the rest.
-  if (body.byteLength === 0 || truncated !== null) return undefined;
-  const original = seen.find(digest);
-  if (original === undefined) seen.add(digest, { url, date });
-  return original;
+  if (body.byteLength === 0 || truncated !== null) return { digest, profile: null, original: null };
+  const same = known && former.payload === digest ? known : seen.find(digest);
+  if (same) return { digest, profile: IDENTICAL, original: same };
+  seen.add(digest, { url, date });
+  return { digest, profile: null, original: { url, date } };
+}
+
+function told({ url, date }: Original, payload: string): ArchivedPayload {
+  return { payload, url, at: Date.parse(date) / 1000 };
 }
 
 function recordId(context: RecordContext): string {
@@ -117,8 +139,8 @@ export function warcDate(unixMs: number): string {
   return `${new Date(unixMs).toISOString().slice(0, 19)}Z`;
 }
 
-function mimeOf(contentType: string | null, original: Original | undefined): string | null {
-  if (original !== undefined) return 'warc/revisit';
+function mimeOf(contentType: string | null, profile: string | null): string | null {
+  if (profile !== null) return 'warc/revisit';
   const type = contentType === null ? '' : contentType.split(';', 1)[0]!.trim();
   return type === '' ? null : type;
 }

@@ -19,6 +19,17 @@ export interface Capture {
   readonly truncated: Truncation | null;
   /** Fields of the metadata record; names without colon, values without line ends. */
   readonly metadata: readonly (readonly [name: string, value: string])[];
+  /** The payload of this URL that the crawl has archived before; absent where it has none. */
+  readonly former?: ArchivedPayload;
+}
+
+/** A payload and its first record, which revisits point to. */
+export interface ArchivedPayload {
+  /** SHA-1 in base 32. */
+  readonly payload: string;
+  readonly url: string;
+  /** Unix seconds of its capture, by which the record is found. */
+  readonly at: number;
 }
 
 /** Where a response is, and how far the archive had come with it. */
@@ -30,7 +41,9 @@ export interface ArchivePlace {
   /** Bytes of the file, and of its index, up to and with this record. */
   readonly end: number;
   readonly indexEnd: number;
+  /** Absent where there is no whole payload to point to. */
+  readonly original?: ArchivedPayload;
 }
 
 /** How far a database knows the archive: the last place committed in it. */
-export type ArchivePosition = Omit<ArchivePlace, 'offset'>;
+export type ArchivePosition = Omit<ArchivePlace, 'offset' | 'original'>;

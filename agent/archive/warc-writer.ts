@@ -114,7 +114,9 @@ export class WarcWriter {
     warc.add(member);
     const place = { length: member.byteLength, offset, filename: names.warc };
     index.add(Buffer.from(cdxjLine({ ...records.indexed, ...place })));
-    return { file: names.warc, offset, end: warc.end, indexEnd: index.end };
+    const { original } = records;
+    const at = { file: names.warc, offset, end: warc.end, indexEnd: index.end };
+    return original ? { ...at, original } : at;
   }
 
   /** Writes what was appended; on return it is as safe as `durable` asks for. */

@@ -3,7 +3,9 @@
 // over the channel from there and reports its status. What the signals mean is in CONTRACT.
 
 import type { AgentEnd } from '../agent-end.ts';
+import { wallMs } from '../runtime/clock.ts';
 import { type AgentLog, openAgentLog } from './agent-log.ts';
+import { writeRefreshing } from './completion-file.ts';
 import { codeOfError, type ExitCode, messageOf } from './exit-code.ts';
 import { type EndKind, type FromAgent, statusEveryMs } from './launch-messages.ts';
 import { allKnown, type CommonFlags, loadResolved, type ResolvedConfig } from './load.ts';
@@ -12,7 +14,7 @@ import { say } from './output.ts';
 
 export async function agentCommand(
   file: string,
-  flags: CommonFlags & { readonly id: string },
+  flags: CommonFlags & { readonly id: string; readonly refresh?: number },
 ): Promise<ExitCode> {
   const launched = process.channel !== undefined;
   const orders = new Orders(launched);
@@ -20,12 +22,16 @@ export async function agentCommand(
   const loaded = await loadResolved(file, flags, { allocate: true, warn: !launched });
   if (!loaded.ok) return finish(loaded.code, 'its config cannot be loaded', 'failed');
   const { config } = loaded;
-  const { id } = flags;
+  const { id, refresh } = flags;
   if (!allKnown([id], config)) return finish(2, `no agent ${id} in the config`, 'failed');
   // Loaded late, since it takes a while: orders are heard by now.
   const { isComplete } = await import('../agent.ts');
-  if (isComplete(config)) {
-    const reason = 'the crawl is complete already; launch --fresh begins anew';
+  if (isComplete(config) && refresh !== undefined) {
+    // That end is past: an agent that stalls must not take it for its own. A launch has said so.
+    writeRefreshing(config, refresh, wallMs());
+  } else if (isComplete(config)) {
+    const reason =
+      'the crawl is complete already; launch --refresh asks what has changed, --fresh begins anew';
     if (!launched) say(`${id}: ${reason}`);
     return finish(0, reason, 'complete');
   }
@@ -35,7 +41,7 @@ export async function agentCommand(
     return finish(opened.code, opened.message, 'failed');
   }
   logUncaught(opened);
-  const end = await run(config, id, opened, orders);
+  const end = await run({ config, id, refresh }, opened, orders);
   // Without a terminal the log is on stderr, and has said it.
   const isTold = end.code !== 0 && end.code !== 11 && !process.stderr.isTTY;
   if (!launched && !isTold) say(`${id}: ${end.reason}`);
@@ -44,13 +50,13 @@ export async function agentCommand(
 }
 
 async function run(
-  config: ResolvedConfig,
-  id: string,
+  what: { config: ResolvedConfig; id: string; refresh: number | undefined },
   { log }: AgentLog,
   orders: Orders,
 ): Promise<AgentEnd> {
+  const { id } = what;
   const { startAgent } = await import('../agent.ts');
-  const started = await startAgent({ config, id, log });
+  const started = await startAgent({ ...what, log });
   if (!started.ok) {
     log.fatal({ code: started.code }, started.message);
     return { code: started.code, reason: started.message };

@@ -24,10 +24,19 @@ export class AgentProcess {
   #last: Extract<FromAgent, { type: 'ended' }> | null = null;
   #ending: Ending | null = null;
 
-  /** @param onEnd - called once, when the process is gone */
-  constructor(id: string, config: ResolvedConfig, onEnd: (agent: AgentProcess) => void) {
+  /**
+   * @param round - in which known pages are asked for again; null: none is begun
+   * @param onEnd - called once, when the process is gone
+   */
+  constructor(
+    id: string,
+    config: ResolvedConfig,
+    round: number | null,
+    onEnd: (agent: AgentProcess) => void,
+  ) {
     this.id = id;
     const line = ['agent', config.file, '--id', id, '--data', config.agent.dataDir];
+    if (round !== null) line.push('--refresh', String(round));
     this.#child = spawn(process.execPath, [...process.execArgv, mainFile, ...line], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });

@@ -242,20 +242,20 @@ export class AuditTally {
 }
 
 /** The row as a claim, or what is wrong with it: what no view shows as the state says. */
-function claimOf({ agent, state, reason, record }: StoredRow): Standing | string {
+function claimOf({ agent, state, round, reason, record }: StoredRow): Standing | string {
   if (state === 0) {
     if (record) return 'queued, though its page is recorded';
-    return { agent, state: 'queued', fetchedAt: null };
+    return { agent, round, state: 'queued', fetchedAt: null };
   }
   if (state === 3) {
     if (record) return 'skipped, though its page is recorded';
     return reason === null
       ? 'skipped without a reason'
-      : { agent, state: 'skipped', fetchedAt: null };
+      : { agent, round, state: 'skipped', fetchedAt: null };
   }
   if (state !== 1 && state !== 2) return `in no known state (${state})`;
   if (record === null) return 'fetched, without a page record';
   const { status, fetchedAt } = record;
   if ((status === null) !== (state === 2)) return `state ${state} with the status ${status}`;
-  return { agent, state: state === 1 ? 'response' : 'failed', fetchedAt };
+  return { agent, round, state: state === 1 ? 'response' : 'failed', fetchedAt };
 }

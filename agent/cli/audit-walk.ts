@@ -23,6 +23,7 @@ export interface StoredRow {
   readonly agent: string;
   /** 0 queued, 1 response, 2 failed, 3 skipped. */
   readonly state: number;
+  readonly round: number;
   readonly settled: boolean;
   /** Of a skip. */
   readonly reason: string | null;
@@ -141,10 +142,11 @@ function* walkUrls(
 }
 
 function rowOf({ agent, head }: Stream): StoredRow {
-  const [state, settled, reason, found, status, fetchedAt] = head!.slice(5);
+  const [state, settled, reason, found, status, fetchedAt, round] = head!.slice(5);
   return {
     agent,
     state: state as number,
+    round: round as number,
     settled: settled === 1,
     reason: reason as string | null,
     record:

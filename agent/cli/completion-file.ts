@@ -1,10 +1,14 @@
 // `DATA/complete.json`: the word that a crawl is over, left by `launch` for whoever comes later. It
-// names the crawl by a key of its seeds, limits and scope, so that a changed config crawls on.
+// names the crawl by a key of its seeds, limits and scope, so that a changed config crawls on. While a
+// finished crawl is refreshed it says that instead, so that whoever goes on later knows the round.
 
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { crawlKey } from '../../config/fingerprint.ts';
+
+/** No key of a crawl, which are hexadecimal. */
+const REFRESHING = 'refreshing';
 
 /** What the file holds. */
 export interface CompletionNote {
@@ -14,10 +18,14 @@ export interface CompletionNote {
   readonly at: number;
   /** Agents that were there at the end. */
   readonly agents: readonly string[];
+  /** The round that was finished; absent where the crawl was never refreshed. */
+  readonly round?: number;
 }
 
 export type Completion =
   | { readonly kind: 'complete'; readonly note: CompletionNote }
+  /** It was, and this round of it has begun since. */
+  | { readonly kind: 'refreshing'; readonly round: number }
   /** Of other seeds or limits, or not readable as what this program writes. */
   | { readonly kind: 'other' }
   | { readonly kind: 'none' };
@@ -31,18 +39,31 @@ export function readCompletion(config: Config): Completion {
   }
   try {
     const note = JSON.parse(text) as CompletionNote;
+    if (note.crawl === REFRESHING && Number.isSafeInteger(note.round)) {
+      return { kind: 'refreshing', round: note.round! };
+    }
     return note.crawl === crawlKey(config) ? { kind: 'complete', note } : { kind: 'other' };
   } catch {
     return { kind: 'other' };
   }
 }
 
-/** By rename, so that a reader sees a whole file or none. */
 export function writeCompletion(config: Config, what: Omit<CompletionNote, 'crawl'>): void {
+  write(config, { crawl: crawlKey(config), ...what });
+}
+
+/** In place of the word that the crawl is over: nobody takes it for that from here on. */
+export function writeRefreshing(config: Config, round: number, at: number): void {
+  write(config, { crawl: REFRESHING, at, agents: [], round });
+}
+
+/** By rename, so that a reader sees a whole file or none. */
+function write(config: Config, note: CompletionNote): void {
   const file = fileOf(config);
-  const note: CompletionNote = { crawl: crawlKey(config), ...what };
-  fs.writeFileSync(`${file}.tmp`, `${JSON.stringify(note)}\n`, { flush: true });
-  fs.renameSync(`${file}.tmp`, file);
+  // Agents of one machine may be started with the same round side by side.
+  const unfinished = `${file}.${process.pid}.tmp`;
+  fs.writeFileSync(unfinished, `${JSON.stringify(note)}\n`, { flush: true });
+  fs.renameSync(unfinished, file);
 }
 
 export function removeCompletion(config: Config): void {

@@ -5,7 +5,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { AgentEntry } from '../../config/config.ts';
-import { readCompletion, removeCompletion } from './completion-file.ts';
+import { wallMs } from '../runtime/clock.ts';
+import {
+  type Completion,
+  readCompletion,
+  removeCompletion,
+  writeRefreshing,
+} from './completion-file.ts';
 import { cannotWrite, type ExitCode } from './exit-code.ts';
 import type { ResolvedConfig } from './load.ts';
 import { localAgents, portProblem, selectAgents } from './local-agents.ts';
@@ -15,10 +21,17 @@ import { isLocked } from './running.ts';
 export interface PlanFlags {
   readonly agents?: string;
   readonly fresh?: boolean;
+  readonly refresh?: boolean;
 }
 
 export type Plan =
-  | { readonly kind: 'start'; readonly agents: readonly AgentEntry[]; readonly notes: string[] }
+  | {
+      readonly kind: 'start';
+      readonly agents: readonly AgentEntry[];
+      readonly notes: string[];
+      /** In which known pages are asked for again; null: no other than the last. */
+      readonly round: number | null;
+    }
   | { readonly kind: 'complete'; readonly message: string }
   | { readonly kind: 'refused'; readonly code: ExitCode; readonly message: string };
 
@@ -41,11 +54,17 @@ export async function planLaunch(config: ResolvedConfig, flags: PlanFlags): Prom
   }
   const notes: string[] = [];
   const completion = readCompletion(config);
-  if (completion.kind === 'complete' && !flags.fresh) {
-    return { kind: 'complete', message: 'the crawl is complete already; --fresh begins anew' };
+  if (completion.kind === 'complete' && !flags.fresh && !flags.refresh) {
+    const message =
+      'the crawl is complete already; --refresh asks what has changed, --fresh begins anew';
+    return { kind: 'complete', message };
   }
   if (completion.kind === 'other' && !flags.fresh)
     notes.push('the config has changed: crawling on');
+  if (completion.kind === 'none' && flags.refresh) {
+    notes.push('the crawl is not complete: it goes on; --refresh is for a complete one');
+  }
+  const round = flags.fresh ? null : roundOf(completion, flags);
 
   const ports = (await Promise.all(agents.map(portProblem))).filter((problem) => problem !== null);
   if (ports.length > 0) return { kind: 'refused', code: 5, message: ports.join('\n') };
@@ -54,11 +73,28 @@ export async function planLaunch(config: ResolvedConfig, flags: PlanFlags): Prom
     makeWritable(dataDir);
     const foreign = flags.fresh ? removeAgents(directories) : null;
     if (foreign !== null) return { kind: 'refused', code: 4, message: foreign };
-    if (completion.kind !== 'none') removeCompletion(config);
+    if (round !== null) writeRefreshing(config, round, wallMs());
+    else if (completion.kind !== 'none') removeCompletion(config);
   } catch (error) {
     return { kind: 'refused', ...cannotWrite(`in ${dataDir}`, error) };
   }
-  return { kind: 'start', agents, notes };
+  return { kind: 'start', agents, notes, round };
+}
+
+/** The Unix second at which it begins, and later than the one before whatever the clock says. */
+function roundOf(completion: Completion, flags: PlanFlags): number | null {
+  switch (completion.kind) {
+    case 'refreshing':
+      return completion.round;
+    case 'complete': {
+      if (!flags.refresh) return null;
+      return Math.max(Math.floor(wallMs() / 1000), (completion.note.round ?? 0) + 1);
+    }
+    case 'other':
+      return flags.refresh ? Math.floor(wallMs() / 1000) : null;
+    case 'none':
+      return null;
+  }
 }
 
 function makeWritable(dataDir: string): void {

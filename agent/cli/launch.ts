@@ -20,6 +20,10 @@ import { ProgressView } from './progress-view.ts';
 const atOnceMs = 2000;
 
 export async function launch(file: string, flags: CommonFlags & PlanFlags): Promise<ExitCode> {
+  if (flags.fresh && flags.refresh) {
+    say('--fresh forgets what --refresh asks for again: give one of them');
+    return 2;
+  }
   const loaded = await loadResolved(file, flags, { allocate: true, warn: true });
   if (!loaded.ok) return loaded.code;
   const { config } = loaded;
@@ -37,7 +41,7 @@ export async function launch(file: string, flags: CommonFlags & PlanFlags): Prom
   const ids = plan.agents.map(({ id }) => id);
   say(`${config.name}: ${ids.length} agents, state in ${config.agent.dataDir}`);
   const startedMs = monotonicMs();
-  const run = new Launch(config, ids);
+  const run = new Launch(config, ids, plan.round);
   const code = await run.ended;
   // Stands before the summary: whoever reads only its beginning must not change it.
   process.exitCode = code;
@@ -51,6 +55,7 @@ class Launch {
   readonly ended: Promise<ExitCode>;
   readonly agents: readonly AgentProcess[];
   readonly #config: ResolvedConfig;
+  readonly #round: number | null;
   readonly #view = new ProgressView();
   readonly #meter: ProgressMeter;
   /** In the order in which they ended. */
@@ -60,8 +65,9 @@ class Launch {
   #signals = 0;
   #noted = false;
 
-  constructor(config: ResolvedConfig, ids: readonly string[]) {
+  constructor(config: ResolvedConfig, ids: readonly string[], round: number | null) {
     this.#config = config;
+    this.#round = round;
     this.#meter = new ProgressMeter(config.cluster.backups > 0);
     this.ended = new Promise((resolve) => {
       this.#resolve = resolve;
@@ -69,7 +75,9 @@ class Launch {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => this.#onSignal());
     }
-    this.agents = ids.map((id) => new AgentProcess(id, config, (agent) => this.#onEnd(agent)));
+    this.agents = ids.map((id) => {
+      return new AgentProcess(id, config, round, (agent) => this.#onEnd(agent));
+    });
     this.#timer = setInterval(() => this.#look(), statusEveryMs);
   }
 
@@ -130,7 +138,10 @@ class Launch {
     const alive = this.agents.filter(({ ending }) => ending?.kind !== 'killed');
     const agents = alive.map(({ id }) => id);
     try {
-      writeCompletion(this.#config, { at: wallMs(), agents });
+      writeCompletion(this.#config, {
+        ...{ at: wallMs(), agents },
+        ...(this.#round !== null && { round: this.#round }),
+      });
     } catch (error) {
       this.#view.warn(`complete.json cannot be written: ${messageOf(error)}`);
     }

@@ -1,6 +1,6 @@
 // One URL that several files claim: what becomes of it. A dead agent's file still claims the hosts
 // that others took over, so the same URL can be queued in one file and fetched in another. The rule
-// is that of the protocol (PROTOCOL, further rules): the state that is further wins, among finished
+// is that of the protocol (PROTOCOL, further rules): the later round, then the state that is further wins, among finished
 // ones a response before a failure before a skip; then the word of the host's present owner; then
 // the earlier fetch, then the smaller agent. Depth and referrer are the least of all claims,
 // attempts the most. So each page is credited once. Pure; used by `query-views.ts`, by the summary
@@ -13,6 +13,8 @@ export type ClaimState = (typeof states)[number];
 /** As much of a claim as decides which of several stands. */
 export interface Standing {
   readonly agent: string;
+  /** A later one goes before all that an earlier one came to. */
+  readonly round: number;
   readonly state: ClaimState;
   /** Unix milliseconds; null where nothing was fetched. */
   readonly fetchedAt: number | null;
@@ -56,11 +58,12 @@ export function standing<C extends Standing>(claims: readonly C[], owner?: strin
 
 /** Whether the state of `a` is further than that of `b`, whoever says it. */
 export function isFurther(a: Standing, b: Standing): boolean {
+  if (a.round !== b.round) return a.round > b.round;
   return states.indexOf(a.state) < states.indexOf(b.state);
 }
 
 function isBefore(a: Standing, b: Standing, owner: string | undefined): boolean {
-  if (a.state !== b.state) return isFurther(a, b);
+  if (a.state !== b.state || a.round !== b.round) return isFurther(a, b);
   if (a.agent !== b.agent && (a.agent === owner || b.agent === owner)) return a.agent === owner;
   const byFetch = (a.fetchedAt ?? 0) - (b.fetchedAt ?? 0);
   return byFetch !== 0 ? byFetch < 0 : a.agent < b.agent;

@@ -17,6 +17,7 @@ import type { Host, UrlItem } from './messages.ts';
 import { Operator } from './operator.ts';
 import { type OrderStore, Orders } from './orders.ts';
 import { Outbound } from './outbound.ts';
+import { Refresh } from './refresh.ts';
 import { Replication } from './replication.ts';
 import { Routing } from './routing.ts';
 import { SeenFilter } from './seen-filter.ts';
@@ -82,6 +83,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const moves = new HostMoves({
     ...{ settings, store, events, view, handOff, replication, settlement, right, visits },
   });
+  const refresh = new Refresh({ store, owns: (host) => view.owns(host), onQueued });
   const completion = new Completion(settings, view);
   const ending = new Ending({
     ...{ settings, store, events, effects, view, outbound, handOff, moves, routing },
@@ -92,13 +94,13 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   });
   const operator = new Operator({
     ...{ orders, store, effects, events, view, outbound, routing, completion, visits, hostOf },
-    copies: replication,
+    ...{ copies: replication, refresh },
     course: () => ending.course,
     abort: (request, why) => hooks.abort(request, why),
   });
   return {
     ...{ view, outbound, detector, stall, membership, handOff, right, visits, replication },
     ...{ settlement, seen, routing, inbox, moves, completion, ending, events },
-    ...{ orders, operator },
+    ...{ orders, operator, refresh },
   };
 }

@@ -70,6 +70,7 @@ export class Core {
     this.#p.membership.recall(now);
     this.#incarnate(Math.max(this.#store.incarnation(), Math.floor(now.wall)), now);
     for (const host of this.#store.hostsWithQueue()) this.#p.visits.queued(host);
+    this.#p.refresh.begin(this.#p.orders.round);
   }
 
   onMessage(envelope: Envelope, now: Instant): void {
@@ -177,6 +178,7 @@ export class Core {
     this.#abortUnleased(now);
     this.#p.right.sweep(now);
     this.#p.moves.pump(now);
+    this.#p.refresh.pump();
     this.#p.settlement.pump();
     this.#p.inbox.pump();
     if (this.#p.membership.joined) this.#p.handOff.answer(this.#p.replication);
@@ -199,7 +201,7 @@ export class Core {
   /** When `onDeadline` must be called at the latest, on the monotonic clock. */
   nextDeadlineMs(now: Instant): number {
     const housekeeping = Math.min(100, Math.max(10, this.#settings.heartbeatMs / 10));
-    if (!this.#p.moves.isQuiet) return now.mono;
+    if (!this.#p.moves.isQuiet || this.#p.refresh.isBusy) return now.mono;
     const visitsAt = this.#p.ending.course === 'crawling' ? this.#p.visits.nextAtMs() : Infinity;
     return Math.min(now.mono + housekeeping, visitsAt);
   }
@@ -281,6 +283,7 @@ export class Core {
     this.#p.inbox.viewChanged();
     this.#p.settlement.viewChanged();
     this.#p.moves.viewChanged();
+    this.#p.refresh.viewChanged();
     this.#p.visits.keepOnly((host) => this.#p.view.owns(host));
     this.#p.visits.wakeAll();
   }
@@ -312,6 +315,7 @@ export class Core {
   #onRows(from: Member, rows: Extract<Message, { type: 'ROWS' }>, now: Instant): void {
     this.#p.completion.activity();
     for (const host of this.#p.replication.onRows(from, rows, now)) {
+      this.#p.refresh.received(host);
       if (this.#p.view.owns(host)) this.#p.visits.queued(host);
     }
   }
@@ -368,6 +372,7 @@ export class Core {
     this.#p.inbox.reset();
     this.#p.replication.reset();
     this.#p.settlement.joined = false;
+    this.#p.refresh.joined = false;
     this.#p.completion.reset();
     this.#p.ending.reborn();
     this.#p.membership.reset(now);
@@ -379,6 +384,7 @@ export class Core {
     this.#p.membership.joined = true;
     this.#p.right.joined = true;
     this.#p.settlement.joined = true;
+    this.#p.refresh.joined = true;
     this.#p.ending.joined();
     // Nobody is left to tell it that the crawl ended while it was starting.
     if (this.#p.view.size === 0) this.#effects.push({ type: 'woke' });
@@ -438,6 +444,8 @@ export class Core {
       (this.#p.ending.course === 'crawling' || this.#p.ending.course === 'complete') &&
       this.#p.visits.isEmpty() &&
       this.#p.moves.isQuiet &&
+      this.#p.refresh.isQuiet &&
+      this.#p.operator.isQuiet &&
       this.#p.settlement.isQuiet &&
       this.#p.routing.isQuiet &&
       this.#p.inbox.isQuiet &&

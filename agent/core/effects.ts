@@ -3,7 +3,7 @@
 // commit. An effect marked durable waits for the next commit that has reached the disk, because
 // it tells somebody that something is safe here.
 
-import type { AgentId, Envelope, Host } from './messages.ts';
+import type { AgentId, Envelope, Host, PageRow } from './messages.ts';
 
 /** One HTTP request that the visits want made. `id` is unique within the process. */
 export interface PageRequest {
@@ -18,6 +18,8 @@ export interface PageRequest {
   readonly attempts: number;
   /** Where the URL was found first; absent for seeds. */
   readonly referrer?: string;
+  /** The page as it was in the round before; absent where it is to be read whole. */
+  readonly former?: PageRow;
 }
 
 export interface Peer {

@@ -66,6 +66,15 @@ export interface PageRow {
   /** What the page, or its X-Robots-Tag, asks of those who index or keep it. */
   readonly noindex?: boolean;
   readonly noarchive?: boolean;
+  /** By which the server can be asked whether the page has changed. */
+  readonly etag?: string;
+  readonly lastModified?: string;
+  /** SHA-1 in base 32 of the archived payload; where and when (Unix seconds) it was first archived. */
+  readonly payload?: string;
+  readonly originalUrl?: string;
+  readonly originalAt?: number;
+  /** The same as in the round before. */
+  readonly unchanged?: boolean;
 }
 
 /**
@@ -82,6 +91,18 @@ export type RowEvent =
       readonly fetchUrl?: string;
       /** In the stored form: a key of the same host, or a whole URL. */
       readonly referrer?: string;
+      /** In which it was found; absent in the first. */
+      readonly round?: number;
+    }
+  /** It was known, and is queued again. */
+  | {
+      readonly kind: 'again';
+      readonly n: number;
+      readonly key: string;
+      readonly round: number;
+      readonly attempts: number;
+      /** The record of its page in the round before, where that was settled. */
+      readonly former?: PageRow;
     }
   | {
       readonly kind: 'done';
@@ -89,6 +110,8 @@ export type RowEvent =
       readonly key: string;
       readonly state: TerminalState;
       readonly attempts: number;
+      /** In which it ended so; absent in the first. */
+      readonly round?: number;
       /** Why it was skipped. */
       readonly reason?: string;
       readonly page?: PageRow;
@@ -121,10 +144,11 @@ export interface RowsItem {
 
 /**
  * A word of the operator that holds for the whole cluster until a later one on the same. `value` is
- * null where it is taken back: `pause` (host ''), `block`: 1; `delay`: milliseconds.
+ * null where it is taken back: `pause` (host ''), `block`: 1; `delay`: milliseconds; `refresh` (host
+ * ''): the round, which is its number too, so that the highest round wins.
  */
 export interface Order {
-  readonly kind: 'pause' | 'block' | 'delay';
+  readonly kind: 'pause' | 'block' | 'delay' | 'refresh';
   readonly host: Host;
   readonly value: number | null;
   /** Higher than that of any order its giver knew. */

@@ -11,6 +11,7 @@ import type { EventLog } from './event-log.ts';
 import type { AgentId, Host, Order, UrlItem } from './messages.ts';
 import { ORDERS_MAX, type Orders } from './orders.ts';
 import type { Outbound } from './outbound.ts';
+import type { Refresh } from './refresh.ts';
 import type { Routing } from './routing.ts';
 import type { Copies } from './settlement.ts';
 import type { Store } from './store.ts';
@@ -53,6 +54,7 @@ export interface OperatorParts {
   readonly copies: Copies;
   readonly completion: Completion;
   readonly visits: Visits;
+  readonly refresh: Refresh;
   readonly hostOf: (url: string) => Host | null;
   readonly course: () => Course['kind'];
   readonly abort: (request: number, why: string) => void;
@@ -61,6 +63,8 @@ export interface OperatorParts {
 export class Operator {
   readonly #p: OperatorParts;
   readonly #seeds: PendingSeeds[] = [];
+  /** The digest of each member's orders, as it told it last. */
+  readonly #told = new Map<AgentId, string>();
 
   constructor(parts: OperatorParts) {
     this.#p = parts;
@@ -91,18 +95,35 @@ export class Operator {
   /** The digest in a member's heartbeat: what it lacks it is sent, once a heartbeat. */
   heard(member: Member, hash: string): void {
     const { orders, outbound } = this.#p;
+    this.#told.set(member.card.id, hash);
     if (hash === orders.hash()) return;
     const all = orders.all();
     if (all.length > 0) outbound.toMember(member, { type: 'ORDERS', orders: all });
+  }
+
+  /** A new round, by the number that all agents are given; heard before, it changes nothing. */
+  refresh(round: number, now: Instant): void {
+    this.onOrders(
+      [{ kind: 'refresh', host: '', value: round, n: round, by: this.#p.view.me }],
+      now,
+    );
+  }
+
+  /** No member is known to lack a round: else it could end without it. */
+  get isQuiet(): boolean {
+    const { orders, view } = this.#p;
+    if (orders.round === 0) return true;
+    return [...view.members()].every(({ card }) => this.#told.get(card.id) === orders.hash());
   }
 
   #obey(orders: readonly Order[], now: Instant): void {
     const { visits, events, completion, abort } = this.#p;
     if (orders.length > 0) completion.activity();
     for (const { kind, host, value, by } of orders) {
-      const what = kind === 'pause' ? { value, by } : { host, value, by };
+      const what = host === '' ? { value, by } : { host, value, by };
       events.record(now.mono, 'order', { order: kind, ...what });
-      if (kind === 'pause') continue;
+      if (kind === 'refresh') this.#p.refresh.begin(value ?? 0);
+      if (kind === 'pause' || kind === 'refresh') continue;
       visits.reconsider(host, now);
       if (kind !== 'block' || value === null) continue;
       for (const open of visits.open()) {

@@ -41,6 +41,11 @@ export class Orders {
     return this.#value('pause', '') !== null;
   }
 
+  /** The latest round that was ordered; 0: none but the first. */
+  get round(): number {
+    return this.#value('refresh', '') ?? 0;
+  }
+
   /** No request may be made to the host. */
   blocks(host: Host): boolean {
     return this.#value('block', host) !== null;

@@ -29,6 +29,15 @@ export interface ArchivedAt {
   readonly offset: number;
   readonly end: number;
   readonly indexEnd: number;
+  /** Of a body that is whole: its digest, and where and when it was first archived. */
+  readonly original?: ArchivedOriginal;
+}
+
+/** An archived payload: SHA-1 in base 32, the URL and the second of its record. */
+export interface ArchivedOriginal {
+  readonly payload: string;
+  readonly url: string;
+  readonly at: number;
 }
 
 export interface ResponseOutcome extends Ended {
@@ -46,6 +55,12 @@ export interface ResponseOutcome extends Ended {
   readonly canonical?: string;
   readonly noindex?: boolean;
   readonly noarchive?: boolean;
+  readonly etag?: string;
+  readonly lastModified?: string;
+  /** As it was in the round before. */
+  readonly unchanged?: boolean;
+  /** By the server's word: what it links to is known, and not told again. */
+  readonly linksStand?: boolean;
   /** A remark on the page that is no failure: `parse_timeout`, `truncated`. */
   readonly note: string | null;
   readonly links: readonly FoundLink[];

@@ -344,12 +344,12 @@ function charsOf(event: RowEvent): number {
   const texts =
     event.kind === 'found'
       ? (event.fetchUrl?.length ?? 0) + (event.referrer?.length ?? 0)
-      : pageChars(event.page);
+      : pageChars(event.kind === 'done' ? event.page : event.former);
   return event.key.length + texts + EVENT_CHARS;
 }
 
 function pageChars(page: PageRow | undefined): number {
-  const { redirectTo, contentType, canonical, warcFile } = page ?? {};
-  const texts = [redirectTo, contentType, canonical, warcFile];
+  const { redirectTo, contentType, canonical, warcFile, etag, originalUrl } = page ?? {};
+  const texts = [redirectTo, contentType, canonical, warcFile, etag, originalUrl];
   return texts.reduce<number>((sum, text) => sum + (text?.length ?? 0), 0);
 }

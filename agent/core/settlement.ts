@@ -101,6 +101,9 @@ export class Settlement {
       gone: false,
     };
     page.needs.delete(host);
+    const earlier = this.#unsettled.get(keyOf(page));
+    // Fetched again before it was settled: what the earlier answer named settles this one not.
+    if (earlier) this.#drop(earlier);
     this.#unsettled.set(keyOf(page), page);
     this.#uncopied.fetched(keyOf(page), now.mono);
     this.fetched++;
@@ -130,9 +133,7 @@ export class Settlement {
       if (pages?.size === 0) this.#byHost.delete(host);
     }
     this.#unsettled.delete(keyOf(page));
-    const left = (this.#counts.get(page.host) ?? 1) - 1;
-    if (left > 0) this.#counts.set(page.host, left);
-    else this.#counts.delete(page.host);
+    this.#uncount(page.host);
     this.#store.settle(page.host, page.url);
     this.#uncopied.settled(keyOf(page), page.host, this.#store.lastNumber(page.host));
   }
@@ -177,15 +178,23 @@ export class Settlement {
 
   /** The host's rows were deleted here: whoever has the host fetches again what was not settled. */
   dropped(host: Host): void {
-    if (!this.#counts.delete(host)) return;
-    for (const page of [...this.#unsettled.values()]) {
-      if (page.host !== host) continue;
-      this.#unsettled.delete(keyOf(page));
-      this.#uncopied.forget(keyOf(page));
-      for (const other of page.needs.keys()) this.#byHost.get(other)?.delete(page);
-      page.needs.clear();
-      page.gone = true;
-    }
+    if (!this.#counts.has(host)) return;
+    for (const page of [...this.#unsettled.values()]) if (page.host === host) this.#drop(page);
+  }
+
+  #drop(page: UnsettledPage): void {
+    this.#unsettled.delete(keyOf(page));
+    this.#uncopied.forget(keyOf(page));
+    for (const other of page.needs.keys()) this.#byHost.get(other)?.delete(page);
+    page.needs.clear();
+    page.gone = true;
+    this.#uncount(page.host);
+  }
+
+  #uncount(host: Host): void {
+    const left = (this.#counts.get(host) ?? 1) - 1;
+    if (left > 0) this.#counts.set(host, left);
+    else this.#counts.delete(host);
   }
 
   /** Other backups, or none: what was waited for may have changed for every page. */

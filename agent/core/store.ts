@@ -122,5 +122,13 @@ export interface Store {
   /** Ends a URL that no agent would take: `failed` with this error code. */
   failUrl(host: Host, item: UrlItem, error: string, now: number): void;
 
+  /** The round in which URLs are found now; 0 is the first. */
+  round(): number;
+  beginRound(round: number): void;
+  /** Hosts that may have URLs of an earlier round. */
+  hostsBehind(): Host[];
+  /** Looks at up to `max` URLs of the host; `over`: all that are asked again are queued by now. */
+  queueAgain(host: Host, max: number): { queued: number; over: boolean };
+
   event(at: number, kind: EventKind, detail: Readonly<Record<string, unknown>>): void;
 }

@@ -4,7 +4,7 @@
 
 import type { PageRequest } from '../core/effects.ts';
 import type { Host, UrlItem } from '../core/messages.ts';
-import type { FailureOutcome, ResponseOutcome } from '../core/outcome.ts';
+import type { ArchivedAt, FailureOutcome, ResponseOutcome } from '../core/outcome.ts';
 import type { Finished, PlacedUrl } from '../core/visits.ts';
 import { brakeOf, type Novelty } from './novelty.ts';
 import { type Chance, isBusy, stepsAt, verdictOn } from './retry.ts';
@@ -159,22 +159,36 @@ function recordPage(
 }
 
 /** What not every page has. */
-function saidBy({ archived, canonical, noindex, noarchive }: ResponseOutcome) {
+function saidBy(outcome: ResponseOutcome) {
+  const { archived, canonical, noindex, noarchive, etag, lastModified, unchanged } = outcome;
   return {
-    ...(archived && { warcFile: archived.file, warcOffset: archived.offset }),
+    ...(archived && placeOf(outcome.request, archived)),
+    ...(etag !== undefined && { etag }),
+    ...(lastModified !== undefined && { lastModified }),
+    ...(unchanged && { unchanged }),
     ...(canonical !== undefined && { canonical }),
     ...(noindex && { noindex }),
     ...(noarchive && { noarchive }),
   };
 }
 
-function saveLinks(store: FrontierStore, { request, status, links }: ResponseOutcome): void {
+function saveLinks(store: FrontierStore, outcome: ResponseOutcome): void {
+  const { request, status, links, linksStand } = outcome;
   // An answer that the page is as it was has no links to tell.
-  if (status === 304) return;
+  if (status === 304 || linksStand) return;
   store.saveLinks(
     request.url,
     links.map(({ url }) => url),
   );
+}
+
+/** The URL of the first record is told where it is not the page's own. */
+function placeOf(request: PageRequest, { file, offset, original }: ArchivedAt) {
+  const place = { warcFile: file, warcOffset: offset };
+  if (!original) return place;
+  const { payload, url, at } = original;
+  const from = url === request.fetchUrl ? {} : { originalUrl: url };
+  return { ...place, payload, originalAt: at, ...from };
 }
 
 function linksOf(outcome: ResponseOutcome): PlacedUrl[] {

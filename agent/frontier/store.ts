@@ -43,6 +43,8 @@ export interface QueuedUrl {
   readonly attempts: number;
   /** Where it was found first; absent for seeds. */
   readonly referrer?: string;
+  /** The page as it was in the round before; absent where it is to be read whole. */
+  readonly former?: PageRow;
 }
 
 /** A finished page: its row (null status with an error code: no response came) and its URL. */

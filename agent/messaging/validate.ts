@@ -110,13 +110,21 @@ const verbs: Readonly<Record<ControlVerb, true>> = {
   explain: true,
 };
 
-const order = shape<Order>({
-  kind: oneOf(['pause', 'block', 'delay']),
+const round = natural(ORDER_NUMBER_MAX);
+const anyOrder = shape<Order>({
+  kind: oneOf(['pause', 'block', 'delay', 'refresh']),
   host: text(HOST_CHARS_MAX),
-  value: nullable(natural(DELAY_MS_MAX)),
+  value: nullable(round),
   n: natural(ORDER_NUMBER_MAX),
   by: id,
 });
+const delayMs = nullable(natural(DELAY_MS_MAX));
+const order: Check = (value, inc) => {
+  const wrong = anyOrder(value, inc);
+  if (wrong !== null || (value as Order).kind === 'refresh') return wrong;
+  const wrongValue = delayMs((value as Order).value, inc);
+  return wrongValue === null ? null : `.value${wrongValue}`;
+};
 const orders = list(order, ORDERS_MAX);
 
 /** `type` stands in every message: it was looked at to get here. */
@@ -137,6 +145,29 @@ const found = shape<Found>({
   attempts: whole,
   fetchUrl: optional(url),
   referrer: optional(url),
+  round: optional(round),
+});
+
+const page = shape<PageRow>({
+  status: nullable(whole),
+  error: nullable(text(REASON_CHARS_MAX)),
+  contentType: nullable(text(URL_CHARS_MAX)),
+  bytes: whole,
+  digest: nullable(hash),
+  fetchedAt: duration,
+  durationMs: duration,
+  redirectTo: nullable(text(4 * URL_CHARS_MAX)),
+  warcFile: optional(text(REASON_CHARS_MAX)),
+  warcOffset: optional(whole),
+  canonical: optional(url),
+  noindex: optional(flag),
+  noarchive: optional(flag),
+  etag: optional(text(REASON_CHARS_MAX)),
+  lastModified: optional(text(REASON_CHARS_MAX)),
+  payload: optional(hash),
+  originalUrl: optional(url),
+  originalAt: optional(whole),
+  unchanged: optional(flag),
 });
 
 const done = shape<Done>({
@@ -145,24 +176,18 @@ const done = shape<Done>({
   key: url,
   state: oneOf(['response', 'failed', 'skipped']),
   attempts: whole,
+  round: optional(round),
   reason: optional(text(REASON_CHARS_MAX)),
-  page: optional(
-    shape<PageRow>({
-      status: nullable(whole),
-      error: nullable(text(REASON_CHARS_MAX)),
-      contentType: nullable(text(URL_CHARS_MAX)),
-      bytes: whole,
-      digest: nullable(hash),
-      fetchedAt: duration,
-      durationMs: duration,
-      redirectTo: nullable(text(4 * URL_CHARS_MAX)),
-      warcFile: optional(text(REASON_CHARS_MAX)),
-      warcOffset: optional(whole),
-      canonical: optional(url),
-      noindex: optional(flag),
-      noarchive: optional(flag),
-    }),
-  ),
+  page: optional(page),
+});
+
+const again = shape<Extract<RowEvent, { kind: 'again' }>>({
+  kind: oneOf(['again']),
+  n: whole,
+  key: url,
+  round,
+  attempts: whole,
+  former: optional(page),
 });
 
 const robots = shape<Extract<RowEvent, { kind: 'robots' }>>({
@@ -175,10 +200,12 @@ const robots = shape<Extract<RowEvent, { kind: 'robots' }>>({
   body: optional(text(ROBOTS_CHARS_MAX)),
 });
 
+const rowEvents = new Map<unknown, Check>(Object.entries({ found, again, done, robots }));
+
 const rowEvent: Check = (value, incarnationMax) => {
   const kind = isRecord(value) ? value.kind : undefined;
-  const check = kind === 'found' ? found : kind === 'robots' ? robots : done;
-  return check(value, incarnationMax);
+  const check = kind === undefined ? undefined : rowEvents.get(kind);
+  return (check ?? done)(value, incarnationMax);
 };
 
 const messages: { readonly [K in MessageType]: Check } = {

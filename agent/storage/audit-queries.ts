@@ -4,12 +4,12 @@
 
 /**
  * Columns: host, owned, counters of queued and pages; key, state, settled, reason; found, status
- * and time of the page record. A host without URLs gives one row with a null key. The outer loop
+ * and time of the page record; round. A host without URLs gives one row with a null key. The outer loop
  * follows the index of hosts and the inner one the primary key: nothing is sorted.
  */
 export const AUDIT_ROWS = `
   SELECT h.host, h.owned, h.queued, h.pages_done, u.key, u.state, u.done > 0, u.reason,
-    p.found, p.status, p.fetched_at
+    p.found, p.status, p.fetched_at, u.round
   FROM host_rows h LEFT JOIN urls u ON u.host = h.number
   LEFT JOIN page_records p ON p.host = u.host AND p.found = u.found ORDER BY h.host, u.key`;
 

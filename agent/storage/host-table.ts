@@ -29,11 +29,16 @@ export interface HostRow {
   owned: number;
   /** The highest found or done number among its URLs. */
   last: number;
+  /** All of its URLs that are asked again are of this round, or a later one. */
+  round: number;
+  /** Of a round that is begun: the key up to which they were looked at. In memory only. */
+  refreshedTo: string;
 }
 
 const COLUMNS = `number, host, queued, out_of_scope AS outOfScope, pages_done AS pagesDone,
   not_before AS notBefore, last_fetch_at AS lastFetchAt, busy, busy_until AS busyUntil,
-  busy_since AS busySince, unconnected, delay_ms AS delayMs, stale, ip, owned, last`;
+  busy_since AS busySince, unconnected, delay_ms AS delayMs, stale, ip, owned, last, round,
+  '' AS refreshedTo`;
 
 export class HostTable {
   readonly #byName = new Map<Host, HostRow>();
@@ -125,6 +130,25 @@ export class HostTable {
     this.#dirty.add(row);
   }
 
+  refreshed(row: HostRow, round: number): void {
+    row.round = round;
+    row.refreshedTo = '';
+    this.#dirty.add(row);
+  }
+
+  /** A URL of an earlier round has come. */
+  fallBehind(row: HostRow, round: number): void {
+    row.refreshedTo = '';
+    if (round >= row.round) return;
+    row.round = round;
+    this.#dirty.add(row);
+  }
+
+  /** Another round begins: what one before it has looked at counts no more. */
+  restart(): void {
+    for (const row of this.#byName.values()) row.refreshedTo = '';
+  }
+
   delete(row: HostRow): void {
     this.#dirty.delete(row);
     this.#byName.delete(row.host);
@@ -191,12 +215,12 @@ function statements(db: Connection) {
     byName: db.prepare<[Host], HostRow>(`SELECT ${COLUMNS} FROM host_rows WHERE host = ?`),
     byNumber: db.prepare<[number], HostRow>(`SELECT ${COLUMNS} FROM host_rows WHERE number = ?`),
     insert: db.prepare<[Host, number]>('INSERT INTO host_rows (host, owned) VALUES (?, ?)'),
-    update: db.prepare<[HostRow]>(
+    update: db.prepare<[Omit<HostRow, 'refreshedTo'>]>(
       `UPDATE host_rows SET queued = $queued, out_of_scope = $outOfScope,
         pages_done = $pagesDone, not_before = $notBefore, last_fetch_at = $lastFetchAt,
         busy = $busy, busy_until = $busyUntil, busy_since = $busySince,
         unconnected = $unconnected, delay_ms = $delayMs, stale = $stale, ip = $ip,
-        owned = $owned, last = $last WHERE number = $number`,
+        owned = $owned, last = $last, round = $round WHERE number = $number`,
     ),
     delete: db.prepare<[number]>('DELETE FROM host_rows WHERE number = ?'),
     owned: db.prepare<[], { hosts: number; hostsWithQueue: number; queued: number; pages: number }>(

@@ -237,6 +237,72 @@ const ROBOTS_TRAVEL = `
 ALTER TABLE robots ADD COLUMN number INTEGER NOT NULL DEFAULT 0;
 `;
 
+/**
+ * Rounds of a crawl. `again` comes from the counter of `found` and `done`; 0: it was queued once. The
+ * record of a page that is queued again is kept in `former_pages` until it ends.
+ */
+const ROUNDS = `
+ALTER TABLE urls ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE urls ADD COLUMN again INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE host_rows ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE page_records ADD COLUMN etag TEXT;
+ALTER TABLE page_records ADD COLUMN last_modified TEXT;
+ALTER TABLE page_records ADD COLUMN payload TEXT;
+ALTER TABLE page_records ADD COLUMN original_url TEXT;
+ALTER TABLE page_records ADD COLUMN original_at INTEGER;
+ALTER TABLE page_records ADD COLUMN unchanged INTEGER;
+
+CREATE TABLE former_pages (
+  host INTEGER NOT NULL,
+  found INTEGER NOT NULL,
+  status INTEGER,
+  error TEXT,
+  content_type TEXT,
+  bytes INTEGER NOT NULL,
+  digest TEXT,
+  fetched_at INTEGER NOT NULL,
+  duration_ms INTEGER NOT NULL,
+  redirect_to TEXT,
+  warc_file TEXT,
+  warc_offset INTEGER,
+  canonical TEXT,
+  noindex INTEGER,
+  noarchive INTEGER,
+  etag TEXT,
+  last_modified TEXT,
+  payload TEXT,
+  original_url TEXT,
+  original_at INTEGER,
+  unchanged INTEGER,
+  PRIMARY KEY (host, found)
+) WITHOUT ROWID;
+
+DROP VIEW pages;
+CREATE VIEW pages AS
+SELECT ${URL_OF('u.key')} AS url,
+  coalesce(u.fetch_url, ${URL_OF('u.key')}) AS fetch_url, h.host AS host, u.depth AS depth,
+  p.status, p.content_type, p.bytes, p.digest, p.fetched_at, p.duration_ms, p.error,
+  p.redirect_to, ${REFERRER} AS referrer, u.attempts AS attempts, p.warc_file, p.warc_offset,
+  ${WHOLE_URL('p.canonical')} AS canonical, coalesce(p.noindex, 0) AS noindex,
+  coalesce(p.noarchive, 0) AS noarchive, coalesce(p.unchanged, 0) AS unchanged, u.round AS round
+FROM host_rows h JOIN urls u ON u.host = h.number
+JOIN page_records p ON p.host = u.host AND p.found = u.found
+WHERE u.state IN (1, 2) AND h.owned;
+
+DROP VIEW frontier;
+CREATE VIEW frontier AS
+SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.depth, u.attempts,
+  CAST(max(u.not_before, h.not_before) AS INTEGER) AS not_before, ${REFERRER} AS referrer,
+  u.round AS round
+FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 0 AND h.owned;
+
+DROP VIEW skipped;
+CREATE VIEW skipped AS
+SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.reason, ${REFERRER} AS referrer,
+  u.round AS round
+FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 3 AND h.owned;
+`;
+
 export const MIGRATIONS: readonly string[] = [
   FIRST,
   ORDERS,
@@ -244,4 +310,5 @@ export const MIGRATIONS: readonly string[] = [
   PAGES_SPEAK,
   LINKS_OF_PAGES,
   ROBOTS_TRAVEL,
+  ROUNDS,
 ];

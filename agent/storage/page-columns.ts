@@ -23,9 +23,18 @@ const SOMETIMES = {
   canonical: 'canonical',
   noindex: 'noindex',
   noarchive: 'noarchive',
+  etag: 'etag',
+  lastModified: 'last_modified',
+  payload: 'payload',
+  originalUrl: 'original_url',
+  originalAt: 'original_at',
+  unchanged: 'unchanged',
 } as const satisfies { readonly [K in Exclude<keyof PageRow, keyof typeof ALWAYS>]-?: string };
 
 const NAMES = { ...ALWAYS, ...SOMETIMES };
+
+/** Numbers in the file. */
+const FLAGS: ReadonlySet<keyof PageRow> = new Set(['noindex', 'noarchive', 'unchanged']);
 
 /** A row of the columns, by the names of {@link PageRow}. */
 export type StoredPage = { readonly [K in keyof PageRow]-?: string | number | null };
@@ -57,7 +66,7 @@ export function pageOf(stored: StoredPage): PageRow {
   for (const name of Object.keys(NAMES) as (keyof PageRow)[]) {
     const value = stored[name];
     if (value === null && !(name in ALWAYS)) continue;
-    page[name] = name === 'noindex' || name === 'noarchive' ? value === 1 : value;
+    page[name] = FLAGS.has(name) ? value === 1 : value;
   }
   return page as unknown as PageRow;
 }

@@ -7,7 +7,7 @@ import type { RowEvent } from '../core/messages.ts';
 import type { RobotsRecord } from '../frontier/store.ts';
 import type { Connection } from './database.ts';
 import type { HostRow } from './host-table.ts';
-import type { Numbers } from './url-table.ts';
+import type { Numbers } from './numbers.ts';
 
 /** Larger files stay: a stream of rows must not be held up by them, and they are asked for anew. */
 const TRAVELLING_BYTES_MAX = 64 * 1024;

@@ -14,6 +14,7 @@ import type {
 } from '../core/messages.ts';
 import type { Connection } from './database.ts';
 import type { HostRow, HostTable } from './host-table.ts';
+import type { Numbers } from './numbers.ts';
 import {
   PAGE_COLUMNS,
   PAGE_SELECT,
@@ -22,8 +23,8 @@ import {
   pageParameters,
   type StoredPage,
 } from './page-columns.ts';
+import { RefreshTable } from './refresh-table.ts';
 import { RobotsTable } from './robots-table.ts';
-import type { Numbers } from './url-table.ts';
 
 /** Events kept at hand, over all hosts; beyond it they are dropped and read again when needed. */
 const AT_HAND_MAX = 400_000;
@@ -50,6 +51,8 @@ interface Row {
   readonly depth: number;
   readonly found: number;
   readonly done: number;
+  readonly round: number;
+  readonly again: number;
   readonly attempts: number;
   readonly fetchUrl: string | null;
   readonly referrer: string | null;
@@ -60,6 +63,7 @@ export class RowTable {
   readonly #hosts: HostTable;
   readonly #numbers: Numbers;
   readonly #robots: RobotsTable;
+  readonly #refresh: RefreshTable;
   readonly #s: ReturnType<typeof statements>;
   readonly #tails = new Map<number, Tail>();
   /** Hosts without a tail have no events above this that are not in the table alone. */
@@ -69,6 +73,7 @@ export class RowTable {
   #changed = new Set<Host>();
 
   constructor(db: Connection, hosts: HostTable, numbers: Numbers) {
+    this.#refresh = new RefreshTable(db, hosts, numbers, (...told) => this.note(...told));
     const note = (row: HostRow, origin: string, n: number) => this.note(row, origin, n, 'robots');
     this.#robots = new RobotsTable(db, numbers, note);
     this.#hosts = hosts;
@@ -84,7 +89,12 @@ export class RowTable {
     return this.#robots;
   }
 
-  /** A URL of the host was inserted (found) or settled (done) under number `n`. */
+  /** What is queued again, which is part of it too. */
+  get refresh(): RefreshTable {
+    return this.#refresh;
+  }
+
+  /** A URL of the host was inserted (found), queued again or settled (done) under number `n`. */
   note(row: HostRow, key: string, n: number, kind: RowEvent['kind']): void {
     this.#hosts.raiseLast(row, n);
     this.#changed.add(row.host);
@@ -135,8 +145,9 @@ export class RowTable {
       return tail ?? { since: this.#floor, mentions: [] };
     }
     const mentions: Mention[] = [];
-    for (const { key, found, done } of this.#s.numbers.iterate(row.number)) {
+    for (const { key, found, again, done } of this.#s.numbers.iterate(row.number)) {
       if (found > after) mentions.push({ n: found, key, kind: 'found' });
+      if (again > after) mentions.push({ n: again, key, kind: 'again' });
       if (done > after) mentions.push({ n: done, key, kind: 'done' });
     }
     for (const { origin, number } of this.#robots.numbers(row.number)) {
@@ -153,28 +164,21 @@ export class RowTable {
   #eventOf(host: HostRow, { n, key, kind }: Mention, arrivesBy: number): RowEvent | null {
     if (kind === 'robots') return this.#robots.event(host.number, key, n, arrivesBy);
     const row = this.#s.row.get(host.number, key)!;
-    const { depth, attempts } = row;
-    if (kind === 'found') {
-      return {
-        kind: 'found',
-        n,
-        key,
-        depth,
-        attempts,
-        ...(row.fetchUrl === null ? {} : { fetchUrl: row.fetchUrl }),
-        ...(row.referrer === null ? {} : { referrer: row.referrer }),
-      };
+    if (kind === 'found') return foundEvent(row, n);
+    // It was queued again since: a later number says so.
+    if (n !== row[kind]) return null;
+    const { round, attempts } = row;
+    if (kind === 'again') {
+      const former = row.state === 0 ? this.#refresh.former(host.number, row.found) : undefined;
+      return { kind, n, key, round, attempts, ...(former && { former }) };
     }
     const state = STATES[row.state - 1]!;
     const page = state === 'skipped' ? undefined : this.#page(host, row.found);
     return {
-      kind: 'done',
-      n,
-      key,
-      state,
-      attempts,
-      ...(row.reason === null ? {} : { reason: row.reason }),
-      ...(page ? { page } : {}),
+      ...{ kind, n, key, state, attempts },
+      ...(round > 0 && { round }),
+      ...(row.reason !== null && { reason: row.reason }),
+      ...(page && { page }),
     };
   }
 
@@ -212,42 +216,65 @@ export class RowTable {
     let changed = false;
     for (const event of item.events) {
       if (event.n <= mark) continue;
-      if (event.kind === 'robots') this.#robots.take(row, event, now);
-      else if (event.kind === 'found') changed = this.#found(row, event) || changed;
-      else changed = this.#done(row, event) || changed;
+      if (this.#take(row, event, now)) changed = true;
     }
     this.#s.saveMark.run(row.number, from, item.to, item.version);
     return { mark: item.to, changed };
   }
 
+  /** Gives whether a URL is further than before, or new. */
+  #take(row: HostRow, event: RowEvent, now: number): boolean {
+    switch (event.kind) {
+      case 'found':
+        return this.#found(row, event);
+      case 'again':
+        return this.#again(row, event);
+      case 'done':
+        return this.#done(row, event);
+      case 'robots':
+        this.#robots.take(row, event, now);
+        return false;
+    }
+  }
+
   #found(host: HostRow, event: Extract<RowEvent, { kind: 'found' }>): boolean {
     const n = this.#numbers.next();
-    const { key, depth, attempts } = event;
+    const { key, depth, attempts, round = 0 } = event;
     const fetchUrl = event.fetchUrl ?? null;
     const referrer = event.referrer ?? null;
     const { changes } = this.#s.insert.run(
-      host.number,
-      key,
-      depth,
-      n,
-      attempts,
-      fetchUrl,
-      referrer,
+      ...([host.number, key, depth, n, attempts, fetchUrl, referrer, round] as const),
     );
     if (changes === 0) {
-      this.#s.merge.run(depth, attempts, host.number, key, depth, attempts);
-      return false;
+      this.#s.merge.run({ host: host.number, key, depth, attempts, round });
+      return this.#again(host, { key, round, attempts });
     }
+    if (round < this.#refresh.round) this.#hosts.fallBehind(host, round);
     this.#hosts.addQueued(host, 1);
     this.note(host, key, n, 'found');
     return true;
   }
 
+  /** A later round goes before all of an earlier one. */
+  #again(
+    host: HostRow,
+    event: Pick<Extract<RowEvent, { kind: 'again' }>, 'key' | 'round' | 'attempts' | 'former'>,
+  ): boolean {
+    const { key, round, attempts, former } = event;
+    const row = this.#s.row.get(host.number, key);
+    if (row?.round === round) {
+      this.#s.merge.run({ host: host.number, key, depth: row.depth, attempts, round });
+    }
+    if (!row || round <= row.round) return false;
+    this.#refresh.move(host, row, round, attempts, former);
+    return true;
+  }
+
   /** A terminal state goes forward over queued, and by a fixed order over another terminal one. */
   #done(host: HostRow, event: Extract<RowEvent, { kind: 'done' }>): boolean {
-    const { key, attempts } = event;
+    const { key, attempts, round = 0 } = event;
     const row = this.#s.row.get(host.number, key);
-    if (!row) return false;
+    if (!row || round !== row.round) return false;
     const state = STATES.indexOf(event.state) + 1;
     // A page has a record, whatever a peer says: without one it is fetched here.
     if (state !== SKIPPED && !event.page) return false;
@@ -259,6 +286,7 @@ export class RowTable {
     }
     this.#s.finish.run(state, attempts, event.reason ?? null, host.number, key);
     if (row.state === 0) this.#hosts.addQueued(host, -1);
+    if (row.again > 0) this.#refresh.forget(host.number, row.found);
     if ((row.state === 0 || row.state === SKIPPED) && state !== SKIPPED) this.#hosts.addPage(host);
     if (event.page && state !== SKIPPED)
       this.#s.savePage.run({
@@ -307,10 +335,23 @@ export class RowTable {
     this.#tails.delete(row.number);
     this.#s.deleteUrls.run(row.number);
     this.#s.deletePages.run(row.number);
+    this.#refresh.deleteHost(row.number);
     this.#robots.deleteHost(row.number);
     this.#s.deleteMarks.run(row.number);
     this.#hosts.delete(row);
   }
+}
+
+/** Attempts are those of its round: where it was queued again, *again* tells them. */
+function foundEvent(row: Row, n: number): RowEvent {
+  const { key, depth, round } = row;
+  const isFirst = row.again === 0;
+  return {
+    ...{ kind: 'found', n, key, depth, attempts: isFirst ? row.attempts : 0 },
+    ...(row.fetchUrl !== null && { fetchUrl: row.fetchUrl }),
+    ...(row.referrer !== null && { referrer: row.referrer }),
+    ...(isFirst && round > 0 && { round }),
+  };
 }
 
 /** The same text for the same page, whichever agent or frame its record came from. */
@@ -332,23 +373,31 @@ function firstAbove(mentions: readonly Mention[], n: number): number {
 
 function statements(db: Connection) {
   return {
-    numbers: db.prepare<[number], { key: string; found: number; done: number }>(
-      'SELECT key, found, done FROM urls WHERE host = ?',
+    numbers: db.prepare<[number], { key: string; found: number; again: number; done: number }>(
+      'SELECT key, found, again, done FROM urls WHERE host = ?',
     ),
     row: db.prepare<[number, string], Row>(
-      `SELECT key, state, depth, found, done, attempts, fetch_url AS fetchUrl, referrer, reason
+      `SELECT key, state, depth, found, done, round, again, attempts, fetch_url AS fetchUrl,
+         referrer, reason
        FROM urls WHERE host = ? AND key = ?`,
     ),
     page: db.prepare<[number, number], StoredPage>(
       `SELECT ${PAGE_SELECT} FROM page_records WHERE host = ? AND found = ?`,
     ),
-    insert: db.prepare<[number, string, number, number, number, string | null, string | null]>(
-      `INSERT OR IGNORE INTO urls (host, key, state, depth, found, attempts, fetch_url, referrer)
-       VALUES (?, ?, 0, ?, ?, ?, ?, ?)`,
+    insert: db.prepare<
+      [number, string, number, number, number, string | null, string | null, number]
+    >(
+      `INSERT OR IGNORE INTO urls
+        (host, key, state, depth, found, attempts, fetch_url, referrer, round)
+       VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?)`,
     ),
-    merge: db.prepare<[number, number, number, string, number, number]>(
-      `UPDATE urls SET depth = min(depth, ?), attempts = max(attempts, ?)
-       WHERE host = ? AND key = ? AND (depth > ? OR attempts < ?)`,
+    merge: db.prepare<
+      [{ host: number; key: string; depth: number; attempts: number; round: number }]
+    >(
+      `UPDATE urls SET depth = min(depth, $depth),
+         attempts = iif(round = $round, max(attempts, $attempts), attempts)
+       WHERE host = $host AND key = $key
+         AND (depth > $depth OR (round = $round AND attempts < $attempts))`,
     ),
     finish: db.prepare<[number, number, string | null, number, string]>(
       `UPDATE urls SET state = ?, attempts = max(attempts, ?), reason = ?, not_before = 0

@@ -18,6 +18,7 @@ import { keyOf } from '../url/url-key.ts';
 import type { Connection } from './database.ts';
 import { storageFailureOf } from './failure.ts';
 import { HostTable } from './host-table.ts';
+import type { Note } from './numbers.ts';
 import { OutboxTable } from './outbox-table.ts';
 import { RowTable } from './row-table.ts';
 import { UrlTable } from './url-table.ts';
@@ -59,9 +60,8 @@ export class SqliteStore implements Store, FrontierStore {
     this.#hosts = new HostTable(db);
     const numbers = { next: () => ++this.#n, last: () => this.#n };
     this.#rows = new RowTable(db, this.#hosts, numbers);
-    this.#urls = new UrlTable(db, this.#hosts, numbers, (row, key, n, kind) =>
-      this.#rows.note(row, key, n, kind),
-    );
+    const note: Note = (row, key, n, kind) => this.#rows.note(row, key, n, kind);
+    this.#urls = new UrlTable(db, this.#hosts, numbers, note, this.#rows.refresh);
     this.#outbox = new OutboxTable(db);
     this.#s.saveMeta.run('delay_ms', options.hostDelayMs);
     if (options.durability === 'process') db.pragma('synchronous = OFF');
@@ -331,6 +331,22 @@ export class SqliteStore implements Store, FrontierStore {
 
   removeFromOutbox(ids: readonly number[]): void {
     this.#outbox.remove(ids);
+  }
+
+  round(): number {
+    return this.#rows.refresh.round;
+  }
+
+  beginRound(round: number): void {
+    this.#rows.refresh.begin(round);
+  }
+
+  hostsBehind(): Host[] {
+    return this.#rows.refresh.behind();
+  }
+
+  queueAgain(host: Host, max: number): { queued: number; over: boolean } {
+    return this.#rows.refresh.queueAgain(host, max);
   }
 
   event(at: number, kind: EventKind, detail: Readonly<Record<string, unknown>>): void {

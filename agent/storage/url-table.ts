@@ -2,12 +2,13 @@
 // depth, order and first referrer, and the record of each finished page beside them. The state of
 // a URL only moves forward (DESIGN section 3). Reached through `SqliteStore`.
 
-import type { Host, UrlItem } from '../core/messages.ts';
+import type { Host, PageRow, UrlItem } from '../core/messages.ts';
 import type { SkipReason } from '../core/store.ts';
 import type { PageRecord, QueuedUrl, QueueEnding } from '../frontier/store.ts';
 import { identityOf, keyOf } from '../url/url-key.ts';
 import type { Connection } from './database.ts';
 import type { HostRow, HostTable } from './host-table.ts';
+import type { Note, Numbers } from './numbers.ts';
 import {
   longUrl,
   PAGE_COLUMNS,
@@ -16,15 +17,7 @@ import {
   type StoredPage,
   shortUrl,
 } from './page-columns.ts';
-
-/** The counter from which *found* and *done* numbers come. */
-export interface Numbers {
-  next(): number;
-  last(): number;
-}
-
-/** Told of each number given to a URL, for the copies at other agents. */
-export type Note = (row: HostRow, key: string, n: number, kind: 'found' | 'done') => void;
+import type { RefreshTable } from './refresh-table.ts';
 
 interface QueuedRow {
   readonly key: string;
@@ -38,10 +31,18 @@ export class UrlTable {
   readonly #hosts: HostTable;
   readonly #numbers: Numbers;
   readonly #note: Note;
+  readonly #refresh: RefreshTable;
   readonly #s: ReturnType<typeof statements>;
 
-  constructor(db: Connection, hosts: HostTable, numbers: Numbers, note: Note) {
+  constructor(
+    db: Connection,
+    hosts: HostTable,
+    numbers: Numbers,
+    note: Note,
+    refresh: RefreshTable,
+  ) {
     this.#hosts = hosts;
+    this.#refresh = refresh;
     this.#numbers = numbers;
     this.#note = note;
     this.#s = statements(db);
@@ -67,6 +68,7 @@ export class UrlTable {
       item.fetchUrl ?? null,
       item.referrer === undefined ? null : shortUrl(item.referrer, host),
       skip,
+      this.#refresh.round,
     ).changes;
     if (changes === 0) {
       const { depth, attempts = 0 } = item;
@@ -88,9 +90,12 @@ export class UrlTable {
     const { host } = this.#hosts.numbered(hostNumber);
     const url = identityOf(host, found.key);
     const { depth, attempts, referrer } = found;
-    const queued = { url, fetchUrl: found.fetchUrl ?? url, depth, attempts };
-    if (referrer === null) return queued;
-    return { ...queued, referrer: longUrl(referrer, host) };
+    const former = found.again > 0 ? this.#refresh.former(hostNumber, found.found) : undefined;
+    return {
+      ...{ url, fetchUrl: found.fetchUrl ?? url, depth, attempts },
+      ...(referrer !== null && { referrer: longUrl(referrer, host) }),
+      ...(former && { former: whole(former, host) }),
+    };
   }
 
   nextAt(hostNumber: number): number | null {
@@ -141,9 +146,11 @@ export class UrlTable {
     attempts: number | null,
     reason: SkipReason | null,
   ): number | undefined {
-    const found = this.#s.leaveQueue.get(state, attempts, reason, row.number, key);
-    if (found !== undefined) this.#hosts.addQueued(row, -1);
-    return found;
+    const left = this.#s.leaveQueue.get(state, attempts, reason, row.number, key);
+    if (left === undefined) return undefined;
+    this.#hosts.addQueued(row, -1);
+    if (left.again > 0) this.#refresh.forget(row.number, left.found);
+    return left.found;
   }
 
   #settle(row: HostRow, key: string): void {
@@ -226,6 +233,12 @@ function failedPage(url: string, error: string, now: number): PageRecord {
   };
 }
 
+/** With its URLs as they are outside of the file. */
+function whole(page: PageRow, host: Host): PageRow {
+  const { canonical } = page;
+  return canonical === undefined ? page : { ...page, canonical: longUrl(canonical, host) };
+}
+
 interface ArchivedRow extends Pick<QueuedRow, 'key' | 'depth' | 'fetchUrl' | 'referrer'> {
   readonly number: number;
   readonly found: number;
@@ -252,11 +265,12 @@ function statements(db: Connection) {
         string | null,
         string | null,
         string | null,
+        number,
       ]
     >(
       `INSERT OR IGNORE INTO urls
-        (host, key, state, depth, found, done, attempts, fetch_url, referrer, reason)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        (host, key, state, depth, found, done, attempts, fetch_url, referrer, reason, round)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     merge: db.prepare<[{ host: number; key: string; depth: number; attempts: number }]>(
       `UPDATE urls SET depth = min(depth, $depth), attempts = max(attempts, $attempts)
@@ -267,8 +281,8 @@ function statements(db: Connection) {
       `UPDATE urls SET not_before = 0
        WHERE ${HOST} AND state = 0 AND not_before > 0 AND not_before <= ?`,
     ),
-    next: db.prepare<[number], QueuedRow>(
-      `SELECT key, fetch_url AS fetchUrl, depth, attempts, referrer FROM urls
+    next: db.prepare<[number], QueuedRow & { found: number; again: number }>(
+      `SELECT key, fetch_url AS fetchUrl, depth, attempts, referrer, found, again FROM urls
        WHERE ${HOST} AND state = 0 AND not_before = 0 ORDER BY depth, found LIMIT 1`,
     ),
     nextAt: db
@@ -282,12 +296,13 @@ function statements(db: Connection) {
          AND substr(key, 1, length(?)) = ? LIMIT ?`,
       )
       .pluck(),
-    leaveQueue: db
-      .prepare<[number, number | null, string | null, number, string], number>(
-        `UPDATE urls SET state = ?, attempts = coalesce(?, attempts), reason = ?, not_before = 0
-         WHERE host = ? AND key = ? AND state = 0 RETURNING found`,
-      )
-      .pluck(),
+    leaveQueue: db.prepare<
+      [number, number | null, string | null, number, string],
+      { found: number; again: number }
+    >(
+      `UPDATE urls SET state = ?, attempts = coalesce(?, attempts), reason = ?, not_before = 0
+         WHERE host = ? AND key = ? AND state = 0 RETURNING found, again`,
+    ),
     requeue: db.prepare<[number, number, number, string]>(
       'UPDATE urls SET attempts = ?, not_before = ? WHERE host = ? AND key = ? AND state = 0',
     ),

@@ -27,6 +27,9 @@ export interface StateRow {
   readonly found: number;
   /** 0 while the page is not settled. */
   readonly done: number;
+  readonly round: number;
+  /** Under which it was queued again; 0: it never was. */
+  readonly again: number;
 }
 
 const STATES: readonly RowState[] = ['queued', 'response', 'failed', 'skipped'];
@@ -34,8 +37,8 @@ const STATES: readonly RowState[] = ['queued', 'response', 'failed', 'skipped'];
 /** All rows of a file by URL: of its own hosts and of those it keeps copies of. */
 export function rowsOf(db: Database): Map<string, StateRow> {
   const found = db
-    .prepare<[], { host: string; url: string; state: number; found: number; done: number }>(
-      `SELECT h.host, u.state, u.found, u.done,
+    .prepare<[], Omit<StateRow, 'state'> & { state: number }>(
+      `SELECT h.host, u.state, u.found, u.done, u.round, u.again,
          CASE substr(u.key, 1, 1) WHEN 's' THEN 'https://' ELSE 'http://' END
            || h.host || substr(u.key, 2) AS url
        FROM urls u JOIN host_rows h ON h.number = u.host`,

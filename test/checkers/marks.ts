@@ -18,7 +18,10 @@ export function brokenMarks(files: StateFiles, excused: ReadonlySet<string> = ne
         const what = `${row.url} of ${sender}, which ${keeper} has up to ${mark}`;
         if (row.found <= mark && !copy) offences.push(`not copied: ${what}`);
         const isDone = row.done > 0 && row.done <= mark;
-        if (isDone && copy?.state === 'queued') offences.push(`not copied as done: ${what}`);
+        const isAgain = row.again > 0 && row.again <= mark;
+        if (isAgain && copy && copy.round < row.round) offences.push(`not queued again: ${what}`);
+        const isBehind = copy && copy.round <= row.round && copy.state === 'queued';
+        if (isDone && isBehind) offences.push(`not copied as done: ${what}`);
       }
     }
   }

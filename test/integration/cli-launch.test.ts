@@ -59,7 +59,10 @@ describe('launch', { concurrency: 2 }, () => {
     const requests = web.requests().length;
     const again = await run('launch', config);
     assert.equal(again.code, 0);
-    assert.match(again.stderr, /the crawl is complete already; --fresh begins anew/);
+    assert.match(
+      again.stderr,
+      /the crawl is complete already; --refresh asks .*, --fresh begins anew/,
+    );
     const status = await run('status', config);
     assert.equal(status.code, 0, status.stderr);
     assert.match(status.stdout, /^the crawl is complete since 20.*Z; then there were a1\n$/);

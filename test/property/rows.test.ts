@@ -25,7 +25,8 @@ function open(): Copy {
 type Deed =
   | { kind: 'find'; page: number; depth: number }
   | { kind: 'fetch'; page: number; status: number | null; at: number; said?: Said }
-  | { kind: 'skip'; page: number };
+  | { kind: 'skip'; page: number }
+  | { kind: 'refresh'; round: number };
 
 /** What not every page has: where it is archived, and what it says of itself. */
 type Said = Pick<PageRecord, 'warcFile' | 'warcOffset' | 'canonical' | 'noindex' | 'noarchive'>;
@@ -55,11 +56,17 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
     said,
   }),
   fc.record({ kind: fc.constant('skip' as const), page: fc.nat({ max: 12 }) }),
+  fc.record({ kind: fc.constant('refresh' as const), round: fc.integer({ min: 1, max: 3 }) }),
 );
 
 function act({ db, store }: Copy, deeds: readonly Deed[]): void {
   store.begin();
   for (const d of deeds) {
+    if (d.kind === 'refresh') {
+      if (d.round > store.round()) store.beginRound(d.round);
+      for (let over = false; !over; ) over = store.queueAgain(HOST, 3).over;
+      continue;
+    }
     const url = urlOf(d.page);
     store.insertUrl(HOST, { url, depth: d.kind === 'find' ? d.depth : 1 }, null);
     const { number } = store.host(HOST);
@@ -108,7 +115,7 @@ function stream(from: Copy, name: string, to: Copy, pieces: readonly number[]): 
 function state({ db }: Copy): unknown[] {
   return db
     .prepare(
-      `SELECT u.key, u.state, u.depth, u.attempts, u.reason, p.status, p.error, p.fetched_at,
+      `SELECT u.key, u.round, u.state, u.depth, u.attempts, u.reason, p.status, p.error, p.fetched_at,
          p.warc_file, p.warc_offset, p.canonical, p.noindex, p.noarchive
        FROM urls u LEFT JOIN page_records p ON p.host = u.host AND p.found = u.found ORDER BY u.key`,
     )
@@ -252,5 +259,52 @@ describe('rows', () => {
     assert.equal(robotsSent(), 0);
     a.store.saveRobots(number, 'http://y', { ...record, kind: 'allowAll', body: null });
     assert.equal(robotsSent(), 1);
+  });
+
+  it('who has a page as queued again has all that was known with it, in any pieces', () => {
+    const page = (n: number, status: number | null = 200): Deed => {
+      return { kind: 'fetch', page: n, status, at: n };
+    };
+    const known: Deed[] = [page(1), page(9), page(5), { kind: 'refresh', round: 1 }];
+    for (const size of [1, 2, 3]) {
+      const [a, b] = [open(), open()];
+      act(a, known);
+      for (let mark = 0; ; ) {
+        const { events, to } = a.store.rowEvents(HOST, mark, size, NOW);
+        if (to === mark) break;
+        const item = { host: HOST, from: mark, to, events, version: 1, backoffMs: 0, delayMs: 0 };
+        b.store.applyRows('a', item, false, NOW);
+        mark = to;
+        const again = b.db.prepare('SELECT count(*) FROM urls WHERE round = 1').pluck().get();
+        const all = b.db.prepare('SELECT count(*) FROM urls').pluck().get();
+        assert.ok(again === 0 || all === 3, `${again} again, ${all} known`);
+      }
+      assert.deepEqual(state(b), state(a));
+      const { number } = b.store.host(HOST);
+      const next = b.store.nextUrl(number, NOW)!;
+      assert.deepEqual([next.url, next.former?.fetchedAt], [urlOf(1), NOW + 1]);
+      // It ends in the new round; the word of the round before comes too late.
+      act(b, [{ kind: 'refresh', round: 1 }, page(1, 404)]);
+      const c = open();
+      act(c, [page(1)]);
+      stream(c, 'c', b, [5]);
+      const row = b.db.prepare("SELECT round, state FROM urls WHERE key = 'h/p1'").get();
+      assert.deepEqual(row, { round: 1, state: 1 });
+      assert.equal(b.db.prepare('SELECT count(*) FROM former_pages').pluck().get(), 2);
+      counted(b);
+    }
+  });
+
+  it('a page that was not settled is queued again to be read whole', () => {
+    const a = open();
+    act(a, [{ kind: 'find', page: 1, depth: 0 }]);
+    const { number } = a.store.host(HOST);
+    const none = { error: null, contentType: null, bytes: 1, digest: null, redirectTo: null };
+    const page = { url: urlOf(1), status: 200, fetchedAt: NOW, durationMs: 1, attempts: 1 };
+    a.store.recordPage(number, { ...page, ...none });
+    act(a, [{ kind: 'refresh', round: 1 }]);
+    assert.equal(a.store.nextUrl(number, NOW)?.former, undefined);
+    assert.equal(a.store.nextUrl(number, NOW)?.attempts, 0);
+    counted(a);
   });
 });

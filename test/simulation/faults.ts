@@ -5,6 +5,7 @@
 import type { AgentId } from '../../agent/core/messages.ts';
 import { EPOCH, SUSPECT_MS } from './cluster.ts';
 import { anyEnded, isUp, type Kind, type Plan, SPAN_MS } from './plan.ts';
+import { Random } from './random.ts';
 
 /** To agent `a`, of which `b` is another; `ms` is how long it lasts. */
 type Fault = (plan: Plan, a: AgentId, b: AgentId, ms: number) => void;
@@ -227,4 +228,20 @@ function cutForGood(plan: Plan): void {
   const b = plan.random.pick(plan.ids.filter((id) => id !== a));
   plan.deadLinks.push([a, b]);
   plan.cluster.network.cut(a, b);
+}
+
+/** In some crawls one or two new rounds, told to one agent; drawn apart, so that no plan changes. */
+export function planRefresh(plan: Plan, seed: number): void {
+  const random = new Random(seed * 31 + 7);
+  if (!random.chance(0.4)) return;
+  const rounds = random.pick([1, 1, 2]);
+  for (let round = 1; round <= rounds; round++) {
+    const id = random.pick(plan.ids);
+    plan.cluster.at(EPOCH + random.between(300, SPAN_MS * 1.1), () => {
+      if (anyEnded(plan) || !isUp(plan, id)) return;
+      plan.refreshedAt ??= plan.cluster.now;
+      const agent = plan.cluster.agents.get(id)!;
+      agent.inputs.push(() => agent.core.operator.refresh(round, plan.cluster.instant(id)));
+    });
+  }
 }

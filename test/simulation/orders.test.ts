@@ -225,3 +225,45 @@ describe('seeds at run time', () => {
     assert.ok(told && !told.ok && /launch again/.test(told.why));
   });
 });
+
+describe('a new round', () => {
+  const askedSince = (c: Cluster, since: number) =>
+    new Set(c.log.filter(({ start, whole }) => whole && start > since).map(({ url }) => url));
+  const begin = (c: Cluster, id: string, round: number): number => {
+    c.agents.get(id)!.inputs.push(() => {
+      c.agents.get(id)!.core.operator.refresh(round, c.instant(id));
+    });
+    return c.now;
+  };
+
+  it('rounds: every known page is asked for again, through a death, and the crawl ends then', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    c.runUntil('most is fetched', () => c.fetched().size > 1100);
+    const since = begin(c, 'a2', 7);
+    c.run(SUSPECT_MS);
+    c.kill('a3');
+    c.runToEnd(200_000);
+    assert.deepEqual(endCodes(c), [0, 0, undefined]);
+    const pages = [...c.web.keys()];
+    const asked = askedSince(c, since);
+    assert.deepEqual(
+      pages.filter((url) => !asked.has(url)),
+      [],
+    );
+    assert.deepEqual(c.impolite(), []);
+  });
+
+  it('rounds: nobody ends while another has not heard of it', () => {
+    const c = cluster(['a1', 'a2', 'a3'], {}, 6, 4);
+    c.startAll();
+    c.runUntil('all is fetched', () => c.fetched().size === 24);
+    c.lose = (_, __, { type }) => type === 'ORDERS';
+    const since = begin(c, 'a1', 7);
+    c.run(5 * SUSPECT_MS);
+    assert.deepEqual(endCodes(c), [undefined, undefined, undefined]);
+    c.lose = () => false;
+    c.runToEnd();
+    assert.deepEqual(endCodes(c), [0, 0, 0]);
+    assert.equal([...c.web.keys()].filter((url) => askedSince(c, since).has(url)).length, 24);
+  });
+});

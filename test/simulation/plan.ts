@@ -45,6 +45,8 @@ export interface Plan {
   split: boolean;
   cutUntil: number;
   healed: boolean;
+  /** When a new round was ordered; null: it was not. */
+  refreshedAt: number | null;
 }
 
 export function drawPlan(seed: number, kind: Kind): Plan {
@@ -83,7 +85,7 @@ export function drawPlan(seed: number, kind: Kind): Plan {
   });
   const none = { down: new Set<AgentId>(), away: new Set<AgentId>(), deadLinks: [] };
   const nothing = { setBack: new Set<AgentId>(), spent: false, alone: false, split: false };
-  const when = { healed: false, cutUntil: 0 };
+  const when = { healed: false, cutUntil: 0, refreshedAt: null };
   const drawn = { kind, quorum, backups, ids, random, cluster, capacities } as const;
   return { ...drawn, ...none, ...nothing, ...when };
 }

@@ -13,9 +13,10 @@ import { Incarnations } from '../checkers/incarnations.ts';
 import { choices, losses } from '../checkers/losses.ts';
 import { brokenMarks } from '../checkers/marks.ts';
 import { impolite } from '../checkers/politeness.ts';
+import { brokenRounds } from '../checkers/rounds.ts';
 import { brokenRows } from '../checkers/rows.ts';
 import { EPOCH, SUSPECT_MS } from './cluster.ts';
-import { planFaults, restart } from './faults.ts';
+import { planFaults, planRefresh, restart } from './faults.ts';
 import {
   anyEnded,
   DELAY_MS,
@@ -51,6 +52,7 @@ export function runSwarm(seed: number, kind: Kind): Verdict {
   const incarnations = watchIncarnations(plan);
   startAgents(plan);
   planFaults(plan);
+  planRefresh(plan, seed);
   for (let i = 0; i < PROBES; i++) {
     const at = EPOCH + plan.random.between(500, SPAN_MS * 1.3);
     cluster.at(at, () => violations.push(...probe(plan)));
@@ -149,7 +151,7 @@ function check(plan: Plan): string[] {
   if (!(spent && alone) && absent(plan).length <= plan.backups) {
     violations.push(...missing(cluster.log, cluster.web.keys()));
   }
-  if (kind === 'calm') violations.push(...twice(cluster.log));
+  if (kind === 'calm' && plan.refreshedAt === null) violations.push(...twice(cluster.log));
   return [...violations, ...checkCopies(plan)];
 }
 
@@ -178,5 +180,7 @@ function checkCopies(plan: Plan): string[] {
   // One whose disk was lost when all had agreed on the end is not waited for.
   const isBack = (id: AgentId) => cluster.agents.get(id)?.end !== null;
   if (members.some((id) => plan.setBack.has(id) && !isBack(id))) return [];
-  return unlikeCopies(files(plan), (host) => cluster.order(host, members), backups);
+  const order = (host: string) => cluster.order(host, members);
+  const theirs = new Map([...files(plan)].filter(([id]) => members.includes(id)));
+  return [...unlikeCopies(files(plan), order, backups), ...brokenRounds(theirs, order)];
 }

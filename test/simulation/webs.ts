@@ -2,6 +2,7 @@
 // what such a web answers.
 
 import type { PageRequest } from '../../agent/core/effects.ts';
+import type { PageRow } from '../../agent/core/messages.ts';
 import type { Outcome } from '../../agent/core/outcome.ts';
 import { splitIdentity } from '../../agent/url/url-key.ts';
 import type { Random } from './random.ts';
@@ -82,6 +83,8 @@ export function answerTo(request: PageRequest, answering: Answering): Outcome {
       answer: { kind: 'rules', body: new Uint8Array(1), sitemaps: [] },
     };
   }
+  // Nothing ever changes here: who knows the page is told so, and nothing else.
+  if (request.former?.etag !== undefined) return unchanged(request.former, common);
   const named = web.get(request.url) ?? [];
   const urls = named.length > 0 ? named : [`http://${request.host}/${FORBIDDEN}`];
   return {
@@ -96,9 +99,20 @@ export function answerTo(request: PageRequest, answering: Answering): Outcome {
     simhash: null,
     redirectTo: null,
     note: null,
+    etag: 'same',
     links: [...urls, ...(root ? [root] : [])].map((url) => {
       return { url, host: splitIdentity(url)!.host };
     }),
     outOfScope: 0,
   };
+}
+
+function unchanged(
+  former: PageRow,
+  common: Pick<Outcome, 'request' | 'endedAt' | 'durationMs' | 'ip'>,
+): Outcome {
+  const { status, contentType, bytes, digest } = former;
+  const same = { contentType, bytes, digest, truncated: false, simhash: null, etag: 'same' };
+  const none = { retryAfterMs: null, redirectTo: null, note: null, links: [], outOfScope: 0 };
+  return { ...common, kind: 'response', status: status ?? 200, ...same, ...none, unchanged: true };
 }

@@ -87,6 +87,7 @@ const compositionRoots = [
   'agent/agent-end.ts',
   'agent/config-parts.ts',
   'agent/page-pipeline.ts',
+  'agent/revalidation.ts',
   'agent/fetching.ts',
   'agent/control.ts',
   'agent/explanation.ts',

@@ -27,7 +27,15 @@ function row(agent: string, state: number, more: Partial<StoredRow> = {}): Store
   const fetched = state === 1 || state === 2;
   const record = fetched ? { status: state === 1 ? 200 : null, fetchedAt: 5 } : null;
   const settled = state > 0;
-  return { agent, state, settled, reason: state === 3 ? 'robots' : null, record, ...more };
+  return {
+    agent,
+    state,
+    round: 0,
+    settled,
+    reason: state === 3 ? 'robots' : null,
+    record,
+    ...more,
+  };
 }
 
 function url(key: string, ...rows: StoredRow[]): WalkedUrl {

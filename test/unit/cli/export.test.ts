@@ -74,7 +74,7 @@ describe('export', () => {
     assert.deepEqual(more, []);
     const page = JSON.parse(line!);
     assert.deepEqual([page.agent, page.url, page.fetched_at, page.status], ['a2', url, 5, 200]);
-    assert.equal(Object.keys(page).length, 20);
+    assert.equal(Object.keys(page).length, 22);
     assert.deepEqual(sorted(exported('urls')), [url]);
   });
 

@@ -7,6 +7,7 @@ function claim(part: Partial<Claim>): Claim {
   return {
     agent: 'a1',
     url: 'http://h/',
+    round: 0,
     state: 'queued',
     fetchedAt: null,
     depth: 0,
@@ -65,6 +66,7 @@ test('merge: idempotent, commutative and associative, whoever owns the host', ()
         agent: fc.constantFrom('a1', 'a2', 'a3'),
         url: fc.constant('http://h/'),
         state: fc.constantFrom('response', 'failed', 'skipped', 'queued'),
+        round: fc.constantFrom(0, 0, 7),
         fetchedAt: fc.option(fc.integer({ min: 1, max: 3 })),
         depth: fc.integer({ min: 0, max: 3 }),
         attempts: fc.integer({ min: 0, max: 3 }),

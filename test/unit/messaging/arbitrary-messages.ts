@@ -45,14 +45,20 @@ const pageRow: fc.Arbitrary<PageRow> = fc.record(
     canonical: url,
     noindex: flag,
     noarchive: flag,
+    etag: word,
+    lastModified: word,
+    payload: word,
+    originalUrl: url,
+    originalAt: whole,
+    unchanged: flag,
   },
   {
     requiredKeys: [
       ...['status', 'error', 'contentType', 'bytes', 'digest', 'fetchedAt', 'durationMs'],
       'redirectTo',
-    ] as (keyof PageRow)[],
+    ] as const,
   },
-) as fc.Arbitrary<PageRow>;
+);
 
 const rowEvent: fc.Arbitrary<RowEvent> = fc.oneof(
   fc.record(
@@ -64,6 +70,7 @@ const rowEvent: fc.Arbitrary<RowEvent> = fc.oneof(
       attempts: whole,
       fetchUrl: url,
       referrer: url,
+      round: fc.nat(),
     },
     { requiredKeys: ['kind', 'n', 'key', 'depth', 'attempts'] },
   ),
@@ -74,10 +81,22 @@ const rowEvent: fc.Arbitrary<RowEvent> = fc.oneof(
       key: url,
       state: fc.constantFrom('response', 'failed', 'skipped'),
       attempts: whole,
+      round: fc.nat(),
       reason: word,
       page: pageRow,
     },
     { requiredKeys: ['kind', 'n', 'key', 'state', 'attempts'] },
+  ),
+  fc.record(
+    {
+      kind: fc.constant('again' as const),
+      n: whole,
+      key: url,
+      round: fc.nat(),
+      attempts: whole,
+      former: pageRow,
+    },
+    { requiredKeys: ['kind', 'n', 'key', 'round', 'attempts'] },
   ),
   fc.record(
     {
@@ -95,7 +114,7 @@ const rowEvent: fc.Arbitrary<RowEvent> = fc.oneof(
 
 const orders = fc.array(
   fc.record({
-    kind: fc.constantFrom('pause', 'block', 'delay'),
+    kind: fc.constantFrom('pause', 'block', 'delay', 'refresh'),
     host: fc.string({ maxLength: 300 }),
     value: fc.option(fc.nat(86_400_000)),
     n: fc.nat(),

@@ -58,9 +58,9 @@ function fixture() {
 const columns: Record<string, string> = {
   pages:
     'url fetch_url host depth status content_type bytes digest fetched_at duration_ms error ' +
-    'redirect_to referrer attempts warc_file warc_offset canonical noindex noarchive',
-  frontier: 'url host depth attempts not_before referrer',
-  skipped: 'url host reason referrer',
+    'redirect_to referrer attempts warc_file warc_offset canonical noindex noarchive unchanged round',
+  frontier: 'url host depth attempts not_before referrer round',
+  skipped: 'url host reason referrer round',
   hosts:
     'host ip pages_done pages_queued out_of_scope delay_ms robots last_fetch_at next_fetch_at state',
   links: 'source target',
@@ -171,6 +171,8 @@ test('views: pages tell what came, in whole milliseconds', () => {
       canonical: 'http://a.test/',
       noindex: 1,
       noarchive: 0,
+      unchanged: 0,
+      round: 0,
     },
   ]);
 });

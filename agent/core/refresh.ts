@@ -1,0 +1,74 @@
+// A new round of the crawl: what is known is asked for again. The round is an order, a register
+// that only rises, so every agent hears of it, late joiners before their first request. The owner
+// of a host queues its URLs again, some each turn; what copies and former owners bring of an
+// earlier round is queued again when it comes. Called by the core each turn; the durable side is in
+// the store.
+
+import type { Host } from './messages.ts';
+import type { Store } from './store.ts';
+
+/** URLs looked at in one turn: some milliseconds of work. */
+const URLS_PER_TURN = 500;
+/** Hosts of others that are passed over in one turn. */
+const HOSTS_PER_TURN = 1000;
+
+export interface RefreshParts {
+  readonly store: Store;
+  readonly owns: (host: Host) => boolean;
+  /** Told of each host that got a URL to fetch. */
+  readonly onQueued: (host: Host) => void;
+}
+
+export class Refresh {
+  readonly #p: RefreshParts;
+  /** Hosts that may have URLs of an earlier round; emptied by `pump`. */
+  #due = new Set<Host>();
+  joined = false;
+
+  constructor(parts: RefreshParts) {
+    this.#p = parts;
+  }
+
+  /** Nothing is left to be queued again. */
+  get isQuiet(): boolean {
+    return this.#due.size === 0;
+  }
+
+  /** The next turn has something to queue. */
+  get isBusy(): boolean {
+    return this.joined && this.#due.size > 0;
+  }
+
+  begin(round: number): void {
+    if (round <= this.#p.store.round()) return;
+    this.#p.store.beginRound(round);
+    this.viewChanged();
+  }
+
+  /** Others may have become this agent's. */
+  viewChanged(): void {
+    if (this.#p.store.round() > 0) this.#due = new Set(this.#p.store.hostsBehind());
+  }
+
+  /** Rows of the host have come from another agent. */
+  received(host: Host): void {
+    if (this.#p.store.round() > 0) this.#due.add(host);
+  }
+
+  pump(): void {
+    if (!this.joined || this.#due.size === 0) return;
+    let hosts = HOSTS_PER_TURN;
+    let urls = URLS_PER_TURN;
+    for (const host of this.#due) {
+      if (hosts-- === 0 || urls <= 0) return;
+      if (!this.#p.owns(host)) {
+        this.#due.delete(host);
+        continue;
+      }
+      const { queued, over } = this.#p.store.queueAgain(host, urls);
+      urls -= over ? Math.max(1, queued) : urls;
+      if (queued > 0) this.#p.onQueued(host);
+      if (over) this.#due.delete(host);
+    }
+  }
+}

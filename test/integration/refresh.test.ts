@@ -1,0 +1,199 @@
+// A complete crawl that is run again with --refresh, on real processes: what the server is asked,
+// what becomes of pages and archive, and that a round goes on where it was stopped or killed.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { readWarc } from '../unit/archive/reading.ts';
+import { run, Scratch, start, until } from './cli-process.ts';
+
+const HOSTS = [1, 2, 3, 4].map((n) => `127.44.0.${n}`);
+const MODIFIED = 'Sun, 01 Nov 2026 10:00:00 GMT';
+
+interface Asked {
+  readonly url: string;
+  readonly conditional: boolean;
+  readonly status: number;
+}
+
+/**
+ * On each host: `/` names the pages and the next host; `/0` has an entity tag, `/1` a date, `/2` an
+ * entity tag and changes with `version`, which then names `/new`; `/3` has neither and stays.
+ */
+async function website(context: TestContext, pages = 4) {
+  const asked: Asked[] = [];
+  const site = { asked, version: 1, port: 0 };
+  const links = Array.from({ length: pages }, (_, n) => `<a href="/${n}">${n}</a>`).join(' ');
+  const bodyOf = (host: string, target: string) => {
+    const at = HOSTS.indexOf(host);
+    const next = HOSTS[at + 1];
+    if (target === '/') {
+      return `<h1>${host}</h1>${links} ${next ? `<a href="http://${next}:${site.port}/">` : ''}`;
+    }
+    const changes = target === '/2' ? ` ${site.version}` : '';
+    const more = changes && site.version > 1 ? '<a href="/new">new</a>' : '';
+    return `<p>${host}${target}${changes} ${more}`;
+  };
+  const server = http.createServer((request, response) => {
+    const host = request.headers.host!.split(':')[0]!;
+    const target = request.url!;
+    const { 'if-none-match': match, 'if-modified-since': since } = request.headers;
+    const etag = `"${target === '/2' ? site.version : 1}"`;
+    const kind = target === '/' ? 0 : Number(target.slice(1)) % 4;
+    const headers: Record<string, string> = { 'content-type': 'text/html' };
+    if (kind === 0 || kind === 2) headers.etag = etag;
+    if (kind === 1) headers['last-modified'] = MODIFIED;
+    const same = kind === 1 ? since === MODIFIED : match !== undefined && match === headers.etag;
+    const status = target === '/robots.txt' ? 404 : same ? 304 : 200;
+    const conditional = match !== undefined || since !== undefined;
+    if (status !== 404) asked.push({ url: host + target, conditional, status });
+    response.writeHead(status, headers);
+    response.end(status === 200 ? bodyOf(host, target) : '');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
+  site.port = (server.address() as AddressInfo).port;
+  context.after(() => server.close());
+  return site;
+}
+
+async function stage(context: TestContext, agents: number, pages?: number, more: object = {}) {
+  const site = await website(context, pages);
+  const scratch = new Scratch();
+  context.after(() => scratch.clean());
+  const seeds = [`http://${HOSTS[0]}:${site.port}/`];
+  const config = await scratch.config(agents, { seeds, ...more });
+  const select = async (sql: string) => {
+    const { stdout, stderr } = await run('query', config, sql, '--json');
+    assert.notEqual(stdout, '', stderr);
+    return JSON.parse(stdout) as Record<string, unknown>[];
+  };
+  const audited = async () => {
+    const { code, stdout } = await run('audit', config);
+    assert.equal(code, 0, stdout);
+  };
+  return { site, scratch, config, select, audited };
+}
+
+async function crawl(...args: string[]): Promise<string> {
+  const { code, stderr } = await run('launch', ...args);
+  assert.equal(code, 0, stderr);
+  return stderr;
+}
+
+/** Types and profiles of the responses to pages in all archives. */
+async function archived(dataDir: string): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  const kept = new Set<string>();
+  const revisits: { uri: string; key: string }[] = [];
+  for (const agent of fs.readdirSync(dataDir)) {
+    const warc = path.join(dataDir, agent, 'warc');
+    if (!fs.existsSync(warc)) continue;
+    for (const name of fs.readdirSync(warc).filter((file) => file.endsWith('.gz'))) {
+      for (const { type, headers } of await readWarc(path.join(warc, name))) {
+        const at = new Map(
+          Object.entries(headers).map(([key, value]) => [key.toLowerCase(), value]),
+        );
+        const uri = at.get('warc-target-uri') ?? '';
+        if (uri.endsWith('/robots.txt')) continue;
+        const digest = at.get('warc-payload-digest');
+        if (type === 'response') kept.add(`${uri} ${at.get('warc-date')} ${digest}`);
+        if (type !== 'response' && type !== 'revisit') continue;
+        const profile = at.get('warc-profile')?.split('/').at(-1) ?? '';
+        const what = `${type} ${profile}`.trim();
+        counts[what] = (counts[what] ?? 0) + 1;
+        if (type !== 'revisit') continue;
+        const to = [at.get('warc-refers-to-target-uri'), at.get('warc-refers-to-date'), digest];
+        revisits.push({ uri, key: to.join(' ') });
+      }
+    }
+  }
+  for (const { uri, key } of revisits) assert.ok(kept.has(key), `${uri} points to nothing: ${key}`);
+  return counts;
+}
+
+const byStatus = (asked: readonly Asked[]) => {
+  const counts: Record<string, number> = {};
+  for (const { status, conditional } of asked) {
+    const what = `${status}${conditional ? ' asked by' : ''}`;
+    counts[what] = (counts[what] ?? 0) + 1;
+  }
+  return counts;
+};
+
+test('refresh: every page is asked for once more, only what has changed is read', async (context) => {
+  const { site, scratch, config, select, audited } = await stage(context, 3);
+  await crawl(config, '--agents', '2');
+  assert.deepEqual(byStatus(site.asked), { 200: 20 });
+  const digests = 'SELECT url, digest FROM pages ORDER BY url';
+  const states = 'SELECT status, unchanged, count(*) AS n FROM pages GROUP BY 1, 2';
+  const before = await select(digests);
+  site.asked.length = 0;
+  // A third agent takes its share of the hosts: what the servers gave moves with them.
+  await crawl(config, '--refresh');
+  assert.deepEqual(byStatus(site.asked), { '304 asked by': 16, 200: 4 });
+  assert.deepEqual(await select(digests), before);
+  assert.deepEqual(await select(states), [{ status: 200, unchanged: 1, n: 20 }]);
+  assert.deepEqual(await archived(scratch.dataDir), {
+    response: 20,
+    'revisit server-not-modified': 16,
+    'revisit identical-payload-digest': 4,
+  });
+
+  site.asked.length = 0;
+  site.version = 2;
+  await crawl(config, '--refresh');
+  assert.deepEqual(byStatus(site.asked), { '304 asked by': 12, '200 asked by': 4, 200: 8 });
+  assert.deepEqual(await select(states), [
+    { status: 200, unchanged: 0, n: 8 },
+    { status: 200, unchanged: 1, n: 16 },
+  ]);
+  assert.deepEqual(await archived(scratch.dataDir), {
+    response: 28,
+    'revisit server-not-modified': 28,
+    'revisit identical-payload-digest': 8,
+  });
+  await audited();
+});
+
+test('refresh: stopped and killed in the middle it goes on, in the same round', async (context) => {
+  const politeness = { hostDelayMs: 250 };
+  const { site, scratch, config, select, audited } = await stage(context, 2, 40, { politeness });
+  await crawl(config);
+  const urls = new Set(site.asked.map(({ url }) => url));
+  assert.equal(urls.size, 164);
+  site.asked.length = 0;
+  const first = start(['launch', config, '--refresh']);
+  await until('some are asked again', () => site.asked.length >= 20);
+  await run('stop', config);
+  const stopped = await first.ended;
+  assert.equal(stopped.code, 11, stopped.stderr);
+  const note = () =>
+    JSON.parse(fs.readFileSync(path.join(scratch.dataDir, 'complete.json'), 'utf8'));
+  const { crawl: word, round } = note();
+  assert.equal(word, 'refreshing');
+
+  const asked = site.asked.length;
+  const second = start(['launch', config]);
+  await until('more are asked again', () => site.asked.length >= asked + 30);
+  process.kill(scratch.pid('a2')!, 'SIGKILL');
+  const { code, stderr } = await second.ended;
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(new Set(site.asked.map(({ url }) => url)), urls);
+  // Twice the threads of the dead agent, and what was open when all were stopped.
+  assert.ok(site.asked.length <= 164 + 16 + 16, `${site.asked.length} requests`);
+  assert.deepEqual(await select('SELECT DISTINCT round FROM pages'), [{ round }]);
+  assert.equal(note().round, round);
+  await audited();
+  assert.match(await crawl(config), /the crawl is complete already; --refresh asks/);
+});
+
+test('refresh: is not for a crawl that is not complete, nor together with --fresh', async (context) => {
+  const { site, config } = await stage(context, 1);
+  const both = await run('launch', config, '--fresh', '--refresh');
+  assert.equal(both.code, 2, both.stderr);
+  assert.match(await crawl(config, '--refresh'), /not complete: it goes on; --refresh is for/);
+  assert.equal(site.asked.length, 20);
+});
