@@ -3,6 +3,7 @@
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import { getCompileCacheDir } from 'node:module';
 import path from 'node:path';
 import type { AgentStatus } from '../monitor/status.ts';
 import { monotonicMs } from '../runtime/clock.ts';
@@ -15,6 +16,18 @@ const mainFile = path.join(import.meta.dirname, '..', `main${path.extname(import
 
 /** So many reports missed mean that an agent hangs or is suspended, and not just busy. */
 const silentAfterMs = 10 * statusEveryMs;
+
+/**
+ * What `main.ts` switches on by itself comes too late for its own first files and for all of the
+ * parsing thread; from the environment it holds for these as well. Where it was switched off for
+ * this process it stays so.
+ */
+function environment(): NodeJS.ProcessEnv {
+  const directory = getCompileCacheDir();
+  if (directory === undefined) return process.env;
+  // Node adds a folder for its version by itself.
+  return { ...process.env, NODE_COMPILE_CACHE: path.dirname(directory) };
+}
 
 export class AgentProcess {
   readonly id: string;
@@ -39,6 +52,7 @@ export class AgentProcess {
     if (round !== null) line.push('--refresh', String(round));
     this.#child = spawn(process.execPath, [...process.execArgv, mainFile, ...line], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      env: environment(),
     });
     this.#child.on('message', (message: FromAgent) => {
       if (message.type === 'status') {
