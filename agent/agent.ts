@@ -60,6 +60,7 @@ type Input =
   | { readonly type: 'start' }
   | { readonly type: 'message'; readonly envelope: Envelope }
   | { readonly type: 'outcome'; readonly outcome: Outcome }
+  | { readonly type: 'resolved'; readonly host: string; readonly address: string | null }
   | { readonly type: 'leave' }
   | { readonly type: 'stop' }
   | { readonly type: 'operate'; readonly act: (operator: Operator, now: Instant) => void };
@@ -126,6 +127,7 @@ class Agent implements RunningAgent {
   readonly #archive: Archive | null;
   readonly #pipeline: PagePipeline;
   readonly #close: () => Promise<void>;
+  readonly #addressOf: (host: string) => Promise<string | null>;
   readonly #turns: Turns<Input, Effect>;
   readonly #rate = new Rate();
   readonly #loopDelay = monitorEventLoopDelay({ resolution: 10 });
@@ -154,6 +156,7 @@ class Agent implements RunningAgent {
     const fetching = fetchingOf(parts, this.#archive, (host) => this.#mayWrite(host));
     this.#pipeline = fetching.pipeline;
     this.#close = fetching.close;
+    this.#addressOf = fetching.addressOf;
     this.#turns = this.#loop();
   }
 
@@ -193,6 +196,7 @@ class Agent implements RunningAgent {
       handle: (input, now) => {
         if (input.type === 'message') this.#core.onMessage(input.envelope, now);
         else if (input.type === 'outcome') this.#onOutcome(input.outcome, now);
+        else if (input.type === 'resolved') this.#core.onResolved(input.host, input.address, now);
         else if (input.type === 'leave') this.#core.leave(now);
         else if (input.type === 'stop') this.#core.stop(now);
         else if (input.type === 'operate') input.act(this.#core.operator, now);
@@ -359,6 +363,11 @@ class Agent implements RunningAgent {
           .run(effect.request)
           .then((outcome) => this.#turns.pushPatiently({ type: 'outcome', outcome }));
         return;
+      case 'resolve':
+        void this.#addressOf(effect.host).then((address) =>
+          this.#turns.push({ type: 'resolved', host: effect.host, address }),
+        );
+        return;
       case 'abort':
         return this.#pipeline.abort(effect.request);
       case 'tell':
@@ -459,9 +468,9 @@ function coreOf(parts: AgentParts, store: SqliteStore, effects: Effects): Core {
     admit: admission({ ...config.limits, everyPort: config.http.allowPrivateAddresses }),
     seeds: seedsOf(config),
     orders: new OrderTable(parts.state.db),
-    visits: (right, orders, events) =>
+    visits: (right, orders, events, budgets) =>
       new Visits({
-        ...{ store, effects, right, orders, events },
+        ...{ store, effects, right, orders, events, budgets },
         threads: config.agent.threads,
         heartbeatMs: config.cluster.failureDetector.heartbeatMs,
         delays: config.politeness,

@@ -43,6 +43,8 @@ export function settingsOf(parts: {
     leaseMs: leaseMsOf(config),
     bounds: { ...BOUNDS, uncopied: config.agent.threads },
     delayMs: ownDelay(config.politeness),
+    ipDelayMs: config.politeness.ipDelayMs,
+    pagesMax: config.limits.pages,
     fingerprint,
     fingerprintHash: fingerprintHash(fingerprint),
     compare: firstDifference,

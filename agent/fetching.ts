@@ -9,6 +9,7 @@ import { Archive } from './archive/archive.ts';
 import type { ArchiveError } from './archive/failure.ts';
 import { aboutArchive, scopeOf, sitemapsOf } from './config-parts.ts';
 import { assertNever } from './core/assert-never.ts';
+import { AddressChoice } from './fetch/address-choice.ts';
 import { AddressGuard } from './fetch/address-guard.ts';
 import { cachedLookup } from './fetch/dns-cache.ts';
 import type { Fetcher } from './fetch/fetch.ts';
@@ -82,7 +83,7 @@ function fetcherOf(
   create: CreateFetcher,
   { http, agent }: Config,
   { guard, keepRaw }: { readonly guard: AddressGuard; readonly keepRaw: boolean },
-): Fetcher {
+): { readonly fetcher: Fetcher; readonly addresses: AddressChoice | null } {
   const { userAgent, timeouts, proxy, tls } = http;
   const { family, ttlMinMs, ttlMaxMs, negativeTtlMs } = http.dns;
   const lookup = cachedLookup({
@@ -90,9 +91,8 @@ function fetcherOf(
     now: monotonicMs,
     ...{ ttlMinMs, ttlMaxMs: Math.max(ttlMinMs, ttlMaxMs), negativeTtlMs },
   });
-  return create({
-    ...{ userAgent, timeouts, proxy, lookup, keepRaw },
-    guard,
+  const fetcher = create({
+    ...{ userAgent, timeouts, proxy, lookup, keepRaw, guard },
     now: monotonicMs,
     wallNow: wallMs,
     idleConnectionsMax: 2 * agent.threads,
@@ -102,6 +102,15 @@ function fetcherOf(
     cookies: http.cookies,
     contentTypes: http.contentTypes,
   });
+  // Where a proxy connects, nobody here knows to whom.
+  return { fetcher, addresses: proxy === null ? new AddressChoice({ lookup, guard }) : null };
+}
+
+export interface Fetching {
+  readonly pipeline: PagePipeline;
+  /** Where the host's next request will go; null: nobody can say, or nowhere. */
+  readonly addressOf: (host: string) => Promise<string | null>;
+  readonly close: () => Promise<void>;
 }
 
 /** Connections, the threads that parse, and the pipeline over both; `close` ends them all. */
@@ -109,10 +118,13 @@ export function fetchingOf(
   { config, createFetcher }: { readonly config: Config; readonly createFetcher: CreateFetcher },
   archive: Archive | null,
   mayWrite: (host: string) => boolean,
-): { readonly pipeline: PagePipeline; readonly close: () => Promise<void> } {
+): Fetching {
   const { userAgent, timeouts, allowPrivateAddresses, proxy } = config.http;
   const guard = new AddressGuard({ allowPrivate: allowPrivateAddresses, viaProxy: proxy !== null });
-  const fetcher = fetcherOf(createFetcher, config, { guard, keepRaw: archive !== null });
+  const { fetcher, addresses } = fetcherOf(createFetcher, config, {
+    guard,
+    keepRaw: archive !== null,
+  });
   const parsePool = new ParsePool({
     workers: config.agent.parseWorkers,
     queueMax: 2 * config.agent.threads,
@@ -133,10 +145,14 @@ export function fetchingOf(
     isSitemap: (identity) => sitemaps.has(identity),
     mayWrite: (request) => mayWrite(request.host),
     isForbidden: (url) => guard.checkHostLiteral(new URL(url).hostname) !== null,
+    onUnreachable: ({ host, address }) => {
+      if (address) addresses?.failed(host, address);
+    },
     ...(archive && { archive: (capture, body) => archive.append(capture, body) }),
   });
   const close = async () => {
     await Promise.all([fetcher.close(), parsePool.close(), archive?.close()]);
   };
-  return { pipeline, close };
+  const addressOf = (host: string) => addresses?.of(host) ?? Promise.resolve(null);
+  return { pipeline, addressOf, close };
 }

@@ -66,6 +66,8 @@ export interface PipelineParts {
   readonly mayWrite: (request: PageRequest) => boolean;
   /** Whether the URL itself tells that it must not be asked: a private address, a local name. */
   readonly isForbidden: (url: string) => boolean;
+  /** No connection came about. */
+  readonly onUnreachable?: (request: PageRequest) => void;
   /** Gives the place once the exchange is on disk, null where it cannot be; absent: no archive. */
   readonly archive?: (capture: Capture, body: readonly Uint8Array[]) => Promise<ArchivedAt | null>;
 }
@@ -93,8 +95,10 @@ export class PagePipeline {
       bodyBytesMax: isRobots ? ROBOTS_BYTES_MAX : pageMax,
       signal: abort.signal,
       mayWrite: () => this.#p.mayWrite(request),
+      ...(request.address === undefined ? {} : { address: request.address }),
     });
     this.#open.delete(request.id);
+    if (result.kind === 'failure' && UNREACHABLE.has(result.code)) this.#p.onUnreachable?.(request);
     if (result.kind === 'failure') {
       return isRobots ? this.#robots(request, result) : failureOutcome(request, result);
     }
@@ -356,6 +360,12 @@ const CAUSES: Readonly<Record<FetchFailureCode, FailureOutcome['cause']>> = {
   no_right: 'withdrawn',
   aborted: 'withdrawn',
 };
+
+const UNREACHABLE: ReadonlySet<FetchFailureCode> = new Set([
+  'connect_refused',
+  'connect_timeout',
+  'connect_failed',
+]);
 
 const GIVEN_UP: ReadonlySet<FailureOutcome['cause']> = new Set(['withdrawn', 'forbidden-address']);
 

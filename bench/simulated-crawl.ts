@@ -5,8 +5,9 @@
 
 import type { Envelope } from '../agent/core/messages.ts';
 import { encodeEnvelope } from '../agent/messaging/codec.ts';
-import { Cluster, HEARTBEAT_MS, type Running } from '../test/simulation/cluster.ts';
+import { Cluster, HEARTBEAT_MS } from '../test/simulation/cluster.ts';
 import { Random } from '../test/simulation/random.ts';
+import type { Running } from '../test/simulation/running.ts';
 
 /** Of virtual time; a crawl takes a few seconds. */
 const crawlMsMax = 600_000;

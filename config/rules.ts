@@ -8,7 +8,6 @@ import type { ConfiguredMember } from './config.ts';
 import { endpointKey, isWildcard, parseEndpoint } from './endpoint.ts';
 import { hostMatcher, hostOfSeed } from './host.ts';
 import { valueAt } from './issues.ts';
-import { configKeys } from './json-schema.ts';
 import type { ParsedConfig } from './schema.ts';
 
 /** What a rule found; a warning does not stop the start. */
@@ -40,9 +39,6 @@ interface Rule {
 /** Sixteen bytes and about a microsecond each, at every start of every command. */
 const ringPointsMax = 1_000_000;
 
-/** Keys that are read, checked and compared between agents, and that nothing acts on yet. */
-const WITHOUT_EFFECT = ['limits.pages', 'politeness.ipDelayMs'] as const;
-
 const RULES: readonly Rule[] = [
   { reads: [], check: repeatedAgents },
   { reads: [], check: wildcardsWithoutAddress },
@@ -52,7 +48,7 @@ const RULES: readonly Rule[] = [
   { reads: ['cluster.agents', 'cluster.quorum'], check: smallMajority },
   { reads: ['http.userAgent'], check: contact },
   { reads: ['seeds', 'seedFiles', 'scope.hosts'], check: seedsInScope },
-  ...WITHOUT_EFFECT.map((key): Rule => ({ reads: [key], check: (subject) => idle(subject, key) })),
+  { reads: ['http.proxy', 'politeness.ipDelayMs'], check: addressesBehindProxy },
 ];
 
 /** @param wrong - paths that the schema refused */
@@ -185,13 +181,14 @@ function seedsInScope({ parsed, seeds }: Subject): Finding[] {
   return [warning(['scope', 'hosts'], message, 'add their hosts, or remove the seeds')];
 }
 
-/** Who leaves such a key alone, or writes its default, need not hear of it. */
-function idle({ raw, parsed }: Subject, key: string): Finding[] {
-  const path = key.split('.');
-  if (valueAt(raw, path) === undefined) return [];
-  const standard = configKeys().find((known) => known.path === key)?.default;
-  if (valueAt(parsed, path) === standard) return [];
-  return [warning(path, 'has no effect yet', 'it will act in a later release')];
+/** Whoever connects through a proxy does not learn to whom. */
+function addressesBehindProxy({ parsed }: Subject): Finding[] {
+  const path = ['politeness', 'ipDelayMs'];
+  const delayMs = valueAt(parsed, path);
+  const proxy = valueAt(parsed, ['http', 'proxy']);
+  if (delayMs === 0 || typeof proxy !== 'string') return [];
+  const message = 'has no effect through http.proxy, behind which addresses are not known';
+  return [warning(path, message, 'use politeness.hostDelayMs, or no proxy')];
 }
 
 function error(path: readonly PropertyKey[], message: string, remedy: string): Finding {

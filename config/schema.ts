@@ -102,8 +102,9 @@ const limits = z
       .prefault(null)
       .meta({
         description:
-          'Pages of the whole crawl that end with a response or a failure; null is no limit. No ' +
-          'effect yet.',
+          'Pages of the whole crawl that end with a response or a failure, over all agents; then ' +
+          'what is queued is skipped, and the crawl is complete. null is no limit. Any limit costs ' +
+          'some messages for each agent, and the first page waits until all have counted.',
         example: 100_000,
       }),
     urlLength: z
@@ -165,8 +166,10 @@ const politeness = z
       .prefault(0)
       .meta({
         description:
-          'The same for hosts that share an address, on one agent; 0 is off. Turned up, sites ' +
-          'with many hosts at one address take longer. No effect yet.',
+          'The same for each address: hosts that share one share this delay, whichever agents own ' +
+          'them; 0 is off. Hosts at one address are crawled at no more than 1000 / ipDelayMs ' +
+          'pages a second together. Above 0, each request costs two or three messages, and goes ' +
+          'to one address of its host only. Behind a proxy addresses are not known, and free.',
         example: '500ms',
       }),
     crawlDelayMaxMs: duration(0)

@@ -4,6 +4,7 @@
 import { FailureDetector } from '../../failure-detector/detector.ts';
 import { Lease } from '../../failure-detector/lease.ts';
 import { StallWatch } from '../../failure-detector/stall.ts';
+import { Budgets } from './budgets.ts';
 import { Completion } from './completion.ts';
 import type { Effects } from './effects.ts';
 import { Ending } from './ending.ts';
@@ -38,8 +39,13 @@ export interface CoreParts {
   readonly seeds: readonly UrlItem[];
   /** Where the operator's orders are kept. */
   readonly orders: OrderStore;
-  /** Makes the visits, which ask the fetch right given to them, and obey the orders. */
-  readonly visits: (right: FetchRight, orders: Orders, events: EventLog) => Visits;
+  /** Makes the visits, which ask the right and the budgets given to them, and obey the orders. */
+  readonly visits: (
+    right: FetchRight,
+    orders: Orders,
+    events: EventLog,
+    budgets: Budgets,
+  ) => Visits;
 }
 
 /** What parts need of the core as a whole. */
@@ -69,7 +75,20 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const handOff = new HandOff(settings, view, outbound);
   const delayOf = (host: Host) => Math.max(orders.delayOf(host), store.delayOf(host));
   const right = new FetchRight(settings, view, lease, handOff, delayOf);
-  const visits = parts.visits(right, orders, events);
+  const budgets: Budgets = new Budgets({
+    ...{ settings, view, effects, outbound },
+    leaseLeftMs: (name, now) => right.leaseLeftMs(name, now),
+    joined: () => membership.joined,
+    listed: () => !handOff.owedAny(),
+    quiet: () => handOff.isQuiet() && moves.isQuiet,
+    pages: () => store.owned().pages,
+    visits: {
+      wake: (host) => visits.wake(host),
+      reconsider: (host, now) => visits.reconsider(host, now),
+      reconsiderAll: (now) => visits.reconsiderAll(now),
+    },
+  });
+  const visits: Visits = parts.visits(right, orders, events, budgets);
   const addressees = (host: Host) => handOff.addressees(host);
   const replication = new Replication({ settings, store, view, outbound, addressees });
   const settlement = new Settlement(store, replication, settings);
@@ -80,8 +99,8 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   });
   const record = (host: Host, item: UrlItem) => routing.record(host, item);
   const inbox = new Inbox({ view, outbound, copies: replication, hostOf, record });
-  const moves = new HostMoves({
-    ...{ settings, store, events, view, handOff, replication, settlement, right, visits },
+  const moves: HostMoves = new HostMoves({
+    ...{ settings, store, events, view, handOff, replication, settlement, right, visits, budgets },
   });
   const refresh = new Refresh({ store, owns: (host) => view.owns(host), onQueued });
   const completion = new Completion(settings, view);
@@ -101,6 +120,6 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   return {
     ...{ view, outbound, detector, stall, membership, handOff, right, visits, replication },
     ...{ settlement, seen, routing, inbox, moves, completion, ending, events },
-    ...{ orders, operator, refresh },
+    ...{ orders, operator, refresh, budgets },
   };
 }

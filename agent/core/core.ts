@@ -7,6 +7,7 @@
 import type { Instant } from '../../failure-detector/instant.ts';
 import { type Assembly, assemble, type CoreParts } from './assembly.ts';
 import { assertNever } from './assert-never.ts';
+import { isOfBudgets } from './budgets.ts';
 import type { Effects } from './effects.ts';
 import type { HandOff } from './hand-off.ts';
 import type { RemovalReason } from './membership.ts';
@@ -14,7 +15,7 @@ import type { AgentId, Envelope, Host, Incarnation, Message, UrlItem } from './m
 import type { Operator } from './operator.ts';
 import type { Outcome } from './outcome.ts';
 import type { CoreSettings } from './settings.ts';
-import type { CoreSnapshot } from './snapshot.ts';
+import { type CoreSnapshot, membersAt } from './snapshot.ts';
 import type { Store } from './store.ts';
 import type { Member } from './view.ts';
 
@@ -53,7 +54,7 @@ export class Core {
         disowned: (above, now) => this.#rebirth(above, now, this.#p.view.lastEchoAt(now.mono)),
         greeted: (member, counter, now) => this.#p.moves.setBack(member, counter, now),
         refused: (message) => this.#p.ending.end(5, message),
-        impostor: (inc) => this.#endAsImpostor(inc),
+        impostor: (inc) => this.#p.ending.endAsImpostor(inc),
       },
     });
   }
@@ -113,6 +114,7 @@ export class Core {
 
   #onMemberMessage(member: Member, envelope: Envelope, now: Instant): void {
     const { message } = envelope;
+    if (isOfBudgets(message)) return this.#p.budgets.onMessage(member.card, message, now);
     switch (message.type) {
       case 'LIST':
         return this.#onList(member, message, now);
@@ -187,6 +189,7 @@ export class Core {
     const { routing, settlement, orders } = this.#p;
     const holdBack = routing.isFull || settlement.isFull(now) || orders.paused;
     if (this.#p.ending.course === 'crawling') this.#p.visits.tick(now, holdBack);
+    this.#p.budgets.pump(now);
     this.#p.moves.visited(now);
     this.#p.operator.pump(now);
     if (now.mono - this.#heartbeatAt >= this.#beatAfterMs) this.#beat(now);
@@ -203,14 +206,20 @@ export class Core {
     const housekeeping = Math.min(100, Math.max(10, this.#settings.heartbeatMs / 10));
     if (!this.#p.moves.isQuiet || this.#p.refresh.isBusy) return now.mono;
     const visitsAt = this.#p.ending.course === 'crawling' ? this.#p.visits.nextAtMs() : Infinity;
-    return Math.min(now.mono + housekeeping, visitsAt);
+    return Math.min(now.mono + housekeeping, visitsAt, this.#p.budgets.nextAtMs(now));
   }
 
   /** Whether an open request may be written, or go on, at this very moment. */
   mayWrite(host: Host, now: Instant): boolean {
     if (this.#noticesStall(now)) return false;
-    const { orders, right } = this.#p;
-    return !orders.paused && !orders.blocks(host) && right.holds(host, now);
+    const { orders, right, budgets } = this.#p;
+    if (orders.paused || orders.blocks(host)) return false;
+    return right.holds(host, now) && (budgets.slots?.mayGoOn(host, now) ?? true);
+  }
+
+  /** The address that the next request to a host will connect to, or null: it has none. */
+  onResolved(host: Host, address: string | null, now: Instant): void {
+    this.#p.budgets.slots?.onResolved(host, address, now);
   }
 
   /** Where the operator's words come in, within a turn. */
@@ -233,7 +242,7 @@ export class Core {
     if (!this.#p.ending.leave(now)) return;
     this.#p.right.closed = true;
     this.#p.moves.leave(now);
-    this.#viewChanged();
+    this.#viewChanged(now);
   }
 
   /** Stop of all: no hand-over, everything stays here for the next start; ends with 11. */
@@ -250,7 +259,7 @@ export class Core {
     // A joiner's echo is what the others need to go on with the hosts it is to inherit.
     if (!this.#p.membership.joined) this.#beatAfterMs = this.#settings.heartbeatMs / 10;
     this.#p.moves.added(member, this.#p.ending.course === 'leaving', now);
-    this.#viewChanged();
+    this.#viewChanged(now);
     const { id, inc, capacity } = member.card;
     const lostAt = this.#lostAt.get(id);
     this.#lostAt.delete(id);
@@ -263,20 +272,21 @@ export class Core {
     this.#effects.push({ type: 'forget-peer', id });
     this.#p.ending.forget(id);
     this.#p.right.upheaval(now.mono);
+    this.#p.budgets.removed(now);
     this.#p.handOff.forget(id);
     this.#p.replication.forget(id);
     this.#p.replication.doubtAll();
     this.#p.moves.after(now);
     // One that is superseded is back in the same breath: without it others would be owners, and
     // links safe with nobody, for no reason.
-    if (why !== 'superseded') this.#viewChanged();
+    if (why !== 'superseded') this.#viewChanged(now);
     const silentMs = Math.round(now.mono - member.heardAt);
     const kind = why === 'left' ? 'leave' : why === 'suspected' ? 'suspect' : 'remove';
     this.#lostAt.set(id, member.heardAt);
     this.#p.events.record(now.mono, kind, { agent: id, incarnation: inc, silentMs });
   }
 
-  #viewChanged(): void {
+  #viewChanged(now: Instant): void {
     this.#p.completion.activity();
     this.#p.right.releaseForeign();
     this.#p.routing.viewChanged();
@@ -285,11 +295,13 @@ export class Core {
     this.#p.moves.viewChanged();
     this.#p.refresh.viewChanged();
     this.#p.visits.keepOnly((host) => this.#p.view.owns(host));
+    this.#p.budgets.viewChanged(now);
     this.#p.visits.wakeAll();
   }
 
   #onList(from: Member, list: Parameters<HandOff['onList']>[1], now: Instant): void {
     this.#p.completion.activity();
+    this.#p.budgets.listSays(list.slotsMs, now);
     if (list.leaving && !from.leaving) {
       // Its hosts have other owners from now on, and some are named only in later parts.
       this.#p.handOff.expectListFrom(from.card.id);
@@ -297,7 +309,7 @@ export class Core {
       this.#p.view.markLeaving(from);
       this.#p.replication.doubtAll();
       this.#p.moves.after(now);
-      this.#viewChanged();
+      this.#viewChanged(now);
     }
     for (const host of this.#p.handOff.onList(from, list)) this.#p.right.release(host);
     if (!this.#p.handOff.owedAny()) this.#p.visits.wakeAll();
@@ -366,6 +378,7 @@ export class Core {
     this.#startedAt = now.mono;
     this.#heartbeatAt = -Infinity;
     this.#p.right.reset(now);
+    this.#p.budgets.reset(now);
     this.#p.handOff.reset();
     this.#p.moves.reset();
     this.#p.routing.reset();
@@ -390,7 +403,7 @@ export class Core {
     if (this.#p.view.size === 0) this.#effects.push({ type: 'woke' });
     this.#p.routing.join();
     this.#p.inbox.join();
-    this.#viewChanged();
+    this.#viewChanged(now);
     if (!this.#seeded) this.#p.routing.route(this.#seeds);
     this.#seeded = true;
     const tookMs = Math.round(now.mono - this.#startedAt);
@@ -423,7 +436,9 @@ export class Core {
    */
   #abortUnleased(now: Instant): void {
     const graceMs = this.#settings.heartbeatMs / 2;
+    const { slots } = this.#p.budgets;
     for (const { id, host } of this.#p.visits.open()) {
+      if (slots?.mayGoOn(host, now) === false) this.#abort(id, 'its slot is over');
       if (this.#p.right.mayGoOn(host, now)) this.#lapsedAt.delete(id);
       else if (!this.#lapsedAt.has(id)) this.#lapsedAt.set(id, now.mono);
       else if (now.mono - this.#lapsedAt.get(id)! >= graceMs) this.#abort(id, 'the lease lapsed');
@@ -454,14 +469,6 @@ export class Core {
     );
   }
 
-  #endAsImpostor(inc: Incarnation): void {
-    const { id } = this.#settings;
-    this.#p.ending.end(
-      5,
-      `another process runs as agent ${id} (incarnation ${inc}): stop one of the two`,
-    );
-  }
-
   // ---- what status shows
 
   snapshot(now: Instant): CoreSnapshot {
@@ -472,13 +479,7 @@ export class Core {
       course: this.#p.ending.course,
       idle: this.#isIdle(),
       paused: this.#p.orders.paused,
-      members: [...this.#p.view.members()].map((m) => ({
-        ...m.card,
-        joined: m.joined,
-        leaving: m.leaving,
-        silentMs: Math.round(now.mono - m.heardAt),
-        relayed: !m.hearsMe,
-      })),
+      members: membersAt(this.#p.view, now),
       openRequests: this.#p.visits.openCount(),
       queued: this.#store.owned().queued,
       outbox: this.#store.outboxCount(),

@@ -20,6 +20,8 @@ export interface PageRequest {
   readonly referrer?: string;
   /** The page as it was in the round before; absent where it is to be read whole. */
   readonly former?: PageRow;
+  /** The only one that may be connected to; null: none. Absent: any. */
+  readonly address?: string | null;
 }
 
 export interface Peer {
@@ -39,6 +41,8 @@ export type Effect =
     }
   | { readonly type: 'forget-peer'; readonly id: AgentId }
   | { readonly type: 'request'; readonly request: PageRequest }
+  /** Asks for the address of a host's next request (`Core.onResolved`). */
+  | { readonly type: 'resolve'; readonly host: Host }
   | { readonly type: 'abort'; readonly request: number; readonly why: string }
   /** Answers the operator, once what the turn did is on disk. */
   | { readonly type: 'tell'; readonly tell: () => void; readonly durable: true }

@@ -180,4 +180,10 @@ export class Ending {
     this.#course = { kind: 'ended' };
     this.#p.effects.push({ type: 'end', code, reason });
   }
+
+  endAsImpostor(inc: number): void {
+    const { id } = this.#p.settings;
+    const twin = `another process runs as agent ${id} (incarnation ${inc})`;
+    this.end(5, `${twin}: stop one of the two`);
+  }
 }

@@ -125,6 +125,25 @@ export class FetchRight {
     return grantor === undefined || this.#lease.holds(grantor.card.id, now);
   }
 
+  /**
+   * How long whoever would take over is sure not to have done so, without another echo; 0: that is
+   * not known. Under `majority`: as long as more than half cannot have.
+   */
+  leaseLeftMs(name: string, now: Instant): number {
+    if (this.#settings.quorum === 'majority') return this.#quorumLeaseLeftMs(now);
+    const grantor = this.#view.grantor(name);
+    return grantor === undefined ? Infinity : this.#lease.remainingMs(grantor.card.id, now);
+  }
+
+  #quorumLeaseLeftMs(now: Instant): number {
+    const { configured, id: me } = this.#settings;
+    const left = configured.map(({ id }) => {
+      if (id === me) return Infinity;
+      return this.#view.has(id) ? this.#lease.remainingMs(id, now) : 0;
+    });
+    return left.sort((a, b) => b - a)[Math.floor(configured.length / 2)] ?? 0;
+  }
+
   /** More than half of the configured members, this one counted, echoed a recent heartbeat. */
   #quorumLease(now: Instant): boolean {
     let votes = 0;

@@ -58,6 +58,8 @@ export interface YieldableHosts {
   waitLeftMs(host: Host, now: Instant): number;
   /** The host is on a list now: its rows are to go to the addressee. */
   named(host: Host, to: AgentId): void;
+  /** How long addresses may still be in use or rest, which the addressee may come to own. */
+  slotsMs(now: Instant): number;
 }
 
 /** A yield that is still to be acknowledged. */
@@ -321,7 +323,9 @@ export class HandOff {
       if (!list.named) {
         const first = !listing.has(list.to);
         listing.add(list.to);
-        if (first && due && this.#hasPart(list, hosts)) this.#sendPart(list, member, now);
+        if (first && due && this.#hasPart(list, hosts)) {
+          this.#sendPart(list, member, hosts.slotsMs(now), now);
+        }
       } else if (list.pending.size === 0) {
         this.#given.delete(list.number);
         finished.push({ to: list.to, hosts: list.total, tookMs: now.mono - list.openedAt });
@@ -354,7 +358,7 @@ export class HandOff {
     return true;
   }
 
-  #sendPart(list: GivenList, member: Member, now: Instant): void {
+  #sendPart(list: GivenList, member: Member, slotsMs: number, now: Instant): void {
     if (!list.sending) return;
     list.sentAt = now.mono;
     this.#outbound.toMember(member, {
@@ -364,6 +368,7 @@ export class HandOff {
       hosts: list.sending.hosts,
       last: list.sending.last,
       leaving: list.leaving,
+      ...(slotsMs > 0 ? { slotsMs } : {}),
     });
   }
 

@@ -8,6 +8,7 @@
 
 import type { Assignment } from '../../assignment/assignment.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
+import type { Budgets } from './budgets.ts';
 import type { EventLog } from './event-log.ts';
 import type { FetchRight } from './fetch-right.ts';
 import type { HandOff, YieldAckItem } from './hand-off.ts';
@@ -43,6 +44,7 @@ export interface HostMovesParts {
   readonly settlement: Settlement;
   readonly right: FetchRight;
   readonly visits: Visits;
+  readonly budgets: Pick<Budgets, 'slotsMs'>;
 }
 
 export class HostMoves {
@@ -200,7 +202,7 @@ export class HostMoves {
   pump(now: Instant): void {
     this.#search(now);
     this.#refresh(now);
-    const { visits, right, settlement, replication, handOff, events } = this.#p;
+    const { visits, right, settlement, replication, handOff, events, budgets } = this.#p;
     const finished = handOff.pump(
       {
         isOpen: (host) => visits.isOpen(host),
@@ -209,6 +211,7 @@ export class HostMoves {
           (!settlement.hasUnsettled(host) || now.mono >= settleUntil),
         waitLeftMs: (host, at) => right.waitLeftMs(host, at),
         named: (host, to) => replication.listed(host, to),
+        slotsMs: (at) => budgets.slotsMs(at),
       },
       now,
     );

@@ -208,6 +208,8 @@ export type Message =
       readonly hosts: readonly Host[];
       readonly last: boolean;
       readonly leaving: boolean;
+      /** How long addresses may rest or be in use that the sender granted or uses; absent: none. */
+      readonly slotsMs?: number;
     }
   | { readonly type: 'LIST_ACK'; readonly list: number; readonly part: number }
   | { readonly type: 'YIELD'; readonly list: number; readonly items: readonly YieldItem[] }
@@ -240,6 +242,64 @@ export type Message =
   | { readonly type: 'LEAVE' }
   | { readonly type: 'ORDERS'; readonly orders: readonly Order[] }
   | { readonly type: 'COMPLETE' }
+  | {
+      /** To the owner of an address: the sender is ready to ask it, or still does. */
+      readonly type: 'SLOT_ASK';
+      readonly address: string;
+      /** Of this request among those of the sender's process. */
+      readonly slot: number;
+      /** Of this message; the grant names the one that it counts from. */
+      readonly ask: number;
+    }
+  | {
+      readonly type: 'SLOT_GRANT';
+      readonly address: string;
+      readonly slot: number;
+      readonly ask: number;
+      /** From the sending of the ask. */
+      readonly forMs: number;
+    }
+  | {
+      readonly type: 'SLOT_END';
+      readonly address: string;
+      readonly slot: number;
+      /** Since the end of the request. */
+      readonly agoMs: number;
+    }
+  | {
+      /** To the owner of the page limit; all numbers are counted since the session began. */
+      readonly type: 'PAGES_ASK';
+      readonly session: number;
+      readonly wanted: number;
+      readonly granted: number;
+      readonly returned: number;
+    }
+  | {
+      readonly type: 'PAGES_GRANT';
+      readonly session: number;
+      readonly granted: number;
+      readonly returned: number;
+      /** The limit is reached. */
+      readonly over: boolean;
+      /** Of the session nothing is known: another has to be begun. */
+      readonly restart: boolean;
+    }
+  | { readonly type: 'COUNT'; readonly round: number }
+  | {
+      readonly type: 'COUNTED';
+      readonly round: number;
+      readonly inc: Incarnation;
+      readonly viewHash: string;
+      /** No host is on its way from or to the sender. */
+      readonly quiet: boolean;
+      /** Of its hosts: ended with a response, or failed. */
+      readonly pages: number;
+      /** Tokens that may become pages yet. */
+      readonly held: number;
+      readonly session: number;
+      readonly granted: number;
+      readonly returned: number;
+    }
   | {
       readonly type: 'RELAY';
       readonly origin: AgentId;

@@ -24,6 +24,10 @@ export interface CoreSettings {
   readonly leaseMs: number;
   /** From the end of one request to a host to the start of the next, by the config alone. */
   readonly delayMs: (host: Host) => number;
+  /** From the end of one request to an address to the start of the next; 0: addresses are free. */
+  readonly ipDelayMs: number;
+  /** Pages of the whole crawl; null: no limit. */
+  readonly pagesMax: number | null;
   readonly bounds: Bounds;
   readonly fingerprint: string;
   readonly fingerprintHash: string;

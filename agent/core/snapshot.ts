@@ -1,9 +1,11 @@
 // What the core says of itself at a moment: plain data for `status` and for tests, made by
 // `Core.snapshot`. The agent adds what it knows of its process (agent/monitor/status.ts).
 
+import type { Instant } from '../../failure-detector/instant.ts';
 import type { Course } from './ending.ts';
 import type { RecentEvent } from './event-log.ts';
 import type { AgentId, Incarnation } from './messages.ts';
+import type { View } from './view.ts';
 
 export interface CoreSnapshot {
   readonly id: AgentId;
@@ -36,4 +38,15 @@ export interface CoreSnapshot {
   readonly handOff: { given: number; owed: number; awaited: number };
   /** The last events of this process, oldest first. */
   readonly recent: readonly RecentEvent[];
+}
+
+/** The members of the view, as they stand. */
+export function membersAt(view: View, now: Instant): CoreSnapshot['members'] {
+  return [...view.members()].map((m) => ({
+    ...m.card,
+    joined: m.joined,
+    leaving: m.leaving,
+    silentMs: Math.round(now.mono - m.heardAt),
+    relayed: !m.hearsMe,
+  }));
 }

@@ -33,6 +33,8 @@ export interface Visits {
   wakeAll(): void;
   /** Its delay has changed, or whether it may be visited at all: it is looked at again at once. */
   reconsider(host: Host, now: Instant): void;
+  /** The same of every host: all that is queued may have to end. */
+  reconsiderAll(now: Instant): void;
   /** The view has changed: hosts that are another's are visited no more. */
   keepOnly(owns: (host: Host) => boolean): void;
   isOpen(host: Host): boolean;

@@ -11,6 +11,8 @@ import type { FetchFailureCode } from './fetch.ts';
 export interface CallRequest {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
+  /** Where a new connection goes; null: wherever the name leads. */
+  readonly address: string | null;
 }
 
 /** A response up to its body. */

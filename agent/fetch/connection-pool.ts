@@ -39,6 +39,8 @@ export interface ConnectionPoolOptions {
 /** What the fetcher passes along with a request: it learns here how to stop the dialing. */
 export interface Dialing {
   cancelDial: (() => void) | null;
+  /** The address to dial, whatever the name leads to; null: as the name says. */
+  readonly address: string | null;
 }
 
 export type PooledRequestOptions = ClientRequestArgs & { dialing?: Dialing };
@@ -195,11 +197,12 @@ function dialTarget(request: ClientRequestArgs, options: ConnectionPoolOptions, 
     port: Number(request.port || port),
     guard: options.guard,
     lookup: options.lookup,
+    address: dialingOf(request).address,
   };
 }
 
 function dialingOf(request: PooledRequestOptions): Dialing {
-  return request.dialing ?? { cancelDial: null };
+  return request.dialing ?? { cancelDial: null, address: null };
 }
 
 /**

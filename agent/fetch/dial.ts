@@ -41,6 +41,8 @@ export interface DialTarget {
   readonly port: number;
   readonly guard: AddressGuard;
   readonly lookup: Lookup;
+  /** Looked up before, and to be dialed and no other; it is judged like any. */
+  readonly address?: string | null;
 }
 
 /**
@@ -93,9 +95,10 @@ export function dial(
 /** @throws DialError where nothing resolves or nothing passes. */
 async function passedAddresses(target: DialTarget): Promise<readonly ResolvedAddress[]> {
   const { hostname, guard } = target;
-  const family = isIP(hostname);
+  const literal = target.address ?? hostname;
+  const family = isIP(literal);
   const answers =
-    family === 0 ? await resolve(target) : [{ address: hostname, family: family === 6 ? 6 : 4 }];
+    family === 0 ? await resolve(target) : [{ address: literal, family: family === 6 ? 6 : 4 }];
   const reasons = answers.map(({ address }) => guard.blocked(address));
   const passed = answers.filter((_, index) => reasons[index] === null);
   if (passed.length === 0) {

@@ -5,6 +5,7 @@
  * events fall on deaf listeners. `got-fetcher.ts` makes one for each fetch.
  */
 
+import { addressKey } from './address-choice.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { bodyCap } from './body-cap.ts';
 import { type BodyEnd, BodyReader } from './body-reader.ts';
@@ -130,7 +131,8 @@ export class Exchange implements CallEvents {
       ...own,
     };
     this.#url = url;
-    const call = new HttpCall({ url, headers }, this, this.#context);
+    const { address = null } = this.#request;
+    const call = new HttpCall({ url, headers, address }, this, this.#context);
     this.#call = call;
     // The outcome may be known before the call is.
     if (this.#settled) call.destroy();
@@ -140,6 +142,11 @@ export class Exchange implements CallEvents {
   onReady(ip: string | null): boolean {
     this.#ip = ip;
     if (this.#settled) return false;
+    const { address } = this.#request;
+    if (address !== undefined && ip !== null && addressKey(ip) !== address) {
+      this.#fail('no_right', `connected to ${ip}, not to ${address ?? 'none'}`);
+      return false;
+    }
     if (!this.#request.mayWrite()) {
       this.#fail('no_right', 'the fetch right was lost while connecting');
       return false;

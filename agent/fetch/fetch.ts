@@ -20,6 +20,11 @@ export interface FetchRequest {
    * unused, code `no_right`. Must not throw.
    */
   readonly mayWrite: () => boolean;
+  /**
+   * The only address that the request may go to, as {@link AddressChoice} gives it: a connection to
+   * another is closed unused, code `no_right`. Null: to none at all. Absent: to any.
+   */
+  readonly address?: string | null;
   /** Added to the adapter's headers; names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -102,7 +107,7 @@ export interface FetchFailure {
  * - `http_syntax`, `headers_too_large`: not HTTP, or more header than is read
  * - `body_encoding`: content coding damaged
  * - `blocked_address`: the address guard refused the host or every address of it
- * - `no_right`: `mayWrite` said no; `aborted`: the signal fired or the fetcher closed
+ * - `no_right`: `mayWrite` said no, or the connection was to another address than asked for; `aborted`: the signal fired or the fetcher closed
  * - `unexpected`: anything else, such as a URL that does not parse; worth a bug report
  */
 export type FetchFailureCode =

@@ -5,6 +5,7 @@
  */
 
 import type { Got } from 'got';
+import { addressKey } from './address-choice.ts';
 import { type Call, CallError, type CallEvents, type CallRequest } from './call.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import { Http1Call } from './http1-call.ts';
@@ -56,9 +57,10 @@ export class HttpCall implements Call {
   }
 
   #overHttp2(): Call | null {
-    const { url } = this.#request;
+    const { url, address } = this.#request;
     const { http2, proxy } = this.#parts.pool;
-    const session = url.protocol === 'https:' ? http2.borrow(url.host) : null;
+    const isTo = (to: string) => address === null || addressKey(to) === address;
+    const session = url.protocol === 'https:' ? http2.borrow(url.host, isTo) : null;
     if (session === null) return null;
     return new Http2Call(this.#request, this.#events, {
       session,

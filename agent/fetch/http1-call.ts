@@ -46,7 +46,7 @@ export class Http1Call implements Call {
   readonly #request: CallRequest;
   readonly #events: CallEvents;
   readonly #options: Http1CallOptions;
-  readonly #dialing: Dialing = { cancelDial: null };
+  readonly #dialing: Dialing;
   /** What is destroyed to end it all. */
   readonly #stream: { destroy(): unknown };
   #sent: ClientRequest | null = null;
@@ -56,6 +56,7 @@ export class Http1Call implements Call {
     this.#request = request;
     this.#events = events;
     this.#options = options;
+    this.#dialing = { cancelDial: null, address: request.address };
     this.#stream = options.client === null ? this.#plainly() : this.#onGot(options.client);
   }
 

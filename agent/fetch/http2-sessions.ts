@@ -67,11 +67,18 @@ export class Http2Sessions {
     this.#rest(authority, session);
   }
 
-  /** @returns an open connection, to be given back; null where there is none. */
-  borrow(authority: string): ClientHttp2Session | null {
+  /**
+   * @param isTo whether a connection to that address will do.
+   * @returns an open connection, to be given back; null where there is none.
+   */
+  borrow(
+    authority: string,
+    isTo: (address: string) => boolean = () => true,
+  ): ClientHttp2Session | null {
     const open = this.#open.get(authority);
     if (open === undefined) return null;
-    if (open.session.destroyed || open.session.closed) {
+    const { destroyed, closed } = open.session;
+    if (destroyed || closed || !isTo(open.session.socket.remoteAddress ?? '')) {
       this.#giveUp(authority, open.session);
       return null;
     }

@@ -77,6 +77,10 @@ export class ParkedHosts {
     if (this.#parked.has(host)) this.#makeReady(host);
   }
 
+  rouseAll(): void {
+    for (const host of [...this.#parked.keys()]) this.#makeReady(host);
+  }
+
   unblockAll(): void {
     for (const host of [...this.#blocked]) this.#makeReady(host);
   }

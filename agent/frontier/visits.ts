@@ -6,6 +6,7 @@
 // into the frontier store. Before each request the fetch right is asked.
 
 import type { Instant } from '../../failure-detector/instant.ts';
+import type { Budgets } from '../core/budgets.ts';
 import type { Effects, PageRequest } from '../core/effects.ts';
 import type { Right } from '../core/fetch-right.ts';
 import type { Host } from '../core/messages.ts';
@@ -48,6 +49,8 @@ export interface VisitsParts {
   };
   /** What the operator has ordered, and the delays that follow from it and the config. */
   readonly orders: { blocks(host: Host): boolean; delayOf(host: Host): number };
+  /** What the cluster shares: slots of addresses, and pages of the crawl. */
+  readonly budgets?: Pick<Budgets, 'slots' | 'pages'>;
   readonly threads: number;
   readonly delays: DelayRules;
   readonly chance: Chance;
@@ -68,6 +71,8 @@ interface Visit {
   /** The origin whose robots.txt is being asked for; redirects may have led elsewhere. */
   robotsOf: string;
   dueAt: number;
+  /** It waits for a slot, or has one. */
+  asks: boolean;
   /** Queued URLs that are being ended, some each turn. Lost with the visit: tried again then. */
   ending: QueueEnding | null;
 }
@@ -77,6 +82,8 @@ const TRAPPED: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'tra
 const ALL_BLOCKED: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'blocked' } };
 /** The same by the operator's order, which may be taken back. */
 const BLOCKED_BY_ORDER: QueueEnding = { ...ALL_BLOCKED };
+
+const FREE = { slots: null, pages: null };
 
 export class Visits implements VisitsPort {
   readonly #p: VisitsParts;
@@ -118,6 +125,11 @@ export class Visits implements VisitsPort {
     else if (!visit.open) this.#dueAt(visit, now.mono);
   }
 
+  reconsiderAll(now: Instant): void {
+    this.#parked.rouseAll();
+    for (const visit of this.#visits.values()) if (!visit.open) this.#dueAt(visit, now.mono);
+  }
+
   wakeAll(): void {
     this.#parked.unblockAll();
   }
@@ -151,7 +163,8 @@ export class Visits implements VisitsPort {
       if (host === undefined) break;
       const record = this.#p.store.host(host);
       const gate = new RobotsGate(this.#p, record.number);
-      const visit: Visit = { record, gate, open: null, robotsOf: '', dueAt: 0, ending: null };
+      const blank = { open: null, robotsOf: '', dueAt: 0, asks: false, ending: null };
+      const visit: Visit = { record, gate, ...blank };
       this.#visits.set(host, visit);
       this.#dueAt(visit, now.mono);
     }
@@ -162,7 +175,10 @@ export class Visits implements VisitsPort {
       const visit = this.#due.pop();
       if (!visit || visit.dueAt !== at || visit.open) continue;
       if (this.#visits.get(visit.record.host) !== visit) continue;
+      visit.asks = false;
       this.#step(visit, now);
+      // A slot is not held, and no place in line kept, while anything else is waited for.
+      if (!visit.asks) this.#p.budgets?.slots?.leave(visit.record.host, now);
     }
   }
 
@@ -179,7 +195,8 @@ export class Visits implements VisitsPort {
     // A host that has become another's comes back, if it does, with a change of the view.
     if (right.kind === 'foreign') return this.#end(visit);
     if (right.kind === 'blocked') return this.#shelve(visit);
-    if (!this.#endQueued(visit, now)) return this.#dueAt(visit, now.mono + NEXT_TURN_MS);
+    const goOnMs = this.#endQueued(visit, now);
+    if (goOnMs > 0) return this.#dueAt(visit, now.mono + goOnMs);
     const queuedAt = store.nextUrlAt(record.number);
     if (queuedAt === null) return this.#end(visit);
     const rightAt = right.kind === 'wait' ? right.untilMs : 0;
@@ -204,39 +221,45 @@ export class Visits implements VisitsPort {
     return lastFetchAt + this.#p.orders.delayOf(host);
   }
 
-  /** Ends queued URLs that are to end without a request; false: more are left for later turns. */
-  #endQueued(visit: Visit, now: Instant): boolean {
+  /** Ends queued URLs that are to end without a request; 0, or when to go on with those left. */
+  #endQueued(visit: Visit, now: Instant): number {
     const { number, host } = visit.record;
-    const { store, pagesPerHost, stalePages, orders } = this.#p;
+    const { store, pagesPerHost, stalePages, orders, budgets } = this.#p;
     if (orders.blocks(host)) visit.ending = BLOCKED_BY_ORDER;
     else if (visit.ending === BLOCKED_BY_ORDER) visit.ending = null;
-    const pagesLeft = pagesPerHost - store.pagesDone(number);
+    const pagesLeft = budgets?.pages?.over ? 0 : pagesPerHost - store.pagesDone(number);
     if (pagesLeft <= 0 && visit.ending?.as.kind !== 'skipped') visit.ending = OVER_PAGE_LIMIT;
     if (stalePages !== null && visit.record.stale >= stalePages) visit.ending ??= TRAPPED;
-    if (!visit.ending) return true;
-    // What fails counts against the page limit, and what is over the limit is skipped.
-    const counts = visit.ending.as.kind === 'failed';
-    const max = counts ? Math.min(ENDED_PER_TURN, pagesLeft) : ENDED_PER_TURN;
-    if (store.endQueued(number, visit.ending, now.mono, max) === max) return false;
+    if (!visit.ending) return 0;
+    // What fails counts against the page limits, and what is over the limit is skipped.
+    const counted = visit.ending.as.kind === 'failed' ? budgets?.pages : null;
+    const max =
+      visit.ending.as.kind === 'failed' ? Math.min(ENDED_PER_TURN, pagesLeft) : ENDED_PER_TURN;
+    const allowed = counted ? counted.takeSome(host, max, now) : max;
+    if (allowed === 0) return this.#p.heartbeatMs;
+    const ended = store.endQueued(number, visit.ending, now.mono, allowed);
+    counted?.giveBack(allowed - ended);
+    if (ended === allowed) return NEXT_TURN_MS;
     visit.ending = null;
-    return true;
+    return 0;
   }
 
   /** The URL is requested, or robots.txt before it, or waited for; false: it was skipped. */
   #pass(visit: Visit, next: QueuedUrl, now: Instant): boolean {
     const { record } = visit;
-    if (!this.#p.robots) return this.#request(visit, 'page', next);
+    if (!this.#p.robots) return this.#request(visit, 'page', next, now);
     const gate = visit.gate.check(next.url, now.mono);
     switch (gate.kind) {
       case 'pass':
-        return this.#request(visit, 'page', next);
+        return this.#request(visit, 'page', next, now);
       case 'disallowed':
         this.#p.store.skip(record.number, next.url, 'robots');
         return false;
       case 'fetch': {
         const { url } = gate;
         visit.robotsOf = originOf(next.url);
-        return this.#request(visit, 'robots', { ...next, url, fetchUrl: url, attempts: 0 });
+        const robots = { ...next, url, fetchUrl: url, attempts: 0 };
+        return this.#request(visit, 'robots', robots, now);
       }
       case 'wait':
         this.#wait(visit, gate.untilMs, now);
@@ -252,14 +275,37 @@ export class Visits implements VisitsPort {
     }
   }
 
-  #request(visit: Visit, kind: PageRequest['kind'], next: QueuedUrl): boolean {
-    const id = ++this.#lastRequest;
+  /** True: it begins, or waits for what the cluster shares. */
+  #request(visit: Visit, kind: PageRequest['kind'], next: QueuedUrl, now: Instant): true {
     const { host } = visit.record;
-    const request: PageRequest = { id, kind, host, ...next };
+    const { slots, pages } = this.#p.budgets ?? FREE;
+    if (kind === 'page' && pages?.has(host) === false) {
+      this.#dueAt(visit, now.mono + this.#p.heartbeatMs);
+      return true;
+    }
+    const entry = slots?.enter(host, now);
+    if (entry && entry.kind !== 'go') {
+      this.#queueUp(visit, entry.kind, now);
+      return true;
+    }
+    const id = ++this.#lastRequest;
+    const address = entry ? { address: entry.address } : {};
+    const request: PageRequest = { id, kind, host, ...next, ...address };
+    if (kind === 'page') pages?.take(id, now);
+    slots?.started(host, id);
+    visit.asks = true;
     visit.open = request;
     this.#open.set(id, request);
     this.#p.effects.push({ type: 'request', request });
     return true;
+  }
+
+  /** Whoever asks for a slot keeps the thread and is woken; those behind it in line do not. */
+  #queueUp(visit: Visit, as: 'wait' | 'queued', now: Instant): void {
+    visit.asks = true;
+    if (as === 'wait') return this.#dueAt(visit, now.mono + this.#p.heartbeatMs);
+    this.#end(visit);
+    this.#parked.block(visit.record.host);
   }
 
   /** The host has to be left alone: short waits keep the thread, long ones free it for another. */
@@ -286,13 +332,17 @@ export class Visits implements VisitsPort {
 
   #end(visit: Visit): void {
     this.#visits.delete(visit.record.host);
+    this.#p.budgets?.pages?.leave(visit.record.host);
   }
 
   /** Of a request that is not open (any more), an outcome changes nothing. */
   finish(outcome: Outcome, now: Instant): Finished {
     const { request, endedAt } = outcome;
     const visit = this.#visits.get(request.host);
+    const { slots, pages } = this.#p.budgets ?? FREE;
+    slots?.ended(request, endedAt, now);
     if (!this.#open.delete(request.id) || visit?.open?.id !== request.id) {
+      pages?.ended(request.id, false);
       return { page: null };
     }
     visit.open = null;
@@ -304,6 +354,7 @@ export class Visits implements VisitsPort {
         : outcome.kind === 'failure' && request.kind === 'robots'
           ? this.#robotsFailed(visit, outcome)
           : pageEnded(this.#page, record, outcome);
+    pages?.ended(request.id, finished.page !== null);
     visit.ending ??= ending;
     record.delayMs = this.#delayAfter(visit, outcome);
     this.#p.right.waitUntil(request.host, endedAt + record.delayMs);

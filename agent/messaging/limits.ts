@@ -29,6 +29,8 @@ export const QUICK_BRACKETS = 2048;
 
 /** Agent identifiers: the config allows 64 characters, each up to two UTF-16 units. */
 export const ID_CHARS_MAX = 128;
+/** The longest spelling of an IPv6 address has 45. */
+export const IP_CHARS_MAX = 64;
 /** DNS allows 253; bracketed IPv6 and a generous rest. */
 export const HOST_CHARS_MAX = 300;
 /** Four times the default `limits.urlLength`. */

@@ -32,6 +32,7 @@ import {
   HOSTS_MAX,
   ID_CHARS_MAX,
   INCARNATION_MAX,
+  IP_CHARS_MAX,
   MEMBERS_MAX,
   ORDER_NUMBER_MAX,
   ORDERS_MAX,
@@ -89,6 +90,8 @@ const url = text(URL_CHARS_MAX, 1);
 const hash = text(HASH_CHARS_MAX);
 const whole = natural();
 const capacity = positive(CAPACITY_MAX);
+const ip = text(IP_CHARS_MAX, 1);
+const tokens = { session: whole, granted: whole, returned: whole };
 
 const end = shape<End>({ id, inc: incarnation });
 const card: Fields<MemberCard> = { id, inc: incarnation, capacity, address };
@@ -247,6 +250,7 @@ const messages: { readonly [K in MessageType]: Check } = {
     hosts: list(host, HOSTS_MAX),
     last: flag,
     leaving: flag,
+    slotsMs: optional(duration),
   }),
   LIST_ACK: message<'LIST_ACK'>({ list: whole, part: whole }),
   YIELD: message<'YIELD'>({
@@ -295,6 +299,21 @@ const messages: { readonly [K in MessageType]: Check } = {
   LEAVE: message<'LEAVE'>({}),
   ORDERS: message<'ORDERS'>({ orders }),
   COMPLETE: message<'COMPLETE'>({}),
+  SLOT_ASK: message<'SLOT_ASK'>({ address: ip, slot: whole, ask: whole }),
+  SLOT_GRANT: message<'SLOT_GRANT'>({ address: ip, slot: whole, ask: whole, forMs: duration }),
+  SLOT_END: message<'SLOT_END'>({ address: ip, slot: whole, agoMs: duration }),
+  PAGES_ASK: message<'PAGES_ASK'>({ ...tokens, wanted: whole }),
+  PAGES_GRANT: message<'PAGES_GRANT'>({ ...tokens, over: flag, restart: flag }),
+  COUNT: message<'COUNT'>({ round: whole }),
+  COUNTED: message<'COUNTED'>({
+    ...tokens,
+    round: whole,
+    inc: incarnation,
+    viewHash: hash,
+    quiet: flag,
+    pages: whole,
+    held: whole,
+  }),
   RELAY: message<'RELAY'>({ origin: id, to: id, envelope: relayed }),
   CONTROL: message<'CONTROL'>({
     request: whole,

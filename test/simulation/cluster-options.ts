@@ -17,6 +17,12 @@ export interface ClusterOptions {
   readonly seed?: number;
   readonly weather?: Weather;
   readonly delayMs?: number;
+  /** Rest of each address; none by default. */
+  readonly ipDelayMs?: number;
+  /** The address of a host; its own by default. */
+  readonly addressOf?: (host: string) => string;
+  /** Pages of the whole crawl. */
+  readonly pagesMax?: number;
   /** How fast each agent's clocks run. */
   readonly rate?: (id: AgentId) => number;
   /** How long the web takes for a request. */

@@ -15,7 +15,7 @@ import { admission } from '../../agent/frontier/admission.ts';
 import { MinHeap } from '../../agent/frontier/min-heap.ts';
 import { Visits } from '../../agent/frontier/visits.ts';
 import { decodeFrame, encodeEnvelope } from '../../agent/messaging/codec.ts';
-import { type Connection, openInMemory } from '../../agent/storage/database.ts';
+import { openInMemory } from '../../agent/storage/database.ts';
 import { OrderTable } from '../../agent/storage/order-table.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { splitIdentity } from '../../agent/url/url-key.ts';
@@ -23,11 +23,11 @@ import { findCollision } from '../../assignment/collision.ts';
 import { Ring } from '../../assignment/ring.ts';
 import { RingPoints } from '../../assignment/ring-points.ts';
 import { fetchedPages } from '../checkers/coverage.ts';
-import type { SeenRequest } from '../checkers/evidence.ts';
 import { impolite } from '../checkers/politeness.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 import { CALM, Network } from './network.ts';
 import { Random } from './random.ts';
+import type { Disk, OpenRequest, Running, Visit } from './running.ts';
 import { answerTo, FORBIDDEN, type Web } from './webs.ts';
 
 export const HEARTBEAT_MS = 100;
@@ -43,41 +43,6 @@ export const THREADS = 4;
 /** Turns of one agent do not come closer: the time that a turn takes. */
 const TURN_MS = 1;
 
-export interface Visit extends SeenRequest {
-  /** When the web had answered, or saw the connection closed. */
-  end: number;
-  whole: boolean;
-}
-
-interface OpenRequest {
-  readonly request: PageRequest;
-  visit: Visit | null;
-  closed: boolean;
-}
-
-interface Disk {
-  readonly db: Connection;
-  /** As it would be found after a loss of power, or when it was last copied. */
-  image: Buffer | null;
-  watched: boolean;
-}
-
-export interface Running {
-  readonly id: AgentId;
-  readonly store: SqliteStore;
-  readonly effects: Effects;
-  readonly core: Core;
-  inputs: (() => void)[];
-  stalledUntil: number;
-  alive: boolean;
-  /** `members`: who was in its view, itself included. */
-  end: { code: number; reason: string; at: number; members: readonly AgentId[] } | null;
-  readonly open: Map<number, OpenRequest>;
-  /** When its next turn is due; earlier entries of the event heap are void. */
-  turnAt: number;
-  lastTurn: number;
-}
-
 export class Cluster {
   now = EPOCH;
   readonly log: Visit[] = [];
@@ -86,6 +51,7 @@ export class Cluster {
   readonly network: Network;
   readonly random: Random;
   readonly delayMs: number;
+  readonly ipDelayMs: number;
   readonly backups: number;
   /** Links of each page. */
   readonly web: Web;
@@ -111,6 +77,7 @@ export class Cluster {
     this.random = new Random(options.seed ?? 1);
     this.network = new Network(options.weather ?? CALM, this.random);
     this.delayMs = options.delayMs ?? DELAY_MS;
+    this.ipDelayMs = options.ipDelayMs ?? 0;
     this.backups = options.backups ?? 1;
   }
 
@@ -150,9 +117,9 @@ export class Cluster {
       }),
       seeds: this.#o.seeds.map((url) => ({ url, depth: 0 })),
       orders: new OrderTable(disk.db),
-      visits: (right, orders, events) =>
+      visits: (right, orders, events, budgets) =>
         new Visits({
-          ...{ store, effects, right, orders, events },
+          ...{ store, effects, right, orders, events, budgets },
           threads: THREADS,
           delays: { crawlDelayMaxMs: 30_000, responseTimeFactor: 0 },
           chance: () => 0.5,
@@ -201,6 +168,8 @@ export class Cluster {
       leaseMs: LEASE_MS,
       bounds: { ...BOUNDS, uncopied: THREADS },
       delayMs: () => this.delayMs,
+      ipDelayMs: this.ipDelayMs,
+      pagesMax: this.#o.pagesMax ?? null,
       fingerprint: 'same',
       fingerprintHash: 'same',
       compare: (a, b) => (a === b ? null : { path: 'fingerprint', a, b }),
@@ -373,6 +342,8 @@ export class Cluster {
         return this.send(agent, effect.to.id, effect.envelope);
       case 'request':
         return this.#request(agent, effect.request);
+      case 'resolve':
+        return this.#resolve(agent, effect.host);
       case 'abort': {
         const open = agent.open.get(effect.request);
         if (open) this.#close(agent, open);
@@ -425,6 +396,18 @@ export class Cluster {
   }
 
   // ---- the web
+
+  addressOf(host: string): string {
+    return this.#o.addressOf?.(host) ?? host;
+  }
+
+  #resolve(agent: Running, host: string): void {
+    this.at(this.now + this.random.between(0, 5), () => {
+      const { core } = agent;
+      if (!agent.alive || agent.end) return;
+      this.#input(agent, () => core.onResolved(host, this.addressOf(host), this.instant(agent.id)));
+    });
+  }
 
   /** Connects, asks for the right once more, and then the web sees the request. */
   #request(agent: Running, request: PageRequest): void {

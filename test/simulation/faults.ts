@@ -202,6 +202,7 @@ const FAULTS: Readonly<Record<Kind, readonly Fault[]>> = {
   disks: DISKS,
   cuts: [setClock, slowRows, leave],
   storms: [crash, crash, crash, aimed, aimed, stall, slowRows],
+  budgets: ALL,
 };
 
 /** Plans the faults of a run. */

@@ -3,6 +3,7 @@
 // rule is removed for the time of one piece of work, by replacing a method of the core, of the
 // store or of the simulated cluster; none of this touches what is shipped.
 
+import { Budgets } from '../../agent/core/budgets.ts';
 import { Completion } from '../../agent/core/completion.ts';
 import { Effects } from '../../agent/core/effects.ts';
 import { FetchRight } from '../../agent/core/fetch-right.ts';
@@ -14,6 +15,8 @@ import { Membership } from '../../agent/core/membership.ts';
 import { Outbound } from '../../agent/core/outbound.ts';
 import { Replication } from '../../agent/core/replication.ts';
 import { Settlement } from '../../agent/core/settlement.ts';
+import { SlotGrants } from '../../agent/core/slot-grants.ts';
+import { Slots } from '../../agent/core/slots.ts';
 import { View } from '../../agent/core/view.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { Lease } from '../../failure-detector/lease.ts';
@@ -144,6 +147,19 @@ const REMOVALS = {
   ],
   /** With no path one way, nobody carries a message round. */
   relay: () => [changeSent('RELAY', () => null)],
+  /** A slot that is over stops nobody (adr/0030). */
+  'slots-end': () => [replace(Slots.prototype, 'mayGoOn', () => () => true)],
+  /** Who comes to own an address is not told who uses it. */
+  'slots-listed': () => [changeSent('LIST', ({ slotsMs: _, ...list }) => list)],
+  /** An address is taken over as if it had rested. */
+  'slots-rest': () => [
+    replace(Budgets.prototype, 'removed', () => () => {}),
+    replace(SlotGrants.prototype, 'quiet', () => () => {}),
+  ],
+  /** Pages are counted without those under way (adr/0031). */
+  'tokens-counted': () => [changeSent('COUNTED', (message) => ({ ...message, held: 0 }))],
+  /** Whoever owns the page limit goes on from nothing. */
+  'pages-counted': () => [changeSent('COUNTED', (message) => ({ ...message, held: 0, pages: 0 }))],
   /** A leaver goes without waiting for its heirs. */
   'leave-waits': () => [
     replace(HandOff.prototype, 'hasGivenAll', () => () => true),

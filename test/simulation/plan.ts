@@ -4,8 +4,10 @@
 
 import { BOUNDS, type Bounds } from '../../agent/core/bounds.ts';
 import type { AgentId } from '../../agent/core/messages.ts';
-import { Cluster, EPOCH, type Running, SUSPECT_MS } from './cluster.ts';
+import { Cluster, EPOCH, SUSPECT_MS } from './cluster.ts';
+import type { ClusterOptions } from './cluster-options.ts';
 import { Random } from './random.ts';
+import type { Running } from './running.ts';
 import { drawWeb } from './webs.ts';
 
 /**
@@ -13,8 +15,9 @@ import { drawWeb } from './webs.ts';
  * `faults`: those and crashes, stalls, cuts and partitions. `disks`: crashes with losses of power,
  * disks set back and slow ones, rows that hardly get through. `cuts`: a link that is dead one way
  * for the whole of the crawl. `storms`: up to thirty agents, and a crash every now and then.
+ * `budgets`: as `faults`, on hosts that share addresses, in some with a limit of pages.
  */
-export const KINDS = ['calm', 'moves', 'faults', 'disks', 'cuts', 'storms'] as const;
+export const KINDS = ['calm', 'moves', 'faults', 'disks', 'cuts', 'storms', 'budgets'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** Faults come within this; then the cluster heals. */
@@ -28,6 +31,8 @@ export interface Plan {
   readonly ids: readonly AgentId[];
   readonly random: Random;
   readonly cluster: Cluster;
+  /** Pages of the crawl; null: all of the web. */
+  readonly pagesMax: number | null;
   readonly capacities: Map<AgentId, number>;
   /** Agents that are down and will come back. */
   readonly down: Set<AgentId>;
@@ -65,6 +70,7 @@ export function drawPlan(seed: number, kind: Kind): Plan {
   const capacities = new Map(ids.map((id) => [id, random.pick([1, 1, 2, 3])]));
   const loss = random.pick([0, 0.02, 0.1]);
   const bounds = drawBounds(random);
+  const shared = kind === 'budgets' ? drawBudgets(random, web.size) : NO_BUDGETS;
   const cluster = new Cluster({
     ids,
     web,
@@ -82,12 +88,29 @@ export function drawPlan(seed: number, kind: Kind): Plan {
     rate: (id) => rates.get(id) ?? 1,
     requestMs: (r) => (r.chance(0.1) ? r.between(150, 900) : r.between(5, 40)),
     keepSent: false,
+    ...shared,
   });
+  const pagesMax = shared.pagesMax ?? null;
   const none = { down: new Set<AgentId>(), away: new Set<AgentId>(), deadLinks: [] };
   const nothing = { setBack: new Set<AgentId>(), spent: false, alone: false, split: false };
   const when = { healed: false, cutUntil: 0, refreshedAt: null };
-  const drawn = { kind, quorum, backups, ids, random, cluster, capacities } as const;
+  const drawn = { kind, quorum, backups, ids, random, cluster, pagesMax, capacities } as const;
   return { ...drawn, ...none, ...nothing, ...when };
+}
+
+/** Between two requests to one address. */
+export const IP_DELAY_MS = 45;
+const NO_BUDGETS: Partial<ClusterOptions> = {};
+
+/** All hosts on one to three addresses; each other crawl has a limit, most within its web. */
+function drawBudgets(random: Random, pages: number): Partial<ClusterOptions> {
+  const addresses = random.whole(1, 3);
+  const numberOf = (host: string) => Number(/\d+/.exec(host)?.[0] ?? 0);
+  const addressOf = (host: string) => `192.0.2.${numberOf(host) % addresses}`;
+  const slots = { ipDelayMs: IP_DELAY_MS, addressOf };
+  if (random.chance(0.5)) return slots;
+  const pagesMax = random.whole(1, Math.ceil(pages * 1.2));
+  return random.chance(0.3) ? { pagesMax } : { ...slots, pagesMax };
 }
 
 /** Half of the clusters are full at once and take everything in small parts. */

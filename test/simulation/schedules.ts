@@ -4,11 +4,13 @@
 
 import { BOUNDS } from '../../agent/core/bounds.ts';
 import type { AgentId } from '../../agent/core/messages.ts';
+import { crowded } from '../checkers/addresses.ts';
 import { missing } from '../checkers/coverage.ts';
 import { choices, losses } from '../checkers/losses.ts';
-import { Cluster, HEARTBEAT_MS, SUSPECT_MS, type Visit } from './cluster.ts';
+import { Cluster, HEARTBEAT_MS, SUSPECT_MS } from './cluster.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 import type { Rule } from './mutations.ts';
+import type { Visit } from './running.ts';
 import { chainWeb, denseWeb } from './webs.ts';
 
 const THREE = ['a1', 'a2', 'a3'];
@@ -255,6 +257,25 @@ function halfCopied(): string[] {
   return lossesIn(c, 200, 1);
 }
 
+/** The owner of an address dies while another agent has a long request open to it (adr/0030). */
+function ownerOfAddressDies(): string[] {
+  let slow = false;
+  const requestMs = () => (slow ? 5 * SUSPECT_MS : 12);
+  const c = crawling({ ipDelayMs: 40, addressOf: () => '192.0.2.1', requestMs });
+  const owner = c.order('ip:192.0.2.1', THREE)[0]!;
+  slow = true;
+  // Neither the request's agent nor the one that grants it the host's lease is the one to die.
+  c.runUntil('others have one open', () => {
+    const open = c.log.find(({ end }) => end > c.now + 3 * SUSPECT_MS);
+    const [by, grantor] = open ? c.order(open.host, THREE) : [owner, owner];
+    return by !== owner && grantor !== owner;
+  });
+  c.kill(owner);
+  slow = false;
+  c.run(4 * SUSPECT_MS);
+  return crowded(c.log, () => 'the only one', { delayMs: 40, toleranceMs: 0 });
+}
+
 /** By rule; those that are not here are found by the swarm. */
 export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   lease: partition,
@@ -272,4 +293,5 @@ export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   'links-here-copied': oneBackupIsSlow,
   'numbers-stay': halfCopied,
   'marks-asked-again': backupGivenUp,
+  'slots-end': ownerOfAddressDies,
 };

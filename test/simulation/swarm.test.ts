@@ -13,6 +13,7 @@ const SEEDS: Readonly<Record<Kind, number>> = {
   disks: 5,
   cuts: 3,
   storms: 1,
+  budgets: 6,
 };
 
 describe('swarm: polite, complete and agreed, nothing lost with any disk', () => {

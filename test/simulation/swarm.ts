@@ -5,6 +5,7 @@
 // [--without RULE]`; a seed that fails prints how to play it again.
 
 import type { AgentId } from '../../agent/core/messages.ts';
+import { crowded } from '../checkers/addresses.ts';
 import { disagreements } from '../checkers/agreement.ts';
 import { unlikeCopies } from '../checkers/copies.ts';
 import { missing, twice } from '../checkers/coverage.ts';
@@ -15,7 +16,7 @@ import { brokenMarks } from '../checkers/marks.ts';
 import { impolite } from '../checkers/politeness.ts';
 import { brokenRounds } from '../checkers/rounds.ts';
 import { brokenRows } from '../checkers/rows.ts';
-import { EPOCH, SUSPECT_MS } from './cluster.ts';
+import { EPOCH, SUSPECT_MS, THREADS } from './cluster.ts';
 import { planFaults, planRefresh, restart } from './faults.ts';
 import {
   anyEnded,
@@ -30,6 +31,8 @@ import {
 
 /** After the healing all living agents must have ended within this: some forty time-outs. */
 const END_MS = 40 * SUSPECT_MS;
+/** Or within this, where all pages lie at one address and are asked for one after the other. */
+const SERIAL_END_MS = 200 * SUSPECT_MS;
 /** After the healing all must agree within this: three time-outs, the longest of them 1.6 times. */
 const AGREE_MS = 5 * SUSPECT_MS;
 /** Clocks run apart by two per cent at most, and the timers round up. */
@@ -67,11 +70,12 @@ export function runSwarm(seed: number, kind: Kind): Verdict {
       END_MS,
     );
     violations.push(...agreement(plan));
-    cluster.runUntil('all have ended', () => mustStillEnd(plan).length === 0, END_MS);
+    const endMs = cluster.ipDelayMs > 0 ? SERIAL_END_MS : END_MS;
+    cluster.runUntil('all have ended', () => mustStillEnd(plan).length === 0, endMs);
   } catch (error) {
     violations.push(`no end: ${(error as Error).message}`);
   }
-  violations.push(...incarnations.offences, ...cluster.refused, ...check(plan));
+  violations.push(...incarnations.offences, ...cluster.refused, ...check(plan, incarnations.count));
   cluster.close();
   return { seed, violations, requests: cluster.log.length, tookMs: cluster.now - healedAt };
 }
@@ -139,20 +143,46 @@ function mustStillEnd(plan: Plan): readonly AgentId[] {
   return plan.quorum === 'majority' && !enough ? [] : living;
 }
 
-function check(plan: Plan): string[] {
+function check(plan: Plan, incarnations: number): string[] {
   const { cluster, kind, quorum, split, spent, alone } = plan;
   const violations: string[] = [];
   if (quorum === 'majority' || !split) {
     violations.push(...impolite(cluster.log, { delayMs: DELAY_MS, toleranceMs: TOLERANCE_MS }));
+    violations.push(...atAddresses(plan));
   }
   for (const { id, end } of cluster.agents.values()) {
     if (end && end.code !== 0) violations.push(`${id} ended with ${end.code}: ${end.reason}`);
   }
   if (!(spent && alone) && absent(plan).length <= plan.backups) {
-    violations.push(...missing(cluster.log, cluster.web.keys()));
+    const { pagesMax } = plan;
+    if (pagesMax === null) violations.push(...missing(cluster.log, cluster.web.keys()));
+    else violations.push(...besideLimit(plan, pagesMax, incarnations));
   }
   if (kind === 'calm' && plan.refreshedAt === null) violations.push(...twice(cluster.log));
   return [...violations, ...checkCopies(plan)];
+}
+
+function atAddresses({ cluster }: Plan): string[] {
+  if (cluster.ipDelayMs === 0) return [];
+  const rules = { delayMs: cluster.ipDelayMs, toleranceMs: 0.05 * cluster.ipDelayMs };
+  return crowded(cluster.log, ({ host }) => cluster.addressOf(host), rules);
+}
+
+/**
+ * As many pages as the limit, or all: fewer are a violation always. More were fetched where an
+ * agent went down with what it had not copied, or one side of a partition did not know of the
+ * other's; without either none is.
+ */
+function besideLimit(plan: Plan, pagesMax: number, incarnations: number): string[] {
+  const { cluster, split, quorum, ids, away } = plan;
+  const { size } = cluster.fetched();
+  const whole = Math.min(pagesMax, cluster.web.size);
+  if (size < whole) return [`only ${size} pages of ${whole} were fetched`];
+  // A round that is begun again counts anew.
+  if ((split && quorum === 'none') || plan.refreshedAt !== null) return [];
+  const losses = incarnations - ids.length + away.size;
+  const most = pagesMax + 2 * THREADS * losses;
+  return size > most ? [`${size} pages were fetched, the limit is ${pagesMax}`] : [];
 }
 
 /** Whom those did without who ended first: more than there are copies may have work (D3). */

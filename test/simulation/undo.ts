@@ -2,7 +2,8 @@
 // the agents send. Each gives the function that puts things back.
 
 import type { Message } from '../../agent/core/messages.ts';
-import { Cluster, type Running } from './cluster.ts';
+import { Cluster } from './cluster.ts';
+import type { Running } from './running.ts';
 
 export type Undo = () => void;
 

@@ -110,18 +110,14 @@ test('rules: a majority of two is warned of', () => {
   assert.deepEqual(warningsOf(`${plain}cluster: { agents: 3, quorum: majority }\n`), []);
 });
 
-for (const [section, key, standard, other] of [
-  ['limits', 'pages', 'null', '100'],
-  ['politeness', 'ipDelayMs', '0s', '500ms'],
-] as const) {
-  test(`rules: ${section}.${key} is accepted, with a warning where it is not the default`, () => {
-    const warnings = (value: string) => warningsOf(`${plain}${section}: { ${key}: ${value} }\n`);
-    assert.deepEqual(warnings(standard), []);
-    const [warning, ...more] = warnings(other);
-    assert.match(warning ?? '', new RegExp(`:3:\\d+: ${section}\\.${key}: has no effect yet`));
-    assert.deepEqual(more, []);
-  });
-}
+test('rules: a delay for addresses is warned of where a proxy hides them', () => {
+  const delayed = `${plain}politeness: { ipDelayMs: 500ms }\n`;
+  assert.deepEqual(warningsOf(delayed), []);
+  const hidden = delayed.replace('http: {', 'http: { proxy: "http://127.0.0.1:3128",');
+  const [warning, ...more] = warningsOf(hidden);
+  assert.match(warning ?? '', /politeness\.ipDelayMs: has no effect through http\.proxy/);
+  assert.deepEqual(more, []);
+});
 
 test('rules: wrong agents do not hide one another', () => {
   const paths = bad(

@@ -62,6 +62,7 @@ const READY = {
   isGiven: () => true,
   waitLeftMs: () => 0,
   named: () => {},
+  slotsMs: () => 0,
 };
 
 /** Backups that have everything, or nothing. */

@@ -24,6 +24,8 @@ const durationMs = fc.double({ min: 0, max: 1e12, noNaN: true }).map((ms) => Mat
 const word = fc.string({ maxLength: 100 });
 const flag = fc.boolean();
 const end = fc.record({ id, inc });
+const ip = fc.oneof(fc.ipV4(), fc.ipV6());
+const tokens = { session: whole, granted: whole, returned: whole };
 const news = fc.array(
   fc.record({ id, inc, capacity, address, counter: whole, joined: flag, direct: flag }),
   { maxLength: 40 },
@@ -229,6 +231,29 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
   LEAVE: fc.constant({ type: 'LEAVE' }),
   ORDERS: fc.record({ type: fc.constant('ORDERS'), orders }),
   COMPLETE: fc.constant({ type: 'COMPLETE' }),
+  SLOT_ASK: fc.record({ type: fc.constant('SLOT_ASK'), address: ip, slot: whole, ask: whole }),
+  SLOT_GRANT: fc.record({
+    type: fc.constant('SLOT_GRANT'),
+    address: ip,
+    slot: whole,
+    ask: whole,
+    forMs: durationMs,
+  }),
+  SLOT_END: fc.record({
+    type: fc.constant('SLOT_END'),
+    address: ip,
+    slot: whole,
+    agoMs: durationMs,
+  }),
+  PAGES_ASK: fc.record({ type: fc.constant('PAGES_ASK'), ...tokens, wanted: whole }),
+  PAGES_GRANT: fc.record({
+    ...{ type: fc.constant('PAGES_GRANT'), ...tokens, over: flag, restart: flag },
+  }),
+  COUNT: fc.record({ type: fc.constant('COUNT'), round: whole }),
+  COUNTED: fc.record({
+    ...{ type: fc.constant('COUNTED'), ...tokens, round: whole, inc, viewHash: word },
+    ...{ quiet: flag, pages: whole, held: whole },
+  }),
   CONTROL: fc.record({
     type: fc.constant('CONTROL'),
     request: whole,

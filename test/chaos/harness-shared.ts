@@ -1,0 +1,80 @@
+// A web whose hosts share few addresses: `h0-1.shared.test` to `h19-2.shared.test`, on 127.46.0.1
+// and its neighbours by the number behind the dash, told apart by the Host header. Each host is a
+// chain of pages, and each page names a page of the next host. Requests are noted with the address
+// that they came to. Agents know the names by `named-hosts.ts`.
+
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import type { SeenRequest } from '../checkers/evidence.ts';
+import { steadyMs } from './harness-process.ts';
+
+export interface SharedRequest extends SeenRequest {
+  /** The address that the client connected to. */
+  readonly address: string;
+}
+
+export interface SharedWeb {
+  readonly seeds: readonly string[];
+  /** Every page, robots.txt apart. */
+  readonly pages: readonly string[];
+  requests(): readonly SharedRequest[];
+  stop(): Promise<void>;
+}
+
+/** For agents that are to know the names. */
+export const namesFlags = ['--import', path.resolve(import.meta.dirname, 'named-hosts.ts')];
+
+/** Each answer takes so long, so that two at once would overlap in the log. */
+const answerMs = 5;
+
+export async function startShared(shape: {
+  readonly hosts: number;
+  readonly addresses: number;
+  readonly pages: number;
+}): Promise<SharedWeb> {
+  const log: SharedRequest[] = [];
+  const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    const start = steadyMs();
+    const { host = '', 'user-agent': by = '' } = request.headers;
+    const address = request.socket.localAddress ?? '';
+    const name = host.split(':')[0]!;
+    const target = request.url ?? '/';
+    const [, number = '', page = ''] = /^h(\d+)-.*\/(\d+)$/.exec(`${name}${target}`) ?? [];
+    let noted = false;
+    const note = (whole: boolean) => {
+      if (noted) return;
+      noted = true;
+      const url = `http://${host}${target}`;
+      log.push({ host: name, url, by, address, start, end: steadyMs(), whole });
+    };
+    response.on('finish', () => note(true));
+    response.on('close', () => note(false));
+    const next = [urlOf(Number(number), Number(page) + 1), urlOf(Number(number) + 1, Number(page))];
+    const links = Number(page) + 1 < shape.pages ? next : next.slice(1);
+    const body = links.map((url) => `<a href="${url}">on</a>`).join('\n');
+    const isRobots = target === '/robots.txt';
+    setTimeout(() => {
+      response.writeHead(200, { 'content-type': isRobots ? 'text/plain' : 'text/html' });
+      response.end(isRobots ? '' : body);
+    }, answerMs);
+  });
+  server.listen(0, '0.0.0.0');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const urlOf = (host: number, page: number) => {
+    const h = host % shape.hosts;
+    return `http://h${h}-${(h % shape.addresses) + 1}.shared.test:${port}/${page}`;
+  };
+  const hosts = Array.from({ length: shape.hosts }, (_, h) => h);
+  return {
+    seeds: hosts.map((h) => urlOf(h, 0)),
+    pages: hosts.flatMap((h) => Array.from({ length: shape.pages }, (_, p) => urlOf(h, p))),
+    requests: () => log,
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}

@@ -1,0 +1,120 @@
+// What the cluster shares (adr/0030, adr/0031), on virtual time: addresses that many hosts have in
+// common are left alone for their delay whoever asks them, and the page limit is met exactly.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { crowded } from '../checkers/addresses.ts';
+import { Cluster, DELAY_MS, SUSPECT_MS } from './cluster.ts';
+import { CALM } from './network.ts';
+import { denseWeb } from './webs.ts';
+
+const IDS = ['a1', 'a2', 'a3', 'a4'];
+const IP_DELAY_MS = 50;
+const addressOf = (host: string) => `192.0.2.${Number(/\d+/.exec(host)?.[0] ?? 0) % 3}`;
+
+function shared(options: Partial<ConstructorParameters<typeof Cluster>[0]> = {}): Cluster {
+  const web = denseWeb(20, 6);
+  const seeds = [...web.keys()].slice(0, 20);
+  const base = { ids: IDS, web, seeds, ipDelayMs: IP_DELAY_MS, addressOf };
+  const cluster = new Cluster({ ...base, weather: { ...CALM, loss: 0.02 }, ...options });
+  cluster.startAll();
+  return cluster;
+}
+
+function gaps(cluster: Cluster): string[] {
+  const rules = { delayMs: IP_DELAY_MS, toleranceMs: 0 };
+  return crowded(cluster.log, ({ host }) => addressOf(host), rules);
+}
+
+describe('slots', () => {
+  it('addresses: 20 hosts on 3 addresses, owned by four agents, share the rest of each', () => {
+    const cluster = shared();
+    cluster.runToEnd(120_000);
+    assert.deepEqual(gaps(cluster), []);
+    assert.deepEqual(cluster.impolite(), []);
+    assert.equal(cluster.fetched().size, 120);
+    // 47 requests to each with some 65 ms between their starts, were none of the time lost.
+    const tookMs = Math.max(...cluster.log.map(({ end }) => end)) - cluster.log[0]!.start;
+    assert.ok(tookMs < 47 * 65 * 1.6, `${tookMs} ms`);
+    cluster.close();
+  });
+
+  it('addresses: through a kill and a return', () => {
+    for (const id of IDS) {
+      const cluster = shared();
+      cluster.runUntil('a third is fetched', () => cluster.fetched().size > 40, 120_000);
+      cluster.kill(id);
+      cluster.run(2 * SUSPECT_MS);
+      cluster.start(id);
+      cluster.runToEnd(120_000);
+      assert.deepEqual(gaps(cluster), [], id);
+      assert.equal(cluster.fetched().size, 120);
+      cluster.close();
+    }
+  });
+
+  it('addresses: a host that waits in line keeps no thread from the others', () => {
+    const cluster = shared({
+      ids: ['a1'],
+      ipDelayMs: 500,
+      addressOf: (host) => (host === 'h19.test' ? 'lone' : 'crowd'),
+    });
+    cluster.runUntil('the lone host is done', () => {
+      return cluster.log.filter(({ host }) => host === 'h19.test').length === 7;
+    });
+    const crowd = cluster.log.filter(({ host }) => host !== 'h19.test');
+    assert.ok(crowd.length <= 8, `${crowd.length} requests to the crowd by then`);
+    cluster.close();
+  });
+
+  it('without a delay nothing is said', () => {
+    const cluster = shared({ ipDelayMs: 0 });
+    cluster.runToEnd(120_000);
+    const types = new Set(cluster.sent.map(({ message }) => message.type));
+    for (const type of ['SLOT_ASK', 'PAGES_ASK', 'COUNT'] as const) assert.ok(!types.has(type));
+    cluster.close();
+  });
+});
+
+describe('the page limit', () => {
+  const finished = (cluster: Cluster) => {
+    const pages = new Set<string>();
+    for (const { db } of cluster.disks.values()) {
+      for (const url of db.prepare<[], string>('SELECT url FROM pages').pluck().all()) {
+        pages.add(url);
+      }
+    }
+    return pages.size;
+  };
+
+  it('pages: exactly as many are fetched, and the crawl is complete', () => {
+    for (const pagesMax of [1, 7, 50, 119, 120, 500]) {
+      const cluster = shared({ ipDelayMs: 0, pagesMax });
+      cluster.runToEnd(120_000);
+      assert.equal(finished(cluster), Math.min(pagesMax, 120), `limit ${pagesMax}`);
+      assert.equal(cluster.fetched().size, Math.min(pagesMax, 120));
+      const skipped = [...cluster.disks.values()].map(({ db }) =>
+        db.prepare<[], number>("SELECT count(*) FROM skipped WHERE reason = 'pages'").pluck().get(),
+      );
+      const over = skipped.reduce((sum: number, n) => sum + (n ?? 0), 0);
+      assert.equal(over > 0, pagesMax < 120, `${over} skipped`);
+      const queued = [...cluster.disks.values()].map(({ db }) =>
+        db.prepare<[], number>('SELECT count(*) FROM frontier').pluck().get(),
+      );
+      assert.ok(queued.every((n) => n === 0));
+      cluster.close();
+    }
+  });
+
+  it('pages: through a kill of any agent, the last count is exact', () => {
+    for (const id of IDS) {
+      const cluster = shared({ ipDelayMs: 0, pagesMax: 60, delayMs: 2 * DELAY_MS });
+      cluster.runUntil('a third is fetched', () => cluster.fetched().size > 20, 120_000);
+      cluster.kill(id);
+      cluster.wipe(id);
+      cluster.runToEnd(120_000);
+      assert.equal(finished(cluster), 60, `${id} was killed`);
+      cluster.close();
+    }
+  });
+});
