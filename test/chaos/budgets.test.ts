@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext } from 'node:test';
 import { crowded } from '../checkers/addresses.ts';
 import { impolite } from '../checkers/politeness.ts';
-import { Cluster, type ClusterOptions, fault } from './harness.ts';
+import { Cluster, type ClusterOptions, fault, gated } from './harness.ts';
 import { namesFlags, type SharedWeb, startShared } from './harness-shared.ts';
 
 const ipDelayMs = 200;
@@ -57,12 +57,18 @@ describe('budgets of the cluster', { concurrency: 1 }, () => {
   });
 
   fault('the same through a kill and a return', async (t) => {
-    const { cluster, shared } = await started(t, { config });
+    const shared = await startShared({ hosts: 20, addresses: 3, pages: 4 });
+    t.after(() => shared.stop());
+    const web = { hosts: 1, pages: 1 };
+    const { gate, cluster } = await gated(t, { agents: 4, web, seeds: shared.seeds, config });
+    const nodeFlags = namesFlags;
+    await Promise.all(cluster.ids.map((id) => cluster.start(id, { nodeFlags })));
     await cluster.until('a third', () => answered(shared).size > shared.pages.length / 3);
     await cluster.kill('a2');
     await cluster.event('a1', 'suspect', 'a2');
-    await cluster.until('two thirds', () => answered(shared).size > shared.pages.length / 2);
-    await cluster.start('a2', { nodeFlags: namesFlags });
+    await cluster.start('a2', { nodeFlags });
+    await cluster.joined('a2');
+    gate.open();
     const { ends } = await cluster.finish();
     for (const { id, code, stderr } of ends) assert.equal(code, 0, `${id}: ${stderr}`);
     assertApart(shared);
