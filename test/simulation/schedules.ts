@@ -68,7 +68,7 @@ function wakesAlone(): string[] {
  * have requests open, and their lists are slow to come (A4).
  */
 function formedApart(): string[] {
-  const c = crawling({ quorum: 'majority', requestMs: () => 400 });
+  const c = crawling({ quorum: 'majority', requestMs: () => 600 });
   c.kill('a1');
   isolate(c, 'a1', ['a2', 'a3']);
   c.start('a1');
