@@ -80,7 +80,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
     leaseLeftMs: (name, now) => right.leaseLeftMs(name, now),
     joined: () => membership.joined,
     listed: () => !handOff.owedAny(),
-    quiet: () => handOff.isQuiet() && moves.isQuiet,
+    quiet: () => handOff.isQuiet() && moves.isQuiet && refresh.isQuiet,
     pages: () => store.owned().pages,
     visits: {
       wake: (host) => visits.wake(host),
@@ -102,7 +102,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const moves: HostMoves = new HostMoves({
     ...{ settings, store, events, view, handOff, replication, settlement, right, visits, budgets },
   });
-  const refresh = new Refresh({ store, owns: (host) => view.owns(host), onQueued });
+  const refresh: Refresh = new Refresh({ store, owns: (host) => view.owns(host), onQueued });
   const completion = new Completion(settings, view);
   const ending = new Ending({
     ...{ settings, store, events, effects, view, outbound, handOff, moves, routing },

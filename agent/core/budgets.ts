@@ -42,7 +42,7 @@ export interface BudgetsParts {
   readonly joined: () => boolean;
   /** Nobody owes this agent a list. */
   readonly listed: () => boolean;
-  /** No host is on its way from or to this agent. */
+  /** No host is on its way from or to this agent, and none to be queued again. */
   readonly quiet: () => boolean;
   /** Of this agent's hosts. */
   readonly pages: () => number;

@@ -118,3 +118,26 @@ describe('the page limit', () => {
     }
   });
 });
+
+describe('the page limit in a later round', () => {
+  it('rounds: at the limit every page is asked for again, and none is skipped for it', () => {
+    const web = denseWeb(20, 6);
+    const seeds = [...web.keys()].slice(0, 20);
+    const cluster = new Cluster({ ids: IDS, web, seeds, pagesMax: 60 });
+    cluster.startAll();
+    cluster.runToEnd(120_000);
+    assert.equal(cluster.fetched().size, 60);
+    const since = cluster.now;
+    for (const id of IDS) {
+      cluster.start(id);
+      const { core, inputs } = cluster.agents.get(id)!;
+      inputs.push(() => core.operator.refresh(1, cluster.instant(id)));
+    }
+    cluster.runToEnd(120_000);
+    const asked = cluster.log.filter(({ start, whole }) => whole && start > since);
+    const pages = asked.map(({ url }) => url).filter((url) => cluster.web.has(url));
+    assert.deepEqual(new Set(pages), new Set(cluster.fetched().keys()));
+    assert.equal(pages.length, 60);
+    cluster.close();
+  });
+});
