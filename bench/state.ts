@@ -11,6 +11,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { loadNow } from './machine.ts';
+import { freePorts } from './ports.ts';
 import { command, progress, type Report } from './report.ts';
 import { spread, spreadText } from './sample.ts';
 import { makeState } from './state-file.ts';
@@ -120,7 +121,8 @@ async function goOn(directory: string, hosts: number, crawl: number, web: WideWe
   fs.rmSync(dataDir, { recursive: true, force: true });
   fs.cpSync(path.join(directory, `of-${hosts}`), dataDir, { recursive: true });
   const config = path.join(directory, 'crawl.json');
-  fs.writeFileSync(config, JSON.stringify(configOf(web.port, dataDir)));
+  const [listenPort = 0] = await freePorts(1);
+  fs.writeFileSync(config, JSON.stringify(configOf(web.port, listenPort, dataDir)));
   const before = web.served;
   const launchedMs = performance.now();
   const child = spawn(process.execPath, [program, 'agent', config, '--id', 'a1'], {
@@ -168,14 +170,14 @@ function rssMiBOf({ pid }: ChildProcess): number {
   return Number(/^VmRSS:\s*(\d+)/m.exec(status)?.[1] ?? Number.NaN) / 1024;
 }
 
-function configOf(port: number, dataDir: string) {
+function configOf(port: number, listenPort: number, dataDir: string) {
   return {
     name: 'scale',
     seeds: [`http://${hostName(0)}:${port}${pathOf(0)}`],
     scope: { hosts: ['*'] },
     politeness: { hostDelayMs: 0 },
     http: { userAgent: 'bench (+https://example.org/)', allowPrivateAddresses: true },
-    cluster: { agents: [{ id: 'a1', listen: 'tcp://127.0.0.1:11098' }], backups: 0 },
+    cluster: { agents: [{ id: 'a1', listen: `tcp://127.0.0.1:${listenPort}` }], backups: 0 },
     agent: { threads, dataDir },
   };
 }

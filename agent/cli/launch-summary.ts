@@ -1,7 +1,7 @@
 // The end of a launch: a table of what each agent did, as its file tells, and what to ask next.
 
 import type { AgentProcess } from './agent-process.ts';
-import { endingText } from './endings.ts';
+import { type Ending, endingText } from './endings.ts';
 import { messageOf } from './exit-code.ts';
 import { type ResolvedConfig, shownPath } from './load.ts';
 import { bytesText, count, durationText, programName, renderTable } from './output.ts';
@@ -23,18 +23,13 @@ export function launchSummary(
   } catch (error) {
     return `the state files cannot be summed up: ${messageOf(error)}\n`;
   }
-  const ends = new Map(
-    agents.map(({ id, ending }) => [id, ending ? endingText(ending) : ''] as const),
-  );
-  const killed = new Set(agents.filter((a) => a.ending?.kind === 'killed').map(({ id }) => id));
+  const ends = new Map(agents.map(({ id, ending }) => [id, ending]));
   // Agents of other machines have no file here; of those started otherwise, also after this launch
   // had lost them, the file tells the end.
   const ids = [...new Set([...ends.keys(), ...totals.map(({ agent }) => agent)])];
   const rows = ids.map((id) => {
     const found = totals.find(({ agent }) => agent === id);
-    const ofFile = found?.end ?? null;
-    const end = killed.has(id) ? (ofFile ?? ends.get(id)) : (ends.get(id) ?? ofFile);
-    return rowOf(id, found ?? null, end ?? 'not of this launch');
+    return rowOf(id, found ?? null, endOf(ends.get(id) ?? null, found?.end ?? null));
   });
   const sum = (of: (entry: AgentTotals) => number) => totals.reduce((s, t) => s + of(t), 0);
   const all: Totals = {
@@ -57,6 +52,12 @@ export function launchSummary(
     [...rows, rowOf('all', all, `after ${durationText(tookMs)}`)],
   );
   return `\n${table}\n\n`;
+}
+
+/** @param ofFile - how the agent's last life ended, which a later one than the launch's may be */
+function endOf(ending: Ending | null, ofFile: AgentTotals['end']): string {
+  if (ending === null) return ofFile ?? 'not of this launch';
+  return ending.kind === 'killed' && ofFile !== null ? ofFile : endingText(ending);
 }
 
 function rowOf(id: string, totals: Totals | null, end: string): string[] {

@@ -64,13 +64,14 @@ export class ProgressMeter {
     };
   }
 
-  /** Never fewer than before: until heirs have found what was left to them, nothing is lost. */
+  /** After a death never fewer than before: it takes a while until heirs have what was left. */
   #pagesOf(agents: readonly Reported[]): number {
     let pages = 0;
     for (const { alive, status } of agents) {
       if (status && (alive || !this.#inherited)) pages += status.pages;
     }
-    this.#pages = Math.max(this.#pages, pages);
+    const complete = agents.every(({ alive }) => alive);
+    this.#pages = complete ? pages : Math.max(this.#pages, pages);
     return this.#pages;
   }
 

@@ -102,7 +102,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const moves: HostMoves = new HostMoves({
     ...{ settings, store, events, view, handOff, replication, settlement, right, visits, budgets },
   });
-  const refresh: Refresh = new Refresh({ store, owns: (host) => view.owns(host), onQueued });
+  const refresh: Refresh = new Refresh({ settings, store, view, onQueued });
   const completion = new Completion(settings, view);
   const ending = new Ending({
     ...{ settings, store, events, effects, view, outbound, handOff, moves, routing },

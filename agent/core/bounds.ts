@@ -21,6 +21,8 @@ export interface Bounds {
   readonly uncopied: number;
   /** Hosts looked up in one turn, for each of the searches that a new view starts. */
   readonly hostsPerTurn: number;
+  /** URLs looked at in one turn when a new round begins. */
+  readonly refreshUrls: number;
 }
 
 export const BOUNDS: Bounds = {
@@ -40,4 +42,6 @@ export const BOUNDS: Bounds = {
   uncopied: 64,
   // Some ten milliseconds.
   hostsPerTurn: 1000,
+  // Some milliseconds.
+  refreshUrls: 500,
 };

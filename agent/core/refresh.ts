@@ -5,16 +5,14 @@
 // the store.
 
 import type { Host } from './messages.ts';
+import type { CoreSettings } from './settings.ts';
 import type { Store } from './store.ts';
-
-/** URLs looked at in one turn: some milliseconds of work. */
-const URLS_PER_TURN = 500;
-/** Hosts of others that are passed over in one turn. */
-const HOSTS_PER_TURN = 1000;
+import type { View } from './view.ts';
 
 export interface RefreshParts {
+  readonly settings: Pick<CoreSettings, 'bounds'>;
   readonly store: Store;
-  readonly owns: (host: Host) => boolean;
+  readonly view: Pick<View, 'owns'>;
   /** Told of each host that got a URL to fetch. */
   readonly onQueued: (host: Host) => void;
 }
@@ -57,11 +55,12 @@ export class Refresh {
 
   pump(): void {
     if (!this.joined || this.#due.size === 0) return;
-    let hosts = HOSTS_PER_TURN;
-    let urls = URLS_PER_TURN;
+    const { hostsPerTurn, refreshUrls } = this.#p.settings.bounds;
+    let hosts = hostsPerTurn;
+    let urls = refreshUrls;
     for (const host of this.#due) {
       if (hosts-- === 0 || urls <= 0) return;
-      if (!this.#p.owns(host)) {
+      if (!this.#p.view.owns(host)) {
         this.#due.delete(host);
         continue;
       }

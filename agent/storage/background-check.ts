@@ -30,18 +30,20 @@ export function checkInBackground(
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complained = (complained + text).slice(-WORDS_CHARS_MAX);
   });
-  let stopped = false;
-  const end = (why: string) => {
-    if (stopped) return;
-    stopped = true;
-    if (said === '') onFailed(why);
-    else tell(JSON.parse(said) as BackgroundFinding, onDamage);
+  let over = false;
+  const fail = (why: string) => {
+    if (!over) onFailed(why);
+    over = true;
   };
-  child.on('error', (error) => end(error.message));
-  child.on('close', (code, signal) => end(complained || `it ended with ${code ?? signal}`));
+  child.on('error', (error) => fail(error.message));
+  child.on('close', (code, signal) => {
+    // What a check had said when it was killed may be half a line.
+    if (code !== 0) fail(complained || `it ended with ${code ?? signal}`);
+    else if (!over) tell(JSON.parse(said) as BackgroundFinding, onDamage);
+  });
   return {
     stop: () => {
-      stopped = true;
+      over = true;
       child.kill('SIGKILL');
     },
   };

@@ -30,7 +30,7 @@ export interface Claims {
 /** What a check finds may run to a page; the first finding tells enough. */
 const FINDING_CHARS_MAX = 200;
 
-/** Throws errors of the disk; damage is a value. `whole`: every page is read, else the first few. */
+/** Throws errors of the disk; damage is a value. `whole`: every page is read, else the schema. */
 export function examine(path: string, claims: Claims, whole: boolean): Examined {
   if (!existsSync(path)) {
     // Without the file SQLite would delete the log, and with it whatever was not in the file yet.
@@ -40,8 +40,8 @@ export function examine(path: string, claims: Claims, whole: boolean): Examined 
   // SQLite would take it for a new database, and delete its log.
   if (sizeOf(path) === 0) return { kind: 'damaged', why: 'is empty (0 bytes)' };
   return look(path, (db) => {
-    const first = foreignIn(db, path, claims) ?? (whole ? damageIn(db) : null);
-    return first ?? lossIn(db) ?? { kind: 'sound' };
+    const found = foreignIn(db, path, claims) ?? (whole ? damageIn(db) : lossIn(db));
+    return found ?? { kind: 'sound' };
   });
 }
 

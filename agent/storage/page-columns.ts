@@ -4,6 +4,7 @@
 
 import type { Host, PageRow } from '../core/messages.ts';
 import { identityOf, keyOf } from '../url/url-key.ts';
+import type { Connection } from './database.ts';
 
 /** What every page has, if only as null. */
 const ALWAYS = {
@@ -45,8 +46,7 @@ export const PAGE_COLUMNS = Object.values(NAMES).join(', ');
 export const PAGE_VALUES = Object.keys(NAMES)
   .map((name) => `$${name}`)
   .join(', ');
-/** For a SELECT whose rows {@link pageOf} takes. */
-export const PAGE_SELECT = Object.entries(NAMES)
+const PAGE_SELECT = Object.entries(NAMES)
   .map(([name, column]) => `${column} AS ${name}`)
   .join(', ');
 
@@ -61,7 +61,7 @@ export function pageParameters(page: PageRow): StoredPage {
 }
 
 /** The row as it travels. */
-export function pageOf(stored: StoredPage): PageRow {
+function pageOf(stored: StoredPage): PageRow {
   const page: Record<string, unknown> = {};
   for (const name of Object.keys(NAMES) as (keyof PageRow)[]) {
     const value = stored[name];
@@ -69,6 +69,20 @@ export function pageOf(stored: StoredPage): PageRow {
     page[name] = FLAGS.has(name) ? value === 1 : value;
   }
   return page as unknown as PageRow;
+}
+
+/** Reads records, by the host and the *found* number of their URLs. */
+export function pageReader(
+  db: Connection,
+  table: 'page_records' | 'former_pages',
+): (hostNumber: number, found: number) => PageRow | undefined {
+  const read = db.prepare<[number, number], StoredPage>(
+    `SELECT ${PAGE_SELECT} FROM ${table} WHERE host = ? AND found = ?`,
+  );
+  return (hostNumber, found) => {
+    const stored = read.get(hostNumber, found);
+    return stored && pageOf(stored);
+  };
 }
 
 /** A URL that a row names: on the same host as its key, any other as it is. */

@@ -9,7 +9,7 @@ import type { Connection } from './database.ts';
 import type { HostRow, HostTable } from './host-table.ts';
 import type { Note, Numbers } from './numbers.ts';
 import type { StoredPage } from './page-columns.ts';
-import { PAGE_COLUMNS, PAGE_SELECT, PAGE_VALUES, pageOf, pageParameters } from './page-columns.ts';
+import { PAGE_COLUMNS, PAGE_VALUES, pageParameters, pageReader } from './page-columns.ts';
 
 const SKIPPED = 3;
 
@@ -27,6 +27,8 @@ export class RefreshTable {
   readonly #numbers: Numbers;
   readonly #note: Note;
   readonly #s: ReturnType<typeof statements>;
+  readonly #page: ReturnType<typeof pageReader>;
+  readonly #former: ReturnType<typeof pageReader>;
   #round: number;
 
   constructor(db: Connection, hosts: HostTable, numbers: Numbers, note: Note) {
@@ -34,6 +36,8 @@ export class RefreshTable {
     this.#numbers = numbers;
     this.#note = note;
     this.#s = statements(db);
+    this.#page = pageReader(db, 'page_records');
+    this.#former = pageReader(db, 'former_pages');
     this.#round = Number(this.#s.meta.get() ?? 0);
   }
 
@@ -63,7 +67,8 @@ export class RefreshTable {
     for (const url of known) {
       if (url.round >= this.#round || !isAskedAgain(url)) continue;
       // Not settled: what it links to may not be safe yet, so it is read anew.
-      const former = url.done > 0 ? this.#page(row, url.found) : this.former(row.number, url.found);
+      const former =
+        url.done > 0 ? this.#page(row.number, url.found) : this.former(row.number, url.found);
       this.move(row, url, this.#round, url.state === 0 ? null : 0, former);
       queued++;
     }
@@ -96,15 +101,9 @@ export class RefreshTable {
     this.#note(host, key, n, 'again');
   }
 
-  #page(host: HostRow, found: number): PageRow | undefined {
-    const stored = this.#s.page.get(host.number, found);
-    return stored && pageOf(stored);
-  }
-
   /** Of a queued page. */
   former(hostNumber: number, found: number): PageRow | undefined {
-    const stored = this.#s.former.get(hostNumber, found);
-    return stored && pageOf(stored);
+    return this.#former(hostNumber, found);
   }
 
   /** The page has ended anew. */
@@ -135,14 +134,8 @@ function statements(db: Connection) {
       `UPDATE urls SET state = 0, round = ?, again = ?, attempts = coalesce(?, attempts), done = 0,
          not_before = 0, reason = NULL WHERE host = ? AND key = ?`,
     ),
-    page: db.prepare<[number, number], StoredPage>(
-      `SELECT ${PAGE_SELECT} FROM page_records WHERE host = ? AND found = ?`,
-    ),
     deletePage: db.prepare<[number, number]>(
       'DELETE FROM page_records WHERE host = ? AND found = ?',
-    ),
-    former: db.prepare<[number, number], StoredPage>(
-      `SELECT ${PAGE_SELECT} FROM former_pages WHERE host = ? AND found = ?`,
     ),
     saveFormer: db.prepare<[StoredPage & { host: number; found: number }]>(
       `INSERT OR REPLACE INTO former_pages (host, found, ${PAGE_COLUMNS})

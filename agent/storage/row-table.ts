@@ -17,10 +17,9 @@ import type { HostRow, HostTable } from './host-table.ts';
 import type { Numbers } from './numbers.ts';
 import {
   PAGE_COLUMNS,
-  PAGE_SELECT,
   PAGE_VALUES,
-  pageOf,
   pageParameters,
+  pageReader,
   type StoredPage,
 } from './page-columns.ts';
 import { RefreshTable } from './refresh-table.ts';
@@ -65,6 +64,7 @@ export class RowTable {
   readonly #robots: RobotsTable;
   readonly #refresh: RefreshTable;
   readonly #s: ReturnType<typeof statements>;
+  readonly #page: ReturnType<typeof pageReader>;
   readonly #tails = new Map<number, Tail>();
   /** Hosts without a tail have no events above this that are not in the table alone. */
   #floor: number;
@@ -79,6 +79,7 @@ export class RowTable {
     this.#hosts = hosts;
     this.#numbers = numbers;
     this.#s = statements(db);
+    this.#page = pageReader(db, 'page_records');
     this.#floor = numbers.last();
   }
 
@@ -173,18 +174,13 @@ export class RowTable {
       return { kind, n, key, round, attempts, ...(former && { former }) };
     }
     const state = STATES[row.state - 1]!;
-    const page = state === 'skipped' ? undefined : this.#page(host, row.found);
+    const page = state === 'skipped' ? undefined : this.#page(host.number, row.found);
     return {
       ...{ kind, n, key, state, attempts },
       ...(round > 0 && { round }),
       ...(row.reason !== null && { reason: row.reason }),
       ...(page && { page }),
     };
-  }
-
-  #page(host: HostRow, found: number): PageRow | undefined {
-    const stored = this.#s.page.get(host.number, found);
-    return stored && pageOf(stored);
   }
 
   trim(host: Host, upTo: number): void {
@@ -307,7 +303,7 @@ export class RowTable {
   /** Among terminal states: response, failed, skipped; then the earlier fetch, then by content. */
   #isBefore(host: HostRow, row: Row, state: number, page: PageRow | undefined): boolean {
     if (state !== row.state) return state < row.state;
-    const mine = this.#page(host, row.found);
+    const mine = this.#page(host.number, row.found);
     if (!page || !mine) return false;
     if (page.fetchedAt !== mine.fetchedAt) return page.fetchedAt < mine.fetchedAt;
     return contentOf(page) < contentOf(mine);
@@ -380,9 +376,6 @@ function statements(db: Connection) {
       `SELECT key, state, depth, found, done, round, again, attempts, fetch_url AS fetchUrl,
          referrer, reason
        FROM urls WHERE host = ? AND key = ?`,
-    ),
-    page: db.prepare<[number, number], StoredPage>(
-      `SELECT ${PAGE_SELECT} FROM page_records WHERE host = ? AND found = ?`,
     ),
     insert: db.prepare<
       [number, string, number, number, number, string | null, string | null, number]

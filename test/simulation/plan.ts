@@ -127,6 +127,7 @@ function drawBounds(random: Random): Bounds {
     unsettled: pick(1, 4, 20_000),
     uncopied: pick(1, 4, 64),
     hostsPerTurn: pick(1, 3, 1000),
+    refreshUrls: pick(1, 4, 500),
   };
 }
 

@@ -26,13 +26,15 @@ test('progress: sums the living agents; without backups the dead keep their page
   assert.deepEqual([living, total, hosts, pages, queued, pagesPerSecond], [2, 3, 3, 17, 7, 1.5]);
 });
 
-test('progress: what heirs have inherited counts once, and the sum never falls', () => {
+test('progress: what heirs have inherited counts once, and the sum falls with no death', () => {
   const meter = new ProgressMeter(true);
   const dead = { alive: false, status: agentStatus({ id: 'a2', pages: 70 }) };
   const at = (k: number, agents: Parameters<ProgressMeter['at']>[1]) => meter.at(k, agents).pages;
   assert.equal(at(0, [alive({ pages: 100 }), alive({ id: 'a2', pages: 70 })]), 170);
   assert.equal(at(1, [alive({ pages: 101 }), dead]), 170, 'its hosts are not taken over yet');
   assert.equal(at(2, [alive({ pages: 175 }), dead]), 175);
+  const begunAnew = [alive({ pages: 20 }), alive({ id: 'a2', pages: 3 })];
+  assert.equal(at(3, begunAnew), 23, 'a new round begins with few');
 });
 
 test('progress: a queue that shrinks steadily for ten seconds gives a time left', () => {
