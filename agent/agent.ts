@@ -11,13 +11,14 @@ import { crawlKey } from '../config/fingerprint.ts';
 import type { Instant } from '../failure-detector/instant.ts';
 import { type AgentEnd, endOfFailure } from './agent-end.ts';
 import type { Archive } from './archive/archive.ts';
+import { ArchiveProgress } from './archive/progress.ts';
 import { robotsParser, seedReader, seedsOf, settingsOf } from './config-parts.ts';
 import { ControlRoom } from './control.ts';
 import { Core } from './core/core.ts';
 import { type Effect, Effects } from './core/effects.ts';
 import type { Envelope, Message } from './core/messages.ts';
 import type { Operator } from './core/operator.ts';
-import type { ArchivedAt, Outcome } from './core/outcome.ts';
+import type { Outcome } from './core/outcome.ts';
 import { type Explanation, explanationOf } from './explanation.ts';
 import { archiveOf, type CreateFetcher, fetchingOf, loadClient } from './fetching.ts';
 import { admission } from './frontier/admission.ts';
@@ -125,6 +126,7 @@ class Agent implements RunningAgent {
   readonly #transport: Transport;
   readonly #control: ControlRoom;
   readonly #archive: Archive | null;
+  readonly #archiveProgress = new ArchiveProgress();
   readonly #pipeline: PagePipeline;
   readonly #close: () => Promise<void>;
   readonly #addressOf: (host: string) => Promise<string | null>;
@@ -136,8 +138,6 @@ class Agent implements RunningAgent {
   #ending = false;
   #stopCheck: () => void = () => {};
   #lastStatus: AgentStatus | null = null;
-  /** The last place in the archive that the turn took in; null when the archive was told. */
-  #archivedAt: ArchivedAt | null = null;
 
   constructor(parts: AgentParts) {
     this.#p = parts;
@@ -337,17 +337,15 @@ class Agent implements RunningAgent {
 
   #onOutcome(outcome: Outcome, now: Instant): void {
     const { archived } = outcome;
-    if (archived) {
-      this.#store.noteArchived(archived);
-      this.#archivedAt = archived;
-    }
+    const position = archived && this.#archiveProgress.note(archived);
+    if (position) this.#store.noteArchived(position);
     this.#core.onPage(outcome, now);
   }
 
   #onCommitted(): void {
     this.#core.committed();
-    if (this.#archivedAt) this.#archive?.confirm(this.#archivedAt);
-    this.#archivedAt = null;
+    const position = this.#archiveProgress.committed();
+    if (position) this.#archive?.confirm(position);
   }
 
   // ---- effects

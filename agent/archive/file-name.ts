@@ -25,3 +25,8 @@ export function readFileName(agent: string, name: string): FileNames | null {
   const index = `${agent}-${match[1]}.cdxj`;
   return { warc: name, index, serial: Number(match[2]) };
 }
+
+/** Of a name that some agent's archive gave; 0 of any other. */
+export function serialOf(warc: string): number {
+  return Number(/-(\d+)\.warc\.gz$/.exec(warc)?.[1] ?? 0);
+}

@@ -1,7 +1,9 @@
 // What a start makes of the archive that an earlier life left: it ends the newest file where the
-// database knows it to end, so that what a kill tore, and what was written and never committed, is
-// gone from the file and from its index; the pages concerned are fetched again. Only the newest
-// file can be concerned: the writer begins a file when the one before is committed to its end.
+// database knows it to end, so that what a kill tore, and what was written after the last record
+// that is committed, is gone from the file and from its index; the pages concerned are fetched
+// again. (A record before that one, whose page the kill took, stays: it tells of a request that
+// was made.) Only the newest file can be concerned: the writer begins a file when the last record
+// of the one before is committed.
 // Where the database knows nothing of the file, because it is new or was set aside, whole records
 // stay. Called by archive.ts before anything is written.
 
@@ -9,7 +11,7 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import type { ArchivePosition } from './capture.ts';
 import { readCdxjLine } from './cdxj.ts';
-import { type FileNames, readFileName } from './file-name.ts';
+import { type FileNames, readFileName, serialOf } from './file-name.ts';
 import type { SeenPayloads } from './seen-payloads.ts';
 
 /** As much of an index file is read for earlier payloads: some 30,000 lines. */
@@ -72,10 +74,6 @@ function missing(known: ArchivePosition | null, serial: number): Recovered {
   const next = Math.max(serial, serialOf(known.file) + 1);
   const notice = `${known.file}, which the state knows, is not in the archive any more`;
   return { serial: next, lost: null, notice };
-}
-
-function serialOf(file: string): number {
-  return Number(/-(\d+)\.warc\.gz$/.exec(file)?.[1] ?? 0);
 }
 
 function filesOf(directory: string, agent: string): Found[] {

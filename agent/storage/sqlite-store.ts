@@ -176,7 +176,7 @@ export class SqliteStore implements Store, FrontierStore {
     return typeof stored === 'string' ? (JSON.parse(stored) as ArchiveEnd) : null;
   }
 
-  /** Committed with the turn, whatever becomes of the page: records up to here are known. */
+  /** Committed with the turn, whatever becomes of the page: the archive is known up to here. */
   noteArchived({ file, end, indexEnd }: ArchiveEnd): void {
     this.#archived = { file, end, indexEnd };
   }

@@ -39,7 +39,13 @@ export function start(args: readonly string[], cwd?: string): Running {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said.stderr += text;
   });
-  const limit = setTimeout(() => child.kill('SIGKILL'), commandMsMax);
+  const limit = setTimeout(() => {
+    said.stderr += `\nkilled by the test after ${commandMsMax / 1000} s`;
+    child.kill('SIGKILL');
+    // Agents that a launch leaves behind hold its pipes, and there would be no `close`.
+    child.stdout.destroy();
+    child.stderr.destroy();
+  }, commandMsMax);
   const ended = new Promise<Ended>((resolve) => {
     child.on('close', (code) => {
       clearTimeout(limit);
