@@ -80,7 +80,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
     leaseLeftMs: (name, now) => right.leaseLeftMs(name, now),
     joined: () => membership.joined,
     listed: () => !handOff.owedAny(),
-    quiet: () => handOff.isQuiet() && moves.isQuiet && refresh.isQuiet,
+    quiet: () => handOff.isQuiet() && moves.isQuiet && refresh.isQuiet && operator.isQuiet,
     pages: () => store.owned().pages,
     visits: {
       wake: (host) => visits.wake(host),
@@ -111,7 +111,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
     incarnation: () => outbound.inc,
     abort: (request, why) => hooks.abort(request, why),
   });
-  const operator = new Operator({
+  const operator: Operator = new Operator({
     ...{ orders, store, effects, events, view, outbound, routing, completion, visits, hostOf },
     ...{ copies: replication, refresh },
     course: () => ending.course,

@@ -42,7 +42,10 @@ export interface BudgetsParts {
   readonly joined: () => boolean;
   /** Nobody owes this agent a list. */
   readonly listed: () => boolean;
-  /** No host is on its way from or to this agent, and none to be queued again. */
+  /**
+   * No host is on its way from or to this agent, none is to be queued again, and no member is known
+   * to lack the round: its pages would be those of the round before.
+   */
   readonly quiet: () => boolean;
   /** Of this agent's hosts. */
   readonly pages: () => number;

@@ -120,24 +120,74 @@ describe('the page limit', () => {
 });
 
 describe('the page limit in a later round', () => {
-  it('rounds: at the limit every page is asked for again, and none is skipped for it', () => {
-    const web = denseWeb(20, 6);
+  /** A crawl that ended at its limit of 60 of 120 pages, begun again by all but the deaf. */
+  function again(isDeaf: (id: string) => boolean): {
+    cluster: Cluster;
+    web: Map<string, readonly string[]>;
+    since: number;
+  } {
+    const web = new Map<string, readonly string[]>(denseWeb(20, 6));
     const seeds = [...web.keys()].slice(0, 20);
     const cluster = new Cluster({ ids: IDS, web, seeds, pagesMax: 60 });
     cluster.startAll();
     cluster.runToEnd(120_000);
     assert.equal(cluster.fetched().size, 60);
     const since = cluster.now;
-    for (const id of IDS) {
-      cluster.start(id);
+    for (const id of IDS) cluster.start(id);
+    // Who joins is told all orders: from now on each hears of one by itself.
+    cluster.runUntil('all have joined', () => IDS.every((id) => cluster.snapshot(id).joined));
+    for (const id of IDS.filter((one) => !isDeaf(one))) {
       const { core, inputs } = cluster.agents.get(id)!;
       inputs.push(() => core.operator.refresh(1, cluster.instant(id)));
     }
+    return { cluster, web, since };
+  }
+
+  function asked({ log, web }: Cluster, since: number): string[] {
+    const whole = log.filter(({ start, whole }) => whole && start > since);
+    return whole.map(({ url }) => url).filter((url) => web.has(url));
+  }
+
+  it('rounds: at the limit every page is asked for again, and none is skipped for it', () => {
+    const { cluster, since } = again(() => false);
     cluster.runToEnd(120_000);
-    const asked = cluster.log.filter(({ start, whole }) => whole && start > since);
-    const pages = asked.map(({ url }) => url).filter((url) => cluster.web.has(url));
+    const pages = asked(cluster, since);
     assert.deepEqual(new Set(pages), new Set(cluster.fetched().keys()));
     assert.equal(pages.length, 60);
     cluster.close();
+  });
+
+  /** Each page has got a link to a new one of its host: more than the limit leaves room for. */
+  function grow(web: Map<string, readonly string[]>): void {
+    for (const [url, links] of [...web]) {
+      web.set(`${url}-new`, []);
+      web.set(url, [...links, `${url}-new`]);
+    }
+  }
+
+  it('rounds: who has not heard of the round is not counted with the pages of the last', () => {
+    for (const deaf of IDS) {
+      const { cluster, web, since } = again((id) => id === deaf);
+      grow(web);
+      cluster.lose = (_, to, { type }) => type === 'ORDERS' && to === deaf;
+      cluster.run(4 * SUSPECT_MS);
+      cluster.lose = () => false;
+      cluster.runToEnd(120_000);
+      assert.equal(asked(cluster, since).length, 60, `${deaf} heard of it late`);
+      cluster.close();
+    }
+  });
+
+  it('rounds: nor is what one alone has heard of', () => {
+    for (const first of IDS) {
+      const { cluster, web, since } = again((id) => id !== first);
+      grow(web);
+      cluster.lose = (_, __, { type }) => type === 'ORDERS';
+      cluster.run(4 * SUSPECT_MS);
+      cluster.lose = () => false;
+      cluster.runToEnd(120_000);
+      assert.equal(asked(cluster, since).length, 60, `${first} alone had heard of it`);
+      cluster.close();
+    }
   });
 });

@@ -240,7 +240,7 @@ export function planRefresh(plan: Plan, seed: number): void {
     const id = random.pick(plan.ids);
     plan.cluster.at(EPOCH + random.between(300, SPAN_MS * 1.1), () => {
       if (anyEnded(plan) || !isUp(plan, id)) return;
-      plan.refreshedAt ??= plan.cluster.now;
+      plan.refreshedAt = plan.cluster.now;
       const agent = plan.cluster.agents.get(id)!;
       agent.inputs.push(() => agent.core.operator.refresh(round, plan.cluster.instant(id)));
     });

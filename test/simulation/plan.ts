@@ -50,7 +50,7 @@ export interface Plan {
   split: boolean;
   cutUntil: number;
   healed: boolean;
-  /** When a new round was ordered; null: it was not. */
+  /** When the last new round was ordered; null: none was. */
   refreshedAt: number | null;
 }
 

@@ -16,7 +16,7 @@ import { brokenMarks } from '../checkers/marks.ts';
 import { impolite } from '../checkers/politeness.ts';
 import { brokenRounds } from '../checkers/rounds.ts';
 import { brokenRows } from '../checkers/rows.ts';
-import { EPOCH, SUSPECT_MS, THREADS } from './cluster.ts';
+import { EPOCH, HEARTBEAT_MS, SUSPECT_MS, THREADS } from './cluster.ts';
 import { planFaults, planRefresh, restart } from './faults.ts';
 import {
   anyEnded,
@@ -37,6 +37,8 @@ const SERIAL_END_MS = 200 * SUSPECT_MS;
 const AGREE_MS = 5 * SUSPECT_MS;
 /** Clocks run apart by two per cent at most, and the timers round up. */
 const TOLERANCE_MS = 0.05 * DELAY_MS;
+/** So long before others end an agent may have said for the last time that it is idle. */
+const AGREED_MS = 5 * HEARTBEAT_MS;
 /** Looks at all state files while the crawl runs. */
 const PROBES = 8;
 
@@ -204,12 +206,15 @@ function endedFirst({ cluster, away }: Plan) {
 /** As those left it who ended first. */
 function checkCopies(plan: Plan): string[] {
   const { cluster, away, ids, backups } = plan;
-  const members = endedFirst(plan)?.members ?? [];
+  const first = endedFirst(plan);
+  const members = first?.members ?? [];
   // Those who were away then go on, or have gone on, and move what they have.
   if (ids.some((id) => !away.has(id) && !members.includes(id))) return [];
   // One whose disk was lost when all had agreed on the end is not waited for.
   const isBack = (id: AgentId) => cluster.agents.get(id)?.end !== null;
   if (members.some((id) => plan.setBack.has(id) && !isBack(id))) return [];
+  // Nor is a round that one was told of when the words that all were idle were on their way.
+  if (first && plan.refreshedAt !== null && first.at - plan.refreshedAt < AGREED_MS) return [];
   const order = (host: string) => cluster.order(host, members);
   const theirs = new Map([...files(plan)].filter(([id]) => members.includes(id)));
   return [...unlikeCopies(files(plan), order, backups), ...brokenRounds(theirs, order)];
