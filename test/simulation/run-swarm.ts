@@ -8,6 +8,9 @@ import { isRule, RULES, type Rule, without } from './mutations.ts';
 import { KINDS, type Kind } from './plan.ts';
 import { runSwarm } from './swarm.ts';
 
+/** A long run says so often that it is alive. */
+const TOLD_EVERY = 1000;
+
 interface Share {
   readonly seeds: readonly number[];
   readonly kinds: readonly Kind[];
@@ -61,6 +64,7 @@ async function main(): Promise<void> {
   const tell = (ran: Ran): void => {
     requests += ran.requests;
     done++;
+    if (done % TOLD_EVERY === 0) console.error(`${done} runs`);
     if (ran.violations.length === 0) return;
     bad++;
     const [what = ''] = ran.violations;
