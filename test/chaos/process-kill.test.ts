@@ -49,23 +49,6 @@ describe('processes that die', { concurrency: 2 }, () => {
     }
   });
 
-  for (const [version, http2] of [
-    ['2.0', true],
-    ['1.1', false],
-  ] as const) {
-    fault(`F01: the same over TLS, HTTP/${version}`, async (t, seed) => {
-      const web = { seed, hosts: 8, tls: true };
-      // Handshakes keep both cores busy for a while, which is no silence.
-      const patience = { heartbeatMs: 200, suspectAfterMs: 5000 };
-      const cluster = await Cluster.make(t, { agents: 3, web, http: { http2 }, ...patience });
-      await cluster.startAll();
-      await cluster.reaches(0.5);
-      await cluster.kill('a2');
-      assertWhole(await cluster.finish(), { overlapMax: perCrash(cluster) });
-      assert.deepEqual(cluster.web.versions(), [version]);
-    });
-  }
-
   fault('F01: two copies survive two deaths at once', async (t, seed) => {
     const cluster = await Cluster.make(t, { agents: 4, backups: 2, web: { seed, sparse: true } });
     await cluster.startAll();

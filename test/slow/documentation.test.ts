@@ -4,30 +4,18 @@
 // and by nginx's own log every URL was asked for once.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
-import { finish, freePort, has, type Need, python, serve } from './programs.ts';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { crawlWithUbiring, siteNeeds, startSite, userAgent } from './documentation-site.ts';
+import { finish, has, type Need, python } from './programs.ts';
 
-const main = resolve(import.meta.dirname, '../../agent/main.ts');
 const spider = join(import.meta.dirname, 'documentation-spider.py');
-const userAgent = 'ubiring-documentation';
-
-const sites = [
-  { address: '127.7.0.1', root: '/usr/share/doc/python3.11/html', package: 'python3.11-doc' },
-  { address: '127.7.0.2', root: '/usr/share/doc/sqlite3', package: 'sqlite3-doc' },
-];
 
 const needs: readonly Need[] = [
-  { name: 'nginx', check: ['nginx', '-v'], debianPackage: 'nginx-light' },
+  ...siteNeeds,
   { name: 'Scrapy', check: [python, '-c', 'import scrapy'], debianPackage: 'python3-scrapy' },
-  ...sites.map(({ root, package: debianPackage }) => ({
-    name: root,
-    check: join(root, 'index.html'),
-    debianPackage,
-  })),
 ];
 
 /** What only one of the two asks for, and may: each with its paragraph in docs/REAL-CRAWL.md. */
@@ -41,8 +29,7 @@ const explained: readonly { by: 'ubiring' | 'scrapy'; path: string; why: string 
 
 /** Pages of both trees: enough that an empty or half crawl cannot pass for agreement. */
 const pagesMin = 1_200;
-/** Each takes seconds (ubiring) or two minutes (Scrapy) on two cores. */
-const ubiringMsMax = 180_000;
+/** It takes two minutes on two cores. */
 const scrapyMsMax = 600_000;
 
 interface Answer {
@@ -56,13 +43,11 @@ test('documentation: three agents and Scrapy come to the same pages, each asked 
   if (!has(t, needs)) return;
   const directory = mkdtempSync(join(tmpdir(), 'ubiring-documentation-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
-  const port = await freePort();
-  const seeds = sites.map(({ address }) => `http://${address}:${port}/`);
-  await startNginx(t, directory, port, seeds[0]!);
+  const site = await startSite(t, directory);
 
   const [ubiring, scrapy] = await Promise.all([
-    crawlWithUbiring(directory, seeds),
-    crawlWithScrapy(directory, seeds),
+    crawledByUbiring(directory, site.seeds),
+    crawledByScrapy(directory, site.seeds),
   ]);
   const pages = [...ubiring.values()].filter(({ status, isHtml }) => status === 200 && isHtml);
   assert.ok(pages.length >= pagesMin, `${pages.length} pages`);
@@ -76,70 +61,18 @@ test('documentation: three agents and Scrapy come to the same pages, each asked 
   // An explanation that explains nothing any more is to be taken out.
   const used = explained.filter(({ path }) => [...scrapy.keys()].some((url) => url.endsWith(path)));
   assert.deepEqual(used, explained);
-  assertAskedOnce(readFileSync(join(directory, 'access.log'), 'utf8'), ubiring.size);
+  assertAskedOnce(site.log(), ubiring.size);
 });
 
-async function startNginx(
-  t: TestContext,
-  directory: string,
-  port: number,
-  first: string,
-): Promise<void> {
-  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-  mkdirSync(join(directory, 'temp'));
-  const servers = sites.map(
-    ({ address, root }) => `server { listen ${address}:${port}; root ${root}; index index.html; }`,
-  );
-  const config = `
-    daemon off;
-    worker_processes 1;
-    pid ${directory}/nginx.pid;
-    error_log ${directory}/error.log;
-    events { worker_connections 512; }
-    http {
-      types { text/html html htm; text/css css; text/plain txt; application/javascript js;
-        image/png png; image/gif gif; image/svg+xml svg; application/pdf pdf; }
-      default_type application/octet-stream;
-      log_format asked '$server_addr $status $request_uri $http_user_agent';
-      access_log ${directory}/access.log asked;
-      ${paths.map((path) => `${path}_temp_path ${directory}/temp/${path};`).join('\n')}
-      ${servers.join('\n')}
-    }`;
-  const file = join(directory, 'nginx.conf');
-  writeFileSync(file, config);
-  serve(t, 'nginx', ['-c', file, '-p', directory, '-e', join(directory, 'error.log')]);
-  for (let tries = 0; tries < 200; tries++) {
-    const answer = await fetch(first, { method: 'HEAD' }).catch(() => null);
-    if (answer?.ok) return;
-    await pause(50);
-  }
-  assert.fail(`nginx does not serve: ${readFileSync(join(directory, 'error.log'), 'utf8')}`);
-}
-
-async function crawlWithUbiring(
+async function crawledByUbiring(
   directory: string,
   seeds: readonly string[],
 ): Promise<Map<string, Answer>> {
-  const config = join(directory, 'crawl.json');
-  const value = {
-    name: 'documentation',
-    seeds,
-    limits: { depthPerHost: 100 },
-    politeness: { hostDelayMs: 2 },
-    http: { userAgent, allowPrivateAddresses: true },
-    cluster: { agents: 3, failureDetector: { heartbeatMs: '500ms', suspectAfterMs: '10s' } },
-    agent: { dataDir: 'data' },
-  };
-  writeFileSync(config, JSON.stringify(value));
-  const launched = await finish(process.execPath, [main, 'launch', config], ubiringMsMax);
-  assert.equal(launched.code, 0, launched.stderr);
-  const sql = 'SELECT url, status, content_type AS type FROM pages';
-  const query = ['query', config, sql, '--format', 'json'];
-  const { stdout } = await finish(process.execPath, [main, ...query], ubiringMsMax);
-  return answersOf(JSON.parse(stdout));
+  const { query } = await crawlWithUbiring(directory, seeds);
+  return answersOf(await query('SELECT url, status, content_type AS type FROM pages'));
 }
 
-async function crawlWithScrapy(
+async function crawledByScrapy(
   directory: string,
   seeds: readonly string[],
 ): Promise<Map<string, Answer>> {

@@ -70,6 +70,11 @@ export class Replay {
     return [...this.#exchanges.values()].filter(({ type }) => type === 'revisit').length;
   }
 
+  /** Of how many responses the server sent the body compressed, which is how it is stored. */
+  get compressed(): number {
+    return [...this.#responses.values()].filter(({ fields }) => fields['content-encoding']).length;
+  }
+
   /** The body that the page's server sent, without its content coding. Fails where it is not there. */
   bodyOf(page: ArchivedPage): Buffer {
     const at = `${page.warc_file} ${page.warc_offset}`;

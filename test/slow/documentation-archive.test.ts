@@ -1,0 +1,59 @@
+// Archives of real pages: what three agents wrote of two documentation trees is read by warcio to
+// the last record and judged byte by byte; then every page is replayed from the place that its row
+// names, and equals the file that nginx had on its disk, or nginx's own answer where it has none.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type ArchivedPage, archivedPageColumns, Replay } from '../unit/archive/replay.ts';
+import { crawlWithUbiring, siteNeeds, startSite, userAgent } from './documentation-site.ts';
+import { has } from './programs.ts';
+
+/** Pages with status 200 of both trees, and such as lead nowhere. */
+const pagesMin = 1_200;
+const missingMin = 300;
+
+test('documentation: the archives replay every page, byte for byte as it was on disk', {
+  timeout: 300_000,
+}, async (t) => {
+  if (!has(t, siteNeeds)) return;
+  const directory = mkdtempSync(join(tmpdir(), 'ubiring-documentation-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const site = await startSite(t, directory);
+  const archive = { fileBytes: '2MiB' };
+  const crawl = await crawlWithUbiring(directory, site.seeds, { archive });
+  const pages = await crawl.query<ArchivedPage>(`SELECT ${archivedPageColumns} FROM pages`);
+
+  const replay = await Replay.of(crawl.dataDir);
+  const count = { found: 0, missing: 0, bytes: 0 };
+  for (const page of pages) {
+    const body = replay.bodyOf(page);
+    const isFound = page.status === 200;
+    const { fetch_url: url } = page;
+    const expected = isFound ? readFileSync(site.fileOf(url)) : await answerOf(url, page.status);
+    assert.ok(body.equals(expected), `${url}: ${body.length} bytes of ${expected.length}`);
+    count[isFound ? 'found' : 'missing']++;
+    count.bytes += body.length;
+  }
+  const { files, uris, revisits, compressed } = replay;
+  t.diagnostic(JSON.stringify({ ...count, files, exchanges: uris.length, revisits, compressed }));
+  assert.ok(count.found >= pagesMin && count.missing >= missingMin, JSON.stringify(count));
+  assert.ok(files > 3, 'files end at their size');
+  assert.ok(revisits > 0, 'pages that are alike are archived once');
+  assert.ok(compressed > pagesMin / 3, 'one server compresses');
+  assert.deepEqual(new Set(uris).size, uris.length, 'each exchange is there once');
+  const asked = site
+    .log()
+    .split('\n')
+    .filter((line) => line.endsWith(` ${userAgent}`));
+  assert.equal(uris.length, asked.length, 'each request that nginx answered is there');
+});
+
+/** What nginx says by itself, such as that there is no such page. */
+async function answerOf(url: string, status: number): Promise<Buffer> {
+  const answer = await fetch(url, { redirect: 'manual' });
+  assert.equal(answer.status, status, url);
+  return Buffer.from(await answer.arrayBuffer());
+}

@@ -1,0 +1,146 @@
+// Two documentation trees that nobody here wrote, as Debian packages them, served by nginx on two
+// loopback addresses, and a crawl of both by three agents. nginx compresses the pages of the second
+// tree, so that its answers are those of most servers. For the slow suites that compare the crawl
+// with another crawler's, and its archives with the files on disk.
+
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Finished, finish, freePort, type Need, serve } from './programs.ts';
+
+const main = resolve(import.meta.dirname, '../../agent/main.ts');
+
+export const userAgent = 'ubiring-documentation';
+
+/** Takes ten seconds on two free cores, most of them politeness. */
+const ubiringMsMax = 180_000;
+
+interface Tree {
+  readonly address: string;
+  readonly root: string;
+  readonly debianPackage: string;
+  readonly compressed: boolean;
+}
+
+const trees: readonly Tree[] = [
+  {
+    address: '127.7.0.1',
+    root: '/usr/share/doc/python3.11/html',
+    debianPackage: 'python3.11-doc',
+    compressed: false,
+  },
+  {
+    address: '127.7.0.2',
+    root: '/usr/share/doc/sqlite3',
+    debianPackage: 'sqlite3-doc',
+    compressed: true,
+  },
+];
+
+export const siteNeeds: readonly Need[] = [
+  { name: 'nginx', check: ['nginx', '-v'], debianPackage: 'nginx-light' },
+  ...trees.map(({ root, debianPackage }) => {
+    return { name: root, check: join(root, 'index.html'), debianPackage };
+  }),
+];
+
+export interface DocumentationSite {
+  /** The first page of each tree. */
+  readonly seeds: readonly string[];
+  /** nginx's log so far: address, status, path and user agent of each request. */
+  log(): string;
+  /** The file that nginx answers with, for a URL that it answers with 200. */
+  fileOf(url: string): string;
+}
+
+/** Serves both trees until the test has ended; writes only into the directory. */
+export async function startSite(t: TestContext, directory: string): Promise<DocumentationSite> {
+  const port = await freePort();
+  const errors = join(directory, 'error.log');
+  const file = join(directory, 'nginx.conf');
+  mkdirSync(join(directory, 'temp'));
+  writeFileSync(file, nginxConfig(directory, port));
+  serve(t, 'nginx', ['-c', file, '-p', directory, '-e', errors]);
+  const seeds = trees.map(({ address }) => `http://${address}:${port}/`);
+  for (let tries = 0; ; tries++) {
+    const answer = await fetch(seeds[0]!, { method: 'HEAD' }).catch(() => null);
+    if (answer?.ok) break;
+    assert.ok(tries < 200, `nginx does not serve: ${readFileSync(errors, 'utf8')}`);
+    await pause(50);
+  }
+  return {
+    seeds,
+    log: () => readFileSync(join(directory, 'access.log'), 'utf8'),
+    fileOf: (url) => {
+      const { hostname, pathname } = new URL(url);
+      const { root } = trees.find(({ address }) => address === hostname)!;
+      const path = decodeURIComponent(pathname);
+      return join(root, path.endsWith('/') ? `${path}index.html` : path);
+    },
+  };
+}
+
+function nginxConfig(directory: string, port: number): string {
+  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  const servers = trees.map(({ address, root, compressed }) => {
+    const gzip = compressed ? 'on' : 'off';
+    return `server { listen ${address}:${port}; root ${root}; index index.html; gzip ${gzip}; }`;
+  });
+  return `
+    daemon off;
+    worker_processes 1;
+    pid ${directory}/nginx.pid;
+    error_log ${directory}/error.log;
+    events { worker_connections 512; }
+    http {
+      types { text/html html htm; text/css css; text/plain txt; application/javascript js;
+        image/png png; image/gif gif; image/svg+xml svg; application/pdf pdf; }
+      default_type application/octet-stream;
+      log_format asked '$server_addr $status $request_uri $http_user_agent';
+      access_log ${directory}/access.log asked;
+      ${paths.map((path) => `${path}_temp_path ${directory}/temp/${path};`).join('\n')}
+      ${servers.join('\n')}
+    }`;
+}
+
+/** A finished crawl: its data directory, and what `ubiring query` says of it. */
+export interface FinishedCrawl {
+  readonly dataDir: string;
+  query<Row>(sql: string): Promise<Row[]>;
+}
+
+/** @param more - sections of the config besides those that the crawl of these trees needs */
+export async function crawlWithUbiring(
+  directory: string,
+  seeds: readonly string[],
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<FinishedCrawl> {
+  const config = join(directory, 'crawl.json');
+  const value = {
+    name: 'documentation',
+    seeds,
+    limits: { depthPerHost: 100 },
+    politeness: { hostDelayMs: 2 },
+    http: { userAgent, allowPrivateAddresses: true },
+    cluster: { agents: 3, failureDetector: { heartbeatMs: '500ms', suspectAfterMs: '10s' } },
+    agent: { dataDir: 'data' },
+    ...more,
+  };
+  writeFileSync(config, JSON.stringify(value));
+  await ubiring('launch', config);
+  return {
+    dataDir: join(directory, 'data'),
+    query: async (sql) => {
+      const { stdout } = await ubiring('query', config, sql, '--format', 'json');
+      return JSON.parse(stdout);
+    },
+  };
+}
+
+async function ubiring(...args: readonly string[]): Promise<Finished> {
+  const ended = await finish(process.execPath, [main, ...args], ubiringMsMax);
+  assert.equal(ended.code, 0, ended.stderr);
+  return ended;
+}
