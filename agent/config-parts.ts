@@ -8,6 +8,7 @@ import { Ring } from '../assignment/ring.ts';
 import { RingPoints } from '../assignment/ring-points.ts';
 import { type AgentEntry, type Config, leaseMsOf } from '../config/config.ts';
 import { fingerprintHash, fingerprintOf, firstDifference } from '../config/fingerprint.ts';
+import { seedProblem } from '../config/leaves.ts';
 import { BOUNDS } from './core/bounds.ts';
 import type { UrlItem } from './core/messages.ts';
 import type { CoreSettings } from './core/settings.ts';
@@ -83,6 +84,8 @@ export function seedReader(config: Config) {
   return (text: string): UrlItem | { readonly refused: string } => {
     const parsed = parseCrawlUrl(text);
     if ('refused' in parsed) return { refused: `not a URL to crawl (${parsed.refused})` };
+    const problem = seedProblem(text);
+    if (problem) return { refused: problem.message };
     const url = rules.apply(parsed);
     const { admitted, rule } = scope.verdict(url.host, url.identity);
     return admitted ? itemOf(url) : { refused: `out of scope: ${rule}` };

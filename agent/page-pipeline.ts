@@ -242,9 +242,17 @@ export class PagePipeline {
     return { kind: 'robots', request, ip, durationMs, endedAt, answer };
   }
 
-  /** Rules that lie where nothing may be asked are out of reach; a missing file is another thing. */
+  /**
+   * Rules that lie where nothing may be asked are out of reach; a missing file is another thing. So
+   * is an address longer than URLs may be: in a row it would stop the stream of rows to a backup.
+   */
   #allowed(access: RobotsAccess): RobotsAccess {
-    if (access.kind !== 'redirect' || !this.#p.isForbidden(access.location)) return access;
+    if (access.kind !== 'redirect') return access;
+    const { location, host } = access;
+    if (location.length > URL_CHARS_MAX || host.length > HOST_CHARS_MAX) {
+      return { kind: 'allowAll', reason: 'redirected too far to tell' };
+    }
+    if (!this.#p.isForbidden(location)) return access;
     const code = 'blocked_address';
     return { kind: 'unreachable', reason: code, error: code, status: null, retryAfterMs: null };
   }

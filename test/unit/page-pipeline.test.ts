@@ -182,3 +182,17 @@ test('pipeline: a robots.txt that leads to a forbidden address is out of reach, 
   assert.deepEqual(await answerTo('http://10.0.0.1/robots.txt'), shut);
   assert.equal((await answerTo('http://b.test/robots.txt')).kind, 'redirect');
 });
+
+test('pipeline: a robots.txt that leads to an address no row could carry counts as missing', async () => {
+  const answerTo = async (location: string) => {
+    const rest = { status: 302, location };
+    const outcome = await outcomeOf('', rest, 'http://a.test/robots.txt', 0, 'robots');
+    assert.ok(outcome.kind === 'robots');
+    return outcome.answer.kind;
+  };
+  // Escaped it is six times as long.
+  assert.equal(await answerTo(`http://b.test/${'\u00e9'.repeat(8000)}`), 'allowAll');
+  assert.equal(await answerTo(`/${'r'.repeat(8000)}`), 'allowAll');
+  assert.equal(await answerTo(`http://${'b'.repeat(300)}.test/`), 'allowAll');
+  assert.equal(await answerTo(`http://b.test/${'r'.repeat(7000)}`), 'redirect');
+});

@@ -28,6 +28,19 @@ for (const [what, seed] of [
   });
 }
 
+for (const [what, seed] of [
+  ['whose host is longer than any name', `http://${'h'.repeat(256)}/`],
+  ['longer than any row', `http://fine/${'a'.repeat(8000)}`],
+  ['that is so long once it is escaped', `http://fine/${'\u4e2d'.repeat(900)}`],
+]) {
+  test(`values: a seed ${what} is refused, and shown in part`, () => {
+    const problem = onlyProblem(`seeds:\n  - http://fine/\n  - ${quoted(seed!)}\n`);
+    assert.deepEqual([problem.path, problem.line], ['seeds[1]', 3]);
+    assert.match(problem.message, /\d{3,4} characters/);
+    assert.ok(problem.message.length < 300 && problem.remedy !== '');
+  });
+}
+
 test('values: seed files may have comments, blank lines and CRLF, and add to the seeds', () => {
   const config = good('seeds: [http://a/]\nseedFiles: [s.txt, t.txt]\n', {
     files: {
