@@ -182,7 +182,10 @@ export class PageGrants {
     const round = this.#round;
     if (round?.number !== counted.round) return;
     const inc = this.#p.view.get(from)?.card.inc ?? counted.inc;
-    if (!this.#accountOf(from, inc, counted, now)) return;
+    const account = this.#accountOf(from, inc, counted, now);
+    if (!account) return;
+    // Its last grant was lost, and who needs no more does not ask: others wait for those tokens.
+    if (counted.granted < account.granted) this.#grant(from, account, now);
     round.answers.set(from, counted);
     if (!this.#voters().every((id) => round.answers.has(id))) return;
     this.#round = null;

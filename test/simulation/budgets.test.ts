@@ -6,6 +6,7 @@ import { describe, it } from 'node:test';
 import { crowded } from '../checkers/addresses.ts';
 import { Cluster, DELAY_MS, SUSPECT_MS } from './cluster.ts';
 import { CALM } from './network.ts';
+import { Random } from './random.ts';
 import { denseWeb } from './webs.ts';
 
 const IDS = ['a1', 'a2', 'a3', 'a4'];
@@ -114,6 +115,17 @@ describe('the page limit', () => {
       cluster.wipe(id);
       cluster.runToEnd(120_000);
       assert.equal(finished(cluster), 60, `${id} was killed`);
+      cluster.close();
+    }
+  });
+
+  it('pages: where every second word about tokens is lost', () => {
+    for (let seed = 1; seed <= 8; seed++) {
+      const cluster = shared({ ipDelayMs: 0, pagesMax: 60, seed });
+      const random = new Random(seed);
+      cluster.lose = (_, __, { type }) => type.startsWith('PAGES_') && random.chance(0.5);
+      cluster.runToEnd(120_000);
+      assert.equal(finished(cluster), 60, `seed ${seed}`);
       cluster.close();
     }
   });
