@@ -47,6 +47,7 @@ export function archiveOf(
     directory: join(directory, 'warc'),
     agent: entry.id,
     fileBytes: config.archive.fileBytes,
+    gzipLevel: config.archive.gzipLevel,
     durable: config.storage.durability === 'power',
     about: aboutArchive(config),
     known: store.archiveEnd(),
@@ -148,7 +149,7 @@ export function fetchingOf(
     onUnreachable: ({ host, address }) => {
       if (address) addresses?.failed(host, address);
     },
-    ...(archive && { archive: (capture, body) => archive.append(capture, body) }),
+    ...(archive && { archive: (capture, body, others) => archive.append(capture, body, others) }),
   });
   const close = async () => {
     await Promise.all([fetcher.close(), parsePool.close(), archive?.close()]);

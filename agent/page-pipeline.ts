@@ -68,8 +68,15 @@ export interface PipelineParts {
   readonly isForbidden: (url: string) => boolean;
   /** No connection came about. */
   readonly onUnreachable?: (request: PageRequest) => void;
-  /** Gives the place once the exchange is on disk, null where it cannot be; absent: no archive. */
-  readonly archive?: (capture: Capture, body: readonly Uint8Array[]) => Promise<ArchivedAt | null>;
+  /**
+   * Gives the place once the exchange is on disk, null where it cannot be; `others`: how many
+   * further exchanges are under way. Absent: no archive.
+   */
+  readonly archive?: (
+    capture: Capture,
+    body: readonly Uint8Array[],
+    others: number,
+  ) => Promise<ArchivedAt | null>;
 }
 
 export class PagePipeline {
@@ -116,7 +123,7 @@ export class PagePipeline {
   ): Promise<ArchivedAt | null | undefined> {
     const { raw } = response;
     if (raw === null) return undefined;
-    return this.#p.archive?.(captureOf(request, response, raw), raw.body);
+    return this.#p.archive?.(captureOf(request, response, raw), raw.body, this.#open.size);
   }
 
   /** Whether the server was asked only for what has changed. */

@@ -110,6 +110,8 @@ export interface Config {
     readonly warc: boolean;
     /** A file of the archive ends with the record that reaches it. */
     readonly fileBytes: number;
+    /** 1 to 9, as zlib counts. */
+    readonly gzipLevel: number;
     readonly links: boolean;
   };
 }

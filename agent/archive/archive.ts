@@ -1,8 +1,9 @@
 // The archive as the agent sees it: captures in, the places of their records out, each once its
 // record is on disk. So a page's row, which is committed after that, never names a record that a
 // kill or a loss of power took. The work is done in a thread (worker.ts), started by the first
-// capture; the bytes on their way to it are bounded, and what is beyond waits with the visit that
-// fetched it, which is the pressure back on the visits. Put together by agent.ts.
+// capture. Captures go to it several at a time, since a message and an fsync cost more than a page;
+// the bytes on their way to it are bounded, and what is beyond waits with the visit that fetched
+// it, which is the pressure back on the visits. Put together by agent.ts.
 
 import fs from 'node:fs';
 import { Worker } from 'node:worker_threads';
@@ -10,10 +11,16 @@ import type { ArchivePlace, ArchivePosition, Capture } from './capture.ts';
 import { type ArchiveError, archiveErrorOf } from './failure.ts';
 import type { Fields } from './record.ts';
 import { type Recovered, recoverArchive } from './recovery.ts';
-import type { FromWorker, ToWorker, WorkerStart } from './worker.ts';
+import type { CaptureItem, FromWorker, ToWorker, WorkerStart } from './worker.ts';
 
 /** Bodies handed to the thread and not yet written; one larger goes alone. */
 const HANDED_BYTES_MAX = 64 * 1024 * 1024;
+/**
+ * A capture waits until it is one of an eighth of those that may come, as an outcome waits for its
+ * turn (runtime/turns.ts); where little is under way it waits for nobody, and never longer than this.
+ */
+const SHARE_AWAITED = 1 / 8;
+const AWAITED_MS_MAX = 8;
 
 export interface ArchiveOptions {
   /** `DATA/ID/warc`; made if it does not exist. */
@@ -21,6 +28,8 @@ export interface ArchiveOptions {
   readonly agent: string;
   /** `archive.fileBytes` of the config. */
   readonly fileBytes: number;
+  /** `archive.gzipLevel` of the config. */
+  readonly gzipLevel: number;
   /** Whether a record has to survive a loss of power before its place is told. */
   readonly durable: boolean;
   /** Fields of each file's warcinfo record. */
@@ -49,6 +58,8 @@ export class Archive {
   readonly #waiting: Job[] = [];
   readonly #handed = new Map<number, Job>();
   #handedBytes = 0;
+  /** Ends the wait of captures for others. */
+  #patience: NodeJS.Timeout | null = null;
   #lastId = 0;
   #isOver = false;
 
@@ -77,15 +88,17 @@ export class Archive {
    * Archives one exchange.
    *
    * @param body as received; must not change afterwards
+   * @param others how many further exchanges are under way
    * @returns where the response is, once it is on disk; null where the archive failed or was
    * closed before
    */
-  append(capture: Capture, body: readonly Uint8Array[]): Promise<ArchivePlace | null> {
+  append(capture: Capture, body: readonly Uint8Array[], others = 0): Promise<ArchivePlace | null> {
     if (this.#isOver) return Promise.resolve(null);
     return new Promise((resolve) => {
       const bytes = body.reduce((sum, part) => sum + part.byteLength, 0);
       this.#waiting.push({ capture, body, bytes, resolve });
-      this.#pump();
+      if (this.#waiting.length >= others * SHARE_AWAITED) this.#pump();
+      else this.#patience ??= setTimeout(() => this.#pump(), AWAITED_MS_MAX);
     });
   }
 
@@ -97,6 +110,7 @@ export class Archive {
   /** Lets what was handed over be written as far as it can be, and ends the thread. */
   async close(): Promise<void> {
     const wasOver = this.#isOver;
+    if (!wasOver) this.#pump();
     this.#isOver = true;
     this.#giveUp(this.#waiting.splice(0));
     const worker = this.#worker;
@@ -110,29 +124,31 @@ export class Archive {
     await ended;
   }
 
+  /** Hands over what waits, as far as there is room, in one message. */
   #pump(): void {
+    if (this.#patience) clearTimeout(this.#patience);
+    this.#patience = null;
+    const items: CaptureItem[] = [];
     for (let job = this.#waiting[0]; job !== undefined; job = this.#waiting[0]) {
       const isMore = this.#handedBytes + job.bytes > HANDED_BYTES_MAX;
-      if (isMore && this.#handed.size > 0) return;
+      if (isMore && this.#handed.size > 0) break;
       this.#waiting.shift();
-      this.#hand(job);
+      const id = ++this.#lastId;
+      this.#handed.set(id, job);
+      this.#handedBytes += job.bytes;
+      items.push({ id, capture: job.capture, body: joined(job) });
     }
-  }
-
-  #hand(job: Job): void {
-    const id = ++this.#lastId;
-    this.#handed.set(id, job);
-    this.#handedBytes += job.bytes;
-    const body = joined(job);
-    const message: ToWorker = { type: 'append', id, capture: job.capture, body };
+    if (items.length === 0) return;
     this.#worker ??= this.#startWorker();
-    this.#worker.postMessage(message, [body.buffer]);
+    const buffers = items.map(({ body }) => body.buffer);
+    this.#worker.postMessage({ type: 'append', items } satisfies ToWorker, buffers);
   }
 
   #startWorker(): Worker {
-    const { directory, agent, fileBytes, durable, about } = this.#o;
+    const { directory, agent, fileBytes, gzipLevel, durable, about } = this.#o;
     const { serial } = this.#recovered;
-    const workerData: WorkerStart = { directory, agent, fileBytes, durable, about, serial };
+    const limits = { fileBytes, gzipLevel };
+    const workerData: WorkerStart = { directory, agent, ...limits, durable, about, serial };
     const worker = new Worker(ownScript(), { workerData, resourceLimits: HEAP });
     worker.on('message', (message: FromWorker) => {
       if (message.type === 'written') this.#written(message.places);
@@ -144,6 +160,8 @@ export class Archive {
   }
 
   #written(places: readonly (readonly [number, ArchivePlace])[]): void {
+    // Without a timer they wait for room alone.
+    const isHeldUp = this.#patience === null;
     for (const [id, place] of places) {
       const job = this.#handed.get(id);
       if (job === undefined) continue;
@@ -151,7 +169,7 @@ export class Archive {
       this.#handedBytes -= job.bytes;
       job.resolve(place);
     }
-    this.#pump();
+    if (isHeldUp) this.#pump();
   }
 
   #fail(cause: unknown): void {

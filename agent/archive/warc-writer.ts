@@ -19,6 +19,8 @@ export interface WriterOptions {
   readonly agent: string;
   /** A file that has reached so many bytes gets no further record. */
   readonly fileBytes: number;
+  /** 1 to 9, as zlib counts. */
+  readonly gzipLevel: number;
   /** Whether what was flushed has to survive a loss of power. */
   readonly durable: boolean;
   /** Serial of the first file that it makes. */
@@ -30,6 +32,11 @@ export interface WriterOptions {
   readonly now: () => number;
   readonly newId: () => string;
 }
+
+/** Records without a body are hardly ever larger. */
+const SMALL_BYTES_MAX = 2048;
+/** A window of that size, since what zlib's usual tables cost to clear is most of a small record. */
+const SMALL = { windowBits: 11, memLevel: 4 };
 
 /** A file that grows: what it holds for certain, and what waits for the next flush. */
 class Growing {
@@ -107,10 +114,10 @@ export class WarcWriter {
     const { warcinfoId, names, warc, index } = current;
     const { newId, seen } = this.#o;
     const records = captureRecords(capture, body, { warcinfoId, newId, seen });
-    warc.add(gzipSync(records.metadata));
-    warc.add(gzipSync(records.request));
+    warc.add(this.#member(records.metadata));
+    warc.add(this.#member(records.request));
     const offset = warc.end;
-    const member = gzipSync(records.response);
+    const member = this.#member(records.response);
     warc.add(member);
     const place = { length: member.byteLength, offset, filename: names.warc };
     index.add(Buffer.from(cdxjLine({ ...records.indexed, ...place })));
@@ -137,6 +144,11 @@ export class WarcWriter {
     this.#current = null;
   }
 
+  #member(record: Uint8Array): Buffer {
+    const level = this.#o.gzipLevel;
+    return gzipSync(record, record.byteLength > SMALL_BYTES_MAX ? { level } : { level, ...SMALL });
+  }
+
   #open(): Current {
     const { directory, agent, now, newId, about, durable } = this.#o;
     const at = now();
@@ -154,7 +166,8 @@ export class WarcWriter {
       ['WARC-Filename', names.warc],
       ['Content-Type', 'application/warc-fields'],
     ];
-    current.warc.add(gzipSync(warcRecord('warcinfo', fields, [Buffer.from(fieldLines(about))])));
+    const warcinfo = warcRecord('warcinfo', fields, [Buffer.from(fieldLines(about))]);
+    current.warc.add(this.#member(warcinfo));
     this.#current = current;
     return current;
   }

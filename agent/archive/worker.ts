@@ -18,18 +18,22 @@ export interface WorkerStart {
   readonly directory: string;
   readonly agent: string;
   readonly fileBytes: number;
+  readonly gzipLevel: number;
   readonly durable: boolean;
   readonly serial: number;
   readonly about: Fields;
 }
 
+/** One exchange, under the number by which its place is told. */
+export interface CaptureItem {
+  readonly id: number;
+  readonly capture: Capture;
+  /** In a buffer of its own, which is given away. */
+  readonly body: Uint8Array<ArrayBuffer>;
+}
+
 export type ToWorker =
-  | {
-      readonly type: 'append';
-      readonly id: number;
-      readonly capture: Capture;
-      readonly body: Uint8Array;
-    }
+  | { readonly type: 'append'; readonly items: readonly CaptureItem[] }
   /** Committed in the database up to here. */
   | { readonly type: 'confirm'; readonly file: string; readonly end: number }
   | { readonly type: 'close' };
@@ -49,13 +53,13 @@ const seen = new SeenPayloads();
 let writer: WarcWriter | null = null;
 let failed = false;
 /** Filled by the agent, which bounds it by bytes; emptied by `write`. */
-const queue: Extract<ToWorker, { type: 'append' }>[] = [];
+const queue: CaptureItem[] = [];
 let last: ArchivePlace | null = null;
 let confirmed: { readonly file: string; readonly end: number } | null = null;
 let closing = false;
 
 function take(message: ToWorker): void {
-  if (message.type === 'append') queue.push(message);
+  if (message.type === 'append') queue.push(...message.items);
   else if (message.type === 'confirm') confirmed = message;
   else closing = true;
 }

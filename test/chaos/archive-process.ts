@@ -17,6 +17,7 @@ const archive = new Archive({
   directory: join(directory, 'warc'),
   agent: 'a1',
   fileBytes: Number(fileBytes),
+  gzipLevel: 1,
   durable: false,
   about: [['software', 'test']],
   known: store.archiveEnd(),

@@ -26,6 +26,7 @@ function archived(
     directory,
     agent: 'a1',
     fileBytes: 1,
+    gzipLevel: 1,
     durable: true,
     serial: 1,
     seen: new SeenPayloads(),

@@ -27,6 +27,7 @@ function writerIn(directory: string, more: Partial<WriterOptions> = {}): WarcWri
     directory,
     agent: 'a1',
     fileBytes: 1024 ** 3,
+    gzipLevel: 1,
     durable: false,
     serial: 1,
     seen: new SeenPayloads(),
