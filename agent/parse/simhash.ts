@@ -2,7 +2,8 @@
 // all (Charikar's simhash over runs of three words). By it the frontier notices a host that gives
 // the same page under ever new URLs, whose links, dates or session numbers differ. Computed on the
 // parsing thread, from text that is only roughly that of the page: good enough to compare. Text in
-// ASCII, which most markup is, is read without making a string of each word.
+// ASCII, which most markup is, is read without making a string of each word, and from an array of
+// its units, since a string is asked anew at each unit what kind of string it is.
 
 import { majorityBits } from './majority-bits.ts';
 
@@ -13,8 +14,6 @@ const WORDS_MIN = 20;
 const RUN = 3;
 
 const WORD = /[\p{L}\p{N}]+/gu;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII is meant.
-const NOT_ASCII = /[^\x00-\x7f]/g;
 
 /** FNV-1a over UTF-16 units. */
 const FNV_BASIS = 0x811c9dc5;
@@ -22,6 +21,10 @@ const FNV_PRIME = 0x01000193;
 
 /** The hashes of the words of a page; a thread reads one page at a time. */
 const WORDS = new Int32Array(WORDS_MAX);
+
+/** The units of its text, unless it has more: hardly any page does, and what is here stays. */
+const UNITS_MAX = 256 * 1024;
+const UNITS = new Uint16Array(UNITS_MAX);
 
 /**
  * @param html - a page's decoded text
@@ -42,13 +45,13 @@ export function simhashOf(html: string): string | null {
 
 /** Reads the parts between tags, without scripts and styles; linear in the length. */
 function countWords(html: string): number {
+  const units = unitsOf(html);
   let words = 0;
-  let foreignAt = notAsciiFrom(html, 0);
   for (let at = 0; words < WORDS_MAX; ) {
     const open = html.indexOf('<', at);
     const end = open < 0 ? html.length : open;
-    if (foreignAt < at) foreignAt = notAsciiFrom(html, at);
-    words = foreignAt < end ? readAny(html, at, end, words) : readAscii(html, at, end, words);
+    const inAscii = readAscii(units, at, end, words);
+    words = inAscii ?? readAny(html, at, end, words);
     if (open < 0) break;
     const close = html.indexOf('>', rawEnd(html, open));
     if (close < 0) break;
@@ -57,9 +60,10 @@ function countWords(html: string): number {
   return words;
 }
 
-function notAsciiFrom(html: string, from: number): number {
-  NOT_ASCII.lastIndex = from;
-  return NOT_ASCII.exec(html)?.index ?? html.length;
+function unitsOf(html: string): Uint16Array {
+  const units = html.length > UNITS_MAX ? new Uint16Array(html.length) : UNITS;
+  Buffer.from(units.buffer).write(html, 'utf16le');
+  return units;
 }
 
 /** Where the tag that ends the element at `open` begins if its text is none of the page's. */
@@ -79,13 +83,18 @@ const IN_WORD = Uint8Array.from({ length: 128 }, (_, code) => {
   return /[a-z\d]/.test(char) ? char.charCodeAt(0) : 0;
 });
 
-/** Gives how many words there are now; the same as `readAny` where there is only ASCII. */
-function readAscii(html: string, from: number, to: number, before: number): number {
+/**
+ * Gives how many words there are now, the same as `readAny`; null where not all is ASCII, and then
+ * the words are to be read again from `before` on.
+ */
+function readAscii(units: Uint16Array, from: number, to: number, before: number): number | null {
   let words = before;
   let hash = FNV_BASIS;
   let inWord = false;
   for (let at = from; at < to && words < WORDS_MAX; at++) {
-    const code = IN_WORD[html.charCodeAt(at)]!;
+    const unit = units[at]!;
+    if (unit > 127) return null;
+    const code = IN_WORD[unit]!;
     if (code !== 0) {
       hash = Math.imul(hash ^ code, FNV_PRIME);
       inWord = true;
@@ -112,7 +121,7 @@ function readAny(html: string, from: number, to: number, before: number): number
 
 /** One number of a run; the order of its words counts. */
 function runHash(first: number, second: number, third: number): number {
-  return Math.imul(Math.imul(first, 31) + second, 31) + third;
+  return (Math.imul((Math.imul(first, 31) + second) | 0, 31) + third) | 0;
 }
 
 /** As MurmurHash3 ends. */
