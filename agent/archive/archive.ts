@@ -16,8 +16,9 @@ import type { CaptureItem, FromWorker, ToWorker, WorkerStart } from './worker.ts
 /** Bodies handed to the thread and not yet written; one larger goes alone. */
 const HANDED_BYTES_MAX = 64 * 1024 * 1024;
 /**
- * A capture waits until it is one of an eighth of those that may come, as an outcome waits for its
- * turn (runtime/turns.ts); where little is under way it waits for nobody, and never longer than this.
+ * A capture waits until the thread is idle and it is one of an eighth of those that may come, as an
+ * outcome waits for its turn (runtime/turns.ts). Where little is under way it waits for the thread
+ * alone, and never longer than this.
  */
 const SHARE_AWAITED = 1 / 8;
 const AWAITED_MS_MAX = 8;
@@ -97,7 +98,8 @@ export class Archive {
     return new Promise((resolve) => {
       const bytes = body.reduce((sum, part) => sum + part.byteLength, 0);
       this.#waiting.push({ capture, body, bytes, resolve });
-      if (this.#waiting.length >= others * SHARE_AWAITED) this.#pump();
+      const isIdle = this.#handed.size === 0;
+      if (isIdle && this.#waiting.length >= others * SHARE_AWAITED) this.#pump();
       else this.#patience ??= setTimeout(() => this.#pump(), AWAITED_MS_MAX);
     });
   }
@@ -160,8 +162,6 @@ export class Archive {
   }
 
   #written(places: readonly (readonly [number, ArchivePlace])[]): void {
-    // Without a timer they wait for room alone.
-    const isHeldUp = this.#patience === null;
     for (const [id, place] of places) {
       const job = this.#handed.get(id);
       if (job === undefined) continue;
@@ -169,7 +169,7 @@ export class Archive {
       this.#handedBytes -= job.bytes;
       job.resolve(place);
     }
-    if (isHeldUp) this.#pump();
+    this.#pump();
   }
 
   #fail(cause: unknown): void {

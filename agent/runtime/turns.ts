@@ -14,7 +14,7 @@ const INPUTS_PER_TURN = 200;
  * two pages by itself. Where little is expected it waits for nobody, and never longer than this.
  */
 const SHARE_AWAITED = 1 / 8;
-const AWAITED_MS_MAX = 4;
+const AWAITED_MS_MAX = 10;
 /** How long durable effects gather before the commit that they wait for. */
 const GATHER_MS = 8;
 /** While another program holds the store, it is asked again so often; the loop goes on meanwhile. */

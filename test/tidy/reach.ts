@@ -23,6 +23,7 @@ const timerModules = /^(node:)?timers(\/promises)?$/;
 
 /** Where timers are at home: I/O that has to give up after a while, and the composition roots. */
 const timerPlaces = [
+  'agent/archive/archive.ts',
   'agent/fetch/',
   'agent/messaging/',
   'agent/parse/pool.ts',

@@ -52,9 +52,17 @@ test('archive: captures wait for an eighth of those under way, and go in one mes
 
 test('archive: where little else is under way a capture waits for nobody', async (t) => {
   const { append, messages } = archiveHere(t);
-  const places = [0, 1, 8].map((others, k) => append(k, others));
+  for (const others of [0, 1, 8]) await append(others, others);
   assert.deepEqual(messages, [1, 1, 1]);
+});
+
+test('archive: what comes while the thread is busy goes to it together', async (t) => {
+  const { append, messages } = archiveHere(t);
+  await append(0, 0);
+  const places = [1, 2, 3].map((k) => append(k, 0));
+  assert.deepEqual(messages, [1, 1], 'the first is on its way, the others wait for it');
   await Promise.all(places);
+  assert.deepEqual(messages, [1, 1, 2]);
 });
 
 test('archive: a capture for which no other comes is written all the same', async (t) => {

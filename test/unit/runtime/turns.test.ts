@@ -40,10 +40,10 @@ test('turns: patient inputs wait for an eighth of those expected, and share a tu
   assert.deepEqual(turns, [['a', 'b', 'c']]);
 });
 
-test('turns: a patient input waits four milliseconds at most', async (t) => {
+test('turns: a patient input waits ten milliseconds at most', async (t) => {
   const { loop, turns, ended } = turnsOf(t, () => 1000);
   loop.pushPatiently('a');
-  t.mock.timers.tick(3);
+  t.mock.timers.tick(9);
   await ended();
   assert.deepEqual(turns, []);
   t.mock.timers.tick(1);
@@ -51,7 +51,7 @@ test('turns: a patient input waits four milliseconds at most', async (t) => {
   assert.deepEqual(turns, [['a']]);
   // The wait of the first does not shorten that of the next.
   loop.pushPatiently('b');
-  t.mock.timers.tick(3);
+  t.mock.timers.tick(9);
   await ended();
   assert.equal(turns.length, 1);
   t.mock.timers.tick(1);
