@@ -1,106 +1,310 @@
-// The granting side of the page limit by itself, for members that the test plays.
+// The page limit's owner by itself: when it counts, what it grants, and what late, lost and repeated
+// words do to that. With real askers it is in page-limit.test.ts.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PagesGrant } from '../../../agent/core/page-budget.ts';
-import { PageGrants } from '../../../agent/core/page-grants.ts';
-import type { CoreSettings } from '../../../agent/core/settings.ts';
-import { View } from '../../../agent/core/view.ts';
+import { type Counted, PageGrants } from '../../../agent/core/page-grants.ts';
+import type { View } from '../../../agent/core/view.ts';
 
-/** As `COUNTED` has it; `pages` and `held` are what the member plays. */
-interface Word {
-  pages: number;
-  held: number;
-  granted: number;
-  returned: number;
+const at = (mono: number) => ({ mono, wall: mono });
+const HEARTBEAT_MS = 100;
+
+/** A view of which only the members matter. */
+function viewOf(incs: ReadonlyMap<string, number>, me: string): View {
+  const others = () => [...incs].filter(([id]) => id !== me);
+  const member = (id: string, inc: number) => ({ card: { id, inc } });
+  const view = {
+    get size() {
+      return others().length;
+    },
+    members: () => others().map(([id, inc]) => member(id, inc)),
+    get: (id: string) => (id !== me && incs.has(id) ? member(id, incs.get(id)!) : undefined),
+  };
+  return view as unknown as View;
 }
 
-/** Grants for a1, which is the owner, and a2. */
-function granting(pagesMax: number) {
-  const said = { counter: 0, joined: true, direct: true };
-  const answers: { to: string; grant: PagesGrant }[] = [];
+interface Said extends Pick<Counted, 'pages' | 'held' | 'session' | 'granted' | 'returned'> {
+  readonly viewHash: string;
+  readonly quiet: boolean;
+}
+
+/** a1, which owns the limit, with a2 and a3 in its view. */
+function owner(pagesMax: number) {
+  const incs = new Map([
+    ['a1', 1],
+    ['a2', 1],
+    ['a3', 1],
+  ]);
+  const granted: { id: string; grant: PagesGrant }[] = [];
   const asked: { id: string; round: number }[] = [];
-  const build: CoreSettings['build'] = () => ({ owner: () => 'a1', order: () => ['a1', 'a2'] });
-  const view = new View({ id: 'a1', capacity: 1, build, digest: (text) => text });
-  view.add({ id: 'a2', inc: 1, capacity: 1, address: 'tcp://a2', ...said }, 0);
+  const state = { nowMs: 0, joined: true };
   const grants = new PageGrants({
-    settings: { id: 'a1', heartbeatMs: 100, pagesMax },
-    view,
-    viewHash: () => 'v',
-    joined: () => true,
-    answer: (to, grant) => void answers.push({ to, grant }),
-    count: (id, round) => void asked.push({ id, round }),
+    settings: { id: 'a1', heartbeatMs: HEARTBEAT_MS, pagesMax },
+    view: viewOf(incs, 'a1'),
+    viewHash: () => JSON.stringify([...incs]),
+    joined: () => state.joined,
+    answer: (id, grant) => granted.push({ id, grant }),
+    count: (id, round) => asked.push({ id, round }),
   });
-  let mono = 0;
-  const now = () => ({ mono, wall: mono });
-  const words = new Map<string, Word>();
-  const word = (id: string): Word => {
-    const known = words.get(id) ?? { pages: 0, held: 0, granted: 0, returned: 0 };
-    words.set(id, known);
-    return known;
+  const now = () => at(state.nowMs);
+  const ask = (id: string, counters: Partial<Said> & { wanted: number }) => {
+    const word = { session: 1, granted: 0, returned: 0, ...counters };
+    grants.onAsk(id, incs.get(id)!, word, now());
   };
-  /** Time goes on, and every question of a count is answered. */
-  const step = () => {
-    mono += 60;
+  /** Every member that is asked answers; what is not said of one is nothing. */
+  const round = (says: Readonly<Record<string, Partial<Said>>> = {}) => {
+    state.nowMs += HEARTBEAT_MS;
     grants.pump(now());
-    while (asked.length > 0) {
-      const { id, round } = asked.shift()!;
-      const about = { round, inc: 1, viewHash: 'v', quiet: true, session: 1 };
-      grants.onCounted(id, { ...about, ...word(id) }, now());
+    const due = asked.splice(0);
+    for (const { id, round } of due) {
+      const nothing = { pages: 0, held: 0, session: 1, granted: 0, returned: 0, quiet: true };
+      const word = { ...nothing, viewHash: JSON.stringify([...incs]), ...says[id] };
+      grants.onCounted(id, { round, inc: incs.get(id)!, ...word }, now());
     }
+    return due.length;
   };
-  const ask = (id: string, wanted: number) => {
-    const { granted, returned } = word(id);
-    grants.onAsk(id, 1, { session: 1, wanted, granted, returned }, now());
+  const count = (says: Parameters<typeof round>[0] = {}) => {
+    round(says);
+    round(says);
   };
-  const lastTo = (id: string) => answers.filter(({ to }) => to === id).at(-1)?.grant;
-  return { answers, step, ask, word, lastTo };
+  const leave = (id: string) => {
+    incs.delete(id);
+    grants.viewChanged();
+  };
+  /** What each was granted so far, by the latest word to it. */
+  const take = () => {
+    const words = granted.splice(0);
+    return Object.fromEntries(words.map(({ id, grant }) => [id, grant.granted]));
+  };
+  return { state, grants, granted, asked, ask, round, count, leave, take };
 }
 
 describe('page grants', () => {
-  it('grants nothing before two counts, and never more than the limit', () => {
-    const { answers, step, ask, word, lastTo } = granting(10);
-    ask('a2', 100);
-    assert.equal(answers.length, 0);
-    for (let i = 0; i < 20; i++) {
-      step();
-      ask('a2', 100);
-      word('a2').granted = lastTo('a2')?.granted ?? 0;
-      word('a2').held = word('a2').granted;
-    }
-    assert.equal(lastTo('a2')?.granted, 10);
-    assert.equal(lastTo('a2')?.over, false);
+  it('nothing is granted before all have been counted twice, and agree', () => {
+    const { ask, round, take } = owner(100);
+    ask('a2', { wanted: 5 });
+    assert.deepEqual(take(), {});
+    round();
+    assert.deepEqual(take(), {});
+    round();
+    assert.deepEqual(take(), { a2: 5 });
   });
 
-  it('says that the limit is reached when the pages are, and not before', () => {
-    const { step, ask, word, lastTo } = granting(3);
-    ask('a2', 5);
-    for (let i = 0; i < 10; i++) {
-      step();
-      ask('a2', 5);
-      word('a2').granted = lastTo('a2')?.granted ?? 0;
-      word('a2').held = word('a2').granted;
+  it('a round in which a host is on its way, or a view is another, is none', () => {
+    for (const odd of [{ quiet: false }, { viewHash: 'another' }]) {
+      const { ask, round, take } = owner(100);
+      ask('a2', { wanted: 5 });
+      round();
+      round({ a3: odd });
+      round();
+      assert.deepEqual(take(), {}, JSON.stringify(odd));
+      round();
+      assert.deepEqual(take(), { a2: 5 });
     }
-    assert.deepEqual([lastTo('a2')?.granted, lastTo('a2')?.over], [3, false]);
-    Object.assign(word('a2'), { held: 0, pages: 3 });
-    for (let i = 0; i < 4; i++) step();
-    assert.equal(lastTo('a2')?.over, true);
   });
 
-  it('tells again what was granted and not heard of, when others wait for it', () => {
-    const { answers, step, ask, word, lastTo } = granting(1);
-    ask('a2', 1);
-    step();
-    assert.equal(lastTo('a2')?.granted, 1);
-    // The grant is lost, and a2 has no use for it any more.
-    answers.length = 0;
-    ask('a1', 1);
-    assert.equal(lastTo('a1')?.granted, 0);
-    step();
-    assert.equal(lastTo('a2')?.granted, 1);
-    Object.assign(word('a2'), { granted: 1, returned: 1 });
-    ask('a2', 1);
-    ask('a1', 1);
-    assert.equal(lastTo('a1')?.granted, 1);
+  it('who does not answer is asked again, and waited for', () => {
+    const { ask, grants, asked, granted } = owner(100);
+    ask('a2', { wanted: 5 });
+    grants.pump(at(1000));
+    const nothing = { pages: 0, held: 0, session: 1, granted: 0, returned: 0, quiet: true };
+    const word = { round: 1, inc: 1, viewHash: JSON.stringify([]), ...nothing };
+    for (const { id } of asked.splice(0)) if (id !== 'a3') grants.onCounted(id, word, at(1000));
+    grants.pump(at(1001));
+    assert.deepEqual(asked, []);
+    grants.pump(at(1000 + HEARTBEAT_MS));
+    assert.deepEqual(asked, [{ id: 'a3', round: 1 }]);
+    assert.equal(granted.length, 0);
+  });
+
+  it('without a limit in sight each gets what it wants, near the end ever less', () => {
+    const { ask, count, take } = owner(100);
+    ask('a2', { wanted: 1 });
+    count();
+    take();
+    const portions: number[] = [];
+    let has = 1;
+    for (;;) {
+      ask('a2', { wanted: 1000, granted: has });
+      const more = (take().a2 ?? has) - has;
+      if (more === 0) break;
+      portions.push(more);
+      has += more;
+    }
+    assert.deepEqual(portions.slice(0, 3), [16, 13, 11], 'a sixth of what is left');
+    assert.deepEqual(portions.slice(-4), [1, 1, 1, 1]);
+    assert.equal(has, 100);
+  });
+
+  it('never more than the limit is out, whoever asks for how much', () => {
+    const { ask, count, take } = owner(20);
+    ask('a2', { wanted: 1000 });
+    ask('a3', { wanted: 1000 });
+    count();
+    const has: Record<string, number> = take();
+    for (let k = 0; k < 60; k++) {
+      const id = k % 2 === 0 ? 'a2' : 'a3';
+      ask(id, { wanted: 1000, granted: has[id] ?? 0 });
+      Object.assign(has, take());
+    }
+    assert.equal(has.a2! + has.a3!, 20);
+  });
+
+  it('what is returned is granted to others, once', () => {
+    const { ask, count, take } = owner(2);
+    ask('a2', { wanted: 2 });
+    count();
+    ask('a2', { wanted: 2, granted: 1 });
+    take();
+    ask('a3', { wanted: 2 });
+    assert.deepEqual(take(), { a3: 0 });
+    ask('a2', { wanted: 2, granted: 2, returned: 1 });
+    ask('a2', { wanted: 2, granted: 2, returned: 1 });
+    ask('a2', { wanted: 2, granted: 2, returned: 0 });
+    take();
+    ask('a3', { wanted: 2 });
+    ask('a3', { wanted: 2, granted: 1 });
+    assert.deepEqual(take(), { a3: 1 }, 'said three times, returned once');
+  });
+
+  it('nobody returns more than it was granted', () => {
+    const { ask, count, take } = owner(2);
+    ask('a2', { wanted: 1 });
+    count();
+    ask('a2', { wanted: 1, granted: 1, returned: 1000 });
+    take();
+    for (let granted = 0; granted < 5; granted++) ask('a3', { wanted: 9, granted });
+    assert.deepEqual(take(), { a3: 2 });
+  });
+
+  it('an ask that comes late, or twice, is granted nothing again', () => {
+    const { ask, count, granted } = owner(100);
+    ask('a2', { wanted: 5 });
+    count();
+    for (let k = 0; k < 3; k++) ask('a2', { wanted: 5, granted: 0 });
+    const words = granted.map(({ grant }) => grant.granted);
+    assert.deepEqual(words, [5, 5, 5, 5]);
+  });
+
+  it('who counts on from what the owner knows nothing of has to begin anew', () => {
+    const { ask, granted, grants } = owner(100);
+    ask('a2', { wanted: 5, granted: 3, session: 4 });
+    assert.deepEqual(granted.at(-1)?.grant.restart, true);
+    assert.deepEqual(granted.at(-1)?.grant.session, 4);
+    ask('a2', { wanted: 5, session: 5 });
+    ask('a2', { wanted: 9, granted: 3, session: 4 });
+    assert.equal(granted.length, 1, 'an earlier session is over');
+    grants.reset();
+    ask('a2', { wanted: 5, granted: 1, session: 5 });
+    assert.equal(granted.at(-1)?.grant.restart, true, 'another owner knows of nothing');
+  });
+
+  it('what was granted to an agent that is gone is granted again after a count, not before', () => {
+    const { ask, count, round, take, leave } = owner(3);
+    ask('a2', { wanted: 3 });
+    count();
+    for (const granted of [1, 2]) ask('a2', { wanted: 3, granted });
+    assert.deepEqual(take(), { a2: 3 });
+    leave('a2');
+    ask('a3', { wanted: 3 });
+    round({ a1: { pages: 1 } });
+    assert.deepEqual(take(), { a3: 0 });
+    round({ a1: { pages: 1 } });
+    for (const granted of [1, 2]) ask('a3', { wanted: 3, granted });
+    assert.deepEqual(take(), { a3: 2 }, 'one page of its three has come to others');
+  });
+
+  it('a loss is counted for though there is more to give', () => {
+    const { ask, count, round, leave } = owner(100);
+    ask('a2', { wanted: 5 });
+    count();
+    leave('a2');
+    ask('a3', { wanted: 1000 });
+    assert.equal(round(), 2);
+  });
+
+  it('what was granted in a session that is over counts as used until the next count', () => {
+    const { ask, count, take } = owner(3);
+    ask('a2', { wanted: 3 });
+    count();
+    for (const granted of [1, 2]) ask('a2', { wanted: 3, granted });
+    ask('a2', { wanted: 3, session: 2 });
+    assert.deepEqual(take(), { a2: 0 });
+    count({ a2: { pages: 2, session: 2 } });
+    assert.deepEqual(take(), { a2: 1 });
+  });
+
+  it('a count in which an agent began anew is none', () => {
+    const { ask, grants, state, asked, round, take } = owner(3);
+    ask('a2', { wanted: 3 });
+    round();
+    state.nowMs += HEARTBEAT_MS;
+    grants.pump(at(state.nowMs));
+    const viewHash = JSON.stringify([...['a1', 'a2', 'a3'].map((id) => [id, 1])]);
+    const answer = (id: string) => {
+      const { round } = asked.find((asked) => asked.id === id)!;
+      const nothing = { pages: 0, held: 0, session: 1, granted: 0, returned: 0, quiet: true };
+      grants.onCounted(id, { ...nothing, round, inc: 1, viewHash }, at(state.nowMs));
+    };
+    answer('a1');
+    answer('a2');
+    ask('a2', { wanted: 3, session: 2 });
+    answer('a3');
+    assert.deepEqual(take(), {});
+  });
+
+  it('the limit is reached when the pages are that many, not when the tokens are', () => {
+    const { ask, count, granted } = owner(2);
+    ask('a2', { wanted: 2 });
+    count();
+    for (const has of [1, 2]) ask('a2', { wanted: 3, granted: has });
+    count({ a2: { pages: 1, held: 1, granted: 2 } });
+    assert.equal(granted.at(-1)?.grant.over, false);
+    count({ a2: { pages: 2, held: 0, granted: 2 } });
+    assert.equal(granted.at(-1)?.grant.over, true);
+    assert.equal(granted.at(-1)?.grant.granted, 2);
+  });
+
+  it('a grant that was lost is told again when others wait for it', () => {
+    const { ask, count, round, take } = owner(1);
+    ask('a2', { wanted: 1 });
+    count();
+    assert.deepEqual(take(), { a2: 1 });
+    // The grant does not arrive, and a2 has no use for it any more.
+    ask('a3', { wanted: 1 });
+    assert.deepEqual(take(), { a3: 0 });
+    round();
+    assert.equal(take().a2, 1);
+    ask('a2', { wanted: 1, granted: 1, returned: 1 });
+    ask('a3', { wanted: 1 });
+    assert.deepEqual(take(), { a2: 1, a3: 1 });
+  });
+
+  it('pages of an earlier launch count', () => {
+    const { ask, count, take, granted } = owner(10);
+    ask('a2', { wanted: 10 });
+    count({ a2: { pages: 4 }, a3: { pages: 5 } });
+    ask('a2', { wanted: 10, granted: 1 });
+    assert.deepEqual(take(), { a2: 1 });
+    count({ a2: { pages: 5, granted: 1 }, a3: { pages: 5 } });
+    assert.equal(granted.at(-1)?.grant.over, true);
+  });
+
+  it('nobody is asked to count while nobody waits', () => {
+    const { ask, count, round } = owner(100);
+    assert.equal(round(), 0);
+    ask('a2', { wanted: 5 });
+    count();
+    assert.equal(round(), 0);
+    ask('a2', { wanted: 6, granted: 5 });
+    assert.equal(round(), 0, 'there is more, and it was granted');
+  });
+
+  it('an agent that has not joined counts nobody', () => {
+    const { ask, round, state } = owner(100);
+    state.joined = false;
+    ask('a2', { wanted: 5 });
+    assert.equal(round(), 0);
   });
 });
