@@ -6,6 +6,7 @@ import { charsetOf, decode } from './charset.ts';
 import { type PageLink, resolveLinks } from './links.ts';
 import { type ScanOptions, scanPage } from './page-scan.ts';
 import { NO_DIRECTIVES, type RobotsDirectives } from './robots-directives.ts';
+import { shortPrintOf } from './short-print.ts';
 import { simhashOf } from './simhash.ts';
 
 /**
@@ -13,6 +14,12 @@ import { simhashOf } from './simhash.ts';
  * each costs a row here or at a peer, so a page of a million must not be able to fill a database.
  */
 const LINKS_MAX = 10_000;
+
+/**
+ * One other word in fewer than these turns more bits of a simhash than two equal pages may differ
+ * by, as often as not.
+ */
+const SIMHASH_WORDS_MIN = 150;
 
 /** A page as it was received. Plain data: it crosses to a worker thread. */
 export interface PageInput extends Pick<ScanOptions, 'embeds' | 'productToken'> {
@@ -43,7 +50,7 @@ export interface ParsedPage extends RobotsDirectives {
   readonly canonical: string | null;
   /** `sha256:` and the SHA-256 of the body in hexadecimal. */
   readonly digest: string;
-  /** By `simhashOf`; null for what is not HTML, or says too little. */
+  /** By `simhashOf`, of few words by `shortPrintOf`; null for what is not HTML, or says too little. */
   readonly simhash: string | null;
 }
 
@@ -63,7 +70,8 @@ export function parsePage(input: PageInput): ParsedPage {
     ...(productToken === undefined ? {} : { productToken }),
   });
   const resolved = resolveLinks(scan, url, charset, input.linksMax ?? LINKS_MAX);
-  return { ...resolved, charset, ...scan.directives, digest, simhash: simhashOf(text) };
+  const simhash = simhashOf(text, SIMHASH_WORDS_MIN) ?? shortPrintOf(text, url);
+  return { ...resolved, charset, ...scan.directives, digest, simhash };
 }
 
 function notHtml(url: string, digest: string): ParsedPage {

@@ -9,8 +9,6 @@ import { majorityBits } from './majority-bits.ts';
 
 /** Words looked at: two hundred pages of print, and some milliseconds. */
 const WORDS_MAX = 50_000;
-/** Of fewer words, pages that have nothing to do with one another share too many. */
-const WORDS_MIN = 20;
 const RUN = 3;
 
 const WORD = /[\p{L}\p{N}]+/gu;
@@ -28,11 +26,12 @@ const UNITS = new Uint16Array(UNITS_MAX);
 
 /**
  * @param html - a page's decoded text
+ * @param wordsMin - of fewer words there is none; three or more
  * @returns 16 hexadecimal digits, or null where the page says too little
  */
-export function simhashOf(html: string): string | null {
+export function simhashOf(html: string, wordsMin: number): string | null {
   const words = countWords(html);
-  if (words < WORDS_MIN) return null;
+  if (words < wordsMin) return null;
   const high = new Int32Array(words - RUN + 1);
   const low = new Int32Array(words - RUN + 1);
   for (let at = 0; at < high.length; at++) {
@@ -53,7 +52,7 @@ function countWords(html: string): number {
     const inAscii = readAscii(units, at, end, words);
     words = inAscii ?? readAny(html, at, end, words);
     if (open < 0) break;
-    const close = html.indexOf('>', rawEnd(html, open));
+    const close = tagEnd(html, open);
     if (close < 0) break;
     at = close + 1;
   }
@@ -64,6 +63,11 @@ function unitsOf(html: string): Uint16Array {
   const units = html.length > UNITS_MAX ? new Uint16Array(html.length) : UNITS;
   Buffer.from(units.buffer).write(html, 'utf16le');
   return units;
+}
+
+/** Where what is no text ends that begins with the tag at `open`; negative: nowhere. */
+export function tagEnd(html: string, open: number): number {
+  return html.indexOf('>', rawEnd(html, open));
 }
 
 /** Where the tag that ends the element at `open` begins if its text is none of the page's. */

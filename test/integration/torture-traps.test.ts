@@ -4,6 +4,7 @@
 // must get what it would get alone.
 
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,8 +16,10 @@ const addressNet = 48;
 const delayMs = 2;
 const pages = 40;
 const stalePages = 120;
+/** Enough to be given up, were they a trap. */
+const stubs = 150;
 
-const names = ['soft', 'relative', 'session', 'honest'] as const;
+const names = ['soft', 'relative', 'numbered', 'session', 'honest', 'stubs'] as const;
 type HostName = (typeof names)[number];
 
 const notFound = 'Sorry, the page that you are looking for is not here any more. '.repeat(5);
@@ -24,10 +27,16 @@ const link = (href: string) => `<a href="${href}">x</a>`;
 /** A page of its own words. */
 const pageOf = (at: number) => Array.from({ length: 60 }, (_, k) => `w${(at + 1) * (k + 7)}`);
 
+const pathsOf = (count: number) => Array.from({ length: count }, (_, at) => `/${at}`);
+
 /** @param times - requests to this host so far, by which every answer differs */
 const sites: Readonly<Record<HostName, (url: URL, times: number) => string>> = {
   soft: (_, times) => `${notFound}${link(`/r${times * 2}`)}${link(`/r${times * 2 + 1}`)}`,
   relative: () => `${notFound}${link('deeper/')}`,
+  numbered: (url, times) => {
+    const id = createHash('md5').update(String(times)).digest('hex');
+    return `<p>${url.pathname} was not found here. Request ${id}.</p>${link(`/r${times}`)}`;
+  },
   session: (url, times) => {
     const at = Number(url.pathname.slice(1));
     const next = [(at + 1) % pages, (at * 2) % pages];
@@ -39,11 +48,20 @@ const sites: Readonly<Record<HostName, (url: URL, times: number) => string>> = {
     const at = Number(url.pathname.slice(1));
     return pageOf(at).join(' ') + (at + 1 < pages ? link(`/${at + 1}`) : '');
   },
+  // Few words, of which hardly one is another on the next page.
+  stubs: (url) => {
+    const at = Number(url.pathname.slice(1));
+    const next = at + 1 < stubs ? link(`/${at + 1}`) : '';
+    return `<h1>Item ${at}</h1><p>There is nothing to be told of number ${at} yet.</p>${next}`;
+  },
 };
 
 describe('torture: traps', () => {
   const servers: http.Server[] = [];
-  const asked: Record<HostName, string[]> = { soft: [], relative: [], session: [], honest: [] };
+  const asked = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<
+    HostName,
+    string[]
+  >;
   let port = 0;
   const addressOf = (name: HostName) => `127.${addressNet}.0.${names.indexOf(name) + 1}`;
 
@@ -84,10 +102,8 @@ describe('torture: traps', () => {
     const { stdout } = await run('query', config, sql, '--format', 'json');
     const audit = await run('audit', config);
     assert.equal(audit.code, 0, audit.stdout);
-    assert.deepEqual(
-      asked.honest,
-      Array.from({ length: pages }, (_, at) => `/${at}`),
-    );
+    assert.deepEqual(asked.honest, pathsOf(pages));
+    assert.deepEqual(asked.stubs, pathsOf(stubs));
     return (JSON.parse(stdout) as { host: string }[]).map(({ host }) => host).toSorted();
   }
 
@@ -95,9 +111,12 @@ describe('torture: traps', () => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const trapped = await crawl(scratch, {});
-    assert.deepEqual(trapped, (['soft', 'relative', 'session'] as const).map(addressOf));
+    assert.deepEqual(
+      trapped,
+      (['soft', 'relative', 'numbered', 'session'] as const).map(addressOf),
+    );
     // The first page of each text is new and takes two off; a session comes back to every page.
-    for (const name of ['soft', 'relative'] as const) {
+    for (const name of ['soft', 'relative', 'numbered'] as const) {
       assert.ok(asked[name].length <= stalePages + 3, `${name}: ${asked[name].length}`);
     }
     assert.ok(asked.session.length <= stalePages + 4 * pages, `${asked.session.length}`);
@@ -107,8 +126,7 @@ describe('torture: traps', () => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const trapped = await crawl(scratch, { urls: { dropSessions: true } });
-    assert.deepEqual(trapped, (['soft', 'relative'] as const).map(addressOf));
-    const once = Array.from({ length: pages }, (_, at) => `/${at}`);
-    assert.deepEqual(asked.session.toSorted(), once.toSorted());
+    assert.deepEqual(trapped, (['soft', 'relative', 'numbered'] as const).map(addressOf));
+    assert.deepEqual(asked.session.toSorted(), pathsOf(pages).toSorted());
   });
 });
