@@ -63,6 +63,8 @@ export class Cluster {
   readonly refused: string[] = [];
   /** Told of each turn, when its effects have been performed. */
   readonly watchers: ((agent: Running, effects: readonly Effect[]) => void)[] = [];
+  /** When a disk was last wiped or set back. */
+  readonly lostAt = new Map<AgentId, number>();
   /** Drops a message if it says so. */
   lose: (from: AgentId, to: AgentId, message: Message) => boolean = () => false;
   readonly #o: ClusterOptions;
@@ -191,6 +193,7 @@ export class Cluster {
 
   /** The disk is gone: a later start of the agent finds a new one. */
   wipe(id: AgentId): void {
+    this.lostAt.set(id, this.now);
     this.disks.delete(id);
   }
 
@@ -204,6 +207,7 @@ export class Cluster {
   /** The process ends, and its disk is as the last image of it. */
   setBack(id: AgentId): void {
     const disk = this.disks.get(id)!;
+    this.lostAt.set(id, this.now);
     if (this.agents.get(id)?.alive) this.kill(id);
     if (disk.image)
       this.disks.set(id, { db: new Database(disk.image), image: null, watched: false });

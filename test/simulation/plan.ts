@@ -52,6 +52,8 @@ export interface Plan {
   healed: boolean;
   /** When the last new round was ordered; null: none was. */
   refreshedAt: number | null;
+  /** When an agent first said that the crawl is complete; Infinity: none has. */
+  completeAt: number;
 }
 
 export function drawPlan(seed: number, kind: Kind): Plan {
@@ -93,7 +95,7 @@ export function drawPlan(seed: number, kind: Kind): Plan {
   const pagesMax = shared.pagesMax ?? null;
   const none = { down: new Set<AgentId>(), away: new Set<AgentId>(), deadLinks: [] };
   const nothing = { setBack: new Set<AgentId>(), spent: false, alone: false, split: false };
-  const when = { healed: false, cutUntil: 0, refreshedAt: null };
+  const when = { healed: false, cutUntil: 0, refreshedAt: null, completeAt: Infinity };
   const drawn = { kind, quorum, backups, ids, random, cluster, pagesMax, capacities } as const;
   return { ...drawn, ...none, ...nothing, ...when };
 }
@@ -137,12 +139,14 @@ function agentsOf(kind: Kind, random: Random): number {
 }
 
 /** Starts the agents, some of them late. */
-export function startAgents({ cluster, ids, random, kind }: Plan): void {
+export function startAgents(plan: Plan): void {
+  const { cluster, ids, random, kind } = plan;
   const late = kind === 'calm' || kind === 'cuts' ? 0 : 0.3;
   for (const id of ids) {
     const at = random.chance(late) ? random.between(0, 3000) : random.between(0, 300);
     cluster.at(EPOCH + at, () => {
-      if (!cluster.agents.has(id)) cluster.start(id);
+      // Who comes after the end finds nobody that could tell it so, and would begin anew.
+      if (!cluster.agents.has(id) && !anyEnded(plan)) cluster.start(id);
     });
   }
 }
@@ -165,5 +169,13 @@ export function watchForLoners(plan: Plan): void {
       if (joined && news.length < plan.backups && !plan.away.has(agent.id)) plan.alone = true;
       return;
     }
+  });
+}
+
+/** Notes when the crawl is first said to be complete. */
+export function watchForTheEnd(plan: Plan): void {
+  plan.cluster.watchers.push((_, effects) => {
+    const isSaid = effects.some((e) => e.type === 'send' && e.envelope.message.type === 'COMPLETE');
+    if (isSaid) plan.completeAt = Math.min(plan.completeAt, plan.cluster.now);
   });
 }

@@ -27,6 +27,7 @@ import {
   SPAN_MS,
   startAgents,
   watchForLoners,
+  watchForTheEnd,
 } from './plan.ts';
 
 /** After the healing all living agents must have ended within this: some forty time-outs. */
@@ -37,7 +38,7 @@ const SERIAL_END_MS = 200 * SUSPECT_MS;
 const AGREE_MS = 5 * SUSPECT_MS;
 /** Clocks run apart by two per cent at most, and the timers round up. */
 const TOLERANCE_MS = 0.05 * DELAY_MS;
-/** So long before others end an agent may have said for the last time that it is idle. */
+/** So long before the first says COMPLETE the others may have said for the last time to be idle. */
 const AGREED_MS = 5 * HEARTBEAT_MS;
 /** Looks at all state files while the crawl runs. */
 const PROBES = 8;
@@ -54,6 +55,7 @@ export function runSwarm(seed: number, kind: Kind): Verdict {
   const { cluster } = plan;
   const violations: string[] = [];
   watchForLoners(plan);
+  watchForTheEnd(plan);
   const incarnations = watchIncarnations(plan);
   startAgents(plan);
   planFaults(plan);
@@ -176,13 +178,13 @@ function atAddresses({ cluster }: Plan): string[] {
  * other's; without either none is.
  */
 function besideLimit(plan: Plan, pagesMax: number, incarnations: number): string[] {
-  const { cluster, split, quorum, ids, away } = plan;
+  const { cluster, split, quorum, away } = plan;
   const { size } = cluster.fetched();
   const whole = Math.min(pagesMax, cluster.web.size);
   if (size < whole) return [`only ${size} pages of ${whole} were fetched`];
   // A round that is begun again counts anew.
   if ((split && quorum === 'none') || plan.refreshedAt !== null) return [];
-  const losses = incarnations - ids.length + away.size;
+  const losses = incarnations - cluster.agents.size + away.size;
   const most = pagesMax + 2 * THREADS * losses;
   return size > most ? [`${size} pages were fetched, the limit is ${pagesMax}`] : [];
 }
@@ -206,15 +208,14 @@ function endedFirst({ cluster, away }: Plan) {
 /** As those left it who ended first. */
 function checkCopies(plan: Plan): string[] {
   const { cluster, away, ids, backups } = plan;
-  const first = endedFirst(plan);
-  const members = first?.members ?? [];
+  const members = endedFirst(plan)?.members ?? [];
   // Those who were away then go on, or have gone on, and move what they have.
   if (ids.some((id) => !away.has(id) && !members.includes(id))) return [];
-  // One whose disk was lost when all had agreed on the end is not waited for.
-  const isBack = (id: AgentId) => cluster.agents.get(id)?.end !== null;
-  if (members.some((id) => plan.setBack.has(id) && !isBack(id))) return [];
-  // Nor is a round that one was told of when the words that all were idle were on their way.
-  if (first && plan.refreshedAt !== null && first.at - plan.refreshedAt < AGREED_MS) return [];
+  // What befell one when the words that all were idle were on their way is not waited for: the loss
+  // of a disk, an order for a new round.
+  const agreedAt = plan.completeAt - AGREED_MS;
+  if (members.some((id) => (cluster.lostAt.get(id) ?? 0) > agreedAt)) return [];
+  if ((plan.refreshedAt ?? 0) > agreedAt) return [];
   const order = (host: string) => cluster.order(host, members);
   const theirs = new Map([...files(plan)].filter(([id]) => members.includes(id)));
   return [...unlikeCopies(files(plan), order, backups), ...brokenRounds(theirs, order)];
