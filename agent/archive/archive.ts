@@ -39,6 +39,8 @@ export interface ArchiveOptions {
   readonly known: ArchivePosition | null;
   /** Called once: nothing more can be archived. */
   readonly onFailure: (error: ArchiveError) => void;
+  /** The thread's script; default: `worker` beside this file. */
+  readonly script?: URL;
 }
 
 /** What the thread makes it drops at once: more room for it is memory that nobody needs. */
@@ -148,16 +150,21 @@ export class Archive {
 
   #startWorker(): Worker {
     const { directory, agent, fileBytes, gzipLevel, durable, about } = this.#o;
+    const { script = ownScript() } = this.#o;
     const { serial } = this.#recovered;
     const limits = { fileBytes, gzipLevel };
     const workerData: WorkerStart = { directory, agent, ...limits, durable, about, serial };
-    const worker = new Worker(ownScript(), { workerData, resourceLimits: HEAP });
+    const worker = new Worker(script, { workerData, resourceLimits: HEAP });
     worker.on('message', (message: FromWorker) => {
       if (message.type === 'written') this.#written(message.places);
       else this.#fail(Object.assign(new Error(message.message), { code: message.code }));
     });
     worker.on('error', (error) => this.#fail(error));
-    worker.on('exit', () => this.#giveUp(this.#handed.values()));
+    worker.on('exit', (code) => {
+      // Not told to close: what is appended from now on would be waited for without end.
+      this.#fail(new Error(`the thread that writes ended with ${code}`));
+      this.#giveUp(this.#handed.values());
+    });
     return worker;
   }
 

@@ -31,6 +31,11 @@ const TRY_MS = 1500;
 const TRIES = 2;
 /** A name has more addresses than this only to make somebody suffer. */
 const ADDRESSES_MAX = 64;
+/**
+ * The system gives up by itself after some ten seconds. Where it does not (a directory service that
+ * hangs), whoever waits for the name, and asks for it later, would wait with it.
+ */
+const SYSTEM_MS = 30_000;
 
 /** Only the hosts file, a search domain or the local network knows these. */
 const SYSTEM_NAME = /^[^.]+$|\.(?:localhost|localdomain|local|internal|home\.arpa)$/;
@@ -43,7 +48,7 @@ export function createResolver(options: ResolverOptions): Resolve {
   const system = options.system ?? systemAddresses;
   const wanted = wantedBy(options.family);
   const bySystem = async (name: string): Promise<DnsAnswer> => {
-    const addresses = await system(name);
+    const addresses = await within(SYSTEM_MS, system(name), name);
     return { addresses: addresses.filter(({ family }) => wanted.has(family)), ttlMs: null };
   };
   return async (name) => {
@@ -96,6 +101,19 @@ function alternating(lists: readonly (readonly ResolvedAddress[])[]): ResolvedAd
 async function systemAddresses(name: string): Promise<readonly ResolvedAddress[]> {
   const answers = await dns.lookup(name, { all: true });
   return answers.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
+}
+
+async function within<T>(ms: number, work: Promise<T>, name: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const message = `the system did not say within ${ms} ms where ${name} is`;
+    timer = setTimeout(() => reject(Object.assign(new Error(message), { code: 'ETIMEOUT' })), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function wantedBy(family: AddressFamily): ReadonlySet<number> {

@@ -161,3 +161,23 @@ describe('resolver', () => {
     assert.equal((await resolve('a.test')).addresses.length, 64);
   });
 });
+
+test('resolver: a system that never answers is given up, and the name may be asked for again', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let asked = 0;
+  const system = () => {
+    asked++;
+    return new Promise<never>(() => {});
+  };
+  let now = 0;
+  const resolve = createResolver({ family: 'any', system });
+  const ttl = { ttlMinMs: 0, ttlMaxMs: 1000, negativeTtlMs: 1000 };
+  const lookup = cachedLookup({ resolve, now: () => now, ...ttl });
+  for (const times of [1, 2]) {
+    const answer = assert.rejects(lookup('printer.local'), { code: 'ETIMEOUT' });
+    t.mock.timers.tick(60_000);
+    await answer;
+    assert.equal(asked, times);
+    now += 60_000;
+  }
+});
