@@ -22,8 +22,8 @@ const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'numbers-jump-at-start': ['disks', 3],
   relay: ['cuts', 1],
   'leave-waits': ['moves', 17],
-  'slots-listed': ['budgets', 511],
-  'slots-rest': ['budgets', 511],
+  'slots-listed': ['budgets', 503],
+  'slots-rest': ['budgets', 425],
   'tokens-counted': ['budgets', 505],
   'pages-counted': ['budgets', 522],
 };
