@@ -125,6 +125,7 @@ export class Core {
       case 'YIELD_ACK':
         return this.#p.moves.returned(
           this.#p.handOff.onYieldAck(member, message.list, message.items),
+          now,
         );
       case 'ROWS':
         return this.#onRows(member, message, now);

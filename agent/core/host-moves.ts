@@ -180,7 +180,7 @@ export class HostMoves {
   }
 
   /** A copy was returned to its owner, who has it at its own backups: deleted if it has no place. */
-  returned(items: readonly YieldAckItem[]): void {
+  returned(items: readonly YieldAckItem[], now: Instant): void {
     const { store, view, settings, handOff, visits, replication, settlement } = this.#p;
     for (const { host, keep } of items) {
       settlement.returned(host);
@@ -188,6 +188,7 @@ export class HostMoves {
       if (keep) continue;
       const order = view.assignment().order(host, settings.backups + 1);
       if (order.includes(settings.id) || handOff.isListed(host) || visits.isOpen(host)) continue;
+      visits.dropped(host, now);
       store.deleteHost(host);
       replication.forgetHost(host);
       settlement.dropped(host);

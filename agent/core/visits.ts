@@ -37,6 +37,8 @@ export interface Visits {
   reconsiderAll(now: Instant): void;
   /** The view has changed: hosts that are another's are visited no more. */
   keepOnly(owns: (host: Host) => boolean): void;
+  /** The host's rows are gone from here; no request to it is open. */
+  dropped(host: Host, now: Instant): void;
   isOpen(host: Host): boolean;
   /** Requests that are open, with their hosts. */
   open(): Iterable<{ readonly id: number; readonly host: Host }>;

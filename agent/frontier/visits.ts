@@ -119,6 +119,17 @@ export class Visits implements VisitsPort {
     this.#parked.keepOnly(owns);
   }
 
+  /**
+   * A visit knows its host by the number of its row. Held back, or in its delay, it could go on when
+   * the host has come back: under a number that is nobody's by then, or another host's.
+   */
+  dropped(host: Host, now: Instant): void {
+    const visit = this.#visits.get(host);
+    if (!visit) return;
+    this.#end(visit);
+    this.#p.budgets?.slots?.leave(host, now);
+  }
+
   reconsider(host: Host, now: Instant): void {
     const visit = this.#visits.get(host);
     if (!visit) this.#parked.rouse(host);

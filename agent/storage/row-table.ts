@@ -136,7 +136,10 @@ export class RowTable {
     const start = firstAbove(tail.mentions, after);
     const mentions = tail.mentions.slice(start, start + max);
     const events = mentions.flatMap((mention) => this.#eventOf(row, mention, arrivesBy) ?? []);
-    return { events, to: mentions.at(-1)?.n ?? after };
+    // Numbers may be gone that were given: an answer for robots.txt whose like cannot be had any
+    // more leaves none. With all that there is, a copy has come as far as the last one.
+    const isAll = start + mentions.length === tail.mentions.length;
+    return { events, to: isAll ? Math.max(row.last, after) : mentions.at(-1)!.n };
   }
 
   /** The events above `after`, at hand already or read from the table. */

@@ -266,6 +266,21 @@ claim('the last answer of robots.txt is kept for each origin', (store) => {
   assert.equal(store.robots(number, 'http://a.test:81'), null);
 });
 
+claim('a copy is whole also where the last number was of a robots.txt that is gone', (store) => {
+  const { number } = store.host(HOST);
+  const rules = { fetchedAt: 5, body: Buffer.from('x'), attempts: 0, retryAt: 0, reason: '' };
+  const origin = 'http://a.test';
+  turn(store, () => store.saveRobots(number, origin, { ...rules, kind: 'rules' }));
+  const last = store.lastNumber(HOST);
+  store.trimRowEvents(HOST, last);
+  turn(store, () => store.saveRobots(number, origin, { ...rules, kind: 'unreachable', body: null }));
+  assert.deepEqual(store.rowEvents(HOST, 0, 10, 9), { events: [], to: last });
+  turn(store, () => store.saveRobots(number, origin, { ...rules, kind: 'allowAll', body: null }));
+  const { events, to } = store.rowEvents(HOST, 0, 10, 9);
+  assert.deepEqual([events.length, to > last], [1, true]);
+  assert.equal(to, store.lastNumber(HOST));
+});
+
 // ---- the outbox
 const add = (store: SqliteStore, url: string, owner = 'x', rest: Partial<UrlItem> = {}) =>
   turn(store, () => store.addToOutbox(new URL(url).hostname, owner, { url, depth: 3, ...rest }));

@@ -260,3 +260,19 @@ test('visits: the links of a page are kept where they are wanted, and replaced b
   other.run();
   assert.deepEqual(kept(other), []);
 });
+
+test('visits: a host that was handed over and came back is not taken for the one with its number', () => {
+  const agent = agentWith({ hostDelayMs: 60_000 });
+  agent.find(page(1), page(2));
+  agent.run(100);
+  agent.visits.dropped('a.test', agent.instant());
+  agent.store.begin();
+  agent.store.deleteHost('a.test');
+  agent.store.commit(false);
+  agent.find(page(1, 'b.test'), page(2, 'b.test'), page(2));
+  agent.run();
+  const wrong = agent.log.filter(({ request: { url, host } }) => new URL(url).hostname !== host);
+  assert.deepEqual(wrong, []);
+  assert.equal(agent.asked().length, 4);
+  agent.checkAccounts();
+});
