@@ -23,6 +23,14 @@ const BUSY_MS_MAX = 2 * 3600 * 1000;
 /** No wait is longer, whatever Retry-After says (and setTimeout fires at once beyond 24.8 days). */
 const WAIT_MS_MAX = 24 * 3600 * 1000;
 
+/**
+ * A stored wait as it counts: one that would be longer than any is of a clock that was ahead and has
+ * been set right between two lives of the process, and is over.
+ */
+export function believedWait(untilMs: number, nowMs: number): number {
+  return untilMs - nowMs > WAIT_MS_MAX ? 0 : untilMs;
+}
+
 export type Verdict =
   /** The page is done. `givesUp`: so is what else is queued on its origin. */
   | { readonly kind: 'final'; readonly hostWaitMs: number; readonly givesUp: boolean }

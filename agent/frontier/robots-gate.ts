@@ -4,7 +4,14 @@
 // that everything is disallowed for now). Used by the visits; the rules are read by the port.
 
 import type { RobotsOutcome } from '../core/outcome.ts';
-import { BUSY_ATTEMPTS_MAX, busyWaitMs, type Chance, isBusy, RETRY_WAITS_MS } from './retry.ts';
+import {
+  BUSY_ATTEMPTS_MAX,
+  believedWait,
+  busyWaitMs,
+  type Chance,
+  isBusy,
+  RETRY_WAITS_MS,
+} from './retry.ts';
 import type { FrontierStore, RobotsRecord } from './store.ts';
 
 /** RFC 9309, 2.4: a cached copy should not be used for more than 24 hours. */
@@ -63,10 +70,13 @@ export class RobotsGate {
     const redirect = this.#redirects.get(origin);
     if (redirect) return { kind: 'fetch', url: redirect.url };
     const record = this.#store.robots(this.#hostNumber, origin);
-    if (!record || now - record.fetchedAt >= ROBOTS_TTL_MS) return fetchOf(origin);
+    // An answer of a time to come is one of a clock that was set back.
+    const ageMs = record ? now - record.fetchedAt : Infinity;
+    if (!record || ageMs < 0 || ageMs >= ROBOTS_TTL_MS) return fetchOf(origin);
     if (record.kind === 'unreachable') {
       if (record.retryAt === Infinity) return { kind: 'given-up', reason: record.reason };
-      return now < record.retryAt ? { kind: 'wait', untilMs: record.retryAt } : fetchOf(origin);
+      const untilMs = believedWait(record.retryAt, now);
+      return now < untilMs ? { kind: 'wait', untilMs } : fetchOf(origin);
     }
     return verdict(this.#read(origin, record), url);
   }

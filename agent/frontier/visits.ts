@@ -24,7 +24,7 @@ import { type DelayRules, delayAfter } from './host-delay.ts';
 import { MinHeap } from './min-heap.ts';
 import { brakeOf, Novelty } from './novelty.ts';
 import { ParkedHosts } from './parked-hosts.ts';
-import { type Chance, isBusy } from './retry.ts';
+import { believedWait, type Chance, isBusy } from './retry.ts';
 import { originOf, type RobotsAnswer, RobotsGate, type RobotsRules } from './robots-gate.ts';
 import type { FrontierStore, HostRecord, QueuedUrl, QueueEnding } from './store.ts';
 
@@ -92,6 +92,8 @@ export class Visits implements VisitsPort {
   readonly #visits = new Map<Host, Visit>();
   readonly #due = new MinHeap<Visit>();
   readonly #open = new Map<number, PageRequest>();
+  /** Hosts whose stored waits the right is still to be told; filled by `queued`, emptied by ticks. */
+  readonly #untold: Host[] = [];
   #heldBack = false;
   #lastRequest = 0;
 
@@ -103,12 +105,17 @@ export class Visits implements VisitsPort {
 
   queued(host: Host): void {
     if (this.#visits.has(host)) return;
-    if (!this.#parked.has(host)) {
-      // After a restart the back-off is known to the file alone; a yield must tell it, too.
-      const { notBefore } = this.#p.store.host(host);
-      if (notBefore > 0) this.#p.right.waitUntil(host, notBefore);
-    }
+    if (!this.#parked.has(host)) this.#untold.push(host);
     this.#parked.queued(host);
+  }
+
+  /** After a restart the back-off is known to the file alone; a yield must tell it, too. */
+  #tellWaits(now: Instant): void {
+    for (const host of this.#untold.splice(0)) {
+      if (!this.#parked.has(host)) continue;
+      const untilMs = believedWait(this.#p.store.host(host).notBefore, now.mono);
+      if (untilMs > 0) this.#p.right.waitUntil(host, untilMs);
+    }
   }
 
   wake(host: Host): void {
@@ -168,6 +175,7 @@ export class Visits implements VisitsPort {
   }
 
   tick(now: Instant, holdBack: boolean): void {
+    this.#tellWaits(now);
     this.#parked.wakeUntil(now.mono);
     while (this.#visits.size < this.#p.threads) {
       const host = this.#parked.takeReady();
@@ -208,17 +216,19 @@ export class Visits implements VisitsPort {
     if (right.kind === 'blocked') return this.#shelve(visit);
     const goOnMs = this.#endQueued(visit, now);
     if (goOnMs > 0) return this.#dueAt(visit, now.mono + goOnMs);
-    const queuedAt = store.nextUrlAt(record.number);
-    if (queuedAt === null) return this.#end(visit);
+    const storedAt = store.nextUrlAt(record.number);
+    if (storedAt === null) return this.#end(visit);
+    const queuedAt = believedWait(storedAt, now.mono);
     const rightAt = right.kind === 'wait' ? right.untilMs : 0;
-    const hostAt = Math.max(now.mono, rightAt, record.notBefore, this.#delayEnd(record, now));
+    const heldUntil = believedWait(record.notBefore, now.mono);
+    const hostAt = Math.max(now.mono, rightAt, heldUntil, this.#delayEnd(record, now));
     if (queuedAt > hostAt) return this.#sleepUntil(visit, queuedAt);
     if (hostAt > now.mono) return this.#wait(visit, hostAt, now);
     if (right.kind === 'no-lease') {
       return this.#dueAt(visit, now.mono + heartbeatMs * LEASE_RETRY);
     }
     for (let skips = 0; skips < SKIPS_PER_TURN; skips++) {
-      const next = store.nextUrl(record.number, now.mono);
+      const next = store.nextUrl(record.number, queuedAt < storedAt ? Infinity : now.mono);
       if (!next) break;
       if (this.#pass(visit, next, now)) return;
     }

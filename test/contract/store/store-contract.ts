@@ -273,7 +273,9 @@ claim('a copy is whole also where the last number was of a robots.txt that is go
   turn(store, () => store.saveRobots(number, origin, { ...rules, kind: 'rules' }));
   const last = store.lastNumber(HOST);
   store.trimRowEvents(HOST, last);
-  turn(store, () => store.saveRobots(number, origin, { ...rules, kind: 'unreachable', body: null }));
+  turn(store, () =>
+    store.saveRobots(number, origin, { ...rules, kind: 'unreachable', body: null }),
+  );
   assert.deepEqual(store.rowEvents(HOST, 0, 10, 9), { events: [], to: last });
   turn(store, () => store.saveRobots(number, origin, { ...rules, kind: 'allowAll', body: null }));
   const { events, to } = store.rowEvents(HOST, 0, 10, 9);

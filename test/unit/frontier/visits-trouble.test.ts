@@ -228,6 +228,7 @@ test('restart: waits, attempts and rows of trouble are as before', () => {
   first.store.begin();
   first.store.commit(true);
   const second = new OneAgent({ web, db, now });
+  second.turn();
   assert.equal(second.waits.get('a.test'), EPOCH + 60_020 + 120_000, 'told to the right');
   second.run(400_000);
   assert.deepEqual(second.timesOf(page(1)), [180_020, 420_030]);
@@ -237,4 +238,35 @@ test('restart: waits, attempts and rows of trouble are as before', () => {
     [2, 3],
   );
   second.checkAccounts();
+});
+
+test('trouble: waits that were stored under a clock a year ahead end when it is set right', () => {
+  const busy: Options['web'] = ({ kind, host, url }) => {
+    if (kind === 'robots' && host === 'r.test') return { noRobots: { error: 'reset' } };
+    if (host === 'b.test') return { status: 503 };
+    return url === page(1) ? { status: 500 } : found;
+  };
+  const before = new OneAgent({ web: busy, robots: true, now: EPOCH + 365 * 24 * HOUR_MS });
+  before.find(page(1), page(1, 'b.test'), page(1, 'r.test'), page(1, 'c.test'));
+  before.run(5000);
+  assert.equal(before.store.owned().queued, 3);
+  const after = new OneAgent({ web: () => found, robots: true, db: before.db, now: EPOCH });
+  after.find(page(2), page(2, 'c.test'));
+  assert.ok(after.run() < 60_000);
+  assert.equal(after.store.owned().queued, 0);
+  // An answer of a time to come is no answer of today.
+  assert.ok(after.asked('any').includes('http://c.test/robots.txt'));
+  after.checkPoliteness();
+  after.checkAccounts();
+});
+
+test('trouble: the longest wait that a server may ask for is believed after a restart', () => {
+  const day: Options['web'] = () => ({ status: 503, retryAfterMs: 24 * HOUR_MS });
+  const before = new OneAgent({ web: day });
+  before.find(page(1));
+  before.run(5000);
+  const now = EPOCH + 5000;
+  const after = new OneAgent({ web: () => found, db: before.db, now });
+  after.run();
+  assert.equal(after.log[0]!.start, EPOCH + 10 + 24 * HOUR_MS);
 });
