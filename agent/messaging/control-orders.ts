@@ -4,7 +4,7 @@
 
 import type { ControlVerb, Order } from '../core/messages.ts';
 import { parseCrawlUrl } from '../url/crawl-url.ts';
-import { DELAY_MS_MAX } from './limits.ts';
+import { DELAY_MS_MAX, HOST_CHARS_MAX } from './limits.ts';
 import { isOrder } from './validate.ts';
 
 /** Says instead of a value that an order is taken back. */
@@ -19,7 +19,9 @@ export function orderOf(verb: ControlVerb, args: readonly string[]): What | stri
   if (verb === 'resume') return { kind: 'pause', host: '', value: null };
   if (verb !== 'block' && verb !== 'delay') return `${verb} is no order`;
   const url = parseCrawlUrl(`http://${host}/`);
-  if ('refused' in url || url.host !== host) return `not a host: ${host}`;
+  // A longer one would be in every WELCOME, which nobody who joins could read any more.
+  const isHost = !('refused' in url) && url.host === host && host.length <= HOST_CHARS_MAX;
+  if (!isHost) return `not a host: ${host}`;
   if (verb === 'block') return { kind: 'block', host, value: value === TAKEN_BACK ? null : 1 };
   if (value === TAKEN_BACK) return { kind: 'delay', host, value: null };
   const ms = /^\d{1,8}$/.test(value ?? '') ? Number(value) : Number.NaN;

@@ -55,3 +55,16 @@ test('control: a stamped order passes as a word, and nothing else does', () => {
   ];
   for (const word of wrong) assert.equal(orderFromWord(word), null, word);
 });
+
+test('orders: what is taken here is taken by whoever hears of it', () => {
+  for (const length of [1, 250, 300, 301, 2000]) {
+    for (const [verb, value] of [
+      ['block', 'on'],
+      ['delay', '5'],
+    ] as const) {
+      const what = orderOf(verb, ['h'.repeat(length), value]);
+      if (typeof what === 'string') assert.ok(length > 300, what);
+      else assert.ok(orderFromWord(wordOfOrder({ ...what, n: 1, by: 'a1' })), `${length}`);
+    }
+  }
+});
