@@ -17,6 +17,8 @@ export interface ClusterOptions {
   readonly seed?: number;
   readonly weather?: Weather;
   readonly delayMs?: number;
+  /** How often a host's server answers a request for robots.txt with an error before it can. */
+  readonly robotsTroubles?: (host: string) => number;
   /** Rest of each address; none by default. */
   readonly ipDelayMs?: number;
   /** The address of a host; its own by default. */

@@ -68,6 +68,8 @@ export class Cluster {
   /** Drops a message if it says so. */
   lose: (from: AgentId, to: AgentId, message: Message) => boolean = () => false;
   readonly #o: ClusterOptions;
+  /** Requests for the robots.txt of each host. */
+  readonly #robotsAsked = new Map<string, number>();
   readonly #events = new MinHeap<(() => void)[]>();
   /** What happens at one moment, in the order it was planned. */
   readonly #moments = new Map<number, (() => void)[]>();
@@ -429,6 +431,7 @@ export class Cluster {
       const ms = this.#o.requestMs?.(this.random) ?? REQUEST_MS;
       const end = this.now + ms;
       const visit: Visit = { host, url, by: agent.id, start: this.now, end, whole: false };
+      const hasTrouble = request.kind === 'robots' && this.#troubleAt(host);
       open.visit = visit;
       this.log.push(visit);
       this.at(end, () => {
@@ -438,12 +441,19 @@ export class Cluster {
         this.#answer(
           agent,
           open,
-          answerTo(request, { web: this.web, root, endedAt, durationMs: ms }),
+          answerTo(request, { web: this.web, root, endedAt, durationMs: ms, hasTrouble }),
         );
       });
     };
     if (connectMs === 0) write();
     else this.at(this.now + connectMs, write);
+  }
+
+  /** Whether the server cannot give its robots.txt this time. */
+  #troubleAt(host: string): boolean {
+    const asked = this.#robotsAsked.get(host) ?? 0;
+    this.#robotsAsked.set(host, asked + 1);
+    return asked < (this.#o.robotsTroubles?.(host) ?? 0);
   }
 
   /** The agent closes the connection before the answer is whole. */

@@ -18,6 +18,7 @@ import { Settlement } from '../../agent/core/settlement.ts';
 import { SlotGrants } from '../../agent/core/slot-grants.ts';
 import { Slots } from '../../agent/core/slots.ts';
 import { View } from '../../agent/core/view.ts';
+import { Visits } from '../../agent/frontier/visits.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { Lease } from '../../failure-detector/lease.ts';
 import { StallWatch } from '../../failure-detector/stall.ts';
@@ -160,6 +161,8 @@ const REMOVALS = {
   'tokens-counted': () => [changeSent('COUNTED', (message) => ({ ...message, held: 0 }))],
   /** Whoever owns the page limit goes on from nothing. */
   'pages-counted': () => [changeSent('COUNTED', (message) => ({ ...message, held: 0, pages: 0 }))],
+  /** A visit goes on with the row that its host had before it went and came back. */
+  'visits-dropped': () => [replace(Visits.prototype, 'dropped', () => () => {})],
   /** A leaver goes without waiting for its heirs. */
   'leave-waits': () => [
     replace(HandOff.prototype, 'hasGivenAll', () => () => true),

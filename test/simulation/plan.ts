@@ -15,9 +15,20 @@ import { drawWeb } from './webs.ts';
  * `faults`: those and crashes, stalls, cuts and partitions. `disks`: crashes with losses of power,
  * disks set back and slow ones, rows that hardly get through. `cuts`: a link that is dead one way
  * for the whole of the crawl. `storms`: up to thirty agents, and a crash every now and then.
- * `budgets`: as `faults`, on hosts that share addresses, in some with a limit of pages.
+ * `budgets`: as `faults`, on hosts that share addresses, in some with a limit of pages. `waits`:
+ * delays so long that hosts change hands and come back within one, and servers that have trouble
+ * with their robots.txt at first; in some there are no copies.
  */
-export const KINDS = ['calm', 'moves', 'faults', 'disks', 'cuts', 'storms', 'budgets'] as const;
+export const KINDS = [
+  'calm',
+  'moves',
+  'faults',
+  'disks',
+  'cuts',
+  'storms',
+  'budgets',
+  'waits',
+] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** Faults come within this; then the cluster heals. */
@@ -60,12 +71,13 @@ export function drawPlan(seed: number, kind: Kind): Plan {
   const random = new Random(seed * 7919 + 13);
   const ids = Array.from({ length: agentsOf(kind, random) }, (_, i) => `a${i + 1}`);
   const quorum = random.chance(kind === 'cuts' ? 1 : 0.5) ? 'none' : 'majority';
-  const backups = ids.length > 3 && random.chance(0.2) ? 2 : 1;
+  const backups = drawBackups(kind, ids.length, random);
   const storm = kind === 'storms';
+  const waits = kind === 'waits' ? drawWaits(random) : { delayMs: DELAY_MS };
   const web = drawWeb(
     random,
     random.whole(3, storm ? 20 : 8),
-    random.whole(storm ? 4 : 12, storm ? 30 : 50),
+    kind === 'waits' ? random.whole(3, 6) : random.whole(storm ? 4 : 12, storm ? 30 : 50),
   );
   const rates = new Map(ids.map((id) => [id, random.between(0.98, 1.02)]));
   const patience = new Map(ids.map((id) => [id, random.chance(0.5) ? 1 : random.between(1, 1.6)]));
@@ -86,10 +98,10 @@ export function drawPlan(seed: number, kind: Kind): Plan {
     }),
     seed: random.whole(1, 1e9),
     weather: { loss, duplicate: 0.03, slow: 0.04, slowMs: 250 },
-    delayMs: DELAY_MS,
     rate: (id) => rates.get(id) ?? 1,
     requestMs: (r) => (r.chance(0.1) ? r.between(150, 900) : r.between(5, 40)),
     keepSent: false,
+    ...waits,
     ...shared,
   });
   const pagesMax = shared.pagesMax ?? null;
@@ -113,6 +125,20 @@ function drawBudgets(random: Random, pages: number): Partial<ClusterOptions> {
   if (random.chance(0.5)) return slots;
   const pagesMax = random.whole(1, Math.ceil(pages * 1.2));
   return random.chance(0.3) ? { pagesMax } : { ...slots, pagesMax };
+}
+
+function drawBackups(kind: Kind, agents: number, random: Random): number {
+  if (kind === 'waits' && random.chance(0.4)) return 0;
+  return agents > 3 && random.chance(0.2) ? 2 : 1;
+}
+
+/** A third of the servers answer the first requests for robots.txt with an error. */
+function drawWaits(random: Random): Partial<ClusterOptions> & { delayMs: number } {
+  const troubles = random.whole(1, 2);
+  const first = random.whole(0, 2);
+  const isTroubled = (host: string) => Number(/\d+/.exec(host)?.[0] ?? 0) % 3 === first;
+  const robotsTroubles = (host: string) => (isTroubled(host) ? troubles : 0);
+  return { delayMs: random.whole(1000, 4000), robotsTroubles };
 }
 
 /** Half of the clusters are full at once and take everything in small parts. */

@@ -14,6 +14,7 @@ const SEEDS: Readonly<Record<Kind, number>> = {
   cuts: 3,
   storms: 1,
   budgets: 6,
+  waits: 4,
 };
 
 describe('swarm: polite, complete and agreed, nothing lost with any disk', () => {

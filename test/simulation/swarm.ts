@@ -13,14 +13,12 @@ import type { StateFiles } from '../checkers/evidence.ts';
 import { Incarnations } from '../checkers/incarnations.ts';
 import { choices, losses } from '../checkers/losses.ts';
 import { brokenMarks } from '../checkers/marks.ts';
-import { impolite } from '../checkers/politeness.ts';
 import { brokenRounds } from '../checkers/rounds.ts';
 import { brokenRows } from '../checkers/rows.ts';
 import { EPOCH, HEARTBEAT_MS, SUSPECT_MS, THREADS } from './cluster.ts';
 import { planFaults, planRefresh, restart } from './faults.ts';
 import {
   anyEnded,
-  DELAY_MS,
   drawPlan,
   type Kind,
   type Plan,
@@ -32,12 +30,12 @@ import {
 
 /** After the healing all living agents must have ended within this: some forty time-outs. */
 const END_MS = 40 * SUSPECT_MS;
-/** Or within this, where all pages lie at one address and are asked for one after the other. */
+/** Or within this, where all pages lie at one address, or hosts are waited for. */
 const SERIAL_END_MS = 200 * SUSPECT_MS;
 /** After the healing all must agree within this: three time-outs, the longest of them 1.6 times. */
 const AGREE_MS = 5 * SUSPECT_MS;
 /** Clocks run apart by two per cent at most, and the timers round up. */
-const TOLERANCE_MS = 0.05 * DELAY_MS;
+const TOLERANCE_SHARE = 0.05;
 /** So long before the first says COMPLETE the others may have said for the last time to be idle. */
 const AGREED_MS = 5 * HEARTBEAT_MS;
 /** Looks at all state files while the crawl runs. */
@@ -74,7 +72,8 @@ export function runSwarm(seed: number, kind: Kind): Verdict {
       END_MS,
     );
     violations.push(...agreement(plan));
-    const endMs = cluster.ipDelayMs > 0 ? SERIAL_END_MS : END_MS;
+    const isSlow = cluster.ipDelayMs > 0 || kind === 'waits';
+    const endMs = isSlow ? SERIAL_END_MS : END_MS;
     cluster.runUntil('all have ended', () => mustStillEnd(plan).length === 0, endMs);
   } catch (error) {
     violations.push(`no end: ${(error as Error).message}`);
@@ -151,7 +150,7 @@ function check(plan: Plan, incarnations: number): string[] {
   const { cluster, kind, quorum, split, spent, alone } = plan;
   const violations: string[] = [];
   if (quorum === 'majority' || !split) {
-    violations.push(...impolite(cluster.log, { delayMs: DELAY_MS, toleranceMs: TOLERANCE_MS }));
+    violations.push(...cluster.impolite(TOLERANCE_SHARE * cluster.delayMs));
     violations.push(...atAddresses(plan));
   }
   for (const { id, end } of cluster.agents.values()) {

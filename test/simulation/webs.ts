@@ -67,6 +67,8 @@ interface Answering {
   readonly root: string | undefined;
   readonly endedAt: number;
   readonly durationMs: number;
+  /** The server answers with an error. */
+  readonly hasTrouble: boolean;
 }
 
 /**
@@ -74,13 +76,15 @@ interface Answering {
  * page names the root, which is known: that costs its owner an acknowledgement.
  */
 export function answerTo(request: PageRequest, answering: Answering): Outcome {
-  const { web, root, endedAt, durationMs } = answering;
+  const { web, root, endedAt, durationMs, hasTrouble } = answering;
   const common = { request, endedAt, durationMs, ip: null };
   if (request.kind === 'robots') {
     return {
       ...common,
       kind: 'robots',
-      answer: { kind: 'rules', body: new Uint8Array(1), sitemaps: [] },
+      answer: hasTrouble
+        ? { kind: 'unreachable', status: 500, error: null, retryAfterMs: null, reason: 'HTTP 500' }
+        : { kind: 'rules', body: new Uint8Array(1), sitemaps: [] },
     };
   }
   // Nothing ever changes here: who knows the page is told so, and nothing else.
