@@ -25,6 +25,16 @@ export function endCodes(c: Cluster): (number | undefined)[] {
   return [...c.agents.values()].map((a) => a.end?.code);
 }
 
+/** An agent joins, has what it owns, and leaves again. */
+export function joinAndLeave(c: Cluster, id: AgentId): void {
+  c.start(id);
+  const isIn = () => c.snapshot(id).joined && c.snapshot(id).handOff.awaited === 0;
+  c.runUntil(`${id} has its hosts`, isIn, 10_000);
+  const agent = c.agents.get(id)!;
+  agent.inputs.push(() => agent.core.leave(c.instant(id)));
+  c.runUntil(`${id} has left`, () => agent.end !== null, 40_000);
+}
+
 export function heartbeats(c: Cluster, from: AgentId, since: number) {
   return c.sent.flatMap((s) =>
     s.from === from && s.at > since && s.message.type === 'HEARTBEAT' ? [s.message] : [],

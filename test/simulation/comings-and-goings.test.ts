@@ -5,18 +5,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AgentId } from '../../agent/core/messages.ts';
-import { cluster, endCodes } from './case-kit.ts';
+import { cluster, endCodes, joinAndLeave } from './case-kit.ts';
 import type { Cluster } from './cluster.ts';
-
-/** An agent joins, has what it owns, and leaves again. */
-function joinAndLeave(c: Cluster, id: AgentId): void {
-  c.start(id);
-  const isIn = () => c.snapshot(id).joined && c.snapshot(id).handOff.awaited === 0;
-  c.runUntil(`${id} has its hosts`, isIn, 10_000);
-  const agent = c.agents.get(id)!;
-  agent.inputs.push(() => agent.core.leave(c.instant(id)));
-  c.runUntil(`${id} has left`, () => agent.end !== null, 40_000);
-}
 
 /** As if the host had been asked for its robots.txt once more. */
 function answerRobots(c: Cluster, id: AgentId, host: string, isThere: boolean): void {

@@ -26,7 +26,6 @@ const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'slots-rest': ['budgets', 425],
   'tokens-counted': ['budgets', 505],
   'pages-counted': ['budgets', 522],
-  'visits-dropped': ['waits', 60],
 };
 const TRIED_MAX = 60;
 

@@ -132,12 +132,11 @@ function drawBackups(kind: Kind, agents: number, random: Random): number {
   return agents > 3 && random.chance(0.2) ? 2 : 1;
 }
 
-/** A third of the servers answer the first requests for robots.txt with an error. */
+/** A third of the servers answer the first request for robots.txt with an error. */
 function drawWaits(random: Random): Partial<ClusterOptions> & { delayMs: number } {
-  const troubles = random.whole(1, 2);
   const first = random.whole(0, 2);
   const isTroubled = (host: string) => Number(/\d+/.exec(host)?.[0] ?? 0) % 3 === first;
-  const robotsTroubles = (host: string) => (isTroubled(host) ? troubles : 0);
+  const robotsTroubles = (host: string) => (isTroubled(host) ? 1 : 0);
   return { delayMs: random.whole(1000, 4000), robotsTroubles };
 }
 

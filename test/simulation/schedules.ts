@@ -7,6 +7,7 @@ import type { AgentId } from '../../agent/core/messages.ts';
 import { crowded } from '../checkers/addresses.ts';
 import { missing } from '../checkers/coverage.ts';
 import { choices, losses } from '../checkers/losses.ts';
+import { joinAndLeave } from './case-kit.ts';
 import { Cluster, HEARTBEAT_MS, SUSPECT_MS } from './cluster.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 import type { Rule } from './mutations.ts';
@@ -277,6 +278,24 @@ function ownerOfAddressDies(): string[] {
 }
 
 /** By rule; those that are not here are found by the swarm. */
+/** Hosts go to one that joins, which leaves at once, and come back before their delay is over. */
+function backWithinTheDelay(): string[] {
+  const c = new Cluster({ ids: THREE, web: chainWeb(20, 6), seeds, delayMs: 4000, backups: 0 });
+  c.start('a1');
+  c.start('a2');
+  c.runUntil('the crawl is on its way', () => c.log.length >= 20, 600_000);
+  try {
+    for (let times = 0; times < 5; times++) {
+      joinAndLeave(c, 'a3');
+      c.run(500);
+    }
+    c.runToEnd(1_000_000);
+  } catch (error) {
+    return [`the agent fell: ${(error as Error).message}`];
+  }
+  return [...c.impolite(), ...missing(c.log, c.web.keys())];
+}
+
 export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   lease: partition,
   'abort-at-lapse': partitionWithSlowAnswers,
@@ -294,4 +313,5 @@ export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   'numbers-stay': halfCopied,
   'marks-asked-again': backupGivenUp,
   'slots-end': ownerOfAddressDies,
+  'visits-dropped': backWithinTheDelay,
 };

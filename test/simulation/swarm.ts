@@ -31,7 +31,7 @@ import {
 /** After the healing all living agents must have ended within this: some forty time-outs. */
 const END_MS = 40 * SUSPECT_MS;
 /** Or within this, where all pages lie at one address, or hosts are waited for. */
-const SERIAL_END_MS = 200 * SUSPECT_MS;
+const SERIAL_END_MS = 400 * SUSPECT_MS;
 /** After the healing all must agree within this: three time-outs, the longest of them 1.6 times. */
 const AGREE_MS = 5 * SUSPECT_MS;
 /** Clocks run apart by two per cent at most, and the timers round up. */
