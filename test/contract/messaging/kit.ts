@@ -13,9 +13,9 @@ import { Transport, type TransportOptions } from '../../../agent/messaging/trans
 const WAIT_MS = 15_000;
 const POLL_MS = 2;
 
-/** Resolves when the condition holds; fails after 15 s, naming what was waited for. */
-export async function until(what: string, holds: () => boolean): Promise<void> {
-  const endsAt = performance.now() + WAIT_MS;
+/** Resolves when the condition holds; fails after `mostMs`, naming what was waited for. */
+export async function until(what: string, holds: () => boolean, mostMs = WAIT_MS): Promise<void> {
+  const endsAt = performance.now() + mostMs;
   while (!holds()) {
     assert.ok(performance.now() < endsAt, `waited in vain until ${what}`);
     await pause(POLL_MS);

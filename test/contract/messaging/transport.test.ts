@@ -125,7 +125,8 @@ describe('transport: delivery', limits, () => {
     });
     const startedAt = performance.now();
     pump();
-    await until('all are acknowledged', () => acked.size === total);
+    // That nothing is lost is claimed, not how soon: on a machine with other work it takes long.
+    await until('all are acknowledged', () => acked.size === total, 90_000);
     const perMessageMs = (performance.now() - startedAt) / total;
     rounds.sort((x, y) => x - y);
     t.diagnostic(`${perMessageMs.toFixed(3)} ms a message and its acknowledgement`);
