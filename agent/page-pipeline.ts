@@ -250,8 +250,8 @@ export class PagePipeline {
   }
 
   /**
-   * Rules that lie where nothing may be asked are out of reach; a missing file is another thing. So
-   * is an address longer than URLs may be: in a row it would stop the stream of rows to a backup.
+   * Rules that lie where nothing may be asked are out of reach, not missing. At an address longer
+   * than URLs may be they count as missing: in a row it would stop the stream of rows to a backup.
    */
   #allowed(access: RobotsAccess): RobotsAccess {
     if (access.kind !== 'redirect') return access;

@@ -293,7 +293,9 @@ function backWithinTheDelay(): string[] {
   } catch (error) {
     return [`the agent fell: ${(error as Error).message}`];
   }
-  return [...c.impolite(), ...missing(c.log, c.web.keys())];
+  const bad = [...c.agents.values()].filter(({ end }) => end?.code !== 0);
+  const ends = bad.map(({ id, end }) => `${id} ended with ${end?.code}`);
+  return [...ends, ...c.impolite(), ...missing(c.log, c.web.keys())];
 }
 
 export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {

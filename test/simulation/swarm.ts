@@ -1,8 +1,7 @@
 // The swarm: whole clusters of the real core over the real tables on virtual time, each drawn from
 // one seed, with faults; then everything heals, and the crawl must come to its end. Checkers look
 // at the web's log, at the state files and at what the agents say, while it runs and afterwards.
-// By hand: `node test/simulation/swarm.ts --runs 1000 --seed 1 [--kind faults] [--jobs 2]
-// [--without RULE]`; a seed that fails prints how to play it again.
+// By hand and in CI: `run-swarm.ts`.
 
 import type { AgentId } from '../../agent/core/messages.ts';
 import { crowded } from '../checkers/addresses.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { Archive } from '../../../agent/archive/archive.ts';
 import type { Capture } from '../../../agent/archive/capture.ts';
 
@@ -12,23 +12,22 @@ const capture: Capture = {
   ...{ truncated: null, metadata: [] },
 };
 
-test('archive: a thread that ends without a word fails the archive, and nobody waits for it', async (t) => {
+/** An archive in a directory of its own, and what it said of failures. */
+function opened(t: Pick<TestContext, 'after'>, script?: URL) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-archive-'));
   t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
   const failures: string[] = [];
   const archive = new Archive({
-    ...{
-      directory,
-      agent: 'a1',
-      fileBytes: 1000,
-      gzipLevel: 1,
-      durable: false,
-      about: [],
-      known: null,
-    },
+    ...{ directory, agent: 'a1', fileBytes: 1000, gzipLevel: 1 },
+    ...{ durable: false, about: [], known: null },
     onFailure: ({ message }) => failures.push(message),
-    script: new URL('./silent-thread.ts', import.meta.url),
+    ...(script && { script }),
   });
+  return { archive, failures };
+}
+
+test('archive: a thread that ends without a word fails the archive, and nobody waits for it', async (t) => {
+  const { archive, failures } = opened(t, new URL('./silent-thread.ts', import.meta.url));
   assert.equal(await archive.append(capture, [Buffer.from('x')]), null);
   assert.match(failures.join(), /ended with 0/);
   assert.equal(await archive.append(capture, [Buffer.from('y')]), null);
@@ -37,21 +36,7 @@ test('archive: a thread that ends without a word fails the archive, and nobody w
 });
 
 test('archive: one that is closed has not failed', async (t) => {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-archive-'));
-  t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
-  const failures: string[] = [];
-  const archive = new Archive({
-    ...{
-      directory,
-      agent: 'a1',
-      fileBytes: 1000,
-      gzipLevel: 1,
-      durable: false,
-      about: [],
-      known: null,
-    },
-    onFailure: ({ message }) => failures.push(message),
-  });
+  const { archive, failures } = opened(t);
   assert.ok(await archive.append(capture, [Buffer.from('x')]));
   await archive.close();
   assert.deepEqual(failures, []);
