@@ -6,6 +6,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { openState } from '../agent/storage/database.ts';
+import { UrlIds } from '../agent/storage/url-ids.ts';
 import { hostName, pathOf } from './state-web.ts';
 
 export interface StateSize {
@@ -16,27 +17,28 @@ export interface StateSize {
   readonly port: number;
 }
 
+/** The counter of a crawl begins with its start: Unix milliseconds × 1024. */
+const first = 1_790_000_000_000 * 1024;
 /** Each host is found again so often while it is filled. */
 const ROUNDS = 10;
 /** Memory for SQLite while it fills the file. */
 const CACHE_KIB = 1024 * 1024;
 
-const URLS = `INSERT INTO urls (host, key, state, depth, found, done, referrer)
-  SELECT h.number, p.key, p.number < $fetched, min(p.number, 5),
-    1 + (h.number * $pages + p.number) * 2,
-    CASE WHEN p.number < $fetched THEN 2 + (h.number * $pages + p.number) * 2 ELSE 0 END,
-    (SELECT key FROM made_pages WHERE number = max(p.number - 1, 0))
+const URLS = `INSERT INTO urls (id, key, state, depth, found, done, referrer)
+  SELECT (h.number << 28) + p.slot, p.key, p.number < $fetched, min(p.number, 5),
+    $first + (h.number * $pages + p.number) * 2,
+    CASE WHEN p.number < $fetched THEN $first + 1 + (h.number * $pages + p.number) * 2 ELSE 0 END,
+    (SELECT slot FROM made_pages WHERE number = max(p.number - 1, 0))
   FROM made_pages p CROSS JOIN host_rows h WHERE p.number % ${ROUNDS} = $round
   ORDER BY h.number, p.number`;
 
 const RECORDS = `INSERT INTO page_records
-    (host, found, status, content_type, bytes, digest, fetched_at, duration_ms)
-  SELECT host, found, 200, 'text/html; charset=utf-8', 5977,
-    'sha256:' || lower(hex(randomblob(32))), 1790000000000 + found, 12
+    (id, status, content_type, bytes, digest, fetched_at, duration_ms)
+  SELECT id, 200, 1, 5977, randomblob(32), 1790000000000 + (found - $first) % 1000000000, 12
   FROM urls WHERE state = 1`;
 
 const COUNTERS = `UPDATE host_rows SET queued = $pages - $fetched, pages_done = $fetched,
-  last_fetch_at = 1790000000000, last = 2 + (number * $pages + $pages) * 2`;
+  last_fetch_at = 1790000000000, last = $first + (number * $pages + $pages) * 2`;
 
 /** Makes `directory/state.sqlite` of the agent `a1` of the crawl; gives its bytes. */
 export function makeState(directory: string, crawl: string, size: StateSize): number {
@@ -47,19 +49,27 @@ export function makeState(directory: string, crawl: string, size: StateSize): nu
   db.pragma('synchronous = OFF');
   db.pragma('journal_mode = OFF');
   db.pragma(`cache_size = -${CACHE_KIB}`);
-  db.exec('CREATE TEMP TABLE made_pages (number INTEGER PRIMARY KEY, key TEXT NOT NULL)');
-  const savePage = db.prepare<[number, string]>('INSERT INTO made_pages VALUES (?, ?)');
+  db.exec(
+    `CREATE TEMP TABLE made_pages (number INTEGER PRIMARY KEY, key TEXT NOT NULL, slot INTEGER UNIQUE);
+     INSERT INTO words VALUES (1, 'text/html; charset=utf-8')`,
+  );
+  const savePage = db.prepare<[number, string, number]>('INSERT INTO made_pages VALUES (?, ?, ?)');
+  // Of host 0, which has no URL yet: the id of a free place is its slot.
+  const ids = new UrlIds(db);
   const saveHost = db.prepare<[number, string, string]>(
     'INSERT INTO host_rows (number, host, ip, owned) VALUES (?, ?, ?, 1)',
   );
   db.transaction(() => {
-    for (let page = 0; page < pages; page++) savePage.run(page, `h:${port}${pathOf(page)}`);
+    for (let page = 0; page < pages; page++) {
+      const key = `h:${port}${pathOf(page)}`;
+      savePage.run(page, key, -1 - ids.find(0, key));
+    }
     for (let host = 0; host < hosts; host++) saveHost.run(host, hostName(host), hostName(host));
     const urls = db.prepare(URLS);
-    for (let round = 0; round < ROUNDS; round++) urls.run({ pages, fetched, round });
-    db.prepare(RECORDS).run();
-    db.prepare(COUNTERS).run({ pages, fetched });
-    const last = 2 + (hosts + 1) * pages * 2;
+    for (let round = 0; round < ROUNDS; round++) urls.run({ pages, fetched, round, first });
+    db.prepare(RECORDS).run({ first });
+    db.prepare(COUNTERS).run({ pages, fetched, first });
+    const last = first + (hosts + 1) * pages * 2;
     db.prepare("INSERT OR REPLACE INTO meta VALUES ('n', ?)").run(last);
   })();
   db.pragma('journal_mode = WAL');

@@ -1,17 +1,20 @@
 // What an audit reads of a state file: the rows of all hosts, copies included, and the outbox, each
-// in order of host and key, so that the files of many agents can be walked side by side. Run over
+// in order of host and key, so that the files of many agents can be walked side by side; the URLs of
+// one host are sorted for it. Run over
 // read-only connections by `agent/cli/audit-walk.ts`, not through the store, which owns its file.
 
+import { idsOfHost } from './url-ids.ts';
+
 /**
- * Columns: host, owned, counters of queued and pages; key, state, settled, reason; found, status
+ * Columns: host, owned, counters of queued and pages; key, state, settled, reason; id, status
  * and time of the page record; round. A host without URLs gives one row with a null key. The outer loop
- * follows the index of hosts and the inner one the primary key: nothing is sorted.
+ * follows the index of hosts; of the inner one the rows of a host are sorted, and no more.
  */
 export const AUDIT_ROWS = `
   SELECT h.host, h.owned, h.queued, h.pages_done, u.key, u.state, u.done > 0, u.reason,
-    p.found, p.status, p.fetched_at, u.round
-  FROM host_rows h LEFT JOIN urls u ON u.host = h.number
-  LEFT JOIN page_records p ON p.host = u.host AND p.found = u.found ORDER BY h.host, u.key`;
+    p.id, p.status, p.fetched_at, u.round
+  FROM host_rows h LEFT JOIN urls u ON ${idsOfHost('u.id', 'h.number')}
+  LEFT JOIN page_records p ON p.id = u.id ORDER BY h.host, u.key`;
 
 /** Columns: host, and the key that the URL has, or would have, in `urls`. */
 export const AUDIT_OUTBOX = `

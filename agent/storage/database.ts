@@ -4,12 +4,14 @@
 // held, and refused where they have none. Called by agent.ts at the start; readers
 // (`ubiring query`) open the file by themselves, read-only.
 
+import { randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { type Claims, examine, sizeOf, versionOf } from './examination.ts';
 import { isDamage, storageFailureOf } from './failure.ts';
-import { MIGRATIONS } from './migrations.ts';
+import { MIGRATIONS, ROWS_MOVE_AT } from './migrations.ts';
+import { moveRows } from './move-rows.ts';
 import { type Quarantined, quarantine, STATE_SUFFIXES } from './quarantine.ts';
 
 export type Connection = Database.Database;
@@ -42,6 +44,8 @@ export type Opened =
 
 /** Whoever only looks whether the directory is in use holds its lock for a moment. */
 const LOCK_WAIT_MS = 200;
+/** What `randomInt` can give: more than enough of a secret where a guess costs a page. */
+const SLOTS_KEY_END = 2 ** 48 - 1;
 /** Memory that SQLite may use for pages of the file, per agent. */
 const CACHE_KIB = 32 * 1024;
 
@@ -224,14 +228,15 @@ function create(path: string, claims: Claims): void {
 }
 
 function prepare(db: Connection, claims: Claims): void {
-  migrate(db);
+  migrate(db, randomInt(SLOTS_KEY_END));
   claim(db, claims);
 }
 
-function migrate(db: Connection): void {
+function migrate(db: Connection, slotsKey: number): void {
   for (let step = versionOf(db); step < MIGRATIONS.length; step++) {
     db.transaction(() => {
       db.exec(MIGRATIONS[step]!);
+      if (step + 1 === ROWS_MOVE_AT) moveRows(db, slotsKey);
       db.pragma(`user_version = ${step + 1}`);
     })();
   }
@@ -252,9 +257,9 @@ function configure(db: Connection): void {
   db.pragma('cell_size_check = ON');
 }
 
-/** A database in memory with the same tables, for tests and the simulator. */
+/** A database in memory with the same tables, in the same order each time, for tests and the simulator. */
 export function openInMemory(): Connection {
   const db = new Database(':memory:');
-  migrate(db);
+  migrate(db, 0);
   return db;
 }

@@ -8,6 +8,7 @@ import { existsSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { isDamage } from './failure.ts';
 import { MIGRATIONS } from './migrations.ts';
+import { hostOfId } from './url-ids.ts';
 
 type Connection = Database.Database;
 
@@ -127,7 +128,7 @@ const UNEQUAL: readonly { readonly what: string; readonly sql: string }[] = [
   {
     what: 'queues and their lengths',
     sql: `SELECT count(*) FROM host_rows h WHERE queued <>
-      (SELECT count(*) FROM urls u WHERE u.host = h.number AND u.state = 0)`,
+      (SELECT count(*) FROM urls u WHERE ${hostOfId('u.id')} = h.number AND u.state = 0)`,
   },
 ];
 

@@ -31,14 +31,14 @@ export interface HostRow {
   last: number;
   /** All of its URLs that are asked again are of this round, or a later one. */
   round: number;
-  /** Of a round that is begun: the key up to which they were looked at. In memory only. */
-  refreshedTo: string;
+  /** Of a round that is begun: the id up to which they were looked at; -1: none. In memory only. */
+  refreshedTo: number;
 }
 
 const COLUMNS = `number, host, queued, out_of_scope AS outOfScope, pages_done AS pagesDone,
   not_before AS notBefore, last_fetch_at AS lastFetchAt, busy, busy_until AS busyUntil,
   busy_since AS busySince, unconnected, delay_ms AS delayMs, stale, ip, owned, last, round,
-  '' AS refreshedTo`;
+  -1 AS refreshedTo`;
 
 export class HostTable {
   readonly #byName = new Map<Host, HostRow>();
@@ -132,13 +132,13 @@ export class HostTable {
 
   refreshed(row: HostRow, round: number): void {
     row.round = round;
-    row.refreshedTo = '';
+    row.refreshedTo = -1;
     this.#dirty.add(row);
   }
 
   /** A URL of an earlier round has come. */
   fallBehind(row: HostRow, round: number): void {
-    row.refreshedTo = '';
+    row.refreshedTo = -1;
     if (round >= row.round) return;
     row.round = round;
     this.#dirty.add(row);
@@ -146,7 +146,7 @@ export class HostTable {
 
   /** Another round begins: what one before it has looked at counts no more. */
   restart(): void {
-    for (const row of this.#byName.values()) row.refreshedTo = '';
+    for (const row of this.#byName.values()) row.refreshedTo = -1;
   }
 
   delete(row: HostRow): void {

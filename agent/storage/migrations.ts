@@ -1,15 +1,15 @@
 // The shape of `state.sqlite`, as numbered steps that are applied once each, in order, in one
 // transaction (`PRAGMA user_version` holds the number of the last). Rows are clustered by host, so
-// that a visit touches few pages of the file however large it grows: `urls` has no rowid and its
-// key begins with the host. The queue of a host is a partial index over its queued URLs: those that
-// may be asked for now (not_before = 0) breadth first, then those that wait, by the end of their
-// waits, so that neither is ever walked through to find the other.
+// that a visit touches few pages of the file however large it grows. The queue of a host is a
+// partial index over its queued URLs: those that may be asked for now (not_before = 0) breadth
+// first, then those that wait, by the end of their waits, so that neither is ever walked through to
+// find the other. The large tables have their shape since schema 8 from schema-slots.ts.
 //
 // urls.state: 0 queued, 1 response, 2 failed, 3 skipped. `found` and `done` come from one counter
 // of the database and never change (PROTOCOL-CASES C1); done = 0: not settled. `key` is the
-// identity without its host (agent/url/url-key.ts). A referrer on the same host is stored as its
-// key, any other as a whole URL. A page record is named by its URL's *found* number, a fifth of
-// the length of a path.
+// identity without its host (agent/url/url-key.ts).
+
+import { SLOTS_CLEAR, SLOTS_SCHEMA } from './schema-slots.ts';
 
 const URL_OF = (key: string): string =>
   `(CASE substr(${key}, 1, 1) WHEN 's' THEN 'https://' ELSE 'http://' END || h.host || substr(${key}, 2))`;
@@ -311,4 +311,9 @@ export const MIGRATIONS: readonly string[] = [
   LINKS_OF_PAGES,
   ROBOTS_TRAVEL,
   ROUNDS,
+  SLOTS_SCHEMA,
+  SLOTS_CLEAR,
 ];
+
+/** The schema between whose step and the next the rows of the older tables are moved. */
+export const ROWS_MOVE_AT = MIGRATIONS.indexOf(SLOTS_SCHEMA) + 1;

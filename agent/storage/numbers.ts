@@ -9,5 +9,5 @@ export interface Numbers {
   last(): number;
 }
 
-/** Told of each number given to a URL, for the copies at other agents. */
-export type Note = (row: HostRow, key: string, n: number, kind: 'found' | 'again' | 'done') => void;
+/** Told of each number given to a URL, by its id, for the copies at other agents. */
+export type Note = (row: HostRow, id: number, n: number, kind: 'found' | 'again' | 'done') => void;

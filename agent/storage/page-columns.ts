@@ -1,10 +1,11 @@
-// The record of a finished page as columns of `page_records`, in one place for the two tables that
-// write it: pages fetched here (url-table.ts) and pages that came with a copy (row-table.ts). What
-// few pages have is absent from the row that travels and NULL in the file.
+// The record of a finished page as columns of the file: the names on both sides, and the values that
+// are stored in a shorter form than they travel in. What few pages have is absent from the row that
+// travels and NULL in the file. Used by page-table.ts, and by move-rows.ts for files of older
+// schemas.
 
 import type { Host, PageRow } from '../core/messages.ts';
 import { identityOf, keyOf } from '../url/url-key.ts';
-import type { Connection } from './database.ts';
+import { wordOf } from './words.ts';
 
 /** What every page has, if only as null. */
 const ALWAYS = {
@@ -37,52 +38,76 @@ const NAMES = { ...ALWAYS, ...SOMETIMES };
 /** Numbers in the file. */
 const FLAGS: ReadonlySet<keyof PageRow> = new Set(['noindex', 'noarchive', 'unchanged']);
 
-/** A row of the columns, by the names of {@link PageRow}. */
-export type StoredPage = { readonly [K in keyof PageRow]-?: string | number | null };
+/** Texts that many pages have in common. */
+const WORDS: ReadonlySet<keyof PageRow> = new Set(['contentType', 'error', 'warcFile']);
+
+/** A row of the columns, by the names of {@link PageRow}, as texts and numbers. */
+export type PlainPage = { readonly [K in keyof PageRow]-?: string | number | null };
+/** The same as it is stored. */
+export type StoredPage = { readonly [K in keyof PageRow]-?: string | number | null | Uint8Array };
 
 /** For the list of an INSERT. */
 export const PAGE_COLUMNS = Object.values(NAMES).join(', ');
-/** Its VALUES, as named parameters: of {@link pageParameters}. */
+/** Its VALUES, as named parameters: of {@link storedPage}. */
 export const PAGE_VALUES = Object.keys(NAMES)
   .map((name) => `$${name}`)
   .join(', ');
-const PAGE_SELECT = Object.entries(NAMES)
+
+/** SQL: a digest as text, whichever way it is stored. */
+export const DIGEST_OF = (column: string): string =>
+  `CASE typeof(${column}) WHEN 'blob' THEN 'sha256:' || lower(hex(${column})) ELSE ${column} END`;
+
+/** For a SELECT that gives {@link PlainPage}. */
+export const PAGE_SELECT = Object.entries(NAMES)
+  .map(([name, column]) => `${plainly(name as keyof PageRow, column)} AS ${name}`)
+  .join(', ');
+/** The same for tables of schema 7, which had everything as text. */
+export const OLD_PAGE_SELECT = Object.entries(NAMES)
   .map(([name, column]) => `${column} AS ${name}`)
   .join(', ');
 
+function plainly(name: keyof PageRow, column: string): string {
+  if (name === 'digest') return DIGEST_OF(column);
+  return WORDS.has(name) ? wordOf(column) : column;
+}
+
 /** Only what belongs to the columns; what is absent as null. */
-export function pageParameters(page: PageRow): StoredPage {
+export function plainPage(page: PageRow): PlainPage {
   const values: Record<string, string | number | null> = {};
   for (const name of Object.keys(NAMES) as (keyof PageRow)[]) {
     const value = page[name] ?? null;
     values[name] = typeof value === 'boolean' ? Number(value) : value;
   }
+  return values as PlainPage;
+}
+
+/** @param word - the number of a text that many pages have in common, or the text */
+export function storedPage(page: PageRow, word: (text: string) => number | string): StoredPage {
+  const values: Record<string, string | number | null | Uint8Array> = plainPage(page);
+  for (const name of WORDS) {
+    const text = values[name];
+    if (typeof text === 'string') values[name] = word(text);
+  }
+  if (page.digest !== null) values.digest = storedDigest(page.digest);
   return values as StoredPage;
 }
 
+/** Exactly the texts that {@link DIGEST_OF} gives back. */
+const SHA256 = /^sha256:[0-9a-f]{64}$/;
+
+function storedDigest(digest: string): string | Uint8Array {
+  return SHA256.test(digest) ? Buffer.from(digest.slice('sha256:'.length), 'hex') : digest;
+}
+
 /** The row as it travels. */
-function pageOf(stored: StoredPage): PageRow {
+export function pageOf(plain: PlainPage): PageRow {
   const page: Record<string, unknown> = {};
   for (const name of Object.keys(NAMES) as (keyof PageRow)[]) {
-    const value = stored[name];
+    const value = plain[name];
     if (value === null && !(name in ALWAYS)) continue;
     page[name] = FLAGS.has(name) ? value === 1 : value;
   }
   return page as unknown as PageRow;
-}
-
-/** Reads records, by the host and the *found* number of their URLs. */
-export function pageReader(
-  db: Connection,
-  table: 'page_records' | 'former_pages',
-): (hostNumber: number, found: number) => PageRow | undefined {
-  const read = db.prepare<[number, number], StoredPage>(
-    `SELECT ${PAGE_SELECT} FROM ${table} WHERE host = ? AND found = ?`,
-  );
-  return (hostNumber, found) => {
-    const stored = read.get(hostNumber, found);
-    return stored && pageOf(stored);
-  };
 }
 
 /** A URL that a row names: on the same host as its key, any other as it is. */

@@ -8,15 +8,15 @@ import type { Host, PageRow } from '../core/messages.ts';
 import type { Connection } from './database.ts';
 import type { HostRow, HostTable } from './host-table.ts';
 import type { Note, Numbers } from './numbers.ts';
-import type { StoredPage } from './page-columns.ts';
-import { PAGE_COLUMNS, PAGE_VALUES, pageParameters, pageReader } from './page-columns.ts';
+import { PageTable } from './page-table.ts';
+import { idsOfHost } from './url-ids.ts';
+import type { Words } from './words.ts';
 
 const SKIPPED = 3;
 
 interface KnownRow {
-  readonly key: string;
+  readonly id: number;
   readonly state: number;
-  readonly found: number;
   readonly done: number;
   readonly round: number;
   readonly reason: string | null;
@@ -27,17 +27,24 @@ export class RefreshTable {
   readonly #numbers: Numbers;
   readonly #note: Note;
   readonly #s: ReturnType<typeof statements>;
-  readonly #page: ReturnType<typeof pageReader>;
-  readonly #former: ReturnType<typeof pageReader>;
+  readonly #pages: PageTable;
+  readonly #formers: PageTable;
   #round: number;
 
-  constructor(db: Connection, hosts: HostTable, numbers: Numbers, note: Note) {
+  constructor(
+    db: Connection,
+    hosts: HostTable,
+    numbers: Numbers,
+    note: Note,
+    pages: PageTable,
+    words: Words,
+  ) {
     this.#hosts = hosts;
     this.#numbers = numbers;
     this.#note = note;
     this.#s = statements(db);
-    this.#page = pageReader(db, 'page_records');
-    this.#former = pageReader(db, 'former_pages');
+    this.#pages = pages;
+    this.#formers = new PageTable(db, 'former_pages', words);
     this.#round = Number(this.#s.meta.get() ?? 0);
   }
 
@@ -62,19 +69,18 @@ export class RefreshTable {
   queueAgain(host: Host, max: number): { queued: number; over: boolean } {
     const row = this.#hosts.find(host);
     if (!row || row.round >= this.#round) return { queued: 0, over: true };
-    const known = this.#s.known.all(row.number, row.refreshedTo, max);
+    const known = this.#s.known.all({ host: row.number, after: row.refreshedTo, max });
     let queued = 0;
     for (const url of known) {
       if (url.round >= this.#round || !isAskedAgain(url)) continue;
       // Not settled: what it links to may not be safe yet, so it is read anew.
-      const former =
-        url.done > 0 ? this.#page(row.number, url.found) : this.former(row.number, url.found);
+      const former = (url.done > 0 ? this.#pages : this.#formers).read(url.id);
       this.move(row, url, this.#round, url.state === 0 ? null : 0, former);
       queued++;
     }
     const over = known.length < max;
     if (over) this.#hosts.refreshed(row, this.#round);
-    else row.refreshedTo = known.at(-1)!.key;
+    else row.refreshedTo = known.at(-1)!.id;
     return { queued, over };
   }
 
@@ -84,35 +90,33 @@ export class RefreshTable {
    */
   move(
     host: HostRow,
-    { key, state, found }: Pick<KnownRow, 'key' | 'state' | 'found'>,
+    { id, state }: Pick<KnownRow, 'id' | 'state'>,
     round: number,
     attempts: number | null,
     former: PageRow | undefined,
   ): void {
     const n = this.#numbers.next();
-    this.#s.deletePage.run(host.number, found);
-    this.#s.deleteFormer.run(host.number, found);
-    if (former) {
-      this.#s.saveFormer.run({ ...pageParameters(former), host: host.number, found });
-    }
-    this.#s.queue.run(round, n, attempts, host.number, key);
+    this.#pages.delete(id);
+    if (former) this.#formers.save(id, former);
+    else this.#formers.delete(id);
+    this.#s.queue.run(round, n, attempts, id);
     if (state !== 0) this.#hosts.addQueued(host, 1);
     if (state !== 0 && state !== SKIPPED) this.#hosts.addPage(host, -1);
-    this.#note(host, key, n, 'again');
+    this.#note(host, id, n, 'again');
   }
 
   /** Of a queued page. */
-  former(hostNumber: number, found: number): PageRow | undefined {
-    return this.#former(hostNumber, found);
+  former(id: number): PageRow | undefined {
+    return this.#formers.read(id);
   }
 
   /** The page has ended anew. */
-  forget(hostNumber: number, found: number): void {
-    this.#s.deleteFormer.run(hostNumber, found);
+  forget(id: number): void {
+    this.#formers.delete(id);
   }
 
   deleteHost(hostNumber: number): void {
-    this.#s.deleteFormers.run(hostNumber);
+    this.#formers.deleteHost(hostNumber);
   }
 }
 
@@ -126,24 +130,13 @@ function statements(db: Connection) {
     meta: db.prepare<[], number>("SELECT value FROM meta WHERE key = 'round'").pluck(),
     saveMeta: db.prepare<[number]>("INSERT OR REPLACE INTO meta (key, value) VALUES ('round', ?)"),
     behind: db.prepare<[number], Host>('SELECT host FROM host_rows WHERE round < ?').pluck(),
-    known: db.prepare<[number, string, number], KnownRow>(
-      `SELECT key, state, found, done, round, reason FROM urls
-       WHERE host = ? AND key > ? ORDER BY key LIMIT ?`,
+    known: db.prepare<[{ host: number; after: number; max: number }], KnownRow>(
+      `SELECT id, state, done, round, reason FROM urls
+       WHERE ${idsOfHost('id', '$host')} AND id > $after ORDER BY id LIMIT $max`,
     ),
-    queue: db.prepare<[number, number, number | null, number, string]>(
+    queue: db.prepare<[number, number, number | null, number]>(
       `UPDATE urls SET state = 0, round = ?, again = ?, attempts = coalesce(?, attempts), done = 0,
-         not_before = 0, reason = NULL WHERE host = ? AND key = ?`,
+         not_before = 0, reason = NULL WHERE id = ?`,
     ),
-    deletePage: db.prepare<[number, number]>(
-      'DELETE FROM page_records WHERE host = ? AND found = ?',
-    ),
-    saveFormer: db.prepare<[StoredPage & { host: number; found: number }]>(
-      `INSERT OR REPLACE INTO former_pages (host, found, ${PAGE_COLUMNS})
-       VALUES ($host, $found, ${PAGE_VALUES})`,
-    ),
-    deleteFormer: db.prepare<[number, number]>(
-      'DELETE FROM former_pages WHERE host = ? AND found = ?',
-    ),
-    deleteFormers: db.prepare<[number]>('DELETE FROM former_pages WHERE host = ?'),
   };
 }

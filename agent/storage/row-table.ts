@@ -14,16 +14,13 @@ import type {
 } from '../core/messages.ts';
 import type { Connection } from './database.ts';
 import type { HostRow, HostTable } from './host-table.ts';
-import type { Numbers } from './numbers.ts';
-import {
-  PAGE_COLUMNS,
-  PAGE_VALUES,
-  pageParameters,
-  pageReader,
-  type StoredPage,
-} from './page-columns.ts';
+import type { Note, Numbers } from './numbers.ts';
+import { plainPage } from './page-columns.ts';
+import { PageTable } from './page-table.ts';
 import { RefreshTable } from './refresh-table.ts';
 import { RobotsTable } from './robots-table.ts';
+import { idsOfHost, referrerOf, type UrlIds } from './url-ids.ts';
+import { Words } from './words.ts';
 
 /** Events kept at hand, over all hosts; beyond it they are dropped and read again when needed. */
 const AT_HAND_MAX = 400_000;
@@ -33,8 +30,8 @@ const SKIPPED = 3;
 
 interface Mention {
   readonly n: number;
-  /** Of a URL; of robots.txt the origin. */
-  readonly key: string;
+  /** The id of a URL; of robots.txt the origin. */
+  readonly at: number | string;
   readonly kind: RowEvent['kind'];
 }
 
@@ -45,6 +42,7 @@ interface Tail {
 }
 
 interface Row {
+  readonly id: number;
   readonly key: string;
   readonly state: number;
   readonly depth: number;
@@ -63,8 +61,9 @@ export class RowTable {
   readonly #numbers: Numbers;
   readonly #robots: RobotsTable;
   readonly #refresh: RefreshTable;
+  readonly #ids: UrlIds;
+  readonly #pages: PageTable;
   readonly #s: ReturnType<typeof statements>;
-  readonly #page: ReturnType<typeof pageReader>;
   readonly #tails = new Map<number, Tail>();
   /** Hosts without a tail have no events above this that are not in the table alone. */
   #floor: number;
@@ -72,14 +71,17 @@ export class RowTable {
   /** Hosts with new numbers; filled by `note`, emptied by `takeChanged` each turn. */
   #changed = new Set<Host>();
 
-  constructor(db: Connection, hosts: HostTable, numbers: Numbers) {
-    this.#refresh = new RefreshTable(db, hosts, numbers, (...told) => this.note(...told));
+  constructor(db: Connection, hosts: HostTable, numbers: Numbers, ids: UrlIds) {
+    const words = new Words(db);
+    this.#ids = ids;
+    this.#pages = new PageTable(db, 'page_records', words);
+    const told: Note = (...one) => this.note(...one);
+    this.#refresh = new RefreshTable(db, hosts, numbers, told, this.#pages, words);
     const note = (row: HostRow, origin: string, n: number) => this.note(row, origin, n, 'robots');
     this.#robots = new RobotsTable(db, numbers, note);
     this.#hosts = hosts;
     this.#numbers = numbers;
     this.#s = statements(db);
-    this.#page = pageReader(db, 'page_records');
     this.#floor = numbers.last();
   }
 
@@ -90,13 +92,18 @@ export class RowTable {
     return this.#robots;
   }
 
+  /** The records of finished pages. */
+  get pages(): PageTable {
+    return this.#pages;
+  }
+
   /** What is queued again, which is part of it too. */
   get refresh(): RefreshTable {
     return this.#refresh;
   }
 
   /** A URL of the host was inserted (found), queued again or settled (done) under number `n`. */
-  note(row: HostRow, key: string, n: number, kind: RowEvent['kind']): void {
+  note(row: HostRow, at: number | string, n: number, kind: RowEvent['kind']): void {
     this.#hosts.raiseLast(row, n);
     this.#changed.add(row.host);
     let tail = this.#tails.get(row.number);
@@ -104,7 +111,7 @@ export class RowTable {
       tail = { since: this.#floor, mentions: [] };
       this.#tails.set(row.number, tail);
     }
-    tail.mentions.push({ n, key, kind });
+    tail.mentions.push({ n, at, kind });
     if (++this.#atHand > AT_HAND_MAX) this.#drop();
   }
 
@@ -149,13 +156,13 @@ export class RowTable {
       return tail ?? { since: this.#floor, mentions: [] };
     }
     const mentions: Mention[] = [];
-    for (const { key, found, again, done } of this.#s.numbers.iterate(row.number)) {
-      if (found > after) mentions.push({ n: found, key, kind: 'found' });
-      if (again > after) mentions.push({ n: again, key, kind: 'again' });
-      if (done > after) mentions.push({ n: done, key, kind: 'done' });
+    for (const { id, found, again, done } of this.#s.numbers.iterate({ host: row.number })) {
+      if (found > after) mentions.push({ n: found, at: id, kind: 'found' });
+      if (again > after) mentions.push({ n: again, at: id, kind: 'again' });
+      if (done > after) mentions.push({ n: done, at: id, kind: 'done' });
     }
     for (const { origin, number } of this.#robots.numbers(row.number)) {
-      if (number > after) mentions.push({ n: number, key: origin, kind: 'robots' });
+      if (number > after) mentions.push({ n: number, at: origin, kind: 'robots' });
     }
     mentions.sort((a, b) => a.n - b.n);
     this.#atHand += mentions.length - (tail?.mentions.length ?? 0);
@@ -165,19 +172,19 @@ export class RowTable {
   }
 
   /** Null where a later event says more. */
-  #eventOf(host: HostRow, { n, key, kind }: Mention, arrivesBy: number): RowEvent | null {
-    if (kind === 'robots') return this.#robots.event(host.number, key, n, arrivesBy);
-    const row = this.#s.row.get(host.number, key)!;
+  #eventOf(host: HostRow, { n, at, kind }: Mention, arrivesBy: number): RowEvent | null {
+    if (kind === 'robots') return this.#robots.event(host.number, String(at), n, arrivesBy);
+    const row = this.#s.row.get(Number(at))!;
     if (kind === 'found') return foundEvent(row, n);
     // It was queued again since: a later number says so.
     if (n !== row[kind]) return null;
-    const { round, attempts } = row;
+    const { id, key, round, attempts } = row;
     if (kind === 'again') {
-      const former = row.state === 0 ? this.#refresh.former(host.number, row.found) : undefined;
+      const former = row.state === 0 ? this.#refresh.former(id) : undefined;
       return { kind, n, key, round, attempts, ...(former && { former }) };
     }
     const state = STATES[row.state - 1]!;
-    const page = state === 'skipped' ? undefined : this.#page(host.number, row.found);
+    const page = state === 'skipped' ? undefined : this.#pages.read(id);
     return {
       ...{ kind, n, key, state, attempts },
       ...(round > 0 && { round }),
@@ -237,20 +244,21 @@ export class RowTable {
   }
 
   #found(host: HostRow, event: Extract<RowEvent, { kind: 'found' }>): boolean {
-    const n = this.#numbers.next();
     const { key, depth, attempts, round = 0 } = event;
-    const fetchUrl = event.fetchUrl ?? null;
-    const referrer = event.referrer ?? null;
-    const { changes } = this.#s.insert.run(
-      ...([host.number, key, depth, n, attempts, fetchUrl, referrer, round] as const),
-    );
-    if (changes === 0) {
-      this.#s.merge.run({ host: host.number, key, depth, attempts, round });
+    const place = this.#ids.find(host.number, key);
+    if (place >= 0) {
+      this.#s.merge.run({ id: place, depth, attempts, round });
       return this.#again(host, { key, round, attempts });
     }
+    const id = -1 - place;
+    const n = this.#numbers.next();
+    const fetchUrl = event.fetchUrl ?? null;
+    const referrer = this.#ids.referrer(host.number, event.referrer ?? null);
+    this.#s.insert.run(...([id, key, depth, n, attempts, fetchUrl, referrer, round] as const));
+    this.#ids.remember(key, id);
     if (round < this.#refresh.round) this.#hosts.fallBehind(host, round);
     this.#hosts.addQueued(host, 1);
-    this.note(host, key, n, 'found');
+    this.note(host, id, n, 'found');
     return true;
   }
 
@@ -260,53 +268,53 @@ export class RowTable {
     event: Pick<Extract<RowEvent, { kind: 'again' }>, 'key' | 'round' | 'attempts' | 'former'>,
   ): boolean {
     const { key, round, attempts, former } = event;
-    const row = this.#s.row.get(host.number, key);
+    const row = this.#row(host, key);
     if (row?.round === round) {
-      this.#s.merge.run({ host: host.number, key, depth: row.depth, attempts, round });
+      this.#s.merge.run({ id: row.id, depth: row.depth, attempts, round });
     }
     if (!row || round <= row.round) return false;
     this.#refresh.move(host, row, round, attempts, former);
     return true;
   }
 
+  #row(host: HostRow, key: string): Row | undefined {
+    const id = this.#ids.find(host.number, key);
+    return id < 0 ? undefined : this.#s.row.get(id);
+  }
+
   /** A terminal state goes forward over queued, and by a fixed order over another terminal one. */
   #done(host: HostRow, event: Extract<RowEvent, { kind: 'done' }>): boolean {
     const { key, attempts, round = 0 } = event;
-    const row = this.#s.row.get(host.number, key);
+    const row = this.#row(host, key);
     if (!row || round !== row.round) return false;
     const state = STATES.indexOf(event.state) + 1;
     // A page has a record, whatever a peer says: without one it is fetched here.
     if (state !== SKIPPED && !event.page) return false;
     const settled = row.done > 0;
-    if (row.state > 0 && !this.#isBefore(host, row, state, event.page)) {
+    if (row.state > 0 && !this.#isBefore(row, state, event.page)) {
       // Fetched here as well, and not settled: the other's page is, with all its links.
-      if (!settled) this.#settle(host, key);
+      if (!settled) this.#settle(host, row.id);
       return !settled;
     }
-    this.#s.finish.run(state, attempts, event.reason ?? null, host.number, key);
+    this.#s.finish.run(state, attempts, event.reason ?? null, row.id);
     if (row.state === 0) this.#hosts.addQueued(host, -1);
-    if (row.again > 0) this.#refresh.forget(host.number, row.found);
+    if (row.again > 0) this.#refresh.forget(row.id);
     if ((row.state === 0 || row.state === SKIPPED) && state !== SKIPPED) this.#hosts.addPage(host);
-    if (event.page && state !== SKIPPED)
-      this.#s.savePage.run({
-        ...pageParameters(event.page),
-        ...{ host: host.number, found: row.found },
-      });
-    if (settled) return true;
-    this.#settle(host, key);
+    if (event.page && state !== SKIPPED) this.#pages.save(row.id, event.page);
+    if (!settled) this.#settle(host, row.id);
     return true;
   }
 
-  #settle(host: HostRow, key: string): void {
+  #settle(host: HostRow, id: number): void {
     const n = this.#numbers.next();
-    this.#s.settle.run(n, host.number, key);
-    this.note(host, key, n, 'done');
+    this.#s.settle.run(n, id);
+    this.note(host, id, n, 'done');
   }
 
   /** Among terminal states: response, failed, skipped; then the earlier fetch, then by content. */
-  #isBefore(host: HostRow, row: Row, state: number, page: PageRow | undefined): boolean {
+  #isBefore(row: Row, state: number, page: PageRow | undefined): boolean {
     if (state !== row.state) return state < row.state;
-    const mine = this.#page(host.number, row.found);
+    const mine = this.#pages.read(row.id);
     if (!page || !mine) return false;
     if (page.fetchedAt !== mine.fetchedAt) return page.fetchedAt < mine.fetchedAt;
     return contentOf(page) < contentOf(mine);
@@ -332,8 +340,9 @@ export class RowTable {
     const tail = this.#tails.get(row.number);
     this.#atHand -= tail?.mentions.length ?? 0;
     this.#tails.delete(row.number);
-    this.#s.deleteUrls.run(row.number);
-    this.#s.deletePages.run(row.number);
+    this.#s.deleteUrls.run({ host: row.number });
+    this.#ids.forget();
+    this.#pages.deleteHost(row.number);
     this.#refresh.deleteHost(row.number);
     this.#robots.deleteHost(row.number);
     this.#s.deleteMarks.run(row.number);
@@ -355,7 +364,7 @@ function foundEvent(row: Row, n: number): RowEvent {
 
 /** The same text for the same page, whichever agent or frame its record came from. */
 function contentOf(page: PageRow): string {
-  return JSON.stringify(pageParameters(page));
+  return JSON.stringify(plainPage(page));
 }
 
 /** Index of the first mention numbered above `n`. */
@@ -372,40 +381,32 @@ function firstAbove(mentions: readonly Mention[], n: number): number {
 
 function statements(db: Connection) {
   return {
-    numbers: db.prepare<[number], { key: string; found: number; again: number; done: number }>(
-      'SELECT key, found, again, done FROM urls WHERE host = ?',
-    ),
-    row: db.prepare<[number, string], Row>(
-      `SELECT key, state, depth, found, done, round, again, attempts, fetch_url AS fetchUrl,
-         referrer, reason
-       FROM urls WHERE host = ? AND key = ?`,
+    numbers: db.prepare<
+      [{ host: number }],
+      { id: number; found: number; again: number; done: number }
+    >(`SELECT id, found, again, done FROM urls WHERE ${idsOfHost('id', '$host')}`),
+    row: db.prepare<[number], Row>(
+      `SELECT id, key, state, depth, found, done, round, again, attempts, fetch_url AS fetchUrl,
+         ${referrerOf('u')} AS referrer, reason
+       FROM urls u WHERE id = ?`,
     ),
     insert: db.prepare<
-      [number, string, number, number, number, string | null, string | null, number]
+      [number, string, number, number, number, string | null, string | number | null, number]
     >(
-      `INSERT OR IGNORE INTO urls
-        (host, key, state, depth, found, attempts, fetch_url, referrer, round)
+      `INSERT INTO urls (id, key, state, depth, found, attempts, fetch_url, referrer, round)
        VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?)`,
     ),
-    merge: db.prepare<
-      [{ host: number; key: string; depth: number; attempts: number; round: number }]
-    >(
+    merge: db.prepare<[{ id: number; depth: number; attempts: number; round: number }]>(
       `UPDATE urls SET depth = min(depth, $depth),
          attempts = iif(round = $round, max(attempts, $attempts), attempts)
-       WHERE host = $host AND key = $key
+       WHERE id = $id
          AND (depth > $depth OR (round = $round AND attempts < $attempts))`,
     ),
-    finish: db.prepare<[number, number, string | null, number, string]>(
+    finish: db.prepare<[number, number, string | null, number]>(
       `UPDATE urls SET state = ?, attempts = max(attempts, ?), reason = ?, not_before = 0
-       WHERE host = ? AND key = ?`,
+       WHERE id = ?`,
     ),
-    settle: db.prepare<[number, number, string]>(
-      'UPDATE urls SET done = ? WHERE host = ? AND key = ? AND done = 0',
-    ),
-    savePage: db.prepare<[StoredPage & { host: number; found: number }]>(
-      `INSERT OR REPLACE INTO page_records (host, found, ${PAGE_COLUMNS})
-       VALUES ($host, $found, ${PAGE_VALUES})`,
-    ),
+    settle: db.prepare<[number, number]>('UPDATE urls SET done = ? WHERE id = ? AND done = 0'),
     mark: db.prepare<[number, string], { mark: number; version: number }>(
       'SELECT mark, version FROM marks WHERE host = ? AND sender = ?',
     ),
@@ -416,8 +417,9 @@ function statements(db: Connection) {
       .prepare<[string], number>('SELECT host FROM marks WHERE sender = ? ORDER BY host')
       .pluck(),
     forgetMark: db.prepare<[number, string]>('DELETE FROM marks WHERE host = ? AND sender = ?'),
-    deleteUrls: db.prepare<[number]>('DELETE FROM urls WHERE host = ?'),
-    deletePages: db.prepare<[number]>('DELETE FROM page_records WHERE host = ?'),
+    deleteUrls: db.prepare<[{ host: number }]>(
+      `DELETE FROM urls WHERE ${idsOfHost('id', '$host')}`,
+    ),
     deleteMarks: db.prepare<[number]>('DELETE FROM marks WHERE host = ?'),
   };
 }

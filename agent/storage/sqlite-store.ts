@@ -18,9 +18,9 @@ import { keyOf } from '../url/url-key.ts';
 import type { Connection } from './database.ts';
 import { storageFailureOf } from './failure.ts';
 import { HostTable } from './host-table.ts';
-import type { Note } from './numbers.ts';
 import { OutboxTable } from './outbox-table.ts';
 import { RowTable } from './row-table.ts';
+import { UrlIds } from './url-ids.ts';
 import { UrlTable } from './url-table.ts';
 
 export type Durability = 'power' | 'process';
@@ -59,9 +59,9 @@ export class SqliteStore implements Store, FrontierStore {
     this.#storedN = this.#n;
     this.#hosts = new HostTable(db);
     const numbers = { next: () => ++this.#n, last: () => this.#n };
-    this.#rows = new RowTable(db, this.#hosts, numbers);
-    const note: Note = (row, key, n, kind) => this.#rows.note(row, key, n, kind);
-    this.#urls = new UrlTable(db, this.#hosts, numbers, note, this.#rows.refresh);
+    const ids = new UrlIds(db);
+    this.#rows = new RowTable(db, this.#hosts, numbers, ids);
+    this.#urls = new UrlTable(db, this.#hosts, numbers, ids, this.#rows);
     this.#outbox = new OutboxTable(db);
     this.#s.saveMeta.run('delay_ms', options.hostDelayMs);
     if (options.durability === 'process') db.pragma('synchronous = OFF');

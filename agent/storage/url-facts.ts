@@ -3,6 +3,8 @@
 // by an agent on its own connection and by `ubiring explain` on files of agents that do not run.
 
 import { identityOf, keyOf, splitIdentity } from '../url/url-key.ts';
+import { idsOfHost, referrerOf } from './url-ids.ts';
+import { wordOf } from './words.ts';
 
 /** First row of a statement, its columns by name; undefined where there is none. */
 export type ReadRow = (sql: string, ...values: unknown[]) => Record<string, unknown> | undefined;
@@ -85,10 +87,14 @@ const HOST = `SELECT number, owned, pages_done, queued, not_before, last_fetch_a
     (SELECT value FROM meta WHERE key = 'delay_ms'), 0) AS delay_ms
   FROM host_rows h WHERE host = ?`;
 
-const URL_ROW = `SELECT u.*, p.status, p.error, p.content_type, p.bytes, p.fetched_at,
-  p.duration_ms, p.redirect_to, p.warc_file, p.warc_offset
-  FROM urls u LEFT JOIN page_records p ON p.host = u.host AND p.found = u.found
-  WHERE u.host = ? AND u.key = ?`;
+/** Goes through the URLs of the host: no one waits for it but a person. */
+const URL_ROW = `SELECT u.*, p.status, ${wordOf('p.error')} AS error,
+  ${wordOf('p.content_type')} AS content_type, p.bytes, p.fetched_at, p.duration_ms,
+  p.redirect_to, ${wordOf('p.warc_file')} AS warc_file, p.warc_offset,
+  ${referrerOf('u')} AS found_on
+  FROM host_rows h JOIN urls u ON ${idsOfHost('u.id', 'h.number')}
+  LEFT JOIN page_records p ON p.id = u.id
+  WHERE h.number = ? AND u.key = ?`;
 
 const ROBOTS = `SELECT kind, fetched_at, body, reason FROM robots WHERE host = ? AND origin = ?`;
 
@@ -107,7 +113,7 @@ function hostFacts(row: Record<string, unknown>, blocked: boolean): HostFacts {
 function urlFacts(read: ReadRow, number: number, host: string, identity: string): UrlFacts | null {
   const row = read(URL_ROW, number, keyOf(identity, host));
   if (row === undefined) return null;
-  const referrer = textOrNull(row.referrer);
+  const referrer = textOrNull(row.found_on);
   return {
     state: STATES[Number(row.state)] ?? 'queued',
     reason: textOrNull(row.reason),

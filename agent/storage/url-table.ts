@@ -8,18 +8,16 @@ import type { PageRecord, QueuedUrl, QueueEnding } from '../frontier/store.ts';
 import { identityOf, keyOf } from '../url/url-key.ts';
 import type { Connection } from './database.ts';
 import type { HostRow, HostTable } from './host-table.ts';
-import type { Note, Numbers } from './numbers.ts';
-import {
-  longUrl,
-  PAGE_COLUMNS,
-  PAGE_VALUES,
-  pageParameters,
-  type StoredPage,
-  shortUrl,
-} from './page-columns.ts';
+import type { Numbers } from './numbers.ts';
+import { longUrl, shortUrl } from './page-columns.ts';
+import type { PageTable } from './page-table.ts';
 import type { RefreshTable } from './refresh-table.ts';
+import type { RowTable } from './row-table.ts';
+import { hostNumberOf, hostOfId, referrerOf, type UrlIds } from './url-ids.ts';
+import { wordOf } from './words.ts';
 
 interface QueuedRow {
+  readonly id: number;
   readonly key: string;
   readonly fetchUrl: string | null;
   readonly depth: number;
@@ -30,7 +28,9 @@ interface QueuedRow {
 export class UrlTable {
   readonly #hosts: HostTable;
   readonly #numbers: Numbers;
-  readonly #note: Note;
+  readonly #ids: UrlIds;
+  readonly #rows: RowTable;
+  readonly #pages: PageTable;
   readonly #refresh: RefreshTable;
   readonly #s: ReturnType<typeof statements>;
 
@@ -38,13 +38,15 @@ export class UrlTable {
     db: Connection,
     hosts: HostTable,
     numbers: Numbers,
-    note: Note,
-    refresh: RefreshTable,
+    ids: UrlIds,
+    rows: RowTable,
   ) {
     this.#hosts = hosts;
-    this.#refresh = refresh;
     this.#numbers = numbers;
-    this.#note = note;
+    this.#ids = ids;
+    this.#rows = rows;
+    this.#pages = rows.pages;
+    this.#refresh = rows.refresh;
     this.#s = statements(db);
   }
 
@@ -55,10 +57,18 @@ export class UrlTable {
   insert(host: Host, item: UrlItem, skip: SkipReason | null): boolean {
     const row = this.#hosts.row(host);
     const key = keyOf(item.url, host);
+    const place = this.#ids.find(row.number, key);
+    if (place >= 0) {
+      const { depth, attempts = 0 } = item;
+      if (depth === 0 || attempts > 0) this.#s.merge.run({ id: place, depth, attempts });
+      return false;
+    }
+    const id = -1 - place;
     const found = this.#numbers.next();
     const done = skip === null ? 0 : this.#numbers.next();
-    const changes = this.#s.insert.run(
-      row.number,
+    const referrer = item.referrer === undefined ? null : shortUrl(item.referrer, host);
+    this.#s.insert.run(
+      id,
       key,
       skip === null ? 0 : 3,
       item.depth,
@@ -66,20 +76,14 @@ export class UrlTable {
       done,
       item.attempts ?? 0,
       item.fetchUrl ?? null,
-      item.referrer === undefined ? null : shortUrl(item.referrer, host),
+      this.#ids.referrer(row.number, referrer),
       skip,
       this.#refresh.round,
-    ).changes;
-    if (changes === 0) {
-      const { depth, attempts = 0 } = item;
-      if (depth === 0 || attempts > 0) {
-        this.#s.merge.run({ host: row.number, key, depth, attempts });
-      }
-      return false;
-    }
-    this.#note(row, key, found, 'found');
+    );
+    this.#ids.remember(key, id);
+    this.#rows.note(row, id, found, 'found');
     if (skip === null) this.#hosts.addQueued(row, 1);
-    else this.#note(row, key, done, 'done');
+    else this.#rows.note(row, id, done, 'done');
     return true;
   }
 
@@ -88,9 +92,10 @@ export class UrlTable {
     const found = this.#s.next.get(hostNumber);
     if (!found) return null;
     const { host } = this.#hosts.numbered(hostNumber);
+    const { id, depth, attempts, referrer } = found;
+    this.#ids.remember(found.key, id);
     const url = identityOf(host, found.key);
-    const { depth, attempts, referrer } = found;
-    const former = found.again > 0 ? this.#refresh.former(hostNumber, found.found) : undefined;
+    const former = found.again > 0 ? this.#refresh.former(id) : undefined;
     return {
       ...{ url, fetchUrl: found.fetchUrl ?? url, depth, attempts },
       ...(referrer !== null && { referrer: longUrl(referrer, host) }),
@@ -104,58 +109,60 @@ export class UrlTable {
 
   recordPage(hostNumber: number, page: PageRecord): void {
     const row = this.#hosts.numbered(hostNumber);
-    this.#finish(row, keyOf(page.url, row.host), page, page.attempts);
+    this.#finish(row, this.#idOf(row, page.url), page, page.attempts);
   }
 
   /** False if the URL is not queued: its state only moves forward. */
-  #finish(row: HostRow, key: string, page: PageRecord, attempts: number | null): boolean {
-    const found = this.#leaveQueue(row, key, page.status === null ? 2 : 1, attempts, null);
-    if (found === undefined) return false;
+  #finish(row: HostRow, id: number, page: PageRow, attempts: number | null): boolean {
+    if (!this.#leaveQueue(row, id, page.status === null ? 2 : 1, attempts, null)) return false;
     const fetchedAt = Math.round(page.fetchedAt);
     const durationMs = Math.round(page.durationMs);
     const { canonical } = page;
-    const columns = pageParameters({
+    this.#pages.save(id, {
       ...{ ...page, fetchedAt, durationMs },
       ...(canonical !== undefined && { canonical: shortUrl(canonical, row.host) }),
     });
-    this.#s.record.run({ ...columns, host: row.number, found });
     this.#hosts.addPage(row);
     return true;
   }
 
   requeue(hostNumber: number, url: string, attempts: number, notBefore: number): void {
-    const key = keyOf(url, this.#hosts.numbered(hostNumber).host);
-    this.#s.requeue.run(attempts, notBefore, hostNumber, key);
+    const id = this.#idOf(this.#hosts.numbered(hostNumber), url);
+    this.#s.requeue.run(attempts, notBefore, id);
   }
 
   skip(hostNumber: number, url: string, reason: SkipReason): void {
     const row = this.#hosts.numbered(hostNumber);
-    this.#skip(row, keyOf(url, row.host), reason);
+    this.#skip(row, this.#idOf(row, url), reason);
   }
 
-  #skip(row: HostRow, key: string, reason: SkipReason): void {
-    const found = this.#leaveQueue(row, key, 3, null, reason);
-    if (found !== undefined) this.#settle(row, key);
+  #skip(row: HostRow, id: number, reason: SkipReason): void {
+    if (this.#leaveQueue(row, id, 3, null, reason)) this.#settle(row, id);
   }
 
-  /** The *found* number of the URL, or undefined if it is not queued. */
+  /** False if the URL is not queued. */
   #leaveQueue(
     row: HostRow,
-    key: string,
+    id: number,
     state: number,
     attempts: number | null,
     reason: SkipReason | null,
-  ): number | undefined {
-    const left = this.#s.leaveQueue.get(state, attempts, reason, row.number, key);
-    if (left === undefined) return undefined;
+  ): boolean {
+    const again = this.#s.leaveQueue.get(state, attempts, reason, id);
+    if (again === undefined) return false;
     this.#hosts.addQueued(row, -1);
-    if (left.again > 0) this.#refresh.forget(row.number, left.found);
-    return left.found;
+    if (again > 0) this.#refresh.forget(id);
+    return true;
   }
 
-  #settle(row: HostRow, key: string): void {
+  #settle(row: HostRow, id: number): void {
     const n = this.#numbers.next();
-    if (this.#s.settle.run(n, row.number, key).changes > 0) this.#note(row, key, n, 'done');
+    if (this.#s.settle.run(n, id).changes > 0) this.#rows.note(row, id, n, 'done');
+  }
+
+  /** Below 0, which no row has, where the URL is not known. */
+  #idOf(row: HostRow, url: string): number {
+    return this.#ids.find(row.number, keyOf(url, row.host));
   }
 
   /** Ends up to `max` queued URLs whose keys begin with `prefix`; gives how many. */
@@ -167,17 +174,18 @@ export class UrlTable {
     max: number,
   ): number {
     const row = this.#hosts.numbered(hostNumber);
-    const keys = this.#s.queuedKeys.all(hostNumber, prefix, prefix, max);
-    for (const key of keys) {
-      if (as.kind === 'skipped') this.#skip(row, key, as.reason);
-      else this.#fail(row, key, as.error, now);
+    const ids = this.#s.queuedIds.all(hostNumber, prefix, prefix, max);
+    for (const id of ids) {
+      if (as.kind === 'skipped') this.#skip(row, id, as.reason);
+      else this.#fail(row, id, as.error, now);
     }
-    return keys.length;
+    return ids.length;
   }
 
-  #fail(row: HostRow, key: string, error: string, now: number): void {
-    const page = failedPage(identityOf(row.host, key), error, now);
-    if (this.#finish(row, key, page, null)) this.#settle(row, key);
+  #fail(row: HostRow, id: number, error: string, now: number): void {
+    if (this.#finish(row, id, { ...NO_ANSWER, error, fetchedAt: now }, null)) {
+      this.#settle(row, id);
+    }
   }
 
   /**
@@ -186,52 +194,46 @@ export class UrlTable {
    */
   reopen(file: string, from: number): number {
     const lost = this.#s.archivedFrom.all(file, from);
-    for (const { number, key, found, depth, fetchUrl, referrer } of lost) {
-      const row = this.#hosts.numbered(number);
-      this.#s.deleteRecord.run(number, found);
-      this.#s.deleteUrl.run(number, key);
+    for (const id of lost) {
+      const row = this.#hosts.numbered(hostNumberOf(id));
+      const found = this.#numbers.next();
+      this.#pages.delete(id);
+      this.#s.reopen.run(found, this.#refresh.round, id);
       this.#hosts.addPage(row, -1);
-      const item = { url: identityOf(row.host, key), depth };
-      const form = fetchUrl === null ? {} : { fetchUrl };
-      const from = referrer === null ? {} : { referrer: longUrl(referrer, row.host) };
-      this.insert(row.host, { ...item, ...form, ...from }, null);
+      this.#hosts.addQueued(row, 1);
+      this.#rows.note(row, id, found, 'found');
     }
     return lost.length;
   }
 
   settle(host: Host, url: string): void {
     const row = this.#hosts.find(host);
-    if (row) this.#settle(row, keyOf(url, host));
+    if (row) this.#settle(row, this.#idOf(row, url));
   }
 
   unsettled(max: number): { host: Host; url: string }[] {
-    return this.#s.unsettled.all(max).map(({ number, key }) => {
-      const { host } = this.#hosts.numbered(number);
+    return this.#s.unsettled.all(max).map(({ id, key }) => {
+      const { host } = this.#hosts.numbered(hostNumberOf(id));
       return { host, url: identityOf(host, key) };
     });
   }
 
   fail(host: Host, item: UrlItem, error: string, now: number): void {
     this.insert(host, item, null);
-    this.#fail(this.#hosts.row(host), keyOf(item.url, host), error, now);
+    const row = this.#hosts.row(host);
+    this.#fail(row, this.#idOf(row, item.url), error, now);
   }
 }
 
-/** A page that ends without a request of its own; its attempts stay as they were counted. */
-function failedPage(url: string, error: string, now: number): PageRecord {
-  return {
-    url,
-    status: null,
-    error,
-    contentType: null,
-    bytes: 0,
-    digest: null,
-    fetchedAt: now,
-    durationMs: 0,
-    redirectTo: null,
-    attempts: 0,
-  };
-}
+/** Of a page that ends without a request of its own. */
+const NO_ANSWER = {
+  status: null,
+  contentType: null,
+  bytes: 0,
+  digest: null,
+  durationMs: 0,
+  redirectTo: null,
+} as const;
 
 /** With its URLs as they are outside of the file. */
 function whole(page: PageRow, host: Host): PageRow {
@@ -239,17 +241,12 @@ function whole(page: PageRow, host: Host): PageRow {
   return canonical === undefined ? page : { ...page, canonical: longUrl(canonical, host) };
 }
 
-interface ArchivedRow extends Pick<QueuedRow, 'key' | 'depth' | 'fetchUrl' | 'referrer'> {
-  readonly number: number;
-  readonly found: number;
-}
-
 /**
  * The planner proves the partial indexes (`state = 0`) by the statement's variables too, and where
  * it has looked at a bare one, each new value has the statement compiled anew: ten microseconds
  * instead of one. So a host by which a queue is read stands in an expression.
  */
-const HOST = 'host = ? + 0';
+const HOST = `${hostOfId('id')} = ? + 0`;
 
 function statements(db: Connection) {
   return {
@@ -263,26 +260,26 @@ function statements(db: Connection) {
         number,
         number,
         string | null,
-        string | null,
+        string | number | null,
         string | null,
         number,
       ]
     >(
-      `INSERT OR IGNORE INTO urls
-        (host, key, state, depth, found, done, attempts, fetch_url, referrer, reason, round)
+      `INSERT INTO urls
+        (id, key, state, depth, found, done, attempts, fetch_url, referrer, reason, round)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
-    merge: db.prepare<[{ host: number; key: string; depth: number; attempts: number }]>(
+    merge: db.prepare<[{ id: number; depth: number; attempts: number }]>(
       `UPDATE urls SET depth = min(depth, $depth), attempts = max(attempts, $attempts)
-       WHERE host = $host AND key = $key AND state = 0
-         AND (depth > $depth OR attempts < $attempts)`,
+       WHERE id = $id AND state = 0 AND (depth > $depth OR attempts < $attempts)`,
     ),
     release: db.prepare<[number, number]>(
       `UPDATE urls SET not_before = 0
        WHERE ${HOST} AND state = 0 AND not_before > 0 AND not_before <= ?`,
     ),
-    next: db.prepare<[number], QueuedRow & { found: number; again: number }>(
-      `SELECT key, fetch_url AS fetchUrl, depth, attempts, referrer, found, again FROM urls
+    next: db.prepare<[number], QueuedRow & { again: number }>(
+      `SELECT id, key, fetch_url AS fetchUrl, depth, attempts, ${referrerOf('u')} AS referrer, again
+       FROM urls u
        WHERE ${HOST} AND state = 0 AND not_before = 0 ORDER BY depth, found LIMIT 1`,
     ),
     nextAt: db
@@ -290,42 +287,38 @@ function statements(db: Connection) {
         `SELECT min(not_before) FROM urls WHERE ${HOST} AND state = 0`,
       )
       .pluck(),
-    queuedKeys: db
-      .prepare<[number, string, string, number], string>(
-        `SELECT key FROM urls WHERE host = ? AND state = 0
+    queuedIds: db
+      .prepare<[number, string, string, number], number>(
+        `SELECT id FROM urls WHERE ${hostOfId('id')} = ? AND state = 0
          AND substr(key, 1, length(?)) = ? LIMIT ?`,
       )
       .pluck(),
-    leaveQueue: db.prepare<
-      [number, number | null, string | null, number, string],
-      { found: number; again: number }
-    >(
-      `UPDATE urls SET state = ?, attempts = coalesce(?, attempts), reason = ?, not_before = 0
-         WHERE host = ? AND key = ? AND state = 0 RETURNING found, again`,
+    leaveQueue: db
+      .prepare<[number, number | null, string | null, number], number>(
+        `UPDATE urls SET state = ?, attempts = coalesce(?, attempts), reason = ?, not_before = 0
+         WHERE id = ? AND state = 0 RETURNING again`,
+      )
+      .pluck(),
+    requeue: db.prepare<[number, number, number]>(
+      'UPDATE urls SET attempts = ?, not_before = ? WHERE id = ? AND state = 0',
     ),
-    requeue: db.prepare<[number, number, number, string]>(
-      'UPDATE urls SET attempts = ?, not_before = ? WHERE host = ? AND key = ? AND state = 0',
+    settle: db.prepare<[number, number]>(
+      'UPDATE urls SET done = ? WHERE id = ? AND done = 0 AND state > 0',
     ),
-    settle: db.prepare<[number, number, string]>(
-      'UPDATE urls SET done = ? WHERE host = ? AND key = ? AND done = 0 AND state > 0',
-    ),
-    unsettled: db.prepare<[number], { number: number; key: string }>(
-      `SELECT host AS number, key FROM urls INDEXED BY unsettled
+    unsettled: db.prepare<[number], { id: number; key: string }>(
+      `SELECT id, key FROM urls INDEXED BY unsettled
        WHERE state IN (1, 2) AND done = 0 LIMIT ?`,
     ),
-    archivedFrom: db.prepare<[string, number], ArchivedRow>(
-      `SELECT u.host AS number, u.key, u.found, u.depth, u.fetch_url AS fetchUrl, u.referrer
-       FROM page_records p JOIN host_rows h ON h.number = p.host AND h.owned
-       JOIN urls u ON u.host = p.host AND u.found = p.found
-       WHERE p.warc_file = ? AND p.warc_offset >= ?`,
-    ),
-    deleteRecord: db.prepare<[number, number]>(
-      'DELETE FROM page_records WHERE host = ? AND found = ?',
-    ),
-    deleteUrl: db.prepare<[number, string]>('DELETE FROM urls WHERE host = ? AND key = ?'),
-    record: db.prepare<[StoredPage & { host: number; found: number }]>(
-      `INSERT INTO page_records (host, found, ${PAGE_COLUMNS})
-       VALUES ($host, $found, ${PAGE_VALUES})`,
+    archivedFrom: db
+      .prepare<[string, number], number>(
+        `SELECT p.id FROM page_records p
+         JOIN host_rows h ON h.number = ${hostOfId('p.id')} AND h.owned
+         WHERE ${wordOf('p.warc_file')} = ? AND p.warc_offset >= ?`,
+      )
+      .pluck(),
+    reopen: db.prepare<[number, number, number]>(
+      `UPDATE urls SET state = 0, found = ?, done = 0, attempts = 0, round = ?, again = 0
+       WHERE id = ?`,
     ),
   };
 }

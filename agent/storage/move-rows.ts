@@ -1,0 +1,81 @@
+// Brings the rows of a file of schema 7 into the tables of schema 8 (schema-slots.ts), in the
+// transaction of that step, so that a kill leaves the old file. Some thousand rows are in memory at
+// a time, however large the file; it grows by what the new tables take, and the room of the old ones
+// is used again. Called by `migrate` in database.ts, of new files as well, which have no rows.
+
+import type { Connection } from './database.ts';
+import { OLD_PAGE_SELECT, type PlainPage, pageOf } from './page-columns.ts';
+import { PageTable } from './page-table.ts';
+import { hostNumberOf, UrlIds } from './url-ids.ts';
+import { Words } from './words.ts';
+
+const BATCH_ROWS = 1000;
+
+interface OldRow {
+  readonly host: number;
+  readonly key: string;
+  readonly found: number;
+}
+
+/** @param slotsKey - of the hash that places URLs, from now on the file's; below 2^53 */
+export function moveRows(db: Connection, slotsKey: number): void {
+  db.prepare("INSERT INTO meta (key, value) VALUES ('slots', ?)").run(slotsKey);
+  const ids = new UrlIds(db);
+  moveUrls(db, ids);
+  shortenReferrers(db, ids);
+}
+
+function moveUrls(db: Connection, ids: UrlIds): void {
+  const words = new Words(db);
+  const movePage = pageMover(db, 'page_records', words);
+  const moveFormer = pageMover(db, 'former_pages', words);
+  const batch = db.prepare<[number, string, number], OldRow>(
+    `SELECT host, key, found FROM old_urls WHERE (host, key) > (?, ?) ORDER BY host, key LIMIT ?`,
+  );
+  const rest = `key, state, depth, found, done, attempts, not_before, fetch_url, referrer, reason,
+    round, again`;
+  const insert = db.prepare<[number, number, string]>(
+    `INSERT INTO urls (id, ${rest}) SELECT ?, ${rest} FROM old_urls WHERE host = ? AND key = ?`,
+  );
+  let rows = batch.all(-1, '', BATCH_ROWS);
+  while (rows.length > 0) {
+    for (const { host, key, found } of rows) {
+      const id = -1 - ids.find(host, key);
+      insert.run(id, host, key);
+      movePage(host, found, id);
+      moveFormer(host, found, id);
+    }
+    const { host, key } = rows.at(-1)!;
+    rows = batch.all(host, key, BATCH_ROWS);
+  }
+}
+
+function pageMover(db: Connection, table: 'page_records' | 'former_pages', words: Words) {
+  const pages = new PageTable(db, table, words);
+  const old = db.prepare<[number, number], PlainPage>(
+    `SELECT ${OLD_PAGE_SELECT} FROM old_${table} WHERE host = ? AND found = ?`,
+  );
+  return (host: number, found: number, id: number) => {
+    const plain = old.get(host, found);
+    if (plain) pages.save(id, pageOf(plain));
+  };
+}
+
+/** Once all URLs of a host have a slot. */
+function shortenReferrers(db: Connection, ids: UrlIds): void {
+  const batch = db.prepare<[number, number], { id: number; referrer: string }>(
+    `SELECT id, referrer FROM urls
+     WHERE id > ? AND typeof(referrer) = 'text' AND substr(referrer, 2, 1) <> 't'
+     ORDER BY id LIMIT ?`,
+  );
+  const save = db.prepare<[number | string | null, number]>(
+    'UPDATE urls SET referrer = ? WHERE id = ?',
+  );
+  let rows = batch.all(-1, BATCH_ROWS);
+  while (rows.length > 0) {
+    for (const { id, referrer } of rows) {
+      save.run(ids.referrer(hostNumberOf(id), referrer), id);
+    }
+    rows = batch.all(rows.at(-1)!.id, BATCH_ROWS);
+  }
+}

@@ -1,0 +1,95 @@
+// Where the rows of `urls` are: an id is the number of the host and, below it, a slot of 28 bits by
+// the hash of the key, or the next that is free. So a URL is found without an index of its own, by
+// one look-up of an integer in a table that is clustered by host; its key is compared, as two may
+// meet in a slot. Rows are never deleted but with all of their host, so that no search ends too
+// early. Shared by the tables that read and write URLs (docs/adr).
+
+import type { Connection } from './database.ts';
+import { SlotHash } from './slot-hash.ts';
+
+const SLOT_BITS = 28;
+/** Slots of a host. Chains stay short as long as a host has a few per cent of so many URLs. */
+const SLOTS = 2 ** SLOT_BITS;
+/** Ids are below 2^53, the whole numbers of JavaScript. */
+const HOSTS_MAX = 2 ** (53 - SLOT_BITS);
+/** URLs of which the id is remembered: links to the same pages come again and again. */
+const REMEMBERED_MAX = 4096;
+
+/** SQL: the host of an id, exactly as the index `queue` has it; and its first and last id. */
+export const hostOfId = (id: string): string => `(${id} >> ${SLOT_BITS})`;
+export const FIRST_OF_HOST = `<< ${SLOT_BITS}`;
+export const idsOfHost = (id: string, host: string): string =>
+  `${id} BETWEEN (${host} << ${SLOT_BITS}) AND ((${host} << ${SLOT_BITS}) | ${SLOTS - 1})`;
+
+/**
+ * SQL: the referrer of a row of `urls` as a key of the same host or a whole URL. It is stored as the
+ * slot of a URL of the same host, where that is known, which nearly all are.
+ */
+export const referrerOf = (urls: string): string => `CASE typeof(${urls}.referrer)
+  WHEN 'integer' THEN (SELECT r.key FROM urls r
+    WHERE r.id = ((${urls}.id >> ${SLOT_BITS}) << ${SLOT_BITS}) + ${urls}.referrer)
+  ELSE ${urls}.referrer END`;
+
+/** The number of the host that the URL belongs to. */
+export function hostNumberOf(id: number): number {
+  return Math.floor(id / SLOTS);
+}
+
+interface Known {
+  readonly host: number;
+  readonly key: string;
+  readonly id: number;
+}
+
+export class UrlIds {
+  readonly #hash: SlotHash;
+  readonly #s: ReturnType<typeof statements>;
+  /** By the low bits of the slot: a newer one takes the place of an older. */
+  #known: (Known | undefined)[] = [];
+
+  constructor(db: Connection) {
+    this.#s = statements(db);
+    this.#hash = new SlotHash(Number(this.#s.key.get() ?? 0));
+  }
+
+  /** The id of the URL, or of the place where it would be: then -1 - id, below 0. */
+  find(host: number, key: string): number {
+    const slot = this.#hash.of(key) >>> (32 - SLOT_BITS);
+    const known = this.#known[slot % REMEMBERED_MAX];
+    if (known !== undefined && known.host === host && known.key === key) return known.id;
+    if (host >= HOSTS_MAX) throw new RangeError(`a state file has no room for host ${host}`);
+    const base = host * SLOTS;
+    for (let at = slot; ; at = (at + 1) % SLOTS) {
+      const same = this.#s.same.get(key, base + at);
+      if (same === undefined) return -1 - (base + at);
+      if (same === 0) continue;
+      this.#known[slot % REMEMBERED_MAX] = { host, key, id: base + at };
+      return base + at;
+    }
+  }
+
+  /** The row was written there just now, or read. */
+  remember(key: string, id: number): void {
+    const slot = this.#hash.of(key) >>> (32 - SLOT_BITS);
+    this.#known[slot % REMEMBERED_MAX] = { host: hostNumberOf(id), key, id };
+  }
+
+  /** As it is stored; see {@link referrerOf}. `short`: a key of the host, or a whole URL. */
+  referrer(host: number, short: string | null): number | string | null {
+    if (short === null || short[1] === 't') return short;
+    const id = this.find(host, short);
+    return id < 0 ? short : id % SLOTS;
+  }
+
+  /** Rows of a host were deleted. */
+  forget(): void {
+    this.#known = [];
+  }
+}
+
+function statements(db: Connection) {
+  return {
+    key: db.prepare<[], number>("SELECT value FROM meta WHERE key = 'slots'").pluck(),
+    same: db.prepare<[string, number], 0 | 1>('SELECT key = ? FROM urls WHERE id = ?').pluck(),
+  };
+}
