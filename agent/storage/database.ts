@@ -4,17 +4,15 @@
 // held, and refused where they have none. Called by agent.ts at the start; readers
 // (`ubiring query`) open the file by themselves, read-only.
 
-import { randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import type { Connection } from './connection.ts';
 import { type Claims, examine, sizeOf, versionOf } from './examination.ts';
 import { isDamage, storageFailureOf } from './failure.ts';
 import { MIGRATIONS, ROWS_MOVE_AT } from './migrations.ts';
 import { moveRows } from './move-rows.ts';
 import { type Quarantined, quarantine, STATE_SUFFIXES } from './quarantine.ts';
-
-export type Connection = Database.Database;
 
 export type OpenFailureCode =
   | 'unwritable'
@@ -44,8 +42,6 @@ export type Opened =
 
 /** Whoever only looks whether the directory is in use holds its lock for a moment. */
 const LOCK_WAIT_MS = 200;
-/** What `randomInt` can give: more than enough of a secret where a guess costs a page. */
-const SLOTS_KEY_END = 2 ** 48 - 1;
 /** Memory that SQLite may use for pages of the file, per agent. */
 const CACHE_KIB = 32 * 1024;
 
@@ -228,7 +224,9 @@ function create(path: string, claims: Claims): void {
 }
 
 function prepare(db: Connection, claims: Claims): void {
-  migrate(db, randomInt(SLOTS_KEY_END));
+  // SQLite is seeded by the system; a whole number that JavaScript can hold.
+  const random = db.prepare<[], number>('SELECT random() & 0xffffffffffff').pluck().get();
+  migrate(db, random!);
   claim(db, claims);
 }
 

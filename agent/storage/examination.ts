@@ -6,11 +6,10 @@
 
 import { existsSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
+import type { Connection } from './connection.ts';
 import { isDamage } from './failure.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { hostOfId } from './url-ids.ts';
-
-type Connection = Database.Database;
 
 export type Examined =
   | { readonly kind: 'absent' }
@@ -128,7 +127,7 @@ const UNEQUAL: readonly { readonly what: string; readonly sql: string }[] = [
   {
     what: 'queues and their lengths',
     sql: `SELECT count(*) FROM host_rows h WHERE queued <>
-      (SELECT count(*) FROM urls u WHERE ${hostOfId('u.id')} = h.number AND u.state = 0)`,
+      (SELECT count(*) FROM urls u WHERE ${hostOfId('u.id')} = h.number + 0 AND u.state = 0)`,
   },
 ];
 

@@ -4,7 +4,7 @@
 
 import type { Host } from '../core/messages.ts';
 import type { HostRecord } from '../frontier/store.ts';
-import type { Connection } from './database.ts';
+import type { Connection } from './connection.ts';
 
 /** Rows kept in memory; some 200 bytes each. */
 const CACHED_MAX = 20_000;

@@ -3,7 +3,7 @@
 // a time, however large the file; it grows by what the new tables take, and the room of the old ones
 // is used again. Called by `migrate` in database.ts, of new files as well, which have no rows.
 
-import type { Connection } from './database.ts';
+import type { Connection } from './connection.ts';
 import { OLD_PAGE_SELECT, type PlainPage, pageOf } from './page-columns.ts';
 import { PageTable } from './page-table.ts';
 import { hostNumberOf, UrlIds } from './url-ids.ts';

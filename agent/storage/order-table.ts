@@ -3,7 +3,7 @@
 
 import type { Order } from '../core/messages.ts';
 import type { OrderStore } from '../core/orders.ts';
-import type { Connection } from './database.ts';
+import type { Connection } from './connection.ts';
 
 export class OrderTable implements OrderStore {
   readonly #s: ReturnType<typeof statements>;

@@ -5,7 +5,7 @@
 
 import type { AgentId, Host, UrlItem } from '../core/messages.ts';
 import type { OutboxEntry } from '../core/store.ts';
-import type { Connection } from './database.ts';
+import type { Connection } from './connection.ts';
 
 interface OutboxRow {
   readonly id: number;

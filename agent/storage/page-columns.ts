@@ -43,8 +43,9 @@ const WORDS: ReadonlySet<keyof PageRow> = new Set(['contentType', 'error', 'warc
 
 /** A row of the columns, by the names of {@link PageRow}, as texts and numbers. */
 export type PlainPage = { readonly [K in keyof PageRow]-?: string | number | null };
+type Stored = string | number | bigint | null | Uint8Array;
 /** The same as it is stored. */
-export type StoredPage = { readonly [K in keyof PageRow]-?: string | number | null | Uint8Array };
+export type StoredPage = { readonly [K in keyof PageRow]-?: Stored };
 
 /** For the list of an INSERT. */
 export const PAGE_COLUMNS = Object.values(NAMES).join(', ');
@@ -82,8 +83,8 @@ export function plainPage(page: PageRow): PlainPage {
 }
 
 /** @param word - the number of a text that many pages have in common, or the text */
-export function storedPage(page: PageRow, word: (text: string) => number | string): StoredPage {
-  const values: Record<string, string | number | null | Uint8Array> = plainPage(page);
+export function storedPage(page: PageRow, word: (text: string) => bigint | string): StoredPage {
+  const values: Record<string, Stored> = plainPage(page);
   for (const name of WORDS) {
     const text = values[name];
     if (typeof text === 'string') values[name] = word(text);

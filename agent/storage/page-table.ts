@@ -3,7 +3,7 @@
 // here (url-table.ts) and for those that came with a copy (row-table.ts).
 
 import type { PageRow } from '../core/messages.ts';
-import type { Connection } from './database.ts';
+import type { Connection } from './connection.ts';
 import {
   PAGE_COLUMNS,
   PAGE_SELECT,

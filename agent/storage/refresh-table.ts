@@ -5,7 +5,7 @@
 // (row-table.ts).
 
 import type { Host, PageRow } from '../core/messages.ts';
-import type { Connection } from './database.ts';
+import type { Connection } from './connection.ts';
 import type { HostRow, HostTable } from './host-table.ts';
 import type { Note, Numbers } from './numbers.ts';
 import { PageTable } from './page-table.ts';

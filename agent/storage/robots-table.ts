@@ -5,7 +5,7 @@
 
 import type { RowEvent } from '../core/messages.ts';
 import type { RobotsRecord } from '../frontier/store.ts';
-import type { Connection } from './database.ts';
+import type { Connection } from './connection.ts';
 import type { HostRow } from './host-table.ts';
 import type { Numbers } from './numbers.ts';
 

@@ -12,7 +12,7 @@ import type {
   RowsItem,
   TerminalState,
 } from '../core/messages.ts';
-import type { Connection } from './database.ts';
+import type { Connection } from './connection.ts';
 import type { HostRow, HostTable } from './host-table.ts';
 import type { Note, Numbers } from './numbers.ts';
 import { plainPage } from './page-columns.ts';

@@ -17,9 +17,12 @@ const WHOLE_URL = (
 ): string => `(CASE WHEN substr(${stored}, 2, 1) = 't' THEN ${stored}
   WHEN ${stored} IS NULL THEN NULL ELSE ${URL_OF(stored)} END)`;
 
-const REFERRER = WHOLE_URL(`(${referrerOf('u')})`);
+const REFERRER = referrerOf('u', WHOLE_URL);
 
-/** Of `page_records` and `former_pages`. What few pages have stands last. */
+/**
+ * Of `page_records` and `former_pages`. A column without a type keeps numbers and texts apart, even
+ * a text that looks like a number.
+ */
 const PAGE = `(
   id INTEGER PRIMARY KEY,
   status INTEGER,
@@ -65,13 +68,13 @@ CREATE TABLE urls (
   attempts INTEGER NOT NULL DEFAULT 0,
   not_before REAL NOT NULL DEFAULT 0,
   fetch_url TEXT,
-  referrer,
+  referrer INTEGER,
   reason TEXT,
   round INTEGER NOT NULL DEFAULT 0,
   again INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX queue ON urls (${hostOfId('id')}, not_before, depth, found) WHERE state = 0;
-CREATE INDEX unsettled ON urls (id) WHERE state IN (1, 2) AND done = 0;
+CREATE INDEX unsettled ON urls (found) WHERE state IN (1, 2) AND done = 0;
 CREATE TABLE page_records ${PAGE};
 CREATE TABLE former_pages ${PAGE};
 
@@ -91,7 +94,7 @@ CREATE VIEW frontier AS
 SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.depth, u.attempts,
   CAST(max(u.not_before, h.not_before) AS INTEGER) AS not_before, ${REFERRER} AS referrer,
   u.round AS round
-FROM host_rows h CROSS JOIN urls u ON ${hostOfId('u.id')} = h.number
+FROM host_rows h CROSS JOIN urls u ON ${hostOfId('u.id')} = h.number + 0
 WHERE u.state = 0 AND h.owned;
 
 CREATE VIEW skipped AS

@@ -15,7 +15,7 @@ import type {
   RobotsRecord,
 } from '../frontier/store.ts';
 import { keyOf } from '../url/url-key.ts';
-import type { Connection } from './database.ts';
+import type { Connection } from './connection.ts';
 import { storageFailureOf } from './failure.ts';
 import { HostTable } from './host-table.ts';
 import { OutboxTable } from './outbox-table.ts';

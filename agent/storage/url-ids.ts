@@ -4,7 +4,7 @@
 // meet in a slot. Rows are never deleted but with all of their host, so that no search ends too
 // early. Shared by the tables that read and write URLs (docs/adr).
 
-import type { Connection } from './database.ts';
+import type { Connection } from './connection.ts';
 import { SlotHash } from './slot-hash.ts';
 
 const SLOT_BITS = 28;
@@ -15,20 +15,26 @@ const HOSTS_MAX = 2 ** (53 - SLOT_BITS);
 /** URLs of which the id is remembered: links to the same pages come again and again. */
 const REMEMBERED_MAX = 4096;
 
-/** SQL: the host of an id, exactly as the index `queue` has it; and its first and last id. */
+/**
+ * SQL: the host of an id, exactly as the index `queue` has it. What it is compared with must be no
+ * bare column: the type of that would keep the index from being used.
+ */
 export const hostOfId = (id: string): string => `(${id} >> ${SLOT_BITS})`;
-export const FIRST_OF_HOST = `<< ${SLOT_BITS}`;
+/** SQL: whether the id is one of the host's, as a range. */
 export const idsOfHost = (id: string, host: string): string =>
   `${id} BETWEEN (${host} << ${SLOT_BITS}) AND ((${host} << ${SLOT_BITS}) | ${SLOTS - 1})`;
 
 /**
- * SQL: the referrer of a row of `urls` as a key of the same host or a whole URL. It is stored as the
- * slot of a URL of the same host, where that is known, which nearly all are.
+ * SQL: the referrer of a row of `urls`. It is stored as the slot of a URL of the same host, where
+ * that is known, which nearly all are; else as a key of the host or a whole URL.
+ *
+ * @param of - what to make of each of the two: a key `r.key`, or what is stored
  */
-export const referrerOf = (urls: string): string => `CASE typeof(${urls}.referrer)
-  WHEN 'integer' THEN (SELECT r.key FROM urls r
+export const referrerOf = (urls: string, of = (stored: string) => stored): string =>
+  `CASE typeof(${urls}.referrer)
+  WHEN 'integer' THEN (SELECT ${of('r.key')} FROM urls r
     WHERE r.id = ((${urls}.id >> ${SLOT_BITS}) << ${SLOT_BITS}) + ${urls}.referrer)
-  ELSE ${urls}.referrer END`;
+  ELSE ${of(`${urls}.referrer`)} END`;
 
 /** The number of the host that the URL belongs to. */
 export function hostNumberOf(id: number): number {

@@ -6,7 +6,7 @@ import type { Host, PageRow, UrlItem } from '../core/messages.ts';
 import type { SkipReason } from '../core/store.ts';
 import type { PageRecord, QueuedUrl, QueueEnding } from '../frontier/store.ts';
 import { identityOf, keyOf } from '../url/url-key.ts';
-import type { Connection } from './database.ts';
+import type { Connection } from './connection.ts';
 import type { HostRow, HostTable } from './host-table.ts';
 import type { Numbers } from './numbers.ts';
 import { longUrl, shortUrl } from './page-columns.ts';
@@ -34,13 +34,7 @@ export class UrlTable {
   readonly #refresh: RefreshTable;
   readonly #s: ReturnType<typeof statements>;
 
-  constructor(
-    db: Connection,
-    hosts: HostTable,
-    numbers: Numbers,
-    ids: UrlIds,
-    rows: RowTable,
-  ) {
+  constructor(db: Connection, hosts: HostTable, numbers: Numbers, ids: UrlIds, rows: RowTable) {
     this.#hosts = hosts;
     this.#numbers = numbers;
     this.#ids = ids;

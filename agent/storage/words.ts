@@ -2,7 +2,7 @@
 // with a number that the records have in their place. So few are numbered that all of them are kept
 // in memory; what comes beyond stands in its record as it is, which readers cannot tell apart.
 
-import type { Connection } from './database.ts';
+import type { Connection } from './connection.ts';
 
 /** A crawl has some dozens; a server that invents a type for each page shall not fill the memory. */
 const WORDS_MAX = 4096;
@@ -14,20 +14,21 @@ export const wordOf = (column: string): string =>
     ELSE ${column} END`;
 
 export class Words {
-  readonly #numbers = new Map<string, number>();
+  /** As SQLite stores whole numbers in a column without a type. */
+  readonly #numbers = new Map<string, bigint>();
   readonly #s: ReturnType<typeof statements>;
 
   constructor(db: Connection) {
     this.#s = statements(db);
-    for (const { number, word } of this.#s.all.all()) this.#numbers.set(word, number);
+    for (const { number, word } of this.#s.all.all()) this.#numbers.set(word, BigInt(number));
   }
 
   /** What a record has in place of the text. In a transaction. */
-  stored(text: string): number | string {
+  stored(text: string): bigint | string {
     const known = this.#numbers.get(text);
     if (known !== undefined) return known;
     if (this.#numbers.size >= WORDS_MAX || text.length > WORD_CHARS_MAX) return text;
-    const number = this.#numbers.size + 1;
+    const number = BigInt(this.#numbers.size + 1);
     this.#s.insert.run(number, text);
     this.#numbers.set(text, number);
     return number;
@@ -37,6 +38,6 @@ export class Words {
 function statements(db: Connection) {
   return {
     all: db.prepare<[], { number: number; word: string }>('SELECT number, word FROM words'),
-    insert: db.prepare<[number, string]>('INSERT INTO words (number, word) VALUES (?, ?)'),
+    insert: db.prepare<[bigint, string]>('INSERT INTO words (number, word) VALUES (?, ?)'),
   };
 }

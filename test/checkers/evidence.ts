@@ -41,7 +41,7 @@ export function rowsOf(db: Database): Map<string, StateRow> {
       `SELECT h.host, u.state, u.found, u.done, u.round, u.again,
          CASE substr(u.key, 1, 1) WHEN 's' THEN 'https://' ELSE 'http://' END
            || h.host || substr(u.key, 2) AS url
-       FROM urls u JOIN host_rows h ON h.number = u.host`,
+       FROM urls u JOIN host_rows h ON h.number = u.id >> 28`,
     )
     .all();
   return new Map(found.map((row) => [row.url, { ...row, state: STATES[row.state]! }]));

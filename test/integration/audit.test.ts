@@ -121,13 +121,13 @@ describe('audit', () => {
     const { audit } = await audited();
     const living = audit.agents.filter(({ inView }) => inView).map(({ agent }) => agent);
     const one = (owned: number) =>
-      `SELECT u.host, u.key FROM urls u JOIN host_rows h ON h.number = u.host
-       WHERE h.owned = ${owned} AND u.state = 1 ORDER BY u.host, u.key LIMIT 1`;
+      `SELECT u.id FROM urls u JOIN host_rows h ON h.number = u.id >> 28
+       WHERE h.owned = ${owned} AND u.state = 1 ORDER BY h.number, u.key LIMIT 1`;
     const cases = [
-      [`DELETE FROM urls WHERE (host, key) IN (${one(1)})`, 'ahead'],
-      [`DELETE FROM urls WHERE (host, key) IN (${one(0)})`, 'behind'],
-      [`UPDATE urls SET state = 0 WHERE (host, key) IN (${one(1)})`, 'bad-row'],
-      [`UPDATE urls SET state = 3 WHERE (host, key) IN (${one(0)})`, 'bad-row'],
+      [`DELETE FROM urls WHERE id IN (${one(1)})`, 'ahead'],
+      [`DELETE FROM urls WHERE id IN (${one(0)})`, 'behind'],
+      [`UPDATE urls SET state = 0 WHERE id IN (${one(1)})`, 'bad-row'],
+      [`UPDATE urls SET state = 3 WHERE id IN (${one(0)})`, 'bad-row'],
     ] as const;
     for (const [sql, ...kinds] of cases) {
       const { code, audit: found } = await spoilt(living[0]!, sql);
@@ -142,8 +142,8 @@ describe('audit', () => {
 
   test('a queued row in both copies is left over, in words and with the file', async () => {
     const data = path.join(scratch.directory, 'spoilt');
-    const insert = `INSERT INTO urls (host, key, state, depth, found)
-      SELECT number, 'h:1/left-over', 0, 1, 1 FROM host_rows WHERE owned LIMIT 1`;
+    const insert = `INSERT INTO urls (id, key, state, depth, found)
+      SELECT number << 28, 'h:1/left-over', 0, 1, 1 FROM host_rows WHERE owned LIMIT 1`;
     const { code } = await spoilt('a1', insert);
     assert.equal(code, 1);
     const { stdout } = await run('audit', config, '--data', data);

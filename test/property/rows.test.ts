@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { PageRecord } from '../../agent/frontier/store.ts';
-import type { Connection } from '../../agent/storage/database.ts';
+import type { Connection } from '../../agent/storage/connection.ts';
 import { openInMemory } from '../../agent/storage/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 
@@ -115,9 +115,10 @@ function stream(from: Copy, name: string, to: Copy, pieces: readonly number[]): 
 function state({ db }: Copy): unknown[] {
   return db
     .prepare(
-      `SELECT u.key, u.round, u.state, u.depth, u.attempts, u.reason, p.status, p.error, p.fetched_at,
-         p.warc_file, p.warc_offset, p.canonical, p.noindex, p.noarchive
-       FROM urls u LEFT JOIN page_records p ON p.host = u.host AND p.found = u.found ORDER BY u.key`,
+      `SELECT u.key, u.round, u.state, u.depth, u.attempts, u.reason, p.status,
+         (SELECT word FROM words WHERE number = p.error) AS error, p.fetched_at,
+         (SELECT word FROM words WHERE number = p.warc_file) AS warc_file, p.warc_offset, p.canonical, p.noindex, p.noarchive
+       FROM urls u LEFT JOIN page_records p ON p.id = u.id ORDER BY u.key`,
     )
     .all();
 }

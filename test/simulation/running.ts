@@ -4,7 +4,7 @@
 import type { Core } from '../../agent/core/core.ts';
 import type { Effects, PageRequest } from '../../agent/core/effects.ts';
 import type { AgentId } from '../../agent/core/messages.ts';
-import type { Connection } from '../../agent/storage/database.ts';
+import type { Connection } from '../../agent/storage/connection.ts';
 import type { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import type { SeenRequest } from '../checkers/evidence.ts';
 

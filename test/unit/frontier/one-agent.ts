@@ -236,9 +236,9 @@ export class OneAgent {
   checkAccounts(): void {
     const counted = this.db
       .prepare(
-        `SELECT number, (SELECT count(*) FROM urls WHERE host = number AND state = 0) AS queued,
-          (SELECT count(*) FROM urls WHERE host = number AND state IN (1, 2)) AS pages,
-          (SELECT count(*) FROM page_records WHERE host = number) AS records,
+        `SELECT number, (SELECT count(*) FROM urls WHERE id >> 28 = number AND state = 0) AS queued,
+          (SELECT count(*) FROM urls WHERE id >> 28 = number AND state IN (1, 2)) AS pages,
+          (SELECT count(*) FROM page_records WHERE id >> 28 = number) AS records,
           queued AS toldQueued, pages_done AS toldPages FROM host_rows`,
       )
       .all() as Record<string, number>[];

@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import Database from 'better-sqlite3';
-import { type Connection, openState } from '../../../agent/storage/database.ts';
+import type { Connection } from '../../../agent/storage/connection.ts';
+import { openState } from '../../../agent/storage/database.ts';
 import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 
 const mine = { crawl: 'c', agent: 'a' };
