@@ -101,7 +101,7 @@ CREATE VIEW skipped AS
 SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.reason, ${REFERRER} AS referrer,
   u.round AS round
 FROM host_rows h CROSS JOIN urls u ON ${idsOfHost('u.id', 'h.number')}
-WHERE u.state = 3 AND h.owned;
+WHERE +u.state = 3 AND h.owned;
 `;
 
 /** Once the rows are moved. */
