@@ -8,6 +8,13 @@ import type { Connection } from './connection.ts';
 
 /** Rows kept in memory; some 200 bytes each. */
 const CACHED_MAX = 20_000;
+/**
+ * At a start and after a change of the view all hosts are asked for in order of their numbers: read
+ * so many at a time they take a fifth of the time.
+ */
+const READ_AHEAD = 256;
+/** Not all are asked for: those without a queue are not. */
+const GAP_MAX = 64;
 
 export interface HostRow {
   readonly number: number;
@@ -45,6 +52,8 @@ export class HostTable {
   readonly #byNumber = new Map<number, HostRow>();
   readonly #dirty = new Set<HostRow>();
   readonly #s: ReturnType<typeof statements>;
+  /** The number up to which rows were read last. */
+  #readTo = -1;
 
   constructor(db: Connection) {
     this.#s = statements(db);
@@ -58,19 +67,35 @@ export class HostTable {
     if (!row) {
       this.#s.insert.run(host, owned ? 1 : 0);
       row = this.#s.byName.get(host)!;
+      return this.#keep(row);
     }
-    return this.#keep(row);
+    return this.#keepWithNext(row);
   }
 
   find(host: Host): HostRow | undefined {
     const known = this.#byName.get(host);
     if (known) return known;
     const row = this.#s.byName.get(host);
-    return row && this.#keep(row);
+    return row && this.#keepWithNext(row);
   }
 
   numbered(number: number): HostRow {
     return this.#byNumber.get(number) ?? this.#keep(this.#s.byNumber.get(number)!);
+  }
+
+  /** Reads those that will be asked for next, where it looks as if. */
+  #keepWithNext(row: HostRow): HostRow {
+    const gap = row.number - this.#readTo;
+    this.#readTo = row.number;
+    if (gap > 0 && gap <= GAP_MAX) {
+      // Room is made first: a row that is dropped for it may be one of those that are read.
+      if (this.#byName.size + READ_AHEAD >= CACHED_MAX) this.#shed();
+      for (const next of this.#s.after.all(row.number, READ_AHEAD)) {
+        if (!this.#byName.has(next.host)) this.#keep(next);
+        this.#readTo = next.number;
+      }
+    }
+    return this.#keep(row);
   }
 
   #keep(row: HostRow): HostRow {
@@ -162,10 +187,20 @@ export class HostTable {
   }
 
   record(host: Host): HostRecord {
-    const { number, notBefore, lastFetchAt, unconnected, delayMs, stale, ...row } = this.row(host);
-    const { busy, busyUntil, busySince } = row;
-    const trouble = { busy, busyUntil, busySince, unconnected };
-    return { number, host, notBefore, lastFetchAt, ...trouble, delayMs, stale };
+    const row = this.row(host);
+    // One by one: of a hundred thousand at a start, each costs a microsecond less than by spreading.
+    return {
+      number: row.number,
+      host,
+      notBefore: row.notBefore,
+      lastFetchAt: row.lastFetchAt,
+      busy: row.busy,
+      busyUntil: row.busyUntil,
+      busySince: row.busySince,
+      unconnected: row.unconnected,
+      delayMs: row.delayMs,
+      stale: row.stale,
+    };
   }
 
   save(record: HostRecord, ip: string | null): void {
@@ -213,6 +248,9 @@ export class HostTable {
 function statements(db: Connection) {
   return {
     byName: db.prepare<[Host], HostRow>(`SELECT ${COLUMNS} FROM host_rows WHERE host = ?`),
+    after: db.prepare<[number, number], HostRow>(
+      `SELECT ${COLUMNS} FROM host_rows WHERE number > ? ORDER BY number LIMIT ?`,
+    ),
     byNumber: db.prepare<[number], HostRow>(`SELECT ${COLUMNS} FROM host_rows WHERE number = ?`),
     insert: db.prepare<[Host, number]>('INSERT INTO host_rows (host, owned) VALUES (?, ?)'),
     update: db.prepare<[Omit<HostRow, 'refreshedTo'>]>(
