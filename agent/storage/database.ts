@@ -111,8 +111,8 @@ function openLocked(
   const db = new Database(path);
   try {
     db.pragma('journal_mode = WAL');
-    prepare(db, options);
     configure(db);
+    prepare(db, options);
     if (aside) noteQuarantine(db, aside);
     rmSync(suspect, { force: true });
   } catch (error) {

@@ -6,7 +6,7 @@
 import type { Connection } from './connection.ts';
 import { OLD_PAGE_SELECT, type PlainPage, pageOf } from './page-columns.ts';
 import { PageTable } from './page-table.ts';
-import { hostNumberOf, UrlIds } from './url-ids.ts';
+import { idsOfHost, UrlIds } from './url-ids.ts';
 import { Words } from './words.ts';
 
 const BATCH_ROWS = 1000;
@@ -22,7 +22,6 @@ export function moveRows(db: Connection, slotsKey: number): void {
   db.prepare("INSERT INTO meta (key, value) VALUES ('slots', ?)").run(slotsKey);
   const ids = new UrlIds(db);
   moveUrls(db, ids);
-  shortenReferrers(db, ids);
 }
 
 function moveUrls(db: Connection, ids: UrlIds): void {
@@ -37,9 +36,13 @@ function moveUrls(db: Connection, ids: UrlIds): void {
   const insert = db.prepare<[number, number, string]>(
     `INSERT INTO urls (id, ${rest}) SELECT ?, ${rest} FROM old_urls WHERE host = ? AND key = ?`,
   );
+  const shortenReferrers = referrerShortener(db, ids);
+  let current: number | undefined;
   let rows = batch.all(-1, '', BATCH_ROWS);
   while (rows.length > 0) {
     for (const { host, key, found } of rows) {
+      if (current !== undefined && host !== current) shortenReferrers(current);
+      current = host;
       const id = -1 - ids.find(host, key);
       insert.run(id, host, key);
       movePage(host, found, id);
@@ -48,6 +51,7 @@ function moveUrls(db: Connection, ids: UrlIds): void {
     const { host, key } = rows.at(-1)!;
     rows = batch.all(host, key, BATCH_ROWS);
   }
+  if (current !== undefined) shortenReferrers(current);
 }
 
 function pageMover(db: Connection, table: 'page_records' | 'former_pages', words: Words) {
@@ -61,21 +65,27 @@ function pageMover(db: Connection, table: 'page_records' | 'former_pages', words
   };
 }
 
-/** Once all URLs of a host have a slot. */
-function shortenReferrers(db: Connection, ids: UrlIds): void {
-  const batch = db.prepare<[number, number], { id: number; referrer: string }>(
+/** Once all URLs of a host have a slot, and are still at hand: else all pages were written twice. */
+function referrerShortener(db: Connection, ids: UrlIds): (host: number) => void {
+  const batch = db.prepare<
+    [{ host: number; after: number; max: number }],
+    { id: number; referrer: string }
+  >(
     `SELECT id, referrer FROM urls
-     WHERE id > ? AND typeof(referrer) = 'text' AND substr(referrer, 2, 1) <> 't'
-     ORDER BY id LIMIT ?`,
+     WHERE ${idsOfHost('id', '$host')} AND id > $after
+       AND typeof(referrer) = 'text' AND substr(referrer, 2, 1) <> 't'
+     ORDER BY id LIMIT $max`,
   );
   const save = db.prepare<[number | string | null, number]>(
     'UPDATE urls SET referrer = ? WHERE id = ?',
   );
-  let rows = batch.all(-1, BATCH_ROWS);
-  while (rows.length > 0) {
-    for (const { id, referrer } of rows) {
-      save.run(ids.referrer(hostNumberOf(id), referrer), id);
+  return (host) => {
+    let after = -1;
+    for (;;) {
+      const rows = batch.all({ host, after, max: BATCH_ROWS });
+      if (rows.length === 0) return;
+      for (const { id, referrer } of rows) save.run(ids.referrer(host, referrer), id);
+      after = rows.at(-1)!.id;
     }
-    rows = batch.all(rows.at(-1)!.id, BATCH_ROWS);
-  }
+  };
 }
