@@ -1,7 +1,7 @@
 // A keyed hash of short texts: HalfSipHash-1-3 over their UTF-16 units. It says in which slot of its
 // host a URL is looked for (url-ids.ts), thousands of times a second, and sites choose the texts:
 // without a key somebody could write ten thousand links that all fall into one slot. SHA-256 would do
-// as well at six times the price. After Aumasson and Bernstein, "SipHash: a fast short-input PRF".
+// as well at three times the price. After Aumasson and Bernstein, "SipHash: a fast short-input PRF".
 
 export class SlotHash {
   readonly #k0: number;
