@@ -19,6 +19,7 @@ import { type Effect, Effects } from './core/effects.ts';
 import type { Envelope, Message } from './core/messages.ts';
 import type { Operator } from './core/operator.ts';
 import type { Outcome } from './core/outcome.ts';
+import type { Destination } from './core/slots.ts';
 import { type Explanation, explanationOf } from './explanation.ts';
 import { archiveOf, type CreateFetcher, fetchingOf, loadClient } from './fetching.ts';
 import { admission } from './frontier/admission.ts';
@@ -61,7 +62,7 @@ type Input =
   | { readonly type: 'start' }
   | { readonly type: 'message'; readonly envelope: Envelope }
   | { readonly type: 'outcome'; readonly outcome: Outcome }
-  | { readonly type: 'resolved'; readonly host: string; readonly address: string | null }
+  | { readonly type: 'resolved'; readonly host: string; readonly to: Destination | null }
   | { readonly type: 'leave' }
   | { readonly type: 'stop' }
   | { readonly type: 'operate'; readonly act: (operator: Operator, now: Instant) => void };
@@ -129,7 +130,7 @@ class Agent implements RunningAgent {
   readonly #archiveProgress = new ArchiveProgress();
   readonly #pipeline: PagePipeline;
   readonly #close: () => Promise<void>;
-  readonly #addressOf: (host: string) => Promise<string | null>;
+  readonly #addressOf: (host: string) => Promise<Destination | null>;
   readonly #turns: Turns<Input, Effect>;
   readonly #rate = new Rate();
   readonly #loopDelay = monitorEventLoopDelay({ resolution: 10 });
@@ -196,7 +197,7 @@ class Agent implements RunningAgent {
       handle: (input, now) => {
         if (input.type === 'message') this.#core.onMessage(input.envelope, now);
         else if (input.type === 'outcome') this.#onOutcome(input.outcome, now);
-        else if (input.type === 'resolved') this.#core.onResolved(input.host, input.address, now);
+        else if (input.type === 'resolved') this.#core.onResolved(input.host, input.to, now);
         else if (input.type === 'leave') this.#core.leave(now);
         else if (input.type === 'stop') this.#core.stop(now);
         else if (input.type === 'operate') input.act(this.#core.operator, now);
@@ -362,8 +363,8 @@ class Agent implements RunningAgent {
           .then((outcome) => this.#turns.pushPatiently({ type: 'outcome', outcome }));
         return;
       case 'resolve':
-        void this.#addressOf(effect.host).then((address) =>
-          this.#turns.push({ type: 'resolved', host: effect.host, address }),
+        void this.#addressOf(effect.host).then((to) =>
+          this.#turns.push({ type: 'resolved', host: effect.host, to }),
         );
         return;
       case 'abort':

@@ -9,7 +9,7 @@ import { Archive } from './archive/archive.ts';
 import type { ArchiveError } from './archive/failure.ts';
 import { aboutArchive, scopeOf, sitemapsOf } from './config-parts.ts';
 import { assertNever } from './core/assert-never.ts';
-import { AddressChoice } from './fetch/address-choice.ts';
+import { AddressChoice, type Chosen } from './fetch/address-choice.ts';
 import { AddressGuard } from './fetch/address-guard.ts';
 import { cachedLookup } from './fetch/dns-cache.ts';
 import type { Fetcher } from './fetch/fetch.ts';
@@ -110,7 +110,7 @@ function fetcherOf(
 export interface Fetching {
   readonly pipeline: PagePipeline;
   /** Where the host's next request will go; null: nobody can say, or nowhere. */
-  readonly addressOf: (host: string) => Promise<string | null>;
+  readonly addressOf: (host: string) => Promise<Chosen | null>;
   readonly close: () => Promise<void>;
 }
 

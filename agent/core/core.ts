@@ -15,6 +15,7 @@ import type { AgentId, Envelope, Host, Incarnation, Message, UrlItem } from './m
 import type { Operator } from './operator.ts';
 import type { Outcome } from './outcome.ts';
 import type { CoreSettings } from './settings.ts';
+import type { Destination } from './slots.ts';
 import { type CoreSnapshot, membersAt } from './snapshot.ts';
 import type { Store } from './store.ts';
 import type { Member } from './view.ts';
@@ -218,9 +219,9 @@ export class Core {
     return right.holds(host, now) && (budgets.slots?.mayGoOn(host, now) ?? true);
   }
 
-  /** The address that the next request to a host will connect to, or null: it has none. */
-  onResolved(host: Host, address: string | null, now: Instant): void {
-    this.#p.budgets.slots?.onResolved(host, address, now);
+  /** Where the next request to a host will go; null: it has no address that may be asked. */
+  onResolved(host: Host, to: Destination | null, now: Instant): void {
+    this.#p.budgets.slots?.onResolved(host, to, now);
   }
 
   /** Where the operator's words come in, within a turn. */

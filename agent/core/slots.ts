@@ -11,6 +11,14 @@ import { type CoreSettings, resendAfterMs } from './settings.ts';
 import { addressName, type SlotAsk, type SlotEnd, type SlotGrant } from './slot-grants.ts';
 import type { View } from './view.ts';
 
+/** Where a host's next request will go. */
+export interface Destination {
+  /** The server, in one form for every way there: its rest is counted under this. */
+  readonly address: string;
+  /** What the connection is made to. */
+  readonly dial: string;
+}
+
 /**
  * `go`: the request may start, to this address; null where none is known. `wait`: the thread waits,
  * and is woken. `queued`: the host waits for others at its address, without a thread.
@@ -34,10 +42,9 @@ export interface SlotsParts {
 }
 
 /** A slot asked for, granted or used. */
-interface Slot {
+interface Slot extends Destination {
   readonly kind: 'slot';
   readonly host: Host;
-  readonly address: string;
   readonly number: number;
   /** When the latest asks were sent, by their numbers: a grant counts from the one it answers. */
   readonly asks: Map<number, Instant>;
@@ -51,7 +58,7 @@ interface Slot {
 type Place =
   | { readonly kind: 'resolving' }
   | { readonly kind: 'unresolved' }
-  | { readonly kind: 'queued' | 'next'; readonly address: string }
+  | ({ readonly kind: 'queued' | 'next' } & Destination)
   | Slot;
 
 /** Asks of one slot remembered: those of a whole grant, and what a slow network adds. */
@@ -63,8 +70,11 @@ const QUEUED: Entry = { kind: 'queued' };
 export class Slots {
   readonly #p: SlotsParts;
   readonly #places = new Map<Host, Place>();
-  /** By address the hosts of this agent that want it: the first asks, the others wait for it. */
-  readonly #lines = new Map<string, Set<Host>>();
+  /**
+   * By address the hosts of this agent that want it, with what each is to dial: the first asks, the
+   * others wait for it.
+   */
+  readonly #lines = new Map<string, Map<Host, string>>();
   /** Those among the places that are slots: no more than there are threads. */
   readonly #slots = new Map<number, Slot>();
   #lastSlot = 0;
@@ -89,7 +99,7 @@ export class Slots {
       case 'queued':
         return QUEUED;
       case 'next':
-        this.#open(host, place.address, now);
+        this.#open(host, place, now);
         return this.#entryOf(host, now);
       default:
         return this.#entryOf(host, now);
@@ -99,26 +109,26 @@ export class Slots {
   #entryOf(host: Host, now: Instant): Entry {
     const place = this.#places.get(host);
     if (place?.kind !== 'slot' || !place.granted) return WAIT;
-    if (leftMs(place, now) > 0) return { kind: 'go', address: place.address };
+    if (leftMs(place, now) > 0) return { kind: 'go', address: place.dial };
     // It came too late, or the thread did: the next one is another's turn at the owner.
     this.#renounce(place, now);
-    this.#open(host, place.address, now);
+    this.#open(host, place, now);
     return WAIT;
   }
 
-  /** The address that the host's next request will go to; null: it has none that may be asked. */
-  onResolved(host: Host, address: string | null, now: Instant): void {
+  /** Where the host's next request will go; null: it has no address that may be asked. */
+  onResolved(host: Host, to: Destination | null, now: Instant): void {
     if (this.#places.get(host)?.kind !== 'resolving') return;
-    if (address === null) {
+    if (to === null) {
       this.#places.set(host, { kind: 'unresolved' });
     } else {
-      const line = this.#lines.get(address);
+      const line = this.#lines.get(to.address);
       if (line) {
-        line.add(host);
-        this.#places.set(host, { kind: 'queued', address });
+        line.set(host, to.dial);
+        this.#places.set(host, { kind: 'queued', ...to });
       } else {
-        this.#lines.set(address, new Set([host]));
-        this.#open(host, address, now);
+        this.#lines.set(to.address, new Map([[host, to.dial]]));
+        this.#open(host, to, now);
       }
     }
     this.#p.reconsider(host, now);
@@ -203,10 +213,10 @@ export class Slots {
     return at;
   }
 
-  #open(host: Host, address: string, now: Instant): void {
+  #open(host: Host, { address, dial }: Destination, now: Instant): void {
     const number = ++this.#lastSlot;
     const slot: Slot = {
-      ...{ kind: 'slot', host, address, number, asks: new Map() },
+      ...{ kind: 'slot', host, address, dial, number, asks: new Map() },
       ...{ owner: null, askedAt: -Infinity, granted: null, request: null },
     };
     this.#places.set(host, slot);
@@ -248,11 +258,12 @@ export class Slots {
     if (!line) return;
     const wasFirst = line.keys().next().value === host;
     line.delete(host);
-    const next = line.keys().next().value;
+    const [next] = line;
     if (next === undefined) this.#lines.delete(address);
     else if (wasFirst) {
-      this.#places.set(next, { kind: 'next', address });
-      this.#p.wake(next);
+      const [nextHost, dial] = next;
+      this.#places.set(nextHost, { kind: 'next', address, dial });
+      this.#p.wake(nextHost);
     }
   }
 }

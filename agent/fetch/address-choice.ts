@@ -8,16 +8,42 @@
 
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import type { AddressGuard } from './address-guard.ts';
+import { type AddressGuard, plainForm } from './address-guard.ts';
 import type { Lookup } from './dial.ts';
 
 /** Hosts with several addresses of which some fail, remembered; a forgotten one is tried again. */
 const HOSTS_MAX = 10_000;
 
+/** The one NAT64 prefix that is the same everywhere, its last 32 bits an IPv4 address (RFC 6052). */
+const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
+
+/** Where to connect, and which server that is. */
+export interface Chosen {
+  /** In the spelling of {@link addressKey}. */
+  readonly dial: string;
+  /** As {@link serverKey} gives it. */
+  readonly address: string;
+}
+
 /** One spelling for each address: without zone, and IPv4 as such where it is mapped into IPv6. */
 export function addressKey(address: string): string {
-  const bare = address.split('%')[0]!;
-  return isIP(bare) === 0 ? address : ipaddr.process(bare).toString();
+  return parsed(address)?.toString() ?? address;
+}
+
+/**
+ * One key for all the addresses that are known to lead to one server: of a translated IPv4 address
+ * (NAT64) that address itself, however differently the two are connected to. Nothing else that
+ * holds an IPv4 address does: behind 6to4 and Teredo are whole networks of machines of which that
+ * address is only the gate, and a network's own NAT64 prefix cannot be told from any other.
+ */
+export function serverKey(address: string): string {
+  const found = parsed(address);
+  if (!(found instanceof ipaddr.IPv6) || !found.match(NAT64)) return addressKey(address);
+  return new ipaddr.IPv4(found.toByteArray().slice(12)).toString();
+}
+
+function parsed(address: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
+  return isIP(address) === 0 ? null : ipaddr.process(plainForm(address));
 }
 
 export interface AddressChoiceParts {
@@ -36,9 +62,14 @@ export class AddressChoice {
 
   /**
    * @param host as `URL.hostname` writes it.
-   * @returns the address's key; null where there is none that may be connected to. Never rejects.
+   * @returns null where there is none that may be connected to. Never rejects.
    */
-  async of(host: string): Promise<string | null> {
+  async of(host: string): Promise<Chosen | null> {
+    const dial = await this.#dialed(host);
+    return dial === null ? null : { dial, address: serverKey(dial) };
+  }
+
+  async #dialed(host: string): Promise<string | null> {
     const bare = host.startsWith('[') ? host.slice(1, -1) : host;
     if (isIP(bare) !== 0) return this.#passes(bare) ? addressKey(bare) : null;
     const answers = await this.#p.lookup(bare).catch(() => []);

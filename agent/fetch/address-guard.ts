@@ -147,9 +147,9 @@ export class AddressGuard {
 
 /**
  * Without zone and, in IPv6, without dotted decimals: ipaddr.js reads `::1.2.3.4` as if it were
- * `::ffff:1.2.3.4`, which is another address.
+ * `::ffff:1.2.3.4`, which is another address. To be asked before ipaddr.js is.
  */
-function plainForm(address: string): string {
+export function plainForm(address: string): string {
   const bare = address.split('%')[0]!;
   return bare.includes(':') && bare.includes('.')
     ? new URL(`http://[${bare}]`).hostname.slice(1, -1)

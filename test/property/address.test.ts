@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { serverKey } from '../../agent/fetch/address-choice.ts';
 import { AddressGuard } from '../../agent/fetch/address-guard.ts';
 import { checkAddress } from '../../agent/fetch/check-address.ts';
 import { parseCrawlUrl } from '../../agent/url/crawl-url.ts';
@@ -232,5 +233,54 @@ test('address: a name that resolves to it is judged like the address', async () 
       );
     }),
     { numRuns: 2000, seed: 7 },
+  );
+});
+
+// ---- one server
+
+/** By arithmetic alone: the IPv4 address that it leads to, or all of it. */
+function serverOf(groups: Groups): string {
+  const prefix = groups.slice(0, 6).join();
+  const leads = prefix === '0,0,0,0,0,65535' || prefix === '100,65435,0,0,0,0';
+  return leads ? groups.slice(6).join() : groups.join();
+}
+
+/** Addresses that often have their last 32 bits, or all but one bit, in common. */
+const oneServerOrTwo = fc
+  .tuple(anyV6, anyV6, fc.constantFrom('low', 'bit', 'apart'), fc.nat(127))
+  .map(([a, b, alike, bit]): readonly [Groups, Groups] => {
+    if (alike === 'low') return [a, [...b.slice(0, 6), ...a.slice(6)]];
+    const flipped = a.map((n, k) => (k === bit >> 4 ? n ^ (1 << (bit & 15)) : n));
+    return [a, alike === 'bit' ? flipped : b];
+  });
+
+test('address: a budget is one for all spellings and ways to a server, and for no two servers', () => {
+  let same = 0;
+  fc.assert(
+    fc.property(oneServerOrTwo, v6Spelling, v6Spelling, ([a, b], spellingA, spellingB) => {
+      const [textA, textB] = [spelledV6(a, spellingA), spelledV6(b, spellingB)];
+      assert.equal(serverKey(textA), serverKey(spelledV6(a, spellingB)), textA);
+      const isOne = serverOf(a) === serverOf(b);
+      if (isOne) same++;
+      assert.equal(serverKey(textA) === serverKey(textB), isOne, `${textA} ${textB}`);
+    }),
+    { numRuns: 4000, seed: 8 },
+  );
+  assert.ok(same > 50, `${same} pairs were one server`);
+});
+
+test('address: an IPv4 address has the budget of its mapped and its translated form', () => {
+  fc.assert(
+    fc.property(anyV4, v6Spelling, (address, spelling) => {
+      const plain = [24, 16, 8, 0].map((shift) => (address >>> shift) & 0xff).join('.');
+      const low = [address >>> 16, address & 0xffff];
+      for (const prefix of [
+        [0, 0, 0, 0, 0, 0xffff],
+        [0x64, 0xff9b, 0, 0, 0, 0],
+      ]) {
+        assert.equal(serverKey(spelledV6([...prefix, ...low], spelling)), plain);
+      }
+    }),
+    { numRuns: 1000, seed: 9 },
   );
 });

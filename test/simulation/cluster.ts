@@ -410,8 +410,10 @@ export class Cluster {
   #resolve(agent: Running, host: string): void {
     this.at(this.now + this.random.between(0, 5), () => {
       const { core } = agent;
+      const address = this.addressOf(host);
       if (!agent.alive || agent.end) return;
-      this.#input(agent, () => core.onResolved(host, this.addressOf(host), this.instant(agent.id)));
+      const to = { address, dial: address };
+      this.#input(agent, () => core.onResolved(host, to, this.instant(agent.id)));
     });
   }
 

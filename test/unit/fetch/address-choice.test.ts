@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AddressChoice, addressKey } from '../../../agent/fetch/address-choice.ts';
+import { AddressChoice, addressKey, serverKey } from '../../../agent/fetch/address-choice.ts';
 import { AddressGuard } from '../../../agent/fetch/address-guard.ts';
 
 const guard = new AddressGuard({ allowPrivate: false });
@@ -18,7 +18,9 @@ function choosing(answers: (host: string) => readonly string[]) {
       return { address, family: address.includes(':') ? (6 as const) : (4 as const) };
     });
   };
-  return { asked, choice: new AddressChoice({ lookup, guard }) };
+  const choice = new AddressChoice({ lookup, guard });
+  const dialed = async (host: string) => (await choice.of(host))?.dial ?? null;
+  return { asked, choice, dialed };
 }
 
 test('address choice: the first answer that may be asked', async () => {
@@ -28,19 +30,19 @@ test('address choice: the first answer that may be asked', async () => {
     'inside.test': ['127.0.0.1', '::ffff:10.0.0.1', '64:ff9b::a00:1'],
     'none.test': [],
   };
-  const { choice } = choosing((host) => answers[host]!);
-  assert.equal(await choice.of('both.test'), first);
-  assert.equal(await choice.of('mixed.test'), second);
-  assert.equal(await choice.of('inside.test'), null);
-  assert.equal(await choice.of('none.test'), null);
+  const { dialed } = choosing((host) => answers[host]!);
+  assert.equal(await dialed('both.test'), first);
+  assert.equal(await dialed('mixed.test'), second);
+  assert.equal(await dialed('inside.test'), null);
+  assert.equal(await dialed('none.test'), null);
 });
 
 test('address choice: a literal is its own answer, and is not looked up', async () => {
-  const { choice, asked } = choosing(() => [second]);
-  assert.equal(await choice.of(first), first);
-  assert.equal(await choice.of(`[${second}]`), second);
-  assert.equal(await choice.of('127.0.0.1'), null);
-  assert.equal(await choice.of('[::ffff:7f00:1]'), null);
+  const { dialed, asked } = choosing(() => [second]);
+  assert.equal(await dialed(first), first);
+  assert.equal(await dialed(`[${second}]`), second);
+  assert.equal(await dialed('127.0.0.1'), null);
+  assert.equal(await dialed('[::ffff:7f00:1]'), null);
   assert.deepEqual(asked, []);
 });
 
@@ -50,52 +52,71 @@ test('address choice: a look-up that fails is no address, and no error', async (
 });
 
 test('address choice: what could not be connected to gives way to the others, host by host', async () => {
-  const { choice } = choosing(() => [first, second]);
+  const { choice, dialed } = choosing(() => [first, second]);
   choice.failed('a.test', first);
-  assert.equal(await choice.of('a.test'), second);
-  assert.equal(await choice.of('b.test'), first);
+  assert.equal(await dialed('a.test'), second);
+  assert.equal(await dialed('b.test'), first);
 });
 
 test('address choice: once all have failed all are tried again, the first before the others', async () => {
-  const { choice } = choosing(() => [first, second]);
+  const { choice, dialed } = choosing(() => [first, second]);
   choice.failed('a.test', first);
   choice.failed('a.test', second);
-  assert.equal(await choice.of('a.test'), first);
-  assert.equal(await choice.of('a.test'), first, 'what failed is forgotten');
+  assert.equal(await dialed('a.test'), first);
+  assert.equal(await dialed('a.test'), first, 'what failed is forgotten');
 });
 
 test('address choice: an answer that comes anew is asked though others have failed', async () => {
   let answers = [first];
-  const { choice } = choosing(() => answers);
+  const { choice, dialed } = choosing(() => answers);
   choice.failed('a.test', first);
   answers = [first, '1.1.1.1'];
-  assert.equal(await choice.of('a.test'), '1.1.1.1');
+  assert.equal(await dialed('a.test'), '1.1.1.1');
 });
 
 test('address choice: one spelling for each address, so that its budget is one', async () => {
   const spellings = [first, `::ffff:${first}`, '::FFFF:5db8:d822', '0:0:0:0:0:ffff:5db8:d822'];
   for (const spelling of spellings) {
     assert.equal(addressKey(spelling), first, spelling);
-    const { choice } = choosing(() => [spelling, second]);
-    assert.equal(await choice.of('a.test'), first, spelling);
+    const { choice, dialed } = choosing(() => [spelling, second]);
+    assert.equal(await dialed('a.test'), first, spelling);
     choice.failed('a.test', first);
-    assert.equal(await choice.of('a.test'), second, spelling);
+    assert.equal(await dialed('a.test'), second, spelling);
   }
   for (const spelling of ['2606:4700:0:0::1111', '2606:4700::1111%eth0', '2606:4700::0:1111']) {
     assert.equal(addressKey(spelling), second, spelling);
   }
-  assert.notEqual(addressKey('64:ff9b::5db8:d822'), first, 'NAT64 is another way there');
+});
+
+test('address choice: by NAT64 it is the same server, though another address to connect to', async () => {
+  const translated = '64:ff9b::5db8:d822';
+  const { choice, dialed } = choosing((host) => (host === 'six.test' ? [translated] : [first]));
+  assert.deepEqual(await choice.of('six.test'), { dial: translated, address: first });
+  assert.deepEqual(await choice.of('[64:ff9b::93.184.216.34]'), {
+    dial: translated,
+    address: first,
+  });
+  assert.deepEqual(await choice.of('four.test'), { dial: first, address: first });
+  choice.failed('six.test', translated);
+  assert.equal(await dialed('four.test'), first);
+});
+
+test('address choice: an IPv4 address inside another that is only its gate is no key', () => {
+  const gates = ['2002:5db8:d822::1', '2001:0:5db8:d822::1', '64:ff9b:1::5db8:d822'];
+  for (const gate of [...gates, '64:ff9b::1:5db8:d822', '::5db8:d822', second]) {
+    assert.equal(serverKey(gate), addressKey(gate), gate);
+  }
 });
 
 test('address choice: failures are remembered of the last ten thousand hosts', async () => {
-  const { choice } = choosing(() => [first, second]);
+  const { choice, dialed } = choosing(() => [first, second]);
   choice.failed('old.test', first);
   choice.failed('kept.test', first);
   for (let n = 0; n < 9_998; n++) choice.failed(`${n}.test`, first);
-  assert.equal(await choice.of('old.test'), second);
+  assert.equal(await dialed('old.test'), second);
   // A host that fails again is remembered as the newest.
   choice.failed('kept.test', first);
   choice.failed('one-more.test', first);
-  assert.equal(await choice.of('old.test'), first);
-  assert.equal(await choice.of('kept.test'), second);
+  assert.equal(await dialed('old.test'), first);
+  assert.equal(await dialed('kept.test'), second);
 });
