@@ -16,7 +16,7 @@ import { judge } from '../web/judge.ts';
 import type { PartialWebOptions } from '../web/options.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
 import { AgentRun, type Ended, type StartOptions, steadyMs } from './harness-process.ts';
-import { startSite } from './harness-site.ts';
+import { type Site, startSite } from './harness-site.ts';
 import { StateFile } from './harness-state.ts';
 import type { Verdict } from './harness-verdict.ts';
 
@@ -68,6 +68,7 @@ export class Cluster {
   readonly suspectAfterMs: number;
   readonly threads: number;
   readonly #scratch: Scratch;
+  readonly #addresses: ReadonlyMap<string, string>;
   /** The present or last process of each agent. */
   readonly #runs = new Map<string, AgentRun>();
   /** How often each had joined before its present process began. */
@@ -92,7 +93,12 @@ export class Cluster {
     const tls = certificate === null ? {} : { tls: { ca: 'authority.pem' } };
     const userAgent = 'chaos (+https://example.org/)';
     const http = { userAgent, allowPrivateAddresses: true, ...tls, ...options.http };
-    const at = (k: number) => options.listeners?.[k] ?? { listen: `tcp://127.0.0.1:${ports[k]}` };
+    const listeners = ports.map((port, k): { listen: string; address?: string } => {
+      return options.listeners?.[k] ?? { listen: `tcp://127.0.0.1:${port}` };
+    });
+    this.#addresses = new Map(
+      this.ids.map((id, k) => [id, listeners[k]!.address ?? listeners[k]!.listen]),
+    );
     this.config = this.#scratch.write('crawl.json', {
       name: 'chaos',
       seeds: [web.seed, ...(options.seeds ?? [])],
@@ -100,7 +106,7 @@ export class Cluster {
       politeness: { hostDelayMs: this.delayMs },
       http,
       cluster: {
-        agents: this.ids.map((id, k) => ({ id, ...at(k) })),
+        agents: this.ids.map((id, k) => ({ id, ...listeners[k] })),
         backups: options.backups ?? 1,
         quorum: options.quorum ?? 'none',
         failureDetector: { heartbeatMs: this.heartbeatMs, suspectAfterMs: this.suspectAfterMs },
@@ -202,6 +208,18 @@ export class Cluster {
     return [...this.#runs.values()].filter(({ end }) => end === null).map(({ id }) => id);
   }
 
+  /** Those of them that are not suspended. */
+  awake(): string[] {
+    return this.living().filter((id) => !this.run(id).suspended);
+  }
+
+  /** Where the agent takes commands. */
+  addressOf(id: string): string {
+    const address = this.#addresses.get(id);
+    assert.ok(address, `no agent ${id}`);
+    return address;
+  }
+
   state(id: string): StateFile {
     return new StateFile(path.join(this.dataDir, id, 'state.sqlite'));
   }
@@ -285,8 +303,7 @@ export class Cluster {
 
   /** Waits until every agent that can has ended by itself. Suspended ones are then killed. */
   async finish(limitMs = waitMsMax): Promise<Verdict> {
-    const awake = () => this.living().filter((id) => !this.run(id).suspended);
-    await this.until('the end of the crawl', () => awake().length === 0, limitMs);
+    await this.until('the end of the crawl', () => this.awake().length === 0, limitMs);
     for (const id of this.living()) await this.kill(id);
     const ends = await Promise.all([...this.#runs.values()].map(({ ended }) => ended));
     const judgement = judge(this.web.web, this.web.requests(), { delayMs: this.delayMs });
@@ -314,15 +331,17 @@ const endlessAnswerMs = 200;
 /**
  * A cluster whose crawl cannot end before the gate opens, so that the faults fall into it: one more
  * host has a page after the other until then. No request is held open, since that would hold up an
- * agent that leaves.
+ * agent that leaves. All other hosts of that site have pages without links, for seeds that are given
+ * meanwhile.
  */
 export async function gated(
   t: Pick<TestContext, 'after'>,
   options: ClusterOptions,
-): Promise<{ gate: { open(): void }; cluster: Cluster }> {
+): Promise<{ gate: { open(): void }; cluster: Cluster; site: Site }> {
   let isOpen = false;
-  const site = await startSite(async (_, target) => {
+  const site = await startSite(async (host, target) => {
     if (target === '/robots.txt') return {};
+    if (host > 0) return { body: `no more than ${target}` };
     await pause(endlessAnswerMs);
     return { body: isOpen ? '' : `<a href="/${Number(target.slice(1)) + 1}">on</a>` };
   });
@@ -332,7 +351,7 @@ export async function gated(
   const open = () => {
     isOpen = true;
   };
-  return { gate: { open }, cluster: await Cluster.make(t, { ...options, seeds, config }) };
+  return { gate: { open }, cluster: await Cluster.make(t, { ...options, seeds, config }), site };
 }
 
 function isRunning(web: PartialWebOptions | RunningWeb): web is RunningWeb {

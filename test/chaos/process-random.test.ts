@@ -1,12 +1,17 @@
-// Random kills and restarts in a small cluster for a short time: what random.ts does by hand with
-// more of both. Its seed is in the failure, and replays the choice of faults.
+// Random faults in a small cluster for a short time: what random.ts does by hand with more of both.
+// The seed is in the failure, and replays the choice of faults.
 
 import { fault } from './harness.ts';
-import { assertSurvived, randomFaults } from './random.ts';
+import { assertStormSurvived, storm } from './storm.ts';
+import { assertKillsSurvived, killStorm } from './storm-kills.ts';
 
 fault(
   'F61: kills and restarts each second, at random: complete, nothing missing',
   async (t, seed) => {
-    assertSurvived(await randomFaults(t, { agents: 8, seconds: 20, seed }));
+    assertKillsSurvived(await killStorm(t, { agents: 8, seconds: 20, seed }));
   },
 );
+
+fault('F61: faults of every kind, at random: complete, nothing missing', async (t, seed) => {
+  assertStormSurvived(await storm(t, { agents: 5, seconds: 20, seed }));
+});

@@ -7,75 +7,30 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe } from 'node:test';
-import Database from 'better-sqlite3';
 import { type Cluster, fault, gated } from './harness.ts';
 import { assertWhole } from './harness-verdict.ts';
+import { type Damage, damages, overwrite, stateFile } from './state-damages.ts';
 import { enlarge } from './storage-padding.ts';
-
-interface Damage {
-  readonly claim: string;
-  /** The file must be set aside, and not be read on. */
-  readonly aside?: true;
-  /** `run` varies where it happens. */
-  readonly to: (file: string, run: number) => void;
-}
-
-const damages: readonly Damage[] = [
-  {
-    claim: 'F35: the log is cut to half',
-    to: (file) => fs.truncateSync(`${file}-wal`, fs.statSync(`${file}-wal`).size >> 1),
-  },
-  { claim: 'F36: a bit of the log is flipped', to: (file, run) => flip(`${file}-wal`, run) },
-  {
-    claim: 'F37: a page of the file is noise',
-    aside: true,
-    to: (file) => {
-      moveLogIn(file);
-      overwrite(file, (fs.statSync(file).size >> 13) * 4096, 4096);
-    },
-  },
-  { claim: 'F38: the file is empty, its log whole', aside: true, to: (f) => fs.truncateSync(f, 0) },
-  { claim: 'F38: the file is gone, its log whole', aside: true, to: (file) => fs.rmSync(file) },
-];
-
-/** In the first fifth, so that most of the log is behind it. */
-function flip(file: string, run: number): void {
-  const bytes = fs.readFileSync(file);
-  assert.ok(bytes.length > 32, 'not exercised: the log is empty');
-  bytes[32 + ((run * 7919) % (bytes.length / 5))]! ^= 1 << (run % 8);
-  fs.writeFileSync(file, bytes);
-}
-
-/** As a clean end does. */
-function moveLogIn(file: string): void {
-  new Database(file).exec('PRAGMA wal_checkpoint(TRUNCATE)').close();
-}
 
 /** Before the agent begins, and after the harness has looked into the file. */
 function garbageFor(cluster: Cluster, id: string): { prefix: string[]; file: string } {
-  const file = path.join(cluster.dataDir, id, 'state.sqlite');
+  const file = stateFile(cluster.dataDir, id);
   const line = `yes garbage | head -c 40000 > '${file}' && exec "$@"`;
   return { prefix: ['sh', '-c', line, 'sh'], file };
-}
-
-function overwrite(file: string, at: number, length: number): void {
-  const descriptor = fs.openSync(file, 'r+');
-  fs.writeSync(descriptor, Buffer.alloc(length, 0xa5), 0, length, at);
-  fs.closeSync(descriptor);
 }
 
 /** What the dead agent had fetched and what it had open may be asked for again. */
 const overlapMax = ({ threads }: Cluster) => 2 * threads;
 
 describe('state at rest', { concurrency: 2 }, () => {
-  for (const { claim, aside, to } of damages) {
+  for (const { claim, aside, to } of Object.values<Damage>(damages)) {
     fault(`${claim}, and nothing is missing`, async (t, run) => {
       const web = { seed: run, pages: 20 };
       const { gate, cluster } = await gated(t, { agents: 3, web, delayMs: 120 });
       await cluster.startAll();
       await cluster.reaches(0.4);
       await cluster.kill('a2');
-      to(path.join(cluster.dataDir, 'a2', 'state.sqlite'), run);
+      to(stateFile(cluster.dataDir, 'a2'), run);
       await cluster.start('a2');
       if (aside) {
         // A new file, which has no joins of before.
@@ -94,7 +49,7 @@ describe('state at rest', { concurrency: 2 }, () => {
     await cluster.startAll();
     await cluster.reaches(0.3);
     await cluster.kill('a2');
-    const file = path.join(cluster.dataDir, 'a2', 'state.sqlite');
+    const file = stateFile(cluster.dataDir, 'a2');
     overwrite(file, await enlarge(file), 4096);
     const first = await cluster.start('a2');
     const { code, stderr } = await first.ended;
@@ -115,7 +70,7 @@ describe('state at rest', { concurrency: 2 }, () => {
       const { gate, cluster } = await gated(t, { agents: 3, web, delayMs: 120 });
       await cluster.startAll();
       await cluster.reaches(0.2);
-      const file = path.join(cluster.dataDir, 'a2', 'state.sqlite');
+      const file = stateFile(cluster.dataDir, 'a2');
       fs.copyFileSync(file, `${file}.old`);
       await cluster.reaches(0.5);
       await cluster.kill('a2');

@@ -1,0 +1,125 @@
+// What each fault of a storm does to a cluster of real processes: it begins, lasts as long as was
+// drawn, and is over when all whom it befell have joined again. One function a kind; storm.ts sees
+// to it that they do not befall one agent at once, nor more of them than may be away.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { askInTurn } from '../../agent/cli/ask.ts';
+import type { ControlVerb } from '../../agent/core/messages.ts';
+import type { Cluster } from './harness.ts';
+import type { Site } from './harness-site.ts';
+import { damages, stateFile } from './state-damages.ts';
+import { present } from './storm-health.ts';
+import type { Fault, FaultKind } from './storm-plan.ts';
+
+/** What the faults act on. */
+export interface Scene {
+  readonly cluster: Cluster;
+  /** Whose hosts from the second on have any page that is asked for. */
+  readonly site: Site;
+  /** URLs that agents took while the crawl ran; grows. */
+  readonly seeded: { readonly host: number; readonly target: string }[];
+}
+
+type Of<Kind extends FaultKind> = Extract<Fault, { kind: Kind }>;
+
+const faults: { readonly [Kind in FaultKind]: (scene: Scene, fault: Of<Kind>) => Promise<void> } = {
+  async kill({ cluster }, { ids, awayMs }) {
+    await killAll(cluster, ids);
+    await pause(awayMs);
+    await back(cluster, ids);
+  },
+
+  async stall({ cluster }, { ids, forMs }) {
+    const [id] = ids;
+    cluster.suspend(id);
+    await pause(forMs);
+    cluster.resume(id);
+    await present(cluster, ids);
+  },
+
+  async leave({ cluster }, { ids, awayMs }) {
+    const [id] = ids;
+    const { code, stderr } = await cluster.leave(id);
+    assert.equal(code, 0, `${id} left with ${code}: ${stderr}`);
+    await pause(awayMs);
+    await back(cluster, ids);
+  },
+
+  async wipe({ cluster }, { ids, awayMs }) {
+    await killAll(cluster, ids);
+    for (const id of ids) cluster.wipe(id);
+    await pause(awayMs);
+    await back(cluster, ids);
+  },
+
+  async damage({ cluster }, { ids, awayMs, damage, where }) {
+    const [id] = ids;
+    await killAll(cluster, ids);
+    const file = stateFile(cluster.dataDir, id);
+    // What there is of a log depends on when the kill came; without one it is the file that is hit.
+    const hasLog = fs.existsSync(`${file}-wal`) && fs.statSync(`${file}-wal`).size > 4096;
+    damages[hasLog ? damage : 'noise'].to(file, where);
+    await pause(awayMs);
+    await back(cluster, ids);
+  },
+
+  async power({ cluster }, { ids, awayMs }) {
+    await cluster.powerLoss();
+    await pause(awayMs);
+    await back(cluster, ids);
+  },
+
+  async stop({ cluster }, { ids, awayMs }) {
+    await order(cluster, 'stop');
+    const ends = await Promise.all(ids.map((id) => cluster.run(id).ended));
+    for (const { id, code, stderr } of ends) {
+      assert.equal(code, 11, `${id} was stopped and ended with ${code}: ${stderr}`);
+    }
+    await pause(awayMs);
+    await back(cluster, ids);
+  },
+
+  async seed({ cluster, site, seeded }) {
+    const host = 1 + (seeded.length % seedHosts);
+    const target = `/seed-${seeded.length}`;
+    const url = `${site.origin(host)}${target}`;
+    const answers = (await order(cluster, 'seed', url)) as Record<string, { url?: string }>;
+    assert.equal(answers[url]?.url, url, `refused: ${JSON.stringify(answers)}`);
+    seeded.push({ host, target });
+  },
+
+  async pause({ cluster }, { forMs }) {
+    await order(cluster, 'pause');
+    await pause(forMs);
+    await order(cluster, 'resume');
+  },
+};
+
+/** Hosts that the seeds lie on. */
+export const seedHosts = 5;
+
+/** Resolves when the fault is over. Rejects where an agent does not do what it should. */
+export function inflict<Kind extends FaultKind>(scene: Scene, fault: Of<Kind>): Promise<void> {
+  return faults[fault.kind as Kind](scene, fault);
+}
+
+async function killAll(cluster: Cluster, ids: readonly string[]): Promise<void> {
+  await Promise.all(ids.map((id) => cluster.kill(id)));
+}
+
+async function back(cluster: Cluster, ids: readonly string[]): Promise<void> {
+  await cluster.startAll(ids);
+  await present(cluster, ids);
+}
+
+/** As the command line gives it: to the first that takes it. What the agent answers. */
+async function order(cluster: Cluster, verb: ControlVerb, ...args: string[]): Promise<unknown> {
+  const agents = cluster.awake().map((id) => {
+    return { id, listen: cluster.addressOf(id), address: cluster.addressOf(id), capacity: 1 };
+  });
+  const answer = await askInTurn(agents, verb, args);
+  assert.ok(answer.ok, `${verb}: ${answer.ok || answer.failures}`);
+  return answer.result;
+}

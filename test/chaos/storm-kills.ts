@@ -1,0 +1,64 @@
+// Random kills and restarts of a whole cluster, once a second and more agents than processors, until
+// the time is over; then the crawl has to end complete. Unlike the storm of all faults it takes more
+// agents away at once than there are copies, up to half of them. Run by random.ts and its test.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { Random } from '../simulation/random.ts';
+import { type Cluster, gated } from './harness.ts';
+import { assertWhole, type Verdict } from './harness-verdict.ts';
+
+export interface KillStorm {
+  readonly agents: number;
+  readonly seconds: number;
+  readonly seed: number;
+}
+
+/** Between two faults, each a kill or a restart. */
+const everyMs = 1000;
+/** Node starts take a second each, and a cluster of 24 on two processors is late with all it does. */
+const endMsMax = 300_000;
+
+/**
+ * Runs the faults and gives the verdict, with the number of kills. More agents die at once than there
+ * are copies, so all are started again before the end: what only the dead knew comes back with them.
+ */
+export async function killStorm(
+  t: { after(clean: () => Promise<void>): void },
+  { agents, seconds, seed }: KillStorm,
+): Promise<{ verdict: Verdict; kills: number; cluster: Cluster }> {
+  const web = { seed, hosts: 6 * agents, pages: Math.max(8, Math.ceil(seconds / 4)), sparse: true };
+  // With as many agents as this on few processors, heartbeats are late.
+  const suspectAfterMs = Math.max(2000, 250 * agents);
+  const timing = { heartbeatMs: Math.max(100, 20 * agents), suspectAfterMs, delayMs: 500 };
+  const options = { agents, web, ...timing, threads: 16 };
+  const { gate, cluster } = await gated(t, options);
+  await cluster.startAll();
+  const random = new Random(seed);
+  let kills = 0;
+  for (let k = 0; k < seconds; k++) {
+    const living = cluster.living();
+    const dead = cluster.ids.filter((id) => !living.includes(id));
+    // At most half of them are away at a time: more would be a cluster that is not there.
+    if (random.next() < 0.6 && dead.length < agents / 2) {
+      await cluster.kill(living[Math.floor(random.next() * living.length)]!);
+      kills++;
+    } else if (dead.length > 0) {
+      cluster.launch(dead[Math.floor(random.next() * dead.length)]!);
+    }
+    await pause(everyMs);
+  }
+  const away = cluster.ids.filter((id) => !cluster.living().includes(id));
+  await cluster.startAll(away);
+  await Promise.all(cluster.ids.map((id) => cluster.joined(id)));
+  gate.open();
+  return { verdict: await cluster.finish(endMsMax), kills, cluster };
+}
+
+/** Nothing missing and no two at a host; each kill may cost what was open and not yet copied. */
+export function assertKillsSurvived({
+  verdict,
+  kills,
+  cluster,
+}: Awaited<ReturnType<typeof killStorm>>): void {
+  assertWhole(verdict, { overlapMax: 2 * cluster.threads * kills });
+}
