@@ -26,6 +26,7 @@ import { admission } from './frontier/admission.ts';
 import { Visits } from './frontier/visits.ts';
 import type { RefusedFrame } from './messaging/refusals.ts';
 import { Transport } from './messaging/transport.ts';
+import { LoopDelay } from './monitor/loop-delay.ts';
 import { type AgentStatus, Rate } from './monitor/status.ts';
 import type { PagePipeline } from './page-pipeline.ts';
 import { monotonicMs, systemClock, wallMs } from './runtime/clock.ts';
@@ -133,7 +134,7 @@ class Agent implements RunningAgent {
   readonly #addressOf: (host: string) => Promise<Destination | null>;
   readonly #turns: Turns<Input, Effect>;
   readonly #rate = new Rate();
-  readonly #loopDelay = monitorEventLoopDelay({ resolution: 10 });
+  readonly #loopDelay = new LoopDelay(monitorEventLoopDelay({ resolution: 10 }));
   readonly #startedAt = monotonicMs();
   #resolveEnded: (end: AgentEnd) => void = () => {};
   #ending = false;
@@ -272,7 +273,6 @@ class Agent implements RunningAgent {
   #readStatus(): AgentStatus {
     const now = systemClock.now();
     const { hosts, hostsWithQueue, pages } = this.#store.owned();
-    const loopDelayMs = this.#loopDelay.percentile(99) / 1e6;
     const snapshot = this.#core.snapshot(now);
     return {
       ...snapshot,
@@ -282,7 +282,7 @@ class Agent implements RunningAgent {
       pages,
       threads: this.#p.config.agent.threads,
       pagesPerSecond: this.#rate.at(now.mono, snapshot.fetched),
-      loopDelayMs: Number.isFinite(loopDelayMs) ? loopDelayMs : 0,
+      loopDelayMs: this.#loopDelay.at(now.mono),
       rssBytes: process.memoryUsage.rss(),
       traffic: this.#transport.stats().sent,
       uptimeMs: Math.round(now.mono - this.#startedAt),

@@ -13,7 +13,7 @@ export interface AgentStatus extends CoreSnapshot {
   readonly threads: number;
   /** Over the last ten seconds. */
   readonly pagesPerSecond: number;
-  /** 99th percentile of the event loop's delay since the last status, in milliseconds. */
+  /** 99th percentile of the event loop's delay, over ten seconds or two times as many. */
   readonly loopDelayMs: number;
   readonly rssBytes: number;
   /** Messages sent to other agents since the start, and the bytes of their frames, by type. */

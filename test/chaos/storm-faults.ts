@@ -17,7 +17,7 @@ import type { Fault, FaultKind } from './storm-plan.ts';
 export interface Scene {
   readonly cluster: Cluster;
   /** Whose hosts from the second on have any page that is asked for. */
-  readonly site: Site;
+  readonly site: Pick<Site, 'origin'>;
   /** URLs that agents took while the crawl ran; grows. */
   readonly seeded: { readonly host: number; readonly target: string }[];
 }

@@ -10,7 +10,7 @@ import { steadyMs } from './harness-process.ts';
 import type { Site } from './harness-site.ts';
 import { assertWhole, type Verdict } from './harness-verdict.ts';
 import { inflict, type Scene, seedHosts } from './storm-faults.ts';
-import { caughtUp, present } from './storm-health.ts';
+import { caughtUp, present, statusOf } from './storm-health.ts';
 import {
   costsOf,
   drawShape,
@@ -182,7 +182,8 @@ export async function storm(
       unseeded: unseeded.map(({ target }) => target),
     };
   } catch (error) {
-    throw new Error(again(run, blowing.told), { cause: error });
+    const said = JSON.stringify(await statusOf(cluster), null, 1);
+    throw new Error(`${again(run, blowing.told)}\n${said}`, { cause: error });
   }
 }
 

@@ -1,0 +1,182 @@
+// A crawl of hours: the first half without a fault, the second with one a minute, and the question
+// whether anything grows that should not (F62). By hand, for as long as there is time; of minutes it
+// can say little, and says so:
+//   node test/chaos/soak.ts --minutes 720 --seed 1 [--agents 3]
+// Ends with 1 where a figure of an agent grows beyond its limit, or the crawl does not end well.
+
+import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { Cluster } from './harness.ts';
+import { steadyMs } from './harness-process.ts';
+import { assertWhole } from './harness-verdict.ts';
+import {
+  type FigureName,
+  figureNames,
+  figures,
+  type Reading,
+  SoakSamples,
+} from './soak-samples.ts';
+import { type SoakSite, startSoakSite } from './soak-site.ts';
+import { limitOf, slopeOf, type Trend, trendOf } from './soak-slopes.ts';
+import { Storm } from './storm.ts';
+import type { Scene } from './storm-faults.ts';
+import { present } from './storm-health.ts';
+import { costsOf, drawShape, drawSteps } from './storm-plan.ts';
+
+const timing = { heartbeatMs: 250, suspectAfterMs: 4000, delayMs: 1000 };
+const threads = 24;
+const hostsEach = 8;
+const minuteMs = 60_000;
+const sampleMs = 5000;
+/** Caches are full after this, or after a third of a half that is short. */
+const warmUpMsMax = 20 * minuteMs;
+/** For what is queued at the close: a page a second of each host. */
+const endMsMax = 600_000;
+
+interface Soak {
+  readonly minutes: number;
+  readonly seed: number;
+  readonly agents: number;
+}
+
+interface Cleaning {
+  after(clean: () => Promise<void>): void;
+}
+
+async function soak(t: Cleaning, { minutes, seed, agents }: Soak): Promise<void> {
+  const site = await startSoakSite(hostsEach * agents, timing.delayMs);
+  t.after(() => site.stop());
+  const shape = drawShape(seed, agents);
+  const { backups, quorum, awayMax } = shape;
+  // The site has no end, and its pages are new all of the time.
+  const limits = { depthPerHost: 1_000_000, pagesPerHost: 1_000_000_000, stalePages: null };
+  const cluster = await Cluster.make(t, {
+    ...{ agents, backups, quorum, threads, ...timing, seeds: site.seeds },
+    ...{ web: { hosts: 1, pages: 1 }, config: { limits } },
+  });
+  say(`${JSON.stringify(shape)}, ${hostsEach * agents} hosts`);
+  await cluster.startAll();
+  await present(cluster, cluster.ids);
+  const scene: Scene = { cluster, site, seeded: [] };
+  const samples = new SoakSamples(cluster);
+  const faults = new Storm(scene, awayMax);
+  const halfMs = (minutes / 2) * minuteMs;
+  const beganMs = steadyMs();
+  await half(beganMs + halfMs, samples, site);
+  const plan = { seed, ids: cluster.ids, backups, suspectAfterMs: timing.suspectAfterMs };
+  const steps = drawSteps({ ...plan, afterMsMax: 0 });
+  await half(beganMs + 2 * halfMs, samples, site, () => faults.begin(steps.next().value.fault));
+  await faults.over();
+  say(faults.told.join('\n'));
+  site.close();
+  const verdict = await cluster.finish(endMsMax);
+  const costs = costsOf(faults.faults, cluster);
+  const { missing, strays, overlap, pages } = site.judge(scene.seeded);
+  const { length } = faults.faults;
+  say(`${pages} pages, ${length} faults, ${overlap} pages again of ${costs.overlapMax} excused`);
+  const warmUpMs = Math.min(warmUpMsMax, halfMs / 3);
+  const grown = [
+    ...trends('without faults', cluster, samples, beganMs, beganMs + halfMs, warmUpMs),
+    ...trends('with faults', cluster, samples, beganMs + halfMs, steadyMs(), warmUpMs),
+  ];
+  assertWhole(verdict, costs);
+  assert.deepEqual(missing, [], 'linked, and never answered');
+  assert.ok(strays.count <= costs.strayMax, `stray requests: ${JSON.stringify(strays)}`);
+  assert.ok(overlap <= costs.overlapMax, `${overlap} pages again, ${costs.overlapMax} excused`);
+  assert.deepEqual(grown, [], 'grows');
+}
+
+/** Samples until the time is over; once a minute a line, and what else is to be done then. */
+async function half(
+  endMs: number,
+  samples: SoakSamples,
+  site: SoakSite,
+  eachMinute: () => Promise<void> = async () => {},
+): Promise<void> {
+  let minute = -1;
+  let begun: Promise<void> = Promise.resolve();
+  let failure: unknown = null;
+  while (steadyMs() < endMs) {
+    const readings = await samples.take();
+    if (failure !== null) throw failure;
+    const left = Math.floor((endMs - steadyMs()) / minuteMs);
+    if (left !== minute) {
+      minute = left;
+      say(`${new Date().toISOString().slice(11, 19)} ${site.pages()} pages ${lineOf(readings)}`);
+      // One that may not begin yet, because others are open, does not hold up the samples.
+      begun = begun.then(eachMinute).catch((error: unknown) => {
+        failure ??= error;
+      });
+    }
+    await pause(sampleMs);
+  }
+  await begun;
+  if (failure !== null) throw failure;
+}
+
+function lineOf(readings: ReadonlyMap<string, Reading>): string {
+  const shown = [...readings].map(([id, { rss, descriptors, threads, copyLag, loopDelay }]) => {
+    const used = `${rss.toFixed(0)} MiB ${descriptors} fds ${threads} threads`;
+    return `${id} ${used} lag ${copyLag} loop ${loopDelay.toFixed(0)} ms`;
+  });
+  return `| ${shown.join(' | ')}`;
+}
+
+/** Prints a line for each agent and figure; gives those that grow. */
+function trends(
+  title: string,
+  { ids }: Cluster,
+  samples: SoakSamples,
+  fromMs: number,
+  toMs: number,
+  warmUpMs: number,
+): string[] {
+  say(`${title}: level, slope an hour (99 % lie between), limit`);
+  return ids.flatMap((id) =>
+    figureNames.flatMap((name) => {
+      const { line, trend } = trendLine(samples.between(id, name, fromMs, toMs), name, warmUpMs);
+      say(`  ${id} ${line}`);
+      return trend === 'grows' ? [`${id} ${title}: ${line}`] : [];
+    }),
+  );
+}
+
+function trendLine(
+  series: Parameters<typeof slopeOf>[0],
+  name: FigureName,
+  warmUpMs: number,
+): { line: string; trend: Trend } {
+  const { unit, ...limit } = figures[name];
+  const slope = slopeOf(series, warmUpMs);
+  const trend = trendOf(slope, limit);
+  const { level, perHour, low, high, spanMs } = slope;
+  const [at, by, from, to] = [level, perHour, low, high].map((value) => value.toFixed(1));
+  const most = limitOf(limit, spanMs).toFixed(1);
+  const over = `over ${(spanMs / minuteMs).toFixed(0)} min`;
+  return {
+    line: `${name} ${at} ${unit}, ${by} (${from} to ${to}) ${unit}/h of ${most} ${over}: ${trend}`,
+    trend,
+  };
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+async function main(): Promise<void> {
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({ options: { minutes: text, seed: text, agents: text } });
+  const { minutes = 720, seed = Date.now() % 100_000, agents = 3 } = values;
+  say(`--minutes ${minutes} --seed ${seed} --agents ${agents}`);
+  const cleanings: (() => Promise<void>)[] = [];
+  try {
+    const given = { minutes: Number(minutes), seed: Number(seed), agents: Number(agents) };
+    await soak({ after: (clean) => cleanings.push(clean) }, given);
+    say('the crawl ended complete, and nothing grows as far as can be told');
+  } finally {
+    for (const clean of cleanings.toReversed()) await clean();
+  }
+}
+
+if (import.meta.main) await main();
