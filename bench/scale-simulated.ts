@@ -27,7 +27,7 @@ await command('scale-simulated', flags, async ({ most, ...size }): Promise<Repor
     ...[...types.map((type) => sent[type] ?? { messages: 0, bytes: 0 }), all].map(
       ({ messages, bytes }) => `${messages.toFixed(2)}, ${bytes.toFixed(0)} B`,
     ),
-    heartbeats.toFixed(1),
+    `${heartbeats.messages.toFixed(1)}, ${(heartbeats.bytes / 1024).toFixed(1)} KiB`,
   ]);
   const columns = ['', 'pages', ...types, 'all', 'heartbeats a period'];
   const title = 'Messages and bytes sent per page, and heartbeats of an agent, on virtual time:';

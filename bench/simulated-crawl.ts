@@ -9,6 +9,9 @@ import { Cluster, HEARTBEAT_MS } from '../test/simulation/cluster.ts';
 import { Random } from '../test/simulation/random.ts';
 import type { Running } from '../test/simulation/running.ts';
 
+/** One in so many, which is prime to the numbers of agents. */
+const HEARTBEATS_MEASURED = 97;
+
 /** Of virtual time; a crawl takes a few seconds. */
 const crawlMsMax = 600_000;
 
@@ -37,7 +40,7 @@ export interface Simulated {
   /** The same of all types but heartbeats, which time brings and not pages. */
   readonly all: Count;
   /** That an agent sends in a period. */
-  readonly heartbeats: number;
+  readonly heartbeats: Count;
 }
 
 class CountingCluster extends Cluster {
@@ -47,10 +50,11 @@ class CountingCluster extends Cluster {
     const { type } = envelope.message;
     const count = this.counts.get(type) ?? { messages: 0, bytes: 0 };
     count.messages++;
-    // Of the heartbeats, the most by far, only the number is of interest.
-    if (type !== 'HEARTBEAT') {
+    // Of the heartbeats, the most by far, some are enough to know how long they are.
+    const share = type === 'HEARTBEAT' ? HEARTBEATS_MEASURED : 1;
+    if (count.messages % share === 1 % share) {
       const encoded = encodeEnvelope(envelope);
-      count.bytes += encoded.ok ? encoded.frame.byteLength : 0;
+      count.bytes += encoded.ok ? encoded.frame.byteLength * share : 0;
     }
     this.counts.set(type, count);
     super.send(agent, to, envelope);
@@ -80,7 +84,11 @@ export function simulate(size: SimulatedSize): Simulated {
   });
   const sum = (of: (count: Count) => number) => Object.values(rest).reduce((s, c) => s + of(c), 0);
   return {
-    ...{ agents, pages: web.size, heartbeats: (HEARTBEAT?.messages ?? 0) / agents / periods },
+    ...{ agents, pages: web.size },
+    heartbeats: {
+      messages: (HEARTBEAT?.messages ?? 0) / agents / periods,
+      bytes: (HEARTBEAT?.bytes ?? 0) / agents / periods,
+    },
     sent: Object.fromEntries(Object.entries(rest).map(([type, count]) => [type, perPage(count)])),
     all: perPage({ messages: sum((c) => c.messages), bytes: sum((c) => c.bytes) }),
   };

@@ -23,6 +23,8 @@ export interface Bounds {
   readonly hostsPerTurn: number;
   /** URLs looked at in one turn when a new round begins. */
   readonly refreshUrls: number;
+  /** Other members of whom one heartbeat has news. */
+  readonly news: number;
 }
 
 export const BOUNDS: Bounds = {
@@ -44,4 +46,6 @@ export const BOUNDS: Bounds = {
   hostsPerTurn: 1000,
   // Some milliseconds.
   refreshUrls: 500,
+  // Some 4 KB. With more members each is told of all of them in turn (`membership.ts`).
+  news: 32,
 };

@@ -54,6 +54,8 @@ export class Membership {
   readonly #known = new Map<AgentId, string>();
   #startAt = 0;
   #counter = 0;
+  /** Where in the view the news of the last heartbeat ended. */
+  #toldTo = 0;
   joined = false;
   /** The counter of the database as this incarnation found it, by which a roll-back shows. */
   helloCounter = 0;
@@ -226,7 +228,9 @@ export class Membership {
 
   #takeWord(member: Member, beat: Heartbeat, now: Instant): void {
     if (member.lastWord && beat.counter <= member.lastWord.counter) return;
-    const news = new Map(beat.news.map((n) => [n.id, n]));
+    // What a member has heard it has heard: news that it does not repeat holds, of its incarnation.
+    const news = beat.more ? new Map(member.lastWord?.news) : new Map<AgentId, News>();
+    for (const one of beat.news) news.set(one.id, one);
     member.suspects = new Map(beat.suspects.map((s) => [s.id, s.inc]));
     const { counter, idle, idleSince, viewHash } = beat;
     member.lastWord = { counter, idle, idleSince, viewHash, news };
@@ -358,6 +362,8 @@ export class Membership {
     for (const m of this.#view.members()) {
       if (m.disowned) gone.push({ id: m.card.id, inc: Math.max(m.card.inc, m.goneInc) });
     }
+    const all = this.#news(now);
+    const told = this.#inTurn(all);
     const beat: Heartbeat = {
       type: 'HEARTBEAT',
       counter: this.#counter,
@@ -365,18 +371,33 @@ export class Membership {
       capacity,
       address,
       fingerprintHash,
-      news: this.#news(now),
+      news: told,
+      ...(told.length < all.length && { more: true }),
       gone,
       suspects: this.#votes(now),
       orders: this.#orders.hash(),
       ...word,
     };
     this.#lease.sent(this.#counter, now);
+    const untold = new Map(beat.more ? all.map((news) => [news.id, news]) : []);
+    for (const { id } of told) untold.delete(id);
     for (const [id, known] of this.#known) {
       const member = this.#view.get(id);
-      if (member) this.#outbound.toMember(member, beat);
-      else this.#outbound.toAddress({ id, address: known }, beat);
+      // The echo, by which leases are held and cuts are found, goes to each member each time.
+      const echo = untold.get(id);
+      const word = echo ? { ...beat, news: [echo, ...told] } : beat;
+      if (member) this.#outbound.toMember(member, word);
+      else this.#outbound.toAddress({ id, address: known }, word);
     }
+  }
+
+  /** As much as one heartbeat tells: the next after those of whom the last one did. */
+  #inTurn(all: readonly News[]): readonly News[] {
+    const max = this.#settings.bounds.news;
+    if (all.length <= max) return all;
+    const from = this.#toldTo % all.length;
+    this.#toldTo = from + max;
+    return [...all.slice(from, from + max), ...all.slice(0, Math.max(0, from + max - all.length))];
   }
 
   /**

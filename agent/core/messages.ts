@@ -190,6 +190,8 @@ export type Message =
       /** Short digest of the fingerprint: heartbeats of a differing crawl are not news. */
       readonly fingerprintHash: string;
       readonly news: readonly News[];
+      /** There is news of others, too, which came before or will come; absent: this is all. */
+      readonly more?: boolean;
       readonly gone: readonly { id: AgentId; inc: Incarnation }[];
       readonly suspects: readonly { id: AgentId; inc: Incarnation }[];
       readonly idle: boolean;

@@ -236,6 +236,7 @@ const messages: { readonly [K in MessageType]: Check } = {
     address,
     fingerprintHash: hash,
     news,
+    more: optional(flag),
     gone: list(end, GONE_MAX),
     suspects: list(end, MEMBERS_MAX),
     idle: flag,

@@ -163,6 +163,14 @@ const REMOVALS = {
   'pages-counted': () => [changeSent('COUNTED', (message) => ({ ...message, held: 0, pages: 0 }))],
   /** A visit goes on with the row that its host had before it went and came back. */
   'visits-dropped': () => [replace(Visits.prototype, 'dropped', () => () => {})],
+  /** Where not all news fits a heartbeat, the echo waits for its turn like the rest. */
+  'echo-each-time': () => [
+    changeSent('HEARTBEAT', (message, _, __, to) => {
+      return message.more
+        ? { ...message, news: message.news.filter(({ id }) => id !== to) }
+        : message;
+    }),
+  ],
   /** A leaver goes without waiting for its heirs. */
   'leave-waits': () => [
     replace(HandOff.prototype, 'hasGivenAll', () => () => true),

@@ -155,6 +155,7 @@ function drawBounds(random: Random): Bounds {
     uncopied: pick(1, 4, 64),
     hostsPerTurn: pick(1, 3, 1000),
     refreshUrls: pick(1, 4, 500),
+    news: pick(1, 3, 32),
   };
 }
 

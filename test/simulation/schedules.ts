@@ -298,6 +298,29 @@ function backWithinTheDelay(): string[] {
   return [...ends, ...c.impolite(), ...missing(c.log, c.web.keys())];
 }
 
+/** Ten agents tell of three others at a time; nothing goes wrong, and nobody may be given up. */
+function tellsInTurn(): string[] {
+  const ids = Array.from({ length: 10 }, (_, k) => `a${k + 1}`);
+  const settings = () => ({ bounds: { ...BOUNDS, news: 3 } });
+  const c = new Cluster({ ids, web: chainWeb(30, 40), seeds, settings });
+  const givenUp = new Set<string>();
+  c.watchers.push((agent, effects) => {
+    for (const effect of effects) {
+      if (effect.type !== 'send' || effect.envelope.message.type !== 'HEARTBEAT') continue;
+      const { gone, news } = effect.envelope.message;
+      if (news.length > 4) givenUp.add(`${agent.id} tells of ${news.length} at once`);
+      for (const { id, inc } of gone) {
+        if (inc >= c.snapshot(id).incarnation) givenUp.add(`${agent.id} gave up ${id}`);
+      }
+    }
+  });
+  c.startAll();
+  c.runUntil('all ended, or one gave up another', () => {
+    return givenUp.size > 0 || c.living().length === 0;
+  });
+  return [...givenUp, ...missing(c.log, c.web.keys())];
+}
+
 export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   lease: partition,
   'abort-at-lapse': partitionWithSlowAnswers,
@@ -316,4 +339,5 @@ export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   'marks-asked-again': backupGivenUp,
   'slots-end': ownerOfAddressDies,
   'visits-dropped': backWithinTheDelay,
+  'echo-each-time': tellsInTurn,
 };
