@@ -140,6 +140,9 @@ export interface RowsItem {
   readonly backoffMs: number;
   /** From the end of one request to the start of the next; 0 where none was made. */
   readonly delayMs: number;
+  /** Steps of back-off taken because the host was busy, and its stale pages; absent where none. */
+  readonly busy?: number;
+  readonly stale?: number;
 }
 
 /**

@@ -265,7 +265,9 @@ export class Replication {
     const acked = this.#acked.get(host)?.get(id);
     const backoffMs = Math.max(0, this.#store.backoffUntil(host) - now.mono);
     const delayMs = this.#store.delayOf(host);
-    const about = { host, version: this.#store.counter(), backoffMs, delayMs };
+    const { busy, stale } = this.#store.countsOf(host);
+    const counts = { ...(busy > 0 && { busy }), ...(stale > 0 && { stale }) };
+    const about = { host, version: this.#store.counter(), backoffMs, delayMs, ...counts };
     const itemChars = host.length + ITEM_CHARS;
     if (!acked) return { item: { ...about, from: 0, to: 0, events: [] }, itemChars };
     // Longer than that no member is sent anything again: it is a member no more.

@@ -112,6 +112,8 @@ export interface Store {
   backoffUntil(host: Host): number;
   /** The host's delay as its owner told it last, 0 where nothing is known. */
   delayOf(host: Host): number;
+  /** Steps of back-off taken because the host was busy, and its stale pages; 0 if there are none. */
+  countsOf(host: Host): { busy: number; stale: number };
   /** Whether the SQL views show the host as this agent's. */
   setOwned(host: Host, owned: boolean): void;
 

@@ -287,6 +287,8 @@ const messages: { readonly [K in MessageType]: Check } = {
         version: whole,
         backoffMs: duration,
         delayMs: duration,
+        busy: optional(whole),
+        stale: optional(whole),
       }),
       HOSTS_MAX,
     ),

@@ -2,7 +2,7 @@
 // visits remember of each. Counters change with every link, so rows are kept in a bounded cache
 // and written once a commit. Used by the other tables through `row` and `numbered`.
 
-import type { Host } from '../core/messages.ts';
+import type { Host, RowsItem } from '../core/messages.ts';
 import type { HostRecord } from '../frontier/store.ts';
 import type { Connection } from './connection.ts';
 
@@ -41,6 +41,8 @@ export interface HostRow {
   /** Of a round that is begun: the id up to which they were looked at; -1: none. In memory only. */
   refreshedTo: number;
 }
+
+type Told = Pick<RowsItem, 'backoffMs' | 'delayMs' | 'busy' | 'stale'>;
 
 const COLUMNS = `number, host, queued, out_of_scope AS outOfScope, pages_done AS pagesDone,
   not_before AS notBefore, last_fetch_at AS lastFetchAt, busy, busy_until AS busyUntil,
@@ -136,16 +138,20 @@ export class HostTable {
     this.#dirty.add(row);
   }
 
-  backOff(row: HostRow, untilMs: number): void {
-    if (untilMs <= row.notBefore) return;
-    row.notBefore = untilMs;
-    this.#dirty.add(row);
-  }
-
-  /** As its owner says; it is this agent's to know when it becomes the owner. */
-  setDelay(row: HostRow, delayMs: number): void {
-    if (row.delayMs === delayMs) return;
-    row.delayMs = delayMs;
+  /**
+   * What another says of the host is this agent's to know when it becomes the owner. An owner
+   * already, it takes the counts for no less than it knows itself.
+   */
+  told(row: HostRow, { backoffMs, delayMs, ...counts }: Told, owned: boolean, now: number): void {
+    const busy = Math.max(counts.busy ?? 0, owned ? row.busy : 0);
+    const stale = Math.max(counts.stale ?? 0, owned ? row.stale : 0);
+    const isKnown = busy === row.busy && stale === row.stale && delayMs === row.delayMs;
+    if (isKnown && backoffMs === 0) return;
+    if (backoffMs > 0) row.notBefore = Math.max(row.notBefore, now + backoffMs);
+    // Blocks of which only the number is known end now: that is when they are forgiven from.
+    const endsAt = backoffMs > 0 || row.busy === 0 ? now + backoffMs : 0;
+    if (busy > 0) row.busyUntil = Math.max(row.busyUntil, endsAt);
+    Object.assign(row, { delayMs, busy, stale });
     this.#dirty.add(row);
   }
 

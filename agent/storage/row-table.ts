@@ -115,6 +115,15 @@ export class RowTable {
     if (++this.#atHand > AT_HAND_MAX) this.#drop();
   }
 
+  /**
+   * The host is to be left alone for longer: a number that is of no event, by which the copies are
+   * told (each message tells of the back-off), so that who takes the host over knows it too.
+   */
+  heldBack(row: HostRow): void {
+    this.#hosts.raiseLast(row, this.#numbers.next());
+    this.#changed.add(row.host);
+  }
+
   get hasChanged(): boolean {
     return this.#changed.size > 0;
   }
@@ -215,8 +224,7 @@ export class RowTable {
     const known = this.#s.mark.get(row.number, from);
     const mark = known?.mark ?? 0;
     if (item.version > (known?.version ?? 0)) {
-      this.#hosts.backOff(row, now + item.backoffMs);
-      this.#hosts.setDelay(row, item.delayMs);
+      this.#hosts.told(row, item, owned, now);
     }
     if (item.from > mark || item.to <= mark) return { mark, changed: false };
     let changed = false;

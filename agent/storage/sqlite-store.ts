@@ -264,6 +264,11 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#hosts.find(host)?.delayMs ?? 0;
   }
 
+  countsOf(host: Host): { busy: number; stale: number } {
+    const row = this.#hosts.find(host);
+    return { busy: row?.busy ?? 0, stale: row?.stale ?? 0 };
+  }
+
   markOf(host: Host, sender: AgentId): number {
     return this.#rows.mark(host, sender);
   }
@@ -360,7 +365,10 @@ export class SqliteStore implements Store, FrontierStore {
   }
 
   saveHost(record: HostRecord, ip: string | null): void {
+    const row = this.#hosts.numbered(record.number);
+    const isLonger = record.notBefore > row.notBefore;
     this.#hosts.save(record, ip);
+    if (isLonger) this.#rows.heldBack(row);
   }
 
   pagesDone(hostNumber: number): number {

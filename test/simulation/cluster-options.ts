@@ -1,10 +1,17 @@
 // What a simulated cluster is made of; all but the agents, the web and the seeds has a calm default.
 
+import type { PageRequest } from '../../agent/core/effects.ts';
 import type { AgentId } from '../../agent/core/messages.ts';
 import type { CoreSettings } from '../../agent/core/settings.ts';
 import type { Weather } from './network.ts';
 import type { Random } from './random.ts';
 import type { Web } from './webs.ts';
+
+/** A server that has enough, with the wait that it names. */
+export interface Busy {
+  readonly status: 429 | 503;
+  readonly retryAfterMs: number | null;
+}
 
 export interface ClusterOptions {
   readonly ids: readonly AgentId[];
@@ -19,6 +26,8 @@ export interface ClusterOptions {
   readonly delayMs?: number;
   /** How often a host's server answers a request for robots.txt with an error before it can. */
   readonly robotsTroubles?: (host: string) => number;
+  /** What the server answers where it has enough (429, 503); null: it answers as ever. */
+  readonly busy?: (request: PageRequest) => Busy | null;
   /** Rest of each address; none by default. */
   readonly ipDelayMs?: number;
   /** The address of a host; its own by default. */

@@ -434,6 +434,7 @@ export class Cluster {
       const end = this.now + ms;
       const visit: Visit = { host, url, by: agent.id, start: this.now, end, whole: false };
       const hasTrouble = request.kind === 'robots' && this.#troubleAt(host);
+      const busy = this.#o.busy?.(request) ?? null;
       open.visit = visit;
       this.log.push(visit);
       this.at(end, () => {
@@ -443,7 +444,7 @@ export class Cluster {
         this.#answer(
           agent,
           open,
-          answerTo(request, { web: this.web, root, endedAt, durationMs: ms, hasTrouble }),
+          answerTo(request, { web: this.web, root, endedAt, durationMs: ms, hasTrouble, busy }),
         );
       });
     };

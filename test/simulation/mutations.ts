@@ -12,6 +12,8 @@ import { HandOff } from '../../agent/core/hand-off.ts';
 import { HostMoves } from '../../agent/core/host-moves.ts';
 import { Inbox } from '../../agent/core/inbox.ts';
 import { Membership } from '../../agent/core/membership.ts';
+import type { Order } from '../../agent/core/messages.ts';
+import { Operator } from '../../agent/core/operator.ts';
 import { Outbound } from '../../agent/core/outbound.ts';
 import { Replication } from '../../agent/core/replication.ts';
 import { Settlement } from '../../agent/core/settlement.ts';
@@ -19,6 +21,7 @@ import { SlotGrants } from '../../agent/core/slot-grants.ts';
 import { Slots } from '../../agent/core/slots.ts';
 import { View } from '../../agent/core/view.ts';
 import { Visits } from '../../agent/frontier/visits.ts';
+import { RowTable } from '../../agent/storage/row-table.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { Lease } from '../../failure-detector/lease.ts';
 import { StallWatch } from '../../failure-detector/stall.ts';
@@ -29,7 +32,10 @@ import {
   movingNumbers,
   pruneAtOnce,
 } from './rows-undone.ts';
-import { changeSent, once, replace, type Undo } from './undo.ts';
+import { changeSent, once, replace, replaceRead, type Undo } from './undo.ts';
+
+/** The orders that are not of a round. */
+const beside = (orders: readonly Order[]) => orders.filter(({ kind }) => kind !== 'refresh');
 
 const REMOVALS = {
   /** [noLease] */
@@ -152,6 +158,8 @@ const REMOVALS = {
   'slots-end': () => [replace(Slots.prototype, 'mayGoOn', () => () => true)],
   /** Who comes to own an address is not told who uses it. */
   'slots-listed': () => [changeSent('LIST', ({ slotsMs: _, ...list }) => list)],
+  /** Who grants slots goes on though others may have given it up. */
+  'slots-leased': () => [replace(FetchRight.prototype, 'leaseLeftMs', () => () => Infinity)],
   /** An address is taken over as if it had rested. */
   'slots-rest': () => [
     replace(Budgets.prototype, 'removed', () => () => {}),
@@ -161,6 +169,26 @@ const REMOVALS = {
   'tokens-counted': () => [changeSent('COUNTED', (message) => ({ ...message, held: 0 }))],
   /** Whoever owns the page limit goes on from nothing. */
   'pages-counted': () => [changeSent('COUNTED', (message) => ({ ...message, held: 0, pages: 0 }))],
+  /** Who was not there when a round was ordered is not told of it (adr/0029). */
+  'round-told': () => [
+    changeSent('WELCOME', (message) => ({ ...message, orders: beside(message.orders) })),
+    changeSent('ORDERS', (message) => ({ ...message, orders: beside(message.orders) })),
+  ],
+  /** The end does not wait for those who are known to lack the round. */
+  'round-awaited': () => [replaceRead(Operator.prototype, 'isQuiet', () => true)],
+  /** Each word of a round, to whichever agent, begins another. */
+  'round-once': () => {
+    let told = 0;
+    return [
+      replace(Operator.prototype, 'refresh', (was) => {
+        return function (this: Operator, round, now) {
+          was.call(this, round + told++, now);
+        };
+      }),
+    ];
+  },
+  /** That a host is to be left alone only its owner knows. */
+  'waits-copied': () => [replace(RowTable.prototype, 'heldBack', () => () => {})],
   /** A visit goes on with the row that its host had before it went and came back. */
   'visits-dropped': () => [replace(Visits.prototype, 'dropped', () => () => {})],
   /** Where not all news fits a heartbeat, the echo waits for its turn like the rest. */

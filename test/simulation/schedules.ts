@@ -11,6 +11,7 @@ import { joinAndLeave } from './case-kit.ts';
 import { Cluster, HEARTBEAT_MS, SUSPECT_MS } from './cluster.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 import type { Rule } from './mutations.ts';
+import { deafToTheRound, lateForTheRound, toldManyTimes } from './round-schedules.ts';
 import type { Visit } from './running.ts';
 import { chainWeb, denseWeb } from './webs.ts';
 
@@ -277,7 +278,6 @@ function ownerOfAddressDies(): string[] {
   return crowded(c.log, () => 'the only one', { delayMs: 40, toleranceMs: 0 });
 }
 
-/** By rule; those that are not here are found by the swarm. */
 /** Hosts go to one that joins, which leaves at once, and come back before their delay is over. */
 function backWithinTheDelay(): string[] {
   const c = new Cluster({ ids: THREE, web: chainWeb(20, 6), seeds, delayMs: 4000, backups: 0 });
@@ -321,6 +321,54 @@ function tellsInTurn(): string[] {
   return [...givenUp, ...missing(c.log, c.web.keys())];
 }
 
+/**
+ * Who grants the slots of an address is heard by nobody, but for its grants: the others give it up
+ * while one of them has a long request open by such a grant (adr/0030).
+ */
+function granterUnheard(): string[] {
+  let slow = false;
+  const requestMs = () => (slow ? 5 * SUSPECT_MS : 12);
+  // The asker is the last to give up the one that it has its grant from.
+  const patience = (id: AgentId) => ({ suspectAfterMs: SUSPECT_MS * (id === asker ? 1.6 : 1) });
+  const address = '192.0.2.1';
+  const order = new Cluster({ ids: THREE, web: new Map(), seeds }).order(`ip:${address}`, THREE);
+  const [granter, heir, asker] = order as [AgentId, AgentId, AgentId];
+  const c = crawling({
+    ...{ ipDelayMs: 40, addressOf: () => address, requestMs, settings: patience },
+  });
+  slow = true;
+  c.runUntil('the asker has one open, on a host that would be the heir’s', () => {
+    const open = c.log.find(({ end }) => end > c.now + 3 * SUSPECT_MS);
+    if (!open) return false;
+    const isIt = open.by === asker && c.order(open.host, THREE)[1] === heir;
+    return isIt;
+  });
+  c.lose = (from, _, { type }) => from === granter && (type === 'HEARTBEAT' || type === 'RELAY');
+  slow = false;
+  c.run(3 * SUSPECT_MS);
+  return crowded(c.log, () => 'the only one', { delayMs: 40, toleranceMs: 0 });
+}
+
+/** The owner of hosts dies that were told to be left alone for a while. */
+function ownerOfBusyHostsDies(): string[] {
+  const waitMs = 10 * SUSPECT_MS;
+  const isBusy = (host: string, url: string) => host !== 'h0.test' && url.endsWith('/p1');
+  const c = new Cluster({
+    ...{ ids: THREE, web: chainWeb(12, 6), seeds },
+    busy: ({ host, url }) => (isBusy(host, url) ? { status: 503, retryAfterMs: waitMs } : null),
+  });
+  c.startAll();
+  const said = () => c.log.find(({ host, url, whole }) => whole && isBusy(host, url));
+  c.runUntil('a host is busy', () => said() !== undefined);
+  const { host, by, end } = said()!;
+  c.run(2 * HEARTBEAT_MS);
+  c.kill(by);
+  c.run(waitMs - 3 * HEARTBEAT_MS);
+  const early = c.log.filter((visit) => visit.host === host && visit.start > end);
+  return early.map(({ url, start }) => `asked ${start - end} ms after it was busy: ${url}`);
+}
+
+/** By rule; those that are not here are found by the swarm. */
 export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   lease: partition,
   'abort-at-lapse': partitionWithSlowAnswers,
@@ -338,6 +386,11 @@ export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   'numbers-stay': halfCopied,
   'marks-asked-again': backupGivenUp,
   'slots-end': ownerOfAddressDies,
+  'slots-leased': granterUnheard,
+  'round-told': lateForTheRound,
+  'round-once': toldManyTimes,
+  'round-awaited': deafToTheRound,
+  'waits-copied': ownerOfBusyHostsDies,
   'visits-dropped': backWithinTheDelay,
   'echo-each-time': tellsInTurn,
 };

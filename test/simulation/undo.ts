@@ -19,6 +19,19 @@ export function replace<T extends object, K extends keyof T>(
   };
 }
 
+/** The same for what is read like a field. */
+export function replaceRead<T extends object, K extends keyof T & string>(
+  target: T,
+  name: K,
+  get: () => T[K],
+): Undo {
+  const was = Object.getOwnPropertyDescriptor(target, name)!;
+  Object.defineProperty(target, name, { ...was, get });
+  return () => {
+    Object.defineProperty(target, name, was);
+  };
+}
+
 type Of<T extends Message['type']> = Extract<Message, { type: T }>;
 
 /** Messages of the type go out as `change` gives them; null: they do not. */

@@ -5,6 +5,7 @@ import type { PageRequest } from '../../agent/core/effects.ts';
 import type { PageRow } from '../../agent/core/messages.ts';
 import type { Outcome } from '../../agent/core/outcome.ts';
 import { splitIdentity } from '../../agent/url/url-key.ts';
+import type { Busy } from './cluster-options.ts';
 import type { Random } from './random.ts';
 
 /** Links of each page. */
@@ -69,6 +70,7 @@ interface Answering {
   readonly durationMs: number;
   /** The server answers with an error. */
   readonly hasTrouble: boolean;
+  readonly busy: Busy | null;
 }
 
 /**
@@ -76,8 +78,9 @@ interface Answering {
  * page names the root, which is known: that costs its owner an acknowledgement.
  */
 export function answerTo(request: PageRequest, answering: Answering): Outcome {
-  const { web, root, endedAt, durationMs, hasTrouble } = answering;
+  const { web, root, endedAt, durationMs, hasTrouble, busy } = answering;
   const common = { request, endedAt, durationMs, ip: null };
+  if (busy) return busyAnswer(busy, common);
   if (request.kind === 'robots') {
     return {
       ...common,
@@ -111,10 +114,20 @@ export function answerTo(request: PageRequest, answering: Answering): Outcome {
   };
 }
 
-function unchanged(
-  former: PageRow,
-  common: Pick<Outcome, 'request' | 'endedAt' | 'durationMs' | 'ip'>,
-): Outcome {
+type Common = Pick<Outcome, 'request' | 'endedAt' | 'durationMs' | 'ip'>;
+
+function busyAnswer({ status, retryAfterMs }: Busy, common: Common): Outcome {
+  if (common.request.kind === 'robots') {
+    const reason = `HTTP ${status}`;
+    const answer = { kind: 'unreachable', status, error: null, retryAfterMs, reason } as const;
+    return { ...common, kind: 'robots', answer };
+  }
+  const none = { contentType: null, bytes: 0, digest: null, simhash: null, redirectTo: null };
+  const rest = { truncated: false, note: null, links: [], outOfScope: 0 };
+  return { ...common, kind: 'response', status, retryAfterMs, ...none, ...rest };
+}
+
+function unchanged(former: PageRow, common: Common): Outcome {
   const { status, contentType, bytes, digest } = former;
   const same = { contentType, bytes, digest, truncated: false, simhash: null, etag: 'same' };
   const none = { retryAfterMs: null, redirectTo: null, note: null, links: [], outOfScope: 0 };
