@@ -19,6 +19,7 @@ import {
   styled,
 } from './output.ts';
 import { agentsQuery } from './query-examples.ts';
+import { budgetsText } from './status-budgets.ts';
 import { recentLines } from './status-events.ts';
 
 /** What `--json` prints. */
@@ -91,10 +92,12 @@ export function clusterStatus(result: unknown, configured: readonly string[]): C
 /** a2 before a10. */
 const numeric = { numeric: true } as const;
 
-/** Tables of at most 80 columns, whatever fits: what is crawled, what is safe, what happened. */
+/** At most 80 columns, whatever fits: what is crawled, safe and shared, and what happened. */
 export function statusText({ agents }: ClusterStatus): string {
   const happened = recentLines(agents);
   const parts = [crawlTable(agents), safetyTable(agents)];
+  const budgets = budgetsText(agents);
+  if (budgets !== null) parts.push(budgets);
   if (happened.length > 0) parts.push(`lately:\n${happened.join('\n')}`);
   return parts.join('\n\n');
 }

@@ -13,6 +13,7 @@ import { PageGrants } from './page-grants.ts';
 import type { CoreSettings } from './settings.ts';
 import { type SlotAsk, type SlotEnd, type SlotGrant, SlotGrants } from './slot-grants.ts';
 import { Slots } from './slots.ts';
+import type { BudgetsSnapshot } from './snapshot.ts';
 import type { Member, View } from './view.ts';
 
 type Count = Extract<Message, { type: 'COUNT' }>;
@@ -141,6 +142,21 @@ export class Budgets {
   nextAtMs(now: Instant): number {
     if (!this.slots) return Infinity;
     return Math.min(this.slots.nextAtMs(now), this.#slotGrants.nextAtMs());
+  }
+
+  snapshot(): BudgetsSnapshot {
+    const { pagesMax, ipDelayMs } = this.#p.settings;
+    const { pages, slots } = this;
+    return {
+      pages: pages && {
+        limit: pagesMax!,
+        tokens: pages.held,
+        hostsWaiting: pages.hostsWaiting,
+        reached: pages.over,
+        spent: this.#ownsPages ? this.#pageGrants.spent : null,
+      },
+      addresses: slots && { delayMs: ipDelayMs, ...this.#slotGrants.counts(), ...slots.counts() },
+    };
   }
 
   #tell(to: AgentId, message: BudgetMessage, now: Instant): void {

@@ -490,6 +490,7 @@ export class Core {
       unanswered: this.#p.inbox.count,
       copyLag: this.#p.replication.lag(),
       handOff: this.#p.handOff.counts(),
+      budgets: this.#p.budgets.snapshot(),
       recent: this.#p.events.recent(now.mono),
     };
   }

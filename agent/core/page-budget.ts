@@ -62,6 +62,11 @@ export class PageBudget {
     return this.#stock + this.#used.size;
   }
 
+  /** Hosts whose threads wait for a token. */
+  get hostsWaiting(): number {
+    return this.#waiting.size;
+  }
+
   account(): { session: number; granted: number; returned: number } {
     return { session: this.#session, granted: this.#granted, returned: this.#returned };
   }

@@ -135,6 +135,11 @@ export class PageGrants {
     );
   }
 
+  /** For `status`; null before the first count. */
+  get spent(): number | null {
+    return this.#counted ? this.#spent() : null;
+  }
+
   /** No fewer pages than this have ended or may end with the tokens that are out. */
   #spent(): number {
     let spent = this.#lost;

@@ -111,6 +111,13 @@ export class SlotGrants {
     }
   }
 
+  /** For `status`: addresses in use or at rest, and how many have their slot given away. */
+  counts(): { owned: number; granted: number } {
+    let granted = 0;
+    for (const { holder } of this.#lines.values()) if (holder) granted++;
+    return { owned: this.#lines.size, granted };
+  }
+
   #forgetLine(line: Line): void {
     this.quiet(this.#restUntil(line));
   }

@@ -203,6 +203,17 @@ export class Slots {
     return Math.max(0, busyMs);
   }
 
+  /** For `status`. */
+  counts(): { used: number; hostsWaiting: number } {
+    let used = 0;
+    let known = 0;
+    for (const place of this.#places.values()) {
+      if (place.kind === 'slot' && place.request !== null) used++;
+      if (place.kind !== 'resolving' && place.kind !== 'unresolved') known++;
+    }
+    return { used, hostsWaiting: known - used };
+  }
+
   /** When a slot that is used ends if nothing is heard of it. */
   nextAtMs(now: Instant): number {
     let at = Infinity;

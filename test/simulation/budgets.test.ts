@@ -77,6 +77,51 @@ describe('slots', () => {
   });
 });
 
+describe('what an agent says of budgets', () => {
+  const said = (cluster: Cluster) => IDS.map((id) => cluster.snapshot(id).budgets);
+
+  it('status: without budgets it says so', () => {
+    const cluster = shared({ ipDelayMs: 0 });
+    cluster.run(200);
+    for (const budgets of said(cluster)) {
+      assert.deepEqual(budgets, { pages: null, addresses: null });
+    }
+    cluster.close();
+  });
+
+  it('status: each address has one granter, with one slot, and the hosts that wait are told', () => {
+    const cluster = shared();
+    cluster.runUntil('all addresses are in use', () => {
+      return said(cluster).reduce((sum, { addresses }) => sum + addresses!.granted, 0) === 3;
+    });
+    const addresses = said(cluster).map((budgets) => budgets.addresses!);
+    const sum = (of: (one: (typeof addresses)[number]) => number) =>
+      addresses.reduce((all, one) => all + of(one), 0);
+    assert.equal(
+      sum(({ owned }) => owned),
+      3,
+    );
+    assert.ok(sum(({ used }) => used) <= 3);
+    assert.ok(sum(({ hostsWaiting }) => hostsWaiting) > 0);
+    cluster.runToEnd(120_000);
+    cluster.close();
+  });
+
+  it('status: one agent knows what is spent of the limit, and at the end that it is reached', () => {
+    const pagesMax = 60;
+    const cluster = shared({ ipDelayMs: 0, pagesMax });
+    cluster.runUntil('a third is fetched', () => cluster.fetched().size > 40, 120_000);
+    const spent = said(cluster).flatMap(({ pages }) => pages?.spent ?? []);
+    const tokens = said(cluster).reduce((all, { pages }) => all + pages!.tokens, 0);
+    assert.equal(spent.length, 1);
+    assert.ok(spent[0]! >= cluster.fetched().size && spent[0]! <= pagesMax, `${spent[0]} spent`);
+    assert.ok(tokens > 0 && tokens <= pagesMax - 40, `${tokens} tokens`);
+    cluster.runUntil('it is reached', () => said(cluster).some(({ pages }) => pages!.reached));
+    for (const { pages } of said(cluster)) assert.equal(pages!.limit, pagesMax);
+    cluster.close();
+  });
+});
+
 describe('the page limit', () => {
   const finished = (cluster: Cluster) => {
     const pages = new Set<string>();

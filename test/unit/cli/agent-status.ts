@@ -22,6 +22,7 @@ export function agentStatus(part: Partial<AgentStatus>): AgentStatus {
     unanswered: 0,
     copyLag: 0,
     handOff: { given: 0, owed: 0, awaited: 0 },
+    budgets: { pages: null, addresses: null },
     recent: [],
     openRequests: 0,
     threads: 1,
