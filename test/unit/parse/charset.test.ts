@@ -23,7 +23,7 @@ const cases = independentCases<Charsets>('html_charset.json');
 /**
  * Rows that follow w3lib where the HTML Standard says otherwise, and other rows with it: a
  * declaration in the body counts (C0094), and plain ASCII without any is windows-1252 (C0129),
- * which reads the same.
+ * which reads the same. What two other programs say of them is in docs/CHECK.md.
  */
 const OTHERWISE = new Set(['C0094', 'C0129']);
 
