@@ -13,7 +13,6 @@ import { PageGrants } from './page-grants.ts';
 import type { CoreSettings } from './settings.ts';
 import { type SlotAsk, type SlotEnd, type SlotGrant, SlotGrants } from './slot-grants.ts';
 import { Slots } from './slots.ts';
-import type { BudgetsSnapshot } from './snapshot.ts';
 import type { Member, View } from './view.ts';
 
 type Count = Extract<Message, { type: 'COUNT' }>;
@@ -55,6 +54,31 @@ export interface BudgetsParts {
     reconsider(host: Host, now: Instant): void;
     reconsiderAll(now: Instant): void;
   };
+}
+
+/** What the cluster shares (adr/0030, adr/0031), as one agent has it; null where there is no bound. */
+export interface BudgetsSnapshot {
+  readonly pages: {
+    /** `limits.pages` */
+    readonly limit: number;
+    /** Tokens that may become pages of this agent yet: in stock, or with open requests. */
+    readonly tokens: number;
+    readonly hostsWaiting: number;
+    /** By the word of the agent that grants: whatever is queued ends. */
+    readonly reached: boolean;
+    /** At the agent that grants: pages counted, and tokens granted since; null at the others. */
+    readonly spent: number | null;
+  } | null;
+  readonly addresses: {
+    /** `politeness.ipDelayMs` */
+    readonly delayMs: number;
+    /** Addresses in use or at rest whose slots this agent grants, and how many of these it has. */
+    readonly owned: number;
+    readonly granted: number;
+    /** Slots with which this agent has requests open, and hosts of its own that wait for one. */
+    readonly used: number;
+    readonly hostsWaiting: number;
+  } | null;
 }
 
 export class Budgets {

@@ -2,6 +2,7 @@
 // `Core.snapshot`. The agent adds what it knows of its process (agent/monitor/status.ts).
 
 import type { Instant } from '../../failure-detector/instant.ts';
+import type { BudgetsSnapshot } from './budgets.ts';
 import type { Course } from './ending.ts';
 import type { RecentEvent } from './event-log.ts';
 import type { AgentId, Incarnation } from './messages.ts';
@@ -39,31 +40,6 @@ export interface CoreSnapshot {
   readonly budgets: BudgetsSnapshot;
   /** The last events of this process, oldest first. */
   readonly recent: readonly RecentEvent[];
-}
-
-/** What the cluster shares (adr/0030, adr/0031), as one agent has it; null where there is no bound. */
-export interface BudgetsSnapshot {
-  readonly pages: {
-    /** `limits.pages` */
-    readonly limit: number;
-    /** Tokens that may become pages of this agent yet: in stock, or with open requests. */
-    readonly tokens: number;
-    readonly hostsWaiting: number;
-    /** By the word of the agent that grants: whatever is queued ends. */
-    readonly reached: boolean;
-    /** At the agent that grants: pages counted, and tokens granted since; null at the others. */
-    readonly spent: number | null;
-  } | null;
-  readonly addresses: {
-    /** `politeness.ipDelayMs` */
-    readonly delayMs: number;
-    /** Addresses in use or at rest whose slots this agent grants, and how many of these it has. */
-    readonly owned: number;
-    readonly granted: number;
-    /** Slots with which this agent has requests open, and hosts of its own that wait for one. */
-    readonly used: number;
-    readonly hostsWaiting: number;
-  } | null;
 }
 
 /** The members of the view, as they stand. */
