@@ -5,13 +5,7 @@ import type { AgentId } from '../../agent/core/messages.ts';
 import type { CoreSettings } from '../../agent/core/settings.ts';
 import type { Weather } from './network.ts';
 import type { Random } from './random.ts';
-import type { Web } from './webs.ts';
-
-/** A server that has enough, with the wait that it names. */
-export interface Busy {
-  readonly status: 429 | 503;
-  readonly retryAfterMs: number | null;
-}
+import type { Busy, Web } from './webs.ts';
 
 export interface ClusterOptions {
   readonly ids: readonly AgentId[];

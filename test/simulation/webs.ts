@@ -5,11 +5,16 @@ import type { PageRequest } from '../../agent/core/effects.ts';
 import type { PageRow } from '../../agent/core/messages.ts';
 import type { Outcome } from '../../agent/core/outcome.ts';
 import { splitIdentity } from '../../agent/url/url-key.ts';
-import type { Busy } from './cluster-options.ts';
 import type { Random } from './random.ts';
 
 /** Links of each page. */
 export type Web = ReadonlyMap<string, readonly string[]>;
+
+/** A server that has enough, with the wait that it names. */
+export interface Busy {
+  readonly status: 429 | 503;
+  readonly retryAfterMs: number | null;
+}
 
 /** End of the URLs that the web's robots.txt forbids. */
 export const FORBIDDEN = 'forbidden';
