@@ -71,9 +71,15 @@ export function slopeOf(samples: readonly Sample[], warmUpMs: number): Slope {
   return { level, perHour, low, high, spanMs: pairs.spanMs };
 }
 
-/** @returns what is still about none over so long a time, in units an hour */
+/**
+ * Over a short time one swing may lie in it from its bottom to its top; of the many in some hours
+ * each hides others, and the slope that is left of them shrinks with the root of their number.
+ *
+ * @returns what is still about none over so long a time, in units an hour
+ */
 export function limitOf({ perHour, swing }: Limit, spanMs: number): number {
-  return perHour + swing / (spanMs / hourMs);
+  const hours = spanMs / hourMs;
+  return perHour + swing / hours / Math.sqrt(Math.max(1, hours));
 }
 
 export function trendOf({ perHour, low, high, spanMs }: Slope, limit: Limit): Trend {

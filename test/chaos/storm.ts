@@ -132,6 +132,11 @@ export interface Survived {
 const timing = { heartbeatMs: 150, suspectAfterMs: 2500, delayMs: 500 };
 const threads = 8;
 const hostsEach = 8;
+/**
+ * Pages of a few words. Longer ones of this web are so much alike that hosts of hundreds of them are
+ * taken for traps, and slowed.
+ */
+const bodyBytes = 0;
 /** Between two faults, beside the waiting for those before. */
 const afterMsMax = 2000;
 /** The largest host, of thrice the mean, has pages for as long as the faults. */
@@ -151,7 +156,7 @@ export async function storm(
   const shape = drawShape(seed, run.agents);
   const { agents, backups, quorum, awayMax } = shape;
   const pages = Math.max(12, Math.round(seconds * pagesASecond));
-  const web = { seed, hosts: hostsEach * agents, pages, sparse: true };
+  const web = { seed, hosts: hostsEach * agents, pages, bodyBytes, sparse: true };
   const options = { agents, backups, quorum, web, threads, ...timing };
   const { gate, cluster, site } = await gated(t, options);
   await cluster.startAll();

@@ -65,6 +65,18 @@ test('soak: processes that warm up again and again are flat, unless each is larg
   assert.equal(trendOf(slopeOf(larger, warmUpMs), limit), 'grows');
 });
 
+test('soak: a sawtooth is flat over hours, and what leaks under it is found', () => {
+  const sawtooth = (hours: number) => 120 * ((hours * 60) % 7) * (1 / 7);
+  const heap: Limit = { perHour: 6, swing: 128 };
+  const flat = slopeOf(series(340, sawtooth), warmUpMs);
+  assert.equal(trendOf(flat, heap), 'flat', JSON.stringify(flat));
+  const leak = slopeOf(
+    series(340, (hours) => sawtooth(hours) + 30 * hours),
+    warmUpMs,
+  );
+  assert.equal(trendOf(leak, heap), 'grows', JSON.stringify(leak));
+});
+
 test('soak: of a few minutes it says that it cannot say, or asks for much', () => {
   const random = new Random(3);
   const short = slopeOf(
@@ -74,7 +86,7 @@ test('soak: of a few minutes it says that it cannot say, or asks for much', () =
   assert.notEqual(trendOf(short, limit), 'grows');
   assert.ok(short.high - short.low > 20, 'the interval is wide');
   assert.ok(limitOf(limit, short.spanMs) > 100, 'a swing within minutes is no growth');
-  assert.ok(limitOf(limit, 6 * 60 * minuteMs) < 7);
+  assert.ok(limitOf(limit, 6 * 60 * minuteMs) < 6);
 });
 
 test('soak: without samples there is no slope, rather than none', () => {
