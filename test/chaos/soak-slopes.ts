@@ -44,7 +44,7 @@ const binsMax = 120;
 /** Neighbours that are drawn together, for the same reason. */
 const blockBins = 6;
 const drawings = 200;
-/** Of the span: moments closer than this say little about a slope. */
+/** Of the whole time: moments closer than this say little about a slope. */
 const gapShareMin = 0.1;
 /** Of the warm-up: ages that differ by no more are alike. */
 const ageShareMax = 0.25;
@@ -92,8 +92,7 @@ export function trendOf({ perHour, low, high, spanMs }: Slope, limit: Limit): Tr
 /** One point for the samples of a bin that are of one process: their medians. */
 function binned(samples: readonly Sample[]): Sample[] {
   const firstMs = Math.min(...samples.map(({ atMs }) => atMs));
-  const lastMs = Math.max(...samples.map(({ atMs }) => atMs));
-  const binMs = Math.max(1, (lastMs - firstMs) / binsMax);
+  const binMs = Math.max(1, spanOf(samples) / binsMax);
   const bins = Map.groupBy(samples, ({ atMs, life }) => {
     return `${life} ${Math.floor((atMs - firstMs) / binMs)}`;
   });
@@ -115,21 +114,21 @@ class Pairs {
     const grown = points.map(({ ageMs }) => Math.min(ageMs, warmUpMs));
     const alike = (i: number, j: number) =>
       Math.abs(grown[i]! - grown[j]!) <= ageShareMax * warmUpMs;
-    const times = points.flatMap(({ atMs }, i) => {
-      return points.some((other, j) => other.atMs !== atMs && alike(i, j)) ? [atMs] : [];
-    });
-    this.spanMs = times.length === 0 ? 0 : Math.max(...times) - Math.min(...times);
+    const gapMsMin = gapShareMin * spanOf(points);
+    const compared = new Set<Sample>();
     this.#count = points.length;
     this.#slopes = new Float64Array(points.length ** 2).fill(Number.NaN);
-    for (let i = 0; i < points.length; i++) {
-      for (let j = 0; j < points.length; j++) {
-        const gapMs = points[j]!.atMs - points[i]!.atMs;
-        if (gapMs <= gapShareMin * this.spanMs || !alike(i, j)) continue;
-        const slope = ((points[j]!.value - points[i]!.value) / gapMs) * hourMs;
+    for (const [i, one] of points.entries()) {
+      for (const [j, other] of points.entries()) {
+        const gapMs = other.atMs - one.atMs;
+        if (gapMs <= gapMsMin || !alike(i, j)) continue;
+        const slope = ((other.value - one.value) / gapMs) * hourMs;
         this.#slopes[i * this.#count + j] = slope;
         this.#slopes[j * this.#count + i] = slope;
+        compared.add(one).add(other);
       }
     }
+    this.spanMs = spanOf([...compared]);
   }
 
   /** Median over the pairs of some points, of which each may be there several times. */
@@ -153,6 +152,12 @@ function drawBlocks(count: number, random: Random): number[] {
     for (let k = 0; k < blockBins && drawn.length < count; k++) drawn.push((first + k) % count);
   }
   return drawn;
+}
+
+function spanOf(samples: readonly Sample[]): number {
+  if (samples.length === 0) return 0;
+  const times = samples.map(({ atMs }) => atMs);
+  return Math.max(...times) - Math.min(...times);
 }
 
 function medianOf(values: readonly number[]): number {

@@ -65,6 +65,14 @@ test('soak: processes that warm up again and again are flat, unless each is larg
   assert.equal(trendOf(slopeOf(larger, warmUpMs), limit), 'grows');
 });
 
+test('soak: what was left out because a process was young is no part of the span', () => {
+  const { spanMs } = slopeOf(
+    series(60, () => 1),
+    warmUpMs,
+  );
+  assert.ok(spanMs > 49 * minuteMs && spanMs < 53 * minuteMs, `${spanMs / minuteMs}`);
+});
+
 test('soak: a sawtooth is flat over hours, and what leaks under it is found', () => {
   const sawtooth = (hours: number) => 120 * ((hours * 60) % 7) * (1 / 7);
   const heap: Limit = { perHour: 6, swing: 128 };
