@@ -21,9 +21,8 @@ interface Cleaning {
 
 const kinds = {
   async all(t: Cleaning, given: Given): Promise<void> {
-    const survived = await storm(t, given);
-    const { verdict, cluster, shape, faults, told, shareThen } = survived;
-    say(told.join('\n'));
+    const survived = await storm(t, { ...given, say });
+    const { verdict, cluster, shape, faults, shareThen } = survived;
     const counts = Object.entries(Object.groupBy(faults, ({ kind }) => kind));
     say(counts.map(([kind, list]) => `${kind} ${list.length}`).join(', '));
     const allowed = costsOf(faults, cluster);

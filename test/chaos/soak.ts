@@ -60,7 +60,7 @@ async function soak(t: Cleaning, { minutes, seed, agents }: Soak): Promise<void>
   await present(cluster, cluster.ids);
   const scene: Scene = { cluster, site, seeded: [] };
   const samples = new SoakSamples(cluster);
-  const faults = new Storm(scene, awayMax);
+  const faults = new Storm(scene, awayMax, (line) => say(`  ${line}`));
   const halfMs = (minutes / 2) * minuteMs;
   const beganMs = steadyMs();
   await half(beganMs + halfMs, samples, site);
@@ -68,7 +68,6 @@ async function soak(t: Cleaning, { minutes, seed, agents }: Soak): Promise<void>
   const steps = drawSteps({ ...plan, afterMsMax: 0 });
   await half(beganMs + 2 * halfMs, samples, site, () => faults.begin(steps.next().value.fault));
   await faults.over();
-  say(faults.told.join('\n'));
   site.close();
   const verdict = await cluster.finish(endMsMax);
   const costs = costsOf(faults.faults, cluster);

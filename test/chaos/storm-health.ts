@@ -27,6 +27,11 @@ export async function present(cluster: Cluster, ids: readonly string[]): Promise
   await eventually(cluster, `${ids} are there`, (agents) => missing(agents, ids).length === 0);
 }
 
+/** One line an agent, for who has to find out what holds them up. */
+export function describe(agents: readonly AgentStatus[]): string {
+  return agents.map(({ recent, traffic, ...rest }) => JSON.stringify(rest)).join('\n');
+}
+
 /**
  * Resolves when all agents are present, obey no pause, and each has at some moment since the call had
  * no copy behind, no host to hand over and no URL on its way. Under a crawl that goes on, these are
@@ -70,8 +75,8 @@ async function eventually(
     const agents = await statusOf(cluster);
     if (is(agents)) return;
     if (steadyMs() > end) {
-      const said = JSON.stringify(agents.map(({ recent, traffic, ...rest }) => rest));
-      throw new Error(`not within ${limitMs} ms: ${what}; ${said}; ${cluster.said()}`);
+      const said = `${describe(agents)}; ${cluster.said()}`;
+      throw new Error(`not within ${limitMs} ms: ${what}; ${said}`);
     }
     await pause(pollMs);
   }

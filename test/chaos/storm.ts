@@ -10,7 +10,7 @@ import { steadyMs } from './harness-process.ts';
 import type { Site } from './harness-site.ts';
 import { assertWhole, type Verdict } from './harness-verdict.ts';
 import { inflict, type Scene, seedHosts } from './storm-faults.ts';
-import { caughtUp, present, statusOf } from './storm-health.ts';
+import { caughtUp, describe, present, statusOf } from './storm-health.ts';
 import {
   costsOf,
   drawShape,
@@ -36,13 +36,16 @@ export class Storm {
   readonly told: string[] = [];
   readonly #scene: Scene;
   readonly #awayMax: number;
+  readonly #say: (line: string) => void;
   readonly #open = new Set<Fault>();
   readonly #beganMs = steadyMs();
   #failure: unknown = null;
 
-  constructor(scene: Scene, awayMax: number) {
+  /** @param say - told each fault as it begins and ends, besides */
+  constructor(scene: Scene, awayMax: number, say: (line: string) => void = () => {}) {
     this.#scene = scene;
     this.#awayMax = awayMax;
+    this.#say = say;
   }
 
   /** Begins the fault as soon as it may, and resolves then. Rejects where one before has failed. */
@@ -103,7 +106,9 @@ export class Storm {
   }
 
   #tell(what: string): void {
-    this.told.push(`${((steadyMs() - this.#beganMs) / 1000).toFixed(1)} s ${what}`);
+    const line = `${((steadyMs() - this.#beganMs) / 1000).toFixed(1)} s ${what}`;
+    this.told.push(line);
+    this.#say(line);
   }
 }
 
@@ -112,6 +117,8 @@ export interface StormRun {
   readonly seconds: number;
   /** Drawn from the seed where it is not said. */
   readonly agents?: number | undefined;
+  /** Told what happens as it does. */
+  readonly say?: (line: string) => void;
 }
 
 export interface Survived {
@@ -162,7 +169,7 @@ export async function storm(
   await cluster.startAll();
   await present(cluster, cluster.ids);
   const scene: Scene = { cluster, site, seeded: [] };
-  const blowing = new Storm(scene, awayMax);
+  const blowing = new Storm(scene, awayMax, run.say);
   try {
     const plan = { seed, ids: cluster.ids, backups, afterMsMax };
     await blow(blowing, drawSteps({ ...plan, suspectAfterMs: timing.suspectAfterMs }), seconds);
@@ -187,7 +194,7 @@ export async function storm(
       unseeded: unseeded.map(({ target }) => target),
     };
   } catch (error) {
-    const said = JSON.stringify(await statusOf(cluster), null, 1);
+    const said = describe(await statusOf(cluster));
     throw new Error(`${again(run, blowing.told)}\n${said}`, { cause: error });
   }
 }
