@@ -5,6 +5,7 @@
 // kills and restarts, once a second. process-random.test.ts runs both, smaller.
 
 import { parseArgs } from 'node:util';
+import type { Finding } from '../web/judge.ts';
 import { assertStormSurvived, storm } from './storm.ts';
 import { assertKillsSurvived, killStorm } from './storm-kills.ts';
 import { costsOf } from './storm-plan.ts';
@@ -26,7 +27,8 @@ const kinds = {
     const counts = Object.entries(Object.groupBy(faults, ({ kind }) => kind));
     say(counts.map(([kind, list]) => `${kind} ${list.length}`).join(', '));
     const allowed = costsOf(faults, cluster);
-    report({ ...shape, shareThen, ...allowed, ...verdict.judgement });
+    report({ ...shape, shareThen, ...allowed });
+    report({ ...verdict.judgement });
     assertStormSurvived(survived);
   },
 
@@ -43,13 +45,25 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
+/** One line; of what was found, how often and the first few. */
 function report(figures: Readonly<Record<string, unknown>>): void {
-  say(JSON.stringify(figures, null, 1));
+  say(
+    Object.entries(figures)
+      .map(([name, figure]) => `${name} ${text(figure)}`)
+      .join(', '),
+  );
+}
+
+function text(figure: unknown): string {
+  if (typeof figure === 'number') return String(Math.round(figure * 1000) / 1000);
+  if (typeof figure !== 'object' || figure === null) return String(figure);
+  const { count, samples } = figure as Finding;
+  return count === 0 ? '0' : `${count} (${samples.join(' ')})`;
 }
 
 async function main(): Promise<void> {
-  const text = { type: 'string' } as const;
-  const options = { faults: text, agents: text, seconds: text, seed: text };
+  const flag = { type: 'string' } as const;
+  const options = { faults: flag, agents: flag, seconds: flag, seed: flag };
   const {
     faults = 'all',
     agents,
