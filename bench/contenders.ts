@@ -5,7 +5,9 @@
 
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import { enableCompileCache } from 'node:module';
 import path from 'node:path';
+import { agentEnvironment, agentFlags } from '../agent/cli/agent-environment.ts';
 import type { Program } from './metered-process.ts';
 import { freePorts } from './ports.ts';
 
@@ -31,13 +33,16 @@ export interface Contender {
   readonly missing: () => string | null;
 }
 
-const root = path.resolve(import.meta.dirname, '..');
+const main = path.resolve(import.meta.dirname, '../agent/main.ts');
 const rivals = path.join(import.meta.dirname, 'rivals');
 const node = process.execPath;
 /** Debian's own Python: packages of the system are not seen by another one on the PATH. */
 const python = '/usr/bin/python3';
 
 const nothing = 'nothing';
+
+// As `launch` does, whose agents find the code compiled that earlier ones have compiled.
+enableCompileCache();
 
 /** The program to which the others are compared. */
 export const bareId = 'bare-got';
@@ -115,8 +120,9 @@ function ubiring(agents: number, mode: 'light' | 'safe'): Contender {
       const file = path.join(scene.directory, 'crawl.json');
       fs.writeFileSync(file, JSON.stringify(await configOf(agents, isSafe, scene)));
       return Array.from({ length: agents }, (_, k) => ({
-        command: [node, path.join(root, 'agent/main.ts'), 'agent', file, '--id', `a${k + 1}`],
+        command: [node, ...agentFlags(), main, 'agent', file, '--id', `a${k + 1}`],
         cwd: scene.directory,
+        env: agentEnvironment(),
       }));
     },
   };

@@ -10,7 +10,7 @@ import fs from 'node:fs';
 export interface Program {
   readonly command: readonly [string, ...string[]];
   readonly cwd: string;
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 export interface Used {

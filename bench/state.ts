@@ -10,6 +10,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { agentEnvironment, agentFlags } from '../agent/cli/agent-environment.ts';
 import { loadNow } from './machine.ts';
 import { freePorts } from './ports.ts';
 import { command, progress, type Report } from './report.ts';
@@ -125,8 +126,9 @@ async function goOn(directory: string, hosts: number, crawl: number, web: WideWe
   fs.writeFileSync(config, JSON.stringify(configOf(web.port, listenPort, dataDir)));
   const before = web.served;
   const launchedMs = performance.now();
-  const child = spawn(process.execPath, [program, 'agent', config, '--id', 'a1'], {
+  const child = spawn(process.execPath, [...agentFlags(), program, 'agent', config, '--id', 'a1'], {
     stdio: ['ignore', 'ignore', 'inherit'],
+    env: agentEnvironment(),
   });
   try {
     await served(web, before + 1, child);

@@ -3,10 +3,10 @@
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import { getCompileCacheDir } from 'node:module';
 import path from 'node:path';
 import type { AgentStatus } from '../monitor/status.ts';
 import { monotonicMs } from '../runtime/clock.ts';
+import { agentEnvironment, agentFlags } from './agent-environment.ts';
 import { type Ending, endingOf } from './endings.ts';
 import { type FromAgent, statusEveryMs, type ToAgent } from './launch-messages.ts';
 import type { ResolvedConfig } from './load.ts';
@@ -16,18 +16,6 @@ const mainFile = path.join(import.meta.dirname, '..', `main${path.extname(import
 
 /** So many reports missed mean that an agent hangs or is suspended, and not just busy. */
 const silentAfterMs = 10 * statusEveryMs;
-
-/**
- * What `main.ts` switches on by itself comes too late for its own first files and for all of the
- * parsing thread; from the environment it holds for these as well. Where it was switched off for
- * this process it stays so.
- */
-function environment(): NodeJS.ProcessEnv {
-  const directory = getCompileCacheDir();
-  if (directory === undefined) return process.env;
-  // Node adds a folder for its version by itself.
-  return { ...process.env, NODE_COMPILE_CACHE: path.dirname(directory) };
-}
 
 export class AgentProcess {
   readonly id: string;
@@ -50,9 +38,9 @@ export class AgentProcess {
     this.id = id;
     const line = ['agent', config.file, '--id', id, '--data', config.agent.dataDir];
     if (round !== null) line.push('--refresh', String(round));
-    this.#child = spawn(process.execPath, [...process.execArgv, mainFile, ...line], {
+    this.#child = spawn(process.execPath, [...agentFlags(), mainFile, ...line], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      env: environment(),
+      env: agentEnvironment(),
     });
     this.#child.on('message', (message: FromAgent) => {
       if (message.type === 'status') {
