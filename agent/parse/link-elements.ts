@@ -1,7 +1,7 @@
 // Which elements and attributes hold links: those that lead a reader on, and, where they are wanted,
 // those that a browser loads to show the page. The scanner reads no others.
 
-/** Attributes that are read, by element. */
+/** Attributes that are read, by element: links, and what says whether links count. */
 const ATTRIBUTES: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['a', new Set(['href', 'xlink:href', 'rel'])],
   ['area', new Set(['href', 'rel'])],
@@ -13,6 +13,7 @@ const ATTRIBUTES: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['template', new Set(['shadowrootmode'])],
   ['annotation-xml', new Set(['encoding'])],
   ['input', new Set(['type'])],
+  ['font', new Set(['color', 'face', 'size'])],
 ]);
 
 /** Further ones where what a page shows is wanted as well. */

@@ -220,7 +220,11 @@ class Scanner implements Callbacks, PageScan {
     const name = this.#tag;
     const attributes = this.#attributes;
     const mode =
-      attributes.get('shadowrootmode') ?? attributes.get('encoding') ?? attributes.get('type');
+      name === 'font'
+        ? attributes.values().next().value
+        : (attributes.get('shadowrootmode') ??
+          attributes.get('encoding') ??
+          attributes.get('type'));
     if (!this.#context.open({ name, selfClosing, mode })) return;
     this.#rawText =
       name === 'title' || name === 'script' || name === 'style' || name === 'noframes';
@@ -228,7 +232,7 @@ class Scanner implements Callbacks, PageScan {
     if (name === 'meta') this.#meta();
     else if (name === 'base') {
       if (!this.#context.inNoscript) this.base ??= attributes.get('href') ?? null;
-    } else this.#link(name);
+    } else if (name !== 'font') this.#link(name);
   }
 
   #link(name: string): void {

@@ -38,16 +38,22 @@ const ENDS_SELECT_IN_TABLE = setOf('caption table tbody tfoot thead tr td th');
 
 /** After one of these a frameset comes too late and is ignored ("frameset-ok flag"). */
 const FORBIDS_FRAMESET = setOf(
-  'body pre listing li dd dt button applet marquee object table area br embed img keygen wbr ' +
-    'input hr textarea xmp iframe select',
+  'body pre listing li dd dt button applet marquee object table area br embed img image keygen ' +
+    'wbr input hr textarea xmp iframe select',
 );
+
+/** What SVG has of its own; any other name is no element of HTML there, and leads nowhere. */
+const SVG_LINKS = setOf('a image');
 
 /** A start tag, as far as the context cares. */
 interface StartTag {
   /** In lower case. */
   readonly name: string;
   readonly selfClosing: boolean;
-  /** `encoding` of annotation-xml, `shadowrootmode` of template, `type` of input; else absent. */
+  /**
+   * `encoding` of annotation-xml, `shadowrootmode` of template, `type` of input; of font one of those
+   * by which it is HTML's; else absent.
+   */
   readonly mode?: string | undefined;
 }
 
@@ -73,10 +79,10 @@ export class TreeContext {
   /** @returns whether a link on this element counts */
   open(tag: StartTag): boolean {
     const { name } = tag;
-    if (BREAKS_OUT.has(name)) this.#leaveForeign();
+    if (BREAKS_OUT.has(name) || (name === 'font' && tag.mode !== undefined)) this.#leaveForeign();
     const inert = this.#ancestors.at(-1)?.inert ?? false;
     if (this.#realm !== 'html') {
-      const counts = !inert && this.#realm === 'svg';
+      const counts = !inert && this.#realm === 'svg' && SVG_LINKS.has(name);
       this.#openForeign(tag, inert);
       return counts;
     }
@@ -137,7 +143,11 @@ export class TreeContext {
     } else if ((name === 'svg' || name === 'math') && !selfClosing) {
       this.#push({ name, realm: name, inert });
     } else if (name === 'frameset' && this.#frameset === 'possible') {
-      if (this.#ancestors.length === 0) this.#frameset = 'open';
+      // It takes the place of the body, with the SVG or MathML whose text it may stand in.
+      if (this.#ancestors.every(({ name }) => name !== 'template')) {
+        this.#ancestors.length = 0;
+        this.#frameset = 'open';
+      }
     }
     const isHidden = name === 'input' && mode?.toLowerCase() === 'hidden';
     if (FORBIDS_FRAMESET.has(name) && !isHidden) this.text();

@@ -152,6 +152,22 @@ test('scan: nothing begins in a select but templates, and no frameset in a templ
   assert.deepEqual(hrefs('</br><frameset></frameset><a href=1>'), ['1']);
   assert.deepEqual(hrefs('<input type=Hidden><frameset></frameset><a href=1>'), []);
   assert.deepEqual(hrefs('<input><frameset></frameset><a href=1>'), ['1']);
+  assert.deepEqual(hrefs('<image><frameset></frameset><a href=1>'), ['1'], 'it is an img');
+  assert.deepEqual(hrefs('<svg><desc><frameset><a href=1><frame src=2>'), ['2']);
+});
+
+test('scan: in SVG only its own elements are links', () => {
+  const html = '<svg><a href=1 /><area href=no><iframe src=no /><frame src=no><base href=no></svg>';
+  assert.deepEqual(hrefs(`${html}<svg><link rel=next href=no></svg><a href=2>`), ['1', '2']);
+  assert.equal(scanPage(html).base, null);
+  assert.deepEqual(hrefs('<svg><desc><iframe src=1></iframe></desc></svg>'), ['1']);
+});
+
+test('scan: font ends SVG and MathML where it has the attributes of HTML', () => {
+  for (const attribute of ['color=red', 'FACE=x', 'size']) {
+    assert.deepEqual(hrefs(`<math><font ${attribute}><a href=1>`), ['1'], attribute);
+  }
+  assert.deepEqual(hrefs('<math><font weight=bold><a href=1>'), []);
 });
 
 test('scan: what a page shows is left out, unless it is wanted', () => {
