@@ -9,7 +9,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { getBOMEncoding, legacyHookDecode, normalizeEncoding } from '@exodus/bytes/encoding.js';
 import { percentEncodeAfterEncoding } from '@exodus/bytes/whatwg.js';
-import { getEncoding } from 'encoding-sniffer';
+import { declaredEncoding } from './prescan.ts';
 import { decodeUtf32, utf16Order, utf32Mark } from './wide-text.ts';
 
 /** What a document without any declaration is (HTML Standard, for most locales). */
@@ -20,8 +20,6 @@ const DEFAULT_ENCODING = 'windows-1252';
  * parser over if a declaration comes later; looking further at once gives the same encoding.
  */
 const PRESCAN_BYTES_MAX = 16 * 1024;
-
-const STANDARD_PRESCAN_BYTES = 1024;
 
 /** How much must be UTF-8 for the whole to be taken as it; one slip far below spoils no page. */
 const DETECTED_BYTES_MAX = 64 * 1024;
@@ -37,28 +35,9 @@ export function charsetOf(body: Uint8Array, contentType: string | null): string 
   const headed = charsetOfHeader(contentType);
   if (headed === 'utf-16le' || headed === 'utf-16be') return utf16Order(body) ?? headed;
   if (headed !== null) return headed;
-  const declared = declaredIn(body);
-  if (declared === UNDECLARED) return looksUtf8(body) ? 'utf-8' : DEFAULT_ENCODING;
-  return normalizeEncoding(declared) ?? DEFAULT_ENCODING;
+  const declared = declaredEncoding(body.subarray(0, PRESCAN_BYTES_MAX));
+  return declared ?? (looksUtf8(body) ? 'utf-8' : DEFAULT_ENCODING);
 }
-
-/**
- * The first declaration in a meta element counts, and is where the standard wants it as a rule; the
- * sniffer would read on. Behind a declaration of XML it has to.
- */
-function declaredIn(body: Uint8Array): string {
-  const start = body.subarray(0, STANDARD_PRESCAN_BYTES);
-  const declared = sniffed(start);
-  const isXml = Buffer.from(start.buffer, start.byteOffset, start.length).includes('<?');
-  return declared === UNDECLARED || isXml ? sniffed(body.subarray(0, PRESCAN_BYTES_MAX)) : declared;
-}
-
-function sniffed(start: Uint8Array): string {
-  return getEncoding(start, { maxBytes: start.length, defaultEncoding: UNDECLARED });
-}
-
-/** What no declaration gives: one that says so counts as windows-1252 by the standard. */
-const UNDECLARED = 'x-user-defined';
 
 /** Text in ASCII alone proves nothing, and is the same in both. */
 function looksUtf8(body: Uint8Array): boolean {
