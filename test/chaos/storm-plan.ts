@@ -152,6 +152,26 @@ function shuffled<T>(items: readonly T[], random: Random): T[] {
   return left;
 }
 
+/** Those that need the cluster for themselves, before and until all are back. */
+const alone: readonly FaultKind[] = ['wipe', 'damage', 'power', 'stop'];
+
+/** Whether what an agent had alone is lost with the fault. */
+export function takesDisk({ kind }: Fault): boolean {
+  return kind === 'wipe' || kind === 'damage';
+}
+
+/** Whether a fault may begin while others are not over yet. */
+export function mayBegin(
+  { kind, ids }: Fault,
+  open: readonly Fault[],
+  awayMax: StormShape['awayMax'],
+): boolean {
+  if (open.some((one) => alone.includes(one.kind))) return false;
+  if (alone.includes(kind)) return open.length === 0;
+  const away = new Set(open.flatMap((one) => one.ids));
+  return ids.every((id) => !away.has(id)) && away.size + ids.length <= awayMax;
+}
+
 /** What a storm may cost, as far as its faults excuse it. */
 export interface StormCosts {
   readonly overlapMax: number;

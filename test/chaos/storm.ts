@@ -16,17 +16,14 @@ import {
   drawShape,
   drawSteps,
   type Fault,
-  type FaultKind,
+  mayBegin,
   type Step,
   type StormShape,
+  takesDisk,
   weights,
 } from './storm-plan.ts';
 
 const pollMs = 20;
-
-/** Those that need the cluster for themselves, and those that take disks away. */
-const alone: readonly FaultKind[] = ['wipe', 'damage', 'power', 'stop'];
-const takesDisks: readonly FaultKind[] = ['wipe', 'damage'];
 
 /** Carries steps out, one after the other and as many at once as may be. */
 export class Storm {
@@ -50,9 +47,9 @@ export class Storm {
 
   /** Begins the fault as soon as it may, and resolves then. Rejects where one before has failed. */
   async begin(fault: Fault): Promise<void> {
-    await this.#until(() => this.#mayBegin(fault));
+    await this.#until(() => mayBegin(fault, [...this.#open], this.#awayMax));
     // What a disk had alone is lost with it: what it had since the last loss must be elsewhere.
-    if (takesDisks.includes(fault.kind)) await caughtUp(this.#scene.cluster);
+    if (takesDisk(fault)) await caughtUp(this.#scene.cluster);
     this.#assertAlive();
     this.#tell(`begins ${JSON.stringify(fault)}`);
     this.faults.push(fault);
@@ -71,14 +68,6 @@ export class Storm {
     await present(this.#scene.cluster, this.#scene.cluster.ids);
     this.#assertAlive();
     this.#tell('all are there');
-  }
-
-  #mayBegin({ kind, ids }: Fault): boolean {
-    const open = [...this.#open];
-    if (open.some((one) => alone.includes(one.kind))) return false;
-    if (alone.includes(kind)) return open.length === 0;
-    const away = new Set(open.flatMap((one) => one.ids));
-    return ids.every((id) => !away.has(id)) && away.size + ids.length <= this.#awayMax;
   }
 
   #ended(fault: Fault): void {

@@ -8,6 +8,7 @@ import {
   drawShape,
   drawSteps,
   type Fault,
+  mayBegin,
   type PlanOptions,
   type Step,
   weights,
@@ -94,4 +95,29 @@ test('storm: a crash excuses twice the threads, a long stall stray requests too,
     { kind: 'pause', ids: [], forMs: 5 },
   ];
   assert.deepEqual(of(...calm), { overlapMax: 0, strayMax: 0 });
+});
+
+test('storm: no agent is befallen twice at once, nor more than may be away', () => {
+  const kill = (id: string): Fault => ({ kind: 'kill', ids: [id], awayMs: 5 });
+  assert.ok(mayBegin(kill('a1'), [], 1));
+  assert.ok(!mayBegin(kill('a2'), [kill('a1')], 1));
+  assert.ok(mayBegin(kill('a2'), [kill('a1')], 2));
+  assert.ok(!mayBegin(kill('a1'), [kill('a1')], 2));
+  assert.ok(!mayBegin(kill('a3'), [kill('a1'), kill('a2')], 2));
+  assert.ok(mayBegin({ kind: 'seed', ids: [] }, [kill('a1')], 1), 'an order is nobody away');
+});
+
+test('storm: what takes disks or all agents waits for the others, and they for it', () => {
+  const seed: Fault = { kind: 'seed', ids: [] };
+  const graves: Fault[] = [
+    { kind: 'wipe', ids: ['a1', 'a2'], awayMs: 5 },
+    { kind: 'damage', ids: ['a1'], awayMs: 5, damage: 'gone', where: 1 },
+    { kind: 'power', ids: ['a1', 'a2', 'a3'], awayMs: 5 },
+    { kind: 'stop', ids: ['a1', 'a2', 'a3'], awayMs: 5 },
+  ];
+  for (const grave of graves) {
+    assert.ok(mayBegin(grave, [], 1));
+    assert.ok(!mayBegin(grave, [seed], 2));
+    assert.ok(!mayBegin(seed, [grave], 2));
+  }
 });
