@@ -467,9 +467,9 @@ function coreOf(parts: AgentParts, store: SqliteStore, effects: Effects): Core {
     admit: admission({ ...config.limits, everyPort: config.http.allowPrivateAddresses }),
     seeds: seedsOf(config),
     orders: new OrderTable(parts.state.db),
-    visits: (right, orders, events, budgets) =>
+    visits: (right, orders, events, budgets, asks) =>
       new Visits({
-        ...{ store, effects, right, orders, events, budgets },
+        ...{ store, effects, right, orders, events, budgets, asks },
         threads: config.agent.threads,
         heartbeatMs: config.cluster.failureDetector.heartbeatMs,
         delays: config.politeness,

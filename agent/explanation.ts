@@ -14,7 +14,7 @@ export interface RobotsVerdict {
   readonly allowed: boolean | null;
   /** The line that matched; null where none did. */
   readonly rule: string | null;
-  /** Why there are no rules. */
+  /** Why there are no rules, or whose they are where they are another host's. */
   readonly reason: string | null;
 }
 

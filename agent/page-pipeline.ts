@@ -18,6 +18,7 @@ import type {
   FetchResult,
   RawExchange,
 } from './fetch/fetch.ts';
+import { originOf } from './frontier/robots-gate.ts';
 import type { PageInput, ParsedPage } from './parse/page.ts';
 import {
   headerDirectives,
@@ -26,7 +27,7 @@ import {
   togetherDirectives,
 } from './parse/robots-directives.ts';
 import { archivedOf, conditionsOf, notModified, UNCHANGED, validatorsOf } from './revalidation.ts';
-import { type RobotsAccess, robotsAccess } from './robots/access.ts';
+import { type RobotsAccess, robotsAccess, robotsUrlOf } from './robots/access.ts';
 import { ROBOTS_BYTES_MAX } from './robots/robots-txt.ts';
 import { readSitemap, SITEMAP_BYTES_MAX, type Sitemap } from './sitemap/read-sitemap.ts';
 import { type CrawlUrl, parseCrawlUrl } from './url/crawl-url.ts';
@@ -233,7 +234,8 @@ export class PagePipeline {
 
   #isDeclared({ url, fetchUrl, referrer = '' }: PageRequest): boolean {
     if (this.#p.isSitemap(url) || PACKED_SITEMAP.test(fetchUrl)) return true;
-    return referrer.endsWith('/robots.txt');
+    // What a robots.txt leads to is a sitemap, or another host's robots.txt.
+    return referrer.endsWith('/robots.txt') && !url.endsWith('/robots.txt');
   }
 
   #robots(request: PageRequest, result: FetchResult): Outcome {
@@ -244,7 +246,11 @@ export class PagePipeline {
     }
     const access = this.#allowed(robotsAccess(result, request.fetchUrl));
     const answer: RobotsOutcome['answer'] =
-      access.kind === 'rules' ? { ...access, sitemaps: this.#named(access.body, request) } : access;
+      access.kind === 'rules'
+        ? { ...access, sitemaps: this.#named(access.body, request) }
+        : access.kind === 'redirect'
+          ? { ...access, ...this.#originOfRules(access.location) }
+          : access;
     const { ip, durationMs, endedAt } = result;
     return { kind: 'robots', request, ip, durationMs, endedAt, answer };
   }
@@ -262,6 +268,16 @@ export class PagePipeline {
     if (!this.#p.isForbidden(location)) return access;
     const code = 'blocked_address';
     return { kind: 'unreachable', reason: code, error: code, status: null, retryAfterMs: null };
+  }
+
+  /** Where a redirect leads to the robots.txt of an origin in scope: that origin. */
+  #originOfRules(location: string): { readonly origin?: string } {
+    const parsed = parseCrawlUrl(location);
+    if ('refused' in parsed) return {};
+    const link = this.#identified(parsed);
+    const origin = originOf(link.url);
+    const isItsOwn = location === robotsUrlOf(location) && link.url === `${origin}/robots.txt`;
+    return isItsOwn && this.#accepts(link) ? { origin } : {};
   }
 
   /** The sitemaps that a robots.txt names, by the usual scope. */

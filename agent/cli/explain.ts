@@ -153,6 +153,8 @@ function robotsFilter(obeyed: boolean, stored: Explanation | null): FilterVerdic
   if (robots.allowed === null) {
     return { filter, passes: false, why: `unreachable: ${robots.reason ?? 'the server refuses'}` };
   }
-  const none = robots.reason ?? 'no rule matches';
-  return { filter, passes: robots.allowed, why: robots.rule ?? none };
+  // Rules have a reason only where they are another host's.
+  const rule = robots.rule ?? (robots.kind === 'rules' ? 'no rule matches' : null);
+  const why = [rule, robots.reason].filter((text) => text !== null).join(', ');
+  return { filter, passes: robots.allowed, why };
 }

@@ -20,6 +20,7 @@ import { type OrderStore, Orders } from './orders.ts';
 import { Outbound } from './outbound.ts';
 import { Refresh } from './refresh.ts';
 import { Replication } from './replication.ts';
+import { RobotsAsks } from './robots-asks.ts';
 import { Routing } from './routing.ts';
 import { SeenFilter } from './seen-filter.ts';
 import type { CoreSettings } from './settings.ts';
@@ -39,12 +40,13 @@ export interface CoreParts {
   readonly seeds: readonly UrlItem[];
   /** Where the operator's orders are kept. */
   readonly orders: OrderStore;
-  /** Makes the visits, which ask the right and the budgets given to them, and obey the orders. */
+  /** Makes the visits, which ask what is given to them before a request, and obey the orders. */
   readonly visits: (
     right: FetchRight,
     orders: Orders,
     events: EventLog,
     budgets: Budgets,
+    asks: RobotsAsks,
   ) => Visits;
 }
 
@@ -88,7 +90,12 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
       reconsiderAll: (now) => visits.reconsiderAll(now),
     },
   });
-  const visits: Visits = parts.visits(right, orders, events, budgets);
+  const record = (host: Host, item: UrlItem) => routing.record(host, item);
+  const asks: RobotsAsks = new RobotsAsks({
+    ...{ settings, view, outbound, hostOf, membership, orders, store },
+    ...{ record, activity: () => completion.activity(), visits: () => visits },
+  });
+  const visits: Visits = parts.visits(right, orders, events, budgets, asks);
   const addressees = (host: Host) => handOff.addressees(host);
   const replication = new Replication({ settings, store, view, outbound, addressees });
   const settlement = new Settlement(store, replication, settings);
@@ -97,7 +104,6 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const routing = new Routing({
     ...{ settings, store, view, outbound, seen, settlement, admit, hostOf, onQueued },
   });
-  const record = (host: Host, item: UrlItem) => routing.record(host, item);
   const inbox = new Inbox({ view, outbound, copies: replication, hostOf, record });
   const moves: HostMoves = new HostMoves({
     ...{ settings, store, events, view, handOff, replication, settlement, right, visits, budgets },
@@ -120,6 +126,6 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   return {
     ...{ view, outbound, detector, stall, membership, handOff, right, visits, replication },
     ...{ settlement, seen, routing, inbox, moves, completion, ending, events },
-    ...{ orders, operator, refresh, budgets },
+    ...{ orders, operator, refresh, budgets, asks },
   };
 }

@@ -14,6 +14,7 @@ import type { RemovalReason } from './membership.ts';
 import type { AgentId, Envelope, Host, Incarnation, Message, UrlItem } from './messages.ts';
 import type { Operator } from './operator.ts';
 import type { Outcome } from './outcome.ts';
+import { isOfRobots } from './robots-asks.ts';
 import type { CoreSettings } from './settings.ts';
 import type { Destination } from './slots.ts';
 import { type CoreSnapshot, membersAt } from './snapshot.ts';
@@ -116,6 +117,7 @@ export class Core {
   #onMemberMessage(member: Member, envelope: Envelope, now: Instant): void {
     const { message } = envelope;
     if (isOfBudgets(message)) return this.#p.budgets.onMessage(member.card, message, now);
+    if (isOfRobots(message)) return this.#p.asks.onMessage(member.card.id, message, now);
     switch (message.type) {
       case 'LIST':
         return this.#onList(member, message, now);
@@ -191,6 +193,7 @@ export class Core {
     const { routing, settlement, orders } = this.#p;
     const holdBack = routing.isFull || settlement.isFull(now) || orders.paused;
     if (this.#p.ending.course === 'crawling') this.#p.visits.tick(now, holdBack);
+    this.#p.asks.pump(now);
     this.#p.budgets.pump(now);
     this.#p.moves.visited(now);
     this.#p.operator.pump(now);
@@ -298,6 +301,7 @@ export class Core {
     this.#p.refresh.viewChanged();
     this.#p.visits.keepOnly((host) => this.#p.view.owns(host));
     this.#p.budgets.viewChanged(now);
+    this.#p.asks.viewChanged();
     this.#p.visits.wakeAll();
   }
 

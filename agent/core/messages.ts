@@ -306,6 +306,31 @@ export type Message =
       readonly returned: number;
     }
   | {
+      /** To the owner of `origin`: what does its robots.txt say? That of `asker` leads there. */
+      readonly type: 'ROBOTS_ASK';
+      /** Scheme, host and port. */
+      readonly origin: string;
+      readonly asker: string;
+      /** Since the sender first asked. */
+      readonly waitedMs: number;
+    }
+  | {
+      readonly type: 'ROBOTS_TOLD';
+      readonly origin: string;
+      readonly asker: string;
+      /**
+       * `absent`: there are no rules. `unreachable`: for good, as far as it was tried. `redirect`: it
+       * leads to `to` in turn. `refused`: it will not be asked for.
+       */
+      readonly answer: 'rules' | 'absent' | 'unreachable' | 'redirect' | 'refused';
+      readonly reason: string;
+      /** Of rules: base64 of the file. */
+      readonly body: string | null;
+      /** Of a redirect: the origin whose robots.txt it leads to, after so many hops (else 0). */
+      readonly to: string | null;
+      readonly hops: number;
+    }
+  | {
       readonly type: 'RELAY';
       readonly origin: AgentId;
       readonly to: AgentId;

@@ -77,7 +77,13 @@ export interface RobotsOutcome extends Ended {
         readonly sitemaps: readonly FoundLink[];
       }
     | { readonly kind: 'allowAll'; readonly reason: string }
-    | { readonly kind: 'redirect'; readonly location: string; readonly host: Host }
+    | {
+        readonly kind: 'redirect';
+        readonly location: string;
+        readonly host: Host;
+        /** The origin whose own robots.txt it leads to, where that is in scope; absent: none. */
+        readonly origin?: string;
+      }
     | {
         readonly kind: 'unreachable';
         readonly reason: string;

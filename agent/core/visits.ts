@@ -7,6 +7,20 @@ import type { Instant } from '../../failure-detector/instant.ts';
 import type { Host, UrlItem } from './messages.ts';
 import type { Outcome } from './outcome.ts';
 
+/** What a robots.txt comes to; `reason` says why it is so, or where it is from. */
+export type RobotsWord =
+  /** `body`: base64 of the file. */
+  | { readonly kind: 'rules'; readonly reason: string; readonly body: string }
+  | { readonly kind: 'allowAll'; readonly reason: string }
+  /** `final`: no attempt is left; else it counts as one. */
+  | { readonly kind: 'unreachable'; readonly reason: string; readonly final: boolean };
+
+/** `stale`: it is too old. `retrying`: the visits try again. */
+export interface KnownRobots {
+  readonly word: RobotsWord;
+  readonly standing: 'fresh' | 'stale' | 'retrying';
+}
+
 /** A URL with its host, which whoever made the URL has looked up. */
 export interface PlacedUrl {
   readonly host: Host;
@@ -39,6 +53,10 @@ export interface Visits {
   keepOnly(owns: (host: Host) => boolean): void;
   /** The host's rows are gone from here; no request to it is open. */
   dropped(host: Host, now: Instant): void;
+  /** The last answer for the robots.txt of an origin of the host; null: there was none. */
+  robotsOf(host: Host, origin: string, now: Instant): KnownRobots | null;
+  /** The robots.txt of the origin is another host's, whose owner says so: the host goes on. */
+  robotsTold(host: Host, origin: string, word: RobotsWord, now: Instant): void;
   isOpen(host: Host): boolean;
   /** Requests that are open, with their hosts. */
   open(): Iterable<{ readonly id: number; readonly host: Host }>;

@@ -11,7 +11,7 @@ import type { Effects, PageRequest } from '../core/effects.ts';
 import type { Right } from '../core/fetch-right.ts';
 import type { Host } from '../core/messages.ts';
 import type { FailureOutcome, Outcome, RobotsOutcome } from '../core/outcome.ts';
-import type { Finished, Visits as VisitsPort } from '../core/visits.ts';
+import type { Finished, KnownRobots, RobotsWord, Visits as VisitsPort } from '../core/visits.ts';
 import {
   type Aftermath,
   type AftermathParts,
@@ -25,7 +25,14 @@ import { MinHeap } from './min-heap.ts';
 import { brakeOf, Novelty } from './novelty.ts';
 import { ParkedHosts } from './parked-hosts.ts';
 import { believedWait, type Chance, isBusy } from './retry.ts';
-import { originOf, type RobotsAnswer, RobotsGate, type RobotsRules } from './robots-gate.ts';
+import {
+  type AskOthers,
+  knownRobots,
+  originOf,
+  type RobotsAnswer,
+  RobotsGate,
+  type RobotsRules,
+} from './robots-gate.ts';
 import type { FrontierStore, HostRecord, QueuedUrl, QueueEnding } from './store.ts';
 
 /** URLs that robots.txt forbids, skipped in one turn: some milliseconds of work. */
@@ -51,6 +58,7 @@ export interface VisitsParts {
   readonly orders: { blocks(host: Host): boolean; delayOf(host: Host): number };
   /** What the cluster shares: slots of addresses, and pages of the crawl. */
   readonly budgets?: Pick<Budgets, 'slots' | 'pages'>;
+  readonly asks?: AskOthers;
   readonly threads: number;
   readonly delays: DelayRules;
   readonly chance: Chance;
@@ -152,6 +160,17 @@ export class Visits implements VisitsPort {
     this.#parked.unblockAll();
   }
 
+  robotsOf(host: Host, origin: string, now: Instant): KnownRobots | null {
+    const { store } = this.#p;
+    const record = store.robots(store.host(host).number, origin);
+    return record && knownRobots(record, now.mono);
+  }
+
+  robotsTold(host: Host, origin: string, word: RobotsWord, now: Instant): void {
+    new RobotsGate(this.#p, this.#p.store.host(host)).told(origin, word, now.mono);
+    this.wake(host);
+  }
+
   isOpen(host: Host): boolean {
     return this.#visits.get(host)?.open != null;
   }
@@ -181,7 +200,7 @@ export class Visits implements VisitsPort {
       const host = this.#parked.takeReady();
       if (host === undefined) break;
       const record = this.#p.store.host(host);
-      const gate = new RobotsGate(this.#p, record.number);
+      const gate = new RobotsGate(this.#p, record);
       const blank = { open: null, robotsOf: '', dueAt: 0, asks: false, ending: null };
       const visit: Visit = { record, gate, ...blank };
       this.#visits.set(host, visit);
@@ -284,6 +303,10 @@ export class Visits implements VisitsPort {
       }
       case 'wait':
         this.#wait(visit, gate.untilMs, now);
+        return true;
+      case 'asking':
+        this.#end(visit);
+        this.#parked.block(record.host);
         return true;
       case 'given-up': {
         const { reason } = gate;
@@ -394,7 +417,7 @@ export class Visits implements VisitsPort {
   #robotsEnded(visit: Visit, outcome: Pick<RobotsOutcome, 'request' | 'answer' | 'endedAt'>) {
     const { record, gate, robotsOf } = visit;
     const { request, answer, endedAt } = outcome;
-    const waitMs = gate.answered(robotsOf, answer, endedAt, record.host);
+    const waitMs = gate.answered(robotsOf, answer, endedAt);
     holdHost(this.#p, record, endedAt, waitMs);
     // An answer ends a row of trouble; robots.txt has a row of attempts of its own.
     const trouble =

@@ -46,6 +46,12 @@ export const REASON_CHARS_MAX = 1000;
 
 /** A robots.txt of 64 KiB in base64. */
 export const ROBOTS_CHARS_MAX = 90_000;
+/** One of 500 KiB, as much as is read, alone in its message. */
+export const RULES_CHARS_MAX = 700_000;
+/** A scheme, a host and a port. */
+export const ORIGIN_CHARS_MAX = 320;
+/** Redirects of one robots.txt: no believable chain is longer. */
+export const HOPS_MAX = 100;
 
 /** URLs of one URLS batch. */
 export const URLS_MAX = 1000;

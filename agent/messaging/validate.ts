@@ -28,6 +28,7 @@ import {
   FINGERPRINT_CHARS_MAX,
   GONE_MAX,
   HASH_CHARS_MAX,
+  HOPS_MAX,
   HOST_CHARS_MAX,
   HOSTS_MAX,
   ID_CHARS_MAX,
@@ -36,9 +37,11 @@ import {
   MEMBERS_MAX,
   ORDER_NUMBER_MAX,
   ORDERS_MAX,
+  ORIGIN_CHARS_MAX,
   REASON_CHARS_MAX,
   ROBOTS_CHARS_MAX,
   ROW_EVENTS_MAX,
+  RULES_CHARS_MAX,
   URL_CHARS_MAX,
   URLS_MAX,
 } from './limits.ts';
@@ -87,6 +90,7 @@ const id = textLike(/^[^\s\p{Cc}]+$/u, 'an agent identifier', ID_CHARS_MAX);
 const address = textLike(/^(?:tcp|ipc):\/\/[^\s;]+$/u, 'a tcp or ipc endpoint', ADDRESS_CHARS_MAX);
 const host = text(HOST_CHARS_MAX, 1);
 const url = text(URL_CHARS_MAX, 1);
+const origin = textLike(/^https?:\/\/[^\s/?#]+$/, 'an origin', ORIGIN_CHARS_MAX);
 const hash = text(HASH_CHARS_MAX);
 const whole = natural();
 const capacity = positive(CAPACITY_MAX);
@@ -316,6 +320,16 @@ const messages: { readonly [K in MessageType]: Check } = {
     quiet: flag,
     pages: whole,
     held: whole,
+  }),
+  ROBOTS_ASK: message<'ROBOTS_ASK'>({ origin, asker: origin, waitedMs: duration }),
+  ROBOTS_TOLD: message<'ROBOTS_TOLD'>({
+    origin,
+    asker: origin,
+    answer: oneOf(['rules', 'absent', 'unreachable', 'redirect', 'refused']),
+    reason: text(REASON_CHARS_MAX),
+    body: nullable(text(RULES_CHARS_MAX)),
+    to: nullable(origin),
+    hops: natural(HOPS_MAX),
   }),
   RELAY: message<'RELAY'>({ origin: id, to: id, envelope: relayed }),
   CONTROL: message<'CONTROL'>({

@@ -5,6 +5,7 @@ import type { AgentId } from '../../agent/core/messages.ts';
 import type { CoreSettings } from '../../agent/core/settings.ts';
 import type { Weather } from './network.ts';
 import type { Random } from './random.ts';
+import type { RobotsLeads } from './robots-web.ts';
 import type { Busy, Web } from './webs.ts';
 
 export interface ClusterOptions {
@@ -22,6 +23,8 @@ export interface ClusterOptions {
   readonly robotsTroubles?: (host: string) => number;
   /** What the server answers where it has enough (429, 503); null: it answers as ever. */
   readonly busy?: (request: PageRequest) => Busy | null;
+  /** Whose robots.txt leads to whose; nobody's by default. */
+  readonly leads?: RobotsLeads;
   /** Rest of each address; none by default. */
   readonly ipDelayMs?: number;
   /** The address of a host; its own by default. */

@@ -27,8 +27,9 @@ import { impolite } from '../checkers/politeness.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 import { CALM, Network } from './network.ts';
 import { Random } from './random.ts';
+import { type RobotsLeads, readRobots } from './robots-web.ts';
 import type { Disk, OpenRequest, Running, Visit } from './running.ts';
-import { answerTo, FORBIDDEN, type Web } from './webs.ts';
+import { answerTo, type Web } from './webs.ts';
 
 export const HEARTBEAT_MS = 100;
 export const SUSPECT_MS = 1000;
@@ -55,6 +56,7 @@ export class Cluster {
   readonly backups: number;
   /** Links of each page. */
   readonly web: Web;
+  readonly leads: RobotsLeads;
   /** By agent, whether it runs or not. */
   readonly disks = new Map<AgentId, Disk>();
   /** Agents whose disks take so long for a commit that is to survive a loss of power. */
@@ -78,6 +80,7 @@ export class Cluster {
   constructor(options: ClusterOptions) {
     this.#o = options;
     this.web = options.web;
+    this.leads = options.leads ?? new Map();
     this.random = new Random(options.seed ?? 1);
     this.network = new Network(options.weather ?? CALM, this.random);
     this.delayMs = options.delayMs ?? DELAY_MS;
@@ -121,9 +124,9 @@ export class Cluster {
       }),
       seeds: this.#o.seeds.map((url) => ({ url, depth: 0 })),
       orders: new OrderTable(disk.db),
-      visits: (right, orders, events, budgets) =>
+      visits: (right, orders, events, budgets, asks) =>
         new Visits({
-          ...{ store, effects, right, orders, events, budgets },
+          ...{ store, effects, right, orders, events, budgets, asks },
           threads: THREADS,
           delays: { crawlDelayMaxMs: 30_000, responseTimeFactor: 0 },
           chance: () => 0.5,
@@ -132,10 +135,7 @@ export class Cluster {
           pagesPerHost: 10_000,
           robots: true,
           keepLinks: false,
-          parseRobots: () => ({
-            allows: (url) => ({ allowed: !url.endsWith(FORBIDDEN) }),
-            crawlDelayMs: null,
-          }),
+          parseRobots: readRobots,
         }),
     });
     const agent: Running = {
@@ -441,11 +441,9 @@ export class Cluster {
         if (open.closed || !agent.alive || agent.end) return;
         visit.whole = true;
         const endedAt = this.instant(agent.id).mono;
-        this.#answer(
-          agent,
-          open,
-          answerTo(request, { web: this.web, root, endedAt, durationMs: ms, hasTrouble, busy }),
-        );
+        const { web, leads } = this;
+        const told = { web, root, endedAt, durationMs: ms, hasTrouble, leads, busy };
+        this.#answer(agent, open, answerTo(request, told));
       });
     };
     if (connectMs === 0) write();

@@ -22,6 +22,7 @@ const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'numbers-jump-at-start': ['disks', 3],
   relay: ['cuts', 1],
   'leave-waits': ['moves', 17],
+  'robots-obeyed': ['calm', 1],
   'slots-listed': ['budgets', 503],
   'slots-rest': ['budgets', 425],
   'tokens-counted': ['budgets', 505],

@@ -16,6 +16,7 @@ import type { Order } from '../../agent/core/messages.ts';
 import { Operator } from '../../agent/core/operator.ts';
 import { Outbound } from '../../agent/core/outbound.ts';
 import { Replication } from '../../agent/core/replication.ts';
+import { RobotsAsks } from '../../agent/core/robots-asks.ts';
 import { Settlement } from '../../agent/core/settlement.ts';
 import { SlotGrants } from '../../agent/core/slot-grants.ts';
 import { Slots } from '../../agent/core/slots.ts';
@@ -25,6 +26,7 @@ import { RowTable } from '../../agent/storage/row-table.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { Lease } from '../../failure-detector/lease.ts';
 import { StallWatch } from '../../failure-detector/stall.ts';
+import { SUSPECT_MS } from './cluster.ts';
 import {
   doneAtFetch,
   forwardAck,
@@ -199,6 +201,32 @@ const REMOVALS = {
         : message;
     }),
   ],
+  /** What another host's robots.txt says counts for nothing (adr/0034). */
+  'robots-obeyed': () => [
+    changeSent('ROBOTS_TOLD', (told) => {
+      return told.answer === 'rules' ? { ...told, answer: 'absent' } : told;
+    }),
+  ],
+  'robots-asked-again': () => [
+    changeSent('ROBOTS_ASK', (ask) => (ask.waitedMs > SUSPECT_MS / 10 ? null : ask)),
+  ],
+  'robots-wait-ends': () => [replace(RobotsAsks.prototype, 'isOver', () => () => false)],
+  /** A host that waits for another does not say so. */
+  'robots-circles': () => [
+    changeSent('ROBOTS_TOLD', (told) => (told.answer === 'redirect' ? null : told)),
+  ],
+  /** Whoever was asked first is asked for ever. */
+  'robots-heirs-asked': () => {
+    const asked = new Map<string, string>();
+    return [
+      changeSent('ROBOTS_ASK', (ask, _, { id }, to) => {
+        const key = `${id} ${ask.asker} ${ask.origin}`;
+        const first = asked.get(key) ?? to;
+        asked.set(key, first);
+        return first === to ? ask : null;
+      }),
+    ];
+  },
   /** A leaver goes without waiting for its heirs. */
   'leave-waits': () => [
     replace(HandOff.prototype, 'hasGivenAll', () => () => true),

@@ -7,8 +7,9 @@ import type { AgentId } from '../../agent/core/messages.ts';
 import { Cluster, EPOCH, SUSPECT_MS } from './cluster.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 import { Random } from './random.ts';
+import { drawLeads } from './robots-web.ts';
 import type { Running } from './running.ts';
-import { drawWeb } from './webs.ts';
+import { drawWeb, type Web } from './webs.ts';
 
 /**
  * `calm`: nothing but a bad network. `moves`: late joins, leaves, other capacities, clocks set.
@@ -101,6 +102,7 @@ export function drawPlan(seed: number, kind: Kind): Plan {
     rate: (id) => rates.get(id) ?? 1,
     requestMs: (r) => (r.chance(0.1) ? r.between(150, 900) : r.between(5, 40)),
     keepSent: false,
+    leads: shared.pagesMax === undefined ? drawLeads(seed, hostsOf(web)) : new Map(),
     ...waits,
     ...shared,
   });
@@ -110,6 +112,10 @@ export function drawPlan(seed: number, kind: Kind): Plan {
   const when = { healed: false, cutUntil: 0, refreshedAt: null, completeAt: Infinity };
   const drawn = { kind, quorum, backups, ids, random, cluster, pagesMax, capacities } as const;
   return { ...drawn, ...none, ...nothing, ...when };
+}
+
+function hostsOf(web: Web): string[] {
+  return [...new Set([...web.keys()].map((url) => new URL(url).host))];
 }
 
 /** Between two requests to one address. */
@@ -156,6 +162,7 @@ function drawBounds(random: Random): Bounds {
     hostsPerTurn: pick(1, 3, 1000),
     refreshUrls: pick(1, 4, 500),
     news: pick(1, 3, 32),
+    robotsWaitMs: BOUNDS.robotsWaitMs,
   };
 }
 

@@ -11,6 +11,12 @@ import { joinAndLeave } from './case-kit.ts';
 import { Cluster, HEARTBEAT_MS, SUSPECT_MS } from './cluster.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 import type { Rule } from './mutations.ts';
+import {
+  robotsAskLost,
+  robotsInACircle,
+  robotsNeverTold,
+  robotsOwnerDies,
+} from './robots-schedules.ts';
 import { deafToTheRound, lateForTheRound, toldManyTimes } from './round-schedules.ts';
 import type { Visit } from './running.ts';
 import { chainWeb, denseWeb } from './webs.ts';
@@ -393,4 +399,8 @@ export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   'waits-copied': ownerOfBusyHostsDies,
   'visits-dropped': backWithinTheDelay,
   'echo-each-time': tellsInTurn,
+  'robots-asked-again': robotsAskLost,
+  'robots-wait-ends': robotsNeverTold,
+  'robots-circles': robotsInACircle,
+  'robots-heirs-asked': robotsOwnerDies,
 };

@@ -26,6 +26,7 @@ import {
   watchForLoners,
   watchForTheEnd,
 } from './plan.ts';
+import { disobeyed } from './robots-web.ts';
 
 /** After the healing all living agents must have ended within this: some forty time-outs. */
 const END_MS = 40 * SUSPECT_MS;
@@ -160,6 +161,7 @@ function check(plan: Plan, incarnations: number): string[] {
     if (pagesMax === null) violations.push(...missing(cluster.log, cluster.web.keys()));
     else violations.push(...besideLimit(plan, pagesMax, incarnations));
   }
+  violations.push(...disobeyed(cluster.log, cluster.leads));
   if (kind === 'calm' && plan.refreshedAt === null) violations.push(...twice(cluster.log));
   return [...violations, ...checkCopies(plan)];
 }

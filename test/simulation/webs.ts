@@ -6,6 +6,7 @@ import type { PageRow } from '../../agent/core/messages.ts';
 import type { Outcome } from '../../agent/core/outcome.ts';
 import { splitIdentity } from '../../agent/url/url-key.ts';
 import type { Random } from './random.ts';
+import { forbiddenAt, type RobotsLeads, robotsFile } from './robots-web.ts';
 
 /** Links of each page. */
 export type Web = ReadonlyMap<string, readonly string[]>;
@@ -15,9 +16,6 @@ export interface Busy {
   readonly status: 429 | 503;
   readonly retryAfterMs: number | null;
 }
-
-/** End of the URLs that the web's robots.txt forbids. */
-export const FORBIDDEN = 'forbidden';
 
 const page = (h: number, p: number) => `http://h${h}.test/p${p}`;
 
@@ -76,6 +74,7 @@ interface Answering {
   /** The server answers with an error. */
   readonly hasTrouble: boolean;
   readonly busy: Busy | null;
+  readonly leads: RobotsLeads;
 }
 
 /**
@@ -83,7 +82,7 @@ interface Answering {
  * page names the root, which is known: that costs its owner an acknowledgement.
  */
 export function answerTo(request: PageRequest, answering: Answering): Outcome {
-  const { web, root, endedAt, durationMs, hasTrouble, busy } = answering;
+  const { web, root, endedAt, durationMs, hasTrouble, busy, leads } = answering;
   const common = { request, endedAt, durationMs, ip: null };
   if (busy) return busyAnswer(busy, common);
   if (request.kind === 'robots') {
@@ -92,13 +91,13 @@ export function answerTo(request: PageRequest, answering: Answering): Outcome {
       kind: 'robots',
       answer: hasTrouble
         ? { kind: 'unreachable', status: 500, error: null, retryAfterMs: null, reason: 'HTTP 500' }
-        : { kind: 'rules', body: new Uint8Array(1), sitemaps: [] },
+        : robotsFile(request.host, leads),
     };
   }
   // Nothing ever changes here: who knows the page is told so, and nothing else.
   if (request.former?.etag !== undefined) return unchanged(request.former, common);
   const named = web.get(request.url) ?? [];
-  const urls = named.length > 0 ? named : [`http://${request.host}/${FORBIDDEN}`];
+  const urls = named.length > 0 ? named : forbiddenAt(request.host, leads);
   return {
     ...common,
     kind: 'response',

@@ -9,6 +9,7 @@ import type { Right } from '../../../agent/core/fetch-right.ts';
 import type { FailureOutcome, FoundLink, Outcome } from '../../../agent/core/outcome.ts';
 import { admission } from '../../../agent/frontier/admission.ts';
 import type { DelayRules } from '../../../agent/frontier/host-delay.ts';
+import { type AskOthers, originOf } from '../../../agent/frontier/robots-gate.ts';
 import { Visits } from '../../../agent/frontier/visits.ts';
 import { parseRobots } from '../../../agent/robots/robots-txt.ts';
 import { openInMemory } from '../../../agent/storage/database.ts';
@@ -45,6 +46,8 @@ export interface Options {
   readonly delays?: Partial<DelayRules>;
   readonly chance?: () => number;
   readonly stalePages?: number;
+  /** Where the robots.txt of other hosts is asked for; nowhere by default. */
+  readonly asks?: AskOthers;
   readonly db?: ReturnType<typeof openInMemory>;
   readonly now?: number;
 }
@@ -106,6 +109,7 @@ export class OneAgent {
         },
       },
       orders: this.orders,
+      ...(options.asks && { asks: options.asks }),
       threads: options.threads ?? 4,
       delays: { crawlDelayMaxMs: 30_000, responseTimeFactor: 0, ...options.delays },
       chance: options.chance ?? (() => 0),
@@ -273,7 +277,8 @@ function outcomeOf({ request, start, end, answer }: Asked & { answer: Answer }):
   if ('robotsAt' in answer) {
     const { host } = splitIdentity(answer.robotsAt)!;
     const location = answer.robotsAt;
-    return { ...common, kind: 'robots', answer: { kind: 'redirect', location, host } };
+    const origin = location.endsWith('/robots.txt') ? { origin: originOf(location) } : {};
+    return { ...common, kind: 'robots', answer: { kind: 'redirect', location, host, ...origin } };
   }
   if ('noRobots' in answer) {
     const { error = null, status = null, retryAfterMs = null } = answer.noRobots;

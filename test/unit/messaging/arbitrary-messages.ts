@@ -125,6 +125,12 @@ const orders = fc.array(
   { maxLength: 40 },
 );
 
+const origin = fc.constantFrom(
+  'http://a.example',
+  'https://b.example:8443',
+  'http://[2001:db8::1]',
+);
+
 type Maker<K extends MessageType> = fc.Arbitrary<Extract<Message, { type: K }>>;
 type Plain = Exclude<MessageType, 'RELAY'>;
 
@@ -258,6 +264,15 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
   COUNTED: fc.record({
     ...{ type: fc.constant('COUNTED'), ...tokens, round: whole, inc, viewHash: word },
     ...{ quiet: flag, pages: whole, held: whole },
+  }),
+  ROBOTS_ASK: fc.record({
+    ...{ type: fc.constant('ROBOTS_ASK'), origin, asker: origin, waitedMs: durationMs },
+  }),
+  ROBOTS_TOLD: fc.record({
+    ...{ type: fc.constant('ROBOTS_TOLD'), origin, asker: origin, reason: word },
+    answer: fc.constantFrom('rules', 'absent', 'unreachable', 'redirect', 'refused'),
+    body: fc.option(fc.base64String({ maxLength: 2000 })),
+    ...{ to: fc.option(origin), hops: fc.nat(100) },
   }),
   CONTROL: fc.record({
     type: fc.constant('CONTROL'),

@@ -4,10 +4,12 @@ import fc from 'fast-check';
 import type { MessageType } from '../../../agent/core/messages.ts';
 import {
   CAPACITY_MAX,
+  HOPS_MAX,
   HOST_CHARS_MAX,
   HOSTS_MAX,
   ID_CHARS_MAX,
   MEMBERS_MAX,
+  RULES_CHARS_MAX,
   URL_CHARS_MAX,
   URLS_MAX,
 } from '../../../agent/messaging/limits.ts';
@@ -38,6 +40,12 @@ const heartbeat: Json = {
 };
 const urls = (items: unknown): Json => ({ type: 'URLS', batch: 7, urls: items });
 const url = { url: 'http://h.test/', depth: 0 };
+
+const ends = { origin: 'http://h.test', asker: 'https://g.test:8443' };
+const robotsAsk: Json = { type: 'ROBOTS_ASK', ...ends, waitedMs: 0 };
+const robotsTold: Json = {
+  ...{ type: 'ROBOTS_TOLD', ...ends, answer: 'rules', reason: '', body: null, to: null, hops: 0 },
+};
 
 function detailOf(message: unknown, ends: Json = { from, to }): string {
   const checked = validateEnvelope(JSON.parse(JSON.stringify({ ...ends, message })));
@@ -128,6 +136,19 @@ describe('validate: bounds', () => {
       { type: 'URLS_ACK', batch: 1, notMine: [URLS_MAX] },
       /notMine\[0\]/,
     ],
+    ['an ask for robots.txt', robotsAsk, /^ok$/],
+    ['an ask with a path', { ...robotsAsk, origin: 'http://h.test/x' }, /origin: not an origin/],
+    ['an ask with a scheme of its own', { ...robotsAsk, asker: 'file://h.test' }, /asker: not/],
+    [
+      'an ask with a host too long',
+      { ...robotsAsk, origin: `http://${'h'.repeat(400)}` },
+      /longer/,
+    ],
+    ['the largest robots.txt', { ...robotsTold, body: 'x'.repeat(682_668) }, /^ok$/],
+    ['a robots.txt too large', { ...robotsTold, body: 'x'.repeat(RULES_CHARS_MAX + 1) }, /longer/],
+    ['a word that nobody says', { ...robotsTold, answer: 'perhaps' }, /answer: unknown/],
+    ['hops below 0', { ...robotsTold, hops: -1 }, /hops: not a whole/],
+    ['a chain without end', { ...robotsTold, hops: HOPS_MAX + 1 }, /hops: not a whole/],
     ['no result', { type: 'CONTROL_ACK', request: 1, ok: true }, /result: missing/],
   ];
   for (const [name, message, wanted] of cases) {

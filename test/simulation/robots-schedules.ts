@@ -1,0 +1,104 @@
+// Schedules for hosts whose robots.txt is that of another host (adr/0034): what the rules of asking
+// its owner are for. As `schedules.ts`: each gives what is wrong in the end, nothing while the rule
+// is in force.
+
+import { BOUNDS } from '../../agent/core/bounds.ts';
+import type { AgentId } from '../../agent/core/messages.ts';
+import { missing } from '../checkers/coverage.ts';
+import { Cluster } from './cluster.ts';
+import type { ClusterOptions } from './cluster-options.ts';
+import { disobeyed, FORBIDDEN } from './robots-web.ts';
+
+const IDS: readonly AgentId[] = ['a1', 'a2', 'a3'];
+const PAGES = 4;
+
+const page = (host: string, p: number) => `http://${host}/p${p}`;
+
+/** A host of each agent; the next in order for one is the next agent. */
+function hosts(): string[] {
+  const c = new Cluster({ ids: IDS, web: new Map(), seeds: [] });
+  const names = Array.from({ length: 200 }, (_, i) => `h${i}.test`);
+  return IDS.map((id, i) => {
+    const heir = IDS[(i + 1) % IDS.length];
+    const is = ([first, second]: readonly AgentId[]) => first === id && second === heir;
+    return names.find((name) => is(c.order(name, IDS)))!;
+  });
+}
+
+/** A chain of pages on each of these hosts, all of them seeds. */
+function clusterOf(names: readonly string[], more: Partial<ClusterOptions>): Cluster {
+  const web = new Map<string, string[]>();
+  for (const host of names) {
+    for (let p = 0; p < PAGES; p++)
+      web.set(page(host, p), p + 1 < PAGES ? [page(host, p + 1)] : []);
+  }
+  const seeds = names.map((host) => page(host, 0));
+  const c = new Cluster({ ids: IDS, web, seeds, ...more });
+  c.startAll();
+  return c;
+}
+
+function endOf(c: Cluster, ms: number): string[] {
+  try {
+    c.runToEnd(ms);
+    return [];
+  } catch (error) {
+    return [(error as Error).message];
+  }
+}
+
+/** Two hosts and a third, of three agents, whose files lead to one another: there are no rules. */
+export function robotsInACircle(): string[] {
+  const [a, b, d] = hosts() as [string, string, string];
+  const leads = new Map([
+    [a, b],
+    [b, d],
+    [d, a],
+  ]);
+  const c = clusterOf([a, b, d], { leads });
+  const late = endOf(c, 30_000);
+  const all = [...c.web.keys(), ...leads.keys().map((host) => `http://${host}/${FORBIDDEN}`)];
+  return [...late, ...missing(c.log, all), ...c.impolite()];
+}
+
+/** Of what is asked and told the first is lost. */
+export function robotsAskLost(): string[] {
+  const [a, b] = hosts() as [string, string];
+  const leads = new Map([[a, b]]);
+  const c = clusterOf([a, b], { leads });
+  const seen = new Set<string>();
+  c.lose = (_, __, { type }) => {
+    const isFirst = type === 'ROBOTS_ASK' && !seen.has(type);
+    seen.add(type);
+    return isFirst;
+  };
+  const late = endOf(c, 30_000);
+  return [...late, ...missing(c.log, c.web.keys()), ...disobeyed(c.log, leads)];
+}
+
+/** Nobody says a word for long: it counts as one attempt, and the next one is made. */
+export function robotsNeverTold(): string[] {
+  const [a, b] = hosts() as [string, string];
+  const leads = new Map([[a, b]]);
+  const settings = () => ({ bounds: { ...BOUNDS, robotsWaitMs: 2000 } });
+  const c = clusterOf([a, b], { leads, settings });
+  c.lose = (_, __, { type }) => type === 'ROBOTS_TOLD';
+  c.run(20_000);
+  const attempts = c.log.filter(({ url }) => url === `http://${a}/robots.txt`);
+  c.lose = () => false;
+  const late = endOf(c, 400_000);
+  const once = attempts.length > 1 ? [] : [`${a} waits for ever`];
+  return [...once, ...late, ...missing(c.log, c.web.keys()), ...disobeyed(c.log, leads)];
+}
+
+/** The owner of the file dies when it has been asked, and its heir asks the host itself. */
+export function robotsOwnerDies(): string[] {
+  const [a, b] = hosts() as [string, string];
+  const leads = new Map([[a, b]]);
+  const c = clusterOf([a], { leads });
+  c.runUntil('it is asked for', () => c.sent.some(({ message }) => message.type === 'ROBOTS_ASK'));
+  c.kill('a2');
+  const late = endOf(c, 30_000);
+  const fetched = c.log.some(({ host }) => host === b) ? [] : ['nobody asked the other host'];
+  return [...late, ...fetched, ...missing(c.log, c.web.keys()), ...disobeyed(c.log, leads)];
+}
