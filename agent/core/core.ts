@@ -417,9 +417,8 @@ export class Core {
     this.#awaySince = null;
     const { id, capacity } = this.#settings;
     const view = [id, ...[...this.#p.view.members()].map(({ card }) => card.id)].sort();
-    const self = { agent: id, incarnation: this.#p.outbound.inc, capacity };
-    const detail = { ...self, members: view.length, view };
-    this.#p.events.record(now.mono, 'join', { ...detail, tookMs, ...away });
+    const me = { agent: id, incarnation: this.#p.outbound.inc, capacity };
+    this.#p.events.record(now.mono, 'join', { ...me, members: view.length, view, tookMs, ...away });
     this.#beat(now);
   }
 
