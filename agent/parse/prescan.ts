@@ -131,7 +131,6 @@ function asDeclared(encoding: string | null): string | null {
 function xmlEncoding(text: string): string | null {
   if (!text.startsWith('<?xml') || !text.includes('>')) return null;
   const [, double, single] =
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: all up to the blank are skipped.
     /encoding[\0- ]*=[\0- ]*(?:"([^"\0- ]*)"|'([^'\0- ]*)')/.exec(text) ?? [];
   const label = double ?? single;
   return label === undefined ? null : asDeclared(normalizeEncoding(label));
