@@ -68,7 +68,8 @@ const GLOBAL_UNICAST = ranges({ global: ['2000::/3'] });
  * `/etc/hosts` holds): they can only lead to this machine or its network, whatever the resolver
  * here makes of them, and need not be looked up to be refused.
  */
-const LOCAL_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa)$/i;
+const LOCAL_NAME =
+  /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa)$|^(?:localhost[46]|ip6-(?:localhost|loopback)|broadcasthost)$/i;
 
 const NOTHING = '';
 

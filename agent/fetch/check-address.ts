@@ -6,6 +6,7 @@
  */
 
 import { isIP } from 'node:net';
+import { parseCrawlUrl } from '../url/crawl-url.ts';
 import type { AddressGuard } from './address-guard.ts';
 import type { Lookup } from './dial.ts';
 
@@ -39,6 +40,9 @@ export async function checkAddress(
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     return verdict(`scheme ${url.protocol.slice(0, -1)}`);
+  }
+  if ('refused' in parseCrawlUrl(url.href)) {
+    return verdict('no host has such a name');
   }
   const literal = guard.checkHostLiteral(url.hostname) ?? guard.checkPort(url);
   if (literal !== null || lookup === undefined || url.hostname.startsWith('[')) {

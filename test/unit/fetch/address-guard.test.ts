@@ -109,6 +109,7 @@ test('address guard: names of this machine and its network are refused without a
   for (const host of [
     ...['localhost', 'LOCALHOST', 'localhost.', 'a.localhost', 'localhost.localdomain'],
     ...['printer.local', 'metadata.google.internal', 'router.home.arpa'],
+    ...['localhost4', 'localhost6', 'ip6-localhost', 'IP6-loopback.', 'broadcasthost'],
   ]) {
     assert.equal(strict.checkHostLiteral(host), 'local name', host);
     assert.equal(open.checkHostLiteral(host), null, host);
