@@ -65,11 +65,16 @@ function directiveOf(text: string): string {
   return text.trim().toLowerCase();
 }
 
+/**
+ * Commas part directives; who forgets them means the same, and no directive has a blank in it. What
+ * has a colon is one with a value (`max-image-preview: none`).
+ */
 function said(directives: readonly string[]): RobotsDirectives {
-  const none = directives.includes('none');
+  const words = new Set(directives.flatMap((one) => (one.includes(':') ? [] : one.split(/\s+/))));
+  const none = words.has('none');
   return {
-    noindex: none || directives.includes('noindex'),
-    nofollow: none || directives.includes('nofollow'),
-    noarchive: none || directives.includes('noarchive') || directives.includes('nocache'),
+    noindex: none || words.has('noindex'),
+    nofollow: none || words.has('nofollow'),
+    noarchive: none || words.has('noarchive') || words.has('nocache'),
   };
 }

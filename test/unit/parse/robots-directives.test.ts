@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { headerDirectives, metaDirectives } from '../../../agent/parse/robots-directives.ts';
+import {
+  headerDirectives,
+  metaDirectives,
+  NO_DIRECTIVES,
+} from '../../../agent/parse/robots-directives.ts';
 import { absent, independentCases } from '../url/independent-cases.ts';
 
 interface Row {
@@ -40,6 +44,16 @@ test('directives: the colon of a value is no name', () => {
   assert.equal(words('unavailable_after: 25 Jun 2010 15:00:00 PST, noindex'), 'noindex');
   assert.equal(words('max-image-preview: large, nofollow'), 'nofollow');
   assert.equal(words('mybot: max-snippet: 5, nofollow'), 'nofollow');
+});
+
+test('directives: blanks part them too, but not from a value', () => {
+  assert.equal(words('noindex nofollow'), 'noindex nofollow');
+  assert.equal(words('mybot: noindex  nofollow, other: none'), 'noindex nofollow');
+  assert.equal(metaDirectives(' NoIndex\n nofollow ').nofollow, true);
+  for (const value of ['max-image-preview: none', 'max-image-preview:none', 'x: none noindex']) {
+    assert.deepEqual(metaDirectives(value), NO_DIRECTIVES, value);
+  }
+  assert.equal(words('max-image-preview: none, index'), '');
 });
 
 test('directives: of an element', () => {
