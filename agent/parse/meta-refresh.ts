@@ -28,7 +28,11 @@ function afterUrlEquals(content: string, start: number): number {
 
 function unquoted(content: string, start: number): string {
   const quote = content[start];
-  if (quote !== '"' && quote !== "'") return content.slice(start).trimEnd();
+  if (quote !== '"' && quote !== "'") {
+    let end = content.length;
+    while (isBlank(content[end - 1])) end--;
+    return content.slice(start, end);
+  }
   const end = content.indexOf(quote, start + 1);
   return content.slice(start + 1, end < 0 ? content.length : end);
 }
