@@ -156,7 +156,10 @@ function check(plan: Plan, incarnations: number): string[] {
   for (const { id, end } of cluster.agents.values()) {
     if (end && end.code !== 0) violations.push(`${id} ended with ${end.code}: ${end.reason}`);
   }
-  if (!(spent && alone) && absent(plan).length <= plan.backups) {
+  // What an agent settled while alone is on its disk only: gone, or away when the others ended.
+  const without = absent(plan).length;
+  const lost = alone && (spent || without > 0);
+  if (!lost && without <= plan.backups) {
     const { pagesMax } = plan;
     if (pagesMax === null) violations.push(...missing(cluster.log, cluster.web.keys()));
     else violations.push(...besideLimit(plan, pagesMax, incarnations));
