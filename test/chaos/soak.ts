@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { agentEnvironment, agentFlags } from '../../agent/cli/agent-environment.ts';
 import { Cluster } from './harness.ts';
 import { steadyMs } from './harness-process.ts';
 import { assertWhole } from './harness-verdict.ts';
@@ -163,7 +164,14 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
+/** Memory is that of agents as `launch` starts them; those of the harness inherit it from here. */
+function asLaunched(): void {
+  const NODE_OPTIONS = [process.env.NODE_OPTIONS ?? '', ...agentFlags()].join(' ').trim();
+  Object.assign(process.env, agentEnvironment(), { NODE_OPTIONS });
+}
+
 async function main(): Promise<void> {
+  asLaunched();
   const text = { type: 'string' } as const;
   const { values } = parseArgs({ options: { minutes: text, seed: text, agents: text } });
   const { minutes = 720, seed = Date.now() % 100_000, agents = 3 } = values;
