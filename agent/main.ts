@@ -254,7 +254,7 @@ function addOrderCommands(root: Command): void {
     );
   order('delay', 'another politeness delay for a host')
     .argument('<host>', 'a host, or a URL of it')
-    .argument('[ms]', 'milliseconds from the end of a request to the start of the next')
+    .argument('[ms]', 'from the end of a request to the start of the next: milliseconds, or 2s')
     .option('--off', "take it back: the config's delay holds again")
     .action(
       ending(async (file: string, host: string, ms: string | undefined, flags: OrderFlags) => {

@@ -3,8 +3,10 @@
 // was not reached obeys as soon as it hears from any other, before its next request where it joins
 // anew.
 
+import { parseDuration } from '../../config/quantity.ts';
 import type { ControlVerb } from '../core/messages.ts';
 import { TAKEN_BACK } from '../messaging/control-orders.ts';
+import { DELAY_MS_MAX } from '../messaging/limits.ts';
 import { askInTurn } from './ask.ts';
 import type { ExitCode } from './exit-code.ts';
 import { type CommonFlags, loadResolved } from './load.ts';
@@ -33,16 +35,22 @@ export async function block(file: string, text: string, flags: OrderFlags): Prom
 export async function delay(
   file: string,
   text: string,
-  ms: string | undefined,
+  delayText: string | undefined,
   flags: OrderFlags,
 ): Promise<ExitCode> {
   const host = knownHost(text);
   if (host === null) return 2;
-  if ((ms === undefined) === (flags.off !== true)) {
-    say('a delay is given in milliseconds, or taken back with --off');
+  if ((delayText === undefined) === (flags.off !== true)) {
+    say('a delay is given in milliseconds or as in a config (2s), or taken back with --off');
     return 2;
   }
-  return give(file, 'delay', [host, ms ?? TAKEN_BACK], flags);
+  if (delayText === undefined) return give(file, 'delay', [host, TAKEN_BACK], flags);
+  const delayMs = /^\d{1,12}$/.test(delayText) ? Number(delayText) : parseDuration(delayText);
+  if (delayMs === null || delayMs > DELAY_MS_MAX) {
+    say(`${JSON.stringify(delayText)} is no delay: 500, 500ms, 2s, 1m, at most 24h`);
+    return 2;
+  }
+  return give(file, 'delay', [host, String(delayMs)], flags);
 }
 
 function knownHost(text: string): string | null {

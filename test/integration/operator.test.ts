@@ -120,6 +120,13 @@ describe('operator', { concurrency: 1 }, () => {
     assert.equal(slower.code, 0, slower.stderr);
     assert.equal((await run('delay', config, host, '--off')).code, 0);
     assert.equal((await run('delay', config, host)).code, 2);
+    const inSeconds = await run('delay', config, host, '0.2s');
+    assert.equal(inSeconds.code, 0, inSeconds.stderr);
+    for (const text of ['banana', '25h', '-5', '1.5']) {
+      const refused = await run('delay', config, host, text);
+      assert.equal(refused.code, 2, text);
+    }
+    assert.equal((await run('delay', config, host, '--off')).code, 0);
 
     const running = JSON.parse((await run('explain', config, late, '--json')).stdout) as UrlReport;
     assert.equal(running.source, 'agents');
