@@ -56,8 +56,8 @@ export interface Plan {
   readonly setBack: Set<AgentId>;
   /** A disk is gone for good, or was set back: what had that one copy less has one less to lose. */
   spent: boolean;
-  /** Somebody crawled with fewer members than copies are asked for. */
-  alone: boolean;
+  /** Those that crawled with fewer members than copies are asked for. */
+  readonly loners: Set<AgentId>;
   /** No third agent could pass news on: under `none` each side crawls on. */
   split: boolean;
   cutUntil: number;
@@ -108,7 +108,12 @@ export function drawPlan(seed: number, kind: Kind): Plan {
   });
   const pagesMax = shared.pagesMax ?? null;
   const none = { down: new Set<AgentId>(), away: new Set<AgentId>(), deadLinks: [] };
-  const nothing = { setBack: new Set<AgentId>(), spent: false, alone: false, split: false };
+  const nothing = {
+    setBack: new Set<AgentId>(),
+    loners: new Set<AgentId>(),
+    spent: false,
+    split: false,
+  };
   const when = { healed: false, cutUntil: 0, refreshedAt: null, completeAt: Infinity };
   const drawn = { kind, quorum, backups, ids, random, cluster, pagesMax, capacities } as const;
   return { ...drawn, ...none, ...nothing, ...when };
@@ -198,8 +203,9 @@ export function watchForLoners(plan: Plan): void {
   plan.cluster.watchers.push((agent: Running, effects) => {
     for (const effect of effects) {
       if (effect.type !== 'send' || effect.envelope.message.type !== 'HEARTBEAT') continue;
-      const { joined, news } = effect.envelope.message;
-      if (joined && news.length < plan.backups && !plan.away.has(agent.id)) plan.alone = true;
+      const { joined, news, more = false } = effect.envelope.message;
+      const isAlone = !more && news.length < plan.backups;
+      if (joined && isAlone && !plan.away.has(agent.id)) plan.loners.add(agent.id);
       return;
     }
   });

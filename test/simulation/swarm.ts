@@ -123,7 +123,8 @@ function probe(plan: Plan): string[] {
   const { cluster, ids, away, backups } = plan;
   // Who leaves counts until it has left; then its disk does not come back.
   const leaving = [...away].some((id) => cluster.agents.get(id)?.end === null);
-  if (plan.spent || plan.alone || leaving || cluster.disks.size < ids.length) return found;
+  if (plan.spent || plan.loners.size > 0 || leaving || cluster.disks.size < ids.length)
+    return found;
   const left = ids.filter((id) => !away.has(id));
   const linksOf = (url: string) => cluster.web.get(url) ?? [];
   return [...found, ...losses(files(plan), choices(left, backups), linksOf)];
@@ -147,7 +148,7 @@ function mustStillEnd(plan: Plan): readonly AgentId[] {
 }
 
 function check(plan: Plan, incarnations: number): string[] {
-  const { cluster, kind, quorum, split, spent, alone } = plan;
+  const { cluster, kind, quorum, split, spent, loners } = plan;
   const violations: string[] = [];
   if (quorum === 'majority' || !split) {
     violations.push(...cluster.impolite(TOLERANCE_SHARE * cluster.delayMs));
@@ -157,9 +158,9 @@ function check(plan: Plan, incarnations: number): string[] {
     if (end && end.code !== 0) violations.push(`${id} ended with ${end.code}: ${end.reason}`);
   }
   // What an agent settled while alone is on its disk only: gone, or away when the others ended.
-  const without = absent(plan).length;
-  const lost = alone && (spent || without > 0);
-  if (!lost && without <= plan.backups) {
+  const without = absent(plan);
+  const lost = (spent && loners.size > 0) || without.some((id) => loners.has(id));
+  if (!lost && without.length <= plan.backups) {
     const { pagesMax } = plan;
     if (pagesMax === null) violations.push(...missing(cluster.log, cluster.web.keys()));
     else violations.push(...besideLimit(plan, pagesMax, incarnations));
