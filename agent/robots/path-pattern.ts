@@ -101,5 +101,8 @@ function search(text: string, piece: string, from: number): number {
 export function matchablePath(url: string): string {
   const parsed = URL.parse(url) ?? URL.parse(`http://${url}`);
   if (parsed === null) return '/';
-  return spell(parsed.pathname + parsed.search);
+  parsed.hash = '';
+  // `search` does not tell an empty query from none, and the request has its question mark.
+  const query = parsed.href.endsWith('?') ? '?' : '';
+  return spell(parsed.pathname + (parsed.search || query));
 }

@@ -1,6 +1,6 @@
 // Against robots-parser, on files where both must agree. Left out is what it is known to answer
 // otherwise: robots.txt itself, escapes of unreserved characters, misspelt keys, missing colons,
-// tokens that are prefixes of one another.
+// tokens that are prefixes of one another, URLs with an empty query.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
@@ -43,9 +43,11 @@ const file = fc
       .join('\n\n'),
   );
 
+const asked = path.filter((where) => !/^[^?]*\?$/.test(where));
+
 test('robots: agrees with robots-parser on well-formed files', () => {
   fc.assert(
-    fc.property(file, path, (robots, where) => {
+    fc.property(file, asked, (robots, where) => {
       const url = `http://a.test${where}`;
       const expected = oracle('http://a.test/robots.txt', robots).isAllowed(url, 'mybot');
       assert.equal(parseRobots(robots, 'mybot').allows(url).allowed, expected ?? true);

@@ -99,6 +99,14 @@ test('robots: an end that is also the start counts once', () => {
   assert.ok(!allowed('user-agent: *\ndisallow: /*$', '/'));
 });
 
+test('robots: an empty query is part of what is asked for', () => {
+  const rules = parseRobots('User-agent: *\nDisallow: /x?\nDisallow: /y$', 'mybot');
+  const allows = (path: string) => rules.allows(`http://a.test${path}`).allowed;
+  for (const path of ['/x?', '/x?#top', '/x?a', '/x??']) assert.equal(allows(path), false, path);
+  for (const path of ['/x', '/x#?', '/y?', '/y?#top']) assert.equal(allows(path), true, path);
+  assert.equal(allows('/y#top?'), false);
+});
+
 test('robots: rule and URL may spell the same path differently', () => {
   const spellings = ['/ü~', '/%c3%bc~', '/%C3%BC%7e'];
   for (const rule of spellings) {
