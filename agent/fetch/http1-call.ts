@@ -12,6 +12,7 @@ import https from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Got } from 'got';
+import { requestTarget } from '../url/request-target.ts';
 import {
   type BodyStream,
   type Call,
@@ -97,7 +98,7 @@ export class Http1Call implements Call {
     if (!this.#viaProxy()) return head;
     // What only the proxy was told is nothing that the server was asked.
     return head
-      .replace(/^GET \S+ /, () => `GET ${url.pathname}${url.search} `)
+      .replace(/^GET \S+ /, () => `GET ${requestTarget(url)} `)
       .replace(/^proxy-[^\r]*\r\n/gim, '');
   }
 
@@ -119,9 +120,10 @@ export class Http1Call implements Call {
       headers: headers ?? {},
       maxHeaderSize: HEADER_BYTES_MAX,
       dialing: this.#dialing,
+      path: requestTarget(this.#request.url),
     };
     if (pool.proxy !== null && !secure) {
-      options.path = url.href;
+      options.path = `http://${url.host}${options.path}`;
       options.headers = { ...headers, ...pool.proxy.headers };
     }
     const request = (secure ? https : http).request(url, options);

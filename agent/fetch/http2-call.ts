@@ -11,6 +11,7 @@ import http2, {
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
+import { requestTarget } from '../url/request-target.ts';
 import { type Call, CallError, type CallEvents, type CallRequest } from './call.ts';
 
 /** As much header as is read of HTTP/1.1; Node would take four times that. */
@@ -56,7 +57,7 @@ export class Http2Call implements Call {
           ':method': 'GET',
           ':scheme': 'https',
           ':authority': url.host,
-          ':path': url.pathname + url.search,
+          ':path': requestTarget(url),
           ...headers,
         },
         { endStream: true },
@@ -73,7 +74,7 @@ export class Http2Call implements Call {
     const { url, headers } = this.#request;
     const fields = Object.entries({ host: url.host, ...headers });
     const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`);
-    return `GET ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}\r\n`;
+    return `GET ${requestTarget(url)} HTTP/1.1\r\n${lines.join('')}\r\n`;
   }
 
   destroy(): void {

@@ -4,6 +4,8 @@
 // piece is searched once, from where the one before ended. The first place a piece fits is always
 // good enough for the rest, so nothing is ever tried again.
 
+import { requestTarget } from '../url/request-target.ts';
+
 /** One Allow or Disallow path, ready to match. */
 export interface PathPattern {
   /** What stands between the stars, in order; the first must open the path. */
@@ -101,8 +103,5 @@ function search(text: string, piece: string, from: number): number {
 export function matchablePath(url: string): string {
   const parsed = URL.parse(url) ?? URL.parse(`http://${url}`);
   if (parsed === null) return '/';
-  parsed.hash = '';
-  // `search` does not tell an empty query from none, and the request has its question mark.
-  const query = parsed.href.endsWith('?') ? '?' : '';
-  return spell(parsed.pathname + (parsed.search || query));
+  return spell(requestTarget(parsed));
 }

@@ -38,6 +38,15 @@ export function requestRows(name: string, create: CreateFetcher): void {
       );
     }));
 
+  test(`${name}: an empty query is asked for with its question mark`, () =>
+    withServer(create, ANSWER, {}, async (fetcher, server) => {
+      for (const [at, path] of ['/a?', '/?', '/a', '/a?#?', '/a#?'].entries()) {
+        asResponse(await fetcher.fetch(request(`http://127.0.0.1:${server.port}${path}`)));
+        const line = server.received.join('').split('GET ')[at + 1]!.split('\r\n')[0];
+        assert.equal(line, `${path.split('#')[0]} HTTP/1.1`);
+      }
+    }));
+
   test(`${name}: a cookie that was set does not come back`, async () => {
     const cookies: (string | undefined)[] = [];
     const server = createServer((incoming, answer) => {
