@@ -87,12 +87,14 @@ function charsetParameter(parameter: string): string | null {
   return quoted === null ? value : quoted[1]!.replaceAll(/\\(.)/g, '$1') || '""';
 }
 
-function splitOutsideQuotes(text: string, separator: string): string[] {
+/** Between values a quote opens anywhere, between parameters only where a value begins. */
+function splitOutsideQuotes(text: string, separator: ',' | ';'): string[] {
   const parts: string[] = [];
   let start = 0;
   let quoted = false;
   for (let index = 0; index < text.length; index++) {
-    if (text[index] === '"') quoted = !quoted;
+    const opens = separator === ',' || text[index - 1] === '=';
+    if (text[index] === '"' && (quoted || opens)) quoted = !quoted;
     if (quoted && text[index] === '\\') index++;
     if (quoted || text[index] !== separator) continue;
     parts.push(text.slice(start, index));

@@ -75,6 +75,7 @@ test('charset: parameters of a header are read as MIME types are', () => {
   const quoted = ['="gbk"', '="\\g\\b\\k"', '="\\ gbk"', '=gbk;x=";charset=big5"', '="gbk" ;x'];
   for (const text of [...gbk, ...quoted])
     assert.equal(headed(`text/html;charset${text}`), 'gbk', text);
+  assert.equal(headed('text/html; x= "a; charset=gbk'), 'gbk', 'a quote within a value');
   const hidden = 'text/html;x="\\";charset=big5";charset=gbk';
   for (const header of [hidden, 'text/html;test;charset=GBK', 'TEXT/HTML ; CHARSET=GBK']) {
     assert.equal(headed(header), 'gbk', header);
