@@ -379,6 +379,23 @@ claim('a restart finds everything as it was', (store, whole) => {
   assert.deepEqual(insert(again, { url: at('/1'), depth: 1 }), ['known']);
 });
 
+claim('a host that is to be left alone for longer has a number that is of no event', (store) => {
+  insert(store, { url: at('/1'), depth: 0 });
+  const saved = (change: object) => {
+    turn(store, () => store.saveHost({ ...store.host(HOST), ...change }, null));
+    return store.lastNumber(HOST);
+  };
+  turn(store, () => store.takeChangedHosts());
+  const before = store.lastNumber(HOST);
+  assert.equal(saved({ lastFetchAt: 5, busy: 1 }), before);
+  assert.equal(store.hasChangedHosts(), false);
+  const held = saved({ notBefore: 90_000 });
+  assert.ok(held > before);
+  assert.deepEqual([...store.takeChangedHosts()], [HOST]);
+  assert.deepEqual(store.rowEvents(HOST, before, 10, 0), { events: [], to: held });
+  for (const notBefore of [90_000, 10]) assert.equal(saved({ notBefore }), held);
+});
+
 claim(
   `an incarnation stored in the middle of a turn is kept, and the turn goes on`,
   (store, whole) => {

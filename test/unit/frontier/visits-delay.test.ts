@@ -239,3 +239,37 @@ test('delay: a copy knows the delay that the owner tells, the latest word of it'
   assert.equal(tell(5, 1000), 20_000, 'said before');
   assert.equal(tell(6, 1000), 1000);
 });
+
+test('back-off: a copy knows its end, its steps and the stale pages, by the latest word', () => {
+  const copy = new OneAgent({ web: () => ({ status: 200 }) });
+  const rows = { host: 'a.test', from: 0, events: [], delayMs: 0 };
+  const tell = (version: number, said: object, owned = false, now = EPOCH) => {
+    copy.store.begin();
+    const item = { ...rows, backoffMs: 0, ...said, to: version, version };
+    copy.store.applyRows('a2', item, owned, now);
+    copy.store.commit(false);
+    const { notBefore, busy, busyUntil, stale } = copy.store.host('a.test');
+    return { notBefore: notBefore && notBefore - EPOCH, busy, until: busyUntil - EPOCH, stale };
+  };
+  const first = tell(5, { backoffMs: 90_000, busy: 2, stale: 70 });
+  assert.deepEqual(first, { notBefore: 90_000, busy: 2, until: 90_000, stale: 70 });
+  assert.deepEqual(tell(5, { backoffMs: 500_000, busy: 9 }), first, 'said before');
+  const later = tell(6, { busy: 2, stale: 68 }, false, EPOCH + 100_000);
+  assert.deepEqual(later, { ...first, stale: 68 }, 'the block is over, and ended when it did');
+  // To an owner the words of another are old: it knows as much itself, or more.
+  assert.deepEqual(tell(7, { backoffMs: 1000, busy: 1 }, true), later);
+  assert.deepEqual(tell(8, { busy: 3 }, true), { ...later, busy: 3 });
+  assert.deepEqual(tell(9, {}), { ...later, busy: 0, stale: 0 }, 'given up, or forgiven');
+});
+
+test('back-off: steps of which no block is known are forgiven half an hour from now', () => {
+  const copy = new OneAgent({ web: () => ({ status: 200 }) });
+  const rows = { host: 'a.test', from: 0, events: [], delayMs: 0, backoffMs: 0, busy: 4 };
+  for (const [version, now] of [[1, EPOCH] as const, [2, EPOCH + 60_000] as const]) {
+    copy.store.begin();
+    copy.store.applyRows('a2', { ...rows, to: version, version }, false, now);
+    copy.store.commit(false);
+    const { busy, busyUntil } = copy.store.host('a.test');
+    assert.deepEqual([busy, busyUntil], [4, EPOCH], 'counted from the first word of them');
+  }
+});
