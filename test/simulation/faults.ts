@@ -55,7 +55,7 @@ function killForGood(plan: Plan, a: AgentId): void {
   plan.cluster.kill(a);
   plan.cluster.wipe(a);
   plan.away.add(a);
-  plan.spent = true;
+  loseDisk(plan);
 }
 
 function stall(plan: Plan, a: AgentId, _b: AgentId, ms: number): void {
@@ -140,13 +140,22 @@ function slowDisk({ cluster, random }: Plan, a: AgentId, _b: AgentId, ms: number
   cluster.at(cluster.now + ms, () => cluster.slowDisks.delete(a));
 }
 
-/** What was not synced is gone: no promise was made on it. */
+/** One copy of each of its hosts is gone: with one backup another loss would be one too many. */
+function loseDisk(plan: Plan): void {
+  plan.spent = true;
+  plan.diskLost = true;
+}
+
+/**
+ * What was not synced is gone: no promise was made on it alone. The agent's backups may have
+ * promised it, so it does not befall one while another's disk is lost.
+ */
 function powerLoss(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   const { cluster, random } = plan;
   if (!isUp(plan, a)) return;
   cluster.watch(a);
   cluster.at(cluster.now + random.between(20, 400), () => {
-    if (plan.healed || anyEnded(plan) || !isUp(plan, a)) return;
+    if (plan.healed || anyEnded(plan) || !isUp(plan, a) || plan.diskLost) return;
     crash(plan, a, b, ms);
     if (!plan.down.has(a)) return;
     cluster.setBack(a);
@@ -159,7 +168,7 @@ function powerLoss(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
 function rollBack(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   const { cluster, random } = plan;
   if (!isUp(plan, a) || plan.spent) return;
-  plan.spent = true;
+  loseDisk(plan);
   const image = cluster.disks.get(a)!.db.serialize();
   cluster.at(cluster.now + random.between(200, 1500), () => {
     if (plan.healed || anyEnded(plan) || !isUp(plan, a)) return;
@@ -176,7 +185,7 @@ function emptied(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   if (!isUp(plan, a) || plan.spent) return;
   crash(plan, a, b, ms);
   if (!plan.down.has(a)) return;
-  plan.spent = true;
+  loseDisk(plan);
   plan.setBack.add(a);
   plan.cluster.wipe(a);
 }

@@ -56,6 +56,8 @@ export interface Plan {
   readonly setBack: Set<AgentId>;
   /** A disk is gone for good, or was set back: what had that one copy less has one less to lose. */
   spent: boolean;
+  /** It was a whole disk, and not only what was not synced. */
+  diskLost: boolean;
   /** Those that crawled with fewer members than copies are asked for. */
   readonly loners: Set<AgentId>;
   /** No third agent could pass news on: under `none` each side crawls on. */
@@ -112,6 +114,7 @@ export function drawPlan(seed: number, kind: Kind): Plan {
     setBack: new Set<AgentId>(),
     loners: new Set<AgentId>(),
     spent: false,
+    diskLost: false,
     split: false,
   };
   const when = { healed: false, cutUntil: 0, refreshedAt: null, completeAt: Infinity };
