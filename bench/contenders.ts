@@ -162,7 +162,7 @@ function httrackFlags(threads: number): string[] {
 
 function packageMissing(name: string): string | null {
   const isHere = fs.existsSync(path.join(rivals, 'node_modules', name, 'package.json'));
-  return isHere ? null : `${name} is not installed: npm ci in bench/rivals`;
+  return isHere ? null : `${name} is not installed: npm install in bench/rivals`;
 }
 
 function commandMissing(command: readonly string[], debianPackage: string): string | null {

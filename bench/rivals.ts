@@ -106,16 +106,17 @@ function seriesOf({ id, title, keeps }: Contender): Series {
   return { id, title, keeps, crawls: [], failures: [] };
 }
 
-/** From the registry alone, no scripts run: what cannot be installed is left out like Debian's. */
+/**
+ * From the registry alone, no scripts run: what cannot be installed is left out like Debian's. Not
+ * `npm ci`: by some versions of npm a lock file lacks the platforms that spider-rs does not have.
+ */
 function installRivals(): void {
   const cwd = path.join(import.meta.dirname, 'rivals');
   if (fs.existsSync(path.join(cwd, 'node_modules/.package-lock.json'))) return;
   progress('installing the rivals of npm');
-  const { status, stderr } = spawnSync('npm', ['ci', '--ignore-scripts', '--no-audit'], {
-    cwd,
-    encoding: 'utf8',
-  });
-  if (status !== 0) progress(`npm ci in bench/rivals failed: ${stderr?.trim()}`);
+  const line = ['install', '--no-save', '--ignore-scripts', '--no-audit'];
+  const { status, stderr } = spawnSync('npm', line, { cwd, encoding: 'utf8' });
+  if (status !== 0) progress(`npm install in bench/rivals failed: ${stderr?.trim()}`);
 }
 
 interface Setting {
