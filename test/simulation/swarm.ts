@@ -218,7 +218,7 @@ function checkCopies(plan: Plan): string[] {
   // What befell one when the words that all were idle were on their way is not waited for: the loss
   // of a disk, an order for a new round.
   const agreedAt = plan.completeAt - AGREED_MS;
-  if (members.some((id) => (cluster.lostAt.get(id) ?? 0) > agreedAt)) return [];
+  if (ids.some((id) => (cluster.lostAt.get(id) ?? 0) > agreedAt)) return [];
   if ((plan.refreshedAt ?? 0) > agreedAt) return [];
   const order = (host: string) => cluster.order(host, members);
   const theirs = new Map([...files(plan)].filter(([id]) => members.includes(id)));
