@@ -91,12 +91,15 @@ interface Target {
 /** Shares of another's speed in the same run (issue 5). */
 const targets: readonly Target[] = [
   { of: 'ubiring-1', over: bareId, least: 0.8 },
+  { of: 'ubiring-1-node', over: bareId, least: 0.8 },
   { of: 'ubiring-1', over: 'spider-rs', least: 1 },
+  { of: 'ubiring-1-node', over: 'spider-rs', least: 1 },
   { of: 'ubiring-1', over: 'simplecrawler', least: 2 },
   { of: 'ubiring-1', over: 'httrack', least: 3 },
   { of: 'ubiring-1', over: 'crawlee', least: 5 },
   { of: 'ubiring-1', over: 'scrapy', least: 10 },
   { of: 'ubiring-1-safe', over: bareId, least: 0.55 },
+  { of: 'ubiring-1-safe-node', over: bareId, least: 0.55 },
   { of: 'ubiring-2-safe', over: bareId, least: 0.55 },
   { of: 'ubiring-4', over: 'ubiring-1', least: 1 / 1.15 },
 ];

@@ -52,6 +52,8 @@ export const contenders: readonly Contender[] = [
   bare('http', 'node:http + htmlparser2, bare loop'),
   bare('undici', 'undici + htmlparser2, bare loop'),
   ...[1, 2, 4].flatMap((agents) => [ubiring(agents, 'light'), ubiring(agents, 'safe')]),
+  ubiring(1, 'light', 'node'),
+  ubiring(1, 'safe', 'node'),
   {
     id: 'spider-rs',
     title: 'spider-rs 0.0.157 (Rust)',
@@ -108,17 +110,23 @@ function bare(client: string, title: string): Contender {
 }
 
 /** `light` has no copies and no archive, `safe` one copy of everything and all pages in WARC. */
-function ubiring(agents: number, mode: 'light' | 'safe'): Contender {
+function ubiring(
+  agents: number,
+  mode: 'light' | 'safe',
+  client: 'got' | 'node' = 'got',
+): Contender {
   const isSafe = mode === 'safe';
   const size = agents === 1 ? '1 agent' : `${agents} agents`;
+  const ofClient = client === 'got' ? '' : `, http.client: ${client}`;
   return {
-    id: `ubiring-${agents}${isSafe ? '-safe' : ''}`,
-    title: `ubiring, ${size}${isSafe ? ', 1 backup, WARC' : ''}`,
+    id: `ubiring-${agents}${isSafe ? '-safe' : ''}${client === 'got' ? '' : `-${client}`}`,
+    title: `ubiring, ${size}${isSafe ? ', 1 backup, WARC' : ''}${ofClient}`,
     keeps: isSafe ? 'state, copies, archive' : 'state',
     missing: () => null,
     programs: async (scene) => {
       const file = path.join(scene.directory, 'crawl.json');
-      fs.writeFileSync(file, JSON.stringify(await configOf(agents, isSafe, scene)));
+      const ports = await freePorts(agents);
+      fs.writeFileSync(file, JSON.stringify(configOf(ports, isSafe, client, scene)));
       return Array.from({ length: agents }, (_, k) => ({
         command: [node, ...agentFlags(), main, 'agent', file, '--id', `a${k + 1}`],
         cwd: scene.directory,
@@ -129,14 +137,18 @@ function ubiring(agents: number, mode: 'light' | 'safe'): Contender {
 }
 
 /** Defaults wherever they do not say to wait. */
-async function configOf(agents: number, isSafe: boolean, { seed, threads, directory }: Scene) {
-  const ports = await freePorts(agents);
+function configOf(
+  ports: readonly number[],
+  isSafe: boolean,
+  client: 'got' | 'node',
+  { seed, threads, directory }: Scene,
+) {
   return {
     name: 'bench',
     seeds: [seed],
     scope: { hosts: ['*'] },
     politeness: { hostDelayMs: 0 },
-    http: { userAgent: 'bench (+https://example.org/)', allowPrivateAddresses: true },
+    http: { userAgent: 'bench (+https://example.org/)', allowPrivateAddresses: true, client },
     cluster: {
       agents: ports.map((port, k) => ({ id: `a${k + 1}`, listen: `tcp://127.0.0.1:${port}` })),
       backups: isSafe ? 1 : 0,

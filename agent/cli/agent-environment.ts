@@ -6,8 +6,8 @@ import { getCompileCacheDir } from 'node:module';
 import path from 'node:path';
 
 /**
- * MiB of each half of V8's young generation, of which 16 is the default: 85 MiB less of memory, and
- * no more processor time that could be measured (docs/BENCHMARKS.md).
+ * MiB of each half of V8's young generation, of which 16 is the default: 85 MiB less of memory, for
+ * a tenth more of processor time where got fetches and all is archived (docs/BENCHMARKS.md).
  */
 const semiSpaceMiB = 8;
 /** Of glibc's malloc. One for each thread, its default, keeps 40 MiB more that nobody uses. */
