@@ -44,10 +44,8 @@ export const HASH_CHARS_MAX = 128;
 /** Reasons and setting paths, read by people. */
 export const REASON_CHARS_MAX = 1000;
 
-/** A robots.txt of 64 KiB in base64. */
-export const ROBOTS_CHARS_MAX = 90_000;
-/** One of 500 KiB, as much as is read, alone in its message. */
-export const RULES_CHARS_MAX = 700_000;
+/** A robots.txt of 500 KiB, as much as is read, in base64; so large, one goes alone. */
+export const ROBOTS_CHARS_MAX = 700_000;
 /** A scheme, a host and a port. */
 export const ORIGIN_CHARS_MAX = 320;
 /** Redirects of one robots.txt: no believable chain is longer. */

@@ -41,7 +41,6 @@ import {
   REASON_CHARS_MAX,
   ROBOTS_CHARS_MAX,
   ROW_EVENTS_MAX,
-  RULES_CHARS_MAX,
   URL_CHARS_MAX,
   URLS_MAX,
 } from './limits.ts';
@@ -327,7 +326,7 @@ const messages: { readonly [K in MessageType]: Check } = {
     asker: origin,
     answer: oneOf(['rules', 'absent', 'unreachable', 'redirect', 'refused']),
     reason: text(REASON_CHARS_MAX),
-    body: nullable(text(RULES_CHARS_MAX)),
+    body: nullable(text(ROBOTS_CHARS_MAX)),
     to: nullable(origin),
     hops: natural(HOPS_MAX),
   }),

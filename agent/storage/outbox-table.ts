@@ -20,6 +20,8 @@ const COLUMNS = 'id, url, depth, attempts, fetch_url AS fetchUrl, referrer';
 
 export class OutboxTable {
   readonly #s: ReturnType<typeof statements>;
+  /** Owners of no entry, as most peers are at most moments; each is looked up every turn. */
+  readonly #idle = new Set<AgentId>();
   #count: number;
 
   constructor(db: Connection) {
@@ -44,6 +46,7 @@ export class OutboxTable {
     );
     if (changes > 0) {
       this.#count++;
+      this.#idle.delete(owner);
       return Number(lastInsertRowid);
     }
     const { depth, attempts = 0, url } = item;
@@ -60,7 +63,10 @@ export class OutboxTable {
   }
 
   of(owner: AgentId, max: number): OutboxEntry[] {
-    return this.#s.of.all(owner, max).map(entryOf);
+    if (this.#idle.has(owner)) return [];
+    const entries = this.#s.of.all(owner, max).map(entryOf);
+    if (entries.length === 0) this.#idle.add(owner);
+    return entries;
   }
 
   ofHost(host: Host): OutboxEntry[] {
@@ -73,6 +79,7 @@ export class OutboxTable {
 
   reroute(host: Host, owner: AgentId): void {
     this.#s.reroute.run(owner, host);
+    this.#idle.delete(owner);
   }
 
   remove(ids: readonly number[]): void {

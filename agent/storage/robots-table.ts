@@ -9,9 +9,6 @@ import type { Connection } from './connection.ts';
 import type { HostRow } from './host-table.ts';
 import type { Numbers } from './numbers.ts';
 
-/** Larger files stay: a stream of rows must not be held up by them, and they are asked for anew. */
-const TRAVELLING_BYTES_MAX = 64 * 1024;
-
 export type RobotsEvent = Extract<RowEvent, { kind: 'robots' }>;
 
 /** Told of each number, for the copies at other agents. */
@@ -34,8 +31,7 @@ export class RobotsTable {
   }
 
   save(row: HostRow, origin: string, record: RobotsRecord): void {
-    const travels =
-      record.kind !== 'unreachable' && (record.body?.byteLength ?? 0) <= TRAVELLING_BYTES_MAX;
+    const travels = record.kind !== 'unreachable';
     const number = travels ? this.#numbers.next() : 0;
     this.#s.save.run({ ...record, host: row.number, origin, number });
     if (travels) this.#note(row, origin, number);

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { PageRecord } from '../../agent/frontier/store.ts';
+import { ROBOTS_BYTES_MAX } from '../../agent/robots/robots-txt.ts';
 import type { Connection } from '../../agent/storage/connection.ts';
 import { openInMemory } from '../../agent/storage/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
@@ -243,22 +244,19 @@ describe('rows', () => {
     assert.equal(told(a).ageMs, 1000);
   });
 
-  it('robots.txt does not travel where it could not be had, or is large', () => {
+  it('robots.txt travels, as large as it is read, unless it could not be had', () => {
     const a = open();
     act(a, [{ kind: 'find', page: 1, depth: 0 }]);
     const { number } = a.store.host(HOST);
     const record = { fetchedAt: NOW, attempts: 1, retryAt: NOW, reason: '' };
     const robotsSent = () =>
       a.store.rowEvents(HOST, 0, 10, NOW).events.filter(({ kind }) => kind === 'robots').length;
-    const body = Buffer.alloc(64 * 1024, 'a');
+    const body = Buffer.alloc(ROBOTS_BYTES_MAX, 'a');
     a.store.saveRobots(number, 'http://x', { ...record, kind: 'rules', body });
     assert.equal(robotsSent(), 1);
-    const large = Buffer.alloc(64 * 1024 + 1, 'a');
-    a.store.saveRobots(number, 'http://x', { ...record, kind: 'rules', body: large });
+    a.store.saveRobots(number, 'http://x', { ...record, kind: 'unreachable', body: null });
     assert.equal(robotsSent(), 0);
-    a.store.saveRobots(number, 'http://y', { ...record, kind: 'unreachable', body: null });
-    assert.equal(robotsSent(), 0);
-    a.store.saveRobots(number, 'http://y', { ...record, kind: 'allowAll', body: null });
+    a.store.saveRobots(number, 'http://x', { ...record, kind: 'allowAll', body: null });
     assert.equal(robotsSent(), 1);
   });
 

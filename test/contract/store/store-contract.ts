@@ -310,6 +310,18 @@ claim('entries go to their owner in order, as many as asked for', (store) => {
   assert.deepEqual(urls('y', 9), [at('/2')]);
 });
 
+claim('an owner of no entry has the next that is added', (store) => {
+  assert.deepEqual(store.outboxOf('x', 9), []);
+  const first = add(store, at('/1'));
+  turn(store, () => store.removeFromOutbox([first]));
+  assert.deepEqual(store.outboxOf('x', 9), []);
+  const second = add(store, at('/2'));
+  assert.deepEqual(
+    store.outboxOf('x', 9).map(({ id }) => id),
+    [second],
+  );
+});
+
 claim('what leaves the outbox is counted, once', (store) => {
   const ids = [1, 2, 3].map((n) => add(store, at(`/${n}`)));
   assert.equal(store.outboxFirst(), ids[0]);
@@ -332,6 +344,7 @@ claim('the entries of a host follow its owner', (store) => {
   add(store, at('/1'), 'x');
   add(store, at('/2'), 'x');
   add(store, at('/1', 'b.test'), 'x');
+  assert.deepEqual(store.outboxOf('z', 9), []);
   turn(store, () => store.rerouteOutbox(HOST, 'z'));
   assert.equal(store.outboxOf('z', 9).length, 2);
   assert.equal(store.outboxOf('x', 9).length, 1);

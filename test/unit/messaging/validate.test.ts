@@ -9,7 +9,7 @@ import {
   HOSTS_MAX,
   ID_CHARS_MAX,
   MEMBERS_MAX,
-  RULES_CHARS_MAX,
+  ROBOTS_CHARS_MAX,
   URL_CHARS_MAX,
   URLS_MAX,
 } from '../../../agent/messaging/limits.ts';
@@ -145,7 +145,7 @@ describe('validate: bounds', () => {
       /longer/,
     ],
     ['the largest robots.txt', { ...robotsTold, body: 'x'.repeat(682_668) }, /^ok$/],
-    ['a robots.txt too large', { ...robotsTold, body: 'x'.repeat(RULES_CHARS_MAX + 1) }, /longer/],
+    ['a robots.txt too large', { ...robotsTold, body: 'x'.repeat(ROBOTS_CHARS_MAX + 1) }, /longer/],
     ['a word that nobody says', { ...robotsTold, answer: 'perhaps' }, /answer: unknown/],
     ['hops below 0', { ...robotsTold, hops: -1 }, /hops: not a whole/],
     ['a chain without end', { ...robotsTold, hops: HOPS_MAX + 1 }, /hops: not a whole/],
