@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
@@ -9,6 +10,7 @@ import {
   PAYLOAD_BYTES_MAX,
   WIRE_VERSION,
 } from '../../../agent/messaging/limits.ts';
+import { ROBOTS_BYTES_MAX } from '../../../agent/robots/robots-txt.ts';
 import { sealed } from '../../contract/messaging/sealed.ts';
 import { anyEnvelope, plainTypes } from './arbitrary-messages.ts';
 
@@ -53,6 +55,21 @@ describe('codec: round trip', () => {
     assert.equal(short.frame[3], PLAIN);
     assert.equal(long.frame[3], DEFLATED);
     assert.ok(long.frame.length < 1000);
+  });
+
+  it('codec: the largest robots.txt goes as a row, even where it cannot be packed', () => {
+    const body = randomBytes(ROBOTS_BYTES_MAX).toString('base64');
+    const about = { kind: 'robots', n: 1, origin: 'http://h.test', ageMs: 0, reason: '' } as const;
+    const host = { host: 'h.test', version: 1, backoffMs: 0, delayMs: 0, from: 0, to: 1 };
+    const items = [{ ...host, events: [{ ...about, answer: 'rules' as const, body }] }];
+    const envelope: Envelope = {
+      ...heartbeatLike({}),
+      message: { type: 'ROWS', number: 1, items },
+    };
+    const encoded = encodeEnvelope(envelope);
+    assert.ok(encoded.ok);
+    const decoded = decodeFrame(encoded.frame);
+    assert.deepEqual(decoded.ok && decoded.envelope, envelope);
   });
 
   it('codec: a frame may lie anywhere in a larger buffer', () => {
