@@ -9,6 +9,7 @@ import { RingPoints } from '../assignment/ring-points.ts';
 import { type AgentEntry, type Config, leaseMsOf } from '../config/config.ts';
 import { fingerprintHash, fingerprintOf, firstDifference } from '../config/fingerprint.ts';
 import { seedProblem } from '../config/leaves.ts';
+import type { Compression } from './archive/compression.ts';
 import { BOUNDS } from './core/bounds.ts';
 import type { UrlItem } from './core/messages.ts';
 import type { CoreSettings } from './core/settings.ts';
@@ -99,6 +100,12 @@ export function scopeOf({ scope }: Config): Scope {
     include: scope.include.map((source) => new RegExp(source)),
     exclude: scope.exclude.map((source) => new RegExp(source)),
   });
+}
+
+/** How the archive's files are packed. */
+export function compressionOf({ archive }: Config): Compression {
+  const { compression: format, gzipLevel, zstdLevel } = archive;
+  return { format, level: format === 'zstd' ? zstdLevel : gzipLevel };
 }
 
 /** What each file of the archive says of the crawl, in its warcinfo record. */

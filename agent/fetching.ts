@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import type { AgentEntry, Config } from '../config/config.ts';
 import { Archive } from './archive/archive.ts';
 import type { ArchiveError } from './archive/failure.ts';
-import { aboutArchive, scopeOf, sitemapsOf } from './config-parts.ts';
+import { aboutArchive, compressionOf, scopeOf, sitemapsOf } from './config-parts.ts';
 import { assertNever } from './core/assert-never.ts';
 import { AddressChoice, type Chosen } from './fetch/address-choice.ts';
 import { AddressGuard } from './fetch/address-guard.ts';
@@ -47,7 +47,7 @@ export function archiveOf(
     directory: join(directory, 'warc'),
     agent: entry.id,
     fileBytes: config.archive.fileBytes,
-    gzipLevel: config.archive.gzipLevel,
+    compression: compressionOf(config),
     durable: config.storage.durability === 'power',
     about: aboutArchive(config),
     known: store.archiveEnd(),

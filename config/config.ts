@@ -110,8 +110,11 @@ export interface Config {
     readonly warc: boolean;
     /** A file of the archive ends with the record that reaches it. */
     readonly fileBytes: number;
+    readonly compression: 'gzip' | 'zstd';
     /** 1 to 9, as zlib counts. */
     readonly gzipLevel: number;
+    /** 1 to 19, as Zstandard counts. */
+    readonly zstdLevel: number;
     readonly links: boolean;
   };
 }

@@ -31,6 +31,8 @@ const regexesMax = 1000;
 const bodyBytesMax = 1024 ** 3;
 /** Offsets beyond 2 GiB are beyond some readers. */
 const archiveBytesMax = 2 * 1024 ** 3;
+/** Beyond it windows are larger than the 8 MiB that a reader of .warc.zst must have room for. */
+const zstdLevelMax = 19;
 /** A counter that SQLite and JSON both hold exactly, and that no crawl reaches. */
 const countMax = 1_000_000_000_000;
 
@@ -367,6 +369,15 @@ const archive = z
           'handle, each with a wait of some milliseconds.',
         example: '256MiB',
       }),
+    compression: z
+      .enum(['gzip', 'zstd'])
+      .prefault('gzip')
+      .meta({
+        description:
+          'gzip: .warc.gz, which every reader of WARC knows. zstd: .warc.zst, 9 to 18 % less disk ' +
+          'and a third less processor time for compressing, which fewer readers know; Node 24 calls ' +
+          'its zstd experimental. May change between two runs: it holds for files begun from then on.',
+      }),
     gzipLevel: z
       .int()
       .min(1)
@@ -374,9 +385,20 @@ const archive = z
       .prefault(1)
       .meta({
         description:
-          'How hard WARC records are compressed. At 1 they take an eighth more disk than at 6, and ' +
+          'How hard gzip compresses WARC records. At 1 they take an eighth more disk than at 6, and ' +
           'half to a third of its processor time, which is as much as all else that an archive costs.',
         example: 6,
+      }),
+    zstdLevel: z
+      .int()
+      .min(1)
+      .max(zstdLevelMax)
+      .prefault(3)
+      .meta({
+        description:
+          'How hard zstd compresses WARC records. At 9 they take a tenth less disk than at 3, and ' +
+          'three to four times its processor time; beyond, each step costs far more than it saves.',
+        example: 9,
       }),
     links: z
       .boolean()

@@ -8,6 +8,7 @@
 import fs from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { ArchivePlace, ArchivePosition, Capture } from './capture.ts';
+import type { Compression } from './compression.ts';
 import { type ArchiveError, archiveErrorOf } from './failure.ts';
 import type { Fields } from './record.ts';
 import { type Recovered, recoverArchive } from './recovery.ts';
@@ -29,8 +30,8 @@ export interface ArchiveOptions {
   readonly agent: string;
   /** `archive.fileBytes` of the config. */
   readonly fileBytes: number;
-  /** `archive.gzipLevel` of the config. */
-  readonly gzipLevel: number;
+  /** Of the files that are begun; those of earlier lives stay as they are. */
+  readonly compression: Compression;
   /** Whether a record has to survive a loss of power before its place is told. */
   readonly durable: boolean;
   /** Fields of each file's warcinfo record. */
@@ -149,11 +150,11 @@ export class Archive {
   }
 
   #startWorker(): Worker {
-    const { directory, agent, fileBytes, gzipLevel, durable, about } = this.#o;
+    const { directory, agent, fileBytes, compression, durable, about } = this.#o;
     const { script = ownScript() } = this.#o;
     const { serial } = this.#recovered;
-    const limits = { fileBytes, gzipLevel };
-    const workerData: WorkerStart = { directory, agent, ...limits, durable, about, serial };
+    const form = { fileBytes, compression };
+    const workerData: WorkerStart = { directory, agent, ...form, durable, about, serial };
     const worker = new Worker(script, { workerData, resourceLimits: HEAP });
     worker.on('message', (message: FromWorker) => {
       if (message.type === 'written') this.#written(message.places);

@@ -36,7 +36,7 @@ export interface ArchivedPayload {
 export interface ArchivePlace {
   /** Name within the archive's directory. */
   readonly file: string;
-  /** First byte of the response's or revisit's member. */
+  /** First byte of the response or revisit, as it is packed. */
   readonly offset: number;
   /** Bytes of the file, and of its index, up to and with this record. */
   readonly end: number;

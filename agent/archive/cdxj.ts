@@ -16,7 +16,7 @@ export interface IndexEntry {
   readonly status: number;
   /** Payload digest: SHA-1 in base 32, without the name of the algorithm. */
   readonly digest: string;
-  /** Bytes of the record's member in the file, and where it begins. */
+  /** Bytes of the record in the file, as it is packed, and where it begins. */
   readonly length: number;
   readonly offset: number;
   readonly filename: string;

@@ -1,6 +1,6 @@
 // One WARC record as bytes (ISO 28500, WARC 1.1): named fields, an empty line, the block, two
 // empty lines. Content-Length and the block's digest are added here, so that they are always
-// true. Built by capture-records.ts; warc-writer.ts makes of each a gzip member of its own.
+// true. Built by capture-records.ts; warc-writer.ts packs each by itself.
 
 import { sha1Base32 } from './digest.ts';
 

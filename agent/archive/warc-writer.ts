@@ -1,14 +1,14 @@
-// The files of one agent's archive while they are written: each record a gzip member of its own,
-// each response a line of the index beside it. Captures gather in memory and go to disk together
+// The files of one agent's archive while they are written: each record packed by itself, each
+// response a line of the index beside it. Captures gather in memory and go to disk together
 // with `flush`, the records first; what was flushed is on the disk when it returns. Synchronous,
 // because it lives in a thread of its own (worker.ts); after an error nothing may be appended.
 
 import fs from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
 import type { ArchivePlace, Capture } from './capture.ts';
 import { captureRecords, warcDate } from './capture-records.ts';
 import { cdxjLine } from './cdxj.ts';
+import { type Compression, compressed } from './compression.ts';
 import { type FileNames, fileNames } from './file-name.ts';
 import { type Fields, fieldLines, warcRecord } from './record.ts';
 import type { SeenPayloads } from './seen-payloads.ts';
@@ -19,8 +19,7 @@ export interface WriterOptions {
   readonly agent: string;
   /** A file that has reached so many bytes gets no further record. */
   readonly fileBytes: number;
-  /** 1 to 9, as zlib counts. */
-  readonly gzipLevel: number;
+  readonly compression: Compression;
   /** Whether what was flushed has to survive a loss of power. */
   readonly durable: boolean;
   /** Serial of the first file that it makes. */
@@ -32,11 +31,6 @@ export interface WriterOptions {
   readonly now: () => number;
   readonly newId: () => string;
 }
-
-/** Records without a body are hardly ever larger. */
-const SMALL_BYTES_MAX = 2048;
-/** A window of that size, since what zlib's usual tables cost to clear is most of a small record. */
-const SMALL = { windowBits: 11, memLevel: 4 };
 
 /** A file that grows: what it holds for certain, and what waits for the next flush. */
 class Growing {
@@ -114,12 +108,12 @@ export class WarcWriter {
     const { warcinfoId, names, warc, index } = current;
     const { newId, seen } = this.#o;
     const records = captureRecords(capture, body, { warcinfoId, newId, seen });
-    warc.add(this.#member(records.metadata));
-    warc.add(this.#member(records.request));
+    warc.add(this.#packed(records.metadata));
+    warc.add(this.#packed(records.request));
     const offset = warc.end;
-    const member = this.#member(records.response);
-    warc.add(member);
-    const place = { length: member.byteLength, offset, filename: names.warc };
+    const packed = this.#packed(records.response);
+    warc.add(packed);
+    const place = { length: packed.byteLength, offset, filename: names.warc };
     index.add(Buffer.from(cdxjLine({ ...records.indexed, ...place })));
     const { original } = records;
     const at = { file: names.warc, offset, end: warc.end, indexEnd: index.end };
@@ -144,15 +138,14 @@ export class WarcWriter {
     this.#current = null;
   }
 
-  #member(record: Uint8Array): Buffer {
-    const level = this.#o.gzipLevel;
-    return gzipSync(record, record.byteLength > SMALL_BYTES_MAX ? { level } : { level, ...SMALL });
+  #packed(record: Uint8Array): Buffer {
+    return compressed(record, this.#o.compression);
   }
 
   #open(): Current {
-    const { directory, agent, now, newId, about, durable } = this.#o;
+    const { directory, agent, now, newId, about, durable, compression } = this.#o;
     const at = now();
-    const names = fileNames(agent, at, this.#serial++);
+    const names = fileNames(agent, at, this.#serial++, compression.format);
     const current: Current = {
       names,
       warcinfoId: `<urn:uuid:${newId()}>`,
@@ -167,7 +160,7 @@ export class WarcWriter {
       ['Content-Type', 'application/warc-fields'],
     ];
     const warcinfo = warcRecord('warcinfo', fields, [Buffer.from(fieldLines(about))]);
-    current.warc.add(this.#member(warcinfo));
+    current.warc.add(this.#packed(warcinfo));
     this.#current = current;
     return current;
   }

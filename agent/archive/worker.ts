@@ -8,6 +8,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { monotonicMs } from '../runtime/clock.ts';
 import { randomId } from '../runtime/random.ts';
 import type { ArchivePlace, Capture } from './capture.ts';
+import type { Compression } from './compression.ts';
 import type { Fields } from './record.ts';
 import { fillSeen } from './recovery.ts';
 import { SeenPayloads } from './seen-payloads.ts';
@@ -18,7 +19,7 @@ export interface WorkerStart {
   readonly directory: string;
   readonly agent: string;
   readonly fileBytes: number;
-  readonly gzipLevel: number;
+  readonly compression: Compression;
   readonly durable: boolean;
   readonly serial: number;
   readonly about: Fields;

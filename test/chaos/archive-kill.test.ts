@@ -12,15 +12,19 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
+import type { CompressionFormat } from '../../agent/archive/compression.ts';
 import { recoverArchive } from '../../agent/archive/recovery.ts';
 import { openState } from '../../agent/storage/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
-import { assertDigests, readWarc } from '../unit/archive/reading.ts';
+import { assertDigests, indexOf, readWarc } from '../unit/archive/reading.ts';
 
 const program = path.join(import.meta.dirname, 'archive-process.ts');
 const kills = 20;
 /** A few dozen pages, so that files are ended and begun under the kills. */
 const fileBytes = 60_000;
+
+const suffixes = { gzip: '.warc.gz', zstd: '.warc.zst' } as const;
+const isArchive = (name: string) => /\.warc\.(gz|zst)$/.test(name);
 
 interface Row {
   readonly url: string;
@@ -28,9 +32,16 @@ interface Row {
   readonly offset: number;
 }
 
-/** Runs the process for so long after it began to write; gives how many pages it queued again. */
-async function live(directory: string, seed: number, ms: number): Promise<number> {
-  const words = [program, directory, String(fileBytes), String(seed)];
+interface Life {
+  readonly seed: number;
+  /** How long it may write. */
+  readonly ms: number;
+  readonly format?: CompressionFormat;
+}
+
+/** Runs the process until it is killed; gives how many pages it queued again. */
+async function live(directory: string, { seed, ms, format = 'gzip' }: Life): Promise<number> {
+  const words = [program, directory, String(fileBytes), String(seed), format];
   const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
   const lines = createInterface({ input: child.stdout });
@@ -73,10 +84,10 @@ function recover(directory: string) {
 async function assertWhole(directory: string): Promise<number> {
   const found = new Map<string, string>();
   const warc = path.join(directory, 'warc');
-  for (const name of fs.readdirSync(warc).filter((file) => file.endsWith('.warc.gz'))) {
+  for (const name of fs.readdirSync(warc).filter(isArchive)) {
     const responses = await responsesIn(path.join(warc, name));
     for (const { offset, url } of responses) found.set(`${name} ${offset}`, url);
-    const index = fs.readFileSync(path.join(warc, name.replace('.warc.gz', '.cdxj')), 'utf8');
+    const index = fs.readFileSync(path.join(warc, indexOf(name)), 'utf8');
     const offsets = [...index.matchAll(/"offset":"(\d+)"/g)].map(([, text]) => Number(text));
     assert.deepEqual(
       offsets,
@@ -114,29 +125,44 @@ async function responsesIn(file: string): Promise<Response[]> {
   return responses;
 }
 
-test(`archive: killed ${kills} times, and torn, every done page has its record`, async (t) => {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-archive-'));
-  t.after(() => fs.rmSync(directory, { recursive: true }));
-  const warc = path.join(directory, 'warc');
-  let pages = 0;
-  for (let k = 0; k < kills; k++) {
-    const reopened = await live(directory, k, (k * 37) % 60);
-    assert.equal(reopened, 0, 'a kill loses no record that a row names');
-    tear(warc, k);
-    const { lost } = recover(directory);
-    assert.equal(lost, null);
-    const now = await assertWhole(directory);
-    assert.ok(now >= pages, 'no page is lost');
-    pages = now;
-  }
-  assert.ok(pages > kills, `${pages} pages`);
-  t.diagnostic(`${pages} pages in ${fs.readdirSync(warc).length / 2} files`);
-});
+/** Who changes it between two lives goes on in another file, and the last one is cut all the same. */
+const packings: readonly (readonly CompressionFormat[])[] = [['gzip'], ['zstd'], ['gzip', 'zstd']];
+
+for (const formats of packings) {
+  const packing = formats.join(' and ');
+  test(`archive: ${packing}, killed ${kills} times, and torn, every done page has its record`, async (t) => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-archive-'));
+    t.after(() => fs.rmSync(directory, { recursive: true }));
+    const warc = path.join(directory, 'warc');
+    let pages = 0;
+    for (let k = 0; k < kills; k++) {
+      const format = formats[k % formats.length]!;
+      const reopened = await live(directory, { seed: k, ms: (k * 37) % 60, format });
+      assert.equal(reopened, 0, 'a kill loses no record that a row names');
+      assert.ok(newestOf(warc).endsWith(suffixes[format]), newestOf(warc));
+      tear(warc, k);
+      const { lost } = recover(directory);
+      assert.equal(lost, null);
+      const now = await assertWhole(directory);
+      assert.ok(now >= pages, 'no page is lost');
+      pages = now;
+    }
+    assert.ok(pages > kills, `${pages} pages`);
+    const files = fs.readdirSync(warc).filter(isArchive);
+    for (const format of formats) {
+      assert.ok(
+        files.some((name) => name.endsWith(suffixes[format])),
+        `files of ${format}`,
+      );
+    }
+    t.diagnostic(`${pages} pages in ${files.length} files`);
+  });
+}
 
 test('archive: cut below what the state knows, it queues the pages again whose records are gone', async (t) => {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-archive-'));
   t.after(() => fs.rmSync(directory, { recursive: true }));
-  await live(directory, 1, 100);
+  await live(directory, { seed: 1, ms: 100 });
   recover(directory);
   const before = await assertWhole(directory);
   const newest = newestOf(path.join(directory, 'warc'));
@@ -161,12 +187,12 @@ test('archive: cut below what the state knows, it queues the pages again whose r
 function tear(warc: string, k: number): void {
   const newest = newestOf(warc);
   if (k % 2 === 0) fs.appendFileSync(newest, Buffer.alloc((k * 997) % 5000, 0x1f));
-  if (k % 3 === 0) fs.appendFileSync(newest.replace('.warc.gz', '.cdxj'), 'org,exam');
+  if (k % 3 === 0) fs.appendFileSync(indexOf(newest), 'org,exam');
 }
 
 function newestOf(warc: string): string {
-  const files = fs.readdirSync(warc).filter((name) => name.endsWith('.warc.gz'));
-  const serial = (name: string) => Number(/-(\d+)\.warc\.gz$/.exec(name)?.[1]);
+  const files = fs.readdirSync(warc).filter(isArchive);
+  const serial = (name: string) => Number(/-(\d+)\.warc\./.exec(name)?.[1]);
   files.sort((a, b) => serial(a) - serial(b));
   return path.join(warc, files.at(-1)!);
 }

@@ -1,7 +1,7 @@
 // An agent reduced to its archive and its state, for tests that kill it: it archives pages one
 // after the other, some at the same time, and commits the row of each once it has its place. It
 // says when the first is committed, and goes on until it is killed.
-// Arguments: directory, bytes of a file of the archive, seed.
+// Arguments: directory, bytes of a file of the archive, seed, gzip or zstd.
 
 import { join } from 'node:path';
 import { Archive } from '../../agent/archive/archive.ts';
@@ -9,7 +9,7 @@ import { openState } from '../../agent/storage/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { capture } from '../unit/archive/captures.ts';
 
-const [directory = '', fileBytes = '0', seed = '0'] = process.argv.slice(2);
+const [directory = '', fileBytes = '0', seed = '0', format] = process.argv.slice(2);
 const opened = openState({ directory, crawl: 'kill', agent: 'a1' });
 if (!opened.ok) throw new Error(opened.message);
 const store = new SqliteStore(opened.db, { durability: 'process', hostDelayMs: 0 });
@@ -17,7 +17,7 @@ const archive = new Archive({
   directory: join(directory, 'warc'),
   agent: 'a1',
   fileBytes: Number(fileBytes),
-  gzipLevel: 1,
+  compression: format === 'zstd' ? { format, level: 3 } : { format: 'gzip', level: 1 },
   durable: false,
   about: [['software', 'test']],
   known: store.archiveEnd(),

@@ -18,7 +18,12 @@ function opened(t: Pick<TestContext, 'after'>, script?: URL) {
   t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
   const failures: string[] = [];
   const archive = new Archive({
-    ...{ directory, agent: 'a1', fileBytes: 1000, gzipLevel: 1 },
+    ...{
+      directory,
+      agent: 'a1',
+      fileBytes: 1000,
+      compression: { format: 'gzip', level: 1 } as const,
+    },
     ...{ durable: false, about: [], known: null },
     onFailure: ({ message }) => failures.push(message),
     ...(script && { script }),

@@ -7,7 +7,11 @@ import { fileNames } from '../../../agent/archive/file-name.ts';
 import { ArchiveProgress } from '../../../agent/archive/progress.ts';
 
 function place(serial: number, end: number): ArchivePosition {
-  return { file: fileNames('a-1', 0, serial).warc, end, indexEnd: end / 10 };
+  return {
+    file: fileNames('a-1', 0, serial, serial % 2 ? 'gzip' : 'zstd').warc,
+    end,
+    indexEnd: end / 10,
+  };
 }
 
 test('progress: each step forward is to be committed, then to be confirmed once', () => {

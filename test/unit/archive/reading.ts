@@ -1,11 +1,12 @@
 // Reads archives back for the tests: with warcio, as the users' tools do, record by record to the
-// last, and member by member at the offsets that an index or a page's row names.
+// last, and one by one at the offsets that an index or a page's row names.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
-import { gunzipSync } from 'node:zlib';
+import { zstdDecompressSync } from 'node:zlib';
 import { WARCParser } from 'warcio';
+import { frameAt, packedIn } from './packed.ts';
 
 export interface ReadRecord {
   readonly type: string;
@@ -22,7 +23,26 @@ export interface ReadRecord {
 
 /** All records of a file. Fails where warcio stops before the end, or says that something is odd. */
 export async function readWarc(path: string): Promise<ReadRecord[]> {
-  return readWarcBytes(fs.readFileSync(path));
+  const bytes = fs.readFileSync(path);
+  if (path.endsWith('.warc.gz')) return readWarcBytes(bytes);
+  // warcio knows no zstd: it is given each record in the clear.
+  const records: ReadRecord[] = [];
+  for (const { start, record } of packedIn(path, bytes)) {
+    records.push({ ...(await onlyRecord(record)), offset: start });
+  }
+  return records;
+}
+
+/** The index beside an archive file. */
+export function indexOf(warc: string): string {
+  return warc.replace(/\.warc\.(gz|zst)$/, '.cdxj');
+}
+
+async function onlyRecord(plain: Uint8Array): Promise<ReadRecord> {
+  const [record, ...others] = await readWarcBytes(plain);
+  assert.ok(record, 'a frame holds a record');
+  assert.equal(others.length, 0, 'a frame holds no second record');
+  return record;
 }
 
 async function readWarcBytes(bytes: Uint8Array): Promise<ReadRecord[]> {
@@ -57,21 +77,23 @@ async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += 65_536) yield bytes.subarray(at, at + 65_536);
 }
 
-/** The one record whose member begins at the offset. */
+/** The one record that begins at the offset. Nothing before it is looked at. */
 export async function recordAt(path: string, offset: number): Promise<ReadRecord> {
   const bytes = fs.readFileSync(path).subarray(offset);
+  if (path.endsWith('.warc.zst')) {
+    const { end } = frameAt(bytes, 0);
+    return onlyRecord(zstdDecompressSync(bytes.subarray(0, end)));
+  }
   assert.deepEqual([...bytes.subarray(0, 2)], [0x1f, 0x8b], `no member begins at ${offset}`);
   const [record] = await readWarcBytes(bytes);
   assert.ok(record, `no record at ${offset}`);
   return record;
 }
 
-/** Splits the file at gzip members and judges the digests and lengths of each record by itself. */
+/** Unpacks each record by itself, and judges its digests and lengths. */
 export function assertDigests(path: string): number {
-  const bytes = fs.readFileSync(path);
   let count = 0;
-  for (const { start, end } of members(bytes)) {
-    const record = gunzipSync(bytes.subarray(start, end));
+  for (const { start, record } of packedIn(path, fs.readFileSync(path))) {
     const headEnd = record.indexOf('\r\n\r\n') + 4;
     const head = record.toString('utf8', 0, headEnd);
     const length = Number(/^Content-Length: (\d+)\r$/m.exec(head)?.[1]);
@@ -90,25 +112,6 @@ export function assertDigests(path: string): number {
 
 function digestIn(head: string, what: string): string | null {
   return new RegExp(`^WARC-${what}-Digest: sha1:(\\w+)\\r$`, 'm').exec(head)?.[1] ?? null;
-}
-
-/** Every record's text begins like this; a member that did so by chance would not decompress. */
-function members(bytes: Buffer): { start: number; end: number }[] {
-  const starts: number[] = [];
-  for (let at = bytes.indexOf('\x1f\x8b\x08', 0, 'latin1'); at >= 0; ) {
-    if (beginsRecord(bytes.subarray(at))) starts.push(at);
-    at = bytes.indexOf('\x1f\x8b\x08', at + 1, 'latin1');
-  }
-  return starts.map((start, k) => ({ start, end: starts[k + 1] ?? bytes.length }));
-}
-
-function beginsRecord(bytes: Buffer): boolean {
-  try {
-    const text = gunzipSync(bytes.subarray(0, 400), { finishFlush: 2 });
-    return text.toString('latin1', 0, 8) === 'WARC/1.1';
-  } catch {
-    return false;
-  }
 }
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';

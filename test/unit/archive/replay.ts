@@ -7,7 +7,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { readCdxjLine } from '../../../agent/archive/cdxj.ts';
-import { assertDigests, type ReadRecord, readWarc } from './reading.ts';
+import { packedIn } from './packed.ts';
+import { assertDigests, indexOf, type ReadRecord, readWarc } from './reading.ts';
 
 /** Of a row of the view `pages` what a replay needs. */
 export interface ArchivedPage {
@@ -32,7 +33,7 @@ export class Replay {
   /** Fails where a file is not sound, or its index does not say what is in it. */
   static async of(dataDir: string): Promise<Replay> {
     const replay = new Replay();
-    for (const file of fs.globSync('*/warc/*.warc.gz', { cwd: dataDir })) {
+    for (const file of fs.globSync('*/warc/*.warc.{gz,zst}', { cwd: dataDir })) {
       await replay.#add(path.join(dataDir, file));
     }
     return replay;
@@ -42,16 +43,20 @@ export class Replay {
     const name = path.basename(file);
     const records = await readWarc(file);
     assert.equal(assertDigests(file), records.length);
+    const packed = packedIn(file, fs.readFileSync(file));
+    const lengths = new Map(packed.map(({ start, end }) => [start, end - start]));
     const indexed: string[] = [];
     for (const record of records) {
       const { type, headers, offset } = record;
       if (type !== 'response' && type !== 'revisit') continue;
       this.#exchanges.set(`${name} ${offset}`, record);
       if (type === 'response') this.#responses.set(keyOf(headers, 'target-uri', 'date'), record);
-      indexed.push(`${headers['warc-target-uri']} ${name} ${offset}`);
+      indexed.push(`${headers['warc-target-uri']} ${name} ${offset} ${lengths.get(offset)}`);
     }
-    const lines = fs.readFileSync(file.replace('.warc.gz', '.cdxj'), 'utf8').trim().split('\n');
-    const named = lines.map(readCdxjLine).map((e) => `${e?.url} ${e?.filename} ${e?.offset}`);
+    const lines = fs.readFileSync(indexOf(file), 'utf8').trim().split('\n');
+    const named = lines
+      .map(readCdxjLine)
+      .map((e) => `${e?.url} ${e?.filename} ${e?.offset} ${e?.length}`);
     assert.deepEqual(named, indexed, `the index of ${name}`);
     this.#files++;
   }

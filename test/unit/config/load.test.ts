@@ -48,7 +48,14 @@ const defaults = {
     failureDetector: { heartbeatMs: 1000, suspectAfterMs: 10_000 },
   },
   storage: { durability: 'power' },
-  archive: { warc: true, fileBytes: 1024 ** 3, gzipLevel: 1, links: false },
+  archive: {
+    warc: true,
+    fileBytes: 1024 ** 3,
+    compression: 'gzip',
+    gzipLevel: 1,
+    zstdLevel: 3,
+    links: false,
+  },
 };
 
 test('load: seeds alone are a config, and every default is that of the contract', () => {

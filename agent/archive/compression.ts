@@ -1,0 +1,47 @@
+// How a record is packed: by itself, so that whoever knows its place needs no other byte of the
+// file. As gzip a member (WARC 1.1, annex D); as zstd a frame, by the IIPC's proposal for
+// `.warc.zst`, which asks that each frame tell the size of what is in it and end in a checksum.
+// No dictionary, which the proposal leaves open: with one, a reader of any record needs the
+// beginning of its file too. Called by warc-writer.ts; file-name.ts has the suffixes.
+
+import { constants, gzipSync, zstdCompressSync } from 'node:zlib';
+
+export type CompressionFormat = 'gzip' | 'zstd';
+
+export interface Compression {
+  readonly format: CompressionFormat;
+  /**
+   * As the format counts: of gzip 1 to 9, of zstd 1 to 19. Beyond 19 zstd's windows are larger than
+   * the 8 MiB that every reader of `.warc.zst` must have room for.
+   */
+  readonly level: number;
+}
+
+/** Records without a body are hardly ever larger. */
+const SMALL_BYTES_MAX = 2048;
+/** A window of that size, since what zlib's usual tables cost to clear is most of a small record. */
+const SMALL = { windowBits: 11, memLevel: 4 };
+
+const PACKERS: Readonly<Record<CompressionFormat, (record: Uint8Array, level: number) => Buffer>> =
+  {
+    gzip: (record, level) => {
+      const tables = record.byteLength > SMALL_BYTES_MAX ? {} : SMALL;
+      return gzipSync(record, { level, ...tables });
+    },
+    zstd: (record, level) => {
+      return zstdCompressSync(record, {
+        // Told beforehand, it stands in the frame's head, and tables are no larger than it needs.
+        pledgedSrcSize: record.byteLength,
+        params: {
+          [constants.ZSTD_c_compressionLevel]: level,
+          [constants.ZSTD_c_contentSizeFlag]: 1,
+          [constants.ZSTD_c_checksumFlag]: 1,
+        },
+      });
+    },
+  };
+
+/** The record as one gzip member or one zstd frame. */
+export function compressed(record: Uint8Array, { format, level }: Compression): Buffer {
+  return PACKERS[format](record, level);
+}
