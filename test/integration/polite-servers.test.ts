@@ -3,18 +3,14 @@
 // itself. The server keeps a log of its own, by which the crawl is judged.
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { run, Scratch, start, until } from './cli-process.ts';
+import { blurMs, HostServers } from './host-servers.ts';
 
 /** Second byte of the addresses: no other test's web has it. */
 const addressNet = 47;
 const delayMs = 20;
-/** Timers and sockets of a busy machine make a gap look shorter by so much, seen from the server. */
-const blurMs = 15;
 /** Looks at the state, each a process. */
 const looksMax = 20;
 
@@ -94,51 +90,19 @@ const hosts: Readonly<Record<HostName, Host>> = {
 };
 
 describe('polite servers', () => {
-  const log: { host: HostName; path: string; start: number; end: number }[] = [];
-  const servers: http.Server[] = [];
-  let port = 0;
-  const addressOf = (name: HostName) => `127.${addressNet}.0.${names.indexOf(name) + 1}`;
-  const origin = (name: HostName) => `http://${addressOf(name)}:${port}`;
-  const asked = (name: HostName) => log.filter(({ host }) => host === name).map(({ path }) => path);
-  const gaps = (name: HostName) => {
-    const of = log.filter(({ host }) => host === name);
-    return of.slice(1).map(({ start }, k) => start - of[k]!.end);
-  };
-
-  before(async () => {
-    for (const name of names) {
-      const server = http.createServer((request, response) => {
-        const entry = { host: name, path: request.url ?? '', start: performance.now(), end: 0 };
-        log.push(entry);
-        response.on('finish', () => {
-          entry.end = performance.now();
-        });
-        const times = asked(name).filter((path) => path === entry.path).length;
-        const {
-          status = 200,
-          headers = {},
-          body = '',
-        } = hosts[name](entry.path, origin(name), times);
-        response.writeHead(status, headers).end(body);
-      });
-      servers.push(server);
-      server.listen(port, addressOf(name));
-      await once(server, 'listening');
-      port = (server.address() as AddressInfo).port;
-    }
+  const web = new HostServers(addressNet, names, ({ host, path }, response) => {
+    const times = web.asked(host).filter((one) => one === path).length;
+    const { status = 200, headers = {}, body = '' } = hosts[host](path, web.origin(host), times);
+    response.writeHead(status, headers).end(body);
   });
-  after(() => {
-    for (const server of servers) {
-      server.close();
-      server.closeAllConnections();
-    }
-  });
+  before(() => web.start());
+  after(() => web.stop());
 
   async function crawl(scratch: Scratch, of: readonly HostName[], more: object = {}) {
-    const seeds = of.map((name) => `${origin(name)}/${name === 'trap' ? '0' : ''}`);
+    const seeds = of.map((name) => `${web.origin(name)}/${name === 'trap' ? '0' : ''}`);
     const config = await scratch.config(2, {
       seeds,
-      scope: { hosts: of.map(addressOf) },
+      scope: { hosts: of.map((name) => web.addressOf(name)) },
       limits: { stalePages: 60, depthPerHost: 200, repeatedSegments: 3 },
       politeness: { hostDelayMs: delayMs },
       archive: { warc: false },
@@ -156,45 +120,43 @@ describe('polite servers', () => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const finite = names.filter((name) => name !== 'broken' && name !== 'limited');
-    const query = await crawl(scratch, finite, { sitemaps: [`${origin('told')}/told.xml`] });
+    const query = await crawl(scratch, finite, { sitemaps: [`${web.origin('told')}/told.xml`] });
 
     for (const name of ['gone', 'forbidden', 'circle'] as const) {
-      assert.deepEqual(new Set(asked(name)), new Set(['/robots.txt', '/', '/a', '/b']), name);
+      assert.deepEqual(new Set(web.asked(name)), new Set(['/robots.txt', '/', '/a', '/b']), name);
     }
-    assert.deepEqual(asked('slow'), ['/robots.txt', '/', '/a']);
-    for (const gap of gaps('slow')) assert.ok(gap >= 400 - blurMs, `Crawl-delay: ${gap} ms`);
-    assert.equal(asked('moved').filter((path) => path.startsWith('/robots')).length, 6);
-    assert.ok(!asked('moved').includes('/b'), 'the rules came by the fifth redirect');
-    const [refused] = log.filter(({ host, path }) => host === 'busy' && path === '/a');
-    const next = log.find(({ host, start }) => host === 'busy' && start > refused!.start)!;
+    assert.deepEqual(web.asked('slow'), ['/robots.txt', '/', '/a']);
+    web.assertPolite('slow', 400);
+    assert.equal(web.asked('moved').filter((path) => path.startsWith('/robots')).length, 6);
+    assert.ok(!web.asked('moved').includes('/b'), 'the rules came by the fifth redirect');
+    const [refused] = web.log.filter(({ host, path }) => host === 'busy' && path === '/a');
+    const next = web.log.find(({ host, start }) => host === 'busy' && start > refused!.start)!;
     assert.ok(next.start - refused!.end >= 1000 - blurMs, 'Retry-After holds the host');
-    assert.equal(asked('busy').filter((path) => path === '/a').length, 2);
+    assert.equal(web.asked('busy').filter((path) => path === '/a').length, 2);
 
     const wanted = ['/index.xml', '/list', '/1.xml.gz', '/feed', '/packed', '/fed', '/listed'];
-    for (const path of wanted) assert.ok(asked('mapped').includes(path), path);
-    assert.deepEqual(asked('told').toSorted(), ['/', '/robots.txt', '/told.xml', '/x']);
+    for (const path of wanted) assert.ok(web.asked('mapped').includes(path), path);
+    assert.deepEqual(web.asked('told').toSorted(), ['/', '/robots.txt', '/told.xml', '/x']);
     const [packed] = await query("SELECT referrer FROM pages WHERE url LIKE '%/packed'");
-    assert.equal(packed!.referrer, `${origin('mapped')}/1.xml.gz`);
+    assert.equal(packed!.referrer, `${web.origin('mapped')}/1.xml.gz`);
 
     const trapped = await query("SELECT url FROM skipped WHERE reason = 'trap'");
-    assert.ok(trapped.some(({ url }) => String(url).startsWith(origin('trap'))));
-    assert.equal(asked('repeating').at(-1), '/a/b/a/b/a/b/');
+    assert.ok(trapped.some(({ url }) => String(url).startsWith(web.origin('trap'))));
+    assert.equal(web.asked('repeating').at(-1), '/a/b/a/b/a/b/');
     const events = await query("SELECT detail FROM events WHERE kind = 'trap'");
     assert.ok(events.length > 0, 'it is told of');
-    for (const name of finite) {
-      for (const gap of gaps(name)) assert.ok(gap >= delayMs - blurMs, `${name}: ${gap} ms`);
-    }
+    for (const name of finite) web.assertPolite(name, delayMs);
   });
 
   test('a sitemap in the config is enough to start from', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
-    const before = asked('told').length;
-    const map = `${origin('told')}/told.xml`;
+    const before = web.asked('told').length;
+    const map = `${web.origin('told')}/told.xml`;
     const query = await crawl(scratch, [], { sitemaps: [map], scope: {} });
-    assert.deepEqual(asked('told').slice(before), ['/robots.txt', '/told.xml', '/x']);
+    assert.deepEqual(web.asked('told').slice(before), ['/robots.txt', '/told.xml', '/x']);
     const pages = await query('SELECT url, referrer FROM pages ORDER BY url');
-    const found = { url: `${origin('told')}/x`, referrer: map };
+    const found = { url: `${web.origin('told')}/x`, referrer: map };
     assert.deepEqual(pages, [{ url: map, referrer: null }, found]);
   });
 
@@ -203,11 +165,11 @@ describe('polite servers', () => {
     t.after(() => scratch.clean());
     const shut = ['broken', 'limited'] as const;
     const config = await scratch.config(1, {
-      seeds: shut.map((name) => `${origin(name)}/`),
+      seeds: shut.map((name) => `${web.origin(name)}/`),
       politeness: { hostDelayMs: delayMs },
     });
     const launch = start(['launch', config]);
-    await until('both were asked', () => shut.every((name) => asked(name).length > 0));
+    await until('both were asked', () => shut.every((name) => web.asked(name).length > 0));
     let known = 0;
     for (let looks = 0; known < 2 && looks < looksMax; looks++) {
       const { stdout } = await run('query', config, 'SELECT robots FROM hosts', '--format', 'json');
@@ -216,7 +178,7 @@ describe('polite servers', () => {
     assert.equal(known, 2, 'both are known to be unreachable');
     await run('stop', config);
     assert.equal((await launch.ended).code, 11);
-    for (const name of shut) assert.deepEqual(new Set(asked(name)), new Set(['/robots.txt']));
+    for (const name of shut) assert.deepEqual(new Set(web.asked(name)), new Set(['/robots.txt']));
     const { stdout } = await run('query', config, 'SELECT url FROM frontier', '--format', 'json');
     assert.equal(JSON.parse(stdout).length, 2, 'its pages wait');
   });

@@ -2,17 +2,14 @@
 // other's rules are obeyed whoever owns it, only its owner asks it, and circles hold nobody up.
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { run, Scratch } from './cli-process.ts';
+import { HostServers } from './host-servers.ts';
 
 /** Second byte of the addresses: no other test's web has it. */
 const addressNet = 49;
 const delayMs = 20;
-/** Timers and sockets of a busy machine make a gap look shorter by so much, seen from the server. */
-const blurMs = 15;
 
 const users = ['user1', 'user2', 'user3', 'user4'] as const;
 const names = [...users, 'main', 'chain', 'left', 'right', 'away', 'outside'] as const;
@@ -24,53 +21,20 @@ const leads: Partial<Readonly<Record<HostName, HostName>>> = {
   ...{ chain: 'user1', left: 'right', right: 'left', away: 'outside' },
 };
 
-interface Entry {
-  readonly host: HostName;
-  readonly path: string;
-  readonly start: number;
-  end: number;
-}
-
 describe('a robots.txt that is another host’s', () => {
-  const log: Entry[] = [];
-  const servers: http.Server[] = [];
-  let port = 0;
-  const addressOf = (name: HostName) => `127.${addressNet}.0.${names.indexOf(name) + 1}`;
-  const origin = (name: HostName) => `http://${addressOf(name)}:${port}`;
-  const asked = (name: HostName) => log.filter(({ host }) => host === name).map(({ path }) => path);
-
-  const answer = (name: HostName, path: string, response: http.ServerResponse): void => {
+  const answer = (name: HostName, path: string, response: ServerResponse): void => {
     const to = leads[name];
     if (path !== '/robots.txt') {
       const body = path === '/' ? '<a href=/open>x</a><a href=/closed>x</a>' : '';
       response.writeHead(200, { 'content-type': 'text/html' }).end(body);
     } else if (to === undefined) response.end('User-agent: *\nDisallow: /closed');
-    else response.writeHead(301, { location: `${origin(to)}/robots.txt` }).end();
+    else response.writeHead(301, { location: `${web.origin(to)}/robots.txt` }).end();
   };
-
-  before(async () => {
-    for (const name of names) {
-      const server = http.createServer((request, response) => {
-        const path = request.url ?? '';
-        const entry = { host: name, path, start: performance.now(), end: 0 };
-        log.push(entry);
-        response.on('finish', () => {
-          entry.end = performance.now();
-        });
-        answer(name, path, response);
-      });
-      servers.push(server);
-      server.listen(port, addressOf(name));
-      await once(server, 'listening');
-      port = (server.address() as AddressInfo).port;
-    }
-  });
-  after(() => {
-    for (const server of servers) {
-      server.close();
-      server.closeAllConnections();
-    }
-  });
+  const web = new HostServers(addressNet, names, ({ host, path }, response) =>
+    answer(host, path, response),
+  );
+  before(() => web.start());
+  after(() => web.stop());
 
   test('is obeyed, whichever agent owns the other host', async (t) => {
     const scratch = new Scratch();
@@ -78,8 +42,8 @@ describe('a robots.txt that is another host’s', () => {
     const inScope = names.filter((name) => name !== 'outside');
     const config = await scratch.config(3, {
       // Nothing but robots.txt leads to the host whose rules they are.
-      seeds: inScope.filter((name) => name !== 'main').map((name) => `${origin(name)}/`),
-      scope: { hosts: inScope.map(addressOf) },
+      seeds: inScope.filter((name) => name !== 'main').map((name) => `${web.origin(name)}/`),
+      scope: { hosts: inScope.map((name) => web.addressOf(name)) },
       politeness: { hostDelayMs: delayMs },
       archive: { warc: false },
     });
@@ -87,18 +51,18 @@ describe('a robots.txt that is another host’s', () => {
     assert.equal(code, 0, stderr);
 
     for (const name of [...users, 'chain'] as const) {
-      assert.deepEqual(new Set(asked(name)), new Set(['/robots.txt', '/', '/open']), name);
+      assert.deepEqual(new Set(web.asked(name)), new Set(['/robots.txt', '/', '/open']), name);
     }
-    assert.deepEqual(new Set(asked('main')), new Set(['/robots.txt']));
+    assert.deepEqual(new Set(web.asked('main')), new Set(['/robots.txt']));
     // A circle, or a host that is no part of the crawl, means that there are no rules.
     for (const name of ['left', 'right', 'away'] as const) {
-      assert.ok(asked(name).includes('/closed'), name);
+      assert.ok(web.asked(name).includes('/closed'), name);
     }
-    assert.deepEqual(asked('outside'), []);
-    for (const name of names) assertPolite(name);
+    assert.deepEqual(web.asked('outside'), []);
+    for (const name of names) web.assertPolite(name, delayMs);
 
     const explain = async (name: HostName, path: string) => {
-      const { stdout } = await run('explain', config, `${origin(name)}${path}`, '--json');
+      const { stdout } = await run('explain', config, `${web.origin(name)}${path}`, '--json');
       const { owner, filters } = JSON.parse(stdout) as {
         owner: string;
         filters: { filter: string; passes: boolean; why: string }[];
@@ -106,7 +70,7 @@ describe('a robots.txt that is another host’s', () => {
       return { owner, ...filters.find(({ filter }) => filter === 'robots')! };
     };
     const told = new RegExp(
-      `^Disallow: /closed, .*redirected to ${origin('main')}/robots.txt, told by (a[123])$`,
+      `^Disallow: /closed, .*redirected to ${web.origin('main')}/robots.txt, told by (a[123])$`,
     );
     const tellers: boolean[] = [];
     for (const name of [...users, 'chain'] as const) {
@@ -119,15 +83,7 @@ describe('a robots.txt that is another host’s', () => {
     assert.match((await explain('left', '/closed')).why, /^redirected to .*(circle|told by)/);
     assert.equal(
       (await explain('away', '/closed')).why,
-      `redirected to ${origin('outside')}/robots.txt`,
+      `redirected to ${web.origin('outside')}/robots.txt`,
     );
   });
-
-  function assertPolite(name: HostName): void {
-    const of = log.filter(({ host }) => host === name);
-    for (const [k, { start }] of of.slice(1).entries()) {
-      const gap = start - of[k]!.end;
-      assert.ok(gap >= delayMs - blurMs, `${name}: ${gap} ms`);
-    }
-  }
 });

@@ -5,11 +5,9 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { run, Scratch } from './cli-process.ts';
+import { HostServers } from './host-servers.ts';
 
 /** Second byte of the addresses: no other test's web has it. */
 const addressNet = 48;
@@ -57,40 +55,23 @@ const sites: Readonly<Record<HostName, (url: URL, times: number) => string>> = {
 };
 
 describe('torture: traps', () => {
-  const servers: http.Server[] = [];
-  const asked = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<
-    HostName,
-    string[]
-  >;
-  let port = 0;
-  const addressOf = (name: HostName) => `127.${addressNet}.0.${names.indexOf(name) + 1}`;
-
-  before(async () => {
-    for (const name of names) {
-      const server = http.createServer((request, response) => {
-        const url = new URL(request.url ?? '/', 'http://x/');
-        const isRobots = url.pathname === '/robots.txt';
-        if (!isRobots) asked[name].push(url.pathname);
-        response.writeHead(isRobots ? 404 : 200, { 'content-type': 'text/html' });
-        response.end(isRobots ? '' : sites[name](url, asked[name].length));
-      });
-      servers.push(server);
-      server.listen(port, addressOf(name));
-      await once(server, 'listening');
-      port = (server.address() as AddressInfo).port;
-    }
+  const web = new HostServers(addressNet, names, ({ host, path }, response) => {
+    const isRobots = path === '/robots.txt';
+    response.writeHead(isRobots ? 404 : 200, { 'content-type': 'text/html' });
+    const url = new URL(path, 'http://x/');
+    response.end(isRobots ? '' : sites[host](url, asked(host).length));
   });
-  after(() => {
-    for (const server of servers) {
-      server.close();
-      server.closeAllConnections();
-    }
-  });
+  const asked = (host: HostName) => {
+    const paths = web.asked(host).map((path) => path.replace(/\?.*/, ''));
+    return paths.filter((path) => path !== '/robots.txt');
+  };
+  before(() => web.start());
+  after(() => web.stop());
 
   async function crawl(scratch: Scratch, more: object) {
-    for (const name of names) asked[name].length = 0;
+    web.log.length = 0;
     const config = await scratch.config(2, {
-      seeds: names.map((name) => `http://${addressOf(name)}:${port}/0`),
+      seeds: names.map((name) => `${web.origin(name)}/0`),
       limits: { stalePages, depthPerHost: 1000, repeatedSegments: 1000 },
       politeness: { hostDelayMs: delayMs },
       archive: { warc: false },
@@ -102,8 +83,8 @@ describe('torture: traps', () => {
     const { stdout } = await run('query', config, sql, '--format', 'json');
     const audit = await run('audit', config);
     assert.equal(audit.code, 0, audit.stdout);
-    assert.deepEqual(asked.honest, pathsOf(pages));
-    assert.deepEqual(asked.stubs, pathsOf(stubs));
+    assert.deepEqual(asked('honest'), pathsOf(pages));
+    assert.deepEqual(asked('stubs'), pathsOf(stubs));
     return (JSON.parse(stdout) as { host: string }[]).map(({ host }) => host).toSorted();
   }
 
@@ -113,20 +94,23 @@ describe('torture: traps', () => {
     const trapped = await crawl(scratch, {});
     assert.deepEqual(
       trapped,
-      (['soft', 'relative', 'numbered', 'session'] as const).map(addressOf),
+      (['soft', 'relative', 'numbered', 'session'] as const).map((name) => web.addressOf(name)),
     );
     // The first page of each text is new and takes two off; a session comes back to every page.
     for (const name of ['soft', 'relative', 'numbered'] as const) {
-      assert.ok(asked[name].length <= stalePages + 3, `${name}: ${asked[name].length}`);
+      assert.ok(asked(name).length <= stalePages + 3, `${name}: ${asked(name).length}`);
     }
-    assert.ok(asked.session.length <= stalePages + 4 * pages, `${asked.session.length}`);
+    assert.ok(asked('session').length <= stalePages + 4 * pages, `${asked('session').length}`);
   });
 
   test('T122: without sessions in the identity each page is asked for once', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const trapped = await crawl(scratch, { urls: { dropSessions: true } });
-    assert.deepEqual(trapped, (['soft', 'relative', 'numbered'] as const).map(addressOf));
-    assert.deepEqual(asked.session.toSorted(), pathsOf(pages).toSorted());
+    assert.deepEqual(
+      trapped,
+      (['soft', 'relative', 'numbered'] as const).map((name) => web.addressOf(name)),
+    );
+    assert.deepEqual(asked('session').toSorted(), pathsOf(pages).toSorted());
   });
 });
