@@ -1,6 +1,7 @@
 // Cuts the byte stream of a ZeroMQ connection (ZMTP 3, RFC 23) into its greeting, its commands and
 // its messages, each with its framing, so that a proxy can lose, repeat or reorder whole messages
-// and leave what remains a valid stream. Used by `network-proxy.ts`; reads nothing of the contents.
+// and leave what remains a valid stream. Used by `network-proxy.ts`; reads nothing of the contents,
+// which `network-callers.ts` does.
 
 export interface Unit {
   /** `message`: one frame that stands alone, as agents send them. `other` must not be touched. */
@@ -39,14 +40,21 @@ export async function* unitsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Un
   }
 }
 
+/** What a message says, without its framing. */
+export function payloadOf({ bytes }: Unit): Buffer {
+  return bytes.subarray(headerSize(bytes));
+}
+
+function headerSize(bytes: Buffer): number {
+  return (bytes[0]! & long) === 0 ? 2 : 9;
+}
+
 /** Of the first frame, header included; null where it is not whole yet. */
 function frameSize(bytes: Buffer): number | null {
-  const flags = bytes[0];
-  if (flags === undefined) return null;
-  const isLong = (flags & long) !== 0;
-  const header = isLong ? 9 : 2;
+  if (bytes.length === 0) return null;
+  const header = headerSize(bytes);
   if (bytes.length < header) return null;
-  const size = header + (isLong ? Number(bytes.readBigUInt64BE(1)) : bytes[1]!);
+  const size = header + (header === 9 ? Number(bytes.readBigUInt64BE(1)) : bytes[1]!);
   if (size > frameBytesMax) throw new RangeError(`a frame of ${size} bytes`);
   return bytes.length < size ? null : size;
 }

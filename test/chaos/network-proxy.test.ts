@@ -45,11 +45,9 @@ async function crawlUnder(
 }
 
 function sumOf(proxies: readonly NetworkProxy[]): NetworkProxy['counts'] {
-  const sum = { messages: 0, bytes: 0, repeated: 0, reordered: 0, flipped: 0, resets: 0 };
-  for (const { counts } of proxies) {
-    for (const key of Object.keys(sum) as (keyof typeof sum)[]) sum[key] += counts[key];
-  }
-  return sum;
+  const names = Object.keys(proxies[0]!.counts) as (keyof NetworkProxy['counts'])[];
+  const sums = names.map((name) => proxies.reduce((sum, { counts }) => sum + counts[name], 0));
+  return Object.fromEntries(names.map((name, k) => [name, sums[k]!])) as NetworkProxy['counts'];
 }
 
 describe('links that are slow or faulty', { concurrency: 2 }, () => {
