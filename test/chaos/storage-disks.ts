@@ -1,16 +1,15 @@
 // Disks that can be broken under a real agent: a small file system in memory that a test fills,
 // empties or makes read-only, and a library loaded before the system's own that makes the disk slow
 // or fail on command. Both tell why they cannot be had, and the tests then skip: the one needs the
-// right to mount, the other a compiler.
+// right to mount, the other a compiler (`needs.ts`).
 
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
+import { obstacleTo, programMsMax, tryRun } from './needs.ts';
 
-/** A program that mounts or compiles is done long before. */
-const programMsMax = 20_000;
 const ballastChunk = Buffer.alloc(64 * 1024);
 
 export class SmallDisk {
@@ -27,11 +26,13 @@ export class SmallDisk {
    * @returns why it cannot be had, in words
    */
   static mount(t: Pick<TestContext, 'after'>, place: string, kib: number): SmallDisk | string {
+    const obstacle = obstacleTo('mount');
+    if (obstacle !== null) return obstacle;
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-disk-'));
     const mounted = tryRun('mount', ['-t', 'tmpfs', '-o', `size=${kib}k`, 'tmpfs', directory]);
     if (mounted !== null) {
       fs.rmdirSync(directory);
-      return `no file system can be mounted here: ${mounted}`;
+      throw new Error(`no file system at ${directory}: ${mounted}`);
     }
     t.after(() => {
       // Lazily, should the agent not have been ended yet.
@@ -67,16 +68,6 @@ export class SmallDisk {
   setReadOnly(readOnly: boolean): void {
     const options = `remount,${readOnly ? 'ro' : 'rw'}`;
     execFileSync('mount', ['-o', options, this.directory], { timeout: programMsMax });
-  }
-}
-
-/** Null if it went well, else what it said. */
-function tryRun(program: string, words: readonly string[]): string | null {
-  try {
-    execFileSync(program, words, { timeout: programMsMax, stdio: ['ignore', 'ignore', 'pipe'] });
-    return null;
-  } catch (error) {
-    return error instanceof Error ? error.message.split('\n').slice(0, 2).join(' ') : String(error);
   }
 }
 
@@ -139,15 +130,15 @@ export interface BadDisk {
 
 /** @returns why it cannot be had, in words */
 export function badDisk(t: Pick<TestContext, 'after'>): BadDisk | string {
+  const obstacle = obstacleTo('compiler');
+  if (obstacle !== null) return obstacle;
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-shim-'));
   t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
   const code = path.join(directory, 'disk.c');
   const library = path.join(directory, 'disk.so');
   fs.writeFileSync(code, source);
   const compiled = tryRun('cc', ['-shared', '-fPIC', '-O1', '-o', library, code, '-ldl']);
-  if (process.platform !== 'linux' || compiled !== null) {
-    return `no library can be built to stand before the disk: ${compiled ?? process.platform}`;
-  }
+  if (compiled !== null) throw new Error(`not compiled: ${compiled}`);
   return {
     env: ({ fsyncMs, failsWhen }) => ({
       LD_PRELOAD: library,

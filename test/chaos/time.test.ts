@@ -1,42 +1,23 @@
-// Faults of time: wall clocks that jump, shake and disagree, and waits that no timer can hold. The
-// wall clock of single agents is moved by libfaketime, which leaves the monotonic clock alone; the
-// machine's own is never touched. Ids are those of the fault matrix.
+// Faults of time: wall clocks that jump, shake and disagree, and waits that no timer can hold. Ids
+// are those of the fault matrix.
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import path from 'node:path';
 import { describe, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Cluster, fault, gated, runs } from './harness.ts';
 import { startSite } from './harness-site.ts';
 import { assertWhole } from './harness-verdict.ts';
+import { obstacleTo } from './needs.ts';
+import { WallClock } from './time-clocks.ts';
 
-/** Where Debian's package `faketime` puts it, for whatever processor. */
-const [library] = fs.globSync('/usr/lib/*/faketime/libfaketimeMT.so.1');
-const skip = library === undefined ? 'libfaketime is not installed (apt: faketime)' : false;
-
-/** The environment of an agent whose wall clock is `file` away from the machine's. */
-function fakeClock(file: string): Record<string, string> {
-  return {
-    LD_PRELOAD: library!,
-    FAKETIME_TIMESTAMP_FILE: file,
-    FAKETIME_NO_CACHE: '1',
-    FAKETIME_DONT_FAKE_MONOTONIC: '1',
-    DONT_FAKE_MONOTONIC: '1',
-  };
-}
+const skip = obstacleTo('faketime') ?? false;
 
 async function shiftable(t: TestContext, seed: number) {
   const web = { seed, pages: 20 };
   const { gate, cluster } = await gated(t, { agents: 3, web, delayMs: 100 });
-  const file = path.join(path.dirname(cluster.config), 'clock');
-  /** By so many seconds from the machine's time; by rename, since it is read at any moment. */
-  const shift = (seconds: number) => {
-    fs.writeFileSync(`${file}.new`, `${seconds < 0 ? '' : '+'}${seconds}\n`);
-    fs.renameSync(`${file}.new`, file);
-  };
-  shift(0);
-  return { gate, cluster, shift, env: fakeClock(file) };
+  const clock = new WallClock(path.join(path.dirname(cluster.config), 'clock'));
+  return { gate, cluster, clock, env: clock.env() };
 }
 
 describe('faults of time', { concurrency: 2, skip }, () => {
@@ -47,11 +28,11 @@ describe('faults of time', { concurrency: 2, skip }, () => {
     ['ten years on', 87_660 * hour],
   ] as const) {
     fault(`F43: a wall clock jumps ${name}`, async (t, seed) => {
-      const { gate, cluster, shift, env } = await shiftable(t, seed);
+      const { gate, cluster, clock, env } = await shiftable(t, seed);
       await Promise.all([cluster.startAll(['a1', 'a3']), cluster.start('a2', { env })]);
       await Promise.all(cluster.ids.map((id) => cluster.joined(id)));
       await cluster.reaches(0.3);
-      shift(seconds);
+      clock.moveTo(seconds);
       // A jump forwards is a standstill as far as it can see: it gives its rights up and joins anew.
       if (seconds > 0) await cluster.event('a2', 'rejoin', 'a2');
       await cluster.served(20);
@@ -62,11 +43,11 @@ describe('faults of time', { concurrency: 2, skip }, () => {
   }
 
   fault('F44: a wall clock shakes by 200 ms, ten times a second', async (t, seed) => {
-    const { gate, cluster, shift, env } = await shiftable(t, seed);
+    const { gate, cluster, clock, env } = await shiftable(t, seed);
     await Promise.all([cluster.startAll(['a1', 'a3']), cluster.start('a2', { env })]);
     await Promise.all(cluster.ids.map((id) => cluster.joined(id)));
     for (let k = 0; k < (runs > 1 ? 1200 : 50); k++) {
-      shift(k % 2 === 0 ? 0.2 : -0.2);
+      clock.moveTo(k % 2 === 0 ? 0.2 : -0.2);
       await pause(100);
     }
     const changes = cluster.ids.flatMap((id) => cluster.state(id).events('suspect'));
@@ -78,9 +59,9 @@ describe('faults of time', { concurrency: 2, skip }, () => {
   fault('F45: the clocks of three agents are a day apart', async (t, seed) => {
     const { gate, cluster } = await shiftable(t, seed);
     for (const [k, id] of cluster.ids.entries()) {
-      const file = path.join(path.dirname(cluster.config), `clock-${id}`);
-      fs.writeFileSync(file, `${k === 0 ? '-' : '+'}${k === 1 ? 0 : 24 * hour}\n`);
-      await cluster.start(id, { env: fakeClock(file) });
+      const clock = new WallClock(path.join(path.dirname(cluster.config), `clock-${id}`));
+      clock.moveTo((k - 1) * 24 * hour);
+      await cluster.start(id, { env: clock.env() });
     }
     await cluster.reaches(0.3);
     await cluster.restart('a1');
