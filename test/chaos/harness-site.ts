@@ -30,6 +30,11 @@ export interface Site {
 /** Second byte of the hosts' addresses; no web of a test has it. */
 const net = 45;
 
+/** Where host `n` is, from 0 to 253. */
+export function siteAddress(host: number): string {
+  return `127.${net}.0.${host + 1}`;
+}
+
 /** Host `n` is 127.45.0.(n + 1), all at one port. */
 export async function startSite(answering: Answering): Promise<Site> {
   const seen: { host: number; target: string; atMs: number }[] = [];
@@ -51,7 +56,7 @@ export async function startSite(answering: Answering): Promise<Site> {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
-    origin: (host) => `http://127.${net}.0.${host + 1}:${port}`,
+    origin: (host) => `http://${siteAddress(host)}:${port}`,
     requests: (host, target) => of(host, target).map(({ atMs }) => atMs),
     stop: async () => {
       server.closeAllConnections();

@@ -11,10 +11,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { writeCompletion } from '../../agent/cli/completion-file.ts';
 import { wallMs } from '../../agent/runtime/clock.ts';
 import { loadConfig } from '../../config/load.ts';
-import { listening, Scratch } from '../integration/cli-process.ts';
+import { Scratch } from '../integration/cli-process.ts';
 import { judge } from '../web/judge.ts';
 import type { PartialWebOptions } from '../web/options.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
+import { portsBelowEphemeral } from './harness-ports.ts';
 import { AgentRun, type Ended, type StartOptions, steadyMs } from './harness-process.ts';
 import { type Site, startSite } from './harness-site.ts';
 import { StateFile } from './harness-state.ts';
@@ -39,6 +40,8 @@ export interface ClusterOptions {
   readonly config?: Readonly<Record<string, unknown>>;
   /** Where agents listen and are reached, if not at free ports of loopback. */
   readonly listeners?: readonly { listen: string; address?: string }[];
+  /** The environment of each process of an agent, beside the test's. Asked as it is started. */
+  readonly env?: (id: string) => Readonly<Record<string, string>>;
 }
 
 /** How often each fault is tried: `CHAOS_RUNS=20 node --test test/chaos/process-kill.test.ts`. */
@@ -74,6 +77,7 @@ export class Cluster {
   /** How often each had joined before its present process began. */
   readonly #joinsBefore = new Map<string, number>();
   readonly #ownsWeb: boolean;
+  readonly #env: NonNullable<ClusterOptions['env']>;
   /** Final answers seen so far, and how far the log has been read. */
   readonly #seen = new Set<string>();
   #read = 0;
@@ -81,6 +85,7 @@ export class Cluster {
   private constructor(web: RunningWeb, ports: readonly number[], options: ClusterOptions) {
     this.web = web;
     this.#ownsWeb = web !== options.web;
+    this.#env = options.env ?? (() => ({}));
     this.delayMs = options.delayMs ?? 60;
     this.heartbeatMs = options.heartbeatMs ?? 100;
     this.suspectAfterMs = options.suspectAfterMs ?? 1500;
@@ -147,7 +152,8 @@ export class Cluster {
     const before = this.#runs.get(id);
     assert.ok(before === undefined || before.end !== null, `${id} still runs`);
     this.#joinsBefore.set(id, this.#joinsLeft(id));
-    const run = new AgentRun(id, this, options);
+    const env = { ...this.#env(id), ...options.env };
+    const run = new AgentRun(id, this, { ...options, env });
     this.#runs.set(id, run);
     void run.ended.then((ended) => this.#noteCompletion(ended));
     return run;
@@ -184,10 +190,14 @@ export class Cluster {
     return this.start(id);
   }
 
-  /** Deletes all that a dead agent knew. */
+  /** Deletes all that a dead agent knew; not its directory, which may be a disk of its own. */
   wipe(id: string): void {
     assert.notEqual(this.run(id).end, null, `${id} still runs`);
-    fs.rmSync(path.join(this.dataDir, id), { recursive: true, force: true });
+    const directory = path.join(this.dataDir, id);
+    if (!fs.existsSync(directory)) return;
+    for (const name of fs.readdirSync(directory)) {
+      fs.rmSync(path.join(directory, name), { recursive: true, force: true });
+    }
   }
 
   /** SIGKILL to all at once. */
@@ -330,23 +340,24 @@ const endlessAnswerMs = 200;
 
 /**
  * A cluster whose crawl cannot end before the gate opens, so that the faults fall into it: one more
- * host has a page after the other until then. No request is held open, since that would hold up an
- * agent that leaves. All other hosts of that site have pages without links, for seeds that are given
- * meanwhile.
+ * host has a page after the other until then, or as many as are said. No request is held open, since
+ * that would hold up an agent that leaves. All other hosts of that site have pages without links, for
+ * seeds that are given meanwhile.
  */
 export async function gated(
   t: Pick<TestContext, 'after'>,
-  options: ClusterOptions,
+  options: ClusterOptions & { readonly endless?: readonly number[] },
 ): Promise<{ gate: { open(): void }; cluster: Cluster; site: Site }> {
   let isOpen = false;
+  const endless = new Set(options.endless ?? [0]);
   const site = await startSite(async (host, target) => {
     if (target === '/robots.txt') return {};
-    if (host > 0) return { body: `no more than ${target}` };
+    if (!endless.has(host)) return { body: `no more than ${target}` };
     await pause(endlessAnswerMs);
     return { body: isOpen ? '' : `<a href="/${Number(target.slice(1)) + 1}">on</a>` };
   });
   t.after(() => site.stop());
-  const seeds = [`${site.origin(0)}/0`, ...(options.seeds ?? [])];
+  const seeds = [...[...endless].map((host) => `${site.origin(host)}/0`), ...(options.seeds ?? [])];
   const config = { limits: { depthPerHost: 100_000 }, ...options.config };
   const open = () => {
     isOpen = true;
@@ -356,27 +367,4 @@ export async function gated(
 
 function isRunning(web: PartialWebOptions | RunningWeb): web is RunningWeb {
   return 'requests' in web;
-}
-
-/** Below the range from which the crawl's own connections take theirs, so that a restart finds its own. */
-const portFirst = 11_000;
-const portBlock = 100;
-const portBlocks = 200;
-let portNext = portFirst + (process.pid % portBlocks) * portBlock;
-
-async function portsBelowEphemeral(count: number): Promise<number[]> {
-  const ports: number[] = [];
-  for (let tries = 0; ports.length < count && tries < portBlock * 10; tries++) {
-    const port = portNext++;
-    if (portNext >= portFirst + portBlocks * portBlock) portNext = portFirst;
-    try {
-      const server = await listening(port);
-      await new Promise((done) => server.close(done));
-      ports.push(port);
-    } catch {
-      // Somebody listens there.
-    }
-  }
-  assert.equal(ports.length, count, 'not enough free ports');
-  return ports;
 }

@@ -7,8 +7,9 @@
 import { parseArgs } from 'node:util';
 import type { Finding } from '../web/judge.ts';
 import { assertStormSurvived, storm } from './storm.ts';
+import { without } from './storm-ground.ts';
 import { assertKillsSurvived, killStorm } from './storm-kills.ts';
-import { costsOf } from './storm-plan.ts';
+import { costsOf } from './storm-promises.ts';
 
 interface Given {
   readonly seed: number;
@@ -23,12 +24,14 @@ interface Cleaning {
 const kinds = {
   async all(t: Cleaning, given: Given): Promise<void> {
     const survived = await storm(t, { ...given, say });
-    const { verdict, cluster, shape, faults, shareThen } = survived;
+    const { verdict, judgement, cluster, shape, faults, shareThen } = survived;
     const counts = Object.entries(Object.groupBy(faults, ({ kind }) => kind));
     say(counts.map(([kind, list]) => `${kind} ${list.length}`).join(', '));
     const allowed = costsOf(faults, cluster);
     report({ ...shape, shareThen, ...allowed });
+    report({ ...survived.counts });
     report({ ...verdict.judgement });
+    report({ ...judgement, straysBeside: survived.straysBeside });
     assertStormSurvived(survived);
   },
 
@@ -79,11 +82,12 @@ async function main(): Promise<void> {
     agents: agents === undefined ? undefined : Number(agents),
   };
   const size = agents === undefined ? '' : ` --agents ${agents}`;
-  say(`--faults ${faults}${size} --seconds ${seconds} --seed ${seed}`);
+  const lacking = faults === 'all' ? without() : '';
+  say(`--faults ${faults}${size} --seconds ${seconds} --seed ${seed}${lacking}`);
   const cleanings: (() => Promise<void>)[] = [];
   try {
     await kinds[faults]({ after: (clean) => cleanings.push(clean) }, given);
-    say('complete, nothing missing, no two at a host');
+    say('complete, nothing missing, no two at a host that see one another');
   } finally {
     for (const clean of cleanings.toReversed()) await clean();
   }

@@ -22,8 +22,10 @@ import { type SoakSite, startSoakSite } from './soak-site.ts';
 import { limitOf, slopeOf, type Trend, trendOf } from './soak-slopes.ts';
 import { Storm } from './storm.ts';
 import type { Scene } from './storm-faults.ts';
+import { StormGround, without } from './storm-ground.ts';
 import { present } from './storm-health.ts';
-import { costsOf, drawShape, drawSteps } from './storm-plan.ts';
+import { drawShape, drawSteps, type Fault, type StormShape } from './storm-plan.ts';
+import { costsOf, moreFetches } from './storm-promises.ts';
 
 const timing = { heartbeatMs: 250, suspectAfterMs: 4000, delayMs: 1000 };
 const threads = 24;
@@ -49,25 +51,27 @@ async function soak(t: Cleaning, { minutes, seed, agents }: Soak): Promise<void>
   const site = await startSoakSite(hostsEach * agents, timing.delayMs);
   t.after(() => site.stop());
   const shape = drawShape(seed, agents);
-  const { backups, quorum, awayMax } = shape;
+  const { backups, quorum } = shape;
+  const ground = await StormGround.make(t, { agents, seed, diskKib: null });
   // The site has no end, and its pages are new all of the time.
   const limits = { depthPerHost: 1_000_000, pagesPerHost: 1_000_000_000, stalePages: null };
   const cluster = await Cluster.make(t, {
     ...{ agents, backups, quorum, threads, ...timing, seeds: site.seeds },
-    ...{ web: { hosts: 1, pages: 1 }, config: { limits } },
+    ...{ web: { hosts: 1, pages: 1 }, config: { limits }, ...ground.options },
   });
   say(`${JSON.stringify(shape)}, ${hostsEach * agents} hosts`);
   await cluster.startAll();
   await present(cluster, cluster.ids);
-  const scene: Scene = { cluster, site, seeded: [] };
+  const scene: Scene = { cluster, ground, site, seeded: [] };
   const samples = new SoakSamples(cluster);
-  const faults = new Storm(scene, awayMax, (line) => say(`  ${line}`));
+  const faults = new Storm(scene, shape, (line) => say(`  ${line}`));
   const halfMs = (minutes / 2) * minuteMs;
   const beganMs = steadyMs();
   await half(beganMs + halfMs, samples, site);
   const plan = { seed, ids: cluster.ids, backups, suspectAfterMs: timing.suspectAfterMs };
-  const steps = drawSteps({ ...plan, afterMsMax: 0 });
-  await half(beganMs + 2 * halfMs, samples, site, () => faults.begin(steps.next().value.fault));
+  const drawn = drawSteps({ ...plan, afterMsMax: 0 }).map(({ fault }) => fault);
+  const steps = drawn.filter((fault) => ground.has(fault) && isJudged(fault, shape));
+  await half(beganMs + 2 * halfMs, samples, site, () => faults.begin(steps.next().value!));
   await faults.over();
   site.close();
   const verdict = await cluster.finish(endMsMax);
@@ -85,6 +89,11 @@ async function soak(t: Cleaning, { minutes, seed, agents }: Soak): Promise<void>
   assert.ok(strays.count <= costs.strayMax, `stray requests: ${JSON.stringify(strays)}`);
   assert.ok(overlap <= costs.overlapMax, `${overlap} pages again, ${costs.overlapMax} excused`);
   assert.deepEqual(grown, [], 'grows');
+}
+
+/** The site judges as requests come, and knows nothing of the sides of a cut. */
+function isJudged(fault: Fault, shape: StormShape): boolean {
+  return moreFetches(fault, { ...shape, suspectAfterMs: timing.suspectAfterMs }) === 0;
 }
 
 /** Samples until the time is over; once a minute a line, and what else is to be done then. */
@@ -175,7 +184,7 @@ async function main(): Promise<void> {
   const text = { type: 'string' } as const;
   const { values } = parseArgs({ options: { minutes: text, seed: text, agents: text } });
   const { minutes = 720, seed = Date.now() % 100_000, agents = 3 } = values;
-  say(`--minutes ${minutes} --seed ${seed} --agents ${agents}`);
+  say(`--minutes ${minutes} --seed ${seed} --agents ${agents}${without()}`);
   const cleanings: (() => Promise<void>)[] = [];
   try {
     const given = { minutes: Number(minutes), seed: Number(seed), agents: Number(agents) };

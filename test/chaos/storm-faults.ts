@@ -10,12 +10,14 @@ import type { ControlVerb } from '../../agent/core/messages.ts';
 import type { Cluster } from './harness.ts';
 import type { Site } from './harness-site.ts';
 import { damages, stateFile } from './state-damages.ts';
+import type { StormGround } from './storm-ground.ts';
 import { present } from './storm-health.ts';
 import type { Fault, FaultKind } from './storm-plan.ts';
 
 /** What the faults act on. */
 export interface Scene {
   readonly cluster: Cluster;
+  readonly ground: StormGround;
   /** Whose hosts from the second on have any page that is asked for. */
   readonly site: Pick<Site, 'origin'>;
   /** URLs that agents took while the crawl ran; grows. */
@@ -95,7 +97,60 @@ const faults: { readonly [Kind in FaultKind]: (scene: Scene, fault: Of<Kind>) =>
     await pause(forMs);
     await order(cluster, 'resume');
   },
+
+  async cut({ cluster, ground }, { ids, others, ways, heldMsMax, forMs }) {
+    const between = (from: readonly string[], to: readonly string[]) =>
+      from.flatMap((one) => to.map((other) => ({ from: one, to: other })));
+    const links = [
+      ...(ways === 'deaf' ? [] : between(ids, others)),
+      ...(ways === 'mute' ? [] : between(others, ids)),
+    ];
+    const heal = ground.network.cut(links, heldMsMax);
+    await pause(forMs);
+    heal();
+    await present(cluster, cluster.ids);
+  },
+
+  async link({ cluster, ground }, { ids, at, fault, forMs }) {
+    const heal = ground.network.disturb(at, fault);
+    await pause(forMs);
+    heal();
+    if (ids.length > 0) await present(cluster, cluster.ids);
+  },
+
+  async clock({ cluster, ground }, { ids, byMs }) {
+    const [id] = ids;
+    const rejoins = () => cluster.state(id).events('rejoin').length;
+    const before = rejoins();
+    ground.moveClock(id, byMs);
+    // A standstill as far as it can see, whatever it has to do.
+    const leaseMs = leaseShare * cluster.suspectAfterMs;
+    if (byMs > leaseMs) await cluster.until(`${id} joins anew`, () => rejoins() > before);
+    await present(cluster, ids);
+  },
+
+  async disk({ cluster, ground }, { ids, how, awayMs }) {
+    const [id] = ids;
+    const mend = ground.breakDisk(id, how);
+    await cluster.until(`${id} ends on its disk, ${how}`, () => cluster.run(id).end !== null);
+    const { code, stderr } = await cluster.run(id).ended;
+    const { exit, words } = diskEnds[how];
+    assert.equal(code, exit, stderr);
+    assert.match(stderr, words);
+    await pause(awayMs);
+    mend();
+    await back(cluster, ids);
+  },
 };
+
+/** Of a time-out: a standstill for longer costs an agent its lease. */
+const leaseShare = 0.6;
+
+/** How an agent ends on a disk that does not do as it should (CONTRACT), and what it says. */
+const diskEnds = {
+  full: { exit: 3, words: /disk full.*KiB left.*free some space there and start the agent again/ },
+  broken: { exit: 4, words: /cannot read or write in .*look at the disk/ },
+} as const;
 
 /** Hosts that the seeds lie on. */
 export const seedHosts = 5;
@@ -117,7 +172,8 @@ async function back(cluster: Cluster, ids: readonly string[]): Promise<void> {
 /** As the command line gives it: to the first that takes it. What the agent answers. */
 async function order(cluster: Cluster, verb: ControlVerb, ...args: string[]): Promise<unknown> {
   const agents = cluster.awake().map((id) => {
-    return { id, listen: cluster.addressOf(id), address: cluster.addressOf(id), capacity: 1 };
+    const address = cluster.addressOf(id);
+    return { id, listen: address, address, capacity: 1 };
   });
   const answer = await askInTurn(agents, verb, args);
   assert.ok(answer.ok, `${verb}: ${answer.ok || answer.failures}`);

@@ -1,11 +1,16 @@
 // What a storm of faults does, drawn from one seed before anything runs: how large the cluster is,
 // which faults befall which agents, for how long, and how long the storm rests between them. Pure, so
-// that a seed means the same plan on every machine; storm.ts carries it out. The weights are here.
+// that a seed means the same plan on every machine; storm.ts carries it out, as far as what is
+// promised allows (storm-promises.ts). The weights are here.
 
 import { Random } from '../simulation/random.ts';
+import type { ProxyFault } from './network-proxy.ts';
 import { damages } from './state-damages.ts';
 
-/** One fault, from its beginning until all whom it befell are back. */
+/** What can be wrong with a stream to an agent; the second three may cost it its membership. */
+export type LinkTrouble = 'late' | 'repeated' | 'damaged' | 'reset' | 'throttled';
+
+/** One fault, from its beginning until all whom it befell are back: `ids`. */
 export type Fault =
   /** SIGKILL, and back on its files; at once where `awayMs` is 0. */
   | { readonly kind: 'kill'; readonly ids: readonly [string]; readonly awayMs: number }
@@ -30,14 +35,47 @@ export type Fault =
   /** `ubiring seed`: one more URL, which must be fetched. */
   | { readonly kind: 'seed'; readonly ids: readonly [] }
   /** `ubiring pause` and `resume`. */
-  | { readonly kind: 'pause'; readonly ids: readonly []; readonly forMs: number };
+  | { readonly kind: 'pause'; readonly ids: readonly []; readonly forMs: number }
+  /**
+   * Links between the agents `ids` and `others` are cut: both ways, those by which the others hear
+   * them (`mute`), or those by which they hear the others (`deaf`). `bridged`: there are agents that
+   * are neither, and see both. `heldMsMax` is how long a message is held before its connection is
+   * reset; what is held when the cut is over comes then.
+   */
+  | {
+      readonly kind: 'cut';
+      readonly ids: readonly string[];
+      readonly others: readonly string[];
+      readonly bridged: boolean;
+      readonly ways: 'both' | 'mute' | 'deaf';
+      readonly heldMsMax: number;
+      readonly forMs: number;
+    }
+  /** All that comes to the agents `at` is late, damaged and so on; `ids` if that can cost them. */
+  | {
+      readonly kind: 'link';
+      readonly ids: readonly string[];
+      readonly at: readonly string[];
+      readonly trouble: LinkTrouble;
+      readonly fault: ProxyFault;
+      readonly forMs: number;
+    }
+  /** The wall clock jumps, and stays there. */
+  | { readonly kind: 'clock'; readonly ids: readonly [string]; readonly byMs: number }
+  /** The disk is full, or fails every write; the agent ends, and is back on its files. */
+  | {
+      readonly kind: 'disk';
+      readonly ids: readonly [string];
+      readonly how: 'full' | 'broken';
+      readonly awayMs: number;
+    };
 
 export type FaultKind = Fault['kind'];
 
 /** How often each is drawn, relative to the others. The gravest are rare, for they stop all else. */
 export const weights: Readonly<Record<FaultKind, number>> = {
-  ...{ kill: 5, stall: 5, leave: 4, seed: 3 },
-  ...{ wipe: 2, damage: 2, pause: 1, power: 1, stop: 1 },
+  ...{ kill: 5, stall: 5, cut: 5, leave: 4, link: 4, seed: 3 },
+  ...{ wipe: 2, damage: 2, clock: 2, disk: 2, pause: 1, power: 1, stop: 1 },
 };
 
 export interface Step {
@@ -120,7 +158,59 @@ function drawFault(
       return { kind, ids: [], forMs: Math.round(awayMs / 2) };
     case 'seed':
       return { kind, ids: [] };
+    case 'cut':
+      return drawCut(random, ids, suspectAfterMs);
+    case 'link':
+      return drawLink(random, ids, suspectAfterMs);
+    case 'clock':
+      return { kind, ids: [id], byMs: drawJump(random) };
+    case 'disk':
+      return { kind, ids: [id], how: random.pick(['full', 'broken'] as const), awayMs };
   }
+}
+
+/** One agent against all the others, as often as a part of up to a half, or one link alone. */
+function drawCut(random: Random, ids: readonly string[], suspectAfterMs: number): Fault {
+  const mixed = shuffled(ids, random);
+  const bridged = ids.length > 2 && random.chance(0.3);
+  const some = bridged || random.chance(0.6) ? 1 : random.whole(1, Math.floor(ids.length / 2));
+  const rest = mixed.slice(some);
+  const others = bridged ? rest.slice(0, random.whole(1, rest.length - 1)) : rest;
+  return {
+    ...{ kind: 'cut', ids: mixed.slice(0, some), others, bridged },
+    ways: random.pick(['both', 'both', 'mute', 'deaf'] as const),
+    // As the kernel of a sender that has heard nothing for the time-out, or at once.
+    heldMsMax: random.chance(0.7) ? suspectAfterMs : 0,
+    forMs: Math.round(stallShare(random) * suspectAfterMs),
+  };
+}
+
+const kib = 1024;
+
+/** To one agent, or more gently to all. */
+function drawLink(random: Random, ids: readonly string[], suspectAfterMs: number): Fault {
+  const all = random.chance(0.4);
+  const at = all ? ids : [random.pick(ids)];
+  const trouble = random.pick(['late', 'repeated', 'damaged', 'reset', 'throttled'] as const);
+  const between = (low: number, high: number) => Math.round(random.between(low, high));
+  const share = () => between(0, 30) / 100;
+  const faults: { readonly [Trouble in LinkTrouble]: () => ProxyFault } = {
+    // There and back within a quarter of the lease.
+    late: () => ({ delayMs: between(10, 100), jitterMs: between(0, 80) }),
+    repeated: () => ({ duplicated: share(), reordered: share(), replayed: share() }),
+    damaged: () => ({ flipEveryBytes: between(all ? 16 : 4, 64) * kib }),
+    reset: () => ({ resetAfterMs: between(all ? 1000 : 300, 2000) }),
+    throttled: () => ({ messagesPerSecond: all ? between(20, 60) : between(3, 20) }),
+  };
+  const isGentle = trouble === 'late' || trouble === 'repeated';
+  const forMs = Math.round(random.between(0.5, 3) * suspectAfterMs);
+  return { kind: 'link', ids: isGentle ? [] : at, at, trouble, fault: faults[trouble](), forMs };
+}
+
+/** From a second to a day, forwards as often as back. */
+function drawJump(random: Random): number {
+  const ms = 1000 * 86_400 ** random.next();
+  return Math.round(random.chance(0.5) ? ms : -ms);
 }
 
 /** In time-outs: shorter than the lease, around the time-out, and well beyond. */
@@ -150,66 +240,4 @@ function shuffled<T>(items: readonly T[], random: Random): T[] {
     [left[k], left[other]] = [left[other]!, left[k]!];
   }
   return left;
-}
-
-/** Those that need the cluster for themselves, before and until all are back. */
-const alone: readonly FaultKind[] = ['wipe', 'damage', 'power', 'stop'];
-
-/** Whether what an agent had alone is lost with the fault. */
-export function takesDisk({ kind }: Fault): boolean {
-  return kind === 'wipe' || kind === 'damage';
-}
-
-/** Whether a fault may begin while others are not over yet. */
-export function mayBegin(
-  { kind, ids }: Fault,
-  open: readonly Fault[],
-  awayMax: StormShape['awayMax'],
-): boolean {
-  if (open.some((one) => alone.includes(one.kind))) return false;
-  if (alone.includes(kind)) return open.length === 0;
-  const away = new Set(open.flatMap((one) => one.ids));
-  return ids.every((id) => !away.has(id)) && away.size + ids.length <= awayMax;
-}
-
-/** What a storm may cost, as far as its faults excuse it. */
-export interface StormCosts {
-  readonly overlapMax: number;
-  readonly strayMax: number;
-}
-
-/** A stall may cost the lease (0.6 time-outs) from here on, on a machine that is busy. */
-const leaseShareMin = 0.5;
-
-/**
- * The sum over the faults (RELIABILITY, *Faults tried*). One crash, which is twice the threads, for
- * each process that is killed and for each that stood still for about a lease, which also may leave
- * a stray request for each that it had open. Leaving, stopping and orders cost nothing.
- */
-export function costsOf(
-  faults: readonly Fault[],
-  { threads, suspectAfterMs }: { readonly threads: number; readonly suspectAfterMs: number },
-): StormCosts {
-  let [overlapMax, strayMax] = [0, 0];
-  for (const fault of faults) {
-    switch (fault.kind) {
-      case 'kill':
-      case 'wipe':
-      case 'damage':
-      case 'power':
-        overlapMax += 2 * threads * fault.ids.length;
-        break;
-      case 'stall':
-        if (fault.forMs < leaseShareMin * suspectAfterMs) break;
-        overlapMax += 2 * threads;
-        strayMax += threads;
-        break;
-      case 'leave':
-      case 'stop':
-      case 'seed':
-      case 'pause':
-        break;
-    }
-  }
-  return { overlapMax, strayMax };
 }

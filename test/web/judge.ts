@@ -127,7 +127,7 @@ function coverage(web: SyntheticWeb, byHost: ByHost) {
  * Whether a crawler has to come back after this answer (`again`), need not, or may: a page that
  * always breaks is done with its first answer, and its retries are no overlap.
  */
-function endingOf(
+export function endingOf(
   web: SyntheticWeb,
   host: number,
   { path, status }: LoggedRequest,

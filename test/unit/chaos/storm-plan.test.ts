@@ -4,15 +4,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
-  costsOf,
   drawShape,
   drawSteps,
   type Fault,
-  mayBegin,
   type PlanOptions,
   type Step,
   weights,
 } from '../../chaos/storm-plan.ts';
+import { costsOf, mayBegin } from '../../chaos/storm-promises.ts';
 
 const kinds = Object.keys(weights).sort();
 const suspectAfterMs = 1000;

@@ -1,0 +1,123 @@
+// Judges what a storm's web saw, by the rules of test/web/judge.ts but for the times in which a cut
+// cluster may be several: then the requests at a host must be those of so many polite crawlers, and
+// a page may be fetched once by each. Outside of these times, and for all else, nothing is excused
+// here; what a crash may cost is subtracted by storm.ts. Pure.
+
+import { endingOf, type Finding } from '../web/judge.ts';
+import { plainTarget, type SyntheticWeb } from '../web/model.ts';
+import type { LoggedRequest } from '../web/request-log.ts';
+import type { Fault } from './storm-plan.ts';
+import { moreFetches, moreSides, type Terms } from './storm-promises.ts';
+
+/** From the beginning of a fault until all agents see one another again, on the web's clock. */
+export interface Span {
+  readonly fault: Fault;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export interface StormJudgement {
+  /** Final answers beyond the first of a URL, and beyond one for each side of a cut. */
+  readonly again: Finding;
+  /** Requests at the web that none of as many polite crawlers as there are sides would have made. */
+  readonly strays: Finding;
+}
+
+export interface Visit {
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/** Before this share of the time-out nobody takes over: a lease holds for it. */
+const leaseShare = 0.6;
+/** Forgiven of the delay: timers and clocks of two processes differ by about as much. */
+const slackMs = 1;
+/**
+ * The same where leases lapse at faults of links: the web may notice late that a client has given a
+ * request up.
+ */
+const lapseSlackMs = 50;
+/** Cases that a finding keeps. */
+const samplesMax = 5;
+
+export function judgeStorm(
+  web: SyntheticWeb,
+  requests: readonly LoggedRequest[],
+  spans: readonly Span[],
+  terms: Terms & { readonly delayMs: number },
+): StormJudgement {
+  const byHost = Map.groupBy(requests, ({ host }) => host);
+  const strays = [...byHost.values()].flatMap((list) => {
+    return straysAmong(list, spans, terms).map(({ host, path }) => `${host}${path}`);
+  });
+  const again = [...byHost.values()].flatMap((list) => fetchedAgain(web, list, spans, terms));
+  return { again: finding(again), strays: finding(strays) };
+}
+
+/** Those requests at one host for which none of its visitors was free. */
+export function straysAmong<One extends Visit>(
+  visits: readonly One[],
+  spans: readonly Span[],
+  terms: Terms & { readonly delayMs: number },
+): One[] {
+  const windows = spans.map(({ fault, fromMs, toMs }) => {
+    const leaseMs = fault.kind === 'cut' ? leaseShare * terms.suspectAfterMs : 0;
+    return { fromMs: fromMs + leaseMs, toMs, more: moreSides(fault, terms) };
+  });
+  const lapses = spans.filter(({ fault: { kind } }) => kind === 'cut' || kind === 'link');
+  // When the last request of each visitor ended, the latest first.
+  let ends: number[] = [];
+  return visits
+    .toSorted((a, b) => a.startMs - b.startMs)
+    .filter((visit) => {
+      const { startMs, endMs } = visit;
+      const sides = windows.reduce((sum, w) => sum + (isWithin(startMs, w) ? w.more : 0), 1);
+      ends = ends.slice(0, sides);
+      const slack = lapses.some((span) => isWithin(startMs, span)) ? lapseSlackMs : slackMs;
+      const free = ends.findIndex((end) => startMs - end >= terms.delayMs - slack);
+      const isStray = free === -1 && ends.length === sides;
+      // The latest that is free goes on, so that the others are free for what comes later.
+      const ended = isStray ? ends.pop()! : free === -1 ? endMs : ends.splice(free, 1)[0]!;
+      ends.push(Math.max(ended, endMs));
+      ends.sort((a, b) => b - a);
+      return isStray;
+    });
+}
+
+/** URLs of one host, each as often as it was fetched again without an excuse. */
+function fetchedAgain(
+  web: SyntheticWeb,
+  list: readonly LoggedRequest[],
+  spans: readonly Span[],
+  terms: Terms,
+): string[] {
+  const windows = spans.flatMap(({ fault, fromMs, toMs }) => {
+    const more = moreFetches(fault, terms);
+    return more === 0 ? [] : [{ fromMs, toMs, more }];
+  });
+  const pages = list.filter(({ path }) => path !== '/robots.txt');
+  return [...Map.groupBy(pages, ({ path }) => plainTarget(path))].flatMap(([target, times]) => {
+    const left = windows.map(({ more }) => more);
+    let answered = false;
+    const again = times
+      .toSorted((a, b) => a.startMs - b.startMs)
+      .filter((request) => {
+        const ending = endingOf(web, web.hostOf(request.host), request);
+        const isSecond = answered && ending === 'final';
+        answered ||= ending !== 'again';
+        if (!isSecond) return false;
+        const excuse = windows.findIndex((w, k) => left[k]! > 0 && isWithin(request.startMs, w));
+        if (excuse !== -1) left[excuse]!--;
+        return excuse === -1;
+      });
+    return again.map(({ host }) => `${host}${target}`);
+  });
+}
+
+function isWithin(atMs: number, { fromMs, toMs }: Omit<Span, 'fault'>): boolean {
+  return atMs >= fromMs && atMs <= toMs;
+}
+
+function finding(cases: readonly string[]): Finding {
+  return { count: cases.length, samples: cases.slice(0, samplesMax) };
+}
