@@ -1,4 +1,4 @@
-// The plan of a storm: what a seed means, and that no plan asks for more than is promised.
+// The plan of a storm: what a seed means, and of which size and length faults are.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,12 +6,10 @@ import fc from 'fast-check';
 import {
   drawShape,
   drawSteps,
-  type Fault,
   type PlanOptions,
   type Step,
   weights,
 } from '../../chaos/storm-plan.ts';
-import { costsOf, mayBegin } from '../../chaos/storm-promises.ts';
 
 const kinds = Object.keys(weights).sort();
 const suspectAfterMs = 1000;
@@ -79,44 +77,56 @@ test('storm: stalls are shorter than the lease, about the time-out, and much lon
   }
 });
 
-test('storm: a crash excuses twice the threads, a long stall stray requests too, orders nothing', () => {
-  const of = (...faults: Fault[]) => costsOf(faults, { threads: 8, suspectAfterMs });
-  assert.deepEqual(of({ kind: 'kill', ids: ['a1'], awayMs: 5 }), { overlapMax: 16, strayMax: 0 });
-  const power: Fault = { kind: 'power', ids: ['a1', 'a2', 'a3'], awayMs: 5 };
-  assert.deepEqual(of(power), { overlapMax: 48, strayMax: 0 });
-  const stall = (forMs: number): Fault => ({ kind: 'stall', ids: ['a1'], forMs });
-  assert.deepEqual(of(stall(400)), { overlapMax: 0, strayMax: 0 });
-  assert.deepEqual(of(stall(700)), { overlapMax: 16, strayMax: 8 });
-  const calm: Fault[] = [
-    { kind: 'leave', ids: ['a1'], awayMs: 5 },
-    { kind: 'stop', ids: ['a1', 'a2'], awayMs: 5 },
-    { kind: 'seed', ids: [] },
-    { kind: 'pause', ids: [], forMs: 5 },
-  ];
-  assert.deepEqual(of(...calm), { overlapMax: 0, strayMax: 0 });
-});
-
-test('storm: no agent is befallen twice at once, nor more than may be away', () => {
-  const kill = (id: string): Fault => ({ kind: 'kill', ids: [id], awayMs: 5 });
-  assert.ok(mayBegin(kill('a1'), [], 1));
-  assert.ok(!mayBegin(kill('a2'), [kill('a1')], 1));
-  assert.ok(mayBegin(kill('a2'), [kill('a1')], 2));
-  assert.ok(!mayBegin(kill('a1'), [kill('a1')], 2));
-  assert.ok(!mayBegin(kill('a3'), [kill('a1'), kill('a2')], 2));
-  assert.ok(mayBegin({ kind: 'seed', ids: [] }, [kill('a1')], 1), 'an order is nobody away');
-});
-
-test('storm: what takes disks or all agents waits for the others, and they for it', () => {
-  const seed: Fault = { kind: 'seed', ids: [] };
-  const graves: Fault[] = [
-    { kind: 'wipe', ids: ['a1', 'a2'], awayMs: 5 },
-    { kind: 'damage', ids: ['a1'], awayMs: 5, damage: 'gone', where: 1 },
-    { kind: 'power', ids: ['a1', 'a2', 'a3'], awayMs: 5 },
-    { kind: 'stop', ids: ['a1', 'a2', 'a3'], awayMs: 5 },
-  ];
-  for (const grave of graves) {
-    assert.ok(mayBegin(grave, [], 1));
-    assert.ok(!mayBegin(grave, [seed], 2));
-    assert.ok(!mayBegin(seed, [grave], 2));
+test('storm: cuts are of one agent or up to a half, of all links or some, of every way and length', () => {
+  const ids = ['a1', 'a2', 'a3', 'a4', 'a5'];
+  const cuts = stepsOf(11, 20_000).flatMap(({ fault }) => (fault.kind === 'cut' ? [fault] : []));
+  for (const { ids: some, others, bridged } of cuts) {
+    const named = new Set([...some, ...others]);
+    assert.equal(named.size, some.length + others.length, 'nobody is on both sides');
+    assert.equal(named.size < ids.length, bridged, 'who is on no side sees both');
+    assert.ok(some.length >= 1 && others.length >= 1 && some.length <= (bridged ? 1 : 2));
   }
+  const all = (of: (cut: (typeof cuts)[number]) => unknown) => [...new Set(cuts.map(of))].sort();
+  assert.deepEqual(
+    all(({ ways }) => ways),
+    ['both', 'deaf', 'mute'],
+  );
+  assert.deepEqual(
+    all(({ heldMsMax }) => heldMsMax),
+    [0, suspectAfterMs],
+  );
+  assert.deepEqual(
+    all(({ ids: some }) => some.length),
+    [1, 2],
+  );
+  assert.deepEqual(
+    all(({ bridged }) => bridged),
+    [false, true],
+  );
+  assert.ok(cuts.some(({ forMs }) => forMs < 500) && cuts.some(({ forMs }) => forMs > 1500));
+});
+
+test('storm: links are late, repeat, damage, break off or are narrow, to one agent and to all', () => {
+  const links = stepsOf(13, 20_000).flatMap(({ fault }) => (fault.kind === 'link' ? [fault] : []));
+  const troubles = Map.groupBy(links, ({ trouble }) => trouble);
+  assert.deepEqual([...troubles.keys()].sort(), [
+    ...['damaged', 'late', 'repeated', 'reset', 'throttled'],
+  ]);
+  for (const [trouble, drawn] of troubles) {
+    assert.deepEqual([...new Set(drawn.map(({ at }) => at.length))].sort(), [1, 5], trouble);
+    const costly = !['late', 'repeated'].includes(trouble);
+    for (const { ids, at } of drawn) assert.deepEqual(ids, costly ? at : [], trouble);
+  }
+});
+
+test('storm: clocks jump from a second to a day either way, disks fill and fail', () => {
+  const faults = stepsOf(17, 20_000).map(({ fault }) => fault);
+  const jumps = faults.flatMap((fault) => (fault.kind === 'clock' ? [fault.byMs] : []));
+  for (const sign of [1, -1]) {
+    const sizes = jumps.map((ms) => sign * ms).filter((ms) => ms > 0);
+    assert.ok(sizes.every((ms) => ms >= 1000 && ms <= 86_400_000));
+    assert.ok(sizes.some((ms) => ms < 10_000) && sizes.some((ms) => ms > 3_600_000 * 5));
+  }
+  const how = faults.flatMap((fault) => (fault.kind === 'disk' ? [fault.how] : []));
+  assert.deepEqual([...new Set(how)].sort(), ['broken', 'full']);
 });
