@@ -1,7 +1,8 @@
 // Faults at random, by hand and for as long as wanted, with the seed that a failure has printed:
 //   node test/chaos/random.ts --seconds 600 --seed 7 [--agents 5]
 //   node test/chaos/random.ts --faults kills --agents 24 --seconds 120 --seed 7
-// The first draws faults of every kind, and 3 to 7 agents where none are given (F61); the second
+// The first draws faults of every kind (of processes, networks, clocks and disks), and 3 to 7 agents
+// where none are given (F61); what the machine lacks for one is said in the first line. The second
 // kills and restarts, once a second. process-random.test.ts runs both, smaller.
 
 import { parseArgs } from 'node:util';
