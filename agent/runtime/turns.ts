@@ -10,13 +10,13 @@ import type { Clock } from './clock.ts';
 /** Inputs in one turn: some tens of milliseconds of work, so that heartbeats are never late. */
 const INPUTS_PER_TURN = 200;
 /**
- * An input that may wait does so for an eighth of those that are expected: a turn costs as much as
- * two pages by itself. Where little is expected it waits for nobody, and never longer than this.
+ * An input that may wait does so for half of those that are expected: a turn costs as much as two
+ * pages by itself. Where little is expected it waits for nobody, and never longer than this.
  */
-const SHARE_AWAITED = 1 / 8;
-const AWAITED_MS_MAX = 10;
-/** How long durable effects gather before the commit that they wait for. */
-const GATHER_MS = 8;
+const SHARE_AWAITED = 1 / 2;
+const AWAITED_MS_MAX = 25;
+/** How long durable effects gather before the commit that they wait for, an fsync each. */
+const GATHER_MS = 25;
 /** While another program holds the store, it is asked again so often; the loop goes on meanwhile. */
 const RETRY_MS = 50;
 

@@ -29,8 +29,8 @@ function turnsOf(t: TestContext, expected: () => number) {
   return { loop, turns, ended: () => immediately() };
 }
 
-test('turns: patient inputs wait for an eighth of those expected, and share a turn', async (t) => {
-  const { loop, turns, ended } = turnsOf(t, () => 24);
+test('turns: patient inputs wait for half of those expected, and share a turn', async (t) => {
+  const { loop, turns, ended } = turnsOf(t, () => 6);
   loop.pushPatiently('a');
   loop.pushPatiently('b');
   await ended();
@@ -40,10 +40,10 @@ test('turns: patient inputs wait for an eighth of those expected, and share a tu
   assert.deepEqual(turns, [['a', 'b', 'c']]);
 });
 
-test('turns: a patient input waits ten milliseconds at most', async (t) => {
+test('turns: a patient input waits 25 milliseconds at most', async (t) => {
   const { loop, turns, ended } = turnsOf(t, () => 1000);
   loop.pushPatiently('a');
-  t.mock.timers.tick(9);
+  t.mock.timers.tick(24);
   await ended();
   assert.deepEqual(turns, []);
   t.mock.timers.tick(1);
@@ -51,7 +51,7 @@ test('turns: a patient input waits ten milliseconds at most', async (t) => {
   assert.deepEqual(turns, [['a']]);
   // The wait of the first does not shorten that of the next.
   loop.pushPatiently('b');
-  t.mock.timers.tick(9);
+  t.mock.timers.tick(24);
   await ended();
   assert.equal(turns.length, 1);
   t.mock.timers.tick(1);
@@ -60,7 +60,7 @@ test('turns: a patient input waits ten milliseconds at most', async (t) => {
 });
 
 test('turns: where little is expected nothing waits, nor does an input that is in a hurry', async (t) => {
-  let expected = 8;
+  let expected = 2;
   const { loop, turns, ended } = turnsOf(t, () => expected);
   loop.pushPatiently('a');
   await ended();
