@@ -15,41 +15,43 @@ import { has } from './programs.ts';
 const pagesMin = 1_200;
 const missingMin = 300;
 
-test('documentation: the archives replay every page, byte for byte as it was on disk', {
-  timeout: 300_000,
-}, async (t) => {
-  if (!has(t, siteNeeds)) return;
-  const directory = mkdtempSync(join(tmpdir(), 'ubiring-documentation-'));
-  t.after(() => rmSync(directory, { recursive: true, force: true }));
-  const site = await startSite(t, directory);
-  const archive = { fileBytes: '2MiB' };
-  const crawl = await crawlWithUbiring(directory, site.seeds, { archive });
-  const pages = await crawl.query<ArchivedPage>(`SELECT ${archivedPageColumns} FROM pages`);
+for (const compression of ['gzip', 'zstd']) {
+  test(`documentation: archives of ${compression} replay every page, byte for byte as on disk`, {
+    timeout: 300_000,
+  }, async (t) => {
+    if (!has(t, siteNeeds)) return;
+    const directory = mkdtempSync(join(tmpdir(), 'ubiring-documentation-'));
+    t.after(() => rmSync(directory, { recursive: true, force: true }));
+    const site = await startSite(t, directory);
+    const archive = { fileBytes: '2MiB', compression };
+    const crawl = await crawlWithUbiring(directory, site.seeds, { archive });
+    const pages = await crawl.query<ArchivedPage>(`SELECT ${archivedPageColumns} FROM pages`);
 
-  const replay = await Replay.of(crawl.dataDir);
-  const count = { found: 0, missing: 0, bytes: 0 };
-  for (const page of pages) {
-    const body = replay.bodyOf(page);
-    const isFound = page.status === 200;
-    const { fetch_url: url } = page;
-    const expected = isFound ? readFileSync(site.fileOf(url)) : await answerOf(url, page.status);
-    assert.ok(body.equals(expected), `${url}: ${body.length} bytes of ${expected.length}`);
-    count[isFound ? 'found' : 'missing']++;
-    count.bytes += body.length;
-  }
-  const { files, uris, revisits, compressed } = replay;
-  t.diagnostic(JSON.stringify({ ...count, files, exchanges: uris.length, revisits, compressed }));
-  assert.ok(count.found >= pagesMin && count.missing >= missingMin, JSON.stringify(count));
-  assert.ok(files > 3, 'files end at their size');
-  assert.ok(revisits > 0, 'pages that are alike are archived once');
-  assert.ok(compressed > pagesMin / 3, 'one server compresses');
-  assert.deepEqual(new Set(uris).size, uris.length, 'each exchange is there once');
-  const asked = site
-    .log()
-    .split('\n')
-    .filter((line) => line.endsWith(` ${userAgent}`));
-  assert.equal(uris.length, asked.length, 'each request that nginx answered is there');
-});
+    const replay = await Replay.of(crawl.dataDir);
+    const count = { found: 0, missing: 0, bytes: 0 };
+    for (const page of pages) {
+      const body = replay.bodyOf(page);
+      const isFound = page.status === 200;
+      const { fetch_url: url } = page;
+      const expected = isFound ? readFileSync(site.fileOf(url)) : await answerOf(url, page.status);
+      assert.ok(body.equals(expected), `${url}: ${body.length} bytes of ${expected.length}`);
+      count[isFound ? 'found' : 'missing']++;
+      count.bytes += body.length;
+    }
+    const { files, uris, revisits, compressed } = replay;
+    t.diagnostic(JSON.stringify({ ...count, files, exchanges: uris.length, revisits, compressed }));
+    assert.ok(count.found >= pagesMin && count.missing >= missingMin, JSON.stringify(count));
+    assert.ok(files > 3, 'files end at their size');
+    assert.ok(revisits > 0, 'pages that are alike are archived once');
+    assert.ok(compressed > pagesMin / 3, 'one server compresses');
+    assert.deepEqual(new Set(uris).size, uris.length, 'each exchange is there once');
+    const asked = site
+      .log()
+      .split('\n')
+      .filter((line) => line.endsWith(` ${userAgent}`));
+    assert.equal(uris.length, asked.length, 'each request that nginx answered is there');
+  });
+}
 
 /** What nginx says by itself, such as that there is no such page. */
 async function answerOf(url: string, status: number): Promise<Buffer> {
