@@ -320,9 +320,10 @@ export type Message =
       readonly asker: string;
       /**
        * `absent`: there are no rules. `unreachable`: for good, as far as it was tried. `redirect`: it
-       * leads to `to` in turn. `refused`: it will not be asked for.
+       * leads to `to` in turn. `refused`: it will not be asked for. `waiting`: not now, its host waits
+       * for another itself.
        */
-      readonly answer: 'rules' | 'absent' | 'unreachable' | 'redirect' | 'refused';
+      readonly answer: 'rules' | 'absent' | 'unreachable' | 'redirect' | 'refused' | 'waiting';
       readonly reason: string;
       /** Of rules: base64 of the file. */
       readonly body: string | null;

@@ -16,9 +16,9 @@ import type { RobotsWord, Visits } from './visits.ts';
 /** Heartbeat intervals between two asks: five seconds by default, about as long as a visit takes. */
 const ASK_AGAIN = 5;
 /**
- * Heartbeat intervals after which an old answer is good enough (RFC 9309, 2.4), and a host that
- * itself waits for a third one on behalf of another origin counts as one without rules: else three
- * hosts of two origins each could wait for one another.
+ * Heartbeat intervals after which an old answer is good enough (RFC 9309, 2.4), and a host is waited
+ * for no more that itself waits for a third one on behalf of another origin: else three hosts of
+ * two origins each could wait for one another.
  */
 const PATIENCE = 60;
 /** Asks of one turn, some milliseconds of work; more hosts than that are asked for in the next. */
@@ -169,6 +169,8 @@ export class RobotsAsks {
         );
       case 'unreachable':
         return this.#end(asking, { kind: 'unreachable', reason, final: true }, now);
+      case 'waiting':
+        return this.#end(asking, { kind: 'unreachable', reason, final: false }, now);
       case 'redirect':
         return this.#follow(asking, told, now);
     }
@@ -215,7 +217,7 @@ export class RobotsAsks {
     if (answer) this.#tell(from, { type: 'ROBOTS_TOLD', origin, asker, ...answer }, now);
   }
 
-  /** Null: not yet. A host that waits itself is no reason to wait for, so nobody waits in a circle. */
+  /** Null: not yet. For a host that waits itself nobody waits long, so nobody waits in a circle. */
   #answer(host: Host, ask: Omit<Ask, 'type'>, now: Instant): Answer | null {
     const { origin, asker, waitedMs } = ask;
     const own = this.#asking.get(host)?.redirect;
@@ -226,11 +228,12 @@ export class RobotsAsks {
     if (known?.standing === 'fresh') return answerOf(known.word);
     const isLate = waitedMs >= PATIENCE * this.#p.settings.heartbeatMs;
     const isOldEnough = isLate && known?.standing === 'stale';
-    if (!own) {
-      this.#p.record(host, { url: fileOf(origin), depth: 0, referrer: fileOf(asker) });
+    this.#p.record(host, { url: fileOf(origin), depth: 0, referrer: fileOf(asker) });
+    if (own && isLate && !isOldEnough) {
+      return { ...REFUSED, answer: 'waiting', reason: `its host waits for ${fileOf(own.to)}` };
     }
     // It is queued, or another URL is, whose visit may ask for it too.
-    const isComing = own ? !isLate : this.#p.store.queuedOf(host) > 0;
+    const isComing = own !== undefined || this.#p.store.queuedOf(host) > 0;
     if (isComing && !isOldEnough) return null;
     return known ? answerOf(known.word) : REFUSED;
   }

@@ -324,7 +324,7 @@ const messages: { readonly [K in MessageType]: Check } = {
   ROBOTS_TOLD: message<'ROBOTS_TOLD'>({
     origin,
     asker: origin,
-    answer: oneOf(['rules', 'absent', 'unreachable', 'redirect', 'refused']),
+    answer: oneOf(['rules', 'absent', 'unreachable', 'redirect', 'refused', 'waiting']),
     reason: text(REASON_CHARS_MAX),
     body: nullable(text(ROBOTS_CHARS_MAX)),
     to: nullable(origin),

@@ -115,6 +115,16 @@ describe('robots asks: the owner of the host that redirects', () => {
     }
   });
 
+  it('where the other host waits itself it counts as an attempt, never as a file without rules', () => {
+    const { told, begin, tell } = agent();
+    begin(B);
+    tell('waiting', { reason: 'its host waits for http://c.test/robots.txt' });
+    const { kind, reason } = told[0]!.word;
+    assert.match(reason, /told by a9: its host waits for http:\/\/c\.test\/robots\.txt$/);
+    assert.deepEqual(told[0]!.word, { kind, reason, final: false });
+    assert.equal(kind, 'unreachable');
+  });
+
   it('a redirect further on is asked of the next owner at once', () => {
     const { asks, sent, begin, tell, told } = agent();
     begin(B);
@@ -291,11 +301,19 @@ describe('robots asks: the owner of the host whose file it is', () => {
     assert.deepEqual(recorded, []);
   });
 
-  it('who waits for the sake of another origin is not waited for any longer than a minute', () => {
-    const { ask, begin } = owner();
+  it('who waits for the sake of another origin is waited for sixty heartbeats, and takes the file up', () => {
+    const { ask, begin, known, recorded } = owner();
+    const https = 'https://b.test';
     begin(C, { host: 'b.test' });
-    assert.equal(ask('https://b.test'), undefined);
-    assert.equal(ask('https://b.test', 60 * HEARTBEAT_MS)!.answer, 'refused');
+    assert.equal(ask(https, 59 * HEARTBEAT_MS), undefined);
+    assert.deepEqual(recorded, ['https://b.test/robots.txt']);
+    const { answer, reason } = ask(https, 60 * HEARTBEAT_MS)!;
+    assert.deepEqual([answer, reason], ['waiting', 'its host waits for http://c.test/robots.txt']);
+    const word = { kind: 'unreachable', reason: 'dns', final: true } as const;
+    known.set(https, { word, standing: 'retrying' });
+    assert.equal(ask(https, 60 * HEARTBEAT_MS)!.answer, 'waiting', 'it is tried again');
+    known.set(https, { word: RULES.word, standing: 'stale' });
+    assert.equal(ask(https, 60 * HEARTBEAT_MS)!.answer, 'rules');
   });
 
   it('says nothing of what is not its own, or before it has joined', () => {

@@ -270,7 +270,7 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
   }),
   ROBOTS_TOLD: fc.record({
     ...{ type: fc.constant('ROBOTS_TOLD'), origin, asker: origin, reason: word },
-    answer: fc.constantFrom('rules', 'absent', 'unreachable', 'redirect', 'refused'),
+    answer: fc.constantFrom('rules', 'absent', 'unreachable', 'redirect', 'refused', 'waiting'),
     body: fc.option(fc.base64String({ maxLength: 2000 })),
     ...{ to: fc.option(origin), hops: fc.nat(100) },
   }),
