@@ -138,6 +138,7 @@ export function fetchingOf(
     fetcher,
     parse: (input) => parsePool.parse(input),
     inScope: (host, identity) => scope.admits(host, identity),
+    isOfCrawl: (host) => scope.covers(host),
     identify: (url) => rules.apply(url),
     productToken: productTokenOf(userAgent) ?? '*',
     embeds: config.links.embeds,
@@ -145,7 +146,7 @@ export function fetchingOf(
     sitemapsOf: (body, url) => parseRobots(body, '*', url).sitemaps,
     isSitemap: (identity) => sitemaps.has(identity),
     mayWrite: (request) => mayWrite(request.host),
-    isForbidden: (url) => guard.checkHostLiteral(new URL(url).hostname) !== null,
+    isForbidden: (url) => guard.checkUrl(new URL(url)) !== null,
     onUnreachable: ({ host, address }) => {
       if (address) addresses?.failed(host, address);
     },

@@ -53,6 +53,8 @@ export interface PipelineParts {
   readonly fetcher: Fetcher;
   readonly parse: (input: PageInput) => Promise<ParsedPage>;
   readonly inScope: (host: string, identity: string) => boolean;
+  /** Whether `scope.hosts` has the host, whichever of its URLs are in scope. */
+  readonly isOfCrawl: (host: string) => boolean;
   /** Gives a URL the identity that the config's rules leave it. */
   readonly identify: (url: CrawlUrl) => CrawlUrl;
   /** This crawler's name, as pages address it. */
@@ -65,7 +67,7 @@ export interface PipelineParts {
   /** Whether the config names the URL as a sitemap. */
   readonly isSitemap: (identity: string) => boolean;
   readonly mayWrite: (request: PageRequest) => boolean;
-  /** Whether the URL itself tells that it must not be asked: a private address, a local name. */
+  /** Whether the URL itself tells that it must not be asked: its address, name or port. */
   readonly isForbidden: (url: string) => boolean;
   /** No connection came about. */
   readonly onUnreachable?: (request: PageRequest) => void;
@@ -248,8 +250,8 @@ export class PagePipeline {
     const answer: RobotsOutcome['answer'] =
       access.kind === 'rules'
         ? { ...access, sitemaps: this.#named(access.body, request) }
-        : access.kind === 'redirect'
-          ? { ...access, ...this.#originOfRules(access.location) }
+        : access.kind === 'redirect' && access.host !== request.host
+          ? this.#elsewhere(access)
           : access;
     const { ip, durationMs, endedAt } = result;
     return { kind: 'robots', request, ip, durationMs, endedAt, answer };
@@ -270,14 +272,16 @@ export class PagePipeline {
     return { kind: 'unreachable', reason: code, error: code, status: null, retryAfterMs: null };
   }
 
-  /** Where a redirect leads to the robots.txt of an origin in scope: that origin. */
-  #originOfRules(location: string): { readonly origin?: string } {
-    const parsed = parseCrawlUrl(location);
-    if ('refused' in parsed) return {};
-    const link = this.#identified(parsed);
-    const origin = originOf(link.url);
-    const isItsOwn = location === robotsUrlOf(location) && link.url === `${origin}/robots.txt`;
-    return isItsOwn && this.#accepts(link) ? { origin } : {};
+  /**
+   * Another host is asked for its own robots.txt and nothing else, where it is part of the crawl.
+   * `scope.include` and `scope.exclude` say which pages are crawled, not whose rules are obeyed.
+   */
+  #elsewhere(access: RobotsRedirect): RobotsOutcome['answer'] {
+    const { location, host } = access;
+    const isItsOwn = location === robotsUrlOf(location);
+    if (!isItsOwn) return withoutRules(location, 'which is not /robots.txt');
+    if (!this.#p.isOfCrawl(host)) return withoutRules(location, 'out of scope');
+    return { ...access, origin: originOf(location) };
   }
 
   /** The sitemaps that a robots.txt names, by the usual scope. */
@@ -350,6 +354,13 @@ function unarchived(request: PageRequest, response: FetchResponse): Outcome {
   const message = 'the archive takes nothing more';
   const ended = { request, ip, durationMs, endedAt };
   return { kind: 'failure', ...ended, code: 'aborted', message, cause: 'withdrawn' };
+}
+
+type RobotsRedirect = Extract<RobotsAccess, { kind: 'redirect' }>;
+
+/** Where the file leads nowhere that anybody asks: as if there were none. */
+function withoutRules(location: string, why: string): RobotsOutcome['answer'] {
+  return { kind: 'allowAll', reason: `redirected to ${location}, ${why}` };
 }
 
 interface Found {

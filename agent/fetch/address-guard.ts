@@ -115,8 +115,13 @@ export class AddressGuard {
     return !this.#allowPrivate && LOCAL_NAME.test(bare) ? 'local name' : null;
   }
 
-  /** Judges the port of an http or https URL: those of other protocols are not written to. */
-  checkPort({ protocol, host }: URL): string | null {
+  /** What an http or https URL tells by itself: its literal, its name, its port. */
+  checkUrl(url: URL): string | null {
+    return this.checkHostLiteral(url.hostname) ?? this.#checkPort(url);
+  }
+
+  /** Those of other protocols are not written to. */
+  #checkPort({ protocol, host }: URL): string | null {
     const port = this.#allowPrivate ? null : refusedPortOf(`${protocol}//${host}`);
     return port === null ? null : `port ${port} is of another protocol`;
   }

@@ -44,7 +44,7 @@ export async function checkAddress(
   if ('refused' in parseCrawlUrl(url.href)) {
     return verdict('no host has such a name');
   }
-  const literal = guard.checkHostLiteral(url.hostname) ?? guard.checkPort(url);
+  const literal = guard.checkUrl(url);
   if (literal !== null || lookup === undefined || url.hostname.startsWith('[')) {
     return verdict(literal);
   }

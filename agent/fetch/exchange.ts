@@ -102,7 +102,7 @@ export class Exchange implements CallEvents {
       return;
     }
     const { guard } = this.#context;
-    const reason = guard.checkHostLiteral(url.hostname) ?? guard.checkPort(url);
+    const reason = guard.checkUrl(url);
     if (reason !== null) {
       this.#fail('blocked_address', `${url.host}: ${reason}`);
       return;

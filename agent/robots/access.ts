@@ -4,7 +4,6 @@
 // up to the visit, under the host's politeness delay.
 
 import { parseCrawlUrl } from '../url/crawl-url.ts';
-import { refusedPortOf } from '../url/refused-ports.ts';
 
 /** The part of a fetch that matters here. */
 export type RobotsFetch =
@@ -55,7 +54,7 @@ export function robotsAccess(fetched: RobotsFetch, url: string): RobotsAccess {
   }
   if (status >= 300 && status < 400) {
     const target = location === null ? null : parseCrawlUrl(location, url);
-    return target === null || 'refused' in target || refusedPortOf(target.fetchUrl) !== null
+    return target === null || 'refused' in target
       ? { kind: 'allowAll', reason: `status_${status}` }
       : { kind: 'redirect', location: target.fetchUrl, host: target.host };
   }

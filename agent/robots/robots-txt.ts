@@ -7,8 +7,11 @@
 import { matchablePath, matches, type PathPattern, pathPattern } from './path-pattern.ts';
 import { productTokenOf } from './product-token.ts';
 
-/** The RFC asks for at least this much; what lies beyond is not looked at. */
-export const ROBOTS_BYTES_MAX = 500 * 1024;
+/**
+ * The RFC asks for at least 500 KiB; what lies beyond is not looked at, but for one character (two
+ * octets in UTF-16): it tells a last line that ends there from one that goes on.
+ */
+export const ROBOTS_BYTES_MAX = 500 * 1024 + 2;
 
 /** Eight times the longest URL browsers took (2083), as Google has it; the rest is cut off. */
 const LINE_OCTETS_MAX = 8 * 2083;
@@ -94,7 +97,7 @@ export function parseRobots(
 ): RobotsRules {
   const tokens = new Set([names].flat().map((name) => name.split('/')[0]!.toLowerCase()));
   const reader = new Reader(tokens);
-  for (const line of linesOf(octetsOf(body))) reader.line(line);
+  for (const line of linesOf(body)) reader.line(line);
   const { own, everyone, sitemaps } = reader;
   const groups = own.named ? (tokens.has('*') ? [own, everyone] : [own]) : [everyone];
   const rules = groups.flatMap((group) => group.rules);
@@ -188,32 +191,30 @@ class Reader {
   }
 }
 
-/** The text with one character per octet: rules compare octets, and no byte may be lost. */
-function octetsOf(body: Uint8Array | string): string {
+/** Without the last one of a body that may go on: cut off, it could say something else. */
+function linesOf(body: Uint8Array | string): string[] {
   const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body);
+  const read = bytes.subarray(0, ROBOTS_BYTES_MAX);
+  const lines = octetsOf(read).split(/\r\n|\r|\n/);
+  if (read.length === ROBOTS_BYTES_MAX) lines.pop();
+  return lines;
+}
+
+/** The text with one character per octet: rules compare octets, and no byte may be lost. */
+function octetsOf(bytes: Buffer): string {
   const utf16 =
     bytes[0] === 0xfe && bytes[1] === 0xff
       ? 'utf-16be'
       : bytes[0] === 0xff && bytes[1] === 0xfe && bytes[2] !== 0
         ? 'utf-16le'
         : null;
-  const octets =
-    utf16 === null
-      ? bytes
-      : Buffer.from(new TextDecoder(utf16).decode(bytes.subarray(0, 2 * ROBOTS_BYTES_MAX)));
+  const octets = utf16 === null ? bytes : Buffer.from(new TextDecoder(utf16).decode(bytes));
   const start = octets[0] === 0xef && octets[1] === 0xbb && octets[2] === 0xbf ? 3 : 0;
-  return octets.toString('latin1', start, start + ROBOTS_BYTES_MAX);
+  return octets.toString('latin1', start);
 }
 
 function utf8(octets: string): string {
   return Buffer.from(octets, 'latin1').toString();
-}
-
-function linesOf(text: string): string[] {
-  const lines = text.split(/\r\n|\r|\n/);
-  // A line that the cap cut off could say something else than the whole one.
-  if (text.length === ROBOTS_BYTES_MAX) lines.pop();
-  return lines;
 }
 
 function entryOf(line: string): { key: Key; value: string } | null {

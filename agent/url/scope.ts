@@ -34,19 +34,24 @@ export class Scope {
     this.#exclude = rules.exclude.map(stateless);
   }
 
+  /** Whether the host is part of the crawl, whichever of its URLs are: its rules count. */
+  covers(host: string): boolean {
+    return this.#everyHost || this.#hosts.has(host) || this.#hasParent(host);
+  }
+
   /**
    * @param host - as `CrawlUrl.host`
    * @param identity - canonical form of a URL of that host
    */
   admits(host: string, identity: string): boolean {
-    if (!this.#everyHost && !this.#hosts.has(host) && !this.#hasParent(host)) return false;
+    if (!this.covers(host)) return false;
     if (this.#exclude.some((pattern) => pattern.test(identity))) return false;
     return this.#include.length === 0 || this.#include.some((pattern) => pattern.test(identity));
   }
 
   /** The same with the rule that decided, as a person finds it in the config. */
   verdict(host: string, identity: string): { admitted: boolean; rule: string } {
-    if (!this.#everyHost && !this.#hosts.has(host) && !this.#hasParent(host)) {
+    if (!this.covers(host)) {
       return { admitted: false, rule: `no entry of scope.hosts covers ${host}` };
     }
     const excluded = this.#exclude.find((pattern) => pattern.test(identity));

@@ -4,12 +4,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PageRequest } from '../../agent/core/effects.ts';
+import { AddressGuard } from '../../agent/fetch/address-guard.ts';
 import type { FetchResponse } from '../../agent/fetch/fetch.ts';
 import { PagePipeline } from '../../agent/page-pipeline.ts';
 import { parsePage } from '../../agent/parse/page.ts';
 import { parseRobots } from '../../agent/robots/robots-txt.ts';
 import { IdentityRules } from '../../agent/url/identity-rules.ts';
 
+const guard = new AddressGuard({ allowPrivate: false });
 const rules = new IdentityRules({ dropParameters: ['v'], dropTracking: false, dropSessions: true });
 
 function responseOf(rest: Partial<FetchResponse>, html: string): FetchResponse {
@@ -53,7 +55,8 @@ function outcomeOf(
   const pipeline = new PagePipeline({
     fetcher: { fetch: async () => responseOf(rest, html), close: async () => {} },
     parse: async (input) => parsePage(input),
-    inScope: (host) => host === 'a.test',
+    inScope: (host, identity) => host === 'a.test' && !identity.endsWith('.txt'),
+    isOfCrawl: (host) => host === 'a.test' || host === 'b.test',
     identify: (found) => rules.apply(found),
     productToken: 'mybot',
     embeds: false,
@@ -61,7 +64,7 @@ function outcomeOf(
     sitemapsOf: (body, fileUrl) => parseRobots(body, '*', fileUrl).sitemaps,
     isSitemap: (identity) => identity === 'http://a.test/listed',
     mayWrite: () => true,
-    isForbidden: (asked) => asked.startsWith('http://10.'),
+    isForbidden: (asked) => guard.checkUrl(new URL(asked)) !== null,
   });
   const request: PageRequest = {
     id: 1,
@@ -170,29 +173,49 @@ test('pipeline: the sitemaps of a robots.txt, in scope', async () => {
   assert.deepEqual(outcome.answer.sitemaps, [{ url: 'http://a.test/s.xml', host: 'a.test' }]);
 });
 
+async function answerTo(location: string) {
+  const rest = { status: 302, location };
+  const outcome = await outcomeOf('', rest, 'http://a.test/robots.txt', 0, 'robots');
+  assert.ok(outcome.kind === 'robots');
+  return outcome.answer;
+}
+
 test('pipeline: a robots.txt that leads to a forbidden address is out of reach, not missing', async () => {
-  const answerTo = async (location: string) => {
-    const rest = { status: 302, location };
-    const outcome = await outcomeOf('', rest, 'http://a.test/robots.txt', 0, 'robots');
-    assert.ok(outcome.kind === 'robots');
-    return outcome.answer;
-  };
   const none = { reason: 'blocked_address', status: null, retryAfterMs: null };
   const shut = { kind: 'unreachable', ...none, error: 'blocked_address' };
   assert.deepEqual(await answerTo('http://10.0.0.1/robots.txt'), shut);
+  assert.deepEqual(await answerTo('http://localhost/robots.txt'), shut);
+  for (const host of ['a.test', 'b.test', 'c.test']) {
+    assert.deepEqual(await answerTo(`http://${host}:25/robots.txt`), shut);
+  }
   assert.equal((await answerTo('http://b.test/robots.txt')).kind, 'redirect');
 });
 
+test('pipeline: the rules of another host of the crawl count, whatever pages are in scope', async () => {
+  // `.txt` is excluded from the scope, and no page of b.test is in it.
+  const location = 'http://b.test:81/robots.txt';
+  const followed = { kind: 'redirect', location, host: 'b.test', origin: 'http://b.test:81' };
+  assert.deepEqual(await answerTo(location), followed);
+  const within = { kind: 'redirect', location: 'http://a.test/r', host: 'a.test' };
+  assert.deepEqual(await answerTo('/r'), within);
+});
+
+test('pipeline: a robots.txt that nobody asks for counts as missing, and says why', async () => {
+  for (const [location, why] of [
+    ['http://c.test/robots.txt', 'out of scope'],
+    ['http://b.test/robots.txt?x', 'which is not /robots.txt'],
+    ['http://b.test/r.txt', 'which is not /robots.txt'],
+  ] as const) {
+    const reason = `redirected to ${location}, ${why}`;
+    assert.deepEqual(await answerTo(location), { kind: 'allowAll', reason });
+  }
+});
+
 test('pipeline: a robots.txt that leads to an address no row could carry counts as missing', async () => {
-  const answerTo = async (location: string) => {
-    const rest = { status: 302, location };
-    const outcome = await outcomeOf('', rest, 'http://a.test/robots.txt', 0, 'robots');
-    assert.ok(outcome.kind === 'robots');
-    return outcome.answer.kind;
-  };
+  const kindOf = async (location: string) => (await answerTo(location)).kind;
   // Escaped it is six times as long.
-  assert.equal(await answerTo(`http://b.test/${'\u00e9'.repeat(8000)}`), 'allowAll');
-  assert.equal(await answerTo(`/${'r'.repeat(8000)}`), 'allowAll');
-  assert.equal(await answerTo(`http://${'b'.repeat(300)}.test/`), 'allowAll');
-  assert.equal(await answerTo(`http://b.test/${'r'.repeat(7000)}`), 'redirect');
+  assert.equal(await kindOf(`http://b.test/${'\u00e9'.repeat(8000)}`), 'allowAll');
+  assert.equal(await kindOf(`/${'r'.repeat(8000)}`), 'allowAll');
+  assert.equal(await kindOf(`http://${'b'.repeat(300)}.test/`), 'allowAll');
+  assert.equal(await kindOf(`/${'r'.repeat(7000)}`), 'redirect');
 });

@@ -63,11 +63,6 @@ test('access: a redirect that leads nowhere allows all', () => {
   assert.equal(robotsAccess(response(301, { location: 'ftp://x/' }), URL_).kind, 'allowAll');
 });
 
-test('access: a redirect to a port of another protocol leads nowhere', () => {
-  const redirect = response(301, { location: 'http://a.test:25/robots.txt' });
-  assert.equal(robotsAccess(redirect, URL_).kind, 'allowAll');
-});
-
 test('access: one file for each scheme, host and port', () => {
   assert.equal(robotsUrlOf('https://a.test:444/x?y'), 'https://a.test:444/robots.txt');
 });

@@ -40,7 +40,7 @@ function bodyOf(row: RobotsRow): Uint8Array {
   return Buffer.from(prefix + repeat.repeat(times) + suffix);
 }
 
-function allowed(robots: string, path: string, agent = 'mybot'): boolean {
+function allowed(robots: string | Uint8Array, path: string, agent = 'mybot'): boolean {
   return parseRobots(robots, agent).allows(`http://a.test${path}`).allowed;
 }
 
@@ -158,6 +158,38 @@ test('robots: what lies beyond the cap is not read, and a line it cuts counts fo
   assert.ok(!allowed(head + pad(ROBOTS_BYTES_MAX - line.length) + line, '/late'));
   assert.ok(allowed(head + pad(ROBOTS_BYTES_MAX - line.length + 4) + line, '/la'));
   assert.ok(allowed(head + pad(ROBOTS_BYTES_MAX) + line, '/late'));
+});
+
+test('robots: of 500 KiB every line counts, wherever its end is', () => {
+  const least = 500 * 1024;
+  const head = 'user-agent: *\n';
+  const line = 'disallow: /late';
+  for (const end of ['', '\n', '\r\n', '\nallow: /late', '\r\nallow: /late']) {
+    const pad = `${'#'.repeat(least - head.length - line.length - 1)}\n`;
+    const robots = head + pad + line + end;
+    assert.equal(robots.length, least + end.length);
+    const read = Buffer.from(robots).subarray(0, ROBOTS_BYTES_MAX);
+    for (const body of [robots, read]) assert.ok(!allowed(body, '/late'), JSON.stringify(end));
+  }
+  // And of one more octet that goes on it cannot be told.
+  const beyond = `${head}${'#'.repeat(least - head.length - line.length)}\n${line}ly and`;
+  for (const body of [beyond, Buffer.from(beyond).subarray(0, ROBOTS_BYTES_MAX)]) {
+    assert.ok(allowed(body, '/late'));
+  }
+});
+
+test('robots: a line that the cap cuts off counts for nothing, in any encoding', () => {
+  const text = (octets: number, end: string) => {
+    const head = `\ufeffuser-agent: *\n`;
+    const robots = `${head}${'#'.repeat(octets - 100)}\ndisallow: /a`;
+    return `${robots.padEnd(octets, '/a')}${end}`;
+  };
+  const isAllowed = (whole: Buffer) => {
+    return allowed(whole.subarray(0, ROBOTS_BYTES_MAX), '/a'.repeat(999));
+  };
+  assert.ok(isAllowed(Buffer.from(text(500 * 1024, '/more'))));
+  assert.ok(isAllowed(Buffer.from(text(250 * 1024, '/more'), 'utf16le')));
+  assert.ok(!isAllowed(Buffer.from(text(250 * 1024, '\nallow: /a'), 'utf16le')));
 });
 
 test('robots: says which line decided', () => {

@@ -36,6 +36,12 @@ test('scope: exclude wins over include', () => {
   assert.ok(!admits(rules, 'http://a.test/docs/x.zip'));
 });
 
+test('scope: covers the hosts, whichever of their URLs it admits', () => {
+  const scope = new Scope({ hosts: ['*.a.test'], include: [/docs/], exclude: [/./] });
+  assert.ok(scope.covers('www.a.test'));
+  assert.ok(!scope.covers('a.test'));
+});
+
 test('scope: a pattern with the flag g answers the same twice', () => {
   const scope = new Scope({ hosts: ['*'], include: [/x/g], exclude: [] });
   assert.ok(scope.admits('a.test', 'http://a.test/x'));
