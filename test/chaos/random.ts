@@ -1,28 +1,32 @@
 // Faults at random, by hand and for as long as wanted, with the seed that a failure has printed:
 //   node test/chaos/random.ts --seconds 600 --seed 7 [--agents 5]
+//   node test/chaos/random.ts --faults cut,link --seconds 60 --seed 7
 //   node test/chaos/random.ts --faults kills --agents 24 --seconds 120 --seed 7
 // The first draws faults of every kind (of processes, networks, clocks and disks), and 3 to 7 agents
 // where none are given (F61); what the machine lacks for one is said in the first line. The second
-// kills and restarts, once a second. process-random.test.ts runs both, smaller.
+// draws those kinds alone; the third kills and restarts, once a second. process-random.test.ts runs both, smaller.
 
 import { parseArgs } from 'node:util';
 import type { Finding } from '../web/judge.ts';
 import { assertStormSurvived, storm } from './storm.ts';
 import { without } from './storm-ground.ts';
 import { assertKillsSurvived, killStorm } from './storm-kills.ts';
+import { type FaultKind, weights } from './storm-plan.ts';
 import { costsOf } from './storm-promises.ts';
 
 interface Given {
   readonly seed: number;
   readonly seconds: number;
   readonly agents: number | undefined;
+  /** None: all. */
+  readonly kinds: readonly FaultKind[] | undefined;
 }
 
 interface Cleaning {
   after(clean: () => Promise<void>): void;
 }
 
-const kinds = {
+const programs = {
   async all(t: Cleaning, given: Given): Promise<void> {
     const survived = await storm(t, { ...given, say });
     const { verdict, judgement, cluster, shape, faults, shareThen } = survived;
@@ -47,6 +51,15 @@ const kinds = {
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`);
+}
+
+/** @param names - with commas between them */
+function kindsOf(names: string): FaultKind[] {
+  return names.split(',').map((name) => {
+    const kind = (Object.keys(weights) as FaultKind[]).find((one) => one === name);
+    if (kind === undefined) throw new RangeError(`--faults: all, kills or ${Object.keys(weights)}`);
+    return kind;
+  });
 }
 
 /** One line; of what was found, how often and the first few. */
@@ -76,18 +89,19 @@ async function main(): Promise<void> {
   } = parseArgs({
     options,
   }).values;
-  if (faults !== 'all' && faults !== 'kills') throw new RangeError('--faults: all or kills');
+  const program = faults === 'kills' ? 'kills' : 'all';
   const given = {
     seed: Number(seed),
     seconds: Number(seconds),
     agents: agents === undefined ? undefined : Number(agents),
+    kinds: program === 'kills' || faults === 'all' ? undefined : kindsOf(faults),
   };
   const size = agents === undefined ? '' : ` --agents ${agents}`;
-  const lacking = faults === 'all' ? without() : '';
+  const lacking = program === 'all' ? without() : '';
   say(`--faults ${faults}${size} --seconds ${seconds} --seed ${seed}${lacking}`);
   const cleanings: (() => Promise<void>)[] = [];
   try {
-    await kinds[faults]({ after: (clean) => cleanings.push(clean) }, given);
+    await programs[program]({ after: (clean) => cleanings.push(clean) }, given);
     say('complete, nothing missing, no two at a host that see one another');
   } finally {
     for (const clean of cleanings.toReversed()) await clean();

@@ -17,7 +17,14 @@ import { inflict, type Scene, seedHosts } from './storm-faults.ts';
 import { StormGround } from './storm-ground.ts';
 import { caughtUp, describe, present, statusOf } from './storm-health.ts';
 import { judgeStorm, type Span, type StormJudgement, straysAmong } from './storm-judge.ts';
-import { drawShape, drawSteps, type Fault, type Step, type StormShape } from './storm-plan.ts';
+import {
+  drawShape,
+  drawSteps,
+  type Fault,
+  type FaultKind,
+  type Step,
+  type StormShape,
+} from './storm-plan.ts';
 import { costsOf, healMsMax, mayBegin, needsCopies, type Terms } from './storm-promises.ts';
 
 const pollMs = 20;
@@ -107,6 +114,8 @@ export interface StormRun {
   readonly seconds: number;
   /** Drawn from the seed where it is not said. */
   readonly agents?: number | undefined;
+  /** Only these, where it is said. */
+  readonly kinds?: readonly FaultKind[] | undefined;
   /** Told what happens as it does. */
   readonly say?: (line: string) => void;
 }
@@ -181,7 +190,9 @@ export async function storm(
   try {
     const plan = { seed, ids: cluster.ids, backups, afterMsMax };
     const steps = drawSteps({ ...plan, suspectAfterMs: timing.suspectAfterMs });
-    await blow(blowing, steps, ground, seconds);
+    const kinds = new Set(ground.kinds.filter((kind) => run.kinds?.includes(kind) ?? true));
+    const drawn = steps.filter(({ fault }) => kinds.has(fault.kind) && ground.has(fault));
+    await blow(blowing, drawn, kinds, seconds);
     const shareThen = cluster.share();
     gate.open();
     const verdict = await cluster.finish(Math.max(endMsMin, seconds * 1000));
@@ -222,18 +233,17 @@ function termsOf({ quorum, backups }: StormShape, { suspectAfterMs }: Cluster): 
   return { quorum, backups, suspectAfterMs };
 }
 
-/** Until the time is over, and until each kind of fault that there is was there. */
+/** Until the time is over, and until each of the kinds was there. */
 async function blow(
   blowing: Storm,
   steps: Iterable<Step>,
-  ground: StormGround,
+  kinds: ReadonlySet<FaultKind>,
   seconds: number,
 ): Promise<void> {
   const endMs = steadyMs() + seconds * 1000;
-  const due = new Set(ground.kinds);
+  const due = new Set(kinds);
   for (const { afterMs, fault } of steps) {
     if (due.size === 0 && steadyMs() >= endMs) break;
-    if (!ground.has(fault)) continue;
     await pause(afterMs);
     await blowing.begin(fault);
     due.delete(fault.kind);
@@ -242,9 +252,10 @@ async function blow(
 }
 
 /** What a failure says: the command that plays the storm again, and what happened in it. */
-function playAgain({ seed, seconds, agents }: StormRun, told: readonly string[]): string {
+function playAgain({ seed, seconds, agents, kinds }: StormRun, told: readonly string[]): string {
   const size = agents === undefined ? '' : `--agents ${agents} `;
-  const command = `node test/chaos/random.ts ${size}--seconds ${seconds} --seed ${seed}`;
+  const only = kinds === undefined ? '' : `--faults ${kinds} `;
+  const command = `node test/chaos/random.ts ${only}${size}--seconds ${seconds} --seed ${seed}`;
   return `again: ${command}\n${told.join('\n')}`;
 }
 
