@@ -198,7 +198,7 @@ function drawLink(random: Random, ids: readonly string[], suspectAfterMs: number
     // There and back within a quarter of the lease.
     late: () => ({ delayMs: between(10, 100), jitterMs: between(0, 80) }),
     repeated: () => ({ duplicated: share(), reordered: share(), replayed: share() }),
-    damaged: () => ({ flipEveryBytes: between(all ? 16 : 4, 64) * kib }),
+    damaged: () => ({ flipEveryBytes: between(all ? 8 : 2, all ? 32 : 16) * kib }),
     reset: () => ({ resetAfterMs: between(all ? 1000 : 300, 2000) }),
     throttled: () => ({ messagesPerSecond: all ? between(20, 60) : between(3, 20) }),
   };
