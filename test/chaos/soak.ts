@@ -20,7 +20,7 @@ import {
 } from './soak-samples.ts';
 import { type SoakSite, startSoakSite } from './soak-site.ts';
 import { limitOf, slopeOf, type Trend, trendOf } from './soak-slopes.ts';
-import { Storm } from './storm.ts';
+import { StormCourse } from './storm-course.ts';
 import type { Scene } from './storm-faults.ts';
 import { StormGround, without } from './storm-ground.ts';
 import { present } from './storm-health.ts';
@@ -64,7 +64,7 @@ async function soak(t: Cleaning, { minutes, seed, agents }: Soak): Promise<void>
   await present(cluster, cluster.ids);
   const scene: Scene = { cluster, ground, site, seeded: [] };
   const samples = new SoakSamples(cluster);
-  const faults = new Storm(scene, shape, (line) => say(`  ${line}`));
+  const faults = new StormCourse(scene, shape, (line) => say(`  ${line}`));
   const halfMs = (minutes / 2) * minuteMs;
   const beganMs = steadyMs();
   await half(beganMs + halfMs, samples, site);

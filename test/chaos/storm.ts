@@ -1,8 +1,6 @@
 // A storm: faults of every kind, drawn from a seed, on a cluster of real processes that crawls all
-// the while; then all are healed, and the crawl has to end complete. It sees to what is promised at
-// all (storm-promises.ts): that no more agents are away than there are copies, and that a disk is
-// lost only when the copies of what was lost before are there again. Used by random.ts and its test;
-// the soak uses its faults alone.
+// the while; then all are healed, and the crawl has to end complete, judged by what its faults may
+// cost (storm-promises.ts, storm-judge.ts). Used by random.ts and process-random.test.ts.
 
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
@@ -13,9 +11,10 @@ import { steadyMs } from './harness-process.ts';
 import { type Site, siteAddress } from './harness-site.ts';
 import { assertWhole, type Verdict } from './harness-verdict.ts';
 import type { NetworkProxy } from './network-proxy.ts';
-import { inflict, type Scene, seedHosts } from './storm-faults.ts';
+import { StormCourse, termsOf } from './storm-course.ts';
+import { type Scene, seedHosts } from './storm-faults.ts';
 import { StormGround } from './storm-ground.ts';
-import { caughtUp, describe, present, statusOf } from './storm-health.ts';
+import { describe, present, statusOf } from './storm-health.ts';
 import { judgeStorm, type Span, type StormJudgement, straysAmong } from './storm-judge.ts';
 import {
   drawShape,
@@ -25,89 +24,7 @@ import {
   type Step,
   type StormShape,
 } from './storm-plan.ts';
-import { costsOf, healMsMax, mayBegin, needsCopies, type Terms } from './storm-promises.ts';
-
-const pollMs = 20;
-
-/** Carries steps out, one after the other and as many at once as may be. */
-export class Storm {
-  /** All that were begun, in order. */
-  readonly faults: Fault[] = [];
-  /** The same, with the times, in the order of their ends. */
-  readonly spans: Span[] = [];
-  /** The same, for a person to read. */
-  readonly told: string[] = [];
-  readonly #scene: Scene;
-  readonly #shape: StormShape;
-  readonly #say: (line: string) => void;
-  readonly #open = new Set<Fault>();
-  readonly #beganMs = steadyMs();
-  #failure: unknown = null;
-
-  /** @param say - told each fault as it begins and ends, besides */
-  constructor(scene: Scene, shape: StormShape, say: (line: string) => void = () => {}) {
-    this.#scene = scene;
-    this.#shape = shape;
-    this.#say = say;
-  }
-
-  /** Begins the fault as soon as it may, and resolves then. Rejects where one before has failed. */
-  async begin(fault: Fault): Promise<void> {
-    const { cluster } = this.#scene;
-    await this.#until(() => mayBegin(fault, [...this.#open], this.#shape.awayMax));
-    if (needsCopies(fault, termsOf(this.#shape, cluster))) await caughtUp(cluster);
-    this.#assertAlive();
-    this.#tell(`begins ${JSON.stringify(fault)}`);
-    this.faults.push(fault);
-    this.#open.add(fault);
-    const fromMs = steadyMs();
-    inflict(this.#scene, fault).then(
-      () => this.#ended(fault, fromMs),
-      (error: unknown) => {
-        this.#failure ??= error;
-      },
-    );
-  }
-
-  /** Resolves when every fault is over and all agents are there. */
-  async over(): Promise<void> {
-    await this.#until(() => this.#open.size === 0);
-    await present(this.#scene.cluster, this.#scene.cluster.ids);
-    this.#assertAlive();
-    this.#tell('all are there');
-  }
-
-  #ended(fault: Fault, fromMs: number): void {
-    this.#open.delete(fault);
-    this.spans.push({ fault, fromMs, toMs: steadyMs() });
-    this.#tell(`is over ${fault.kind} ${fault.ids}`);
-  }
-
-  async #until(is: () => boolean): Promise<void> {
-    while (!is()) {
-      this.#assertAlive();
-      await pause(pollMs);
-    }
-  }
-
-  /** Nobody has ended but those whom a fault befalls. */
-  #assertAlive(): void {
-    if (this.#failure !== null) throw this.#failure;
-    const { cluster } = this.#scene;
-    const away = new Set([...this.#open].flatMap(({ ids }) => ids));
-    for (const id of cluster.ids) {
-      const { end } = cluster.run(id);
-      if (away.has(id) || end === null) continue;
-      assert.fail(`${id} ended by itself with ${end.code ?? end.signal}: ${end.stderr}`);
-    }
-  }
-
-  #tell(what: string): void {
-    const line = `${((steadyMs() - this.#beganMs) / 1000).toFixed(1)} s ${what}`;
-    this.told.push(line);
-    this.#say(line);
-  }
-}
+import { costsOf, healMsMax, type Terms } from './storm-promises.ts';
 
 export interface StormRun {
   readonly seed: number;
@@ -186,20 +103,21 @@ export async function storm(
   await cluster.startAll();
   await present(cluster, cluster.ids);
   const scene: Scene = { cluster, ground, site, seeded: [] };
-  const blowing = new Storm(scene, shape, run.say);
+  const course = new StormCourse(scene, shape, run.say);
   try {
     const plan = { seed, ids: cluster.ids, backups, afterMsMax };
     const steps = drawSteps({ ...plan, suspectAfterMs: timing.suspectAfterMs });
     const kinds = new Set(ground.kinds.filter((kind) => run.kinds?.includes(kind) ?? true));
+    assert.ok(kinds.size > 0, 'this machine lacks what any of these faults needs');
     const drawn = steps.filter(({ fault }) => kinds.has(fault.kind) && ground.has(fault));
-    await blow(blowing, drawn, kinds, seconds);
+    await blow(course, drawn, kinds, seconds);
     const shareThen = cluster.share();
     gate.open();
     const verdict = await cluster.finish(Math.max(endMsMin, seconds * 1000));
     const unseeded = scene.seeded.filter(({ host, target }) => {
       return site.requests(host, target).length === 0;
     });
-    const { told, faults, spans } = blowing;
+    const { told, faults, spans } = course;
     const terms = { ...termsOf(shape, cluster), delayMs: cluster.delayMs };
     return {
       ...{ run, told, verdict, cluster, shape, faults, spans, shareThen },
@@ -210,7 +128,7 @@ export async function storm(
     };
   } catch (error) {
     const said = describe(await statusOf(cluster));
-    throw new Error(`${playAgain(run, blowing.told)}\n${said}`, { cause: error });
+    throw new Error(`${playAgain(run, course.told)}\n${said}`, { cause: error });
   }
 }
 
@@ -229,13 +147,9 @@ function endlessHosts(agents: number): number[] {
   });
 }
 
-function termsOf({ quorum, backups }: StormShape, { suspectAfterMs }: Cluster): Terms {
-  return { quorum, backups, suspectAfterMs };
-}
-
 /** Until the time is over, and until each of the kinds was there. */
 async function blow(
-  blowing: Storm,
+  course: StormCourse,
   steps: Iterable<Step>,
   kinds: ReadonlySet<FaultKind>,
   seconds: number,
@@ -245,10 +159,10 @@ async function blow(
   for (const { afterMs, fault } of steps) {
     if (due.size === 0 && steadyMs() >= endMs) break;
     await pause(afterMs);
-    await blowing.begin(fault);
+    await course.begin(fault);
     due.delete(fault.kind);
   }
-  await blowing.over();
+  await course.over();
 }
 
 /** What a failure says: the command that plays the storm again, and what happened in it. */
