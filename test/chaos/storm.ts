@@ -78,7 +78,7 @@ const lookMsMax = 2000;
 /** The largest host, of thrice the mean, has pages for as long as the faults. */
 const pagesASecond = 1000 / timing.delayMs / 3;
 /** What it takes until each kind of fault was there. */
-const secondsMin = 35;
+const secondsMin = 25;
 /** Of what is left to crawl when the faults are over, or for a busy machine. */
 const endMsMin = 300_000;
 
