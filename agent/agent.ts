@@ -20,7 +20,7 @@ import type { Envelope, Message } from './core/messages.ts';
 import type { Operator } from './core/operator.ts';
 import type { Outcome } from './core/outcome.ts';
 import type { Destination } from './core/slots.ts';
-import { type Explanation, explanationOf } from './explanation.ts';
+import { type Explanation, explanationOf, readRowOf } from './explanation.ts';
 import { archiveOf, type CreateFetcher, fetchingOf, loadClient } from './fetching.ts';
 import { admission } from './frontier/admission.ts';
 import { Visits } from './frontier/visits.ts';
@@ -36,7 +36,6 @@ import { checkInBackground } from './storage/background-check.ts';
 import { markSuspect, openState } from './storage/database.ts';
 import { OrderTable } from './storage/order-table.ts';
 import { SqliteStore } from './storage/sqlite-store.ts';
-import type { ReadRow } from './storage/url-facts.ts';
 import { splitIdentity } from './url/url-key.ts';
 
 /** Frames still to be sent at the end get so long. */
@@ -308,9 +307,9 @@ class Agent implements RunningAgent {
   #explain(identity: string): Explanation {
     const { config, entry, state } = this.#p;
     const { userAgent } = config.http;
-    const read: ReadRow = (sql, ...values) =>
-      state.db.prepare<unknown[], Record<string, unknown>>(sql).get(...values);
-    return explanationOf({ agent: entry.id, userAgent, read, identity });
+    const read = readRowOf(state.db);
+    const openAt = (host: string) => this.#pipeline.openAt(host);
+    return explanationOf({ agent: entry.id, userAgent, read, identity, openAt });
   }
 
   /** Asked by the fetcher when a connection is ready: a fresh clock, then the lease. */

@@ -3,7 +3,14 @@
 // meet in it; the same code for both, so that they cannot differ.
 
 import { robotsParser } from './config-parts.ts';
-import { type ReadRow, type StoredFacts, storedFacts } from './storage/url-facts.ts';
+import type { Connection } from './storage/connection.ts';
+import {
+  type ReadRow,
+  type RobotsFacts,
+  type StoredFacts,
+  storedFacts,
+} from './storage/url-facts.ts';
+import { splitIdentity } from './url/url-key.ts';
 
 /** The verdict of the stored robots.txt; the file itself stays where it is. */
 export interface RobotsVerdict {
@@ -16,31 +23,51 @@ export interface RobotsVerdict {
   readonly rule: string | null;
   /** Why there are no rules, or whose they are where they are another host's. */
   readonly reason: string | null;
+  /** Out of reach: when it may be asked again, Unix milliseconds; null: no attempt is left. */
+  readonly retryAt: number | null;
+}
+
+/** A request that is under way. */
+export interface OpenRequest {
+  readonly kind: 'page' | 'robots';
+  readonly url: string;
 }
 
 /** JSON. */
 export interface Explanation extends Omit<StoredFacts, 'robots'> {
   readonly agent: string;
   readonly robots: RobotsVerdict | null;
+  /** The one request to the host that is open now; null: none, or there is but a file to ask. */
+  readonly open: OpenRequest | null;
 }
 
-/** @param identity - canonical; throws a RangeError where it is not */
+/**
+ * @param identity - canonical; throws a RangeError where it is not
+ * @param openAt - the request that is open at a host
+ */
 export function explanationOf(parts: {
   readonly agent: string;
   readonly userAgent: string;
   readonly read: ReadRow;
   readonly identity: string;
+  readonly openAt?: (host: string) => OpenRequest | null;
 }): Explanation {
-  const { agent, userAgent, read, identity } = parts;
+  const { agent, userAgent, read, identity, openAt } = parts;
   const { robots, ...facts } = storedFacts(read, identity);
-  if (robots === null) return { agent, ...facts, robots: null };
-  const { kind, fetchedAt, body, reason } = robots;
-  const said = { kind, fetchedAt, reason: reason === '' ? null : reason };
-  if (kind === 'unreachable') {
-    return { agent, ...facts, robots: { ...said, allowed: null, rule: null } };
-  }
+  const open = openAt?.(splitIdentity(identity)!.host) ?? null;
   const request = facts.url?.fetchUrl ?? identity;
-  const { allowed, rule } =
-    body === null ? { allowed: true, rule: null } : robotsParser(userAgent)(body).allows(request);
-  return { agent, ...facts, robots: { ...said, allowed, rule } };
+  return { agent, ...facts, robots: robots && verdictOf(robots, request, userAgent), open };
+}
+
+function verdictOf(robots: RobotsFacts, request: string, userAgent: string): RobotsVerdict {
+  const { kind, fetchedAt, body, reason, retryAt } = robots;
+  const said = { kind, fetchedAt, reason: reason === '' ? null : reason, retryAt };
+  if (kind === 'unreachable') return { ...said, allowed: null, rule: null };
+  if (body === null) return { ...said, allowed: true, rule: null };
+  return { ...said, ...robotsParser(userAgent)(body).allows(request) };
+}
+
+/** Reads one row at a time of an open file. */
+export function readRowOf(db: Connection): ReadRow {
+  return (sql, ...values) => db.prepare<unknown[], Record<string, unknown>>(sql).get(...values);
 }

@@ -84,7 +84,7 @@ export interface PipelineParts {
 
 export class PagePipeline {
   readonly #p: PipelineParts;
-  readonly #open = new Map<number, AbortController>();
+  readonly #open = new Map<number, { request: PageRequest; abort: AbortController }>();
 
   constructor(parts: PipelineParts) {
     this.#p = parts;
@@ -93,7 +93,7 @@ export class PagePipeline {
   /** Makes the request; whatever happens becomes an outcome. Never rejects. */
   async run(request: PageRequest): Promise<Outcome> {
     const abort = new AbortController();
-    this.#open.set(request.id, abort);
+    this.#open.set(request.id, { request, abort });
     const isRobots = request.kind === 'robots';
     const declared = !isRobots && this.#isDeclared(request);
     const pageMax = declared ? SITEMAP_BYTES_MAX : this.#p.bodyBytesMax;
@@ -135,11 +135,19 @@ export class PagePipeline {
   }
 
   abort(id: number): void {
-    this.#open.get(id)?.abort();
+    this.#open.get(id)?.abort.abort();
   }
 
   abortAll(): void {
-    for (const abort of this.#open.values()) abort.abort();
+    for (const { abort } of this.#open.values()) abort.abort();
+  }
+
+  /** What is asked of the host now, one request at a time; null: nothing. */
+  openAt(host: string): { readonly kind: PageRequest['kind']; readonly url: string } | null {
+    for (const { request } of this.#open.values()) {
+      if (request.host === host) return { kind: request.kind, url: request.fetchUrl };
+    }
+    return null;
   }
 
   async #page(request: PageRequest, response: FetchResponse): Promise<Outcome> {

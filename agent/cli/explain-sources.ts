@@ -3,7 +3,7 @@
 
 import Database from 'better-sqlite3';
 import { type AgentEntry, type Config, membersOf } from '../../config/config.ts';
-import { type Explanation, explanationOf } from '../explanation.ts';
+import { type Explanation, explanationOf, readRowOf } from '../explanation.ts';
 import type { ReadRow } from '../storage/url-facts.ts';
 import { splitIdentity } from '../url/url-key.ts';
 import { askInTurn } from './ask.ts';
@@ -111,7 +111,5 @@ interface Reader {
 
 function readerOf(agent: string, path: string): Reader[] {
   const db = new Database(path, { readonly: true, fileMustExist: true });
-  const read: ReadRow = (sql, ...values) =>
-    db.prepare<unknown[], Record<string, unknown>>(sql).get(...values);
-  return [{ agent, db, read }];
+  return [{ agent, db, read: readRowOf(db) }];
 }

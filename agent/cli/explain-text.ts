@@ -2,7 +2,7 @@
 // from the seed. Pure.
 
 import type { UrlReport } from './explain-report.ts';
-import { printable, renderTable } from './output.ts';
+import { dateText, printable, renderTable } from './output.ts';
 
 /** @returns lines without a last line end */
 export function explainText(report: UrlReport): string {
@@ -27,7 +27,8 @@ function factsOf(report: UrlReport): [string, string][] {
   if (!url) return facts;
   const found = url.referrer === null ? 'a seed' : `on ${url.referrer}${dated(foundAt)}`;
   facts.push(['found', found], ['depth', String(url.depth)], ['attempts', String(url.attempts)]);
-  if (url.fetchedAt !== null) facts.push(['fetched', `${date(url.fetchedAt)}, ${answer(report)}`]);
+  if (url.fetchedAt !== null)
+    facts.push(['fetched', `${dateText(url.fetchedAt)}, ${answer(report)}`]);
   if (url.redirectTo !== null) facts.push(['redirects to', url.redirectTo]);
   if (url.warcFile !== null) facts.push(['archived', `${url.warcFile} at ${url.warcOffset}`]);
   return facts;
@@ -42,9 +43,12 @@ function stateText({ stored }: UrlReport, state: string): string {
   const { reason = null, notBefore = 0 } = stored?.url ?? {};
   if (state === 'skipped') return `skipped: ${reason ?? 'no reason kept'}`;
   if (state !== 'queued') return state;
+  if (stored?.open?.kind === 'page' && stored.open.url === stored.url?.fetchUrl) {
+    return 'queued, asked for just now';
+  }
   const wait = Math.max(notBefore, stored?.host?.notBefore ?? 0);
   const paused = stored?.paused ? ', the crawl is paused' : '';
-  return `queued${wait > 0 ? `, not before ${date(wait)}` : ''}${paused}`;
+  return `queued${wait > 0 ? `, not before ${dateText(wait)}` : ''}${paused}`;
 }
 
 function answer({ stored }: UrlReport): string {
@@ -63,9 +67,5 @@ function chainText({ chain }: UrlReport): string[] {
 }
 
 function dated(at: number | null): string {
-  return at === null ? '' : `, ${date(at)}`;
-}
-
-function date(at: number): string {
-  return new Date(at).toISOString();
+  return at === null ? '' : `, ${dateText(at)}`;
 }

@@ -9,10 +9,13 @@ import type { Explanation } from '../explanation.ts';
 import { AddressGuard } from '../fetch/address-guard.ts';
 import { checkAddress } from '../fetch/check-address.ts';
 import { admission } from '../frontier/admission.ts';
+import { robotsUrlOf } from '../robots/access.ts';
 import { type CrawlUrl, parseCrawlUrl } from '../url/crawl-url.ts';
 import { IdentityRules } from '../url/identity-rules.ts';
+import type { Scope } from '../url/scope.ts';
 import type { ExitCode } from './exit-code.ts';
 import type { ChainLink, FilterVerdict, UrlReport } from './explain-report.ts';
+import { robotsFilter } from './explain-robots.ts';
 import { type Source, sourceFor } from './explain-sources.ts';
 import { explainText } from './explain-text.ts';
 import { type CommonFlags, load } from './load.ts';
@@ -66,7 +69,7 @@ async function reportOn(
     owner: source.owner,
     order: ringOf(config).order(host),
     source: source.kind,
-    filters: await filtersOf(config, { identity, fetchUrl, host }, stored),
+    filters: await filtersOf(config, { identity, fetchUrl, host }, stored, source.find),
     state: stateOf(stored),
     foundAt: chain[0]?.fetchedAt ?? null,
     chain,
@@ -76,7 +79,13 @@ async function reportOn(
 
 function stateOf(stored: Explanation | null): string {
   if (stored?.url) return stored.url.state;
-  return stored?.inOutbox ? 'on its way to its owner' : 'unknown';
+  if (stored?.inOutbox) return 'on its way to its owner';
+  return stored?.askedFor ? 'asked for before the pages of its origin' : 'unknown';
+}
+
+/** The page that it was found on; robots.txt is asked for because of some URL of its origin. */
+function cameFrom(stored: Explanation | null): string | null {
+  return stored?.url ? stored.url.referrer : (stored?.askedFor ?? null);
 }
 
 async function chainOf(
@@ -86,14 +95,14 @@ async function chainOf(
 ): Promise<ChainLink[]> {
   const chain: ChainLink[] = [];
   const seen = new Set([identity]);
-  let next = stored?.url?.referrer ?? null;
+  let next = cameFrom(stored);
   while (next !== null && !seen.has(next) && chain.length < CHAIN_MAX) {
     seen.add(next);
     const found = await source.find(next);
-    const { status = null, fetchedAt = null, referrer = null } = found?.url ?? {};
+    const { status = null, fetchedAt = null } = found?.url ?? {};
     const agent = found?.agent ?? null;
     chain.push({ url: next, agent, state: stateOf(found), status, fetchedAt });
-    next = referrer;
+    next = cameFrom(found);
   }
   return chain;
 }
@@ -102,15 +111,15 @@ async function filtersOf(
   config: Config,
   { identity, fetchUrl, host }: CrawlUrl,
   stored: Explanation | null,
+  find: Source['find'],
 ): Promise<FilterVerdict[]> {
-  const { admitted, rule } = scopeOf(config).verdict(host, identity);
   const guard = new AddressGuard({ allowPrivate: config.http.allowPrivateAddresses });
   const address = await checkAddress(fetchUrl, guard);
   const { limits, politeness } = config;
   const { url, host: its } = stored ?? {};
   const done = its?.pagesDone;
   return [
-    { filter: 'scope', passes: admitted, why: rule },
+    scopeFilter(scopeOf(config), host, identity, stored),
     {
       filter: 'address',
       passes: !address.blocked,
@@ -141,20 +150,22 @@ async function filtersOf(
       passes: its ? !its.blocked : null,
       why: its?.blocked ? 'blocked by order' : 'no order',
     },
-    robotsFilter(politeness.robots, stored),
+    await robotsFilter(politeness.robots, identity, stored, find),
   ];
 }
 
-function robotsFilter(obeyed: boolean, stored: Explanation | null): FilterVerdict {
-  const filter = 'robots';
-  if (!obeyed) return { filter, passes: true, why: 'politeness.robots is false' };
-  const robots = stored?.robots;
-  if (!robots) return { filter, passes: null, why: 'robots.txt has not been asked for' };
-  if (robots.allowed === null) {
-    return { filter, passes: false, why: `unreachable: ${robots.reason ?? 'the server refuses'}` };
+/** Where the robots.txt of another host leads to this one, patterns do not count. */
+function scopeFilter(
+  scope: Scope,
+  host: string,
+  identity: string,
+  stored: Explanation | null,
+): FilterVerdict {
+  const { admitted, rule } = scope.verdict(host, identity);
+  const from = stored?.url?.referrer;
+  const isLedTo = from?.endsWith('/robots.txt') === true && identity === robotsUrlOf(identity);
+  if (admitted || !isLedTo || !scope.covers(host)) {
+    return { filter: 'scope', passes: admitted, why: rule };
   }
-  // Rules have a reason only where they are another host's.
-  const rule = robots.rule ?? (robots.kind === 'rules' ? 'no rule matches' : null);
-  const why = [rule, robots.reason].filter((text) => text !== null).join(', ');
-  return { filter, passes: robots.allowed, why };
+  return { filter: 'scope', passes: true, why: `${from} leads to it; but for that, ${rule}` };
 }

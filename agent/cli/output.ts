@@ -82,6 +82,14 @@ export function bytesText(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
 }
 
+/**
+ * @param at - Unix milliseconds
+ * @returns in UTC, to the millisecond
+ */
+export function dateText(at: number): string {
+  return new Date(at).toISOString();
+}
+
 /** @returns `7 s`, `3 min 20 s`, `2 h 05 min`, `4 d 3 h` */
 export function durationText(ms: number): string {
   const seconds = Math.round(ms / 1000);

@@ -49,12 +49,18 @@ export interface RobotsFacts {
   readonly fetchedAt: number;
   readonly body: Uint8Array | null;
   readonly reason: string;
+  /** Of one out of reach: when it may be asked again, Unix milliseconds; null: no attempt is left. */
+  readonly retryAt: number | null;
 }
 
 export interface StoredFacts {
   readonly url: UrlFacts | null;
   readonly host: HostFacts | null;
   readonly robots: RobotsFacts | null;
+  /** Of a robots.txt that is no URL of the crawl itself: the URL of its origin known first. */
+  readonly askedFor: string | null;
+  /** Another origin of the host, for whose rules another host's owner is asked: all wait for it. */
+  readonly heldBy: string | null;
   /** It waits here to be sent to its owner. */
   readonly inOutbox: boolean;
   readonly paused: boolean;
@@ -68,15 +74,19 @@ export function storedFacts(read: ReadRow, identity: string): StoredFacts {
   if (!split) throw new RangeError(`not a canonical URL: ${identity}`);
   const { host } = split;
   const row = read(HOST, host);
+  const number = Number(row?.number);
+  const url = row === undefined ? null : urlFacts(read, number, host, identity);
   const ordered = read(
     "SELECT 1 FROM order_rows WHERE kind = 'block' AND host = ? AND value",
     host,
   );
   const paused = read("SELECT 1 FROM order_rows WHERE kind = 'pause' AND value");
   return {
-    url: row === undefined ? null : urlFacts(read, Number(row.number), host, identity),
+    url,
     host: row === undefined ? null : hostFacts(row, ordered !== undefined),
-    robots: row === undefined ? null : robotsFacts(read, Number(row.number), identity),
+    robots: row === undefined ? null : robotsFacts(read, number, identity),
+    heldBy: row === undefined ? null : textOrNull(read(ASKING, number, originOf(identity))?.origin),
+    askedFor: row === undefined || url !== null ? null : firstOf(read, number, host, identity),
     inOutbox: read('SELECT 1 FROM outbox WHERE url = ?', identity) !== undefined,
     paused: paused !== undefined,
   };
@@ -96,7 +106,16 @@ const URL_ROW = `SELECT u.*, p.status, ${wordOf('p.error')} AS error,
   LEFT JOIN page_records p ON p.id = u.id
   WHERE h.number = ? AND u.key = ?`;
 
-const ROBOTS = `SELECT kind, fetched_at, body, reason FROM robots WHERE host = ? AND origin = ?`;
+/** As `URL_ROW` does. In the order of discovery, of keys that begin as the file's own does. */
+const FIRST_OF_ORIGIN = `SELECT u.key FROM host_rows h JOIN urls u ON ${idsOfHost('u.id', 'h.number')}
+  WHERE h.number = ? AND substr(u.key, 1, ?) = ? ORDER BY u.found LIMIT 1`;
+
+const ROBOTS = `SELECT kind, fetched_at, body, reason, retry_at FROM robots
+  WHERE host = ? AND origin = ?`;
+
+/** The words are those of the visits (agent/frontier/robots-gate.ts). */
+const ASKING = `SELECT origin FROM robots WHERE host = ? AND origin <> ? AND kind = 'unreachable'
+  AND reason LIKE 'redirected to %, whose owner is asked' ORDER BY fetched_at DESC LIMIT 1`;
 
 function hostFacts(row: Record<string, unknown>, blocked: boolean): HostFacts {
   return {
@@ -137,15 +156,28 @@ function urlFacts(read: ReadRow, number: number, host: string, identity: string)
 }
 
 function robotsFacts(read: ReadRow, number: number, identity: string): RobotsFacts | null {
-  const origin = identity.slice(0, identity.indexOf('/', identity.indexOf('://') + 3));
-  const row = read(ROBOTS, number, origin);
+  const row = read(ROBOTS, number, originOf(identity));
   if (row === undefined) return null;
+  const retryAt = Number(row.retry_at ?? Infinity);
   return {
     kind: String(row.kind),
     fetchedAt: Math.round(Number(row.fetched_at)),
     body: row.body instanceof Uint8Array ? row.body : null,
     reason: String(row.reason),
+    retryAt: retryAt === Infinity ? null : Math.round(retryAt),
   };
+}
+
+function firstOf(read: ReadRow, number: number, host: string, identity: string): string | null {
+  const origin = originOf(identity);
+  if (identity !== `${origin}/robots.txt`) return null;
+  const start = keyOf(`${origin}/`, host);
+  const key = textOrNull(read(FIRST_OF_ORIGIN, number, start.length, start)?.key);
+  return key === null ? null : identityOf(host, key);
+}
+
+function originOf(identity: string): string {
+  return identity.slice(0, identity.indexOf('/', identity.indexOf('://') + 3));
 }
 
 function numberOrNull(value: unknown): number | null {

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, test } from 'node:test';
+import type { UrlReport } from '../../agent/cli/explain-report.ts';
 import { run, Scratch } from './cli-process.ts';
 import { HostServers } from './host-servers.ts';
 
@@ -81,10 +82,25 @@ describe('a robots.txt that is another host’s', () => {
       tellers.push(told.exec(why)![1] === owner);
     }
     assert.ok(tellers.includes(false), 'some were told by another agent');
-    assert.match((await explain('left', '/closed')).why, /^redirected to .*(circle|told by)/);
+    assert.match(
+      (await explain('left', '/closed')).why,
+      /^no rules: redirected to .*(circle|told by)/,
+    );
     assert.equal(
       (await explain('away', '/closed')).why,
-      `redirected to ${web.origin('outside')}/robots.txt, out of scope`,
+      `no rules: redirected to ${web.origin('outside')}/robots.txt, out of scope`,
     );
+    const main = await run('explain', config, `${web.origin('main')}/robots.txt`, '--json');
+    const { chain, filters } = JSON.parse(main.stdout) as UrlReport;
+    assert.ok(
+      filters.every(({ passes }) => passes),
+      'it was asked for, so nothing stops it',
+    );
+    const [file, page] = chain.map(({ url }) => url);
+    assert.ok(
+      [...users, 'chain' as const].some((name) => file === `${web.origin(name)}/robots.txt`),
+    );
+    assert.equal(page, file!.replace('robots.txt', ''), 'a seed');
+    assert.equal(chain.length, 2);
   });
 });

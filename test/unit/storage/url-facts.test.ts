@@ -69,8 +69,18 @@ test('explain: robots.txt out of reach forbids for now, and says why', () => {
   const { robots, url } = explain('http://h.test/');
   assert.deepEqual(
     { ...robots },
-    { kind: 'unreachable', fetchedAt: 50, allowed: null, rule: null, reason: 'timeout' },
+    {
+      kind: 'unreachable',
+      fetchedAt: 50,
+      retryAt: 99,
+      allowed: null,
+      rule: null,
+      reason: 'timeout',
+    },
   );
+  const last = { kind: 'unreachable', fetchedAt: 60, ...none, retryAt: Infinity } as const;
+  store.saveRobots(number('h.test'), 'http://h.test', last);
+  assert.equal(explain('http://h.test/').robots?.retryAt, null);
   assert.deepEqual([url?.state, url?.referrer, url?.settled], ['queued', null, false]);
 });
 
@@ -92,4 +102,32 @@ test('explain: orders for the host, a skip with its reason, and a URL on its way
     [explain('http://h.test/').host?.blocked, explain('http://h.test/').host?.delayMs],
     [false, 100],
   );
+});
+
+test('explain: robots.txt was asked for because of the URL of its origin that was known first', () => {
+  const { store, explain } = file();
+  const found = (url: string) => store.insertUrl('h.test', { url, depth: 0 }, null);
+  for (const path of ['/x', '/', '/y']) found(`http://h.test:81${path}`);
+  found('http://h.test:8/');
+  const askedFor = (url: string) => explain(url).askedFor;
+  assert.equal(askedFor('http://h.test:81/robots.txt'), 'http://h.test:81/x');
+  assert.equal(askedFor('http://h.test:8/robots.txt'), 'http://h.test:8/');
+  assert.equal(askedFor('https://h.test:8/robots.txt'), null);
+  assert.equal(askedFor('http://h.test:8/other'), null);
+  found('http://h.test:81/robots.txt');
+  assert.equal(askedFor('http://h.test:81/robots.txt'), null, 'it has a way of its own');
+});
+
+test('explain: a host that waits for the sake of another of its origins tells which', () => {
+  const { store, explain, number } = file();
+  store.insertUrl('h.test', { url: 'http://h.test/', depth: 0 }, null);
+  const save = (origin: string, reason: string) =>
+    store.saveRobots(number('h.test'), origin, {
+      ...{ kind: 'unreachable', fetchedAt: 50, body: null, attempts: 0, retryAt: 50, reason },
+    });
+  save('http://h.test:82', 'reset');
+  assert.equal(explain('http://h.test/').heldBy, null);
+  save('http://h.test:81', 'redirected to http://b.test/robots.txt, whose owner is asked');
+  assert.equal(explain('http://h.test/').heldBy, 'http://h.test:81');
+  assert.equal(explain('http://h.test:81/').heldBy, null, 'its own wait is in its robots');
 });
