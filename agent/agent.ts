@@ -35,6 +35,7 @@ import { Turns } from './runtime/turns.ts';
 import { checkInBackground } from './storage/background-check.ts';
 import { markSuspect, openState } from './storage/database.ts';
 import { OrderTable } from './storage/order-table.ts';
+import { RobotsWaits } from './storage/robots-waits.ts';
 import { SqliteStore } from './storage/sqlite-store.ts';
 import { splitIdentity } from './url/url-key.ts';
 
@@ -132,6 +133,7 @@ class Agent implements RunningAgent {
   readonly #close: () => Promise<void>;
   readonly #addressOf: (host: string) => Promise<Destination | null>;
   readonly #turns: Turns<Input, Effect>;
+  readonly #robotsWaits: RobotsWaits;
   readonly #rate = new Rate();
   readonly #loopDelay = new LoopDelay(monitorEventLoopDelay({ resolution: 10 }));
   readonly #startedAt = monotonicMs();
@@ -150,6 +152,7 @@ class Agent implements RunningAgent {
       durability: config.storage.durability,
       hostDelayMs: config.politeness.hostDelayMs,
     });
+    this.#robotsWaits = new RobotsWaits(state.db);
     this.#core = coreOf(parts, this.#store, this.#effects);
     this.#transport = this.#transportOf(parts);
     this.#control = this.#controlOf(parts);
@@ -278,6 +281,7 @@ class Agent implements RunningAgent {
       pid: process.pid,
       hosts,
       hostsWithQueue,
+      hostsAwaitingRobots: this.#robotsWaits.look(),
       pages,
       threads: this.#p.config.agent.threads,
       pagesPerSecond: this.#rate.at(now.mono, snapshot.fetched),

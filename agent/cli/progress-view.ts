@@ -58,9 +58,11 @@ export class ProgressView {
 
 export function progressBlock(progress: Progress): string[] {
   const { alive, total, hosts, hostsWithQueue, pages, queued, openRequests } = progress;
+  const waits = progress.hostsAwaitingRobots;
   return [
     `agents  ${alive} of ${total} alive`,
-    `hosts   ${count(hosts)} known, ${count(hostsWithQueue)} with work`,
+    `hosts   ${count(hosts)} known, ${count(hostsWithQueue)} with work` +
+      (waits > 0 ? `, ${count(waits)} waiting for robots.txt` : ''),
     `pages   ${count(pages)} done, ${progress.pagesPerSecond.toFixed(1)} a second`,
     `queue   ${count(queued)} waiting, ${count(openRequests)} open`,
     `left    ${leftText(progress)}`,
@@ -74,9 +76,11 @@ function leftText({ paused, etaMs }: Progress): string {
 
 export function progressLine(progress: Progress): string {
   const { alive, total, hosts, pages, queued, etaMs, paused } = progress;
+  const waits = progress.hostsAwaitingRobots;
+  const why = waits > 0 ? ` (${count(waits)} waiting for robots.txt)` : '';
   const eta = paused ? ', paused' : etaMs === null ? '' : `, about ${durationText(etaMs)} left`;
   return (
-    `agents ${alive}/${total}, hosts ${count(hosts)}, pages ${count(pages)} ` +
+    `agents ${alive}/${total}, hosts ${count(hosts)}${why}, pages ${count(pages)} ` +
     `(${progress.pagesPerSecond.toFixed(1)}/s), queue ${count(queued)}${eta}`
   );
 }

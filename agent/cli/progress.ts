@@ -10,6 +10,7 @@ export interface Progress {
   /** Hosts known to the living agents. */
   readonly hosts: number;
   readonly hostsWithQueue: number;
+  readonly hostsAwaitingRobots: number;
   /** Pages of the hosts that the living own, and of the dead what nobody has inherited. */
   readonly pages: number;
   readonly pagesPerSecond: number;
@@ -55,6 +56,7 @@ export class ProgressMeter {
       total: agents.length,
       hosts: sum((status) => status.hosts),
       hostsWithQueue: sum((status) => status.hostsWithQueue),
+      hostsAwaitingRobots: sum((status) => status.hostsAwaitingRobots),
       pages: this.#pagesOf(agents),
       pagesPerSecond: sum((status) => status.pagesPerSecond),
       queued,

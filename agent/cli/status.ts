@@ -95,11 +95,17 @@ const numeric = { numeric: true } as const;
 /** At most 80 columns, whatever fits: what is crawled, safe and shared, and what happened. */
 export function statusText({ agents }: ClusterStatus): string {
   const happened = recentLines(agents);
-  const parts = [crawlTable(agents), safetyTable(agents)];
-  const budgets = budgetsText(agents);
-  if (budgets !== null) parts.push(budgets);
+  const tables = [crawlTable(agents), waitsText(agents), safetyTable(agents), budgetsText(agents)];
+  const parts = tables.filter((text) => text !== null);
   if (happened.length > 0) parts.push(`lately:\n${happened.join('\n')}`);
   return parts.join('\n\n');
+}
+
+/** Null where none waits. With a queue and nothing open it is why the crawl stands still. */
+function waitsText(agents: readonly AgentStatus[]): string | null {
+  const waits = agents.reduce((sum, agent) => sum + agent.hostsAwaitingRobots, 0);
+  if (waits === 0) return null;
+  return `waiting for robots.txt: ${count(waits)} (view hosts: robots = 'unreachable')`;
 }
 
 const right = 'right' as const;

@@ -8,6 +8,8 @@ export interface AgentStatus extends CoreSnapshot {
   readonly pid: number;
   readonly hosts: number;
   readonly hostsWithQueue: number;
+  /** Of them, those whose robots.txt, or another host's that theirs leads to, is out of reach. */
+  readonly hostsAwaitingRobots: number;
   /** URLs that ended with a response or failed. */
   readonly pages: number;
   readonly threads: number;

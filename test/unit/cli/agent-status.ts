@@ -14,6 +14,7 @@ export function agentStatus(part: Partial<AgentStatus>): AgentStatus {
     members: [],
     hosts: 0,
     hostsWithQueue: 0,
+    hostsAwaitingRobots: 0,
     pages: 0,
     queued: 0,
     outbox: 0,

@@ -66,3 +66,17 @@ test('progress: the view shows a time left only where there is one', () => {
   );
   assert.doesNotMatch(progressLine(progress), /left/);
 });
+
+test('progress: hosts that wait for robots.txt are told where there are some', () => {
+  const status = { hosts: 12, hostsWithQueue: 3, queued: 16 };
+  const at = (part: typeof status & { hostsAwaitingRobots?: number }) =>
+    new ProgressMeter(true).at(0, [alive(part), alive({ ...part, hosts: 1000 })]);
+  const none = at(status);
+  assert.doesNotMatch(progressBlock(none).join() + progressLine(none), /robots/);
+  const some = at({ ...status, hostsAwaitingRobots: 2 });
+  assert.match(
+    progressBlock(some).join('\n'),
+    /^hosts {3}1,012 known, 6 with work, 4 waiting for robots.txt$/m,
+  );
+  assert.match(progressLine(some), /^agents 2\/2, hosts 1,012 \(4 waiting for robots.txt\), pages/);
+});

@@ -124,3 +124,14 @@ test('status: of one budget alone it shows no column of the other', () => {
   assert.match(other, /^a1 +2 +0 +0 +0$/m);
   assert.doesNotMatch(other, /token|limit/);
 });
+
+test('status: hosts that wait for robots.txt, which is why a crawl stands still', () => {
+  const waiting = agentStatus({ hosts: 1_234_567, hostsAwaitingRobots: 123_456 });
+  const text = statusText({
+    agents: [waiting, agentStatus({ id: 'a2', hosts: 3 })],
+    unreachable: [],
+  });
+  assert.match(text, /^waiting for robots.txt: 123,456 \(view hosts: robots = 'unreachable'\)$/m);
+  assert.ok(Math.max(...text.split('\n').map(({ length }) => length)) <= 80, text);
+  assert.doesNotMatch(statusText({ agents: [agentStatus({})], unreachable: [] }), /robots/);
+});
