@@ -2,6 +2,7 @@
 // printed as the command that plays it again. `--without RULE` takes a rule of the protocol away
 // (mutations.ts) to see whether the checkers notice.
 
+import { setImmediate as immediately } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { isRule, RULES, type Rule, without } from './mutations.ts';
@@ -29,17 +30,16 @@ export function replay(seed: number, kind: Kind, rule: Rule | null = null): stri
   return `node test/simulation/run-swarm.ts --runs 1 --seed ${seed} --kind ${kind}${removed}`;
 }
 
-function runShare({ seeds, kinds, rule }: Share, tell: (ran: Ran) => void): void {
-  const work = () => {
-    for (const seed of seeds) {
-      for (const kind of kinds) {
-        const { requests, violations } = runSwarm(seed, kind);
-        tell({ seed, kind, requests, violations });
-      }
+async function runShare({ seeds, kinds, rule }: Share, tell: (ran: Ran) => void): Promise<void> {
+  for (const seed of seeds) {
+    for (const kind of kinds) {
+      const run = () => runSwarm(seed, kind);
+      const { requests, violations } = rule ? without(rule, run) : run();
+      tell({ seed, kind, requests, violations });
+      // Node frees the memory of the databases between two of its own turns only.
+      await immediately();
     }
-  };
-  if (rule) without(rule, work);
-  else work();
+  }
 }
 
 async function main(): Promise<void> {
@@ -76,7 +76,7 @@ async function main(): Promise<void> {
     seeds: seeds.filter((_, i) => i % jobs! === j),
     ...{ kinds, rule },
   }));
-  if (jobs === 1) runShare(shares[0]!, tell);
+  if (jobs === 1) await runShare(shares[0]!, tell);
   else await Promise.all(shares.map((share) => inWorker(share, tell)));
   console.log(`${done} runs, ${requests} requests, ${bad} bad`);
   if (bad > 0) process.exitCode = 1;
@@ -91,5 +91,5 @@ function inWorker(share: Share, tell: (ran: Ran) => void): Promise<void> {
   });
 }
 
-if (!isMainThread) runShare(workerData as Share, (ran) => parentPort!.postMessage(ran));
+if (!isMainThread) await runShare(workerData as Share, (ran) => parentPort!.postMessage(ran));
 else if (import.meta.main) await main();
