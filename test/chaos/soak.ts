@@ -1,5 +1,5 @@
-// A crawl of hours: the first half without a fault, the second with one a minute, and the question
-// whether anything grows that should not (F62). By hand, for as long as there is time; of minutes it
+// A crawl of hours: the first half without a fault, the second with one of a storm's a minute, and the
+// question whether anything grows that should not (F62). By hand, for as long as there is time; of minutes it
 // can say little, and says so:
 //   node test/chaos/soak.ts --minutes 720 --seed 1 [--agents 3]
 // Ends with 1 where a figure of an agent grows beyond its limit, or the crawl does not end well.
