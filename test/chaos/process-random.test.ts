@@ -3,6 +3,7 @@
 
 import { fault } from './harness.ts';
 import { assertStormSurvived, storm } from './storm.ts';
+import { without } from './storm-ground.ts';
 import { assertKillsSurvived, killStorm } from './storm-kills.ts';
 
 fault(
@@ -13,5 +14,6 @@ fault(
 );
 
 fault('F61: faults of every kind, at random: complete, nothing missing', async (t, seed) => {
+  if (without() !== '') t.diagnostic(`not of every kind here:${without()}`);
   assertStormSurvived(await storm(t, { agents: 4, seconds: 20, seed }));
 });
