@@ -58,6 +58,8 @@ export class PeerLink {
   readonly #types = new WeakMap<Uint8Array, MessageType>();
   #pumping = false;
   #pump = Promise.resolve();
+  /** The frame that the socket is to take; it waits for a connection, or for the network. */
+  #awaited: Uint8Array | null = null;
   #connected = false;
   #sent = 0;
   #sentBytes = 0;
@@ -98,13 +100,18 @@ export class PeerLink {
   }
 
   /**
-   * The peer has just been heard on a new connection. Where a frame waits for ours, that is begun
-   * anew at once: libzmq by itself would find the peer up to a second later.
+   * The peer has just been heard on a new connection. Where a frame waits for ours, and still does a
+   * while later, that is begun anew: libzmq by itself would find the peer up to a second later. Not
+   * at once, for a connection that is well loses what libzmq has already taken.
    */
   hurry(): void {
-    if (!this.#pumping || !this.#connected || this.#socket.closed) return;
-    this.#socket.disconnect(this.address);
-    this.#socket.connect(this.address);
+    const awaited = this.#awaited;
+    if (awaited === null || !this.#connected) return;
+    setTimeout(() => {
+      if (this.#awaited !== awaited || this.#socket.closed) return;
+      this.#socket.disconnect(this.address);
+      this.#socket.connect(this.address);
+    }, RECONNECT_MS).unref();
   }
 
   /** Whether bulk would be dropped now. */
@@ -134,6 +141,7 @@ export class PeerLink {
     for (let frame = this.#lanes.next(); frame !== undefined; frame = this.#lanes.next()) {
       const size = frame.length;
       const type = this.#types.get(frame);
+      this.#awaited = frame;
       try {
         await this.#socket.send(frame);
         this.#sent += 1;
@@ -144,6 +152,7 @@ export class PeerLink {
         if (this.#socket.closed) break;
       }
     }
+    this.#awaited = null;
     this.#pumping = false;
   }
 
