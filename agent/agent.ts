@@ -134,7 +134,7 @@ class Agent implements RunningAgent {
   readonly #addressOf: (host: string) => Promise<Destination | null>;
   readonly #turns: Turns<Input, Effect>;
   readonly #robotsWaits: RobotsWaits;
-  readonly #rate = new Rate();
+  readonly #rate = new Rate(systemClock.now().mono);
   readonly #loopDelay = new LoopDelay(monitorEventLoopDelay({ resolution: 10 }));
   readonly #startedAt = monotonicMs();
   #resolveEnded: (end: AgentEnd) => void = () => {};

@@ -27,15 +27,23 @@ export interface AgentStatus extends CoreSnapshot {
 const WINDOW_MS = 10_000;
 const SAMPLE_MS = 1000;
 
-/** Pages a second over the last ten seconds, from samples of a growing count. */
+/**
+ * Pages a second over the last ten seconds, from samples of a growing count; where nobody has asked
+ * for longer, since it was last asked for.
+ */
 export class Rate {
   readonly #samples: { at: number; count: number }[] = [];
 
-  /** @returns events a second between the oldest sample in the window and now */
+  /** @param startedAtMs - when there were none yet */
+  constructor(startedAtMs: number) {
+    this.#samples.push({ at: startedAtMs, count: 0 });
+  }
+
+  /** @returns events a second between the newest sample before the window and now */
   at(nowMs: number, count: number): number {
-    const last = this.#samples.at(-1);
-    if (!last || nowMs - last.at >= SAMPLE_MS) this.#samples.push({ at: nowMs, count });
-    while (this.#samples.length > 1 && nowMs - this.#samples[0]!.at > WINDOW_MS) {
+    const last = this.#samples.at(-1)!;
+    if (nowMs - last.at >= SAMPLE_MS) this.#samples.push({ at: nowMs, count });
+    while (this.#samples.length > 1 && nowMs - this.#samples[1]!.at >= WINDOW_MS) {
       this.#samples.shift();
     }
     const first = this.#samples[0]!;
