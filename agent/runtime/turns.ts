@@ -15,8 +15,8 @@ const INPUTS_PER_TURN = 200;
  */
 const SHARE_AWAITED = 1 / 2;
 const AWAITED_MS_MAX = 25;
-/** How long durable effects gather before the commit that they wait for, an fsync each. */
-const GATHER_MS = 25;
+/** How long durable effects gather before the commit that they wait for. */
+const GATHER_MS = 8;
 /** While another program holds the store, it is asked again so often; the loop goes on meanwhile. */
 const RETRY_MS = 50;
 
