@@ -31,6 +31,7 @@ import { type RobotsAccess, robotsAccess, robotsUrlOf } from './robots/access.ts
 import { ROBOTS_BYTES_MAX } from './robots/robots-txt.ts';
 import { readSitemap, SITEMAP_BYTES_MAX, type Sitemap } from './sitemap/read-sitemap.ts';
 import { type CrawlUrl, parseCrawlUrl } from './url/crawl-url.ts';
+import { REDIRECTED } from './url/redirect-reasons.ts';
 
 /**
  * Links with longer URLs or host names are counted as out of scope, not kept: no server's request
@@ -368,7 +369,7 @@ type RobotsRedirect = Extract<RobotsAccess, { kind: 'redirect' }>;
 
 /** Where the file leads nowhere that anybody asks: as if there were none. */
 function withoutRules(location: string, why: string): RobotsOutcome['answer'] {
-  return { kind: 'allowAll', reason: `redirected to ${location}, ${why}` };
+  return { kind: 'allowAll', reason: `${REDIRECTED}${location}, ${why}` };
 }
 
 interface Found {

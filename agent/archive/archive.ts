@@ -17,8 +17,8 @@ import type { CaptureItem, FromWorker, ToWorker, WorkerStart } from './worker.ts
 /** Bodies handed to the thread and not yet written; one larger goes alone. */
 const HANDED_BYTES_MAX = 64 * 1024 * 1024;
 /**
- * A capture waits until the thread is idle and it is one of an eighth of those that may come, as an
- * outcome waits for its turn (runtime/turns.ts). Where little is under way it waits for the thread
+ * A capture waits until the thread is idle and it is one of an eighth of those that may come, much
+ * as an outcome waits for its turn (runtime/turns.ts). Where little is under way it waits for the thread
  * alone, and never longer than this.
  */
 const SHARE_AWAITED = 1 / 8;

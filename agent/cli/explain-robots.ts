@@ -3,15 +3,15 @@
 // one is looked up as well, so that nobody has to explain one host after the other to learn why.
 
 import type { Explanation, RobotsVerdict } from '../explanation.ts';
+import { OWNER_IS_ASKED, REDIRECTED } from '../url/redirect-reasons.ts';
 import type { FilterVerdict } from './explain-report.ts';
 import { dateText } from './output.ts';
 
 /** As many redirects as are followed. */
 const REDIRECTS_MAX = 5;
 
-/** The reason of what is another host's, as `agent/frontier` and `agent/core` store it. */
-const ELSEWHERE = /^redirected to (\S+)(?:, |$)/;
-const ASKED = ', whose owner is asked';
+/** The file that it is, of a reason that tells so. */
+const ELSEWHERE = new RegExp(`^${REDIRECTED}(\\S+)(?:, |$)`);
 
 type Find = (identity: string) => Promise<Explanation | null>;
 
@@ -58,7 +58,7 @@ function isAsking(identity: string, stored: Explanation | null): boolean {
 function outOfReach({ reason, retryAt }: RobotsVerdict): string {
   // A status is not stored: 429, or one of 500 and more.
   const why = `unreachable: ${reason ?? 'the server answers 429 or 5xx'}`;
-  if (reason?.endsWith(ASKED)) return why;
+  if (reason?.endsWith(OWNER_IS_ASKED)) return why;
   return retryAt === null ? `${why}, given up` : `${why}, again after ${dateText(retryAt)}`;
 }
 

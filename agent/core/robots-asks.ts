@@ -6,6 +6,7 @@
 // the core brings the messages, and each turn pumps.
 
 import type { Instant } from '../../failure-detector/instant.ts';
+import { REDIRECTED } from '../url/redirect-reasons.ts';
 import type { AgentId, Host, Message, UrlItem } from './messages.ts';
 import type { Outbound } from './outbound.ts';
 import type { CoreSettings } from './settings.ts';
@@ -153,7 +154,7 @@ export class RobotsAsks {
     const host = this.#p.hostOf(fileOf(told.asker));
     const asking = host === null ? undefined : this.#asking.get(host);
     if (asking?.redirect.origin !== told.asker || asking.at !== told.origin) return;
-    const where = `redirected to ${fileOf(asking.at)}`;
+    const where = `${REDIRECTED}${fileOf(asking.at)}`;
     const by = `${where}, told by ${from}`;
     const reason = told.reason === '' ? by : `${by}: ${told.reason}`;
     switch (told.answer) {
@@ -181,7 +182,7 @@ export class RobotsAsks {
     const toHost = to === null ? null : this.#p.hostOf(fileOf(to));
     if (to === null || toHost === null) return;
     asking.left -= Math.max(1, hops);
-    const where = `redirected to ${fileOf(to)}`;
+    const where = `${REDIRECTED}${fileOf(to)}`;
     if (asking.passed.has(toHost)) {
       return this.#end(asking, { kind: 'allowAll', reason: `${where}, in a circle` }, now);
     }
@@ -195,7 +196,7 @@ export class RobotsAsks {
   }
 
   #giveUp(asking: Asking, now: Instant): void {
-    const reason = `redirected to ${fileOf(asking.at)}, not told in time`;
+    const reason = `${REDIRECTED}${fileOf(asking.at)}, not told in time`;
     this.#end(asking, { kind: 'unreachable', reason, final: false }, now);
   }
 

@@ -7,6 +7,7 @@
 import type { RobotsOutcome } from '../core/outcome.ts';
 import type { RobotsAsks } from '../core/robots-asks.ts';
 import type { KnownRobots, RobotsWord } from '../core/visits.ts';
+import { OWNER_IS_ASKED, REDIRECTED } from '../url/redirect-reasons.ts';
 import {
   BUSY_ATTEMPTS_MAX,
   believedWait,
@@ -21,8 +22,6 @@ import type { FrontierStore, HostRecord, RobotsRecord } from './store.ts';
 const ROBOTS_TTL_MS = 24 * 3600 * 1000;
 /** RFC 9309, 2.3.1.2: at least five consecutive redirects. */
 const ROBOTS_REDIRECTS_MAX = 5;
-/** Begins the reason of what was not answered by the host itself; no error code has a blank. */
-const REDIRECTED = 'redirected to ';
 
 export type RobotsAnswer = RobotsOutcome['answer'];
 
@@ -126,7 +125,7 @@ export class RobotsGate {
       else if (isNear && this.#asks && to !== undefined) {
         this.#asks.begin({ host, origin, to, hops, left: ROBOTS_REDIRECTS_MAX - hops }, endedAt);
         // For people, and as no attempt: after a restart the host itself is asked anew.
-        const reason = `${REDIRECTED}${location}, whose owner is asked`;
+        const reason = `${REDIRECTED}${location}${OWNER_IS_ASKED}`;
         this.#failed(origin, { attempt: this.#attempt(origin) - 1, waitMs: 0, reason }, endedAt);
       } else {
         // Too many hops, or to what nobody asks for: unavailable (2.3.1.3).

@@ -2,6 +2,7 @@
 // origin, whether it waits in the outbox, and the operator's orders for the host. Reads only; run
 // by an agent on its own connection and by `ubiring explain` on files of agents that do not run.
 
+import { OWNER_IS_ASKED, REDIRECTED } from '../url/redirect-reasons.ts';
 import { identityOf, keyOf, splitIdentity } from '../url/url-key.ts';
 import { idsOfHost, referrerOf } from './url-ids.ts';
 import { wordOf } from './words.ts';
@@ -113,9 +114,8 @@ const FIRST_OF_ORIGIN = `SELECT u.key FROM host_rows h JOIN urls u ON ${idsOfHos
 const ROBOTS = `SELECT kind, fetched_at, body, reason, retry_at FROM robots
   WHERE host = ? AND origin = ?`;
 
-/** The words are those of the visits (agent/frontier/robots-gate.ts). */
 const ASKING = `SELECT origin FROM robots WHERE host = ? AND origin <> ? AND kind = 'unreachable'
-  AND reason LIKE 'redirected to %, whose owner is asked' ORDER BY fetched_at DESC LIMIT 1`;
+  AND reason LIKE '${REDIRECTED}%${OWNER_IS_ASKED}' ORDER BY fetched_at DESC LIMIT 1`;
 
 function hostFacts(row: Record<string, unknown>, blocked: boolean): HostFacts {
   return {

@@ -19,6 +19,7 @@ import { steadyMs } from './harness-process.ts';
 import { assertWhole, type Costs, type Verdict } from './harness-verdict.ts';
 import { Namespaces, obstacle } from './network-namespaces.ts';
 import { NetworkProxy } from './network-proxy.ts';
+import { healMsMax } from './storm-promises.ts';
 
 const run = promisify(execFile);
 const root = path.resolve(import.meta.dirname, '../..');
@@ -29,8 +30,6 @@ const looksMax = 40;
  * as agents do when a lease lapses.
  */
 const slackMs = 50;
-/** A lost attempt to connect, and the pause before the next. */
-const reconnectMsMax = 3_000;
 /** What a status may take on a busy machine. */
 const lookMsMax = 20_000;
 
@@ -108,11 +107,6 @@ export function assertCrawled(cluster: Cluster, verdict: Verdict, costs: Costs =
   const strays = straysOf(cluster, () => true);
   const most = costs.strayMax ?? 0;
   assert.ok(strays <= most, `${strays} stray requests, ${most} allowed`);
-}
-
-/** Until all agree again after a fault: the matrix's bound, and for a connection to come again. */
-export function healMsMax({ suspectAfterMs }: Cluster): number {
-  return 2 * suspectAfterMs + reconnectMsMax;
 }
 
 /** Nobody was given up since, by anyone. */

@@ -13,6 +13,7 @@ import { damages, stateFile } from './state-damages.ts';
 import type { StormGround } from './storm-ground.ts';
 import { present } from './storm-health.ts';
 import type { Fault, FaultKind } from './storm-plan.ts';
+import { leaseShare } from './storm-promises.ts';
 
 /** What the faults act on. */
 export interface Scene {
@@ -142,9 +143,6 @@ const faults: { readonly [Kind in FaultKind]: (scene: Scene, fault: Of<Kind>) =>
     await back(cluster, ids);
   },
 };
-
-/** Of a time-out: a standstill for longer costs an agent its lease. */
-const leaseShare = 0.6;
 
 /** How an agent ends on a disk that does not do as it should (CONTRACT), and what it says. */
 const diskEnds = {

@@ -7,7 +7,7 @@ import { endingOf, type Finding } from '../web/judge.ts';
 import { plainTarget, type SyntheticWeb } from '../web/model.ts';
 import type { LoggedRequest } from '../web/request-log.ts';
 import type { Fault } from './storm-plan.ts';
-import { moreFetches, moreSides, type Terms } from './storm-promises.ts';
+import { leaseShare, moreFetches, moreSides, type Terms } from './storm-promises.ts';
 
 /** From the beginning of a fault until all agents see one another again, on the web's clock. */
 export interface Span {
@@ -28,8 +28,6 @@ export interface Visit {
   readonly endMs: number;
 }
 
-/** Before this share of the time-out nobody takes over: a lease holds for it. */
-const leaseShare = 0.6;
 /** Forgiven of the delay: timers and clocks of two processes differ by about as much. */
 const slackMs = 1;
 /**

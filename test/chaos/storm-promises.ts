@@ -52,7 +52,9 @@ export interface Terms {
   readonly suspectAfterMs: number;
 }
 
-/** A stall may cost the lease (0.6 time-outs) from here on, on a machine that is busy. */
+/** Of a time-out: how long a lease holds. Before that nobody takes over. */
+export const leaseShare = 0.6;
+/** A stall may cost the lease from here on, on a machine that is busy. */
 const leaseShareMin = 0.5;
 
 /**
@@ -90,15 +92,16 @@ export function needsCopies(fault: Fault, { suspectAfterMs }: Terms): boolean {
   return takesDisk(fault) || isRough(fault) || isPartition(fault, suspectAfterMs);
 }
 
+/** A lost attempt to connect, and the pause before the next. */
+const reconnectMsMax = 3000;
+
 /**
- * Until all agents see one another again after links were cut, if nothing else befalls them: two
- * time-outs, and for a lost attempt to connect and the pause before the next.
+ * Until all agents see one another again after links were cut, if nothing else befalls them: the
+ * fault matrix's bound, and for a connection to come again.
  */
 export function healMsMax({ suspectAfterMs }: Pick<Terms, 'suspectAfterMs'>): number {
   return 2 * suspectAfterMs + reconnectMsMax;
 }
-
-const reconnectMsMax = 3000;
 
 /** What a storm may cost, as far as its faults excuse it, but for what the sides of a cut may. */
 export interface StormCosts {

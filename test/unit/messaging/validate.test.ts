@@ -14,9 +14,13 @@ import {
   URLS_MAX,
 } from '../../../agent/messaging/limits.ts';
 import { validateEnvelope } from '../../../agent/messaging/validate.ts';
+import { ROBOTS_BYTES_MAX } from '../../../agent/robots/robots-txt.ts';
 import { anyEnvelope, plainTypes } from './arbitrary-messages.ts';
 
 type Json = Record<string, unknown>;
+
+/** Of the longest robots.txt that is read, in base64. */
+const LARGEST_CHARS = 4 * Math.ceil(ROBOTS_BYTES_MAX / 3);
 
 const from = { id: 'a1', inc: 10 };
 const to = { id: 'a2', inc: 20 };
@@ -144,7 +148,7 @@ describe('validate: bounds', () => {
       { ...robotsAsk, origin: `http://${'h'.repeat(400)}` },
       /longer/,
     ],
-    ['the largest robots.txt', { ...robotsTold, body: 'x'.repeat(682_668) }, /^ok$/],
+    ['the largest robots.txt', { ...robotsTold, body: 'x'.repeat(LARGEST_CHARS) }, /^ok$/],
     ['a robots.txt too large', { ...robotsTold, body: 'x'.repeat(ROBOTS_CHARS_MAX + 1) }, /longer/],
     ['a word that nobody says', { ...robotsTold, answer: 'perhaps' }, /answer: unknown/],
     ['hops below 0', { ...robotsTold, hops: -1 }, /hops: not a whole/],
