@@ -205,6 +205,7 @@ export class Membership {
     const member = this.#view.get(id);
     if (!member || member.card.inc !== inc) return;
     member.heardAt = now.mono;
+    member.silent = false;
     if (!relayed) member.directAt = now.mono;
     this.#takeWord(member, beat, now);
     for (const news of beat.news) this.#hear(news, now);
@@ -313,7 +314,8 @@ export class Membership {
   judge(now: Instant): void {
     for (const member of [...this.#view.members()]) {
       // Of a cut both ways neither end is told: who is not heard may well not hear this agent.
-      if (now.mono - member.heardAt >= this.#unheardMs) member.hearsMe = false;
+      member.silent = now.mono - member.heardAt >= this.#unheardMs;
+      if (member.silent) member.hearsMe = false;
       const still = now.mono - member.echoedAt >= this.#settings.suspectAfterMs;
       if (still && !member.disowned) member.disowned = true;
     }
@@ -426,12 +428,11 @@ export class Membership {
   }
 
   #news(now: Instant): News[] {
-    const freshMs = this.#settings.suspectAfterMs / 2;
     const news: News[] = [];
     for (const m of this.#view.members()) {
       if (m.disowned) continue;
       const counter = this.#detector.counter(m.card.id) ?? 0;
-      const direct = now.mono - m.directAt < freshMs;
+      const direct = now.mono - m.directAt < this.#unheardMs;
       news.push({ ...m.card, counter, joined: m.joined, direct });
     }
     return news;

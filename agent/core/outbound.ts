@@ -50,19 +50,21 @@ export class Outbound {
   }
 
   /**
-   * A member that hears this agent straight, best one that the destination says it hears
-   * straight itself, and of those the freshest heard: most likely to get on.
+   * A member that hears this agent straight; best one that the destination says it hears straight,
+   * and then one that hears the destination. Equals take turns, for which of them gets through is
+   * not known: whatever told them apart by chance would choose the wrong one for ever.
    */
   #relayFor(member: Member): Member | undefined {
-    const hears = (via: Member) => member.lastWord?.news.get(via.card.id)?.direct ?? false;
-    let best: Member | undefined;
-    for (const m of this.#view.members()) {
-      if (m === member || !m.hearsMe || m.disowned) continue;
-      const better =
-        best && hears(m) !== hears(best) ? hears(m) : m.heardAt > (best?.heardAt ?? -1);
-      if (!best || better) best = m;
+    let best: Member[] = [];
+    let most = -1;
+    for (const via of this.#view.members()) {
+      if (via === member || !via.hearsMe || via.disowned) continue;
+      const promise = promiseOf(via, member);
+      if (promise > most) best = [];
+      most = Math.max(most, promise);
+      if (promise === most) best.push(via);
     }
-    return best;
+    return best[member.detours++ % best.length];
   }
 
   #envelope(id: AgentId, inc: Incarnation, message: Message): Envelope {
@@ -74,4 +76,12 @@ export class Outbound {
     const peer = { id: to.id, address: to.address };
     this.#effects.push({ type: 'send', to: peer, envelope, lane, durable });
   }
+}
+
+/** How likely the way over `via` to `to` is, by what both said last. */
+function promiseOf(via: Member, to: Member): number {
+  const hears = (a: Member, b: Member) => a.lastWord?.news.get(b.card.id)?.direct ?? false;
+  // What was said before the cut does not count.
+  const said = to.silent ? 0 : Number(hears(to, via));
+  return 2 * said + Number(hears(via, to));
 }

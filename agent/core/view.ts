@@ -37,6 +37,10 @@ export interface Member {
   directAt: number;
   /** Whether it hears this agent without a relay, as its news says; false when none comes. */
   hearsMe: boolean;
+  /** No heartbeat of its own came for a while, not by relay either: what it said last is old. */
+  silent: boolean;
+  /** Messages to it that were also sent by a relay. */
+  detours: number;
   /** The incarnations that it names as suspected (majority only). */
   suspects: ReadonlyMap<AgentId, Incarnation>;
 }
@@ -88,6 +92,8 @@ export class View {
       heardAt: now,
       directAt: news.direct ? now : -Infinity,
       hearsMe: true,
+      silent: false,
+      detours: 0,
       suspects: new Map(),
     };
     this.#members.set(id, member);

@@ -42,21 +42,21 @@ export async function startShared(shape: {
     const name = host.split(':')[0]!;
     const target = request.url ?? '/';
     const [, number = '', page = ''] = /^h(\d+)-.*\/(\d+)$/.exec(`${name}${target}`) ?? [];
-    let noted = false;
-    const note = (whole: boolean) => {
-      if (noted) return;
-      noted = true;
-      const url = `http://${host}${target}`;
-      log.push({ host: name, url, by, address, start, end: steadyMs(), whole });
-    };
-    response.on('finish', () => note(true));
-    response.on('close', () => note(false));
+    let writtenAt: number | undefined;
+    response.on('close', () => {
+      const whole = response.writableFinished;
+      const end = writtenAt ?? steadyMs();
+      log.push({ host: name, url: `http://${host}${target}`, by, address, start, end, whole });
+    });
     const next = [urlOf(Number(number), Number(page) + 1), urlOf(Number(number) + 1, Number(page))];
     const links = Number(page) + 1 < shape.pages ? next : next.slice(1);
     const body = links.map((url) => `<a href="${url}">on</a>`).join('\n');
     const isRobots = target === '/robots.txt';
     setTimeout(() => {
       response.writeHead(200, { 'content-type': isRobots ? 'text/plain' : 'text/html' });
+      // Before the write: a client may have read the answer before the next line here runs, and its
+      // delay must not seem to have begun later than it did.
+      writtenAt = steadyMs();
       response.end(isRobots ? '' : body);
     }, answerMs);
   });

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import type { AgentId } from '../../agent/core/messages.ts';
 import { cluster, crawling, endCodes, heartbeats, inc, sentOf } from './case-kit.ts';
 import { DELAY_MS, EPOCH, HEARTBEAT_MS, LEASE_MS, SUSPECT_MS } from './cluster.ts';
+import { Random } from './random.ts';
 
 describe('cases A: fetch right, lease, detector', () => {
   it('A1: a suspicion is not taken back when the link heals; the suspect is reborn', () => {
@@ -155,6 +156,28 @@ describe('cases A: fetch right, lease, detector', () => {
     c.runToEnd();
     assert.deepEqual(endCodes(c), [0, 0, 0]);
     assert.equal(c.fetched().size, 1200);
+  });
+
+  it('A9: of five, each of which sees two, nobody is given up, in whatever order they speak', () => {
+    const ids = ['a1', 'a2', 'a3', 'a4', 'a5'];
+    const random = new Random(5);
+    for (let seed = 0; seed < 24; seed++) {
+      const c = cluster(ids, { delayMs: 300, seed }, 10);
+      for (const id of ids) {
+        c.run(random.whole(0, HEARTBEAT_MS - 1));
+        c.start(id);
+      }
+      c.runUntil('the crawl is on its way', () => c.log.length >= 20);
+      c.run(random.whole(0, HEARTBEAT_MS - 1));
+      const before = ids.map((id) => inc(c, id));
+      // The two that an agent still sees are the one before and the one after it.
+      for (const [k, id] of ids.entries()) {
+        for (const other of [ids[(k + 2) % 5]!, ids[(k + 3) % 5]!]) c.network.cut(id, other);
+      }
+      c.run(2 * SUSPECT_MS);
+      const after = ids.map((id) => inc(c, id));
+      assert.deepEqual(after, before, `seed ${seed}`);
+    }
   });
 
   it('A9: a deaf agent that nobody bridges learns of it by the others and is reborn', () => {

@@ -24,7 +24,7 @@ const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'leave-waits': ['moves', 17],
   'robots-obeyed': ['calm', 1],
   'slots-listed': ['budgets', 503],
-  'slots-rest': ['budgets', 425],
+  'slots-rest': ['budgets', 679],
   'tokens-counted': ['budgets', 505],
   'pages-counted': ['budgets', 522],
 };
