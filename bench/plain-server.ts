@@ -92,7 +92,7 @@ http {
   log_format served '$msec $request_time $status $server_addr $request_uri';
   access_log ${log} served buffer=1m;
   sendfile on; tcp_nopush on; keepalive_timeout 60s; keepalive_requests 1000000;
-  open_file_cache max=32768 inactive=10m; open_file_cache_valid 10m;
+  open_file_cache max=12000 inactive=10m; open_file_cache_valid 10m;
   server { listen 0.0.0.0:${port} backlog=4096; root ${root}/$server_addr; index index.html; }
 }
 `;

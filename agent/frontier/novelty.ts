@@ -29,8 +29,14 @@ export interface Fingerprint {
   readonly simhash: string | null;
 }
 
+/** With the two halves of the simhash as numbers of 32 bits. */
+interface Print extends Fingerprint {
+  readonly high: number;
+  readonly low: number;
+}
+
 interface Recent {
-  readonly prints: (Fingerprint & { readonly high: number; readonly low: number })[];
+  readonly prints: Print[];
   samples: string[];
 }
 
@@ -45,10 +51,10 @@ export class Novelty {
   /** Takes in a page. Gives the host's new count of stale pages. */
   count(host: Host, url: string, print: Fingerprint, staleBefore: number): number {
     const recent = this.#recent(host);
-    const high = Number.parseInt(print.simhash?.slice(0, 8) ?? '0', 16);
-    const low = Number.parseInt(print.simhash?.slice(8) ?? '0', 16);
+    const high = Number.parseInt(print.simhash?.slice(0, 8) ?? '0', 16) | 0;
+    const low = Number.parseInt(print.simhash?.slice(8) ?? '0', 16) | 0;
     const added = { ...print, high, low };
-    const isStale = recent.prints.some((known) => isNear(known, added));
+    const isStale = isNearAny(recent.prints, added);
     if (!isStale) {
       recent.prints.push(added);
       if (recent.prints.length > RECENT_MAX) recent.prints.shift();
@@ -75,15 +81,20 @@ export class Novelty {
   }
 }
 
-function isNear(a: Recent['prints'][number], b: Recent['prints'][number]): boolean {
-  if (a.digest === b.digest) return true;
-  if (a.simhash === null || b.simhash === null) return false;
-  return bitsOf(a.high ^ b.high) + bitsOf(a.low ^ b.low) <= NEAR_BITS;
+/** A loop and no more: it is asked of each page about all that are remembered. */
+function isNearAny(prints: readonly Print[], added: Print): boolean {
+  const { digest, simhash, high, low } = added;
+  for (const known of prints) {
+    if (known.digest === digest) return true;
+    if (known.simhash === null || simhash === null) continue;
+    if (bitsOf(known.high ^ high) + bitsOf(known.low ^ low) <= NEAR_BITS) return true;
+  }
+  return false;
 }
 
+/** All bits at once: of pairs, of fours, of bytes, and the bytes together. */
 function bitsOf(word: number): number {
-  let rest = word;
-  let bits = 0;
-  for (; rest !== 0; rest &= rest - 1) bits++;
-  return bits;
+  const pairs = word - ((word >>> 1) & 0x55555555);
+  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
+  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }

@@ -9,11 +9,12 @@ const PLANES = 31;
 
 /**
  * @param numbers - each taken as 32 bits
+ * @param length - so many of them, from the first
  * @returns the bits that more than half of the numbers have, as an unsigned number
  */
-export function majorityBits(numbers: Int32Array): number {
+export function majorityBits(numbers: Int32Array, length = numbers.length): number {
   const planes = new Int32Array(PLANES);
-  const inEights = numbers.length & ~7;
+  const inEights = length & ~7;
   let [ones, twos, fours] = [0, 0, 0];
   for (let at = 0; at < inEights; at += 8) {
     let a = numbers[at]!;
@@ -42,8 +43,8 @@ export function majorityBits(numbers: Int32Array): number {
   planes[0] = ones;
   planes[1] = twos;
   planes[2] = fours;
-  for (let at = inEights; at < numbers.length; at++) addTo(planes, 0, numbers[at]!);
-  return aboveHalf(planes, numbers.length);
+  for (let at = inEights; at < length; at++) addTo(planes, 0, numbers[at]!);
+  return aboveHalf(planes, length);
 }
 
 /** The carry of a full adder; the sum is the exclusive or of the three. */

@@ -3,6 +3,7 @@
 // Parser, whose stack of open elements costs quadratic time on hostile pages and whose attribute
 // objects nobody here needs. Scripting counts as off: what is in noscript is part of the page.
 
+import { decodeHTMLAttribute } from 'entities/decode';
 import { type TokenizerCallbacks as Callbacks, Tokenizer } from 'htmlparser2';
 import { attributesRead, leadsToPage, loadsWithPage, PLACES } from './link-elements.ts';
 import { refreshTarget } from './meta-refresh.ts';
@@ -58,7 +59,7 @@ export interface ScanOptions {
 /** Scans the text of a page; never throws, and takes time linear in its length. */
 export function scanPage(text: string, options: ScanOptions = {}): PageScan {
   const scanner = new Scanner(options);
-  const reading = { recognizeSelfClosing: options.xhtml ?? false, decodeEntities: true };
+  const reading = { recognizeSelfClosing: options.xhtml ?? false, decodeEntities: false };
   let rest = text;
   for (let next: number | null = 0; next !== null; ) {
     rest = rest.slice(next);
@@ -162,13 +163,12 @@ class Scanner implements Callbacks, PageScan {
     this.#value += this.#text.slice(start, Math.min(end, start + VALUE_CHARS_MAX + 1));
   }
 
-  onattribentity(codePoint: number): void {
-    if (this.#attribute !== null) this.#value += String.fromCodePoint(codePoint);
-  }
+  onattribentity(): void {}
 
   onattribend(): void {
     if (this.#attribute === null) return;
-    this.#attributes.set(this.#attribute, this.#value.replaceAll('\0', '\ufffd'));
+    const value = this.#value.includes('&') ? decodeHTMLAttribute(this.#value) : this.#value;
+    this.#attributes.set(this.#attribute, value.replaceAll('\0', '\ufffd'));
     this.#attribute = null;
   }
 
@@ -192,9 +192,7 @@ class Scanner implements Callbacks, PageScan {
     if (/[^\s\0]/.test(this.#text.slice(start, end))) this.#context.text();
   }
 
-  ontextentity(): void {
-    if (!this.#rawText) this.#context.text();
-  }
+  ontextentity(): void {}
 
   oncdata(): void {}
   oncomment(): void {}

@@ -14,11 +14,14 @@ const RUN = 3;
 const WORD = /[\p{L}\p{N}]+/gu;
 
 /** FNV-1a over UTF-16 units. */
-const FNV_BASIS = 0x811c9dc5;
+const FNV_BASIS = 0x811c9dc5 | 0;
 const FNV_PRIME = 0x01000193;
 
 /** The hashes of the words of a page; a thread reads one page at a time. */
 const WORDS = new Int32Array(WORDS_MAX);
+/** Those of its runs, each of both kinds. */
+const HIGH = new Int32Array(WORDS_MAX);
+const LOW = new Int32Array(WORDS_MAX);
 
 /** The units of its text, unless it has more: hardly any page does, and what is here stays. */
 const UNITS_MAX = 256 * 1024;
@@ -32,14 +35,13 @@ const UNITS = new Uint16Array(UNITS_MAX);
 export function simhashOf(html: string, wordsMin: number): string | null {
   const words = countWords(html);
   if (words < wordsMin) return null;
-  const high = new Int32Array(words - RUN + 1);
-  const low = new Int32Array(words - RUN + 1);
-  for (let at = 0; at < high.length; at++) {
+  const runs = words - RUN + 1;
+  for (let at = 0; at < runs; at++) {
     const run = runHash(WORDS[at]!, WORDS[at + 1]!, WORDS[at + 2]!);
-    high[at] = mixed(run);
-    low[at] = mixed(run ^ 0x6a09e667);
+    HIGH[at] = mixed(run);
+    LOW[at] = mixed(run ^ 0x6a09e667);
   }
-  return hexOf(majorityBits(high)) + hexOf(majorityBits(low));
+  return hexOf(majorityBits(HIGH, runs)) + hexOf(majorityBits(LOW, runs));
 }
 
 /** Reads the parts between tags, without scripts and styles; linear in the length. */
@@ -82,34 +84,37 @@ function rawEnd(html: string, open: number): number {
 }
 
 /** Letters and digits in lower case; 0 for what stands between words. */
-const IN_WORD = Uint8Array.from({ length: 128 }, (_, code) => {
+const IN_WORD = Int32Array.from({ length: 128 }, (_, code) => {
   const char = String.fromCharCode(code).toLowerCase();
   return /[a-z\d]/.test(char) ? char.charCodeAt(0) : 0;
 });
+/** All bits for letters and digits, none for what stands between words. */
+const MASK = IN_WORD.map((code) => (code === 0 ? 0 : -1));
 
 /**
  * Gives how many words there are now, the same as `readAny`; null where not all is ASCII, and then
- * the words are to be read again from `before` on.
+ * the words are to be read again from `before` on. Where a word ends is masked, not asked: words
+ * are so short that a processor guesses wrong at nearly each.
  */
 function readAscii(units: Uint16Array, from: number, to: number, before: number): number | null {
   let words = before;
   let hash = FNV_BASIS;
-  let inWord = false;
+  let inWord = 0;
   for (let at = from; at < to && words < WORDS_MAX; at++) {
     const unit = units[at]!;
     if (unit > 127) return null;
-    const code = IN_WORD[unit]!;
-    if (code !== 0) {
-      hash = Math.imul(hash ^ code, FNV_PRIME);
-      inWord = true;
-    } else if (inWord) {
-      WORDS[words++] = hash;
-      hash = FNV_BASIS;
-      inWord = false;
-    }
+    const mask = MASK[unit]!;
+    WORDS[words] = hash;
+    words += inWord & ~mask & 1;
+    hash = (next(hash, IN_WORD[unit]!) & mask) | (FNV_BASIS & ~mask);
+    inWord = mask;
   }
-  if (inWord) WORDS[words++] = hash;
+  if (inWord !== 0 && words < WORDS_MAX) WORDS[words++] = hash;
   return words;
+}
+
+function next(hash: number, unit: number): number {
+  return Math.imul(hash ^ unit, FNV_PRIME);
 }
 
 function readAny(html: string, from: number, to: number, before: number): number {
@@ -117,7 +122,7 @@ function readAny(html: string, from: number, to: number, before: number): number
   for (const [word] of html.slice(from, to).toLowerCase().matchAll(WORD)) {
     if (words === WORDS_MAX) break;
     let hash = FNV_BASIS;
-    for (let i = 0; i < word.length; i++) hash = Math.imul(hash ^ word.charCodeAt(i), FNV_PRIME);
+    for (let i = 0; i < word.length; i++) hash = next(hash, word.charCodeAt(i));
     WORDS[words++] = hash;
   }
   return words;
