@@ -42,7 +42,7 @@ export class Outbound {
   }
 
   #detour(member: Member, envelope: Envelope, durable: boolean): void {
-    const via = this.#relayFor(member);
+    const via = this.#relayFor(member, envelope.message.type);
     if (!via) return;
     const origin = this.#settings.id;
     const relay: Message = { type: 'RELAY', origin, to: member.card.id, envelope };
@@ -52,9 +52,10 @@ export class Outbound {
   /**
    * A member that hears this agent straight; best one that the destination says it hears straight,
    * and then one that hears the destination. Equals take turns, for which of them gets through is
-   * not known: whatever told them apart by chance would choose the wrong one for ever.
+   * not known: whatever told them apart by chance would choose the wrong one for ever. Each type of
+   * message has turns of its own, since types that alternate would each have one relay only.
    */
-  #relayFor(member: Member): Member | undefined {
+  #relayFor(member: Member, type: Message['type']): Member | undefined {
     let best: Member[] = [];
     let most = -1;
     for (const via of this.#view.members()) {
@@ -64,7 +65,9 @@ export class Outbound {
       most = Math.max(most, promise);
       if (promise === most) best.push(via);
     }
-    return best[member.detours++ % best.length];
+    const turn = member.detours.get(type) ?? 0;
+    member.detours.set(type, turn + 1);
+    return best[turn % best.length];
   }
 
   #envelope(id: AgentId, inc: Incarnation, message: Message): Envelope {

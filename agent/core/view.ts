@@ -4,7 +4,7 @@
 // leaving stays in the view, echoes and is echoed, but has no place in the order any more.
 
 import type { Assignment, RingMember } from '../../assignment/assignment.ts';
-import type { AgentId, Host, Incarnation, MemberCard, News } from './messages.ts';
+import type { AgentId, Host, Incarnation, MemberCard, Message, News } from './messages.ts';
 import type { BuildAssignment, CoreSettings } from './settings.ts';
 
 /** What a member said in its latest heartbeat that completion needs to know. */
@@ -39,8 +39,8 @@ export interface Member {
   hearsMe: boolean;
   /** No heartbeat of its own came for a while, not by relay either: what it said last is old. */
   silent: boolean;
-  /** Messages to it that were also sent by a relay. */
-  detours: number;
+  /** How many messages to it were also sent by a relay, by type. */
+  readonly detours: Map<Message['type'], number>;
   /** The incarnations that it names as suspected (majority only). */
   suspects: ReadonlyMap<AgentId, Incarnation>;
 }
@@ -93,7 +93,7 @@ export class View {
       directAt: news.direct ? now : -Infinity,
       hearsMe: true,
       silent: false,
-      detours: 0,
+      detours: new Map(),
       suspects: new Map(),
     };
     this.#members.set(id, member);

@@ -167,7 +167,10 @@ class Scanner implements Callbacks, PageScan {
 
   onattribend(): void {
     if (this.#attribute === null) return;
-    const value = this.#value.includes('&') ? decodeHTMLAttribute(this.#value) : this.#value;
+    // Of what was cut off nothing is used; decoded it might be short enough to pass for whole.
+    const isWhole = this.#value.length <= VALUE_CHARS_MAX;
+    const value =
+      isWhole && this.#value.includes('&') ? decodeHTMLAttribute(this.#value) : this.#value;
     this.#attributes.set(this.#attribute, value.replaceAll('\0', '\ufffd'));
     this.#attribute = null;
   }

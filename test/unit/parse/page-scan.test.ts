@@ -53,6 +53,14 @@ test('scan: links marked nofollow are not followed, unless marked otherwise else
   assert.deepEqual(hrefs('<a href=1 rel=nofollow><a href=1>'), ['1']);
 });
 
+test('scan: a value that is too long to be kept whole is no link, however short it decodes', () => {
+  const zeros = '0'.repeat(70_000);
+  assert.deepEqual(hrefs(`<a href="/a&#${zeros}97;/real/path"><a href="/b?x=1&amp;y">`), [
+    '/b?x=1&y',
+  ]);
+  assert.deepEqual(hrefs(`<a href="/a?x=${'&amp;'.repeat(14_000)}END">`), []);
+});
+
 test('scan: comments, scripts, styles and other raw text hold no links', () => {
   for (const [open, close] of [
     ['<!--', '-->'],
