@@ -4,12 +4,12 @@
 // time is not counted.
 
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import type { Sent } from '../agent/messaging/traffic.ts';
-import { Cluster } from '../test/chaos/harness.ts';
+import { Cluster, type ClusterOptions } from '../test/chaos/harness.ts';
 import { holds } from '../test/web/judge.ts';
 import { type RunningWeb, startWeb } from '../test/web/server.ts';
+import { removeTree, temporaryDirectory, undoAtExit } from './leftovers.ts';
 import { loadNow } from './machine.ts';
 import type { ProbeReport } from './probe.ts';
 import type { Counts } from './probe-counts.ts';
@@ -55,30 +55,50 @@ export async function crawlOnce(
   size: { readonly hosts: number; readonly pages: number },
   options: CrawlOptions,
 ): Promise<CrawlFigures> {
-  const after: (() => unknown)[] = [];
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-bench-'));
+  const { directory, remove } = temporaryDirectory();
   const web = await benchWeb(size.hosts, size.pages);
+  const { agents, backups, delayMs, threads, durability, follow, warc = true } = options;
+  const made = {
+    ...{ agents, backups, delayMs, threads, web, heartbeatMs: 500, suspectAfterMs: 10_000 },
+    config: { storage: { durability }, archive: { warc } },
+  };
   try {
-    const { agents, backups, delayMs, threads, durability, follow, warc = true } = options;
-    const cluster = await Cluster.make(
-      { after: (act) => void after.push(act as () => unknown) },
-      {
-        ...{ agents, backups, delayMs, threads, web, heartbeatMs: 500, suspectAfterMs: 10_000 },
-        config: { storage: { durability }, archive: { warc } },
-      },
-    );
-    const load = loadNow();
-    await Promise.all(cluster.ids.map((id) => cluster.start(id, probed(directory, id, follow))));
-    const { judgement, ends } = await cluster.finish(crawlMsMax);
-    if (!holds(judgement) || ends.some(({ code }) => code !== 0)) {
-      throw new Error(`not a clean crawl: ${JSON.stringify(judgement)}\n${cluster.said()}`);
-    }
-    const reports = cluster.ids.map((id) => readProbe(path.join(directory, `${id}.json`)));
-    return { ...figuresOf(reports, judgement.fetched, web), load };
+    return await withCluster(made, async (cluster) => {
+      const load = loadNow();
+      await Promise.all(cluster.ids.map((id) => cluster.start(id, probed(directory, id, follow))));
+      const { judgement, ends } = await cluster.finish(crawlMsMax);
+      if (!holds(judgement) || ends.some(({ code }) => code !== 0)) {
+        throw new Error(`not a clean crawl: ${JSON.stringify(judgement)}\n${cluster.said()}`);
+      }
+      const reports = cluster.ids.map((id) => readProbe(path.join(directory, `${id}.json`)));
+      return { ...figuresOf(reports, judgement.fetched, web), load };
+    });
+  } finally {
+    await web.stop();
+    remove();
+  }
+}
+
+/** A cluster that is gone, with its files, when `use` has ended or this process exits. */
+export async function withCluster<T>(
+  options: ClusterOptions,
+  use: (cluster: Cluster) => Promise<T>,
+): Promise<T> {
+  const after: (() => unknown)[] = [];
+  const cluster = await Cluster.make(
+    { after: (act) => void after.push(act as () => unknown) },
+    options,
+  );
+  const forget = undoAtExit(() => {
+    // Kills at once; only its promise takes time that an exit does not have.
+    void cluster.powerLoss();
+    removeTree(path.dirname(cluster.config));
+  });
+  try {
+    return await use(cluster);
   } finally {
     for (const act of after) await act();
-    await web.stop();
-    fs.rmSync(directory, { recursive: true, force: true });
+    forget();
   }
 }
 

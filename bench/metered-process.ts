@@ -6,6 +6,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
+import { killAtExit } from './leftovers.ts';
 
 export interface Program {
   readonly command: readonly [string, ...string[]];
@@ -66,6 +67,8 @@ function startOne({ command, cwd, env }: Program): { child: ChildProcess; ended:
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
+  // A signal to this process, from a terminal as well, does not reach another group.
+  killAtExit(child, () => killGroup(child));
   let said = '';
   let times = '';
   for (const stream of [child.stdout, child.stderr]) {

@@ -9,6 +9,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { killAtExit } from './leftovers.ts';
 
 export interface Served {
   /** Address and path of all that was answered with 200. */
@@ -48,6 +49,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   const log = path.join(scratch, 'access.log');
   const child = kind === 'nginx' ? startNginx(root, port, log) : startNode(root, port, log);
+  killAtExit(child);
   const gone = once(child, 'close');
   const end = performance.now() + listenMsMax;
   while (!(await listens(port))) {

@@ -7,11 +7,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { steadyMs } from '../test/chaos/harness-process.ts';
 import { startWeb } from '../test/web/server.ts';
 import { readProbe } from './cluster-run.ts';
+import { killAtExit, temporaryDirectory } from './leftovers.ts';
 import { loadNow } from './machine.ts';
 import { command, progress, type Report } from './report.ts';
 import { spread, spreadText } from './sample.ts';
@@ -48,7 +48,7 @@ interface Life {
 }
 
 await command('start', { runs: 7 }, async ({ runs }): Promise<Report> => {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-bench-'));
+  const { directory, remove } = temporaryDirectory();
   const present = kinds.filter(({ program }) => fs.existsSync(program));
   try {
     // Once for nothing: code is compiled and files are read for the first time.
@@ -72,7 +72,7 @@ await command('start', { runs: 7 }, async ({ runs }): Promise<Report> => {
     const title = `One agent, one page, ${runs} times each, median (least-most):`;
     return { tables: [{ title, columns, rows }], remarks: [], figures };
   } finally {
-    fs.rmSync(directory, { recursive: true, force: true });
+    remove();
   }
 });
 
@@ -93,6 +93,7 @@ async function live({ program, env }: Kind, directory: string): Promise<Life> {
       stdio: ['ignore', 'ignore', 'pipe'],
       timeout: lifeMsMax,
     });
+    killAtExit(child);
     let said = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       said += text;
