@@ -4,7 +4,9 @@
 // both. Time before an agent takes part is left out: it is the subject of `start.ts`.
 //   node bench/copies.ts [--agents 2] [--runs 3] [--hosts 50] [--pages 40] [--json]
 
+import { hostsMax } from '../test/web/options.ts';
 import { type CrawlFigures, crawlOnce } from './cluster-run.ts';
+import { threadsMax, UsageError, whole, zeroOrOne } from './flags.ts';
 import { command, progress, type Report, type Table } from './report.ts';
 import { ratios, spread, spreadText } from './sample.ts';
 import { sentPerPage, trafficTable } from './traffic-table.ts';
@@ -14,9 +16,10 @@ const ratioMax = 1.15;
 
 const flags = {
   /** 0: two agents, then four. */
-  agents: 0,
+  agents: whole(0, 0, 64),
   /** Crawls of each kind. */
-  ...{ runs: 3, hosts: 50, pages: 40, delay: 10, threads: 16, power: 1 },
+  ...{ runs: 3, hosts: whole(50, 1, hostsMax), pages: 40, delay: whole(10, 0) },
+  ...{ threads: whole(16, 1, threadsMax), power: zeroOrOne(1) },
 };
 
 interface Series {
@@ -26,6 +29,9 @@ interface Series {
 }
 
 await command('copies', flags, async (given): Promise<Report> => {
+  if (given.agents === 1) {
+    throw new UsageError('--agents 1: one agent has no copies; give 2 or more, or 0 for 2 and 4');
+  }
   const sizes = given.agents === 0 ? [2, 4] : [given.agents];
   const series = sizes.flatMap((agents) =>
     [0, 1, 2]

@@ -7,16 +7,26 @@
 // That they cost nothing is tested by counts in test/integration/head-of-line.test.ts.
 
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
+import { threadsMax, whole } from './flags.ts';
+import { temporaryDirectory } from './leftovers.ts';
 import { loadNow } from './machine.ts';
 import { runMetered } from './metered-process.ts';
 import { freePorts } from './ports.ts';
 import { command, progress, type Report } from './report.ts';
-import { ratios, spread, spreadText } from './sample.ts';
+import { figureText, ratios, spread, spreadText } from './sample.ts';
 import { type Asked, startSlowWeb } from './slow-web.ts';
 
-const flags = { hosts: 60, pages: 40, 'slow-ms': 5000, threads: 64, delay: 300, rounds: 3 };
+const flags = {
+  /** A third of them is slow; each has an address of one network. */
+  hosts: whole(60, 3, 254),
+  pages: 40,
+  /** An agent waits ten seconds for an answer. */
+  'slow-ms': whole(5000, 0, 9000),
+  threads: whole(64, 1, threadsMax),
+  delay: whole(300, 0),
+  rounds: 3,
+};
 type Given = Readonly<Record<keyof typeof flags, number>>;
 
 /** The first page and one more, each with its wait, after a robots.txt that takes as long. */
@@ -46,7 +56,7 @@ await command('head-of-line', flags, async (given): Promise<Report> => {
   const row = (title: string, crawls: readonly Crawl[]) => {
     const gaps = spread(crawls.flatMap(({ gapsMs }) => gapsMs));
     const seconds = spread(crawls.map((one) => one.seconds));
-    const figures = [spreadText(seconds), gaps.median.toFixed(0), gaps.p95.toFixed(0)];
+    const figures = [spreadText(seconds), figureText(gaps.median, 0), figureText(gaps.p95, 0)];
     return [title, ...figures, crawls.map(({ load }) => load).join(' ')];
   };
   const over = spread(ratios(slow.map(secondsOf), calm.map(secondsOf)));
@@ -79,7 +89,7 @@ async function crawlOnce(given: Given, waitMs: number): Promise<Crawl> {
   const slowHosts = hosts - fastHosts(given);
   const patience = () => new Promise<void>((resolve) => setTimeout(resolve, waitMs));
   const web = await startSlowWeb({ hosts, slowHosts, pages, slowPages, patience });
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-bench-'));
+  const { directory, remove } = temporaryDirectory();
   try {
     const [port = 0] = await freePorts(1);
     const file = path.join(directory, 'crawl.json');
@@ -100,7 +110,7 @@ async function crawlOnce(given: Given, waitMs: number): Promise<Crawl> {
     return { ...measured(fast), load };
   } finally {
     await web.stop();
-    fs.rmSync(directory, { recursive: true, force: true });
+    remove();
   }
 }
 

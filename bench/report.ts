@@ -1,9 +1,9 @@
-// What every command of this folder has in common on the command line: whole-number flags with
-// defaults, `--json`, the machine above the figures and the time that it all took. Figures go to
-// stdout, what is going on meanwhile to stderr.
+// What every command of this folder has in common on the command line: its flags, `--help` and
+// `--json`, the command line and the machine above the figures, the time that it all took, and how
+// it ends. Figures go to stdout, what is going on meanwhile to stderr.
 
-import { parseArgs } from 'node:util';
 import { renderTable } from '../agent/cli/output.ts';
+import { commandLine, type Flags, type Given, helpText, readFlags, UsageError } from './flags.ts';
 import { machine, machineLine } from './machine.ts';
 
 export interface Table {
@@ -17,65 +17,50 @@ export interface Report {
   readonly tables: readonly Table[];
   /** Sentences below the tables: what was asked for and whether it holds. */
   readonly remarks: readonly string[];
+  /** Sentences about what was asked for and could not be measured, so that there is no verdict. */
+  readonly lacking?: readonly string[];
   /** Everything measured, for `--json`. */
   readonly figures: unknown;
 }
 
-/** What a benchmark can be told, with its default: a whole number or a text. */
-export type Flags = Readonly<Record<string, number | string>>;
-export type Given<F extends Flags> = {
-  readonly [Name in keyof F]: F[Name] extends number ? number : string;
-};
-
 /**
- * Runs a benchmark as a command: reads its flags, measures, prints.
+ * Runs a benchmark as a command: reads its flags, measures, prints. Ends with 1 where figures are
+ * lacking, and with 2, one line on stderr, where a flag is wrong.
  *
  * @param flags - their defaults: `{ pages: 1000 }` is `--pages 1000`
+ * @param measure - may throw a {@link UsageError} before it starts anything
  */
 export async function command<F extends Flags>(
   name: string,
   flags: F,
   measure: (given: Given<F>) => Promise<Report>,
 ): Promise<void> {
-  const given = readFlags(flags, process.argv.slice(2));
-  const on = machine();
-  const startedMs = performance.now();
-  const { tables, remarks, figures } = await measure(given.values);
-  const tookS = Math.round((performance.now() - startedMs) / 1000);
-  if (given.json) {
-    const report = { bench: name, flags: given.values, machine: on, tookS, figures, remarks };
-    process.stdout.write(`${JSON.stringify(report)}\n`);
+  const argv = process.argv.slice(2);
+  if (argv.includes('--help') || argv.includes('-h')) {
+    process.stdout.write(helpText(name, flags));
     return;
   }
-  const parts = [machineLine(on), ...tables.map(tableText), ...remarks, `took ${tookS} s`];
-  process.stdout.write(`${parts.join('\n\n')}\n`);
-}
-
-/** Throws where a flag is unknown, or no whole number where it must be one. */
-export function readFlags<F extends Flags>(
-  flags: F,
-  argv: readonly string[],
-): { readonly values: Given<F>; readonly json: boolean } {
-  const text = { type: 'string' } as const;
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      ...Object.fromEntries(Object.keys(flags).map((name) => [name, text])),
-      json: { type: 'boolean' },
-    },
-  });
-  const given: Record<string, number | string> = { ...flags };
-  const texts: Readonly<Record<string, unknown>> = values;
-  for (const [name, preset] of Object.entries(flags)) {
-    const value = texts[name];
-    if (value === undefined) continue;
-    const isNumber = typeof preset === 'number';
-    if (isNumber && !/^\d{1,7}$/.test(String(value))) {
-      throw new RangeError(`--${name}: not a whole number`);
+  try {
+    const { values, json } = readFlags(flags, argv);
+    const on = machine();
+    const startedMs = performance.now();
+    const { tables, remarks, lacking = [], figures } = await measure(values);
+    const tookS = Math.round((performance.now() - startedMs) / 1000);
+    if (lacking.length > 0) process.exitCode = 1;
+    const told = [...remarks, ...lacking];
+    if (json) {
+      const report = { bench: name, flags: values, machine: on, tookS, figures, remarks: told };
+      process.stdout.write(`${JSON.stringify(report)}\n`);
+      return;
     }
-    given[name] = isNumber ? Number(value) : String(value);
+    const head = `${commandLine(name, flags, values)}; ${machineLine(on)}`;
+    const parts = [head, ...tables.map(tableText), ...told, `took ${tookS} s`];
+    process.stdout.write(`${parts.join('\n\n')}\n`);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`${name}: ${error.message}\n`);
+    process.exitCode = 2;
   }
-  return { values: given as Given<F>, json: values.json === true };
 }
 
 /** To stderr: how far it is. */

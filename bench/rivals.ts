@@ -7,14 +7,14 @@
 // `--write 1` puts the result into docs/BENCHMARKS.md and docs/benchmarks.svg. Ends with 1 where
 // ubiring or a bare loop did not fetch every page.
 
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { barChart } from './chart.ts';
 import type { Series } from './comparison.ts';
 import { bySpeed, type Crawl, comparisonTable, cpuPerPage, targetTable } from './comparison.ts';
 import { type Contender, contenders } from './contenders.ts';
+import { commandLine, threadsMax, UsageError, whole, zeroOrOne } from './flags.ts';
+import { temporaryDirectory } from './leftovers.ts';
 import { loadNow, machine, machineLine } from './machine.ts';
 import { runMetered, type Used } from './metered-process.ts';
 import { type Served, type ServerKind, serverHere, startServer } from './plain-server.ts';
@@ -31,15 +31,20 @@ import {
 import { spread } from './sample.ts';
 
 const flags = {
-  ...{ rounds: 3, pages: 10_000, hosts: 200, bytes: 20_500, threads: 64 },
+  rounds: 3,
+  /** Of one page nothing is left without the start. */
+  pages: whole(10_000, 2),
+  hosts: whole(200, 1, 254),
+  ...{ bytes: 20_500, threads: whole(64, 1, threadsMax) },
   /** Names of contenders; all by default. */
   only: '',
-  install: 1,
-  write: 0,
+  install: zeroOrOne(1),
+  write: zeroOrOne(0),
 };
 
 /** The slowest takes some four minutes for 10,000 pages on a busy machine. */
 const crawlMsMax = 900_000;
+const installMsMax = 600_000;
 
 interface Stage {
   readonly web: PlainWeb;
@@ -48,11 +53,15 @@ interface Stage {
 
 await command('rivals', flags, async (given): Promise<Report> => {
   const { rounds, pages, hosts, bytes: bodyBytes, threads } = given;
-  if (given.install === 1) installRivals();
-  const chosen = choose(given.only);
+  if (pages % hosts !== 0) {
+    throw new UsageError(`--pages ${pages} --hosts ${hosts}: pages must be a multiple of hosts`);
+  }
+  const named = choose(given.only);
+  if (given.install === 1 && named.some(({ missing }) => missing() !== null)) await installRivals();
+  const chosen = named.filter(isHere);
   const server = serverHere();
   const on = machine();
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-rivals-'));
+  const { directory, remove } = temporaryDirectory();
   try {
     const [port = 0] = await freePorts(1);
     const whole = stage(new PlainWeb({ hosts, pages, bodyBytes }, port), directory);
@@ -65,20 +74,27 @@ await command('rivals', flags, async (given): Promise<Report> => {
       }
     }
     const series = all.map((entry) => entry.series);
-    const tables = [comparisonTable(series, pages), targetTable(series)];
+    const tables = [comparisonTable(series, pages), targetTable(series)].filter(
+      ({ rows }) => rows.length > 0,
+    );
     const setting =
       `${pages} pages of ${Math.round(whole.bytesPerPage / 102.4) / 10} KiB on ${hosts} hosts, ` +
       `served by ${server}; ${threads} requests at a time; ${rounds} rounds.`;
     const remarks = [setting, ...series.flatMap(({ failures }) => failures)];
-    const line = `node bench/rivals.ts --rounds ${rounds} --pages ${pages} --hosts ${hosts}`;
+    const lacking = series.every(({ crawls }) => crawls.every((crawl) => crawl === null))
+      ? ['Nothing was measured: no crawler that was asked for is here and fetched every page.']
+      : [];
     // A rival may fail on a page or two; what is of this project may not.
     if (series.some(({ id, failures }) => /^(ubiring|bare)/.test(id) && failures.length > 0)) {
       process.exitCode = 1;
     }
-    if (given.write === 1) write(series, pages, [line, machineLine(on)], tables, remarks);
-    return { tables, remarks, figures: series };
+    if (given.write === 1 && lacking.length === 0) {
+      const line = commandLine('rivals', flags, given);
+      write(series, pages, [line, machineLine(on)], tables, remarks);
+    }
+    return { tables, remarks, lacking, figures: series };
   } finally {
-    fs.rmSync(directory, { recursive: true, force: true });
+    remove();
   }
 });
 
@@ -87,19 +103,23 @@ function stage(web: PlainWeb, directory: string): Stage & { readonly bytesPerPag
   return { web, root, ...web.write(root) };
 }
 
-function choose(only: string): Contender[] {
+/** All, or those that are named. */
+function choose(only: string): readonly Contender[] {
+  if (only === '') return contenders;
   const names = only.split(',').filter((name) => name !== '');
   const unknown = names.filter((name) => !contenders.some(({ id }) => id === name));
-  if (unknown.length > 0) {
+  if (unknown.length > 0 || names.length === 0) {
     const known = contenders.map(({ id }) => id).join(', ');
-    throw new RangeError(`--only ${unknown.join(',')}: there are ${known}`);
+    const what = unknown.length > 0 ? `no crawler is named ${unknown.join(', ')}` : 'names none';
+    throw new UsageError(`--only ${only}: ${what}; there are ${known}`);
   }
-  const chosen = contenders.filter(({ id }) => names.length === 0 || names.includes(id));
-  return chosen.filter((contender) => {
-    const missing = contender.missing();
-    if (missing !== null) progress(`${contender.title}: left out, ${missing}`);
-    return missing === null;
-  });
+  return contenders.filter(({ id }) => names.includes(id));
+}
+
+function isHere({ title, missing }: Contender): boolean {
+  const lacks = missing();
+  if (lacks !== null) progress(`${title}: left out, ${lacks}`);
+  return lacks === null;
 }
 
 function seriesOf({ id, title, keeps }: Contender): Series {
@@ -110,13 +130,13 @@ function seriesOf({ id, title, keeps }: Contender): Series {
  * From the registry alone, no scripts run: what cannot be installed is left out like Debian's. Not
  * `npm ci`: by some versions of npm a lock file lacks the platforms that spider-rs does not have.
  */
-function installRivals(): void {
+async function installRivals(): Promise<void> {
   const cwd = path.join(import.meta.dirname, 'rivals');
   if (fs.existsSync(path.join(cwd, 'node_modules/.package-lock.json'))) return;
   progress('installing the rivals of npm');
-  const line = ['install', '--no-save', '--ignore-scripts', '--no-audit'];
-  const { status, stderr } = spawnSync('npm', line, { cwd, encoding: 'utf8' });
-  if (status !== 0) progress(`npm install in bench/rivals failed: ${stderr?.trim()}`);
+  const line = ['npm', 'install', '--no-save', '--ignore-scripts', '--no-audit'] as const;
+  const { failures } = await runMetered([{ command: line, cwd }], installMsMax);
+  if (failures.length > 0) progress(`in bench/rivals ${failures.join('; ')}`);
 }
 
 interface Setting {

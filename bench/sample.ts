@@ -42,9 +42,15 @@ export function ratios(of: readonly number[], over: readonly number[]): number[]
   return Array.from({ length: count }, (_, k) => (of[k] ?? Number.NaN) / (over[k] ?? Number.NaN));
 }
 
+/** `1.23`, and `-` where there was nothing to measure. */
+export function figureText(value: number, digits = 2): string {
+  return Number.isNaN(value) ? '-' : value.toFixed(digits);
+}
+
 /** `1.23 (1.20-1.31)`: the median and, if there were several, the least and the most. */
 export function spreadText({ count, median, least, most }: Spread, digits = 2): string {
-  if (count === 0) return '-';
-  const text = median.toFixed(digits);
-  return count === 1 ? text : `${text} (${least.toFixed(digits)}-${most.toFixed(digits)})`;
+  const text = figureText(median, digits);
+  return count <= 1 || Number.isNaN(median)
+    ? text
+    : `${text} (${least.toFixed(digits)}-${most.toFixed(digits)})`;
 }

@@ -3,13 +3,14 @@
 // there are many: what links cost can grow up to a message for each such link, and no further.
 //   node bench/scale-simulated.ts [--most 32] [--hosts 8] [--pages 12] [--links 4] [--backups 1]
 
+import { whole } from './flags.ts';
 import { command, progress, type Report } from './report.ts';
 import { type Simulated, simulate } from './simulated-crawl.ts';
 
 const flags = {
   /** Agents: 1, 2, 4 and so on up to this; each doubling takes some three times as long. */
   most: 32,
-  ...{ hosts: 8, pages: 12, links: 4, backups: 1, seed: 1 },
+  ...{ hosts: 8, pages: 12, links: whole(4, 0), backups: whole(1, 0, 16), seed: whole(1, 0) },
 };
 
 const types = ['URLS', 'URLS_ACK', 'ROWS', 'ROWS_ACK'];

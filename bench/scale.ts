@@ -4,7 +4,9 @@
 // to another agent, so that all that grows is the number of messages that share the links of a page.
 //   node bench/scale.ts [--most 8] [--backups 1] [--runs 1] [--hosts 60] [--pages 50] [--json]
 
+import { hostsMax } from '../test/web/options.ts';
 import { type CrawlFigures, costPerPage, crawlOnce, sentBy } from './cluster-run.ts';
+import { threadsMax, whole, zeroOrOne } from './flags.ts';
 import { command, progress, type Report } from './report.ts';
 import { spread, spreadText } from './sample.ts';
 import { trafficTable } from './traffic-table.ts';
@@ -14,8 +16,10 @@ const ratioMax = 1.15;
 
 const flags = {
   /** Agents: 1, 2, 4 and so on up to this. */
-  most: 8,
-  ...{ backups: 1, runs: 1, hosts: 60, pages: 50, delay: 0, threads: 16, warc: 1, power: 1 },
+  most: whole(8, 1, 64),
+  ...{ backups: whole(1, 0, 16), runs: 1, hosts: whole(60, 1, hostsMax), pages: 50 },
+  ...{ delay: whole(0, 0), threads: whole(16, 1, threadsMax) },
+  ...{ warc: zeroOrOne(1), power: zeroOrOne(1) },
 };
 
 interface Series {

@@ -4,15 +4,19 @@
 // is on its way at a time, and what an answer waits for the disk.
 //   node bench/settle.ts [--agents 4] [--runs 3] [--hosts 40] [--pages 30] [--delay 50] [--json]
 
+import { hostsMax } from '../test/web/options.ts';
 import { type CrawlFigures, crawlOnce } from './cluster-run.ts';
+import { threadsMax, UsageError, whole, zeroOrOne } from './flags.ts';
 import type { PageTimes } from './probe-pages.ts';
 import { command, progress, type Report } from './report.ts';
-import { spread } from './sample.ts';
+import { figureText, spread } from './sample.ts';
 
 const flags = {
-  ...{ agents: 4, backups: 1, runs: 3, hosts: 40, pages: 30, delay: 50, threads: 16 },
+  ...{ agents: whole(4, 1, 64), backups: whole(1, 0, 16), runs: 3 },
+  ...{ hosts: whole(40, 1, hostsMax), pages: 30, delay: whole(50, 0) },
+  threads: whole(16, 1, threadsMax),
   /** 1: commits survive a loss of power, as configured by default; 0: only that of the process. */
-  power: 1,
+  power: zeroOrOne(1),
 };
 
 type Times = Exclude<keyof PageTimes, 'turns'>;
@@ -30,6 +34,10 @@ const shown: readonly (readonly [Times, string])[] = [
 ];
 
 await command('settle', flags, async (given): Promise<Report> => {
+  if (given.backups >= given.agents) {
+    const remedy = 'copies are at other agents; give fewer backups, or more agents';
+    throw new UsageError(`--backups ${given.backups} --agents ${given.agents}: ${remedy}`);
+  }
   const runs: CrawlFigures[] = [];
   const { agents, backups, hosts, pages, delay: delayMs, threads } = given;
   const durability = given.power === 1 ? 'power' : 'process';
@@ -45,11 +53,12 @@ await command('settle', flags, async (given): Promise<Report> => {
   const figures = Object.fromEntries(shown.map(([of]) => [of, spread(all(of))]));
   const rows = shown.map(([of, title]) => {
     const { count, median, p95, most } = spread(all(of));
-    return [title, String(count), ...[median, p95, most].map((ms) => ms.toFixed(1))];
+    return [title, String(count), ...[median, p95, most].map((ms) => figureText(ms, 1))];
   });
   const seconds = runs.reduce((s, run) => s + run.seconds, 0);
   const rate = runs.reduce((s, run) => s + run.pages, 0) / seconds;
-  const atRisk = all('safeMs').reduce((s, ms) => s + ms, 0) / 1000 / seconds / agents;
+  const safe = all('safeMs');
+  const atRisk = safe.length === 0 ? Number.NaN : sumOf(safe) / 1000 / seconds / agents;
   return {
     tables: [
       {
@@ -60,8 +69,14 @@ await command('settle', flags, async (given): Promise<Report> => {
     ],
     remarks: [
       `${rate.toFixed(0)} pages a second together, loads ${runs.map(({ load }) => load).join(', ')}`,
-      `Pages of one agent that are not safe yet, on average over a crawl: ${atRisk.toFixed(1)}.`,
+      `Pages of one agent that are not safe yet, on average over a crawl: ${figureText(atRisk, 1)}.`,
     ],
+    // Without backups none was expected.
+    lacking: safe.length === 0 && backups > 0 ? ['No page was seen to be copied.'] : [],
     figures: { ...figures, pagesPerSecond: rate, atRisk, loads: runs.map(({ load }) => load) },
   };
 });
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
+}

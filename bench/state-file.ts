@@ -1,15 +1,14 @@
 // A state file as a crawl of such a size would leave it, written by SQL in some minutes rather than
 // crawled in some days: all pages of the web known, the first of each host fetched, the rest
 // queued. Rows come in the order in which visits would find them, some of each host at a time, so
-// that the file is as full of gaps as a real one.
+// that the file is as full of gaps as a real one. Run by `state.ts`:
+//   node bench/state-file.ts DIRECTORY CRAWL HOSTS PAGES FETCHED PORT
 
-import fs from 'node:fs';
-import path from 'node:path';
 import { openState } from '../agent/storage/database.ts';
 import { UrlIds } from '../agent/storage/url-ids.ts';
 import { hostName, pathOf } from './state-web.ts';
 
-export interface StateSize {
+interface StateSize {
   readonly hosts: number;
   readonly pages: number;
   /** Of `pages`, those that were fetched already. */
@@ -40,8 +39,8 @@ const RECORDS = `INSERT INTO page_records
 const COUNTERS = `UPDATE host_rows SET queued = $pages - $fetched, pages_done = $fetched,
   last_fetch_at = 1790000000000, last = $first + (number * $pages + $pages) * 2`;
 
-/** Makes `directory/state.sqlite` of the agent `a1` of the crawl; gives its bytes. */
-export function makeState(directory: string, crawl: string, size: StateSize): number {
+/** Makes `directory/state.sqlite` of the agent `a1` of the crawl. */
+function makeState(directory: string, crawl: string, size: StateSize): void {
   const opened = openState({ directory, crawl, agent: 'a1' });
   if (!opened.ok) throw new Error(opened.message);
   const { db, unlock } = opened;
@@ -75,5 +74,8 @@ export function makeState(directory: string, crawl: string, size: StateSize): nu
   db.pragma('journal_mode = WAL');
   db.close();
   unlock();
-  return fs.statSync(path.join(directory, 'state.sqlite')).size;
 }
+
+const [directory = '', crawl = '', ...numbers] = process.argv.slice(2);
+const [hosts = 0, pages = 0, fetched = 0, port = 0] = numbers.map(Number);
+makeState(directory, crawl, { hosts, pages, fetched, port });

@@ -7,24 +7,28 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { agentEnvironment, agentFlags } from '../agent/cli/agent-environment.ts';
+import { UsageError, whole } from './flags.ts';
+import { killAtExit, temporaryDirectory } from './leftovers.ts';
 import { loadNow } from './machine.ts';
+import { runMetered } from './metered-process.ts';
 import { freePorts } from './ports.ts';
 import { command, progress, type Report } from './report.ts';
 import { spread, spreadText } from './sample.ts';
-import { makeState } from './state-file.ts';
 import { hostName, pathOf, startWideWeb, type WideWeb } from './state-web.ts';
 
 const program = path.join(import.meta.dirname, '../agent/main.ts');
+const stateProgram = path.join(import.meta.dirname, 'state-file.ts');
 /** The state that all others are compared with has so many hosts. */
 const fewHosts = 200;
 const threads = 16;
 /** Pages before these are not counted: code is compiled, caches fill. */
 const warmPages = 1000;
 const waitMsMax = 120_000;
+/** Ten million URLs take some minutes. */
+const makeMsMax = 7_200_000;
 const pollMs = 10;
 /** Clock ticks of /proc: 100 a second wherever Linux runs Node. */
 const tickMs = 10;
@@ -37,16 +41,33 @@ interface Run {
   readonly rssMiBMax: number;
 }
 
-await command('state', { hosts: 100_000, pages: 100, crawl: 4000, runs: 1 }, async (given) => {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-bench-'));
+const flags = {
+  /** More than those that it is compared with, and no more than the web has addresses. */
+  ...{ hosts: whole(100_000, fewHosts + 1), pages: 100 },
+  /** Fewer are over before they can be told from those that were on their way. */
+  ...{ crawl: whole(4000, 100), runs: 1 },
+};
+
+await command('state', flags, async (given) => {
+  const most = fewHosts * (given.pages - fetchedOf(given.pages)) - warmPages;
+  if (given.crawl > most) {
+    const remedy = `the small web has ${Math.max(0, most)} to crawl; give fewer, or more --pages`;
+    throw new UsageError(`--crawl ${given.crawl} --pages ${given.pages}: ${remedy}`);
+  }
+  const { directory, remove } = temporaryDirectory();
   const web = await startWideWeb(given.hosts, given.pages);
   try {
     return await measure(given, directory, web);
   } finally {
     await web.stop();
-    fs.rmSync(directory, { recursive: true, force: true });
+    remove();
   }
 });
+
+/** Of the pages of a host, those that the crawl has fetched before it goes on. */
+function fetchedOf(pages: number): number {
+  return Math.floor(pages * 0.6);
+}
 
 async function measure(
   given: Readonly<Record<'hosts' | 'pages' | 'crawl' | 'runs', number>>,
@@ -54,14 +75,11 @@ async function measure(
   web: WideWeb,
 ): Promise<Report> {
   const sizes = [fewHosts, given.hosts];
-  const fetched = Math.floor(given.pages * 0.6);
-  const needed = fewHosts * (given.pages - fetched);
-  if (needed < warmPages + given.crawl) throw new RangeError('--crawl: the small web has too few');
   const bytes = new Map<number, number>();
   for (const hosts of sizes) {
     progress(`making a state of ${hosts * given.pages} URLs`);
-    const size = { hosts, pages: given.pages, fetched, port: web.port };
-    bytes.set(hosts, makeState(path.join(directory, `of-${hosts}`, 'a1'), 'scale', size));
+    const at = path.join(directory, `of-${hosts}`, 'a1');
+    bytes.set(hosts, await makeState(at, hosts, given.pages, web.port));
   }
   const runs: Run[] = [];
   for (let run = 1; run <= given.runs; run++) {
@@ -116,11 +134,20 @@ function reportOf(runs: readonly Run[], bytes: Map<number, number>, pages: numbe
   };
 }
 
+/** In a process of its own: minutes of SQL would let no signal through. Gives the file's bytes. */
+async function makeState(at: string, hosts: number, pages: number, port: number): Promise<number> {
+  const numbers = [hosts, pages, fetchedOf(pages), port].map(String);
+  const line = [process.execPath, stateProgram, at, 'scale', ...numbers] as const;
+  const { failures } = await runMetered([{ command: line, cwd: import.meta.dirname }], makeMsMax);
+  if (failures.length > 0) throw new Error(failures.join('; '));
+  return fs.statSync(path.join(at, 'state.sqlite')).size;
+}
+
 /** Continues a crawl from a copy of its state for so many pages, then kills the agent. */
 async function goOn(directory: string, hosts: number, crawl: number, web: WideWeb): Promise<Run> {
   const dataDir = path.join(directory, 'data');
   fs.rmSync(dataDir, { recursive: true, force: true });
-  fs.cpSync(path.join(directory, `of-${hosts}`), dataDir, { recursive: true });
+  await fs.promises.cp(path.join(directory, `of-${hosts}`), dataDir, { recursive: true });
   const config = path.join(directory, 'crawl.json');
   const [listenPort = 0] = await freePorts(1);
   fs.writeFileSync(config, JSON.stringify(configOf(web.port, listenPort, dataDir)));
@@ -130,6 +157,7 @@ async function goOn(directory: string, hosts: number, crawl: number, web: WideWe
     stdio: ['ignore', 'ignore', 'inherit'],
     env: agentEnvironment(),
   });
+  killAtExit(child);
   try {
     await served(web, before + 1, child);
     const startMs = performance.now() - launchedMs;

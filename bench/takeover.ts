@@ -4,16 +4,23 @@
 // pages fetched again by the same log. The bounds are those of issue 3 and of docs/RELIABILITY.md.
 //   node bench/takeover.ts [--agents 3] [--kills 6] [--suspect 1500] [--heartbeat 100] [--json]
 
-import { Cluster } from '../test/chaos/harness.ts';
+import type { Cluster } from '../test/chaos/harness.ts';
 import { steadyMs } from '../test/chaos/harness-process.ts';
 import { holds } from '../test/web/judge.ts';
+import { hostsMax } from '../test/web/options.ts';
+import { withCluster } from './cluster-run.ts';
+import { threadsMax, UsageError, whole, zeroOrOne } from './flags.ts';
 import { loadNow } from './machine.ts';
 import { command, progress, type Report } from './report.ts';
-import { spread } from './sample.ts';
+import { figureText, spread } from './sample.ts';
 
 const flags = {
-  ...{ agents: 3, kills: 6, hosts: 24, pages: 30, delay: 100, threads: 16 },
-  ...{ suspect: 1500, heartbeat: 100, power: 1 },
+  /** One is killed, the others take over. */
+  agents: whole(3, 2, 64),
+  ...{ kills: 6, hosts: whole(24, 1, hostsMax), pages: 30, delay: whole(100, 0) },
+  threads: whole(16, 1, threadsMax),
+  /** The config's own least. */
+  ...{ suspect: whole(1500, 30), heartbeat: whole(100, 10), power: zeroOrOne(1) },
 };
 type Flags = Readonly<Record<keyof typeof flags, number>>;
 
@@ -35,23 +42,22 @@ interface Kill {
 }
 
 await command('takeover', flags, async (given): Promise<Report> => {
+  const { suspect, heartbeat } = given;
+  if (heartbeat * 3 > suspect) {
+    const remedy = '--suspect must be at least three times --heartbeat';
+    throw new UsageError(`--suspect ${suspect} --heartbeat ${heartbeat}: ${remedy}`);
+  }
   const kills: Kill[] = [];
   for (let k = 0; k < given.kills; k++) {
     const kill = await killOnce(given, k);
-    const { median, most } = spread(kill.hostMs);
-    progress(
-      `${kill.id}: ${kill.hostMs.length} hosts, first requests after ${median.toFixed(0)} ms, ` +
-        `the last after ${most.toFixed(0)} of ${kill.boundMs.toFixed(0)} ms; ` +
-        `${kill.again} pages again, load ${kill.load}`,
-    );
+    progress(toldOf(kill));
     kills.push(kill);
   }
   const againMax = 2 * given.threads;
-  const late = kills.filter(({ hostMs, boundMs }) => hostMs.some((ms) => ms > boundMs)).length;
-  const dear = kills.filter(({ again }) => again > againMax).length;
+  const heirs = kills.filter(({ hostMs }) => hostMs.length > 0);
   const figures = {
     hostMs: spread(kills.flatMap(({ hostMs }) => hostMs)),
-    lastHostMs: spread(kills.map(({ hostMs }) => Math.max(...hostMs))),
+    lastHostMs: spread(heirs.map(({ hostMs }) => Math.max(...hostMs))),
     silentMs: spread(kills.map(({ silentMs }) => silentMs)),
     boundMs: spread(kills.map(({ boundMs }) => boundMs)),
     pagesAgain: spread(kills.map(({ again }) => again)),
@@ -65,52 +71,64 @@ await command('takeover', flags, async (given): Promise<Report> => {
   };
   const rows = Object.entries(titles).map(([name, title]) => {
     const { count, median, p95, most } = figures[name as keyof typeof figures];
-    return [title, String(count), ...[median, p95, most].map((value) => value.toFixed(0))];
+    return [title, String(count), ...[median, p95, most].map((value) => figureText(value, 0))];
   });
-  const { agents, suspect, heartbeat, delay } = given;
+  const { agents, delay } = given;
   const title = `${agents} agents, suspectAfterMs ${suspect}, heartbeatMs ${heartbeat}, delay ${delay} ms:`;
   return {
     tables: [{ title, columns: ['', 'count', 'median', 'p95', 'most'], rows }],
-    remarks: [
-      `${late} of ${kills.length} kills were taken over later than the bound ` +
-        `(${late === 0 ? 'holds' : 'missed'}), ${dear} cost more pages than twice the threads ` +
-        `(${dear === 0 ? 'holds' : 'missed'}).`,
-    ],
+    ...verdict(kills, againMax),
     figures: { ...figures, kills },
   };
 });
 
+function toldOf({ id, hostMs, boundMs, again, load }: Kill): string {
+  const { median, most } = spread(hostMs);
+  const first =
+    hostMs.length === 0
+      ? 'no host with a queue'
+      : `${hostMs.length} hosts, first requests after ${median.toFixed(0)} ms, ` +
+        `the last after ${most.toFixed(0)} of ${boundMs.toFixed(0)} ms`;
+  return `${id}: ${first}; ${again} pages again, load ${load}`;
+}
+
+/** A kill that left no queue was not taken over, neither in time nor late. */
+function verdict(
+  kills: readonly Kill[],
+  againMax: number,
+): Required<Pick<Report, 'remarks' | 'lacking'>> {
+  const heirs = kills.filter(({ hostMs }) => hostMs.length > 0);
+  const late = heirs.filter(({ hostMs, boundMs }) => hostMs.some((ms) => ms > boundMs)).length;
+  const dear = kills.filter(({ again }) => again > againMax).length;
+  const word = (count: number) => (count === 0 ? 'holds' : 'missed');
+  const cost = `${dear} of ${kills.length} kills cost more pages than twice the threads (${word(dear)}).`;
+  if (heirs.length === 0) {
+    const why = 'No kill left a host with a queue, so there is nothing that was taken over';
+    return { remarks: [cost], lacking: [`${why}: give more --hosts, --pages or --kills.`] };
+  }
+  const none = kills.length - heirs.length;
+  const others = none === 0 ? '' : ` ${none} more left no host with a queue.`;
+  const times = `${late} of ${heirs.length} kills were taken over later than the bound`;
+  return { remarks: [`${times} (${word(late)}).${others}`, cost], lacking: [] };
+}
+
 /** One crawl with one kill. Throws where a page is missing at the end, or a host was not asked again. */
 async function killOnce(given: Flags, k: number): Promise<Kill> {
-  const after: (() => unknown)[] = [];
   const { agents, hosts, pages, delay: delayMs, threads } = given;
-  try {
-    const cluster = await Cluster.make(
-      { after: (act) => void after.push(act as () => unknown) },
-      {
-        ...{
-          agents,
-          delayMs,
-          threads,
-          heartbeatMs: given.heartbeat,
-          suspectAfterMs: given.suspect,
-        },
-        web: { seed: k + 1, hosts, pages },
-        config: { storage: { durability: given.power === 1 ? 'power' : 'process' } },
-      },
-    );
+  const options = {
+    ...{ agents, delayMs, threads, heartbeatMs: given.heartbeat, suspectAfterMs: given.suspect },
+    web: { seed: k + 1, hosts, pages },
+    config: { storage: { durability: given.power === 1 ? 'power' : 'process' } },
+  };
+  return withCluster(options, async (cluster) => {
     await cluster.startAll();
     await cluster.reaches(shares[k % shares.length] ?? 0.3);
     const load = loadNow();
     const id = cluster.ids[k % agents] ?? 'a1';
     await cluster.kill(id);
     const killedMs = steadyMs();
-    const left = new Set(
-      cluster
-        .state(id)
-        .state()
-        .frontier.map((url) => new URL(url).hostname),
-    );
+    const { frontier } = cluster.state(id).state();
+    const left = new Set(frontier.map((url) => new URL(url).hostname));
     const { judgement } = await cluster.finish(crawlMsMax);
     if (!holds(judgement, Number.POSITIVE_INFINITY)) {
       throw new Error(`not complete and polite: ${JSON.stringify(judgement)}`);
@@ -122,9 +140,7 @@ async function killOnce(given: Flags, k: number): Promise<Kill> {
       hostMs: [...left].map((host) => firstAfter(cluster, host, killedMs) - killedMs),
       boundMs: lengthenedMs + 2 * given.heartbeat + graceMs + delayMs,
     };
-  } finally {
-    for (const act of after) await act();
-  }
+  });
 }
 
 function firstAfter(cluster: Cluster, host: string, ms: number): number {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { readFlags } from '../../../bench/report.ts';
 import { quantile, ratios, spread, spreadText } from '../../../bench/sample.ts';
 
 describe('bench: figures', () => {
@@ -23,6 +22,7 @@ describe('bench: figures', () => {
   it('bench: no values give no figures, rather than a zero', () => {
     assert.ok(Number.isNaN(spread([]).median));
     assert.equal(spreadText(spread([])), '-');
+    assert.equal(spreadText(spread([Number.NaN])), '-');
   });
 
   it('bench: ratios are taken pair by pair, and a run without a partner is left out', () => {
@@ -32,23 +32,5 @@ describe('bench: figures', () => {
   it('bench: a figure of several runs shows the least and the most', () => {
     assert.equal(spreadText(spread([1, 3, 2])), '2.00 (1.00-3.00)');
     assert.equal(spreadText(spread([1.26]), 1), '1.3');
-  });
-});
-
-describe('bench: flags', () => {
-  const flags = { runs: 3, agents: 2 };
-
-  it('bench: flags not given keep their defaults', () => {
-    const expected = { values: { runs: 5, agents: 2 }, json: false };
-    assert.deepEqual(readFlags(flags, ['--runs', '5']), expected);
-  });
-
-  it('bench: --json may stand anywhere', () => {
-    assert.equal(readFlags(flags, ['--runs', '5', '--json']).json, true);
-  });
-
-  it('bench: what is no whole number, and a flag that there is not, are refused', () => {
-    assert.throws(() => readFlags(flags, ['--runs', '1.5']), /--runs: not a whole number/);
-    assert.throws(() => readFlags(flags, ['--rounds', '1']), /--rounds/);
   });
 });

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import {
+  commandLine,
+  helpText,
+  readFlags,
+  UsageError,
+  whole,
+  zeroOrOne,
+} from '../../../bench/flags.ts';
+
+const flags = { runs: 3, delay: whole(10, 0, 500), only: '', write: zeroOrOne(0) };
+
+/** What the user is told. */
+function refusal(...argv: string[]): string {
+  try {
+    readFlags(flags, argv);
+  } catch (error) {
+    assert.ok(error instanceof UsageError, String(error));
+    return error.message;
+  }
+  return 'nothing';
+}
+
+/** A command of which no figure is asked for. */
+function start(...argv: string[]) {
+  const program = path.resolve(import.meta.dirname, '../../../bench/start.ts');
+  return spawnSync(process.execPath, [program, ...argv], { encoding: 'utf8' });
+}
+
+describe('bench: flags', () => {
+  it('bench: flags not given keep their defaults', () => {
+    const values = { runs: 5, delay: 10, only: '', write: 0 };
+    assert.deepEqual(readFlags(flags, ['--runs', '5']), { values, json: false });
+  });
+
+  it('bench: --json may stand anywhere', () => {
+    assert.equal(readFlags(flags, ['--json', '--runs', '5']).json, true);
+    assert.equal(readFlags(flags, ['--runs', '5', '--json']).json, true);
+  });
+
+  it('bench: a number is whole and within its bounds, of which 0 is none unless it makes sense', () => {
+    assert.equal(refusal('--delay', '0'), 'nothing');
+    for (const value of ['0', '-1', '1.5', '1e3', 'x', '10000000']) {
+      const told = `--runs ${value}: must be a whole number from 1 to 9999999`;
+      assert.equal(refusal('--runs', value), told);
+    }
+    assert.equal(refusal('--delay', '501'), '--delay 501: must be a whole number from 0 to 500');
+    assert.equal(refusal('--write', '2'), '--write 2: must be 0 or 1');
+  });
+
+  it('bench: an unknown flag, a missing value and a stray word are refused with the remedy', () => {
+    const known = '--runs, --delay, --only, --write, --json, --help';
+    assert.equal(refusal('--rnus', '3'), `--rnus: no such flag; there are ${known}`);
+    assert.match(refusal('--constructor'), /no such flag/);
+    assert.match(refusal('-x'), /^-x: no such flag/);
+    assert.equal(refusal('--only'), '--only: lacks its value, a text');
+    assert.equal(refusal('--only='), '--only: lacks its value, a text');
+    assert.equal(refusal('7'), '7: belongs to no flag; see --help');
+    assert.equal(refusal('--json=1'), '--json=1: takes no value; write --json');
+  });
+
+  it('bench: the command line written back has what is not the default, --write apart', () => {
+    const line = ['--only', 'a,b', '--write', '1', '--runs', '3', '--delay', '0'];
+    const { values } = readFlags(flags, line);
+    assert.equal(commandLine('x', flags, values), 'node bench/x.ts --delay 0 --only a,b');
+  });
+
+  it('bench: help tells every flag with its default', () => {
+    const help = helpText('x', flags);
+    for (const told of ['--runs 3 ', '--delay 10 ', "--only '' ", '--write 0 ', '--json ']) {
+      assert.ok(help.includes(`\n  ${told}`), help);
+    }
+  });
+
+  it('bench: a command explains itself and ends with 0, a wrong flag is one line and ends with 2', () => {
+    const help = start('--runs', '0', '--help');
+    assert.deepEqual([help.status, help.stderr], [0, '']);
+    assert.match(help.stdout, /^ {2}--runs 7 /m);
+    const wrong = start('--runs', '0');
+    const told = 'start: --runs 0: must be a whole number from 1 to 9999999\n';
+    assert.deepEqual([wrong.status, wrong.stdout, wrong.stderr], [2, '', told]);
+  });
+});
