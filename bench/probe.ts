@@ -6,6 +6,7 @@
 // clock, by `probe-counts.ts`. Read back by `cluster-run.ts` and `start.ts`.
 
 import { writeFileSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 import type { SentByType } from '../agent/messaging/traffic.ts';
 import type { Counts } from './probe-counts.ts';
@@ -17,6 +18,8 @@ export interface ProbeReport {
   /** As much of it as was used before the agent began to take part; null if it never did. */
   readonly startCpuMs: number | null;
   readonly rssBytesMax: number;
+  /** 99th percentile of how late the event loop was since then, in milliseconds. */
+  readonly loopLateMs: number;
   readonly sent: SentByType;
   /** Only where pages were followed. */
   readonly pages: PageTimes | null;
@@ -25,6 +28,8 @@ export interface ProbeReport {
 }
 
 const file = process.env.UBIRING_PROBE;
+/** As the agent itself measures it. */
+const loopStepMs = 10;
 
 /** The parsing threads load this, too: they are counted with their process. */
 if (isMainThread && file !== undefined) await observe(file);
@@ -34,6 +39,8 @@ async function observe(path: string): Promise<void> {
     ...{ startCpuMs: null, sent: {}, pages: null },
   };
   const follow = process.env.UBIRING_PROBE_FOLLOW;
+  const loop = monitorEventLoopDelay({ resolution: loopStepMs });
+  loop.enable();
   const counting = follow === 'counts' ? await startCounting() : null;
   if (follow !== undefined) {
     const { followAgent, followPages } = await import('./probe-pages.ts');
@@ -41,6 +48,7 @@ async function observe(path: string): Promise<void> {
     followAgent({
       started: () => {
         seen.startCpuMs = cpuMs();
+        loop.reset();
         counting?.started();
       },
       sent: (byType) => {
@@ -51,7 +59,9 @@ async function observe(path: string): Promise<void> {
   process.on('exit', () => {
     const rssBytesMax = process.resourceUsage().maxRSS * 1024;
     const counts = counting?.sinceStart() ?? null;
-    const report: ProbeReport = { cpuMs: cpuMs(), rssBytesMax, ...seen, counts };
+    // The histogram has the whole time from one step to the next.
+    const loopLateMs = Math.max(0, loop.percentile(99) / 1e6 - loopStepMs);
+    const report: ProbeReport = { cpuMs: cpuMs(), rssBytesMax, loopLateMs, ...seen, counts };
     writeFileSync(path, JSON.stringify(report));
   });
 }

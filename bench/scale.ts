@@ -56,11 +56,12 @@ await command('scale', flags, async (given): Promise<Report> => {
     transactions: of(crawls, (crawl) => costPerPage(crawl).transactions),
     allocatedKiB: of(crawls, (crawl) => costPerPage(crawl).allocatedBytes / 1024),
     heartbeats: of(crawls, heartbeatsPerSecond),
+    loopLateMs: of(crawls, loopLateMs),
     loads: crawls.map(({ load }) => load),
   }));
   const columns = [
     ...['agents', 'CPU ms', 'messages', 'bytes', 'statements', 'transactions', 'allocated KiB'],
-    ...['heartbeats/s of an agent', 'loads'],
+    ...['heartbeats/s of an agent', 'loop late ms, p99', 'loads'],
   ];
   const rows = figures.map((one) => [
     String(one.agents),
@@ -71,6 +72,7 @@ await command('scale', flags, async (given): Promise<Report> => {
     spreadText(one.transactions),
     spreadText(one.allocatedKiB, 0),
     spreadText(one.heartbeats, 1),
+    spreadText(one.loopLateMs, 1),
     one.loads.join(' '),
   ]);
   const title = `Per page, ${given.backups} backups, median (least-most) of ${given.runs}:`;
@@ -86,6 +88,11 @@ function cpuOf({ crawlCpuMs, pages }: CrawlFigures): number {
 
 function heartbeatsPerSecond({ agents, seconds }: CrawlFigures): number {
   return (sentBy(agents).get('HEARTBEAT')?.messages ?? 0) / agents.length / seconds;
+}
+
+/** Of the agent whose event loop was latest. */
+function loopLateMs({ agents }: CrawlFigures): number {
+  return Math.max(...agents.map((agent) => agent.loopLateMs));
 }
 
 function remarks(series: readonly Series[]): string[] {
