@@ -26,8 +26,6 @@ const VALUE_CHARS_MAX = 64 * 1024;
  */
 const HREFS_MAX = 100_000;
 
-const CDATA = '<![CDATA[';
-
 /** Longest of the names that matter (`annotation-xml`, `shadowrootmode`). */
 const NAME_CHARS_MAX = 14;
 
@@ -134,7 +132,7 @@ class Scanner implements Callbacks, PageScan {
   /** Looks no stretch of the page through twice, however often the tokenizer is started anew. */
   #cdataFrom(start: number): number {
     if (this.#fromEnd > this.#text.length - start) {
-      const at = this.#text.indexOf(CDATA, start);
+      const at = indexAfter(this.#text, '<![', 'CDATA[', start);
       this.#fromEnd = at < 0 ? 0 : this.#text.length - at;
     }
     return this.#text.length - this.#fromEnd;
@@ -209,7 +207,7 @@ class Scanner implements Callbacks, PageScan {
 
   #skipEscapedScript(from: number): void {
     if (this.#commentAt < from) {
-      const comment = this.#text.indexOf('<!--', from);
+      const comment = indexAfter(this.#text, '<', '!--', from);
       this.#commentAt = comment < 0 ? Number.POSITIVE_INFINITY : comment;
     }
     if (this.#commentAt === Number.POSITIVE_INFINITY) return;
@@ -291,5 +289,19 @@ class Scanner implements Callbacks, PageScan {
     const name = this.#attributes.get('name')?.trim().toLowerCase();
     if (name === undefined || (name !== 'robots' && name !== this.#productToken)) return;
     this.directives = togetherDirectives(this.directives, metaDirectives(content));
+  }
+}
+
+/**
+ * Where `before` and `sign` stand together, at `from` or later; -1: nowhere. Looked for is the sign,
+ * since a search that begins with a bracket stops at each tag.
+ */
+function indexAfter(text: string, before: string, sign: string, from: number): number {
+  for (let at = from; ; at++) {
+    at = text.indexOf(sign, at);
+    if (at < 0) return -1;
+    if (at - before.length >= from && text.startsWith(before, at - before.length)) {
+      return at - before.length;
+    }
   }
 }
