@@ -9,7 +9,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { Parser } from 'htmlparser2';
 import { resolveLinks } from '../agent/parse/links.ts';
-import { parsePage } from '../agent/parse/page.ts';
+import { LINKS_MAX, parsePage, SIMHASH_WORDS_MIN } from '../agent/parse/page.ts';
 import { scanPage } from '../agent/parse/page-scan.ts';
 import { simhashOf } from '../agent/parse/simhash.ts';
 import { whole } from './flags.ts';
@@ -22,8 +22,6 @@ const flags = { rounds: 5, pages: 400, bytes: whole(20_500, 1000, 1_000_000) };
 
 const url = 'http://127.9.0.1:8000/s1/p1.html';
 const contentType = 'text/html; charset=utf-8';
-const linksMax = 10_000;
-const wordsMin = 150;
 /** Once for nothing, so that all code is compiled. */
 const warmUps = 3;
 
@@ -36,8 +34,8 @@ interface Page {
 const parts: readonly { readonly title: string; readonly run: (page: Page) => unknown }[] = [
   { title: 'all of it', run: ({ body }) => parsePage({ body, contentType, url }) },
   { title: 'reading it once for links and directives', run: ({ text }) => scanPage(text) },
-  { title: 'fingerprint of its words', run: ({ text }) => simhashOf(text, wordsMin) },
-  { title: 'links to URLs', run: ({ scan }) => resolveLinks(scan, url, 'UTF-8', linksMax) },
+  { title: 'fingerprint of its words', run: ({ text }) => simhashOf(text, SIMHASH_WORDS_MIN) },
+  { title: 'links to URLs', run: ({ scan }) => resolveLinks(scan, url, 'UTF-8', LINKS_MAX) },
   { title: 'SHA-256', run: ({ body }) => hash('sha256', body, 'hex') },
   { title: 'bare: htmlparser2 and new URL', run: ({ body }) => bare(body.toString()) },
 ];

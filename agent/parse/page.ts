@@ -13,13 +13,13 @@ import { simhashOf } from './simhash.ts';
  * Links taken from one page. Real pages have some hundreds, the largest indexes some thousands;
  * each costs a row here or at a peer, so a page of a million must not be able to fill a database.
  */
-const LINKS_MAX = 10_000;
+export const LINKS_MAX = 10_000;
 
 /**
  * One other word in fewer than these turns more bits of a simhash than two equal pages may differ
  * by, as often as not.
  */
-const SIMHASH_WORDS_MIN = 150;
+export const SIMHASH_WORDS_MIN = 150;
 
 /** A page as it was received. Plain data: it crosses to a worker thread. */
 export interface PageInput extends Pick<ScanOptions, 'embeds' | 'productToken'> {
