@@ -19,6 +19,8 @@ export interface Bounds {
   readonly unsettled: number;
   /** Pages fetched and not copied yet at which the visits pause (`uncopied.ts`): the threads. */
   readonly uncopied: number;
+  /** URLs in a generation of the filter of repeats (`seen-filter.ts`). */
+  readonly seenUrls: number;
   /** Hosts looked up in one turn, for each of the searches that a new view starts. */
   readonly hostsPerTurn: number;
   /** URLs looked at in one turn when a new round begins. */
@@ -44,6 +46,8 @@ export const BOUNDS: Bounds = {
   // Some 10 MB, and minutes of fetching.
   unsettled: 20_000,
   uncopied: 64,
+  // Some 20 MB of strings in two generations; a few pages' worth of links for every thread.
+  seenUrls: 32_768,
   // Some ten milliseconds.
   hostsPerTurn: 1000,
   // Some milliseconds.

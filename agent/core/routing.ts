@@ -1,8 +1,9 @@
 // The way of a URL between agents (DESIGN section 3). What belongs to this agent is recorded;
 // everything else goes to the outbox and from there, one batch at a time for each peer, to the
-// owner. What the owner says is not its own stays here until the views agree. A restarted or
-// changed view routes the outbox anew. The outbox is in SQLite; only the batches in flight are in
-// memory. The receiving side is `inbox.ts`.
+// owner. What the owner took is safe, and enters the filter of repeats: until the view changes it is
+// not sent again, however many pages link to it. What the owner says is not its own stays here until
+// the views agree. A restarted or changed view routes the outbox anew. The outbox is in SQLite; only
+// the batches in flight are in memory. The receiving side is `inbox.ts`.
 
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { AgentId, Host, UrlItem } from './messages.ts';
@@ -101,10 +102,20 @@ export class Routing {
         if (isMine) hosts.set(host, 0);
       }
       if (isMine) this.#keep(host, item);
-      else outboxIds.add(this.#store.addToOutbox(host, owner ?? '', item));
+      else if (!this.#isTaken(item)) {
+        outboxIds.add(this.#store.addToOutbox(host, owner ?? '', item));
+      }
     }
     for (const host of hosts.keys()) hosts.set(host, this.#store.lastNumber(host));
     return { outboxIds, hosts };
+  }
+
+  /**
+   * Whether its owner has said so in this view, where that is another agent. Before this agent counts
+   * the filter has what it recorded itself, for hosts that may be another's: that is not known safe.
+   */
+  #isTaken({ url, depth }: UrlItem): boolean {
+    return this.#joined && this.#seen.has(url, depth === 0);
   }
 
   /** Records a URL on a host of this agent. Gives the last number of the host. */
@@ -126,9 +137,11 @@ export class Routing {
     const flight = this.#flights.get(from.card.id);
     if (!flight || flight.batch !== batch) return;
     const left = new Set(notMine);
-    const done = flight.entries.filter((_, index) => !left.has(index)).map((entry) => entry.id);
+    const taken = flight.entries.filter((_, index) => !left.has(index));
+    const done = taken.map((entry) => entry.id);
     this.#store.removeFromOutbox(done);
     this.#settlement.left(done);
+    for (const { item } of taken) this.#seen.add(item.url, item.depth === 0);
     if (left.size === 0) {
       this.#flights.delete(from.card.id);
       return;

@@ -19,7 +19,7 @@ function give(c: Cluster, id: string, what: What): OrderReceipt[] {
   const { core } = c.agents.get(id)!;
   const told: OrderReceipt[] = [];
   core.operator.give(what, c.instant(id), (receipt) => told.push(receipt));
-  c.run(5);
+  c.runUntil('the order is on disk', () => told.length > 0, 50);
   return told;
 }
 
@@ -227,8 +227,9 @@ describe('seeds at run time', () => {
 });
 
 describe('a new round', () => {
+  /** An answer that comes after the order is of the round. */
   const askedSince = (c: Cluster, since: number) =>
-    new Set(c.log.filter(({ start, whole }) => whole && start > since).map(({ url }) => url));
+    new Set(c.log.filter(({ end, whole }) => whole && end > since).map(({ url }) => url));
   const begin = (c: Cluster, id: string, round: number): number => {
     c.agents.get(id)!.inputs.push(() => {
       c.agents.get(id)!.core.operator.refresh(round, c.instant(id));

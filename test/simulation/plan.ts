@@ -171,6 +171,8 @@ function drawBounds(random: Random): Bounds {
     refreshUrls: pick(1, 4, 500),
     news: pick(1, 3, 32),
     robotsWaitMs: BOUNDS.robotsWaitMs,
+    // So few that each page tells the root's owner of it again.
+    seenUrls: pick(1, 4),
   };
 }
 
