@@ -90,19 +90,22 @@ interface Target {
 
 /** Shares of another's speed in the same run (issue 5). */
 const targets: readonly Target[] = [
-  { of: 'ubiring-1', over: bareId, least: 0.8 },
-  { of: 'ubiring-1-node', over: bareId, least: 0.8 },
-  { of: 'ubiring-1', over: 'spider-rs', least: 1 },
-  { of: 'ubiring-1-node', over: 'spider-rs', least: 1 },
-  { of: 'ubiring-1', over: 'simplecrawler', least: 2 },
-  { of: 'ubiring-1', over: 'httrack', least: 3 },
-  { of: 'ubiring-1', over: 'crawlee', least: 5 },
-  { of: 'ubiring-1', over: 'scrapy', least: 10 },
+  ...withBothClients({ over: bareId, least: 0.8 }),
+  ...withBothClients({ over: 'spider-rs', least: 1 }),
+  ...withBothClients({ over: 'simplecrawler', least: 2 }),
+  ...withBothClients({ over: 'httrack', least: 3 }),
+  ...withBothClients({ over: 'crawlee', least: 5 }),
+  ...withBothClients({ over: 'scrapy', least: 10 }),
   { of: 'ubiring-1-safe', over: bareId, least: 0.55 },
   { of: 'ubiring-1-safe-node', over: bareId, least: 0.55 },
   { of: 'ubiring-2-safe', over: bareId, least: 0.55 },
   { of: 'ubiring-4', over: 'ubiring-1', least: 1 / 1.15 },
 ];
+
+/** What is asked of one agent, with got and with Node's own client. */
+function withBothClients(target: Omit<Target, 'of'>): Target[] {
+  return ['ubiring-1', 'ubiring-1-node'].map((of) => ({ of, ...target }));
+}
 
 /** What was asked for; a row only where both were measured. */
 export function targetTable(all: readonly Series[]): Table {
