@@ -9,7 +9,7 @@ import type { ClusterOptions } from './cluster-options.ts';
 import { Random } from './random.ts';
 import { drawLeads } from './robots-web.ts';
 import type { Running } from './running.ts';
-import { drawWeb, type Web } from './webs.ts';
+import { addCrossLinks, drawWeb, type Web } from './webs.ts';
 
 /**
  * `calm`: nothing but a bad network. `moves`: late joins, leaves, other capacities, clocks set.
@@ -82,6 +82,9 @@ export function drawPlan(seed: number, kind: Kind): Plan {
     random.whole(3, storm ? 20 : 8),
     kind === 'waits' ? random.whole(3, 6) : random.whole(storm ? 4 : 12, storm ? 30 : 50),
   );
+  // A lost link shows best where it was the only way in, a link wrongly thought safe where it is not.
+  const crossing = new Random(seed * 611_953 + 29);
+  if (crossing.chance(0.5)) addCrossLinks(web, crossing);
   const rates = new Map(ids.map((id) => [id, random.between(0.98, 1.02)]));
   const patience = new Map(ids.map((id) => [id, random.chance(0.5) ? 1 : random.between(1, 1.6)]));
   const capacities = new Map(ids.map((id) => [id, random.pick([1, 1, 2, 3])]));

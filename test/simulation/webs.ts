@@ -51,6 +51,18 @@ export function drawWeb(random: Random, hosts: number, pages: number): Map<strin
   return web;
 }
 
+/**
+ * Further links between the pages, as real sites have them: most URLs are found again after their
+ * owners took them. Pages without links stay as they are, for they name what is forbidden.
+ */
+export function addCrossLinks(web: Map<string, string[]>, random: Random): void {
+  const all = [...web.keys()];
+  for (const named of web.values()) {
+    if (named.length === 0) continue;
+    for (let n = random.whole(0, 3); n > 0; n--) named.push(random.pick(all));
+  }
+}
+
 /** Every page links to the next one of each host: whoever takes a host over has work on it. */
 export function denseWeb(hosts: number, pages: number): Map<string, string[]> {
   const web = new Map<string, string[]>();
