@@ -31,7 +31,7 @@ function setClock({ cluster, random }: Plan, a: AgentId): void {
 function reweigh(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   if (!isUp(plan, a)) return;
   crash(plan, a, b, Math.min(ms, 300));
-  if (plan.down.has(a)) plan.capacities.set(a, plan.random.whole(1, 4));
+  if (plan.down.has(a)) plan.reweighed.set(a, plan.random.whole(1, 4));
 }
 
 // ---- processes
@@ -46,7 +46,9 @@ function crash(plan: Plan, a: AgentId, _b: AgentId, ms: number): void {
 }
 
 export function restart(plan: Plan, id: AgentId): void {
-  if (plan.down.delete(id)) plan.cluster.start(id);
+  if (!plan.down.delete(id)) return;
+  plan.capacities.set(id, plan.reweighed.get(id) ?? plan.capacities.get(id)!);
+  plan.cluster.start(id);
 }
 
 /** For good, with its disk. */

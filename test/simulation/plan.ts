@@ -46,6 +46,8 @@ export interface Plan {
   /** Pages of the crawl; null: all of the web. */
   readonly pagesMax: number | null;
   readonly capacities: Map<AgentId, number>;
+  /** What they start with next: who does not come back before the end never had it. */
+  readonly reweighed: Map<AgentId, number>;
   /** Agents that are down and will come back. */
   readonly down: Set<AgentId>;
   /** Agents that never come back, or left. */
@@ -114,6 +116,7 @@ export function drawPlan(seed: number, kind: Kind): Plan {
   const pagesMax = shared.pagesMax ?? null;
   const none = { down: new Set<AgentId>(), away: new Set<AgentId>(), deadLinks: [] };
   const nothing = {
+    reweighed: new Map<AgentId, number>(),
     setBack: new Set<AgentId>(),
     loners: new Set<AgentId>(),
     spent: false,
