@@ -70,6 +70,8 @@ export interface Plan {
   refreshedAt: number | null;
   /** When an agent first said that the crawl is complete; Infinity: none has. */
   completeAt: number;
+  /** Who that agent saw then, itself included; who comes back later had no say. */
+  completeBy: readonly AgentId[];
 }
 
 export function drawPlan(seed: number, kind: Kind): Plan {
@@ -123,9 +125,10 @@ export function drawPlan(seed: number, kind: Kind): Plan {
     diskLost: false,
     split: false,
   };
-  const when = { healed: false, cutUntil: 0, refreshedAt: null, completeAt: Infinity };
+  const when = { healed: false, cutUntil: 0, refreshedAt: null };
+  const completion = { completeAt: Infinity, completeBy: ids };
   const drawn = { kind, quorum, backups, ids, random, cluster, pagesMax, capacities } as const;
-  return { ...drawn, ...none, ...nothing, ...when };
+  return { ...drawn, ...none, ...nothing, ...when, ...completion };
 }
 
 function hostsOf(web: Web): string[] {
@@ -224,8 +227,11 @@ export function watchForLoners(plan: Plan): void {
 
 /** Notes when the crawl is first said to be complete. */
 export function watchForTheEnd(plan: Plan): void {
-  plan.cluster.watchers.push((_, effects) => {
+  const { cluster } = plan;
+  cluster.watchers.push(({ id }, effects) => {
     const isSaid = effects.some((e) => e.type === 'send' && e.envelope.message.type === 'COMPLETE');
-    if (isSaid) plan.completeAt = Math.min(plan.completeAt, plan.cluster.now);
+    if (!isSaid || plan.completeAt <= cluster.now) return;
+    plan.completeAt = cluster.now;
+    plan.completeBy = [id, ...cluster.snapshot(id).members.map((member) => member.id)];
   });
 }

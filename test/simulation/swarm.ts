@@ -193,11 +193,16 @@ function besideLimit(plan: Plan, pagesMax: number, incarnations: number): string
   return size > most ? [`${size} pages were fetched, the limit is ${pagesMax}`] : [];
 }
 
-/** Whom those did without who ended first: more than there are copies may have work (D3). */
+/** Whom those did without who agreed on the end, or ended first: more than there are copies may have work (D3). */
 function absent(plan: Plan): AgentId[] {
-  const members = endedFirst(plan)?.members ?? plan.ids;
   const left = (id: AgentId) => plan.cluster.agents.get(id)?.end?.code === 0;
-  return plan.ids.filter((id) => !members.includes(id) && !(plan.away.has(id) && left(id)));
+  return plan.ids.filter((id) => !wasThere(plan, id) && !(plan.away.has(id) && left(id)));
+}
+
+/** When they agreed on the end, and still when the first of them ended. */
+function wasThere(plan: Plan, id: AgentId): boolean {
+  const members = endedFirst(plan)?.members ?? plan.ids;
+  return members.includes(id) && plan.completeBy.includes(id);
 }
 
 function endedFirst({ cluster, away }: Plan) {
@@ -214,7 +219,7 @@ function checkCopies(plan: Plan): string[] {
   const { cluster, away, ids, backups } = plan;
   const members = endedFirst(plan)?.members ?? [];
   // Those who were away then go on, or have gone on, and move what they have.
-  if (ids.some((id) => !away.has(id) && !members.includes(id))) return [];
+  if (ids.some((id) => !away.has(id) && !wasThere(plan, id))) return [];
   // What befell one when the words that all were idle were on their way is not waited for: the loss
   // of a disk, an order for a new round.
   const agreedAt = plan.completeAt - AGREED_MS;
