@@ -217,8 +217,8 @@ function endedFirst({ cluster, away }: Plan) {
 /** As those left it who ended first. */
 function checkCopies(plan: Plan): string[] {
   const { cluster, away, ids, backups } = plan;
-  const { members } = endedFirst(plan) ?? { members: null };
-  if (members === null) return [];
+  const members = endedFirst(plan)?.members;
+  if (!members) return [];
   // Those who were away then go on, or have gone on, and move what they have.
   if (ids.some((id) => !away.has(id) && !wasThere(plan, id))) return [];
   // What befell one when the words that all were idle were on their way is not waited for: the loss
