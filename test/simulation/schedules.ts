@@ -268,7 +268,7 @@ function halfCopied(): string[] {
 /** The owner of an address dies while another agent has a long request open to it (adr/0030). */
 function ownerOfAddressDies(): string[] {
   let slow = false;
-  const requestMs = () => (slow ? 5 * SUSPECT_MS : 30);
+  const requestMs = () => (slow ? 5 * SUSPECT_MS : 12);
   const c = crawling({ ipDelayMs: 40, addressOf: () => '192.0.2.1', requestMs });
   const owner = c.order('ip:192.0.2.1', THREE)[0]!;
   slow = true;

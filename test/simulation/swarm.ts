@@ -193,7 +193,10 @@ function besideLimit(plan: Plan, pagesMax: number, incarnations: number): string
   return size > most ? [`${size} pages were fetched, the limit is ${pagesMax}`] : [];
 }
 
-/** Whom those did without who agreed on the end, or ended first: more than there are copies may have work (D3). */
+/**
+ * Whom those did without who agreed on the end, or ended first: more than there are copies may have
+ * work (D3).
+ */
 function absent(plan: Plan): AgentId[] {
   const left = (id: AgentId) => plan.cluster.agents.get(id)?.end?.code === 0;
   return plan.ids.filter((id) => !wasThere(plan, id) && !(plan.away.has(id) && left(id)));
