@@ -99,7 +99,7 @@ describe('links that are slow or faulty', { concurrency: 2 }, () => {
   });
 
   fault('F26: damaged bytes are noticed and sent again', async (t, run) => {
-    const crawl = await crawlUnder(t, run, { flipEveryBytes: 16 * 1024 });
+    const crawl = await crawlUnder(t, run, { flipEveryBytes: 8 * 1024 });
     assert.ok(crawl.counts.flipped > 10, 'too few to tell');
     assertCrawled(crawl.cluster, crawl.verdict, { overlapMax: 2 * crawl.cluster.threads });
   });
