@@ -16,6 +16,7 @@ import type { CoreSettings } from './core/settings.ts';
 import { ownDelay } from './frontier/host-delay.ts';
 import { productTokenOf } from './robots/product-token.ts';
 import { parseRobots } from './robots/robots-txt.ts';
+import { secret } from './runtime/random.ts';
 import { CANONICAL_FORM_VERSION, type CrawlUrl, parseCrawlUrl } from './url/crawl-url.ts';
 import { IdentityRules } from './url/identity-rules.ts';
 import { Scope } from './url/scope.ts';
@@ -44,6 +45,7 @@ export function settingsOf(parts: {
     ...failureDetector,
     leaseMs: leaseMsOf(config),
     bounds: { ...BOUNDS, uncopied: config.agent.threads },
+    seenKey: secret(),
     delayMs: ownDelay(config.politeness),
     ipDelayMs: config.politeness.ipDelayMs,
     pagesMax: config.limits.pages,

@@ -99,7 +99,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const addressees = (host: Host) => handOff.addressees(host);
   const replication = new Replication({ settings, store, view, outbound, addressees });
   const settlement = new Settlement(store, replication, settings);
-  const seen = new SeenFilter(settings.bounds.seenUrls);
+  const seen = new SeenFilter(settings.bounds.seenUrls, settings.seenKey);
   const onQueued = (host: Host) => visits.queued(host);
   const routing = new Routing({
     ...{ settings, store, view, outbound, seen, settlement, admit, hostOf, onQueued },

@@ -19,7 +19,7 @@ export interface Bounds {
   readonly unsettled: number;
   /** Pages fetched and not copied yet at which the visits pause (`uncopied.ts`): the threads. */
   readonly uncopied: number;
-  /** URLs in a generation of the filter of repeats (`seen-filter.ts`). */
+  /** URLs in the filter of repeats (`seen-filter.ts`), a power of two. */
   readonly seenUrls: number;
   /** Hosts looked up in one turn, for each of the searches that a new view starts. */
   readonly hostsPerTurn: number;
@@ -46,8 +46,8 @@ export const BOUNDS: Bounds = {
   // Some 10 MB, and minutes of fetching.
   unsettled: 20_000,
   uncopied: 64,
-  // Some 20 MB of strings in two generations; a few pages' worth of links for every thread.
-  seenUrls: 32_768,
+  // 1 MB; a few pages' worth of links for every thread, and of a site all there are as a rule.
+  seenUrls: 2 ** 17,
   // Some ten milliseconds.
   hostsPerTurn: 1000,
   // Some milliseconds.

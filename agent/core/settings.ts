@@ -29,6 +29,8 @@ export interface CoreSettings {
   /** Pages of the whole crawl; null: no limit. */
   readonly pagesMax: number | null;
   readonly bounds: Bounds;
+  /** Of the hash of the filter of repeats: a whole number below 2^53 that sites cannot know. */
+  readonly seenKey: number;
   readonly fingerprint: string;
   readonly fingerprintHash: string;
   /** The first path at which two fingerprints differ, with both values, or null. */

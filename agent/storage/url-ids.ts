@@ -4,8 +4,8 @@
 // meet in a slot. Rows are never deleted but with all of their host, so that no search ends too
 // early. Shared by the tables that read and write URLs (docs/adr).
 
+import { HalfSipHash } from '../url/half-sip-hash.ts';
 import type { Connection } from './connection.ts';
-import { SlotHash } from './slot-hash.ts';
 
 const SLOT_BITS = 28;
 /** Slots of a host. Chains stay short as long as a host has a few per cent of so many URLs. */
@@ -48,14 +48,14 @@ interface Known {
 }
 
 export class UrlIds {
-  readonly #hash: SlotHash;
+  readonly #hash: HalfSipHash;
   readonly #s: ReturnType<typeof statements>;
   /** By the low bits of the slot: a newer one takes the place of an older. */
   #known: (Known | undefined)[] = [];
 
   constructor(db: Connection) {
     this.#s = statements(db);
-    this.#hash = new SlotHash(Number(this.#s.key.get() ?? 0));
+    this.#hash = new HalfSipHash(Number(this.#s.key.get() ?? 0));
   }
 
   /** The id of the URL, or of the place where it would be: then -1 - id, below 0. */

@@ -171,6 +171,7 @@ export class Cluster {
       suspectAfterMs: SUSPECT_MS,
       leaseMs: LEASE_MS,
       bounds: { ...BOUNDS, uncopied: THREADS },
+      seenKey: 0,
       delayMs: () => this.delayMs,
       ipDelayMs: this.ipDelayMs,
       pagesMax: this.#o.pagesMax ?? null,

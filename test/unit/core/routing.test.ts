@@ -49,7 +49,7 @@ function agent(seenUrls = BOUNDS.seenUrls) {
       batches.push({ batch: message.batch, urls: message.urls.map(({ url }) => url) });
     },
   } as Partial<Outbound> as Outbound;
-  const seen = new SeenFilter(seenUrls);
+  const seen = new SeenFilter(seenUrls, 0);
   const routing = new Routing({
     ...{ store, outbound, seen },
     settings: { id: 'me', bounds: BOUNDS, heartbeatMs: 100 } as CoreSettings,
@@ -135,7 +135,7 @@ describe('routing of links', () => {
     assert.equal(links(NEAR).size, 0);
   });
 
-  it('no more is remembered than two generations of the filter', () => {
+  it('no more is remembered than the filter has places for', () => {
     const { routing, links, exchange } = agent(2);
     routing.join();
     for (const path of ['a', 'b', 'c', 'd', 'e', 'f']) {

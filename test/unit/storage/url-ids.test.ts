@@ -1,73 +1,22 @@
-// Where the rows of URLs are: the hash is the published one, URLs that meet in a slot are told apart
-// in everything that is done to them, and what is stored in short forms comes out as it went in.
+// Where the rows of URLs are: URLs that meet in a slot are told apart in everything that is done to
+// them, and what is stored in short forms comes out as it went in.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { openInMemory } from '../../../agent/storage/database.ts';
-import { SlotHash } from '../../../agent/storage/slot-hash.ts';
 import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
+import { HalfSipHash } from '../../../agent/url/half-sip-hash.ts';
 import { HOST, pageOf, turn } from '../../contract/store/store-contract.ts';
 
 const SLOTS = 2 ** 28;
 const NOW = 1_700_000_000_000;
-
-/** HalfSipHash as its authors describe it, with any number of rounds, over bytes. */
-function halfSipHash(rounds: [number, number], key: Buffer, bytes: Buffer): number {
-  const v = new Uint32Array([key.readUInt32LE(0), key.readUInt32LE(4), 0, 0]);
-  v[2] = 0x6c796765 ^ v[0]!;
-  v[3] = 0x74656462 ^ v[1]!;
-  const add = (a: number, b: number) => {
-    v[a] = v[a]! + v[b]!;
-  };
-  const mix = (a: number, b: number, by: number) => {
-    v[a] = ((v[a]! << by) | (v[a]! >>> (32 - by))) ^ v[b]!;
-  };
-  const turnRound = () => {
-    add(0, 1);
-    mix(1, 0, 5);
-    v[0] = (v[0]! << 16) | (v[0]! >>> 16);
-    add(2, 3);
-    mix(3, 2, 8);
-    add(0, 3);
-    mix(3, 0, 7);
-    add(2, 1);
-    mix(1, 2, 13);
-    v[2] = (v[2]! << 16) | (v[2]! >>> 16);
-  };
-  const padded = Buffer.alloc((bytes.length & ~3) + 4);
-  bytes.copy(padded);
-  padded[padded.length - 1] = bytes.length;
-  for (let at = 0; at < padded.length; at += 4) {
-    v[3]! ^= padded.readUInt32LE(at);
-    for (let round = 0; round < rounds[0]; round++) turnRound();
-    v[0]! ^= padded.readUInt32LE(at);
-  }
-  v[2]! ^= 0xff;
-  for (let round = 0; round < rounds[1]; round++) turnRound();
-  return (v[1]! ^ v[3]!) >>> 0;
-}
-
-test('slots: the hash is HalfSipHash-1-3 of the UTF-16 units', () => {
-  const key = Buffer.from([0, 1, 2, 3, 4, 5, 6, 7]);
-  // The first of the authors' vectors says that the long form here is right.
-  assert.equal(halfSipHash([2, 4], key, Buffer.alloc(0)), 0x5b9f35a9);
-  fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), fc.maxSafeNat(), (text, number) => {
-      const bytes = Buffer.alloc(8);
-      bytes.writeBigUInt64LE(BigInt(number));
-      const expected = halfSipHash([1, 3], bytes, Buffer.from(text, 'utf16le'));
-      assert.equal(new SlotHash(number).of(text), expected);
-    }),
-  );
-});
 
 function open() {
   const db = openInMemory();
   return { db, store: new SqliteStore(db, { durability: 'process', hostDelayMs: 0 }) };
 }
 
-const hash = new SlotHash(0);
+const hash = new HalfSipHash(0);
 const slotOf = (key: string) => hash.of(key) >>> 4;
 
 /** Two keys that meet, of the first 60,000 numbers: some seven pairs do. */
