@@ -2,6 +2,7 @@
 // cluster, a restart or a late joiner; started by `launch` it is one of several, takes its orders
 // over the channel from there and reports its status. What the signals mean is in CONTRACT.
 
+import { setFlagsFromString } from 'node:v8';
 import type { AgentEnd } from '../agent-end.ts';
 import { wallMs } from '../runtime/clock.ts';
 import { type AgentLog, openAgentLog } from './agent-log.ts';
@@ -16,6 +17,7 @@ export async function agentCommand(
   file: string,
   flags: CommonFlags & { readonly id: string; readonly refresh?: number },
 ): Promise<ExitCode> {
+  keepYoung();
   const launched = process.channel !== undefined;
   const orders = new Orders(launched);
   // The ports of numbered agents are found by whoever comes first, so an agent may be that.
@@ -47,6 +49,17 @@ export async function agentCommand(
   if (!launched && !isTold) say(`${id}: ${end.reason}`);
   await opened.flush();
   return finish(end.code, end.reason, kindOf(end), true);
+}
+
+/**
+ * V8 learns of some places in the code that what is made there lives long, and puts it among the old
+ * objects at once. What a request makes does not, and what is put there by mistake keeps other things
+ * with it until the old are collected (docs/BENCHMARKS.md).
+ */
+function keepYoung(): void {
+  setFlagsFromString('--no-allocation-site-pretenuring');
+  // Given for this thread; it would win over the limits that the others are started with.
+  setFlagsFromString('--max-semi-space-size=0');
 }
 
 async function run(

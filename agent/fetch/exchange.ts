@@ -264,6 +264,7 @@ export class Exchange implements CallEvents {
       raw: this.#context.keepRaw ? this.#raw(head, truncated) : null,
       ...this.#timing(),
     });
+    this.#release();
   }
 
   #raw(head: ResponseHead, truncated: RawExchange['truncated']): RawExchange {
@@ -281,6 +282,7 @@ export class Exchange implements CallEvents {
   #fail(code: FetchFailureCode, message: string): void {
     if (this.#settle('close')) {
       this.#resolve({ kind: 'failure', code, message, wrote: this.#wrote, ...this.#timing() });
+      this.#release();
     }
   }
 
@@ -299,6 +301,16 @@ export class Exchange implements CallEvents {
       this.#call?.destroy();
     }
     return true;
+  }
+
+  /**
+   * Lets go of the client's objects at once. Something that is dead itself may still refer to this,
+   * such as a table that a Map has outgrown, and keep it until the old generation is collected.
+   */
+  #release(): void {
+    this.#call = null;
+    this.#head = null;
+    this.#reader = null;
   }
 
   #timing() {

@@ -22,15 +22,20 @@ const SAMPLES_MAX = 5;
 /** A page that is new makes good for so many that are not. */
 const NEW_COUNTS = 2;
 
+/** Where the digits of a digest begin. */
+const DIGEST_AT = 'sha256:'.length;
+
 /** What is compared of a page. */
 export interface Fingerprint {
+  /** `sha256:` and hexadecimal digits. */
   readonly digest: string;
   /** 16 hexadecimal digits; null where the page says too little. */
   readonly simhash: string | null;
 }
 
-/** With the two halves of the simhash as numbers of 32 bits. */
+/** With the two halves of the simhash, and the start of the digest, as numbers of 32 bits. */
 interface Print extends Fingerprint {
+  readonly start: number;
   readonly high: number;
   readonly low: number;
 }
@@ -53,7 +58,8 @@ export class Novelty {
     const recent = this.#recent(host);
     const high = Number.parseInt(print.simhash?.slice(0, 8) ?? '0', 16) | 0;
     const low = Number.parseInt(print.simhash?.slice(8) ?? '0', 16) | 0;
-    const added = { ...print, high, low };
+    const start = Number.parseInt(print.digest.slice(DIGEST_AT, DIGEST_AT + 8), 16) | 0;
+    const added = { ...print, start, high, low };
     const isStale = isNearAny(recent.prints, added);
     if (!isStale) {
       recent.prints.push(added);
@@ -83,9 +89,9 @@ export class Novelty {
 
 /** A loop and no more: it is asked of each page about all that are remembered. */
 function isNearAny(prints: readonly Print[], added: Print): boolean {
-  const { digest, simhash, high, low } = added;
+  const { digest, simhash, start, high, low } = added;
   for (const known of prints) {
-    if (known.digest === digest) return true;
+    if (known.start === start && known.digest === digest) return true;
     if (known.simhash === null || simhash === null) continue;
     if (bitsOf(known.high ^ high) + bitsOf(known.low ^ low) <= NEAR_BITS) return true;
   }

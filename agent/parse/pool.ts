@@ -1,11 +1,15 @@
 // Threads that parse pages, so that the main thread, which has the sockets and the database, never
 // waits for one. A thread has one page at a time: when a page hangs or kills it, that page alone is
-// lost, and a new thread takes the next. V8's heap limit for threads is no such guard, it can end
-// the process; what a page can make a thread hold is bounded by its body and by `page-scan.ts`. The
-// pipeline of `agent.ts` fills the queue, one page a visit; threads start when first needed.
+// lost, and a new thread takes the next. V8's limit of a thread's old objects is no such guard, it
+// can end the process; what a page can make a thread hold is bounded by its body and by
+// `page-scan.ts`. The pipeline of `agent.ts` fills the queue, one page a visit; threads start when
+// first needed.
 
 import { Worker } from 'node:worker_threads';
 import { type PageInput, type ParsedPage, parsePage } from './page.ts';
+
+/** Of a page nothing outlives its answer: more room would be memory that nobody needs. */
+const HEAP = { maxYoungGenerationSizeMb: 12 };
 
 /** How the pool is set up. */
 export interface ParsePoolOptions {
@@ -90,7 +94,7 @@ export class ParsePool {
 
   #newSeat(): Seat | null {
     if (this.#seats.size >= this.#options.workers) return null;
-    const worker = new Worker(this.#options.script ?? ownScript());
+    const worker = new Worker(this.#options.script ?? ownScript(), { resourceLimits: HEAP });
     const seat: Seat = { worker, loaded: false, job: null, timer: undefined };
     worker.on('message', (message: ParsedPage | 'ready') => {
       if (message === 'ready') {

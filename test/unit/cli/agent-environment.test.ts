@@ -16,12 +16,14 @@ describe('the Node of an agent', () => {
   });
 
   it('has a small young generation, and the flags of this process after it', () => {
-    assert.deepEqual(agentFlags(), ['--max-semi-space-size=8', ...process.execArgv]);
+    assert.deepEqual(agentFlags(), ['--max-semi-space-size=16', ...process.execArgv]);
   });
 
   it('has the young generation that NODE_OPTIONS asks for', () => {
-    process.env.NODE_OPTIONS = '--max-semi-space-size=32';
-    assert.deepEqual(agentFlags(), process.execArgv);
+    for (const chosen of ['--max-semi-space-size=32', '--max_semi_space_size=32']) {
+      process.env.NODE_OPTIONS = chosen;
+      assert.deepEqual(agentFlags(), process.execArgv);
+    }
   });
 
   it('has two arenas of malloc, or as many as the environment says', () => {
