@@ -8,7 +8,7 @@ import { Ring } from '../assignment/ring.ts';
 import { RingPoints } from '../assignment/ring-points.ts';
 import { type AgentEntry, type Config, leaseMsOf } from '../config/config.ts';
 import { fingerprintHash, fingerprintOf, firstDifference } from '../config/fingerprint.ts';
-import { seedProblem } from '../config/leaves.ts';
+import { seedProblem } from '../config/seed.ts';
 import type { Compression } from './archive/compression.ts';
 import { BOUNDS } from './core/bounds.ts';
 import type { UrlItem } from './core/messages.ts';

@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import path from 'node:path';
-import { agentEnvironment, agentFlags } from '../agent/cli/agent-environment.ts';
+import { launchedAgent } from './launched.ts';
 import type { Program } from './metered-process.ts';
 import { freePorts } from './ports.ts';
 
@@ -33,7 +33,6 @@ export interface Contender {
   readonly missing: () => string | null;
 }
 
-const main = path.resolve(import.meta.dirname, '../agent/main.ts');
 const rivals = path.join(import.meta.dirname, 'rivals');
 const node = process.execPath;
 /** Debian's own Python: packages of the system are not seen by another one on the PATH. */
@@ -127,11 +126,10 @@ function ubiring(
       const file = path.join(scene.directory, 'crawl.json');
       const ports = await freePorts(agents);
       fs.writeFileSync(file, JSON.stringify(configOf(ports, isSafe, client, scene)));
-      return Array.from({ length: agents }, (_, k) => ({
-        command: [node, ...agentFlags(), main, 'agent', file, '--id', `a${k + 1}`],
-        cwd: scene.directory,
-        env: agentEnvironment(),
-      }));
+      return Array.from({ length: agents }, (_, k) => {
+        const { line, env, input } = launchedAgent(file, `a${k + 1}`);
+        return { command: [node, ...line], cwd: scene.directory, env, input };
+      });
     },
   };
 }

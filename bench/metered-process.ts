@@ -12,6 +12,8 @@ export interface Program {
   readonly command: readonly [string, ...string[]];
   readonly cwd: string;
   readonly env?: NodeJS.ProcessEnv;
+  /** What it reads on stdin; nothing by default. */
+  readonly input?: string;
 }
 
 export interface Used {
@@ -60,13 +62,17 @@ interface OneEnd {
 }
 
 /** Each in a process group of its own, by which its children are found, and ended with it. */
-function startOne({ command, cwd, env }: Program): { child: ChildProcess; ended: Promise<OneEnd> } {
+function startOne({ command, cwd, env, input = '' }: Program): {
+  child: ChildProcess;
+  ended: Promise<OneEnd>;
+} {
   const child = spawn('sh', ['-c', shell, 'sh', ...command], {
     cwd,
     env: { ...process.env, ...env },
     detached: true,
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
   });
+  child.stdin?.on('error', () => {}).end(input);
   // A signal to this process, from a terminal as well, does not reach another group.
   killAtExit(child, () => killGroup(child));
   let said = '';

@@ -1,7 +1,8 @@
 // What the start of an agent costs: one agent crawls a web of one page, so nearly all that its
 // process does is to start and to end. From the launch to its first request, and the processor time
-// of its whole life: with the compiled code of earlier starts at hand, as `ubiring` keeps it; with
-// none yet; and, where `npm run build` was run, from the JavaScript that is published.
+// of its whole life: as `launch` starts it, which hands over a config that it has read, and by hand;
+// with the compiled code of earlier starts at hand, as `ubiring` keeps it, and with none yet; and,
+// where `npm run build` was run, from the JavaScript that is published.
 //   node bench/start.ts [--runs 7] [--json]
 
 import { spawn } from 'node:child_process';
@@ -11,6 +12,7 @@ import path from 'node:path';
 import { steadyMs } from '../test/chaos/harness-process.ts';
 import { startWeb } from '../test/web/server.ts';
 import { readProbe } from './cluster-run.ts';
+import { readConfig } from './launched.ts';
 import { killAtExit, temporaryDirectory } from './leftovers.ts';
 import { loadNow } from './machine.ts';
 import { command, progress, type Report } from './report.ts';
@@ -23,22 +25,21 @@ const lifeMsMax = 30_000;
 
 interface Kind {
   readonly title: string;
-  readonly program: string;
-  /** What node is to use of code compiled before. */
-  readonly env: (directory: string) => Readonly<Record<string, string>>;
+  /** Of the program in TypeScript or JavaScript. */
+  readonly folder: string;
+  readonly by: 'launch' | 'hand';
+  /** Whether code compiled before may be used. */
+  readonly cached: boolean;
 }
 
-const source = path.join(root, 'agent/main.ts');
-const built = path.join(root, 'dist/agent/main.js');
-const shared = (directory: string) => ({ NODE_COMPILE_CACHE: path.join(directory, 'compiled') });
+const source = path.join(root, 'agent');
+const built = path.join(root, 'dist/agent');
 const kinds: readonly Kind[] = [
-  { title: 'TypeScript, compiled before', program: source, env: shared },
-  {
-    title: 'TypeScript, never compiled',
-    program: source,
-    env: () => ({ NODE_DISABLE_COMPILE_CACHE: '1' }),
-  },
-  { title: 'JavaScript (dist), compiled before', program: built, env: shared },
+  { title: 'by launch, compiled before', folder: source, by: 'launch', cached: true },
+  { title: 'by hand, compiled before', folder: source, by: 'hand', cached: true },
+  { title: 'by hand, never compiled', folder: source, by: 'hand', cached: false },
+  { title: 'by launch, JavaScript as published', folder: built, by: 'launch', cached: true },
+  { title: 'by hand, JavaScript as published', folder: built, by: 'hand', cached: true },
 ];
 
 interface Life {
@@ -49,7 +50,7 @@ interface Life {
 
 await command('start', { runs: 7 }, async ({ runs }): Promise<Report> => {
   const { directory, remove } = temporaryDirectory();
-  const present = kinds.filter(({ program }) => fs.existsSync(program));
+  const present = kinds.filter(({ folder }) => fs.existsSync(folder));
   try {
     // Once for nothing: code is compiled and files are read for the first time.
     for (const kind of present) await live(kind, directory);
@@ -77,7 +78,7 @@ await command('start', { runs: 7 }, async ({ runs }): Promise<Report> => {
 });
 
 /** One agent from its launch to its end. Throws where it does not end with 0. */
-async function live({ program, env }: Kind, directory: string): Promise<Life> {
+async function live(kind: Kind, directory: string): Promise<Life> {
   const web = await startWeb({ hosts: 1, pages: 1, port: 0 });
   try {
     const report = path.join(directory, 'probe.json');
@@ -85,15 +86,20 @@ async function live({ program, env }: Kind, directory: string): Promise<Life> {
     const dataDir = path.join(directory, 'data');
     fs.rmSync(dataDir, { recursive: true, force: true });
     fs.writeFileSync(config, JSON.stringify(configOf(web.seed, dataDir)));
+    const { line, env, input } = await programOf(kind, config);
+    const compiled = path.join(directory, 'compiled');
+    const cache = kind.cached
+      ? { NODE_COMPILE_CACHE: compiled }
+      : { NODE_DISABLE_COMPILE_CACHE: '1' };
     const launchedMs = steadyMs();
-    const line = ['--import', probe, program, 'agent', config, '--id', 'a1'];
-    const child = spawn(process.execPath, line, {
+    const child = spawn(process.execPath, ['--import', probe, ...line], {
       cwd: root,
-      env: { ...process.env, ...env(directory), UBIRING_PROBE: report },
-      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, ...env, ...cache, UBIRING_PROBE: report },
+      stdio: ['pipe', 'ignore', 'pipe'],
       timeout: lifeMsMax,
     });
     killAtExit(child);
+    child.stdin.on('error', () => {}).end(input);
     let said = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       said += text;
@@ -106,6 +112,16 @@ async function live({ program, env }: Kind, directory: string): Promise<Life> {
   } finally {
     await web.stop();
   }
+}
+
+async function programOf({ folder, by }: Kind, config: string) {
+  const extension = folder === built ? 'js' : 'ts';
+  const main = path.join(folder, `main.${extension}`);
+  if (by === 'hand') return { line: [main, 'agent', config, '--id', 'a1'], env: {}, input: '' };
+  const { agentProgram }: typeof import('../agent/cli/agent-environment.ts') = await import(
+    path.join(folder, `cli/agent-environment.${extension}`)
+  );
+  return agentProgram({ config: readConfig(config), id: 'a1' });
 }
 
 function configOf(seed: string, dataDir: string) {

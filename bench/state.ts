@@ -9,8 +9,8 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { agentEnvironment, agentFlags } from '../agent/cli/agent-environment.ts';
 import { UsageError, whole } from './flags.ts';
+import { launchedAgent } from './launched.ts';
 import { killAtExit, temporaryDirectory } from './leftovers.ts';
 import { loadNow } from './machine.ts';
 import { runMetered } from './metered-process.ts';
@@ -19,7 +19,6 @@ import { command, progress, type Report } from './report.ts';
 import { spread, spreadText } from './sample.ts';
 import { hostName, pathOf, startWideWeb, type WideWeb } from './state-web.ts';
 
-const program = path.join(import.meta.dirname, '../agent/main.ts');
 const stateProgram = path.join(import.meta.dirname, 'state-file.ts');
 /** The state that all others are compared with has so many hosts. */
 const fewHosts = 200;
@@ -153,11 +152,10 @@ async function goOn(directory: string, hosts: number, crawl: number, web: WideWe
   fs.writeFileSync(config, JSON.stringify(configOf(web.port, listenPort, dataDir)));
   const before = web.served;
   const launchedMs = performance.now();
-  const child = spawn(process.execPath, [...agentFlags(), program, 'agent', config, '--id', 'a1'], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: agentEnvironment(),
-  });
+  const { line, env, input } = launchedAgent(config, 'a1');
+  const child = spawn(process.execPath, line, { stdio: ['pipe', 'ignore', 'inherit'], env });
   killAtExit(child);
+  child.stdin.on('error', () => {}).end(input);
   try {
     await served(web, before + 1, child);
     const startMs = performance.now() - launchedMs;

@@ -2,8 +2,8 @@
 // belongs to the URL. Read whole, since every agent puts all seeds before it can be idle; the caps
 // keep that bounded. `load.ts` reads each file that the config names.
 
-import { seedProblem } from './leaves.ts';
 import type { ConfigProblem } from './problem.ts';
+import { seedProblem } from './seed.ts';
 import { readText } from './source.ts';
 
 /** With the cap on seeds this allows about sixty bytes a seed, which is a long one. */

@@ -1,23 +1,15 @@
 // `ubiring agent`: one agent in this process, in the foreground. By hand it is one machine of a
-// cluster, a restart or a late joiner; started by `launch` it is one of several, takes its orders
-// over the channel from there and reports its status. What the signals mean is in CONTRACT.
+// cluster, a restart or a late joiner. What the signals mean is in CONTRACT.
 
-import { setFlagsFromString } from 'node:v8';
-import type { AgentEnd } from '../agent-end.ts';
-import { wallMs } from '../runtime/clock.ts';
-import { type AgentLog, openAgentLog } from './agent-log.ts';
-import { writeRefreshing } from './completion-file.ts';
-import { codeOfError, type ExitCode, messageOf } from './exit-code.ts';
-import { type EndKind, type FromAgent, statusEveryMs } from './launch-messages.ts';
-import { allKnown, type CommonFlags, loadResolved, type ResolvedConfig } from './load.ts';
+import { finish, runAgent } from './agent-run.ts';
+import type { ExitCode } from './exit-code.ts';
+import { allKnown, type CommonFlags, loadResolved } from './load.ts';
 import { Orders } from './orders.ts';
-import { say } from './output.ts';
 
 export async function agentCommand(
   file: string,
   flags: CommonFlags & { readonly id: string; readonly refresh?: number },
 ): Promise<ExitCode> {
-  keepYoung();
   const launched = process.channel !== undefined;
   const orders = new Orders(launched);
   // The ports of numbered agents are found by whoever comes first, so an agent may be that.
@@ -26,98 +18,5 @@ export async function agentCommand(
   const { config } = loaded;
   const { id, refresh } = flags;
   if (!allKnown([id], config)) return finish(2, `no agent ${id} in the config`, 'failed');
-  // Loaded late, since it takes a while: orders are heard by now.
-  const { isComplete } = await import('../agent.ts');
-  if (isComplete(config) && refresh !== undefined) {
-    // That end is past: an agent that stalls must not take it for its own. A launch has said so.
-    writeRefreshing(config, refresh, wallMs());
-  } else if (isComplete(config)) {
-    const reason =
-      'the crawl is complete already; launch --refresh asks what has changed, --fresh begins anew';
-    if (!launched) say(`${id}: ${reason}`);
-    return finish(0, reason, 'complete');
-  }
-  const opened = openAgentLog(config.agent.dataDir, id);
-  if (!opened.ok) {
-    if (!launched) say(opened.message);
-    return finish(opened.code, opened.message, 'failed');
-  }
-  logUncaught(opened);
-  const end = await run({ config, id, refresh }, opened, orders);
-  // Without a terminal the log is on stderr, and has said it.
-  const isTold = end.code !== 0 && end.code !== 11 && !process.stderr.isTTY;
-  if (!launched && !isTold) say(`${id}: ${end.reason}`);
-  await opened.flush();
-  return finish(end.code, end.reason, kindOf(end), true);
-}
-
-/**
- * V8 learns of some places in the code that what is made there lives long, and puts it among the old
- * objects at once. What a request makes does not, and what is put there by mistake keeps other things
- * with it until the old are collected (docs/BENCHMARKS.md).
- */
-function keepYoung(): void {
-  setFlagsFromString('--no-allocation-site-pretenuring');
-  // Given for this thread; it would win over the limits that the others are started with.
-  setFlagsFromString('--max-semi-space-size=0');
-}
-
-async function run(
-  what: { config: ResolvedConfig; id: string; refresh: number | undefined },
-  { log }: AgentLog,
-  orders: Orders,
-): Promise<AgentEnd> {
-  const { id } = what;
-  const { startAgent } = await import('../agent.ts');
-  const started = await startAgent({ ...what, log });
-  if (!started.ok) {
-    log.fatal({ code: started.code }, started.message);
-    return { code: started.code, reason: started.message };
-  }
-  const { agent, notice } = started;
-  if (notice) say(`${id}: ${notice}`);
-  orders.obey(agent);
-  const report = () => tell({ type: 'status', status: agent.status() });
-  const reporting = process.channel ? setInterval(report, statusEveryMs) : undefined;
-  const end = await agent.ended;
-  clearInterval(reporting);
-  return end;
-}
-
-/** A broken invariant ends the process; SQLite has the state of the last commit. */
-function logUncaught({ log, flush }: AgentLog): void {
-  const end = async (error: unknown) => {
-    const code = codeOfError(error);
-    log.fatal({ err: error }, 'unexpected error');
-    if (!process.channel && process.stderr.isTTY) say(`unexpected error: ${messageOf(error)}`);
-    await flush();
-    process.exit(await finish(code, messageOf(error), 'failed', true));
-  };
-  process.once('uncaughtException', end);
-  process.once('unhandledRejection', end);
-}
-
-function kindOf({ code, reason }: AgentEnd): EndKind {
-  if (code === 11) return 'interrupted';
-  if (code !== 0) return 'failed';
-  return reason.startsWith('left') ? 'left' : 'complete';
-}
-
-/** Tells the launcher, if there is one, how it ended. */
-async function finish(
-  code: ExitCode,
-  reason: string,
-  course: EndKind,
-  logged = false,
-): Promise<ExitCode> {
-  await tell({ type: 'ended', code, reason, course, logged });
-  return code;
-}
-
-/** Resolves when the message is on its way, or there is nobody to take it. */
-function tell(message: FromAgent): Promise<void> {
-  return new Promise((resolve) => {
-    if (!process.connected || !process.send) return resolve();
-    process.send(message, undefined, undefined, () => resolve());
-  });
+  return runAgent({ config, id, refresh }, orders);
 }

@@ -1,9 +1,16 @@
-// How `launch` starts Node for an agent: what keeps its start short and its memory small, none of
-// which a process can switch on for itself. An agent started by hand runs without it, unless its
-// environment says the same. The benchmarks start agents by it, too.
+// How `launch` starts the process of an agent: with what keeps its start short and its memory small,
+// none of which a process can switch on for itself. An agent started by hand runs without it, unless
+// its environment says the same. The benchmarks start agents by it, too.
 
 import { getCompileCacheDir } from 'node:module';
 import path from 'node:path';
+import type { AgentStart } from './agent-run.ts';
+
+/** `.ts` in a checkout, `.js` in the package. */
+const program = path.join(
+  import.meta.dirname,
+  `launched-agent${path.extname(import.meta.filename)}`,
+);
 
 /**
  * MiB of each half of V8's young generation, in the main thread. By itself V8 takes 100 MiB more of
@@ -12,6 +19,23 @@ import path from 'node:path';
 const semiSpaceMiB = 16;
 /** Of glibc's malloc. One for each thread, its default, keeps 40 MiB more that nobody uses. */
 const mallocArenas = '2';
+
+/** A process to start: what Node is called with, in which environment, and what it reads on stdin. */
+export interface AgentProgram {
+  readonly line: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly input: string;
+}
+
+export function agentProgram(start: AgentStart): AgentProgram {
+  const { config, id } = start;
+  return {
+    // The words behind the program are for people who look at the processes.
+    line: [...agentFlags(), program, 'agent', config.file, '--id', id],
+    env: agentEnvironment(),
+    input: JSON.stringify(start),
+  };
+}
 
 /** Flags of Node; those of this process come after them, and win. */
 export function agentFlags(): string[] {

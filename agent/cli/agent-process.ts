@@ -3,16 +3,12 @@
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import path from 'node:path';
 import type { AgentStatus } from '../monitor/status.ts';
 import { monotonicMs } from '../runtime/clock.ts';
-import { agentEnvironment, agentFlags } from './agent-environment.ts';
+import { agentProgram } from './agent-environment.ts';
+import type { AgentStart } from './agent-run.ts';
 import { type Ending, endingOf } from './endings.ts';
 import { type FromAgent, statusEveryMs, type ToAgent } from './launch-messages.ts';
-import type { ResolvedConfig } from './load.ts';
-
-/** `main.ts` in a checkout, `main.js` in the package. */
-const mainFile = path.join(import.meta.dirname, '..', `main${path.extname(import.meta.filename)}`);
 
 /** So many reports missed mean that an agent hangs or is suspended, and not just busy. */
 const silentAfterMs = 10 * statusEveryMs;
@@ -25,23 +21,16 @@ export class AgentProcess {
   #last: Extract<FromAgent, { type: 'ended' }> | null = null;
   #ending: Ending | null = null;
 
-  /**
-   * @param round - in which known pages are asked for again; null: none is begun
-   * @param onEnd - called once, when the process is gone
-   */
-  constructor(
-    id: string,
-    config: ResolvedConfig,
-    round: number | null,
-    onEnd: (agent: AgentProcess) => void,
-  ) {
-    this.id = id;
-    const line = ['agent', config.file, '--id', id, '--data', config.agent.dataDir];
-    if (round !== null) line.push('--refresh', String(round));
-    this.#child = spawn(process.execPath, [...agentFlags(), mainFile, ...line], {
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      env: agentEnvironment(),
+  /** @param onEnd - called once, when the process is gone */
+  constructor(start: AgentStart, onEnd: (agent: AgentProcess) => void) {
+    this.id = start.id;
+    const { line, env, input } = agentProgram(start);
+    this.#child = spawn(process.execPath, line, {
+      stdio: ['pipe', 'ignore', 'inherit', 'ipc'],
+      env,
     });
+    // Whoever ends before it has read that is heard of by its end.
+    this.#child.stdin?.on('error', () => {}).end(input);
     this.#child.on('message', (message: FromAgent) => {
       if (message.type === 'status') {
         this.#status = message.status;

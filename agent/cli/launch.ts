@@ -76,7 +76,8 @@ class Launch {
       process.on(signal, () => this.#onSignal());
     }
     this.agents = ids.map((id) => {
-      return new AgentProcess(id, config, round, (agent) => this.#onEnd(agent));
+      const start = { config, id, refresh: round ?? undefined };
+      return new AgentProcess(start, (agent) => this.#onEnd(agent));
     });
     this.#timer = setInterval(() => this.#look(), statusEveryMs);
   }

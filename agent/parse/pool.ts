@@ -6,7 +6,7 @@
 // first needed.
 
 import { Worker } from 'node:worker_threads';
-import { type PageInput, type ParsedPage, parsePage } from './page.ts';
+import type { PageInput, ParsedPage } from './page.ts';
 
 /** Of a page nothing outlives its answer: more room would be memory that nobody needs. */
 const HEAP = { maxYoungGenerationSizeMb: 12 };
@@ -154,6 +154,8 @@ function fail(job: Job, code: ParseErrorCode, cause?: unknown): void {
 }
 
 async function parseHere(input: PageInput): Promise<ParsedPage> {
+  // As a rule only the threads need it, and it takes a while to load.
+  const { parsePage } = await import('./page.ts');
   try {
     return parsePage(input);
   } catch (cause) {

@@ -8,7 +8,7 @@ import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { otherWork } from '../runtime/other-work.ts';
 import { type CrawlUrl, parseCrawlUrl } from '../url/crawl-url.ts';
-import { type SitemapKind, SitemapXml } from './sitemap-xml.ts';
+import type { SitemapKind, SitemapXml } from './sitemap-xml.ts';
 
 /** By the protocol, for one file. */
 const URLS_MAX = 50_000;
@@ -45,8 +45,11 @@ export async function readSitemap(
   body: Uint8Array,
   { url, declared, bytesMax = SITEMAP_BYTES_MAX, urlsMax = URLS_MAX }: SitemapOptions,
 ): Promise<Sitemap | null> {
+  // It takes a while to load, and many a crawl has none.
+  const { SitemapXml } = await import('./sitemap-xml.ts');
   const found = new Found(url, urlsMax);
-  const reader = new Reader((text) => found.add(text), declared);
+  const xml = () => new SitemapXml((text) => found.add(text));
+  const reader = new Reader((text) => found.add(text), { declared, xml });
   let bytes = 0;
   let isPartial = false;
   try {
@@ -95,15 +98,20 @@ class Found {
 class Reader {
   readonly #add: (url: string) => void;
   readonly #declared: boolean;
+  readonly #newXml: () => SitemapXml;
   #decoder: InstanceType<typeof TextDecoder> | null = null;
   #xml: SitemapXml | null = null;
   #isText = false;
   #line = '';
   isNone = false;
 
-  constructor(add: (url: string) => void, declared: boolean) {
+  constructor(
+    add: (url: string) => void,
+    { declared, xml }: { readonly declared: boolean; readonly xml: () => SitemapXml },
+  ) {
     this.#add = add;
     this.#declared = declared;
+    this.#newXml = xml;
   }
 
   write(bytes: Uint8Array): void {
@@ -116,7 +124,7 @@ class Reader {
     if (!this.#xml && !this.#isText) {
       const first = text.trimStart()[0];
       if (first === undefined) return;
-      if (first === '<') this.#xml = new SitemapXml(this.#add);
+      if (first === '<') this.#xml = this.#newXml();
       else if (this.#declared) this.#isText = true;
       else this.isNone = true;
     }

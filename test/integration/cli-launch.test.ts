@@ -79,6 +79,18 @@ describe('launch', { concurrency: 2 }, () => {
     assert.match(resumed.stderr, /the config has changed: crawling on/);
   });
 
+  test('its agents have the config that it has read, whatever becomes of the file', async (context) => {
+    const { crawl, scratch } = await stage(context);
+    const config = await crawl(2);
+    const launch = start(['launch', config]);
+    // The agents are started right after, and take longer to load than this takes.
+    await until('the launch', () => launch.stderr().includes('state in'));
+    fs.rmSync(config);
+    const { code, stderr } = await launch.ended;
+    assert.equal(code, 0, stderr);
+    assert.ok(fs.existsSync(path.join(scratch.dataDir, 'complete.json')));
+  });
+
   test('stop ends it with 11, the same launch again goes on and finishes with 0', async (context) => {
     const { scratch, crawl, served } = await stage(context);
     const config = await crawl(2, slowly);

@@ -1,7 +1,14 @@
 // How Node is started for an agent: what a user says wins over what is chosen here.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { agentEnvironment, agentFlags } from '../../../agent/cli/agent-environment.ts';
+import {
+  agentEnvironment,
+  agentFlags,
+  agentProgram,
+} from '../../../agent/cli/agent-environment.ts';
+import { readConfig } from '../../../bench/launched.ts';
 
 describe('the Node of an agent', () => {
   const before = { ...process.env };
@@ -30,5 +37,22 @@ describe('the Node of an agent', () => {
     assert.equal(agentEnvironment().MALLOC_ARENA_MAX, '2');
     process.env.MALLOC_ARENA_MAX = '8';
     assert.equal(agentEnvironment().MALLOC_ARENA_MAX, '8');
+  });
+
+  it('reads on stdin the config as the launch has it, with nothing lost', () => {
+    const file = path.resolve(import.meta.dirname, '../../../config/example.yaml');
+    const start = { config: readConfig(file), id: 'a1', refresh: 7 };
+    const { line, input } = agentProgram(start);
+    assert.deepEqual(JSON.parse(input), start);
+    assert.deepEqual(line.slice(-4), ['agent', file, '--id', 'a1']);
+  });
+
+  it('says what to use instead where it is given no config', () => {
+    const { line } = agentProgram({ config: {} as never, id: 'a1' });
+    for (const input of ['', '{']) {
+      const { status, stderr } = spawnSync(process.execPath, line, { input, encoding: 'utf8' });
+      assert.equal(status, 2, stderr);
+      assert.match(stderr, /this is for launch, .* use ubiring agent/);
+    }
   });
 });

@@ -1,0 +1,25 @@
+// Agents as `launch` starts them, for benchmarks that must be the parent of each process themselves.
+
+import path from 'node:path';
+import { type AgentProgram, agentProgram } from '../agent/cli/agent-environment.ts';
+import type { ResolvedConfig } from '../agent/cli/load.ts';
+import { loadConfig } from '../config/load.ts';
+import { formatProblems } from '../config/problem.ts';
+
+/**
+ * @param file - a config that lists its agents
+ * @throws where it is none
+ */
+export function readConfig(file: string): ResolvedConfig {
+  const loaded = loadConfig(path.resolve(file), { cwd: path.dirname(file) });
+  if (!loaded.ok) throw new Error(formatProblems(loaded.problems));
+  const { config } = loaded;
+  const { agents } = config.cluster;
+  if (typeof agents === 'number') throw new Error(`${file} does not list its agents`);
+  return { ...config, cluster: { ...config.cluster, agents } };
+}
+
+/** @returns how `launch` would start that agent of the config */
+export function launchedAgent(file: string, id: string): AgentProgram {
+  return agentProgram({ config: readConfig(file), id });
+}
