@@ -12,8 +12,8 @@ import net from 'node:net';
 import path from 'node:path';
 import { z } from 'zod';
 import { type AgentEntry, type Config, membersOf } from './config.ts';
+import { readText } from './read-text.ts';
 import { agentsMax } from './schema.ts';
-import { readText } from './source.ts';
 
 /** Stable codes; in every case nothing was changed. */
 export type PortsProblemCode =

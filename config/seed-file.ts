@@ -3,8 +3,8 @@
 // keep that bounded. `load.ts` reads each file that the config names.
 
 import type { ConfigProblem } from './problem.ts';
+import { readText } from './read-text.ts';
 import { seedProblem } from './seed.ts';
-import { readText } from './source.ts';
 
 /** With the cap on seeds this allows about sixty bytes a seed, which is a long one. */
 const seedFileBytesMax = 64 * 1024 ** 2;

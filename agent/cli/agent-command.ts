@@ -10,13 +10,12 @@ export async function agentCommand(
   file: string,
   flags: CommonFlags & { readonly id: string; readonly refresh?: number },
 ): Promise<ExitCode> {
-  const launched = process.channel !== undefined;
-  const orders = new Orders(launched);
+  const orders = new Orders(false);
   // The ports of numbered agents are found by whoever comes first, so an agent may be that.
-  const loaded = await loadResolved(file, flags, { allocate: true, warn: !launched });
+  const loaded = await loadResolved(file, flags, { allocate: true, warn: true });
   if (!loaded.ok) return finish(loaded.code, 'its config cannot be loaded', 'failed');
   const { config } = loaded;
   const { id, refresh } = flags;
   if (!allKnown([id], config)) return finish(2, `no agent ${id} in the config`, 'failed');
-  return runAgent({ config, id, refresh }, orders);
+  return runAgent({ config, id, refresh }, { orders, launched: false });
 }

@@ -5,6 +5,7 @@
 import { getCompileCacheDir } from 'node:module';
 import path from 'node:path';
 import type { AgentStart } from './agent-run.ts';
+import { inputOf } from './start-input.ts';
 
 /** `.ts` in a checkout, `.js` in the package. */
 const program = path.join(
@@ -24,16 +25,18 @@ const mallocArenas = '2';
 export interface AgentProgram {
   readonly line: readonly string[];
   readonly env: NodeJS.ProcessEnv;
+  /** By `start-input.ts`. */
   readonly input: string;
 }
 
 export function agentProgram(start: AgentStart): AgentProgram {
   const { config, id } = start;
+  const words = ['agent', config.file, '--id', id];
   return {
     // The words behind the program are for people who look at the processes.
-    line: [...agentFlags(), program, 'agent', config.file, '--id', id],
+    line: [...agentFlags(), program, ...words, '--data', config.agent.dataDir],
     env: agentEnvironment(),
-    input: JSON.stringify(start),
+    input: inputOf(start),
   };
 }
 

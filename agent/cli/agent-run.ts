@@ -22,10 +22,12 @@ export interface AgentStart {
   readonly refresh?: number | undefined;
 }
 
-/** Runs the agent to its end. @param orders - heard since before anything was loaded */
-export async function runAgent(start: AgentStart, orders: Orders): Promise<ExitCode> {
+/** Runs the agent to its end; what a launch will tell is not said here. */
+export async function runAgent(
+  start: AgentStart,
+  { orders, launched }: { readonly orders: Orders; readonly launched: boolean },
+): Promise<ExitCode> {
   const { config, id, refresh } = start;
-  const launched = process.channel !== undefined;
   keepYoung();
   // Loaded late, since it takes a while: orders are heard by now.
   const { isComplete } = await import('../agent.ts');

@@ -39,9 +39,10 @@ export async function launch(file: string, flags: CommonFlags & PlanFlags): Prom
   }
   for (const note of plan.notes) say(note);
   const ids = plan.agents.map(({ id }) => id);
-  say(`${config.name}: ${ids.length} agents, state in ${config.agent.dataDir}`);
   const startedMs = monotonicMs();
   const run = new Launch(config, ids, plan.round);
+  // By now signals are heard, which this may bring about.
+  say(`${config.name}: ${ids.length} agents, state in ${config.agent.dataDir}`);
   const code = await run.ended;
   // Stands before the summary: whoever reads only its beginning must not change it.
   process.exitCode = code;

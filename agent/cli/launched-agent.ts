@@ -1,28 +1,38 @@
 // What `launch` starts for each of its agents: `ubiring agent` without the reading of a command line
-// and a config, which would be a quarter of its start. The launch has read both; it hands the config
+// and a config, which would be a fifth of its start. The launch has read both; it hands the config
 // over on stdin, so that its agents have one and the same, also if the file is changed meanwhile.
 // Started by the line that `agent-environment.ts` makes.
 
 import { readFileSync } from 'node:fs';
-import { type AgentStart, runAgent } from './agent-run.ts';
+import { isatty } from 'node:tty';
+import { formatProblems } from '../../config/problem.ts';
 import { codeOfError, type ExitCode, messageOf } from './exit-code.ts';
 import { Orders } from './orders.ts';
 import { say } from './output.ts';
+import { startOf } from './start-input.ts';
 
 const STDIN = 0;
 
 async function main(): Promise<ExitCode> {
   process.stderr.on('error', () => {});
-  const orders = new Orders(process.channel !== undefined);
-  let start: AgentStart;
+  const launched = process.channel !== undefined;
+  const orders = new Orders(launched);
+  let read: Awaited<ReturnType<typeof startOf>>;
   try {
-    start = JSON.parse(readFileSync(STDIN, 'utf8')) as AgentStart;
+    if (isatty(STDIN)) throw new Error('stdin is a terminal');
+    read = await startOf(readFileSync(STDIN, 'utf8'));
   } catch (error) {
     say(`this is for launch, which gives it a config; use ubiring agent (${messageOf(error)})`);
     return 2;
   }
+  // Loaded late, since it takes a while: orders are heard by now.
+  const { finish, runAgent } = await import('./agent-run.ts');
+  if (!read.ok) {
+    say(formatProblems(read.problems));
+    return finish(4, 'its seed files cannot be read any more', 'failed');
+  }
   try {
-    return await runAgent(start, orders);
+    return await runAgent(read.start, { orders, launched });
   } catch (error) {
     say(error instanceof Error ? (error.stack ?? error.message) : String(error));
     return codeOfError(error);

@@ -10,7 +10,9 @@ import {
 } from '../../../agent/cli/agent-environment.ts';
 import { readConfig } from '../../../bench/launched.ts';
 
-describe('the Node of an agent', () => {
+describe('the process of an agent', () => {
+  const file = path.resolve(import.meta.dirname, '../../../config/example.yaml');
+  const start = { config: readConfig(file), id: 'a1' };
   const before = { ...process.env };
 
   beforeEach(() => {
@@ -39,17 +41,15 @@ describe('the Node of an agent', () => {
     assert.equal(agentEnvironment().MALLOC_ARENA_MAX, '8');
   });
 
-  it('reads on stdin the config as the launch has it, with nothing lost', () => {
-    const file = path.resolve(import.meta.dirname, '../../../config/example.yaml');
-    const start = { config: readConfig(file), id: 'a1', refresh: 7 };
-    const { line, input } = agentProgram(start);
-    assert.deepEqual(JSON.parse(input), start);
-    assert.deepEqual(line.slice(-4), ['agent', file, '--id', 'a1']);
+  it('is named by the config, the agent and the data directory', () => {
+    const { line } = agentProgram(start);
+    const { file, agent } = start.config;
+    assert.deepEqual(line.slice(-6), ['agent', file, '--id', 'a1', '--data', agent.dataDir]);
   });
 
   it('says what to use instead where it is given no config', () => {
-    const { line } = agentProgram({ config: {} as never, id: 'a1' });
-    for (const input of ['', '{']) {
+    const { line } = agentProgram(start);
+    for (const input of ['', '{', 'null', '{}']) {
       const { status, stderr } = spawnSync(process.execPath, line, { input, encoding: 'utf8' });
       assert.equal(status, 2, stderr);
       assert.match(stderr, /this is for launch, .* use ubiring agent/);
