@@ -1,6 +1,7 @@
 // Seed files: a URL a line, blank lines and lines that start with `#` left out. A `#` later in a line
 // belongs to the URL. Read whole, since every agent puts all seeds before it can be idle; the caps
-// keep that bounded. `load.ts` reads each file that the config names.
+// keep that bounded. `load.ts` reads each file that the config names, and each agent that a launch
+// has started reads it again.
 
 import type { ConfigProblem } from './problem.ts';
 import { readText } from './read-text.ts';

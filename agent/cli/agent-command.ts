@@ -1,7 +1,7 @@
 // `ubiring agent`: one agent in this process, in the foreground. By hand it is one machine of a
 // cluster, a restart or a late joiner. What the signals mean is in CONTRACT.
 
-import { finish, runAgent } from './agent-run.ts';
+import { runAgent } from './agent-run.ts';
 import type { ExitCode } from './exit-code.ts';
 import { allKnown, type CommonFlags, loadResolved } from './load.ts';
 import { Orders } from './orders.ts';
@@ -13,9 +13,9 @@ export async function agentCommand(
   const orders = new Orders(false);
   // The ports of numbered agents are found by whoever comes first, so an agent may be that.
   const loaded = await loadResolved(file, flags, { allocate: true, warn: true });
-  if (!loaded.ok) return finish(loaded.code, 'its config cannot be loaded', 'failed');
+  if (!loaded.ok) return loaded.code;
   const { config } = loaded;
   const { id, refresh } = flags;
-  if (!allKnown([id], config)) return finish(2, `no agent ${id} in the config`, 'failed');
+  if (!allKnown([id], config)) return 2;
   return runAgent({ config, id, refresh }, { orders, launched: false });
 }

@@ -45,7 +45,7 @@ export async function runAgent(
     if (!launched) say(opened.message);
     return finish(opened.code, opened.message, 'failed');
   }
-  logUncaught(opened);
+  logUncaught(opened, launched);
   const end = await run(start, opened, orders);
   // Without a terminal the log is on stderr, and has said it.
   const isTold = end.code !== 0 && end.code !== 11 && !process.stderr.isTTY;
@@ -84,11 +84,11 @@ async function run(start: AgentStart, { log }: AgentLog, orders: Orders): Promis
 }
 
 /** A broken invariant ends the process; SQLite has the state of the last commit. */
-function logUncaught({ log, flush }: AgentLog): void {
+function logUncaught({ log, flush }: AgentLog, launched: boolean): void {
   const end = async (error: unknown) => {
     const code = codeOfError(error);
     log.fatal({ err: error }, 'unexpected error');
-    if (!process.channel && process.stderr.isTTY) say(`unexpected error: ${messageOf(error)}`);
+    if (!launched && process.stderr.isTTY) say(`unexpected error: ${messageOf(error)}`);
     await flush();
     process.exit(await finish(code, messageOf(error), 'failed', true));
   };

@@ -17,10 +17,10 @@ async function main(): Promise<ExitCode> {
   process.stderr.on('error', () => {});
   const launched = process.channel !== undefined;
   const orders = new Orders(launched);
-  let read: Awaited<ReturnType<typeof startOf>>;
+  let read: ReturnType<typeof startOf>;
   try {
     if (isatty(STDIN)) throw new Error('stdin is a terminal');
-    read = await startOf(readFileSync(STDIN, 'utf8'));
+    read = startOf(readFileSync(STDIN, 'utf8'));
   } catch (error) {
     say(`this is for launch, which gives it a config; use ubiring agent (${messageOf(error)})`);
     return 2;

@@ -3,6 +3,7 @@
 // again: there may be a million of them, and a launch would hold them once for each agent.
 
 import type { ConfigProblem } from '../../config/problem.ts';
+import { readSeedFile } from '../../config/seed-file.ts';
 import type { AgentStart } from './agent-run.ts';
 
 type Sent = Omit<AgentStart, 'config'> & { readonly config: Omit<AgentStart['config'], 'seeds'> };
@@ -16,20 +17,18 @@ export function inputOf({ config, ...rest }: AgentStart): string {
  * @returns the start, or what has become wrong with the seed files since the launch read them
  * @throws where `input` is none of `inputOf`
  */
-export async function startOf(
+export function startOf(
   input: string,
-): Promise<
+):
   | { readonly ok: true; readonly start: AgentStart }
-  | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
-> {
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] } {
   const { config, ...rest } = JSON.parse(input) as Sent;
-  const seeds = [...config.inlineSeeds];
+  let seeds = config.inlineSeeds;
   const problems: ConfigProblem[] = [];
   for (const file of config.seedFiles) {
-    const { readSeedFile } = await import('../../config/seed-file.ts');
     const read = readSeedFile(file);
     if (read.kind === 'read') {
-      for (const seed of read.seeds) seeds.push(seed);
+      seeds = seeds.concat(read.seeds);
       problems.push(...read.problems);
     } else {
       const { message, remedy } = read;

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -7,6 +9,7 @@ import { lockDirectory } from '../../agent/storage/database.ts';
 import { startWeb } from '../web/server.ts';
 import { listening, run, Scratch, start, until } from './cli-process.ts';
 
+const mainFile = path.resolve(import.meta.dirname, '../../agent/main.ts');
 /** Second bytes of loopback addresses that no other test's web uses. */
 const net = 41;
 /** Enough work for a test to step in between: some seconds on the busiest host. */
@@ -89,6 +92,23 @@ describe('launch', { concurrency: 2 }, () => {
     const { code, stderr } = await launch.ended;
     assert.equal(code, 0, stderr);
     assert.ok(fs.existsSync(path.join(scratch.dataDir, 'complete.json')));
+  });
+
+  test('an agent by hand obeys the terminal though its parent is Node', async (context) => {
+    const { crawl, scratch, served } = await stage(context);
+    const line = [mainFile, 'agent', await crawl(1, slowly), '--id', 'a1'];
+    const child = spawn(process.execPath, line, { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+    context.after(() => child.kill('SIGKILL'));
+    const ended = once(child, 'close');
+    await until('a1', () => scratch.pid('a1') !== null);
+    await served(1);
+    // Of a launch's agents the launch decides, and they take no notice.
+    child.kill('SIGINT');
+    const late = setTimeout(() => child.kill('SIGKILL'), 20_000);
+    const [code] = await ended;
+    clearTimeout(late);
+    assert.equal(code, 0);
+    assert.equal(fs.existsSync(path.join(scratch.dataDir, 'complete.json')), false);
   });
 
   test('stop ends it with 11, the same launch again goes on and finishes with 0', async (context) => {

@@ -1,9 +1,11 @@
 // What a launch gives its agents is what it has read, with seeds that need not cross over.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
+import { agentProgram } from '../../../agent/cli/agent-environment.ts';
 import { inputOf, startOf } from '../../../agent/cli/start-input.ts';
 import { readConfig } from '../../../bench/launched.ts';
 
@@ -19,7 +21,7 @@ describe('what an agent reads on stdin', () => {
     return readConfig(file);
   }
 
-  it('is the config with nothing lost', async () => {
+  it('is the config with nothing lost', () => {
     const example = path.resolve(import.meta.dirname, '../../../config/example.yaml');
     for (const config of [
       readConfig(example),
@@ -32,11 +34,11 @@ describe('what an agent reads on stdin', () => {
       }),
     ]) {
       const start = { config, id: 'a1', refresh: 7 };
-      assert.deepEqual(await startOf(inputOf(start)), { ok: true, start });
+      assert.deepEqual(startOf(inputOf(start)), { ok: true, start });
     }
   });
 
-  it('is short though a seed file is long, and the seeds of the file are read again', async () => {
+  it('is short though a seed file is long, and the seeds of the file are read again', () => {
     const lines = Array.from({ length: 20_000 }, (_, k) => `http://h${k}.example/`);
     fs.writeFileSync(seedFile, lines.join('\n'));
     const start = {
@@ -47,22 +49,28 @@ describe('what an agent reads on stdin', () => {
     // The hosts of the seeds are the scope, where the config names none.
     const input = inputOf({ ...start, config: { ...start.config, scope: scopeOf(['*']) } });
     assert.ok(input.length < 10_000, `${input.length}`);
-    const read = await startOf(input);
+    const read = startOf(input);
     assert.deepEqual(read.ok && read.start.config.seeds, start.config.seeds);
   });
 
-  it('is refused with file and remedy where a seed file has gone or gone wrong since', async () => {
+  it('is refused with file and remedy where a seed file has gone or gone wrong since', () => {
     fs.writeFileSync(seedFile, 'http://a.example/');
-    const input = inputOf({ config: configWith({ seedFiles: ['more.txt'] }), id: 'a1' });
+    const start = { config: configWith({ seedFiles: ['more.txt'] }), id: 'a1' };
+    const input = inputOf(start);
     fs.writeFileSync(seedFile, 'a.example');
-    const wrong = await startOf(input);
+    const wrong = startOf(input);
     assert.ok(!wrong.ok);
     assert.match(wrong.problems[0]!.message, /seed "a.example" is no absolute URL/);
     fs.rmSync(seedFile);
-    const gone = await startOf(input);
+    const gone = startOf(input);
     assert.ok(!gone.ok);
     const [{ file, message } = { file: '', message: '' }] = gone.problems;
     assert.deepEqual([file, message], [seedFile, 'does not exist']);
+
+    const { line } = agentProgram(start);
+    const { status, stderr } = spawnSync(process.execPath, line, { input, encoding: 'utf8' });
+    assert.equal(status, 4, stderr);
+    assert.match(stderr, /more\.txt: does not exist; check the path/);
   });
 
   function scopeOf(hosts: readonly string[]) {
