@@ -13,7 +13,7 @@ const flags = {
   ...{ hosts: 8, pages: 12, links: whole(4, 0), backups: whole(1, 0, 16), seed: whole(1, 0) },
 };
 
-const types = ['URLS', 'URLS_ACK', 'ROWS', 'ROWS_ACK'];
+const types = ['URLS', 'URLS_ACK', 'KNOWN', 'ROWS', 'ROWS_ACK'];
 
 await command('scale-simulated', flags, async ({ most, ...size }): Promise<Report> => {
   const crawls: Simulated[] = [];

@@ -13,7 +13,7 @@ export function sentPerPage(crawls: readonly CrawlFigures[]): Map<string, [numbe
   );
 }
 
-const types = ['ROWS', 'ROWS_ACK', 'URLS', 'URLS_ACK', 'HEARTBEAT'];
+const types = ['ROWS', 'ROWS_ACK', 'URLS', 'URLS_ACK', 'KNOWN', 'HEARTBEAT'];
 
 /** A row for each kind of crawl. */
 export function trafficTable(

@@ -13,6 +13,7 @@ import { FetchRight } from './fetch-right.ts';
 import { HandOff } from './hand-off.ts';
 import { HostMoves } from './host-moves.ts';
 import { Inbox } from './inbox.ts';
+import { KnownUrls } from './known-urls.ts';
 import { type Changes, Membership } from './membership.ts';
 import type { Host, UrlItem } from './messages.ts';
 import { Operator } from './operator.ts';
@@ -104,7 +105,11 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const routing = new Routing({
     ...{ settings, store, view, outbound, seen, settlement, admit, hostOf, onQueued },
   });
-  const inbox = new Inbox({ view, outbound, copies: replication, hostOf, record });
+  const known = new KnownUrls(settings, view, outbound, seen);
+  const acknowledged = (url: string) => known.acknowledged(url);
+  const inbox = new Inbox({
+    ...{ view, outbound, copies: replication, hostOf, record, acknowledged },
+  });
   const moves: HostMoves = new HostMoves({
     ...{ settings, store, events, view, handOff, replication, settlement, right, visits, budgets },
   });
@@ -125,7 +130,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   });
   return {
     ...{ view, outbound, detector, stall, membership, handOff, right, visits, replication },
-    ...{ settlement, seen, routing, inbox, moves, completion, ending, events },
+    ...{ settlement, seen, routing, known, inbox, moves, completion, ending, events },
     ...{ orders, operator, refresh, budgets, asks },
   };
 }

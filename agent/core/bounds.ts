@@ -21,6 +21,10 @@ export interface Bounds {
   readonly uncopied: number;
   /** URLs in the filter of repeats (`seen-filter.ts`), a power of two. */
   readonly seenUrls: number;
+  /** URLs of which one message says that they are known, and that wait for it. */
+  readonly knownUrls: number;
+  /** Other members up to which they are told. */
+  readonly knownMembers: number;
   /** Hosts looked up in one turn, for each of the searches that a new view starts. */
   readonly hostsPerTurn: number;
   /** URLs looked at in one turn when a new round begins. */
@@ -48,6 +52,10 @@ export const BOUNDS: Bounds = {
   uncopied: 64,
   // 1 MB; a few pages' worth of links for every thread, and of a site all there are as a rule.
   seenUrls: 2 ** 17,
+  // 33 KB in a second, for faster agents than there are.
+  knownUrls: 3000,
+  // A link to another host is found by that many agents at the most (docs/adr/0040).
+  knownMembers: 32,
   // Some ten milliseconds.
   hostsPerTurn: 1000,
   // Some milliseconds.

@@ -140,6 +140,8 @@ export class Core {
       case 'URLS':
         this.#p.completion.activity();
         return this.#p.inbox.onUrls(member, message);
+      case 'KNOWN':
+        return this.#p.known.onKnown(member, message);
       case 'URLS_ACK':
         return this.#p.routing.onUrlsAck(member, message.batch, message.notMine, now);
       case 'BATCH_REFUSED':
@@ -190,6 +192,7 @@ export class Core {
     if (this.#p.membership.joined) this.#p.handOff.answer(this.#p.replication);
     this.#p.replication.pump(now);
     this.#p.routing.pump(now);
+    this.#p.known.pump(now);
     const { routing, settlement, orders } = this.#p;
     const holdBack = routing.isFull || settlement.isFull(now) || orders.paused;
     if (this.#p.ending.course === 'crawling') this.#p.visits.tick(now, holdBack);
@@ -295,6 +298,7 @@ export class Core {
     this.#p.completion.activity();
     this.#p.right.releaseForeign();
     this.#p.routing.viewChanged();
+    this.#p.known.viewChanged();
     this.#p.inbox.viewChanged();
     this.#p.settlement.viewChanged();
     this.#p.moves.viewChanged();
@@ -388,6 +392,7 @@ export class Core {
     this.#p.handOff.reset();
     this.#p.moves.reset();
     this.#p.routing.reset();
+    this.#p.known.viewChanged();
     this.#p.inbox.reset();
     this.#p.replication.reset();
     this.#p.settlement.joined = false;

@@ -29,6 +29,8 @@ export interface InboxParts {
   readonly hostOf: (url: string) => Host | null;
   /** Records a URL on a host of this agent; gives the last number of the host. */
   readonly record: (host: Host, item: UrlItem) => number;
+  /** Told of each URL at depth 0 that is acknowledged. */
+  readonly acknowledged: (url: string) => void;
 }
 
 export class Inbox {
@@ -107,6 +109,7 @@ export class Inbox {
     const notMine: number[] = [];
     waiting.urls.forEach((item, index) => {
       if (!view.owns(hostOf(item.url) ?? '')) notMine.push(index);
+      else if (item.depth === 0) this.#p.acknowledged(item.url);
     });
     this.#waiting.delete(key);
     const ack: Message = { type: 'URLS_ACK', batch: waiting.batch, notMine };

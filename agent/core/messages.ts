@@ -231,6 +231,14 @@ export type Message =
       readonly notMine: readonly number[];
     }
   | {
+      /** Of URLs that the sender owns and has acknowledged at depth 0: they need not be sent to it. */
+      readonly type: 'KNOWN';
+      /** Of the hashes: a whole number below 2^53 that the sender's process drew for itself. */
+      readonly key: number;
+      /** Base64 of eight bytes for each (`core/known-urls.ts`). */
+      readonly urls: string;
+    }
+  | {
       readonly type: 'ROWS';
       /** Of this message among those of the sender's incarnation; the acknowledgement names it. */
       readonly number: number;

@@ -9,7 +9,13 @@ import type { Member, View } from './view.ts';
 
 type SendOptions = { readonly durable?: boolean };
 
-const BULK: ReadonlySet<Message['type']> = new Set(['URLS', 'LIST', 'ROBOTS_ASK', 'ROBOTS_TOLD']);
+const BULK: ReadonlySet<Message['type']> = new Set([
+  'URLS',
+  'KNOWN',
+  'LIST',
+  'ROBOTS_ASK',
+  'ROBOTS_TOLD',
+]);
 
 export class Outbound {
   inc: Incarnation = 0;

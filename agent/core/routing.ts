@@ -1,7 +1,8 @@
 // The way of a URL between agents (DESIGN section 3). What belongs to this agent is recorded;
 // everything else goes to the outbox and from there, one batch at a time for each peer, to the
-// owner. What the owner took is safe, and enters the filter of repeats: until the view changes it is
-// not sent again, however many pages link to it. What the owner says is not its own stays here until
+// owner. What the owner took is safe, and enters the filter of repeats, as does what the owner says
+// that it took from others (`known-urls.ts`): until the view changes it is not sent again, however
+// many pages link to it. What the owner says is not its own stays here until
 // the views agree. A restarted or changed view routes the outbox anew. The outbox is in SQLite; only
 // the batches in flight are in memory. The receiving side is `inbox.ts`.
 
@@ -102,7 +103,7 @@ export class Routing {
         if (isMine) hosts.set(host, 0);
       }
       if (isMine) this.#keep(host, item);
-      else if (!this.#isTaken(item)) {
+      else if (!this.#isTaken(item, owner)) {
         outboxIds.add(this.#store.addToOutbox(host, owner ?? '', item));
       }
     }
@@ -114,8 +115,8 @@ export class Routing {
    * Whether its owner has said so in this view, where that is another agent. Before this agent counts
    * the filter has what it recorded itself, for hosts that may be another's: that is not known safe.
    */
-  #isTaken({ url, depth }: UrlItem): boolean {
-    return this.#joined && this.#seen.has(url, depth === 0);
+  #isTaken({ url, depth }: UrlItem, owner: AgentId | undefined): boolean {
+    return this.#joined && this.#seen.has(url, depth === 0, owner);
   }
 
   /** Records a URL on a host of this agent. Gives the last number of the host. */
@@ -141,7 +142,7 @@ export class Routing {
     const done = taken.map((entry) => entry.id);
     this.#store.removeFromOutbox(done);
     this.#settlement.left(done);
-    for (const { item } of taken) this.#seen.add(item.url, item.depth === 0);
+    for (const { item } of taken) this.#seen.addTaken(from.card.id, item.url, item.depth === 0);
     if (left.size === 0) {
       this.#flights.delete(from.card.id);
       return;

@@ -5,7 +5,7 @@
 /** First two bytes of a frame: `UB`. Tells a peer of this program from any other talker. */
 export const MAGIC = [0x55, 0x42] as const;
 /** Raised when a frame can no longer be understood by the version before. */
-export const WIRE_VERSION = 5;
+export const WIRE_VERSION = 6;
 /** Where the encoding and the checksum lie, behind magic and version. */
 export const ENCODING_AT = 3;
 export const CHECKSUM_AT = 4;
@@ -53,6 +53,8 @@ export const HOPS_MAX = 100;
 
 /** URLs of one URLS batch. */
 export const URLS_MAX = 1000;
+/** Hashes of 8,000 known URLs in base64: so many entries of a filter one peer may use up at a time. */
+export const KNOWN_CHARS_MAX = 86_000;
 /** Hosts of one part of a LIST, and items of one YIELD or YIELD_ACK. */
 export const HOSTS_MAX = 2000;
 /** Events of one ROWS, over all its hosts. */

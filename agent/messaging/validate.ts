@@ -34,6 +34,7 @@ import {
   ID_CHARS_MAX,
   INCARNATION_MAX,
   IP_CHARS_MAX,
+  KNOWN_CHARS_MAX,
   MEMBERS_MAX,
   ORDER_NUMBER_MAX,
   ORDERS_MAX,
@@ -277,6 +278,10 @@ const messages: { readonly [K in MessageType]: Check } = {
       }),
       URLS_MAX,
     ),
+  }),
+  KNOWN: message<'KNOWN'>({
+    key: natural(Number.MAX_SAFE_INTEGER),
+    urls: textLike(/^[A-Za-z0-9+/]*={0,2}$/, 'base64', KNOWN_CHARS_MAX),
   }),
   URLS_ACK: message<'URLS_ACK'>({ batch: whole, notMine: list(natural(URLS_MAX - 1), URLS_MAX) }),
   ROWS: message<'ROWS'>({

@@ -171,7 +171,8 @@ export class Cluster {
       suspectAfterMs: SUSPECT_MS,
       leaseMs: LEASE_MS,
       bounds: { ...BOUNDS, uncopied: THREADS },
-      seenKey: 0,
+      // As if drawn by each process.
+      seenKey: sha256(`${id} ${this.now}`).readUIntBE(0, 6),
       delayMs: () => this.delayMs,
       ipDelayMs: this.ipDelayMs,
       pagesMax: this.#o.pagesMax ?? null,

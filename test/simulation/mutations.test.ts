@@ -21,7 +21,7 @@ const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'copied-before-ack': ['faults', 1],
   'numbers-jump-at-start': ['disks', 3],
   relay: ['cuts', 1],
-  'leave-waits': ['moves', 83],
+  'leave-waits': ['moves', 31],
   'robots-obeyed': ['calm', 1],
   'slots-listed': ['budgets', 503],
   'slots-rest': ['budgets', 679],

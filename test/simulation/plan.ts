@@ -180,8 +180,10 @@ function drawBounds(random: Random): Bounds {
     refreshUrls: pick(1, 4, 500),
     news: pick(1, 3, 32),
     robotsWaitMs: BOUNDS.robotsWaitMs,
-    // So few that each page tells the root's owner of it again.
-    seenUrls: pick(1, 4),
+    // So few that each page tells the root's owner of it again; or so many that none does.
+    seenUrls: pick(1, 4, 1024),
+    knownUrls: pick(1, 3, 3000),
+    knownMembers: BOUNDS.knownMembers,
   };
 }
 

@@ -331,7 +331,7 @@ function tellsInTurn(): string[] {
  * Who grants the slots of an address is heard by nobody, but for its grants: the others give it up
  * while one of them has a long request open by such a grant (adr/0030).
  */
-function granterUnheard(): string[] {
+function granterUnheard(seed: number): string[] {
   let slow = false;
   const requestMs = () => (slow ? 5 * SUSPECT_MS : 30);
   // The asker is the last to give up the one that it has its grant from.
@@ -340,7 +340,7 @@ function granterUnheard(): string[] {
   const order = new Cluster({ ids: THREE, web: new Map(), seeds }).order(`ip:${address}`, THREE);
   const [granter, heir, asker] = order as [AgentId, AgentId, AgentId];
   const c = crawling({
-    ...{ ipDelayMs: 40, addressOf: () => address, requestMs, settings: patience },
+    ...{ seed, ipDelayMs: 40, addressOf: () => address, requestMs, settings: patience },
   });
   slow = true;
   c.runUntil('the asker has one open, on a host that would be the heir’s', () => {
@@ -392,7 +392,8 @@ export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   'numbers-stay': halfCopied,
   'marks-asked-again': backupGivenUp,
   'slots-end': ownerOfAddressDies,
-  'slots-leased': granterUnheard,
+  // Which host the heir asks first is chance.
+  'slots-leased': () => [1, 2, 3, 4].flatMap(granterUnheard),
   'round-told': lateForTheRound,
   'round-once': toldManyTimes,
   'round-awaited': deafToTheRound,

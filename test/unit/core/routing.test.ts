@@ -65,6 +65,7 @@ function agent(seenUrls = BOUNDS.seenUrls) {
   const last = () => batches.at(-1)!;
   return {
     routing,
+    seen,
     /** Entries that the page of these links waits for. */
     links: (...urls: string[]) => routing.route(urls.map((url) => ({ url, depth: 3 }))).outboxIds,
     /** A turn that sends, and the answer to what it sent. */
@@ -106,6 +107,21 @@ describe('routing of links', () => {
       [...first].slice(1),
     );
     assert.deepEqual([links(`${FAR}a`).size, links(FAR).size], [0, 1]);
+  });
+
+  it('what the owner says that it took from others is not sent at all', () => {
+    const { routing, seen, links, sent } = agent();
+    routing.join();
+    const owner = new SeenFilter(64, 9);
+    seen.keyOf('other', 9);
+    const { low, high } = owner.hashOf(FAR);
+    seen.told(low, high);
+    assert.equal(links(FAR).size, 0);
+    assert.equal(routing.route([{ url: FAR, depth: 0 }]).outboxIds.size, 0);
+    assert.equal(links(`${FAR}a`).size, 1);
+    assert.deepEqual(sent(), []);
+    routing.viewChanged();
+    assert.equal(links(FAR).size, 1);
   });
 
   it('another view: whoever owns the host now is told', () => {

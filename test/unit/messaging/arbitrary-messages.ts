@@ -238,6 +238,12 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
     gen: whole,
     items: fc.array(fc.record({ host, mark: whole })),
   }),
+  KNOWN: fc.record({
+    ...{ type: fc.constant('KNOWN'), key: whole },
+    urls: fc
+      .uint8Array({ minLength: 1, maxLength: 800 })
+      .map((bytes) => Buffer.from(bytes).toString('base64')),
+  }),
   BATCH_REFUSED: fc.record({ type: fc.constant('BATCH_REFUSED'), batch: whole, reason: word }),
   LEAVE: fc.constant({ type: 'LEAVE' }),
   ORDERS: fc.record({ type: fc.constant('ORDERS'), orders }),

@@ -8,6 +8,7 @@ import {
   HOST_CHARS_MAX,
   HOSTS_MAX,
   ID_CHARS_MAX,
+  KNOWN_CHARS_MAX,
   MEMBERS_MAX,
   ROBOTS_CHARS_MAX,
   URL_CHARS_MAX,
@@ -42,6 +43,7 @@ const heartbeat: Json = {
   gen: 0,
   orders: '',
 };
+const known = (hashes: string): Json => ({ type: 'KNOWN', key: 7, urls: hashes });
 const urls = (items: unknown): Json => ({ type: 'URLS', batch: 7, urls: items });
 const url = { url: 'http://h.test/', depth: 0 };
 
@@ -59,6 +61,10 @@ function detailOf(message: unknown, ends: Json = { from, to }): string {
 describe('validate: bounds', () => {
   const cases: [string, unknown, RegExp][] = [
     ['a heartbeat', heartbeat, /^ok$/],
+    ['known URLs', known('AAECAwQFBgc='), /^ok$/],
+    ['known URLs of the most', known('A'.repeat(KNOWN_CHARS_MAX)), /^ok$/],
+    ['known URLs, too many', known('A'.repeat(KNOWN_CHARS_MAX + 4)), /\.urls/],
+    ['known URLs, not base64', known('AAEC!'), /\.urls.*base64/],
     [
       'a host of the longest',
       {
