@@ -62,11 +62,10 @@ export type Assembly = ReturnType<typeof assemble>;
 
 export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const { settings, store, effects, hostOf, admit } = parts;
-  const { suspectAfterMs, leaseMs } = settings;
+  const { id, delayMs, suspectAfterMs, leaseMs, digest } = settings;
   const view = new View(settings);
   const events = new EventLog(store);
   const outbound = new Outbound(settings, effects, view);
-  const { id, delayMs, digest } = settings;
   const orders = new Orders({ id, delayMs, digest, store: parts.orders });
   const detector = new FailureDetector({ suspectAfterMs });
   const lease = new Lease({ leaseMs });
@@ -106,10 +105,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
     ...{ settings, store, view, outbound, seen, settlement, admit, hostOf, onQueued },
   });
   const known = new KnownUrls(settings, view, outbound, seen);
-  const acknowledged = (url: string) => known.acknowledged(url);
-  const inbox = new Inbox({
-    ...{ view, outbound, copies: replication, hostOf, record, acknowledged },
-  });
+  const inbox = new Inbox({ view, outbound, copies: replication, hostOf, record, known });
   const moves: HostMoves = new HostMoves({
     ...{ settings, store, events, view, handOff, replication, settlement, right, visits, budgets },
   });

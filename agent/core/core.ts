@@ -188,11 +188,10 @@ export class Core {
     this.#p.moves.pump(now);
     this.#p.refresh.pump();
     this.#p.settlement.pump();
-    this.#p.inbox.pump();
+    this.#p.inbox.pump(now);
     if (this.#p.membership.joined) this.#p.handOff.answer(this.#p.replication);
     this.#p.replication.pump(now);
     this.#p.routing.pump(now);
-    this.#p.known.pump(now);
     const { routing, settlement, orders } = this.#p;
     const holdBack = routing.isFull || settlement.isFull(now) || orders.paused;
     if (this.#p.ending.course === 'crawling') this.#p.visits.tick(now, holdBack);
@@ -298,7 +297,6 @@ export class Core {
     this.#p.completion.activity();
     this.#p.right.releaseForeign();
     this.#p.routing.viewChanged();
-    this.#p.known.viewChanged();
     this.#p.inbox.viewChanged();
     this.#p.settlement.viewChanged();
     this.#p.moves.viewChanged();
@@ -392,7 +390,6 @@ export class Core {
     this.#p.handOff.reset();
     this.#p.moves.reset();
     this.#p.routing.reset();
-    this.#p.known.viewChanged();
     this.#p.inbox.reset();
     this.#p.replication.reset();
     this.#p.settlement.joined = false;
@@ -434,8 +431,7 @@ export class Core {
     const counter = this.#p.membership.nextCounter();
     const { idle, idleSince } = this.#p.completion.sample(this.#isIdle(), counter);
     const viewHash = this.#p.view.hash(this.#p.outbound.inc);
-    const gen = this.#store.generation();
-    this.#p.membership.beat({ idle, idleSince, viewHash, gen }, now);
+    this.#p.membership.beat({ idle, idleSince, viewHash, gen: this.#store.generation() }, now);
     this.#p.ending.tellComplete();
   }
 
@@ -446,9 +442,8 @@ export class Core {
    */
   #abortUnleased(now: Instant): void {
     const graceMs = this.#settings.heartbeatMs / 2;
-    const { slots } = this.#p.budgets;
     for (const { id, host } of this.#p.visits.open()) {
-      if (slots?.mayGoOn(host, now) === false) this.#abort(id, 'its slot is over');
+      if (this.#p.budgets.slots?.mayGoOn(host, now) === false) this.#abort(id, 'its slot is over');
       if (this.#p.right.mayGoOn(host, now)) this.#lapsedAt.delete(id);
       else if (!this.#lapsedAt.has(id)) this.#lapsedAt.set(id, now.mono);
       else if (now.mono - this.#lapsedAt.get(id)! >= graceMs) this.#abort(id, 'the lease lapsed');

@@ -4,6 +4,8 @@
 // this agent's, by its view at the time of the answer, is named in it and stays with the sender.
 // Bounded: few batches of one sender wait here, further ones are left to be resent.
 
+import type { Instant } from '../../failure-detector/instant.ts';
+import type { KnownUrls } from './known-urls.ts';
 import type { AgentId, Host, Incarnation, Message, UrlItem } from './messages.ts';
 import type { Outbound } from './outbound.ts';
 import type { Copies } from './settlement.ts';
@@ -29,8 +31,8 @@ export interface InboxParts {
   readonly hostOf: (url: string) => Host | null;
   /** Records a URL on a host of this agent; gives the last number of the host. */
   readonly record: (host: Host, item: UrlItem) => number;
-  /** Told of each URL at depth 0 that is acknowledged. */
-  readonly acknowledged: (url: string) => void;
+  /** Tells the others what was acknowledged. */
+  readonly known: KnownUrls;
 }
 
 export class Inbox {
@@ -47,6 +49,7 @@ export class Inbox {
   reset(): void {
     this.#waiting.clear();
     this.#joined = false;
+    this.#p.known.reset();
   }
 
   get isQuiet(): boolean {
@@ -65,6 +68,7 @@ export class Inbox {
 
   viewChanged(): void {
     this.#viewChanged = true;
+    this.#p.known.reset();
   }
 
   /** A malformed URL refuses the batch: the sender splits it. */
@@ -109,7 +113,7 @@ export class Inbox {
     const notMine: number[] = [];
     waiting.urls.forEach((item, index) => {
       if (!view.owns(hostOf(item.url) ?? '')) notMine.push(index);
-      else if (item.depth === 0) this.#p.acknowledged(item.url);
+      else if (item.depth === 0) this.#p.known.acknowledged(item.url);
     });
     this.#waiting.delete(key);
     const ack: Message = { type: 'URLS_ACK', batch: waiting.batch, notMine };
@@ -117,12 +121,13 @@ export class Inbox {
   }
 
   /** Answers what has become safe; after a change of the view, what has become ours is recorded. */
-  pump(): void {
+  pump(now: Instant): void {
     const again = this.#viewChanged && this.#joined;
     if (again) this.#viewChanged = false;
     for (const [key, waiting] of [...this.#waiting]) {
       if (again) waiting.needs = this.#record(waiting.urls);
       this.#tryAnswer(key, waiting);
     }
+    this.#p.known.pump(now);
   }
 }

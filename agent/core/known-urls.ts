@@ -36,8 +36,8 @@ export class KnownUrls {
     this.#pending = Buffer.alloc(settings.bounds.knownUrls * HASH_BYTES);
   }
 
-  /** What was to be told was true of the view as it was. */
-  viewChanged(): void {
+  /** What was to be told was true of the view, or of the incarnation, as it was. */
+  reset(): void {
     this.#pendingBytes = 0;
   }
 

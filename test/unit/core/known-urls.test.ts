@@ -114,7 +114,7 @@ describe('known URLs', () => {
   it('what waited for its message is not said of another view', () => {
     const { known, said } = agent(1);
     for (const url of ENOUGH) known.acknowledged(url);
-    known.viewChanged();
+    known.reset();
     known.acknowledged(A);
     known.pump(at(0));
     assert.equal(said.length, 0);
