@@ -1,9 +1,10 @@
 // Threads that parse pages, so that the main thread, which has the sockets and the database, never
-// waits for one. A thread has one page at a time: when a page hangs or kills it, that page alone is
-// lost, and a new thread takes the next. V8's limit of a thread's old objects is no such guard, it
-// can end the process; what a page can make a thread hold is bounded by its body and by
-// `page-scan.ts`. The pipeline of `agent.ts` fills the queue, one page a visit; threads start when
-// first needed.
+// waits for one. Small pages that come in quick succession go to a thread together: to wake it, and
+// to be woken by it, costs as much as a third of a page (docs/BENCHMARKS.md). When a page hangs or
+// kills its thread, that page alone is lost: those it was handed over with are parsed again, each by
+// itself. V8's limit of a thread's old objects is no such guard, it can end the process; what a page
+// can make a thread hold is bounded by its body and by `page-scan.ts`. The pipeline of `agent.ts`
+// fills the queue, one page a visit; threads start when first needed.
 
 import { Worker } from 'node:worker_threads';
 import type { PageInput, ParsedPage } from './page.ts';
@@ -11,13 +12,20 @@ import type { PageInput, ParsedPage } from './page.ts';
 /** Of a page nothing outlives its answer: more room would be memory that nobody needs. */
 const HEAP = { maxYoungGenerationSizeMb: 12 };
 
+/** A page waits so long for others at most, and not at all where none came so shortly before it. */
+const GATHER_MS = 20;
+/** Pages handed over together at most: more would wait for one another longer than they save. */
+const TOGETHER_MAX = 8;
+/** A larger page takes a while by itself, and its copy would, too. */
+const TOGETHER_BYTES_MAX = 64 * 1024;
+
 /** How the pool is set up. */
 export interface ParsePoolOptions {
   /** Threads at most; 0 parses on the calling thread, without a time-out. */
   readonly workers: number;
   /** Pages waiting for a thread at most; further ones fail with `parse_queue_full`. */
   readonly queueMax: number;
-  /** From handing a page to a thread that has loaded, to its answer. */
+  /** From handing pages to a thread that has loaded, to their answer. */
   readonly timeoutMs: number;
   /** The thread's script; default: `worker` beside this file. */
   readonly script?: URL;
@@ -44,13 +52,15 @@ interface Job {
   readonly input: PageInput;
   readonly resolve: (page: ParsedPage) => void;
   readonly reject: (error: ParseError) => void;
+  /** Small, and not suspected of having ended a thread. */
+  together: boolean;
 }
 
-/** A thread with the page it has, if any. */
+/** A thread with the pages it has, if any. */
 interface Seat {
   readonly worker: Worker;
   loaded: boolean;
-  job: Job | null;
+  jobs: readonly Job[];
   timer: NodeJS.Timeout | undefined;
 }
 
@@ -61,6 +71,8 @@ export class ParsePool {
   readonly #idle: Seat[] = [];
   /** Filled by `parse`, emptied by threads that come free; bound: `queueMax`. */
   readonly #queue: Job[] = [];
+  #handedAt = -Infinity;
+  #gathering: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(options: ParsePoolOptions) {
@@ -68,8 +80,9 @@ export class ParsePool {
   }
 
   /**
-   * Parses a page on a thread. The body's ArrayBuffer goes to the thread and is empty here
-   * afterwards, unless the body is only a part of it: then that part is copied.
+   * Parses a page on a thread. The body is the pool's until then, and may be empty afterwards: its
+   * ArrayBuffer goes to the thread, unless it is a part of one or goes together with others. Then
+   * it is copied.
    *
    * @throws ParseError
    */
@@ -77,26 +90,59 @@ export class ParsePool {
     if (this.#closed) return Promise.reject(new ParseError('parse_closed', input.url));
     if (this.#options.workers === 0) return parseHere(input);
     return new Promise((resolve, reject) => {
-      const job = { input, resolve, reject };
-      const seat = this.#idle.pop() ?? this.#newSeat();
-      if (seat !== null) this.#assign(seat, job);
-      else if (this.#queue.length < this.#options.queueMax) this.#queue.push(job);
-      else reject(new ParseError('parse_queue_full', input.url));
+      const isFull = this.#queue.length >= this.#options.queueMax && !this.#hasRoom;
+      if (isFull) return reject(new ParseError('parse_queue_full', input.url));
+      const together = input.body.byteLength <= TOGETHER_BYTES_MAX;
+      this.#queue.push({ input, resolve, reject, together });
+      this.#dispatch();
     });
   }
 
   /** Ends all threads; pages that wait or are being parsed fail with `parse_closed`. */
   async close(): Promise<void> {
     this.#closed = true;
+    clearTimeout(this.#gathering);
     for (const job of this.#queue.splice(0)) fail(job, 'parse_closed');
     await Promise.all([...this.#seats].map((seat) => this.#end(seat, 'parse_closed')));
   }
 
-  #newSeat(): Seat | null {
-    if (this.#seats.size >= this.#options.workers) return null;
+  get #hasRoom(): boolean {
+    return this.#idle.length > 0 || this.#seats.size < this.#options.workers;
+  }
+
+  /** Hands over what waits, as far as threads are free and the time has come. */
+  #dispatch(): void {
+    while (this.#queue.length > 0 && this.#hasRoom && !this.#closed) {
+      const waitMs = this.#handedAt + GATHER_MS - performance.now();
+      if (waitMs > 0 && this.#mayGather()) {
+        this.#gathering ??= setTimeout(() => this.#gathered(), waitMs);
+        return;
+      }
+      this.#handOver(this.#idle.pop() ?? this.#newSeat(), this.#next());
+    }
+  }
+
+  #gathered(): void {
+    this.#gathering = undefined;
+    this.#dispatch();
+  }
+
+  #mayGather(): boolean {
+    const { length } = this.#queue;
+    return length < TOGETHER_MAX && length <= this.#options.queueMax && this.#queue[0]!.together;
+  }
+
+  /** The first page of the queue, and what goes to a thread with it. */
+  #next(): Job[] {
+    const parted = this.#queue.findIndex(({ together }) => !together);
+    const count = parted < 0 ? this.#queue.length : Math.max(parted, 1);
+    return this.#queue.splice(0, Math.min(count, TOGETHER_MAX));
+  }
+
+  #newSeat(): Seat {
     const worker = new Worker(this.#options.script ?? ownScript(), { resourceLimits: HEAP });
-    const seat: Seat = { worker, loaded: false, job: null, timer: undefined };
-    worker.on('message', (message: ParsedPage | 'ready') => {
+    const seat: Seat = { worker, loaded: false, jobs: [], timer: undefined };
+    worker.on('message', (message: readonly ParsedPage[] | 'ready') => {
       if (message === 'ready') {
         seat.loaded = true;
         this.#startTimer(seat);
@@ -108,43 +154,44 @@ export class ParsePool {
     return seat;
   }
 
-  #assign(seat: Seat, job: Job): void {
-    seat.job = job;
-    const body = ownBytes(job.input.body);
-    seat.worker.postMessage({ ...job.input, body }, [body.buffer]);
+  #handOver(seat: Seat, jobs: readonly Job[]): void {
+    seat.jobs = jobs;
+    this.#handedAt = performance.now();
+    const ownBytes = jobs.length === 1 ? givenAway : copied;
+    const inputs = jobs.map(({ input }) => ({ ...input, body: ownBytes(input.body) }));
+    seat.worker.postMessage(
+      inputs,
+      inputs.map(({ body }) => body.buffer),
+    );
     if (seat.loaded) this.#startTimer(seat);
   }
 
   #startTimer(seat: Seat): void {
-    if (seat.job === null) return;
+    if (seat.jobs.length === 0) return;
     seat.timer = setTimeout(() => void this.#end(seat, 'parse_timeout'), this.#options.timeoutMs);
   }
 
-  #answered(seat: Seat, page: ParsedPage): void {
+  #answered(seat: Seat, pages: readonly ParsedPage[]): void {
     // An answer may have been on its way when the time was up.
     if (!this.#seats.has(seat)) return;
     clearTimeout(seat.timer);
-    seat.job?.resolve(page);
-    seat.job = null;
-    const next = this.#queue.shift();
-    if (next === undefined) this.#idle.push(seat);
-    else this.#assign(seat, next);
+    for (const [k, { resolve }] of seat.jobs.entries()) resolve(pages[k]!);
+    seat.jobs = [];
+    this.#idle.push(seat);
+    this.#dispatch();
   }
 
-  /** Takes a thread out of service, once, and lets another have the next page. */
+  /** Takes a thread out of service, once, and lets others have the next pages. */
   async #end(seat: Seat, code: ParseErrorCode, cause?: unknown): Promise<void> {
     if (!this.#seats.delete(seat)) return;
     clearTimeout(seat.timer);
     const idle = this.#idle.indexOf(seat);
     if (idle >= 0) this.#idle.splice(idle, 1);
-    if (seat.job !== null) fail(seat.job, code, cause);
-    seat.job = null;
-    const next = this.#closed ? undefined : this.#queue.shift();
-    if (next !== undefined) {
-      const successor = this.#newSeat();
-      if (successor === null) throw new Error('a seat was just given up');
-      this.#assign(successor, next);
-    }
+    const { jobs } = seat;
+    seat.jobs = [];
+    if (this.#closed || jobs.length <= 1) for (const job of jobs) fail(job, code, cause);
+    else this.#queue.unshift(...jobs.map((job) => Object.assign(job, { together: false })));
+    this.#dispatch();
     await seat.worker.terminate();
   }
 }
@@ -168,11 +215,15 @@ function ownScript(): URL {
   return new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url);
 }
 
-/** The bytes in a buffer that holds nothing else, so that it can be given away. */
-function ownBytes(body: Uint8Array): Uint8Array<ArrayBuffer> {
+/** The bytes in a buffer that holds nothing else, so that it can go to a thread. */
+function givenAway(body: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer, byteLength } = body;
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) {
     return new Uint8Array(buffer);
   }
+  return copied(body);
+}
+
+function copied(body: Uint8Array): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(body);
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import ts from 'typescript';
@@ -60,6 +60,51 @@ for (const way of ['throw', 'exit']) {
       assert.equal((await later).links.length, 1);
     }));
 }
+
+test('pool: pages that come at once go to a thread together, eight at most', () =>
+  withPool({ workers: 1, script: SCRIPT }, async (pool) => {
+    const pages = Array.from({ length: 18 }, (_, n) => pool.parse(page(`http://a.test/${n}/`)));
+    const parsed = await Promise.all(pages);
+    // The unruly thread tells in `linksDropped` how many pages it had at once.
+    const together = parsed.map(({ linksDropped }) => linksDropped);
+    assert.deepEqual(together, [1, ...Array(16).fill(8), 1]);
+    for (const [n, { links }] of parsed.entries()) {
+      assert.deepEqual(identities(links), [`http://a.test/${n}/next`]);
+    }
+  }));
+
+test('pool: a page that comes by itself waits for no other', () =>
+  withPool({ workers: 1, script: SCRIPT }, async (pool) => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const { linksDropped } = await pool.parse(page('http://a.test/1'));
+      assert.equal(linksDropped, 1);
+    } finally {
+      mock.timers.reset();
+    }
+  }));
+
+test('pool: a large page goes alone, and is given away', () =>
+  withPool({ workers: 1, script: SCRIPT }, async (pool) => {
+    const large = page('http://a.test/large', '<a href=next>'.padEnd(64 * 1024 + 1));
+    const small = [1, 2, 3].map((n) => page(`http://a.test/${n}`));
+    const pages = [small[0]!, small[1]!, large, small[2]!].map((input) => pool.parse(input));
+    const together = (await Promise.all(pages)).map(({ linksDropped }) => linksDropped);
+    assert.deepEqual(together, [1, 1, 1, 1]);
+    assert.equal(large.body.byteLength, 0);
+  }));
+
+test('pool: pages that were with one that hangs are parsed by themselves', () =>
+  withPool({ workers: 1, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
+    const first = pool.parse(page('http://a.test/0'));
+    const before = pool.parse(page('http://a.test/1'));
+    const hangs = assert.rejects(pool.parse(page('http://a.test/hang')), { code: 'parse_timeout' });
+    const behind = pool.parse(page('http://a.test/2'));
+    await hangs;
+    for (const { links } of await Promise.all([first, before, behind])) {
+      assert.equal(links.length, 1);
+    }
+  }));
 
 test('pool: a page that takes too long fails alone', () =>
   withPool({ workers: 2, timeoutMs: 1000, script: SCRIPT }, async (pool) => {

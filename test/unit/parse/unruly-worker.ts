@@ -1,12 +1,18 @@
-// A thread that behaves as the URL of the page says: for the tests of the pool.
+// A thread that behaves as the URLs of its pages say: for the tests of the pool.
 
 import { parentPort } from 'node:worker_threads';
-import { parsePage } from '../../../agent/parse/page.ts';
+import { type PageInput, type ParsedPage, parsePage } from '../../../agent/parse/page.ts';
 
-parentPort!.on('message', (input) => {
+parentPort!.on('message', (inputs: readonly PageInput[]) => {
+  parentPort!.postMessage(
+    inputs.map((input) => ({ ...parsed(input), linksDropped: inputs.length })),
+  );
+});
+parentPort!.postMessage('ready');
+
+function parsed(input: PageInput): ParsedPage {
   if (input.url.includes('hang')) for (;;);
   if (input.url.includes('throw')) throw new Error('as asked');
   if (input.url.includes('exit')) process.exit(0);
-  parentPort!.postMessage(parsePage(input));
-});
-parentPort!.postMessage('ready');
+  return parsePage(input);
+}
