@@ -1,8 +1,7 @@
 // Threads that parse pages, so that the main thread, which has the sockets and the database, never
-// waits for one. Small pages that come in quick succession go to a thread together: to wake it, and
-// to be woken by it, costs as much as a third of a page (docs/BENCHMARKS.md). When a page hangs or
-// kills its thread, that page alone is lost: those it was handed over with are parsed again, each by
-// itself. V8's limit of a thread's old objects is no such guard, it can end the process; what a page
+// waits for one. Small pages that come in quick succession go to a thread together, since waking it,
+// and being woken by it, is dear (adr/0041). When a page hangs or kills its thread, that page alone is
+// lost: those it was handed over with are parsed again, each by itself. V8's limit of a thread's old objects is no such guard, it can end the process; what a page
 // can make a thread hold is bounded by its body and by `page-scan.ts`. The pipeline of `agent.ts`
 // fills the queue, one page a visit; threads start when first needed.
 
@@ -71,8 +70,8 @@ export class ParsePool {
   readonly #idle: Seat[] = [];
   /** Filled by `parse`, emptied by threads that come free; bound: `queueMax`. */
   readonly #queue: Job[] = [];
-  #handedAt = -Infinity;
-  #gathering: NodeJS.Timeout | undefined;
+  /** Runs for `GATHER_MS` after pages were handed over. */
+  #gathering: NodeJS.Timeout | null = null;
   #closed = false;
 
   constructor(options: ParsePoolOptions) {
@@ -101,7 +100,7 @@ export class ParsePool {
   /** Ends all threads; pages that wait or are being parsed fail with `parse_closed`. */
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#gathering);
+    if (this.#gathering !== null) clearTimeout(this.#gathering);
     for (const job of this.#queue.splice(0)) fail(job, 'parse_closed');
     await Promise.all([...this.#seats].map((seat) => this.#end(seat, 'parse_closed')));
   }
@@ -113,17 +112,13 @@ export class ParsePool {
   /** Hands over what waits, as far as threads are free and the time has come. */
   #dispatch(): void {
     while (this.#queue.length > 0 && this.#hasRoom && !this.#closed) {
-      const waitMs = this.#handedAt + GATHER_MS - performance.now();
-      if (waitMs > 0 && this.#mayGather()) {
-        this.#gathering ??= setTimeout(() => this.#gathered(), waitMs);
-        return;
-      }
+      if (this.#gathering !== null && this.#mayGather()) return;
       this.#handOver(this.#idle.pop() ?? this.#newSeat(), this.#next());
     }
   }
 
   #gathered(): void {
-    this.#gathering = undefined;
+    this.#gathering = null;
     this.#dispatch();
   }
 
@@ -156,7 +151,7 @@ export class ParsePool {
 
   #handOver(seat: Seat, jobs: readonly Job[]): void {
     seat.jobs = jobs;
-    this.#handedAt = performance.now();
+    this.#gathering = this.#gathering?.refresh() ?? setTimeout(() => this.#gathered(), GATHER_MS);
     const ownBytes = jobs.length === 1 ? givenAway : copied;
     const inputs = jobs.map(({ input }) => ({ ...input, body: ownBytes(input.body) }));
     seat.worker.postMessage(
