@@ -136,7 +136,7 @@ export function fetchingOf(
   const sitemaps = new Set(sitemapsOf(config).map(({ url }) => url));
   const pipeline = new PagePipeline({
     fetcher,
-    parse: (input) => parsePool.parse(input),
+    parse: (input, others) => parsePool.parse(input, others),
     inScope: (host, identity) => scope.admits(host, identity),
     isOfCrawl: (host) => scope.covers(host),
     identify: (url) => rules.apply(url),

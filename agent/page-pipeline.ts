@@ -30,14 +30,10 @@ import { archivedOf, conditionsOf, notModified, UNCHANGED, validatorsOf } from '
 import { type RobotsAccess, robotsAccess, robotsUrlOf } from './robots/access.ts';
 import { ROBOTS_BYTES_MAX } from './robots/robots-txt.ts';
 import { readSitemap, SITEMAP_BYTES_MAX, type Sitemap } from './sitemap/read-sitemap.ts';
-import { type CrawlUrl, parseCrawlUrl } from './url/crawl-url.ts';
+import { type CrawlUrl, parseCrawlUrl, URL_CHARS_MAX } from './url/crawl-url.ts';
 import { REDIRECTED } from './url/redirect-reasons.ts';
 
-/**
- * Links with longer URLs or host names are counted as out of scope, not kept: no server's request
- * line takes them, no name in the DNS has more than 253 characters, and frames to peers have a cap.
- */
-const URL_CHARS_MAX = 8000;
+/** Links to longer names count as out of scope: no name in the DNS has more than 253 characters. */
 const HOST_CHARS_MAX = 255;
 /** As much of a Content-Type header as is recorded. */
 const CONTENT_TYPE_CHARS_MAX = 200;
@@ -52,7 +48,8 @@ const INDEX_FILES_MAX = 1000;
 
 export interface PipelineParts {
   readonly fetcher: Fetcher;
-  readonly parse: (input: PageInput) => Promise<ParsedPage>;
+  /** `others`: how many further exchanges are under way. */
+  readonly parse: (input: PageInput, others: number) => Promise<ParsedPage>;
   readonly inScope: (host: string, identity: string) => boolean;
   /** Whether `scope.hosts` has the host, whichever of its URLs are in scope. */
   readonly isOfCrawl: (host: string) => boolean;
@@ -203,12 +200,13 @@ export class PagePipeline {
     try {
       const { productToken, embeds } = this.#p;
       // The body is empty here afterwards.
-      page = await this.#p.parse({ body, contentType, url, productToken, embeds });
+      const input = { body, contentType, url, productToken, embeds };
+      page = await this.#p.parse(input, this.#open.size);
     } catch (error) {
       return nothing(codeOf(error));
     }
     const links = new Map<string, FoundLink>();
-    let outOfScope = 0;
+    let outOfScope = sitemap || header.nofollow ? 0 : page.tooLong;
     for (const { identity, fetchUrl, host } of header.nofollow
       ? []
       : (sitemap?.urls ?? page.links)) {

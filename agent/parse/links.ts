@@ -2,9 +2,15 @@
 // page's encoding, each identity once. A page may have far more links than anyone means, so their
 // number has a bound, and what lies beyond it is counted, not lost in silence.
 
-import { parseCrawlUrl } from '../url/crawl-url.ts';
+import { parseCrawlUrl, URL_CHARS_MAX } from '../url/crawl-url.ts';
 import { encodeQuery } from './charset.ts';
 import type { PageScan } from './page-scan.ts';
+
+/**
+ * Of all links of a page: 400 for each of the 10,000 that one may have. A page can name a base that is
+ * much longer than its links, and so have far more characters in its links than in itself.
+ */
+const CHARS_MAX = 4_000_000;
 
 /** One URL that the page leads to. */
 export interface PageLink {
@@ -18,8 +24,10 @@ export interface PageLink {
 interface ResolvedLinks {
   /** In document order, each identity once. */
   readonly links: PageLink[];
-  /** Spellings left unread once `linksMax` links were found. */
+  /** Spellings left unread once `linksMax` links, or 4,000,000 characters of them, were found. */
   readonly linksDropped: number;
+  /** Spellings of URLs above 8000 characters. */
+  readonly tooLong: number;
   /** Spellings that are no crawlable URL: other schemes, bad syntax, impossible hosts. */
   readonly refused: number;
   /** The URL that relative links are resolved against. */
@@ -49,9 +57,11 @@ export function resolveLinks(
   };
   const links = new Map<string, PageLink>();
   let refused = 0;
+  let tooLong = 0;
+  let chars = 0;
   let linksDropped = scan.directives.nofollow ? 0 : scan.hrefs.size + scan.hrefsDropped;
   for (const href of scan.directives.nofollow ? [] : scan.hrefs) {
-    if (links.size >= linksMax) break;
+    if (links.size >= linksMax || chars >= CHARS_MAX) break;
     linksDropped--;
     const link = resolve(href);
     if ('refused' in link) {
@@ -59,12 +69,19 @@ export function resolveLinks(
       continue;
     }
     const { identity, fetchUrl, host } = link;
+    const longest = Math.max(identity.length, fetchUrl.length);
+    if (longest > URL_CHARS_MAX) {
+      tooLong++;
+      continue;
+    }
     if (links.has(identity)) continue;
+    chars += longest;
     links.set(identity, { identity, fetchUrl: fetchUrl === identity ? null : fetchUrl, host });
   }
   return {
     links: [...links.values()],
     linksDropped,
+    tooLong,
     refused,
     base,
     refresh: identityOf(scan.refresh),

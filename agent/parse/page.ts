@@ -39,6 +39,8 @@ export interface ParsedPage extends RobotsDirectives {
   /** In document order, each identity once; none if the page asks not to follow them. */
   readonly links: readonly PageLink[];
   readonly linksDropped: number;
+  /** Hrefs of URLs longer than any that is crawled. */
+  readonly tooLong: number;
   /** Hrefs that are no crawlable URL. */
   readonly refused: number;
   /** An encoding of the Encoding Standard; `binary` for what is not HTML. */
@@ -78,6 +80,7 @@ function notHtml(url: string, digest: string): ParsedPage {
   return {
     links: [],
     linksDropped: 0,
+    tooLong: 0,
     refused: 0,
     charset: 'binary',
     base: url,

@@ -1,9 +1,10 @@
 // Threads that parse pages, so that the main thread, which has the sockets and the database, never
 // waits for one. Small pages that come in quick succession go to a thread together, since waking it,
-// and being woken by it, is dear (adr/0041). When a page hangs or kills its thread, that page alone is
-// lost: those it was handed over with are parsed again, each by itself. V8's limit of a thread's old objects is no such guard, it can end the process; what a page
-// can make a thread hold is bounded by its body and by `page-scan.ts`. The pipeline of `agent.ts`
-// fills the queue, one page a visit; threads start when first needed.
+// and being woken by it, is dear (adr/0041). The thread tells at which page it is, so when one hangs
+// or kills it, that page alone is lost: the others go to another thread. V8's limit of a thread's
+// old objects is no such guard, it can end the process; what a page can make a thread hold is
+// bounded by its body and by `page-scan.ts`. The pipeline of `agent.ts` fills the queue, one page a
+// visit; threads start when first needed.
 
 import { Worker } from 'node:worker_threads';
 import type { PageInput, ParsedPage } from './page.ts';
@@ -11,8 +12,12 @@ import type { PageInput, ParsedPage } from './page.ts';
 /** Of a page nothing outlives its answer: more room would be memory that nobody needs. */
 const HEAP = { maxYoungGenerationSizeMb: 12 };
 
-/** A page waits so long for others at most, and not at all where none came so shortly before it. */
-const GATHER_MS = 20;
+/**
+ * A page waits for a quarter of those that may come, much as an outcome waits for its turn
+ * (runtime/turns.ts): where little is under way for nobody, and never longer than this.
+ */
+const SHARE_AWAITED = 1 / 4;
+const AWAITED_MS_MAX = 20;
 /** Pages handed over together at most: more would wait for one another longer than they save. */
 const TOGETHER_MAX = 8;
 /** A larger page takes a while by itself, and its copy would, too. */
@@ -24,7 +29,7 @@ export interface ParsePoolOptions {
   readonly workers: number;
   /** Pages waiting for a thread at most; further ones fail with `parse_queue_full`. */
   readonly queueMax: number;
-  /** From handing pages to a thread that has loaded, to their answer. */
+  /** For one page, in a thread that has loaded; of several together the later ones have up to twice. */
   readonly timeoutMs: number;
   /** The thread's script; default: `worker` beside this file. */
   readonly script?: URL;
@@ -51,15 +56,18 @@ interface Job {
   readonly input: PageInput;
   readonly resolve: (page: ParsedPage) => void;
   readonly reject: (error: ParseError) => void;
-  /** Small, and not suspected of having ended a thread. */
-  together: boolean;
+  readonly isSmall: boolean;
 }
 
 /** A thread with the pages it has, if any. */
 interface Seat {
   readonly worker: Worker;
+  /** Its only number, which the thread writes: how many of the pages handed over it has begun. */
+  readonly begun: Int32Array;
   loaded: boolean;
-  jobs: readonly Job[];
+  /** In the order in which they are parsed, without those that are answered. */
+  jobs: Job[];
+  answered: number;
   timer: NodeJS.Timeout | undefined;
 }
 
@@ -70,8 +78,10 @@ export class ParsePool {
   readonly #idle: Seat[] = [];
   /** Filled by `parse`, emptied by threads that come free; bound: `queueMax`. */
   readonly #queue: Job[] = [];
-  /** Runs for `GATHER_MS` after pages were handed over. */
-  #gathering: NodeJS.Timeout | null = null;
+  /** Runs while the first page of the queue may still wait for others. */
+  #patience: NodeJS.Timeout | null = null;
+  /** So many go together if they come in time. */
+  #awaited = 1;
   #closed = false;
 
   constructor(options: ParsePoolOptions) {
@@ -83,16 +93,20 @@ export class ParsePool {
    * ArrayBuffer goes to the thread, unless it is a part of one or goes together with others. Then
    * it is copied.
    *
+   * @param others how many further pages are under way
    * @throws ParseError
    */
-  parse(input: PageInput): Promise<ParsedPage> {
+  parse(input: PageInput, others = 0): Promise<ParsedPage> {
     if (this.#closed) return Promise.reject(new ParseError('parse_closed', input.url));
     if (this.#options.workers === 0) return parseHere(input);
     return new Promise((resolve, reject) => {
       const isFull = this.#queue.length >= this.#options.queueMax && !this.#hasRoom;
       if (isFull) return reject(new ParseError('parse_queue_full', input.url));
-      const together = input.body.byteLength <= TOGETHER_BYTES_MAX;
-      this.#queue.push({ input, resolve, reject, together });
+      const isSmall = input.body.byteLength <= TOGETHER_BYTES_MAX;
+      this.#queue.push({ input, resolve, reject, isSmall });
+      this.#awaited = Math.min(Math.ceil(others * SHARE_AWAITED), TOGETHER_MAX);
+      const isFirst = this.#queue.length === 1 && this.#awaited > 1;
+      if (isFirst) this.#patience ??= setTimeout(() => this.#endPatience(), AWAITED_MS_MAX);
       this.#dispatch();
     });
   }
@@ -100,7 +114,7 @@ export class ParsePool {
   /** Ends all threads; pages that wait or are being parsed fail with `parse_closed`. */
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#gathering !== null) clearTimeout(this.#gathering);
+    if (this.#patience !== null) clearTimeout(this.#patience);
     for (const job of this.#queue.splice(0)) fail(job, 'parse_closed');
     await Promise.all([...this.#seats].map((seat) => this.#end(seat, 'parse_closed')));
   }
@@ -112,31 +126,38 @@ export class ParsePool {
   /** Hands over what waits, as far as threads are free and the time has come. */
   #dispatch(): void {
     while (this.#queue.length > 0 && this.#hasRoom && !this.#closed) {
-      if (this.#gathering !== null && this.#mayGather()) return;
+      if (this.#mayGather) return;
       this.#handOver(this.#idle.pop() ?? this.#newSeat(), this.#next());
     }
   }
 
-  #gathered(): void {
-    this.#gathering = null;
+  #endPatience(): void {
+    this.#patience = null;
     this.#dispatch();
   }
 
-  #mayGather(): boolean {
-    const { length } = this.#queue;
-    return length < TOGETHER_MAX && length <= this.#options.queueMax && this.#queue[0]!.together;
+  get #mayGather(): boolean {
+    if (this.#patience === null || this.#queue.length >= this.#awaited) return false;
+    return this.#queue.every(({ isSmall }) => isSmall);
   }
 
   /** The first page of the queue, and what goes to a thread with it. */
   #next(): Job[] {
-    const parted = this.#queue.findIndex(({ together }) => !together);
-    const count = parted < 0 ? this.#queue.length : Math.max(parted, 1);
-    return this.#queue.splice(0, Math.min(count, TOGETHER_MAX));
+    const large = this.#queue.findIndex(({ isSmall }) => !isSmall);
+    const count = large < 0 ? this.#queue.length : Math.max(large, 1);
+    const jobs = this.#queue.splice(0, Math.min(count, TOGETHER_MAX));
+    if (this.#queue.length === 0 && this.#patience !== null) {
+      clearTimeout(this.#patience);
+      this.#patience = null;
+    }
+    return jobs;
   }
 
   #newSeat(): Seat {
-    const worker = new Worker(this.#options.script ?? ownScript(), { resourceLimits: HEAP });
-    const seat: Seat = { worker, loaded: false, jobs: [], timer: undefined };
+    const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    const options = { resourceLimits: HEAP, workerData: begun };
+    const worker = new Worker(this.#options.script ?? ownScript(), options);
+    const seat: Seat = { worker, begun, loaded: false, jobs: [], answered: 0, timer: undefined };
     worker.on('message', (message: readonly ParsedPage[] | 'ready') => {
       if (message === 'ready') {
         seat.loaded = true;
@@ -149,9 +170,10 @@ export class ParsePool {
     return seat;
   }
 
-  #handOver(seat: Seat, jobs: readonly Job[]): void {
+  #handOver(seat: Seat, jobs: Job[]): void {
     seat.jobs = jobs;
-    this.#gathering = this.#gathering?.refresh() ?? setTimeout(() => this.#gathered(), GATHER_MS);
+    seat.answered = 0;
+    Atomics.store(seat.begun, 0, 0);
     const ownBytes = jobs.length === 1 ? givenAway : copied;
     const inputs = jobs.map(({ input }) => ({ ...input, body: ownBytes(input.body) }));
     seat.worker.postMessage(
@@ -161,34 +183,47 @@ export class ParsePool {
     if (seat.loaded) this.#startTimer(seat);
   }
 
+  /** Runs out where the thread is at the same page as now, or at the first one. */
   #startTimer(seat: Seat): void {
     if (seat.jobs.length === 0) return;
-    seat.timer = setTimeout(() => void this.#end(seat, 'parse_timeout'), this.#options.timeoutMs);
+    const at = atOf(seat);
+    seat.timer = setTimeout(() => {
+      if (atOf(seat) === at) void this.#end(seat, 'parse_timeout');
+      else this.#startTimer(seat);
+    }, this.#options.timeoutMs);
   }
 
+  /** One message may answer some of the pages, the next ones the others. */
   #answered(seat: Seat, pages: readonly ParsedPage[]): void {
     // An answer may have been on its way when the time was up.
     if (!this.#seats.has(seat)) return;
+    const jobs = seat.jobs.splice(0, pages.length);
+    seat.answered += jobs.length;
+    for (const [k, { resolve }] of jobs.entries()) resolve(pages[k]!);
+    if (seat.jobs.length > 0) return;
     clearTimeout(seat.timer);
-    for (const [k, { resolve }] of seat.jobs.entries()) resolve(pages[k]!);
-    seat.jobs = [];
     this.#idle.push(seat);
     this.#dispatch();
   }
 
-  /** Takes a thread out of service, once, and lets others have the next pages. */
+  /** Takes a thread out of service, once, and lets others have its other pages and the next. */
   async #end(seat: Seat, code: ParseErrorCode, cause?: unknown): Promise<void> {
     if (!this.#seats.delete(seat)) return;
     clearTimeout(seat.timer);
     const idle = this.#idle.indexOf(seat);
     if (idle >= 0) this.#idle.splice(idle, 1);
-    const { jobs } = seat;
-    seat.jobs = [];
-    if (this.#closed || jobs.length <= 1) for (const job of jobs) fail(job, code, cause);
-    else this.#queue.unshift(...jobs.map((job) => Object.assign(job, { together: false })));
+    const jobs = seat.jobs.splice(0);
+    const culprits = this.#closed ? jobs.splice(0) : jobs.splice(atOf(seat) - seat.answered, 1);
+    for (const job of culprits) fail(job, code, cause);
+    this.#queue.unshift(...jobs);
     this.#dispatch();
     await seat.worker.terminate();
   }
+}
+
+/** Which of the pages handed over the thread is at, or was; the first has number 0. */
+function atOf({ begun, answered }: Seat): number {
+  return Math.max(Atomics.load(begun, 0) - 1, answered);
 }
 
 function fail(job: Job, code: ParseErrorCode, cause?: unknown): void {

@@ -1,11 +1,31 @@
-// The thread behind `ParsePool`: pages in, as many parsed pages out, in order. It says first that it
-// has loaded, so that starting is not counted as parsing. Whatever goes wrong here ends the thread,
-// and the pool replaces it.
+// The thread behind `ParsePool`: pages in, as many parsed pages out, in order, as a rule in one
+// message. It says first that it has loaded, so that starting is not counted as parsing, and notes at
+// which page it is where the pool can see it. Whatever goes wrong here ends the thread, and the pool
+// replaces it.
 
-import { parentPort } from 'node:worker_threads';
-import { type PageInput, parsePage } from './page.ts';
+import { parentPort, workerData } from 'node:worker_threads';
+import { type PageInput, type ParsedPage, parsePage } from './page.ts';
+
+/** Answers with more than this in their links go by themselves: reading one stops the main thread. */
+const ANSWER_CHARS_MAX = 256 * 1024;
 
 const port = parentPort;
 if (port === null) throw new Error('agent/parse/worker is a thread of ParsePool, not a program');
-port.on('message', (inputs: readonly PageInput[]) => port.postMessage(inputs.map(parsePage)));
+const begun = workerData as Int32Array;
+
+port.on('message', (inputs: readonly PageInput[]) => {
+  let pages: ParsedPage[] = [];
+  let chars = 0;
+  for (const [k, input] of inputs.entries()) {
+    Atomics.store(begun, 0, k + 1);
+    const page = parsePage(input);
+    pages.push(page);
+    for (const { identity } of page.links) chars += identity.length;
+    if (chars < ANSWER_CHARS_MAX && pages.length < inputs.length) continue;
+    port.postMessage(pages);
+    pages = [];
+    chars = 0;
+  }
+  if (pages.length > 0) port.postMessage(pages);
+});
 port.postMessage('ready');

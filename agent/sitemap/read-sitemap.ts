@@ -7,7 +7,7 @@
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { otherWork } from '../runtime/other-work.ts';
-import { type CrawlUrl, parseCrawlUrl } from '../url/crawl-url.ts';
+import { type CrawlUrl, parseCrawlUrl, URL_CHARS_MAX } from '../url/crawl-url.ts';
 import type { SitemapKind, SitemapXml } from './sitemap-xml.ts';
 
 /** By the protocol, for one file. */
@@ -16,8 +16,6 @@ const URLS_MAX = 50_000;
 export const SITEMAP_BYTES_MAX = 50 * 1024 ** 2;
 /** Parsed at a time: some five milliseconds. */
 const PIECE_BYTES = 64 * 1024;
-/** Beyond this no server takes a URL. */
-const URL_CHARS_MAX = 8000;
 /** Bytes in which an XML declaration names its encoding. */
 const DECLARATION_BYTES = 200;
 

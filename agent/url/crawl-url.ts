@@ -8,6 +8,13 @@
 /** Compared between agents at HELLO: two canonical forms in one cluster would lose URLs. */
 export const CANONICAL_FORM_VERSION = 1;
 
+/**
+ * Longer URLs are neither kept nor read: no server's request line takes them, frames to peers have a
+ * cap, and V8 tells texts above 16 Ki apart by nothing but their length, and then character by
+ * character: a map of thousands of them takes minutes.
+ */
+export const URL_CHARS_MAX = 8000;
+
 /** A URL that can be crawled. */
 export interface CrawlUrl {
   /** Canonical form; parsing it again gives itself. */

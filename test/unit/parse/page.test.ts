@@ -107,6 +107,21 @@ test('page: links beyond the bound are counted as dropped', () => {
   assert.deepEqual([bounded.links.length, bounded.linksDropped], [10_000, 91_000]);
 });
 
+test('page: URLs that no server takes are counted, and never compared', () => {
+  // V8 would tell their ends apart only by comparing all that comes before.
+  const links = Array.from({ length: 4000 }, (_, n) => `<a href=${n}>`).join('');
+  const parsed = page(`<base href="/${'x'.repeat(20_000)}/">${links}<a href="/short">`);
+  assert.deepEqual([parsed.links.length, parsed.tooLong, parsed.linksDropped], [1, 4000, 0]);
+});
+
+test('page: the links of a page have four million characters at most', () => {
+  const links = Array.from({ length: 1000 }, (_, n) => `<a href=${n}>`).join('');
+  const parsed = page(`<base href="http://a.test/${'x'.repeat(7900)}/">${links}`);
+  const chars = parsed.links.reduce((sum, { identity }) => sum + identity.length, 0);
+  assert.ok(chars >= 4_000_000 && chars < 4_008_000, `${chars}`);
+  assert.equal(parsed.links.length + parsed.linksDropped, 1000);
+});
+
 test('page: what is not HTML has a digest and no links', () => {
   for (const type of ['text/plain', 'application/pdf', 'image/svg+xml; charset=utf-8']) {
     const parsed = page('<a href=1>', { type });

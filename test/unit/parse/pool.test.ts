@@ -7,7 +7,7 @@ import { mock, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import ts from 'typescript';
-import type { PageInput } from '../../../agent/parse/page.ts';
+import type { PageInput, ParsedPage } from '../../../agent/parse/page.ts';
 import { ParsePool, type ParsePoolOptions } from '../../../agent/parse/pool.ts';
 
 const SCRIPT = new URL('./unruly-worker.ts', import.meta.url);
@@ -61,50 +61,112 @@ for (const way of ['throw', 'exit']) {
     }));
 }
 
+/** As many further exchanges as there are threads. */
+const MANY = 64;
+
+/** The unruly thread tells in `linksDropped` how many pages it had at once. */
+const together = (pages: readonly ParsedPage[]) => pages.map(({ linksDropped }) => linksDropped);
+
 test('pool: pages that come at once go to a thread together, eight at most', () =>
   withPool({ workers: 1, script: SCRIPT }, async (pool) => {
-    const pages = Array.from({ length: 18 }, (_, n) => pool.parse(page(`http://a.test/${n}/`)));
-    const parsed = await Promise.all(pages);
-    // The unruly thread tells in `linksDropped` how many pages it had at once.
-    const together = parsed.map(({ linksDropped }) => linksDropped);
-    assert.deepEqual(together, [1, ...Array(16).fill(8), 1]);
+    const urls = Array.from({ length: 18 }, (_, n) => `http://a.test/${n}/`);
+    const parsed = await Promise.all(urls.map((url) => pool.parse(page(url), MANY)));
+    assert.deepEqual(together(parsed), [...Array(16).fill(8), 2, 2]);
     for (const [n, { links }] of parsed.entries()) {
-      assert.deepEqual(identities(links), [`http://a.test/${n}/next`]);
+      assert.deepEqual(identities(links), [`${urls[n]}next`]);
     }
   }));
 
-test('pool: a page that comes by itself waits for no other', () =>
-  withPool({ workers: 1, script: SCRIPT }, async (pool) => {
+test('pool: a page waits for a quarter of those that are under way, of few for none', () =>
+  withPool({ workers: 2, script: SCRIPT }, async (pool) => {
+    // Nothing waits here by the clock.
     mock.timers.enable({ apis: ['setTimeout'] });
     try {
-      const { linksDropped } = await pool.parse(page('http://a.test/1'));
-      assert.equal(linksDropped, 1);
+      const alone = await Promise.all([0, 4].map((n) => pool.parse(page('http://a.test/1'), n)));
+      assert.deepEqual(together(alone), [1, 1]);
+      const pair = await Promise.all([8, 7].map((n) => pool.parse(page('http://a.test/2'), n)));
+      assert.deepEqual(together(pair), [2, 2]);
     } finally {
       mock.timers.reset();
     }
   }));
 
-test('pool: a large page goes alone, and is given away', () =>
+test('pool: a page for which too few others come waits 20 milliseconds', () =>
+  withPool({ workers: 1, script: SCRIPT }, async (pool) => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const first = pool.parse(page('http://a.test/1'), MANY);
+      mock.timers.tick(19);
+      const second = pool.parse(page('http://a.test/2'), MANY);
+      mock.timers.tick(1);
+      assert.deepEqual(together(await Promise.all([first, second])), [2, 2]);
+    } finally {
+      mock.timers.reset();
+    }
+  }));
+
+test('pool: a large page goes alone, waits for no others, and is given away', () =>
   withPool({ workers: 1, script: SCRIPT }, async (pool) => {
     const large = page('http://a.test/large', '<a href=next>'.padEnd(64 * 1024 + 1));
     const small = [1, 2, 3].map((n) => page(`http://a.test/${n}`));
-    const pages = [small[0]!, small[1]!, large, small[2]!].map((input) => pool.parse(input));
-    const together = (await Promise.all(pages)).map(({ linksDropped }) => linksDropped);
-    assert.deepEqual(together, [1, 1, 1, 1]);
+    const pages = [small[0]!, small[1]!, large, small[2]!].map((one) => pool.parse(one, MANY));
+    assert.deepEqual(together(await Promise.all(pages)), [2, 2, 1, 1]);
     assert.equal(large.body.byteLength, 0);
   }));
 
-test('pool: pages that were with one that hangs are parsed by themselves', () =>
+for (const [way, code] of [
+  ['throw', 'parse_crash'],
+  ['exit', 'parse_crash'],
+  ['hang', 'parse_timeout'],
+] as const) {
+  test(`pool: of pages that are together those that make their thread ${way} fail, once each`, () =>
+    withPool({ workers: 1, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
+      const names = ['0', `${way}1`, '2', `${way}3`, '4'];
+      const pages = names.map((name) => pool.parse(page(`http://a.test/${name}/`), MANY));
+      for (const [n, result] of (await Promise.allSettled(pages)).entries()) {
+        if (n % 2 === 1) {
+          assert.equal(result.status === 'rejected' && result.reason.code, code);
+          assert.match(String(result.status === 'rejected' && result.reason), RegExp(names[n]!));
+        } else {
+          assert.ok(result.status === 'fulfilled');
+          assert.deepEqual(identities(result.value.links), [`http://a.test/${n}/next`]);
+        }
+      }
+    }));
+}
+
+test('pool: each of several pages has the time that one has', () =>
   withPool({ workers: 1, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
-    const first = pool.parse(page('http://a.test/0'));
-    const before = pool.parse(page('http://a.test/1'));
-    const hangs = assert.rejects(pool.parse(page('http://a.test/hang')), { code: 'parse_timeout' });
-    const behind = pool.parse(page('http://a.test/2'));
-    await hangs;
-    for (const { links } of await Promise.all([first, before, behind])) {
-      assert.equal(links.length, 1);
-    }
+    const urls = Array.from({ length: 8 }, (_, n) => `http://a.test/slow/${n}`);
+    const parsed = await Promise.all(urls.map((url) => pool.parse(page(url), MANY)));
+    // None was parsed a second time in less company.
+    assert.deepEqual(together(parsed), Array(8).fill(8));
   }));
+
+test('pool: long answers of pages that are together come one by one', async () => {
+  const workerData = new Int32Array(new SharedArrayBuffer(4));
+  const worker = new Worker(new URL('../../../agent/parse/worker.ts', import.meta.url), {
+    workerData,
+  });
+  try {
+    await once(worker, 'message');
+    const links = Array.from({ length: 150 }, (_, n) => `<a href=${n}>`).join('');
+    const long = `<base href="http://a.test/${'x'.repeat(7000)}/">${links}`;
+    const answers: number[] = [];
+    const all = new Promise<void>((resolve) => {
+      worker.on('message', (pages: ParsedPage[]) => {
+        answers.push(pages.length);
+        if (answers.reduce((sum, count) => sum + count, 0) === 4) resolve();
+      });
+    });
+    worker.postMessage(['', long, long, ''].map((body) => page('http://a.test/', body)));
+    await all;
+    assert.deepEqual(answers, [2, 1, 1]);
+    assert.equal(Atomics.load(workerData, 0), 4);
+  } finally {
+    await worker.terminate();
+  }
+});
 
 test('pool: a page that takes too long fails alone', () =>
   withPool({ workers: 2, timeoutMs: 1000, script: SCRIPT }, async (pool) => {

@@ -1,17 +1,21 @@
 // A thread that behaves as the URLs of its pages say: for the tests of the pool.
 
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { type PageInput, type ParsedPage, parsePage } from '../../../agent/parse/page.ts';
 
 parentPort!.on('message', (inputs: readonly PageInput[]) => {
   parentPort!.postMessage(
-    inputs.map((input) => ({ ...parsed(input), linksDropped: inputs.length })),
+    inputs.map((input, k) => {
+      Atomics.store(workerData as Int32Array, 0, k + 1);
+      return { ...parsed(input), linksDropped: inputs.length };
+    }),
   );
 });
 parentPort!.postMessage('ready');
 
 function parsed(input: PageInput): ParsedPage {
   if (input.url.includes('hang')) for (;;);
+  if (input.url.includes('slow')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
   if (input.url.includes('throw')) throw new Error('as asked');
   if (input.url.includes('exit')) process.exit(0);
   return parsePage(input);
