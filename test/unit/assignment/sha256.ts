@@ -7,7 +7,8 @@ export const sha256: Sha256 = (text) => hash('sha256', text, 'buffer');
 
 /** As SHA-256, but a host `@` and a decimal number lies at that place of the circle. */
 export const placedSha256: Sha256 = (text) => {
-  if (!text.startsWith('@')) return sha256(text);
+  // Drawn names may begin with it, too.
+  if (!/^@\d+$/.test(text)) return sha256(text);
   const digest = new Uint8Array(32);
   new DataView(digest.buffer).setBigUint64(0, BigInt(text.slice(1)));
   return digest;
