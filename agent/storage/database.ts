@@ -56,8 +56,8 @@ export interface OpenOptions extends Claims {
   readonly quarantineAt?: number | undefined;
 }
 
-/** A larger file takes more than a second to be read whole, and is, while the agent works. */
-export const WHOLE_BYTES_MAX = 256 * 1024 * 1024;
+/** A larger file may take more than 3 s to be read whole, and is, while the agent works. */
+export const WHOLE_BYTES_MAX = 128 * 1024 * 1024;
 /** Beside a file that was found damaged at work: the next start reads it whole, however large. */
 const SUSPECT = 'state.suspect';
 

@@ -55,7 +55,7 @@ export class UrlIds {
 
   constructor(db: Connection) {
     this.#s = statements(db);
-    this.#hash = new HalfSipHash(Number(this.#s.key.get() ?? 0));
+    this.#hash = slotsKeyOf(db);
   }
 
   /** The id of the URL, or of the place where it would be: then -1 - id, below 0. */
@@ -93,9 +93,29 @@ export class UrlIds {
   }
 }
 
+/**
+ * Whether a look-up of `key` in its host ends at `id`, for the check of a whole file: SQLite keeps
+ * no checksums, and a key that has changed would be a URL lost, and one that nobody found.
+ */
+export function placeCheck(db: Connection): (id: number, key: string) => boolean {
+  const slots = slotsKeyOf(db);
+  const taken = db.prepare<[number], 1>('SELECT 1 FROM urls WHERE id = ?').pluck();
+  return (id, key) => {
+    const base = hostNumberOf(id) * SLOTS;
+    for (let at = slots.of(key) >>> (32 - SLOT_BITS); ; at = (at + 1) % SLOTS) {
+      if (base + at === id) return true;
+      if (taken.get(base + at) === undefined) return false;
+    }
+  };
+}
+
+function slotsKeyOf(db: Connection): HalfSipHash {
+  const key = db.prepare<[], number>("SELECT value FROM meta WHERE key = 'slots'").pluck();
+  return new HalfSipHash(Number(key.get() ?? 0));
+}
+
 function statements(db: Connection) {
   return {
-    key: db.prepare<[], number>("SELECT value FROM meta WHERE key = 'slots'").pluck(),
     same: db.prepare<[string, number], 0 | 1>('SELECT key = ? FROM urls WHERE id = ?').pluck(),
   };
 }
