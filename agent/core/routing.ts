@@ -139,9 +139,7 @@ export class Routing {
     if (!flight || flight.batch !== batch) return;
     const left = new Set(notMine);
     const taken = flight.entries.filter((_, index) => !left.has(index));
-    const done = taken.map((entry) => entry.id);
-    this.#store.removeFromOutbox(done);
-    this.#settlement.left(done);
+    this.#settlement.left(this.#store.removeTaken(taken));
     for (const { item } of taken) this.#seen.addTaken(from.card.id, item.url, item.depth === 0);
     if (left.size === 0) {
       this.#flights.delete(from.card.id);

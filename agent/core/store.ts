@@ -71,6 +71,11 @@ export interface Store {
   rerouteOutbox(host: Host, owner: AgentId): void;
   outboxEntriesOf(host: Host): OutboxEntry[];
   removeFromOutbox(ids: readonly number[]): void;
+  /**
+   * Removes what its owner has taken; gives the ids of what was removed. An entry that has a smaller
+   * depth since it was sent stays, for the owner does not know that.
+   */
+  removeTaken(sent: readonly OutboxEntry[]): number[];
 
   // Rows of hosts, for their copies at other agents (PROTOCOL rule 11).
 

@@ -85,6 +85,15 @@ export class OutboxTable {
   remove(ids: readonly number[]): void {
     for (const id of ids) this.#count -= this.#s.remove.run(id).changes;
   }
+
+  removeTaken(sent: readonly OutboxEntry[]): number[] {
+    const removed: number[] = [];
+    for (const { id, item } of sent) {
+      if (this.#s.removeTaken.run(id, item.depth).changes > 0) removed.push(id);
+    }
+    this.#count -= removed.length;
+    return removed;
+  }
 }
 
 function entryOf(row: OutboxRow): OutboxEntry {
@@ -122,5 +131,6 @@ function statements(db: Connection) {
     ),
     reroute: db.prepare<[string, string]>('UPDATE outbox SET owner = ? WHERE host = ?'),
     remove: db.prepare<[number]>('DELETE FROM outbox WHERE id = ?'),
+    removeTaken: db.prepare<[number, number]>('DELETE FROM outbox WHERE id = ? AND depth >= ?'),
   };
 }

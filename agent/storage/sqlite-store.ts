@@ -338,6 +338,10 @@ export class SqliteStore implements Store, FrontierStore {
     this.#outbox.remove(ids);
   }
 
+  removeTaken(sent: readonly OutboxEntry[]): number[] {
+    return this.#outbox.removeTaken(sent);
+  }
+
   round(): number {
     return this.#rows.refresh.round;
   }

@@ -334,6 +334,28 @@ claim('what leaves the outbox is counted, once', (store) => {
   assert.equal(store.lastOutboxId(), ids[2]);
 });
 
+claim('what was taken stays where it has a smaller depth since', (store) => {
+  const [kept, gone] = [add(store, at('/1')), add(store, at('/2'))];
+  const sent = store.outboxOf('x', 9);
+  add(store, at('/1'), 'x', { depth: 0 });
+  add(store, at('/2'), 'x', { depth: 7 });
+  assert.deepEqual(
+    turn(store, () => store.removeTaken(sent)),
+    [gone],
+  );
+  assert.equal(store.outboxCount(), 1);
+  assert.deepEqual(store.outboxOf('x', 9), [{ id: kept, item: { url: at('/1'), depth: 0 } }]);
+  assert.deepEqual(
+    turn(store, () => store.removeTaken(store.outboxOf('x', 9))),
+    [kept],
+  );
+  assert.deepEqual(
+    turn(store, () => store.removeTaken(sent)),
+    [],
+  );
+  assert.equal(store.outboxCount(), 0);
+});
+
 claim('an id is never used twice', (store) => {
   const id = add(store, at('/1'));
   turn(store, () => store.removeFromOutbox([id]));

@@ -31,12 +31,13 @@ function agent(seenUrls = BOUNDS.seenUrls) {
     outboxCount: () => outbox.length,
     outboxOf: (_owner, max) => outbox.slice(0, max),
     outboxHosts: () => [],
-    removeFromOutbox: (ids) => {
-      for (const id of ids)
+    removeTaken: (sent) => {
+      for (const { id } of sent)
         outbox.splice(
           outbox.findIndex((entry) => entry.id === id),
           1,
         );
+      return sent.map(({ id }) => id);
     },
     insertUrl: () => 'new',
     lastNumber: () => 7,
