@@ -261,8 +261,8 @@ describe('transport: peers that come and go', limits, () => {
     for (const peer of late) {
       good.transport.send(peer, envelope('good', peer.id, heartbeat(1)), 'control');
     }
-    // By then a second lies between two tries.
-    await pause(RECONNECT_MAX_MS);
+    // The pauses double: tries after 0.1, 0.3, 0.7, 1.5 and 2.5 s. The fifth is nearly a second off.
+    await pause(1.6 * RECONNECT_MAX_MS);
     const servedMs = late.map(async ({ id, address }) => {
       const { transport, received } = await station(t, id, { listen: address });
       const since = performance.now();
@@ -272,7 +272,7 @@ describe('transport: peers that come and go', limits, () => {
       return performance.now() - since;
     });
     const sorted = (await Promise.all(servedMs)).sort((a, b) => a - b);
-    assert.ok(sorted[2]! < RECONNECT_MAX_MS / 8, `served after ${sorted.map(Math.round)} ms`);
+    assert.ok(sorted[2]! < RECONNECT_MAX_MS / 2, `served after ${sorted.map(Math.round)} ms`);
   });
 
   it('transport: a peer that moves is served at its new address, and not at the old', async (t) => {
