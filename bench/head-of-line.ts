@@ -12,7 +12,7 @@ import { threadsMax, whole } from './flags.ts';
 import { temporaryDirectory } from './leftovers.ts';
 import { loadNow } from './machine.ts';
 import { runMetered } from './metered-process.ts';
-import { freePorts } from './ports.ts';
+import { freePort } from './ports.ts';
 import { command, progress, type Report } from './report.ts';
 import { figureText, ratios, spread, spreadText } from './sample.ts';
 import { type Asked, startSlowWeb } from './slow-web.ts';
@@ -91,7 +91,7 @@ async function crawlOnce(given: Given, waitMs: number): Promise<Crawl> {
   const web = await startSlowWeb({ hosts, slowHosts, pages, slowPages, patience });
   const { directory, remove } = temporaryDirectory();
   try {
-    const [port = 0] = await freePorts(1);
+    const port = await freePort();
     const file = path.join(directory, 'crawl.json');
     const config = {
       ...{ name: 'bench', seeds: web.seeds, politeness: { hostDelayMs: delay } },

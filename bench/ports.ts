@@ -1,15 +1,17 @@
-// Ports for what a benchmark starts itself: below the range from which connections take theirs, so
-// that a server that is stopped and started again finds its own still free. Used by `rivals.ts` and
-// its contenders.
+// Ports for what is started later, by tests and benchmarks: below the range from which the system
+// takes those of outgoing connections. One from that range may be gone before its program starts,
+// or while it is stopped, for crawls make many connections.
 
 import net from 'node:net';
 
-/** Tests take theirs below it, the system's connections above 32,768. */
-const portFirst = 24_000;
-const portLast = 31_000;
-let next = portFirst + (process.pid % 70) * 100;
+const portFirst = 11_000;
+const portLast = 31_999;
+const portBlock = 100;
+const portBlocks = (portLast + 1 - portFirst) / portBlock;
+/** Processes that run beside one another begin at different places. */
+let next = portFirst + (process.pid % portBlocks) * portBlock;
 
-/** Ports at which nobody listens, all different. Throws where there are not so many. */
+/** Ports at which nobody listens, at any address; all different. Throws where there are not so many. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
   for (let tries = 0; ports.length < count && tries < portLast - portFirst; tries++) {
@@ -19,6 +21,11 @@ export async function freePorts(count: number): Promise<number[]> {
   }
   if (ports.length < count) throw new Error('not enough free ports');
   return ports;
+}
+
+export async function freePort(): Promise<number> {
+  const [port] = await freePorts(1);
+  return port!;
 }
 
 function isFree(port: number): Promise<boolean> {

@@ -19,7 +19,7 @@ import { loadNow, machine, machineLine } from './machine.ts';
 import { runMetered, type Used } from './metered-process.ts';
 import { type Served, type ServerKind, serverHere, startServer } from './plain-server.ts';
 import { PlainWeb } from './plain-web.ts';
-import { freePorts } from './ports.ts';
+import { freePort } from './ports.ts';
 import {
   command,
   markdownTable,
@@ -63,7 +63,7 @@ await command('rivals', flags, async (given): Promise<Report> => {
   const on = machine();
   const { directory, remove } = temporaryDirectory();
   try {
-    const [port = 0] = await freePorts(1);
+    const port = await freePort();
     const whole = stage(new PlainWeb({ hosts, pages, bodyBytes }, port), directory);
     const one = stage(new PlainWeb({ hosts: 1, pages: 1, bodyBytes }, port), directory);
     const all = chosen.map((contender) => ({ contender, series: seriesOf(contender) }));

@@ -14,7 +14,7 @@ import { launchedAgent } from './launched.ts';
 import { killAtExit, temporaryDirectory } from './leftovers.ts';
 import { loadNow } from './machine.ts';
 import { runMetered } from './metered-process.ts';
-import { freePorts } from './ports.ts';
+import { freePort } from './ports.ts';
 import { command, progress, type Report } from './report.ts';
 import { spread, spreadText } from './sample.ts';
 import { hostName, pathOf, startWideWeb, type WideWeb } from './state-web.ts';
@@ -148,7 +148,7 @@ async function goOn(directory: string, hosts: number, crawl: number, web: WideWe
   fs.rmSync(dataDir, { recursive: true, force: true });
   await fs.promises.cp(path.join(directory, `of-${hosts}`), dataDir, { recursive: true });
   const config = path.join(directory, 'crawl.json');
-  const [listenPort = 0] = await freePorts(1);
+  const listenPort = await freePort();
   fs.writeFileSync(config, JSON.stringify(configOf(web.port, listenPort, dataDir)));
   const before = web.served;
   const launchedMs = performance.now();

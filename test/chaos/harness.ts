@@ -10,12 +10,12 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { writeCompletion } from '../../agent/cli/completion-file.ts';
 import { wallMs } from '../../agent/runtime/clock.ts';
+import { freePorts } from '../../bench/ports.ts';
 import { loadConfig } from '../../config/load.ts';
 import { Scratch } from '../integration/cli-process.ts';
 import { judge } from '../web/judge.ts';
 import type { PartialWebOptions } from '../web/options.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
-import { portsBelowEphemeral } from './harness-ports.ts';
 import { AgentRun, type Ended, type StartOptions, steadyMs } from './harness-process.ts';
 import { type Site, startSite } from './harness-site.ts';
 import { StateFile } from './harness-state.ts';
@@ -125,7 +125,7 @@ export class Cluster {
 
   /** Makes the web and the config, and has the rest cleaned up after the test. Starts no agent. */
   static async make(t: Pick<TestContext, 'after'>, options: ClusterOptions): Promise<Cluster> {
-    const ports = await portsBelowEphemeral(options.agents);
+    const ports = await freePorts(options.agents);
     const given = options.web ?? {};
     const web = isRunning(given)
       ? given
@@ -251,11 +251,6 @@ export class Cluster {
       assert.ok(this.living().length > 0, `all ended at ${this.share()}: ${this.said()}`);
       return false;
     });
-  }
-
-  /** A port that nobody listens on. */
-  async freePort(): Promise<number> {
-    return (await portsBelowEphemeral(1))[0]!;
   }
 
   /** Resolves when so many more requests have ended. */

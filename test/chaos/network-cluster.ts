@@ -9,7 +9,7 @@ import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import type { ClusterStatus } from '../../agent/cli/status.ts';
-import { freePorts } from '../integration/cli-process.ts';
+import { freePorts } from '../../bench/ports.ts';
 import { type Gate, startGate } from '../integration/gate-server.ts';
 import { Random } from '../simulation/random.ts';
 import { judge } from '../web/judge.ts';

@@ -8,6 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePort } from '../../bench/ports.ts';
 import { type Cluster, fault, gated, runs } from './harness.ts';
 import { AgentRun, steadyMs } from './harness-process.ts';
 import { assertWhole } from './harness-verdict.ts';
@@ -133,7 +134,7 @@ describe('processes that do not die', { concurrency: 2 }, () => {
     const locked = await same.ended;
     assert.equal(locked.code, 4, locked.stderr);
     const config = JSON.parse(fs.readFileSync(cluster.config, 'utf8'));
-    config.cluster.agents[1].listen = `tcp://127.0.0.1:${await cluster.freePort()}`;
+    config.cluster.agents[1].listen = `tcp://127.0.0.1:${await freePort()}`;
     const other = path.join(path.dirname(cluster.config), 'twin.json');
     fs.writeFileSync(other, JSON.stringify(config));
     const twin = new AgentRun('a2', { config: other, dataDir: `${cluster.dataDir}-twin` });

@@ -2,8 +2,8 @@
 // the sum of what the faults that are open now do to each. Faults come and go in any order; each
 // takes back what it did and nothing else. Made by storm-ground.ts, used by storm-faults.ts.
 
+import { freePorts } from '../../bench/ports.ts';
 import { Random } from '../simulation/random.ts';
-import { portsBelowEphemeral } from './harness-ports.ts';
 import { NetworkProxy, type ProxyFault } from './network-proxy.ts';
 
 /** What one agent sends to another. */
@@ -40,7 +40,7 @@ export class StormNetwork {
 
   /** For agents a1 to aN; `seed` draws what becomes of each message. */
   static async start(agents: number, seed: number): Promise<StormNetwork> {
-    const ports = await portsBelowEphemeral(agents);
+    const ports = await freePorts(agents);
     const random = new Random(seed);
     const proxies = await Promise.all(ports.map((port) => NetworkProxy.start(port, random)));
     return new StormNetwork(ports, proxies);

@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { freePorts, listening, run, Scratch, start, until } from './cli-process.ts';
+import { freePort } from '../../bench/ports.ts';
+import { listening, run, Scratch, start, until } from './cli-process.ts';
 
 const plain = 'seeds: [http://127.0.0.1:1/]\n';
 
@@ -64,10 +65,10 @@ describe('bad input', { concurrency: 4 }, () => {
 describe('bad surroundings', { concurrency: 3 }, () => {
   test('a port in use is 5 and named, for one agent as for a launch', async (t) => {
     const scratch = scratchOf(t);
-    const [port] = await freePorts(1);
+    const port = await freePort();
     const cluster = { agents: [{ id: 'a1', listen: `tcp://127.0.0.1:${port}` }] };
     const config = scratch.write('crawl.json', { seeds: ['http://127.0.0.1:1/'], cluster });
-    const server = await listening(port!);
+    const server = await listening(port);
     t.after(() => server.close());
     for (const args of [
       ['launch', config],

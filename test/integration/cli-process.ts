@@ -8,6 +8,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePorts } from '../../bench/ports.ts';
 
 const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
 /** A command that takes so long has failed: some ten times what one takes on a busy machine. */
@@ -111,14 +112,6 @@ export class Scratch {
     }
     fs.rmSync(this.directory, { recursive: true, force: true });
   }
-}
-
-/** Ports that nobody listens on, all different. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, () => listening(0)));
-  const ports = servers.map((server) => (server.address() as net.AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-  return ports;
 }
 
 export function listening(port: number): Promise<net.Server> {

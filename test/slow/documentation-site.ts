@@ -8,7 +8,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Finished, finish, freePort, type Need, serve } from './programs.ts';
+import { freePort } from '../../bench/ports.ts';
+import { type Finished, finish, type Need, serve } from './programs.ts';
 
 const main = resolve(import.meta.dirname, '../../agent/main.ts');
 

@@ -4,7 +4,6 @@
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import net from 'node:net';
 import type { TestContext } from 'node:test';
 
 /** A program that a suite needs: how to see that it is there, and what to install if not. */
@@ -78,16 +77,4 @@ export function serve(t: TestContext, program: string, args: readonly string[]):
     await gone;
   });
   return child;
-}
-
-/** A port that is free on every address of this machine just now. */
-export async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '0.0.0.0', resolve);
-  });
-  const { port } = server.address() as net.AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { Dealer } from 'zeromq';
@@ -12,6 +11,7 @@ import {
 } from '../../../agent/messaging/limits.ts';
 import { RECONNECT_MAX_MS } from '../../../agent/messaging/peer-link.ts';
 import { Transport } from '../../../agent/messaging/transport.ts';
+import { freePort } from '../../../bench/ports.ts';
 import { assertServes, envelope, heartbeat, type Station, station, until } from './kit.ts';
 
 const limits = { timeout: 60_000 };
@@ -54,18 +54,6 @@ function peerStats(from: Station, id: string) {
   const stats = from.transport.stats().peers.find((peer) => peer.id === id);
   assert.ok(stats);
   return stats;
-}
-
-/** A port that nobody listens on now. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  server.listen(0, '127.0.0.1', resolve);
-  await promise;
-  const address = server.address();
-  server.close();
-  assert.ok(typeof address === 'object' && address !== null);
-  return address.port;
 }
 
 async function bindOnly(listen: string): Promise<string> {

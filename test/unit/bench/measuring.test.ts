@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { childrenCpuMs, runMetered } from '../../../bench/metered-process.ts';
 import { readLog, startServer } from '../../../bench/plain-server.ts';
 import { PlainWeb } from '../../../bench/plain-web.ts';
-import { freePorts } from '../../../bench/ports.ts';
+import { freePort } from '../../../bench/ports.ts';
 
 function scratch(t: TestContext): string {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-bench-test-'));
@@ -88,7 +88,7 @@ describe('bench: measuring', () => {
 
   it('bench: without nginx, a server of its own serves the same and logs the same', async (t) => {
     const directory = scratch(t);
-    const [port = 0] = await freePorts(1);
+    const port = await freePort();
     const web = new PlainWeb({ hosts: 1, pages: 2, bodyBytes: 1_000 }, port);
     web.write(path.join(directory, 'web'));
     const server = await startServer('node', path.join(directory, 'web'), port, directory);
