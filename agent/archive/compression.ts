@@ -17,6 +17,13 @@ export interface Compression {
   readonly level: number;
 }
 
+/**
+ * Room for a frame of what nothing can be saved of, and to spare: zstd's own bound is a 256th more,
+ * and half a tenth of a KiB. Where a frame just fills the buffer, Node asks for more, and zstd begins
+ * a second frame, of nothing (https://github.com/denoland/deno/issues/36688).
+ */
+const roomFor = (bytes: number) => bytes + Math.ceil(bytes / 128) + 1024;
+
 /** Records without a body are hardly ever larger. */
 const SMALL_BYTES_MAX = 2048;
 /** A window of that size, since what zlib's usual tables cost to clear is most of a small record. */
@@ -32,6 +39,7 @@ const PACKERS: Readonly<Record<CompressionFormat, (record: Uint8Array, level: nu
       return zstdCompressSync(record, {
         // Told beforehand, it stands in the frame's head, and tables are no larger than it needs.
         pledgedSrcSize: record.byteLength,
+        chunkSize: roomFor(record.byteLength),
         params: {
           [constants.ZSTD_c_compressionLevel]: level,
           [constants.ZSTD_c_contentSizeFlag]: 1,

@@ -2,6 +2,7 @@
 // offsets, revisits, truncation, and the index as warcio itself would make it.
 
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -182,6 +183,24 @@ test('.warc.zst: a frame a record, each with its size and a checksum, and withou
     const windows = frames.map(({ windowBytes }) => windowBytes);
     assert.ok(Math.max(...windows) <= 8 * 1024 ** 2, `level ${level}: ${Math.max(...windows)}`);
   }
+});
+
+test('.warc.zst: nothing but frames of records, however many bytes they fill', (t) => {
+  const directory = scratch(t);
+  const writer = writerIn(directory, { compression: zstd });
+  // Nothing is saved of these, so one of them fills Node's usual buffer of 16 KiB to its last byte.
+  const noise = createHash('shake256', { outputLength: 16 * 1024 }).update('noise').digest();
+  const bodies = Array.from({ length: 1024 }, (_, k) => noise.subarray(k));
+  const lengths = bodies.map((body) => {
+    const { offset, end } = writer.append(capture(), body);
+    return end - offset;
+  });
+  writer.flush();
+  const [file] = filesOf(directory, '.warc.zst');
+  const frames = framesIn(fs.readFileSync(file!));
+  assert.equal(frames.length, 1 + 3 * bodies.length);
+  assert.ok(frames.every(({ contentBytes }) => contentBytes > 0));
+  assert.ok(lengths.includes(16 * 1024), 'one fills the buffer');
 });
 
 test('.warc.zst: a bit that turned is noticed, or turned nothing that is read', async (t) => {
