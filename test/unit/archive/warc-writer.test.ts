@@ -189,7 +189,9 @@ test('.warc.zst: nothing but frames of records, however many bytes they fill', (
   const directory = scratch(t);
   const writer = writerIn(directory, { compression: zstd });
   // Nothing is saved of these, so one of them fills Node's usual buffer of 16 KiB to its last byte.
-  const noise = createHash('shake256', { outputLength: 16 * 1024 }).update('noise').digest();
+  const noise = createHash('shake256', { outputLength: 16 * 1024 })
+    .update('noise')
+    .digest();
   const bodies = Array.from({ length: 1024 }, (_, k) => noise.subarray(k));
   const lengths = bodies.map((body) => {
     const { offset, end } = writer.append(capture(), body);
