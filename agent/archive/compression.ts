@@ -18,9 +18,9 @@ export interface Compression {
 }
 
 /**
- * Room for a frame of what nothing can be saved of, and to spare: zstd's own bound is a 256th more,
- * and half a tenth of a KiB. Where a frame just fills the buffer, Node asks for more, and zstd begins
- * a second frame, of nothing (https://github.com/denoland/deno/issues/36688).
+ * Room for a frame of what nothing can be saved of, and to spare: zstd's own bound is a 256th more
+ * and 64 bytes. Where a frame just fills the buffer, Node asks for more, and zstd begins a second
+ * frame, of nothing (https://github.com/denoland/deno/issues/36688).
  */
 const roomFor = (bytes: number) => bytes + Math.ceil(bytes / 128) + 1024;
 
@@ -36,7 +36,7 @@ const PACKERS: Readonly<Record<CompressionFormat, (record: Uint8Array, level: nu
       return gzipSync(record, { level, ...tables });
     },
     zstd: (record, level) => {
-      return zstdCompressSync(record, {
+      const packed = zstdCompressSync(record, {
         // Told beforehand, it stands in the frame's head, and tables are no larger than it needs.
         pledgedSrcSize: record.byteLength,
         chunkSize: roomFor(record.byteLength),
@@ -46,6 +46,8 @@ const PACKERS: Readonly<Record<CompressionFormat, (record: Uint8Array, level: nu
           [constants.ZSTD_c_checksumFlag]: 1,
         },
       });
+      // What waits for the next flush would hold all of the room.
+      return Buffer.from(packed);
     },
   };
 
