@@ -5,7 +5,7 @@
 
 import { bareId } from './contenders.ts';
 import type { Table } from './report.ts';
-import { ratios, spread, spreadText } from './sample.ts';
+import { ratios, type Spread, spread, spreadText } from './sample.ts';
 
 /** One crawl of the whole web that fetched every page. */
 export interface Crawl {
@@ -51,7 +51,7 @@ export function bySpeed(series: readonly Series[], pages: number): Series[] {
 }
 
 export function comparisonTable(all: readonly Series[], pages: number): Table {
-  const bare = all.find(({ id }) => id === bareId);
+  const bare = find(all, bareId);
   const rows = bySpeed(all, pages).map((one) => {
     const of = (figure: (crawl: Crawl) => number) =>
       spread(one.crawls.flatMap((crawl) => (crawl ? [figure(crawl)] : [])));
@@ -82,9 +82,13 @@ export function comparisonTable(all: readonly Series[], pages: number): Table {
   return { title: 'Median (least-most); speed is pages per core-second:', columns, rows };
 }
 
-interface Target {
+/** Two contenders, by id. */
+interface Pair {
   readonly of: string;
   readonly over: string;
+}
+
+interface Target extends Pair {
   readonly least: number;
 }
 
@@ -109,14 +113,44 @@ function withBothClients(target: Omit<Target, 'of'>): Target[] {
 
 /** What was asked for; a row only where both were measured. */
 export function targetTable(all: readonly Series[]): Table {
-  const named = (id: string) => all.find((one) => one.id === id);
-  const rows = targets.flatMap(({ of, over, least }) => {
-    const speeds = speedOver(named(of), named(over));
-    if (speeds.length === 0) return [];
-    const verdict = spread(speeds).median >= least ? 'holds' : 'missed';
-    const titles = `${named(of)?.title} over ${named(over)?.title}`;
-    return [[titles, spreadText(spread(speeds)), least.toFixed(2), verdict]];
+  const rows = targets.flatMap((pair) => {
+    const speeds = speedOfPair(all, pair);
+    if (speeds === null) return [];
+    const verdict = speeds.median >= pair.least ? 'holds' : 'missed';
+    return [[titleOfPair(all, pair), spreadText(speeds), pair.least.toFixed(2), verdict]];
   });
   const columns = ['speed', 'measured', 'at least', ''];
   return { title: 'What was asked for, by pairs of the same round:', columns, rows };
+}
+
+/** What ubiring cannot pass: its libraries by themselves, and processes that share nothing. */
+const limits: readonly Pair[] = [
+  { of: 'bare-http', over: 'spider-rs' },
+  { of: bareId, over: 'spider-rs' },
+  { of: 'bare-http', over: 'httrack' },
+  { of: bareId, over: 'httrack' },
+  { of: 'ubiring-4-apart', over: 'ubiring-1' },
+  { of: 'ubiring-4', over: 'ubiring-4-apart' },
+];
+
+/** The limits, in the same run; a row only where both were measured. */
+export function limitTable(all: readonly Series[]): Table {
+  const rows = limits.flatMap((pair) => {
+    const speeds = speedOfPair(all, pair);
+    return speeds === null ? [] : [[titleOfPair(all, pair), spreadText(speeds)]];
+  });
+  return { title: 'What bounds that:', columns: ['speed', 'measured'], rows };
+}
+
+function speedOfPair(all: readonly Series[], { of, over }: Pair): Spread | null {
+  const speeds = speedOver(find(all, of), find(all, over));
+  return speeds.length === 0 ? null : spread(speeds);
+}
+
+function titleOfPair(all: readonly Series[], { of, over }: Pair): string {
+  return `${find(all, of)?.title} over ${find(all, over)?.title}`;
+}
+
+function find(all: readonly Series[], named: string): Series | undefined {
+  return all.find(({ id }) => id === named);
 }

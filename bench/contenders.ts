@@ -51,6 +51,7 @@ export const contenders: readonly Contender[] = [
   bare('http', 'node:http + htmlparser2, bare loop'),
   bare('undici', 'undici + htmlparser2, bare loop'),
   ...[1, 2, 4].flatMap((agents) => [ubiring(agents, 'light'), ubiring(agents, 'safe')]),
+  apart(4),
   ubiring(1, 'light', 'node'),
   ubiring(1, 'safe', 'node'),
   {
@@ -131,6 +132,35 @@ function ubiring(
         return { command: [node, ...line], cwd: scene.directory, env, input };
       });
     },
+  };
+}
+
+/**
+ * Crawls that run at the same time and know nothing of one another: each has its share of the hosts,
+ * and a seed on each of them. What they cost more than one crawl is the price of several processes;
+ * what a cluster of as many agents costs more than they do, that of being a cluster.
+ */
+function apart(crawls: number): Contender {
+  return {
+    id: `ubiring-${crawls}-apart`,
+    title: `ubiring, ${crawls} crawls of 1 agent, apart`,
+    keeps: 'state',
+    missing: () => null,
+    programs: async ({ directory, hosts, threads }) =>
+      Promise.all(
+        Array.from({ length: crawls }, async (_, k) => {
+          const seeds = hosts.length < crawls ? hosts : hosts.filter((_, i) => i % crawls === k);
+          const own = path.join(directory, `crawl-${k}`);
+          fs.mkdirSync(own);
+          const file = path.join(own, 'crawl.json');
+          const ports = await freePorts(1);
+          const of = configOf(ports, false, 'got', { directory: own, seed: '', hosts, threads });
+          const scope = { hosts: seeds.map((seed) => new URL(seed).hostname) };
+          fs.writeFileSync(file, JSON.stringify({ ...of, seeds, scope }));
+          const { line, env, input } = launchedAgent(file, 'a1');
+          return { command: [node, ...line] as const, cwd: own, env, input };
+        }),
+      ),
   };
 }
 

@@ -11,7 +11,14 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { barChart } from './chart.ts';
 import type { Series } from './comparison.ts';
-import { bySpeed, type Crawl, comparisonTable, cpuPerPage, targetTable } from './comparison.ts';
+import {
+  bySpeed,
+  type Crawl,
+  comparisonTable,
+  cpuPerPage,
+  limitTable,
+  targetTable,
+} from './comparison.ts';
 import { type Contender, contenders } from './contenders.ts';
 import { commandLine, threadsMax, UsageError, whole, zeroOrOne } from './flags.ts';
 import { temporaryDirectory } from './leftovers.ts';
@@ -74,7 +81,7 @@ await command('rivals', flags, async (given): Promise<Report> => {
       }
     }
     const series = all.map((entry) => entry.series);
-    const tables = [comparisonTable(series, pages), targetTable(series)].filter(
+    const tables = [comparisonTable(series, pages), targetTable(series), limitTable(series)].filter(
       ({ rows }) => rows.length > 0,
     );
     const setting =
