@@ -4,7 +4,7 @@
 // found. Called by `openState`; of a large file the long part runs in a process of its own, while
 // the agent crawls (background-check.ts). docs/RELIABILITY.md tells what the check sees and costs.
 
-import { existsSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { Connection } from './connection.ts';
 import { isDamage } from './failure.ts';
@@ -29,6 +29,8 @@ export interface Claims {
 
 /** What a check finds may run to a page; the first finding tells enough. */
 const FINDING_CHARS_MAX = 200;
+/** That of a database with a log; a higher one says that only newer versions may write. */
+const WRITE_FORMAT_MAX = 2;
 
 /** Throws errors of the disk; damage is a value. `whole`: every page is read, else the schema. */
 export function examine(path: string, claims: Claims, whole: boolean): Examined {
@@ -39,10 +41,28 @@ export function examine(path: string, claims: Claims, whole: boolean): Examined 
   }
   // SQLite would take it for a new database, and delete its log.
   if (sizeOf(path) === 0) return { kind: 'damaged', why: 'is empty (0 bytes)' };
+  // SQLite would only read it; the log may have a sound header.
+  const format = writeFormatOf(path);
+  if (format > WRITE_FORMAT_MAX && sizeOf(`${path}-wal`) === 0) {
+    const why = `is damaged (byte 18 of its header is ${format}, where SQLite writes 1 or 2)`;
+    return { kind: 'damaged', why };
+  }
   return look(path, (db) => {
     const found = foreignIn(db, path, claims) ?? (whole ? damageIn(db) : lossIn(db));
     return found ?? { kind: 'sound' };
   });
+}
+
+/** Byte 18 of the header (sqlite.org/fileformat.html, 1.3.3); 0 of a file that ends before it. */
+function writeFormatOf(path: string): number {
+  const header = Buffer.alloc(19);
+  const file = openSync(path, 'r');
+  try {
+    readSync(file, header);
+  } finally {
+    closeSync(file);
+  }
+  return header[18]!;
 }
 
 /** The long part alone. Throws errors of the disk. */
@@ -58,6 +78,9 @@ function look<Found>(path: string, at: (db: Connection) => Found): Found | Damag
     return at(db);
   } catch (error) {
     const code = error instanceof Database.SqliteError ? error.code : '';
+    const said = error instanceof Error ? error.message : '';
+    // By SQLITE_ERROR and its text alone: a format of schemas that no SQLite has ever written.
+    if (said === 'unsupported file format') return { kind: 'damaged', why: `has an ${said}` };
     if (!isDamage(code)) throw error;
     return { kind: 'damaged', why: `is not a readable SQLite database (${code})` };
   } finally {
@@ -107,12 +130,22 @@ function damageIn(db: Connection): Damaged | null {
   return odds === null ? null : { kind: 'damaged', why: `does not add up (${odds})` };
 }
 
-/** What is gone of the tables, indexes and views. */
+/** What is gone of the tables, indexes and views of its version. */
 function lossIn(db: Connection): Damaged | null {
-  if (versionOf(db) < MIGRATIONS.length) return null;
+  const version = versionOf(db);
+  if (version < 0) return { kind: 'damaged', why: `is damaged (it says its schema is ${version})` };
   const found = schemaOf(db);
-  const lost = [...expectedSchema()].find(([name, sql]) => found.get(name) !== sql);
-  return lost ? { kind: 'damaged', why: `has lost ${lost[0]} of its schema` } : null;
+  const expected = schemaOfVersion(version);
+  const latest = schemaOfVersion(MIGRATIONS.length);
+  const isLatest = version === MIGRATIONS.length;
+  // Of former versions by name: how their text was spelt may differ between programs.
+  const lost = [...expected].find(([name, sql]) =>
+    isLatest ? found.get(name) !== sql : !found.has(name),
+  );
+  if (lost) return { kind: 'damaged', why: `has lost ${lost[0]} of its schema` };
+  const early = [...latest.keys()].find((name) => found.has(name) && !expected.has(name));
+  const why = `is damaged (it says its schema is ${version}, which has no ${early})`;
+  return early === undefined ? null : { kind: 'damaged', why };
 }
 
 /**
@@ -151,9 +184,9 @@ function oddsIn(db: Connection): string | null {
 /** As they may be in a damaged file. */
 type UrlRow = [id: number, key: unknown, state: unknown, isRecorded: 0 | 1, number: unknown];
 
-function expectedSchema(): Map<string, string | null> {
+function schemaOfVersion(version: number): Map<string, string | null> {
   const db = new Database(':memory:');
-  for (const step of MIGRATIONS) db.exec(step);
+  for (const step of MIGRATIONS.slice(0, version)) db.exec(step);
   const schema = schemaOf(db);
   db.close();
   return schema;
