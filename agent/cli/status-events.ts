@@ -67,6 +67,8 @@ function sentence(id: string, { kind, detail }: Recent): string {
       return `handed ${hosts} over to ${of('to')} in ${ms('tookMs')}`;
     case 'leave':
       return detail.agent === id ? `left in ${ms('tookMs')}` : `saw ${of('agent')} leave`;
+    case 'abort':
+      return `gave up ${of('requests')} open ${detail.requests === 1 ? 'request' : 'requests'}: ${of('why')}`;
     case 'trap':
       return `slowed ${of('host')}: ${of('stale')} pages with nothing new`;
     case 'order':

@@ -4,6 +4,7 @@
 import { FailureDetector } from '../../failure-detector/detector.ts';
 import { Lease } from '../../failure-detector/lease.ts';
 import { StallWatch } from '../../failure-detector/stall.ts';
+import { Aborts } from './aborts.ts';
 import { Budgets } from './budgets.ts';
 import { Completion } from './completion.ts';
 import type { Effects } from './effects.ts';
@@ -55,7 +56,6 @@ export interface CoreParts {
 export interface CoreHooks {
   readonly changes: Changes;
   isIdle(): boolean;
-  abort(request: number, why: string): void;
 }
 
 export type Assembly = ReturnType<typeof assemble>;
@@ -96,6 +96,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
     ...{ record, activity: () => completion.activity(), visits: () => visits },
   });
   const visits: Visits = parts.visits(right, orders, events, budgets, asks);
+  const aborts = new Aborts({ settings, effects, events, right, budgets });
   const addressees = (host: Host) => handOff.addressees(host);
   const replication = new Replication({ settings, store, view, outbound, addressees });
   const settlement = new Settlement(store, replication, settings);
@@ -113,20 +114,18 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const completion = new Completion(settings, view);
   const ending = new Ending({
     ...{ settings, store, events, effects, view, outbound, handOff, moves, routing },
-    ...{ completion, visits },
+    ...{ completion, visits, aborts },
     isIdle: () => hooks.isIdle(),
     incarnation: () => outbound.inc,
-    abort: (request, why) => hooks.abort(request, why),
   });
   const operator: Operator = new Operator({
     ...{ orders, store, effects, events, view, outbound, routing, completion, visits, hostOf },
-    ...{ copies: replication, refresh },
+    ...{ copies: replication, refresh, aborts },
     course: () => ending.course,
-    abort: (request, why) => hooks.abort(request, why),
   });
   return {
     ...{ view, outbound, detector, stall, membership, handOff, right, visits, replication },
     ...{ settlement, seen, routing, known, inbox, moves, completion, ending, events },
-    ...{ orders, operator, refresh, budgets, asks },
+    ...{ orders, operator, refresh, budgets, asks, aborts },
   };
 }

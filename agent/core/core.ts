@@ -29,9 +29,6 @@ export class Core {
   readonly #effects: Effects;
   readonly #seeds: readonly UrlItem[];
   readonly #p: Assembly;
-  readonly #aborted = new Set<number>();
-  /** Open requests without a lease, and since when. */
-  readonly #lapsedAt = new Map<number, number>();
   #seeded = false;
   #startedAt = 0;
   /** When this agent lost touch with the others, until it has joined again. */
@@ -48,7 +45,6 @@ export class Core {
     this.#seeds = parts.seeds;
     this.#p = assemble(parts, {
       isIdle: () => this.#isIdle(),
-      abort: (request, why) => this.#abort(request, why),
       changes: {
         added: (member, now) => this.#added(member, now),
         removing: (member) => this.#p.moves.before(member),
@@ -168,8 +164,7 @@ export class Core {
   /** What became of a request of this process, whichever incarnation made it. */
   onPage(outcome: Outcome, now: Instant): void {
     this.#noticesStall(now);
-    this.#aborted.delete(outcome.request.id);
-    this.#lapsedAt.delete(outcome.request.id);
+    this.#p.aborts.ended(outcome.request.id);
     const { page, found } = this.#p.visits.finish(outcome, now);
     if (found) this.#p.routing.route(found);
     this.#p.completion.activity();
@@ -183,7 +178,7 @@ export class Core {
     if (this.#p.ending.course === 'ended' || this.#noticesStall(now)) return;
     this.#p.membership.judge(now);
     this.#tryJoin(now);
-    this.#abortUnleased(now);
+    this.#p.aborts.judge(this.#p.visits.open(), now);
     this.#p.right.sweep(now);
     this.#p.moves.pump(now);
     this.#p.refresh.pump();
@@ -372,7 +367,7 @@ export class Core {
     const awayMs = Math.round(now.mono - this.#awaySince);
     const why = above === 0 ? 'stalled' : 'given up';
     this.#p.events.record(now.mono, 'rejoin', { why, above, was: this.#p.outbound.inc, awayMs });
-    for (const { id } of this.#p.visits.open()) this.#abort(id, 'this incarnation is gone');
+    this.#p.aborts.abort(this.#p.visits.open(), 'this incarnation is gone', now);
     this.#effects.push({ type: 'woke' });
     this.#p.membership.helloCounter = this.#store.counter();
     this.#incarnate(Math.max(above, this.#p.outbound.inc, this.#store.incarnation()), now);
@@ -433,27 +428,6 @@ export class Core {
     const viewHash = this.#p.view.hash(this.#p.outbound.inc);
     this.#p.membership.beat({ idle, idleSince, viewHash, gen: this.#store.generation() }, now);
     this.#p.ending.tellComplete();
-  }
-
-  /**
-   * An open request outlives its lease by half a heartbeat interval: a member that has
-   * just joined may have become the grantor, and its first echo is on its way. The takeover is
-   * much further off (0.4 of `suspectAfterMs`, which is three heartbeats at least).
-   */
-  #abortUnleased(now: Instant): void {
-    const graceMs = this.#settings.heartbeatMs / 2;
-    for (const { id, host } of this.#p.visits.open()) {
-      if (this.#p.budgets.slots?.mayGoOn(host, now) === false) this.#abort(id, 'its slot is over');
-      if (this.#p.right.mayGoOn(host, now)) this.#lapsedAt.delete(id);
-      else if (!this.#lapsedAt.has(id)) this.#lapsedAt.set(id, now.mono);
-      else if (now.mono - this.#lapsedAt.get(id)! >= graceMs) this.#abort(id, 'the lease lapsed');
-    }
-  }
-
-  #abort(request: number, why: string): void {
-    if (this.#aborted.has(request)) return;
-    this.#aborted.add(request);
-    this.#effects.push({ type: 'abort', request, why });
   }
 
   #isIdle(): boolean {

@@ -43,7 +43,7 @@ export type Effect =
   | { readonly type: 'request'; readonly request: PageRequest }
   /** Asks for the address of a host's next request (`Core.onResolved`). */
   | { readonly type: 'resolve'; readonly host: Host }
-  | { readonly type: 'abort'; readonly request: number; readonly why: string }
+  | { readonly type: 'abort'; readonly request: number }
   /** Answers the operator, once what the turn did is on disk. */
   | { readonly type: 'tell'; readonly tell: () => void; readonly durable: true }
   | { readonly type: 'woke' }

@@ -4,6 +4,7 @@
 // finished; the core tells it of messages and calls `pump` at the end of each turn.
 
 import type { Instant } from '../../failure-detector/instant.ts';
+import type { Aborts } from './aborts.ts';
 import type { Completion } from './completion.ts';
 import type { Effects, EndCode } from './effects.ts';
 import type { EventLog } from './event-log.ts';
@@ -45,7 +46,7 @@ export interface EndingParts {
   /** Joined, with nothing to do, to send or to wait for. */
   readonly isIdle: () => boolean;
   readonly incarnation: () => number;
-  readonly abort: (request: number, why: string) => void;
+  readonly aborts: Pick<Aborts, 'abort'>;
 }
 
 export class Ending {
@@ -169,10 +170,10 @@ export class Ending {
   }
 
   #tryStop(since: number, now: Instant): void {
-    const { visits } = this.#p;
+    const { visits, aborts } = this.#p;
     if (visits.openCount() === 0) return this.end(11, 'stopped; launch again to go on');
     if (now.mono - since < STOP_GRACE_MS) return;
-    for (const { id } of visits.open()) this.#p.abort(id, 'the crawl is being stopped');
+    aborts.abort(visits.open(), 'the crawl is being stopped', now);
   }
 
   end(code: EndCode, reason: string): void {

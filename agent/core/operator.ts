@@ -4,6 +4,7 @@
 // backups. Doors for the agent's commands; messages and turns come through `core.ts`.
 
 import type { Instant } from '../../failure-detector/instant.ts';
+import type { Aborts } from './aborts.ts';
 import type { Completion } from './completion.ts';
 import type { Effects } from './effects.ts';
 import type { Course } from './ending.ts';
@@ -57,7 +58,7 @@ export interface OperatorParts {
   readonly refresh: Refresh;
   readonly hostOf: (url: string) => Host | null;
   readonly course: () => Course['kind'];
-  readonly abort: (request: number, why: string) => void;
+  readonly aborts: Pick<Aborts, 'abort'>;
 }
 
 export class Operator {
@@ -117,7 +118,7 @@ export class Operator {
   }
 
   #obey(orders: readonly Order[], now: Instant): void {
-    const { visits, events, completion, abort } = this.#p;
+    const { visits, events, completion, aborts } = this.#p;
     if (orders.length > 0) completion.activity();
     for (const { kind, host, value, by } of orders) {
       const what = host === '' ? { value, by } : { host, value, by };
@@ -126,9 +127,8 @@ export class Operator {
       if (kind === 'pause' || kind === 'refresh') continue;
       visits.reconsider(host, now);
       if (kind !== 'block' || value === null) continue;
-      for (const open of visits.open()) {
-        if (open.host === host) abort(open.id, 'the host was blocked');
-      }
+      const open = [...visits.open()].filter((request) => request.host === host);
+      aborts.abort(open, 'the host was blocked', now);
     }
   }
 

@@ -34,6 +34,7 @@ export type EventKind =
   | 'handoff'
   | 'leave'
   | 'complete'
+  | 'abort'
   | 'trap'
   | 'order';
 

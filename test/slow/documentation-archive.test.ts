@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type ArchivedPage, archivedPageColumns, Replay } from '../unit/archive/replay.ts';
-import { crawlWithUbiring, siteNeeds, startSite, userAgent } from './documentation-site.ts';
+import { assertAccounted, crawlWithUbiring, siteNeeds, startSite } from './documentation-site.ts';
 import { has } from './programs.ts';
 
 /** Pages with status 200 of both trees, and such as lead nowhere. */
@@ -45,11 +45,7 @@ for (const compression of ['gzip', 'zstd']) {
     assert.ok(revisits > 0, 'pages that are alike are archived once');
     assert.ok(compressed > pagesMin / 3, 'one server compresses');
     assert.deepEqual(new Set(uris).size, uris.length, 'each exchange is there once');
-    const asked = site
-      .log()
-      .split('\n')
-      .filter((line) => line.endsWith(` ${userAgent}`));
-    assert.equal(uris.length, asked.length, 'each request that nginx answered is there');
+    await assertAccounted(crawl, site.asked(), uris);
   });
 }
 

@@ -13,7 +13,7 @@ import { type Finished, finish, type Need, serve } from './programs.ts';
 
 const main = resolve(import.meta.dirname, '../../agent/main.ts');
 
-export const userAgent = 'ubiring-documentation';
+const userAgent = 'ubiring-documentation';
 
 /** Takes ten seconds on two free cores, most of them politeness. */
 const ubiringMsMax = 180_000;
@@ -50,8 +50,8 @@ export const siteNeeds: readonly Need[] = [
 export interface DocumentationSite {
   /** The first page of each tree. */
   readonly seeds: readonly string[];
-  /** nginx's log so far: address, status, path and user agent of each request. */
-  log(): string;
+  /** By nginx's log what ubiring asked for so far: address and path of each request. */
+  asked(): string[];
   /** The file that nginx answers with, for a URL that it answers with 200. */
   fileOf(url: string): string;
 }
@@ -74,7 +74,7 @@ export async function startSite(t: TestContext, directory: string): Promise<Docu
   }
   return {
     seeds,
-    log: () => readFileSync(join(directory, 'access.log'), 'utf8'),
+    asked: () => askedIn(readFileSync(join(directory, 'access.log'), 'utf8')),
     fileOf: (url) => {
       const { hostname, pathname } = new URL(url);
       const { root } = trees.find(({ address }) => address === hostname)!;
@@ -82,6 +82,15 @@ export async function startSite(t: TestContext, directory: string): Promise<Docu
       return join(root, path.endsWith('/') ? `${path}index.html` : path);
     },
   };
+}
+
+/** @param log - address, status, path and user agent of each request */
+function askedIn(log: string): string[] {
+  return log
+    .split('\n')
+    .filter((line) => line.endsWith(` ${userAgent}`))
+    .map((line) => line.split(' '))
+    .map(([address, , path]) => `${address}${path}`);
 }
 
 function nginxConfig(directory: string, port: number): string {
@@ -145,4 +154,37 @@ async function ubiring(...args: readonly string[]): Promise<Finished> {
   const ended = await finish(process.execPath, [main, ...args], ubiringMsMax);
   assert.equal(ended.code, 0, ended.stderr);
   return ended;
+}
+
+/**
+ * By nginx's word every request is accounted for: as many went to a place as `urls` has it, but for
+ * requests that the agents tell they gave up while they were open, which nginx may have answered.
+ */
+export async function assertAccounted(
+  crawl: FinishedCrawl,
+  asked: readonly string[],
+  urls: readonly string[],
+): Promise<void> {
+  const more = counted(asked);
+  for (const url of urls) {
+    const { hostname, pathname, search } = new URL(url);
+    const place = hostname + pathname + search;
+    more.set(place, (more.get(place) ?? 0) - 1);
+  }
+  const differing = [...more].filter(([, count]) => count !== 0);
+  const aborts = await crawl.query<{ detail: string }>(
+    "SELECT detail FROM events WHERE kind = 'abort'",
+  );
+  const all = JSON.stringify({ differing, aborts });
+  const unasked = differing.filter(([, count]) => count < 0);
+  assert.equal(unasked.length, 0, `nginx was never asked for some: ${all}`);
+  const again = differing.reduce((sum, [, count]) => sum + count, 0);
+  const givenUp = aborts.reduce((sum, { detail }) => sum + JSON.parse(detail).requests, 0);
+  assert.ok(again <= givenUp, `nginx was asked more often than is accounted for: ${all}`);
+}
+
+function counted(names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
 }

@@ -28,3 +28,13 @@ test('status: the same thing twice is two lines, and only the last few are shown
   const many = Array.from({ length: 30 }, (_, k) => met(1_000_000 - k * 20_000));
   assert.equal(recentLines([{ id: 'a1', recent: many }]).length, 8);
 });
+
+test('status: requests that were given up are counted, with the reason', () => {
+  const gaveUp = (requests: number) => {
+    const detail = { requests, why: 'the lease lapsed', hosts: ['a.example'] };
+    return { kind: 'abort', ageMs: 2000, detail } as const;
+  };
+  const [one, more] = recentLines([{ id: 'a1', recent: [gaveUp(1), gaveUp(3)] }]);
+  assert.equal(one, '  2.0 s ago  a1  gave up 1 open request: the lease lapsed');
+  assert.equal(more, '  2.0 s ago  a1  gave up 3 open requests: the lease lapsed');
+});
