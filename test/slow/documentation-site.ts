@@ -159,12 +159,14 @@ async function ubiring(...args: readonly string[]): Promise<Finished> {
 /**
  * By nginx's word every request is accounted for: as many went to a place as `urls` has it, but for
  * requests that the agents tell they gave up while they were open, which nginx may have answered.
+ *
+ * @returns how many requests were given up, and how many of them nginx answered
  */
 export async function assertAccounted(
   crawl: FinishedCrawl,
   asked: readonly string[],
   urls: readonly string[],
-): Promise<void> {
+): Promise<{ givenUp: number; again: number }> {
   const more = counted(asked);
   for (const url of urls) {
     const { hostname, pathname, search } = new URL(url);
@@ -181,6 +183,7 @@ export async function assertAccounted(
   const again = differing.reduce((sum, [, count]) => sum + count, 0);
   const givenUp = aborts.reduce((sum, { detail }) => sum + JSON.parse(detail).requests, 0);
   assert.ok(again <= givenUp, `nginx was asked more often than is accounted for: ${all}`);
+  return { givenUp, again };
 }
 
 function counted(names: readonly string[]): Map<string, number> {
