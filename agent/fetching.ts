@@ -131,6 +131,7 @@ export function fetchingOf(
     queueMax: 2 * config.agent.threads,
     timeoutMs: timeouts.totalMs,
   });
+  parsePool.start();
   const scope = scopeOf(config);
   const rules = new IdentityRules(config.urls);
   const sitemaps = new Set(sitemapsOf(config).map(({ url }) => url));

@@ -4,7 +4,7 @@
 // or kills it, that page alone is lost: the others go to another thread. V8's limit of a thread's
 // old objects is no such guard, it can end the process; what a page can make a thread hold is
 // bounded by its body and by `page-scan.ts`. The pipeline of `agent.ts` fills the queue, one page a
-// visit; threads start when first needed.
+// visit; threads start when first needed, but for the one that `start` starts.
 
 import { Worker } from 'node:worker_threads';
 import type { PageInput, ParsedPage } from './page.ts';
@@ -22,6 +22,13 @@ const AWAITED_MS_MAX = 20;
 const TOGETHER_MAX = 8;
 /** A larger page takes a while by itself, and its copy would, too. */
 const TOGETHER_BYTES_MAX = 64 * 1024;
+
+/**
+ * A thread that ended before it could load, as for want of file descriptors, is no page's doing: the
+ * pages wait, and another is started after this, so many times. Then the first of them pays for it.
+ */
+const RESTART_MS = 250;
+const RESTARTS_MAX = 120;
 
 /** How the pool is set up. */
 export interface ParsePoolOptions {
@@ -83,6 +90,10 @@ export class ParsePool {
   /** So many go together if they come in time. */
   #awaited = 1;
   #closed = false;
+  /** Runs after a thread that could not load, until another may be started. */
+  #restart: NodeJS.Timeout | null = null;
+  /** Threads that could not load, one after the other. */
+  #unloaded = 0;
 
   constructor(options: ParsePoolOptions) {
     this.#options = options;
@@ -90,8 +101,8 @@ export class ParsePool {
 
   /**
    * Parses a page on a thread. The body is the pool's until then, and may be empty afterwards: its
-   * ArrayBuffer goes to the thread, unless it is a part of one or goes together with others. Then
-   * it is copied.
+   * ArrayBuffer goes to the thread, unless it is a part of one, goes together with others, or the
+   * thread has not loaded yet. Then it is copied.
    *
    * @param others how many further pages are under way
    * @throws ParseError
@@ -111,16 +122,23 @@ export class ParsePool {
     });
   }
 
+  /** Starts a thread before there is a page for it: later there may not be what it takes. */
+  start(): void {
+    if (this.#seats.size < this.#options.workers) this.#idle.push(this.#newSeat());
+  }
+
   /** Ends all threads; pages that wait or are being parsed fail with `parse_closed`. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#patience !== null) clearTimeout(this.#patience);
+    if (this.#restart !== null) clearTimeout(this.#restart);
     for (const job of this.#queue.splice(0)) fail(job, 'parse_closed');
     await Promise.all([...this.#seats].map((seat) => this.#end(seat, 'parse_closed')));
   }
 
   get #hasRoom(): boolean {
-    return this.#idle.length > 0 || this.#seats.size < this.#options.workers;
+    if (this.#idle.length > 0) return true;
+    return this.#seats.size < this.#options.workers && this.#restart === null;
   }
 
   /** Hands over what waits, as far as threads are free and the time has come. */
@@ -161,6 +179,7 @@ export class ParsePool {
     worker.on('message', (message: readonly ParsedPage[] | 'ready') => {
       if (message === 'ready') {
         seat.loaded = true;
+        this.#unloaded = 0;
         this.#startTimer(seat);
       } else this.#answered(seat, message);
     });
@@ -174,7 +193,8 @@ export class ParsePool {
     seat.jobs = jobs;
     seat.answered = 0;
     Atomics.store(seat.begun, 0, 0);
-    const ownBytes = jobs.length === 1 ? givenAway : copied;
+    // What goes to a thread that may not load, or with others, may have to go to another one.
+    const ownBytes = jobs.length === 1 && seat.loaded ? givenAway : copied;
     const inputs = jobs.map(({ input }) => ({ ...input, body: ownBytes(input.body) }));
     seat.worker.postMessage(
       inputs,
@@ -213,11 +233,25 @@ export class ParsePool {
     const idle = this.#idle.indexOf(seat);
     if (idle >= 0) this.#idle.splice(idle, 1);
     const jobs = seat.jobs.splice(0);
-    const culprits = this.#closed ? jobs.splice(0) : jobs.splice(atOf(seat) - seat.answered, 1);
+    let culprits: Job[];
+    if (this.#closed) culprits = jobs.splice(0);
+    else if (this.#mayStartAgain(seat)) culprits = [];
+    else culprits = jobs.splice(atOf(seat) - seat.answered, 1);
     for (const job of culprits) fail(job, code, cause);
     this.#queue.unshift(...jobs);
     this.#dispatch();
     await seat.worker.terminate();
+  }
+
+  /** Of a thread that ended: whether it had not loaded, and another may do better. */
+  #mayStartAgain({ loaded, begun }: Seat): boolean {
+    if (loaded || Atomics.load(begun, 0) > 0 || this.#unloaded >= RESTARTS_MAX) return false;
+    this.#unloaded++;
+    this.#restart ??= setTimeout(() => {
+      this.#restart = null;
+      this.#dispatch();
+    }, RESTART_MS);
+    return true;
   }
 }
 

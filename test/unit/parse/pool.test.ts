@@ -40,10 +40,13 @@ test('pool: many pages come back, each with its own links', () =>
   }));
 
 test('pool: the body is given away, a part of a larger buffer is copied', () =>
-  withPool({}, async (pool) => {
+  withPool({ workers: 1 }, async (pool) => {
+    // A thread that has not loaded yet gets a copy.
+    await pool.parse(page('http://a.test/'));
     const whole = page('http://a.test/');
     const part = { ...page('http://a.test/'), body: Buffer.from('x<a href=next>').subarray(1) };
-    const [first, second] = await Promise.all([pool.parse(whole), pool.parse(part)]);
+    const first = await pool.parse(whole);
+    const second = await pool.parse(part);
     assert.deepEqual(first, second);
     assert.equal(whole.body.byteLength, 0);
     assert.equal(part.body.byteLength, 13);
@@ -237,5 +240,50 @@ test('pool: compiled to JavaScript, it starts its compiled thread', async () => 
     assert.equal(count, 1);
   } finally {
     await rm(folder, { recursive: true });
+  }
+});
+
+/** Loads only where the process's environment, as it is when the thread starts, lets it. */
+const LATE = new URL(
+  `data:text/javascript,if (process.env.POOL_LACKS) throw new Error(process.env.POOL_LACKS);
+   await import(${JSON.stringify(SCRIPT.href)});`,
+);
+
+test('pool: a thread that cannot load is no fault of the page, which waits for another', () =>
+  withPool({ workers: 1, script: LATE }, async (pool) => {
+    process.env.POOL_LACKS = 'descriptors';
+    const early = pool.parse(page('http://a.test/1'));
+    const lack = setTimeout(() => delete process.env.POOL_LACKS, 400);
+    try {
+      assert.equal((await early).links.length, 1);
+      // A page that ends its thread is at fault as ever.
+      await assert.rejects(pool.parse(page('http://a.test/exit')), { code: 'parse_crash' });
+      assert.equal((await pool.parse(page('http://a.test/2'))).links.length, 1);
+    } finally {
+      clearTimeout(lack);
+      delete process.env.POOL_LACKS;
+    }
+  }));
+
+test('pool: where no thread ever loads pages fail in the end', async () => {
+  const script = new URL('data:text/javascript,throw new Error("never")');
+  mock.timers.enable({ apis: ['setTimeout'] });
+  try {
+    await withPool({ workers: 1, script }, async (pool) => {
+      let isOver = false;
+      const parsed = pool.parse(page('http://a.test/')).finally(() => {
+        isOver = true;
+      });
+      const rejected = assert.rejects(parsed, { code: 'parse_crash' });
+      let ms = 0;
+      for (const step = 10; !isOver; ms += step) {
+        mock.timers.tick(step);
+        await new Promise(setImmediate);
+      }
+      await rejected;
+      assert.ok(ms >= 120 * 250, `${ms} ms`);
+    });
+  } finally {
+    mock.timers.reset();
   }
 });
