@@ -2,19 +2,18 @@
 // state, messages, fetching, the core, the loop that turns inputs into effects, and the end. The
 // command line starts it; tests start several in one process.
 
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { type AgentEntry, type Config, leaseMsOf } from '../config/config.ts';
-import { crawlKey } from '../config/fingerprint.ts';
 import type { Instant } from '../failure-detector/instant.ts';
-import { type AgentEnd, endOfFailure } from './agent-end.ts';
+import { type AgentEnd, endOfFailure, goneReason, isComplete } from './agent-end.ts';
 import type { Archive } from './archive/archive.ts';
 import { ArchiveProgress } from './archive/progress.ts';
-import { robotsParser, seedReader, seedsOf, settingsOf } from './config-parts.ts';
+import { seedReader } from './config-parts.ts';
 import { ControlRoom } from './control.ts';
-import { Core } from './core/core.ts';
+import type { Core } from './core/core.ts';
 import { type Effect, Effects } from './core/effects.ts';
 import type { Envelope, Message } from './core/messages.ts';
 import type { Operator } from './core/operator.ts';
@@ -22,22 +21,24 @@ import type { Outcome } from './core/outcome.ts';
 import type { Destination } from './core/slots.ts';
 import { type Explanation, explanationOf, readRowOf } from './explanation.ts';
 import { archiveOf, type CreateFetcher, fetchingOf, loadClient } from './fetching.ts';
-import { admission } from './frontier/admission.ts';
-import { Visits } from './frontier/visits.ts';
 import type { RefusedFrame } from './messaging/refusals.ts';
 import { Transport } from './messaging/transport.ts';
 import { LoopDelay } from './monitor/loop-delay.ts';
+import { recordProcess, removeProcess } from './monitor/process-record.ts';
+import { SlowTurns } from './monitor/slow-turns.ts';
+import { AHEAD_MS_MAX, clockRefusal, judgeClock } from './monitor/start-clock.ts';
 import { type AgentStatus, Rate } from './monitor/status.ts';
-import type { PagePipeline } from './page-pipeline.ts';
+import type { PagePipeline } from './pipeline/page-pipeline.ts';
+import { coreOf } from './protocol.ts';
 import { monotonicMs, systemClock, wallMs } from './runtime/clock.ts';
-import { chance } from './runtime/random.ts';
 import { Turns } from './runtime/turns.ts';
 import { checkInBackground } from './storage/background-check.ts';
 import { markSuspect, openState } from './storage/database.ts';
-import { OrderTable } from './storage/order-table.ts';
+import { watchPresence } from './storage/file-presence.ts';
 import { RobotsWaits } from './storage/robots-waits.ts';
 import { SqliteStore } from './storage/sqlite-store.ts';
-import { splitIdentity } from './url/url-key.ts';
+import { WAL_BYTES_CHECK_MAX, WAL_REMEDY, watchWal } from './storage/wal-watch.ts';
+import type { Identity, RequestForm } from './url/crawl-url.ts';
 
 /** Frames still to be sent at the end get so long. */
 const LINGER_MS = 300;
@@ -75,8 +76,10 @@ export async function startAgent(options: {
   log: Logger;
   /** The round in which known pages are asked for again. */
   refresh?: number | undefined;
+  /** Agents that must be met before anything is crawled; a start without them ends with 5. */
+  awaits?: readonly string[];
 }): Promise<Started> {
-  const { config, id, log, refresh } = options;
+  const { config, id, log, refresh, awaits = [] } = options;
   const { agents } = config.cluster;
   if (typeof agents === 'number') {
     throw new Error('the ports of numbered agents must be resolved before an agent is started');
@@ -88,6 +91,9 @@ export async function startAgent(options: {
   }
   const createFetcher = await loadClient(config);
   const directory = join(config.agent.dataDir, id);
+  const clock = judgeClock(directory, wallMs());
+  if (clock.verdict === 'ahead') return { ok: false, code: 4, message: clock.message };
+  if (clock.verdict === 'behind') log.warn(clock.message);
   const hasCopies = config.cluster.backups > 0 && agents.length > 1;
   const quarantineAt = hasCopies ? wallMs() : undefined;
   const opened = openState({ directory, crawl: config.name, agent: id, quarantineAt });
@@ -97,7 +103,7 @@ export async function startAgent(options: {
   if (opened.notice) log.warn(opened.notice);
   try {
     const stored = { directory, log, state: opened };
-    const agent = new Agent({ refresh, config, entry, agents, createFetcher, ...stored });
+    const agent = new Agent({ refresh, awaits, config, entry, agents, createFetcher, ...stored });
     const failure = await agent.bind();
     return failure ?? { ok: true, agent, notice: opened.notice };
   } catch (error) {
@@ -110,6 +116,7 @@ export async function startAgent(options: {
 
 interface AgentParts {
   readonly refresh: number | undefined;
+  readonly awaits: readonly string[];
   readonly createFetcher: CreateFetcher;
   readonly config: Config;
   readonly entry: AgentEntry;
@@ -131,9 +138,10 @@ class Agent implements RunningAgent {
   readonly #archiveProgress = new ArchiveProgress();
   readonly #pipeline: PagePipeline;
   readonly #close: () => Promise<void>;
-  readonly #addressOf: (host: string) => Promise<Destination | null>;
+  readonly #addressOf: (host: string, current: string | null) => Promise<Destination | null>;
   readonly #turns: Turns<Input, Effect>;
   readonly #robotsWaits: RobotsWaits;
+  readonly #slowTurns: SlowTurns;
   readonly #rate = new Rate(systemClock.now().mono);
   readonly #loopDelay = new LoopDelay(monitorEventLoopDelay({ resolution: 10 }));
   readonly #startedAt = monotonicMs();
@@ -153,6 +161,7 @@ class Agent implements RunningAgent {
       hostDelayMs: config.politeness.hostDelayMs,
     });
     this.#robotsWaits = new RobotsWaits(state.db);
+    this.#slowTurns = new SlowTurns(parts.log, monotonicMs);
     this.#core = coreOf(parts, this.#store, this.#effects);
     this.#transport = this.#transportOf(parts);
     this.#control = this.#controlOf(parts);
@@ -173,7 +182,7 @@ class Agent implements RunningAgent {
       onEnvelope: (envelope) => this.#onEnvelope(envelope),
       onRefusedFrame: (refused) => this.#onRefusedFrame(refused),
       onControl: (request, reply) => this.#control.onCommand(request, reply),
-      incarnationMax: () => wallMs() + 366 * 24 * 3600 * 1000,
+      incarnationMax: () => wallMs() + AHEAD_MS_MAX,
     });
   }
 
@@ -183,11 +192,12 @@ class Agent implements RunningAgent {
       members: () => this.#core.snapshot(systemClock.now()).members,
       ownerOf: (host) => this.#core.ownerOf(host) ?? null,
       status: () => this.status(),
+      orders: () => this.#core.operator.inForce,
       leave: () => this.leave(),
       stop: () => this.stop(),
       operate: (act) => this.#turns.push({ type: 'operate', act }),
       seedOf: seedReader(config),
-      explain: (identity) => this.#explain(identity),
+      explain: (identity, form) => this.#explain(identity, form),
       send: (to, message) => this.#sendTo(to, message),
       after: (ms, act) => setTimeout(act, ms).unref(),
     });
@@ -214,6 +224,7 @@ class Agent implements RunningAgent {
       isDurable: (effect) => 'durable' in effect && effect.durable,
       perform: (effect) => this.#perform(effect),
       blocked: (forMs) => this.#onBlocked(forMs),
+      slow: (tookMs, inputs) => this.#slowTurns.note(tookMs, inputs),
       failed: (error) => this.#failed(error),
     });
   }
@@ -227,7 +238,7 @@ class Agent implements RunningAgent {
       return { ok: false, code: bound.code === 'port_in_use' ? 5 : 4, message: bound.message };
     }
     try {
-      this.#writePidFile();
+      recordProcess(this.#p.directory, this.#p.entry.address);
       this.status();
     } catch (error) {
       const { code, reason } = endOfFailure(error, this.#p.directory);
@@ -237,6 +248,9 @@ class Agent implements RunningAgent {
     this.#loopDelay.enable();
     this.#p.log.info({ listen: this.#transport.endpoint }, 'agent is listening');
     this.#turns.push({ type: 'start' });
+    const file = join(this.#p.directory, 'state.sqlite');
+    watchWal(file, (bytes) => this.#onWal(bytes), this.ended);
+    watchPresence(file, (gone) => this.#onGone(gone), this.ended);
     if (!this.#p.state.examined) this.#check();
     return null;
   }
@@ -282,6 +296,7 @@ class Agent implements RunningAgent {
       hosts,
       hostsWithQueue,
       hostsAwaitingRobots: this.#robotsWaits.look(),
+      robotsWaitReason: this.#robotsWaits.why,
       pages,
       threads: this.#p.config.agent.threads,
       pagesPerSecond: this.#rate.at(now.mono, snapshot.fetched),
@@ -301,19 +316,28 @@ class Agent implements RunningAgent {
   }
 
   /** A batch that came malformed is answered, so that it is not resent for ever. */
-  #onRefusedFrame({ batch, from, detail }: RefusedFrame): void {
+  #onRefusedFrame({ batch, from, detail, ahead }: RefusedFrame): void {
+    if (ahead && !this.#ending) return this.#refuseClock(ahead);
     if (batch === undefined || from === undefined || this.#ending) return;
     const { members } = this.#core.snapshot(systemClock.now());
     const member = members.find(({ id, inc }) => id === from.id && inc === from.inc);
     if (member) this.#sendTo(member, { type: 'BATCH_REFUSED', batch, reason: detail });
   }
 
-  #explain(identity: string): Explanation {
+  /** Answered at the configured address, so that a start with a wrong clock ends and says so. */
+  #refuseClock({ id, inc }: { id: string; inc: number }): void {
+    const peer = this.#p.agents.find((agent) => agent.id === id);
+    if (!peer) return;
+    const { joined } = this.#core.snapshot(systemClock.now());
+    this.#sendTo({ ...peer, inc }, clockRefusal({ id, inc, joined, nowMs: wallMs() }));
+  }
+
+  #explain(identity: Identity, form: RequestForm): Explanation {
     const { config, entry, state } = this.#p;
     const { userAgent } = config.http;
     const read = readRowOf(state.db);
     const openAt = (host: string) => this.#pipeline.openAt(host);
-    return explanationOf({ agent: entry.id, userAgent, read, identity, openAt });
+    return explanationOf({ agent: entry.id, userAgent, read, identity, form, openAt });
   }
 
   /** Asked by the fetcher when a connection is ready: a fresh clock, then the lease. */
@@ -357,7 +381,7 @@ class Agent implements RunningAgent {
   #perform(effect: Effect): void {
     switch (effect.type) {
       case 'send':
-        return this.#transport.send(effect.to, effect.envelope, effect.lane);
+        return this.#transport.send(effect.to, effect.envelope, effect.lane, effect.brief);
       case 'forget-peer':
         return this.#transport.forget(effect.id);
       case 'request':
@@ -366,7 +390,7 @@ class Agent implements RunningAgent {
           .then((outcome) => this.#turns.pushPatiently({ type: 'outcome', outcome }));
         return;
       case 'resolve':
-        void this.#addressOf(effect.host).then((to) =>
+        void this.#addressOf(effect.host, effect.current).then((to) =>
           this.#turns.push({ type: 'resolved', host: effect.host, to }),
         );
         return;
@@ -405,10 +429,26 @@ class Agent implements RunningAgent {
     ).stop;
   }
 
+  #onWal(bytes: number): void {
+    this.#p.log.warn({ bytes }, WAL_REMEDY);
+    const act = (operator: Operator, now: Instant) => operator.noteWal(bytes, WAL_REMEDY, now);
+    this.#turns.push({ type: 'operate', act });
+    if (bytes >= WAL_BYTES_CHECK_MAX) this.#stopCheck();
+  }
+
+  /** What is written from now on would be lost with this process: the others have the copies. */
+  #onGone(file: string): void {
+    this.#store.abandon();
+    void this.#end({ code: 4, reason: goneReason(file) });
+  }
+
   #failed(error: unknown): void {
     if (this.#ending) return;
-    this.#store.abandon();
     const { directory } = this.#p;
+    const file = join(directory, 'state.sqlite');
+    // The cause, where the whole directory was deleted and another file of it is missed first.
+    if (!existsSync(file)) return this.#onGone(file);
+    this.#store.abandon();
     const end = endOfFailure(error, directory);
     if (end.suspect) markSuspect(directory);
     // A disk's failure has all that matters in its reason; of anything else the stack is wanted.
@@ -419,6 +459,7 @@ class Agent implements RunningAgent {
   async #end({ code, reason }: AgentEnd, more: object | null = {}): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
+    const completion = code === 0 ? { completion: this.#completion() } : {};
     this.#stopCheck();
     const level = code === 0 || code === 11 ? 'info' : 'fatal';
     this.#turns.close();
@@ -427,9 +468,16 @@ class Agent implements RunningAgent {
     await this.#close();
     this.#closeState();
     this.#loopDelay.disable();
-    this.#removePidFile();
+    this.#removeProcess();
     if (more) this.#p.log[level]({ code, ...more }, reason);
-    this.#resolveEnded({ code, reason });
+    this.#resolveEnded({ code, reason, ...completion });
+  }
+
+  #completion(): NonNullable<AgentEnd['completion']> {
+    const { members } = this.#core.snapshot(systemClock.now());
+    const round = this.#store.round();
+    const agents = [this.#p.entry.id, ...members.map(({ id }) => id)].sort();
+    return { agents, ...(round > 0 && { round }) };
   }
 
   #closeState(): void {
@@ -441,57 +489,11 @@ class Agent implements RunningAgent {
     this.#p.state.unlock();
   }
 
-  #writePidFile(): void {
-    const path = join(this.#p.directory, 'agent.pid');
-    writeFileSync(`${path}.tmp`, `${process.pid}\n`);
-    renameSync(`${path}.tmp`, path);
-  }
-
-  /** On a disk that takes no changes it stays; readers check it against the lock. */
-  #removePidFile(): void {
+  #removeProcess(): void {
     try {
-      for (const name of ['agent.pid', 'agent.pid.tmp']) {
-        rmSync(join(this.#p.directory, name), { force: true });
-      }
+      removeProcess(this.#p.directory);
     } catch (error) {
       this.#p.log.warn({ err: error }, 'agent.pid cannot be removed');
     }
-  }
-}
-
-/** The protocol and the visits, without I/O. */
-function coreOf(parts: AgentParts, store: SqliteStore, effects: Effects): Core {
-  const { config } = parts;
-  return new Core({
-    settings: settingsOf(parts),
-    store,
-    effects,
-    hostOf: (url) => splitIdentity(url)?.host ?? null,
-    admit: admission({ ...config.limits, everyPort: config.http.allowPrivateAddresses }),
-    seeds: seedsOf(config),
-    orders: new OrderTable(parts.state.db),
-    visits: (right, orders, events, budgets, asks) =>
-      new Visits({
-        ...{ store, effects, right, orders, events, budgets, asks },
-        threads: config.agent.threads,
-        heartbeatMs: config.cluster.failureDetector.heartbeatMs,
-        delays: config.politeness,
-        chance,
-        pagesPerHost: config.limits.pagesPerHost,
-        stalePages: config.limits.stalePages,
-        robots: config.politeness.robots,
-        keepLinks: config.archive.links,
-        parseRobots: robotsParser(config.http.userAgent),
-      }),
-  });
-}
-
-/** Whether `DATA/complete.json` says that this very crawl (seeds, limits) is over. */
-export function isComplete(config: Config): boolean {
-  try {
-    const text = readFileSync(join(config.agent.dataDir, 'complete.json'), 'utf8');
-    return (JSON.parse(text) as { crawl?: unknown }).crawl === crawlKey(config);
-  } catch {
-    return false;
   }
 }

@@ -8,6 +8,7 @@ import { Ring } from '../assignment/ring.ts';
 import { RingPoints } from '../assignment/ring-points.ts';
 import { type AgentEntry, type Config, leaseMsOf } from '../config/config.ts';
 import { fingerprintHash, fingerprintOf, firstDifference } from '../config/fingerprint.ts';
+import { compilePattern, type LinearPattern } from '../config/linear-pattern.ts';
 import { seedProblem } from '../config/seed.ts';
 import type { Compression } from './archive/compression.ts';
 import { BOUNDS } from './core/bounds.ts';
@@ -17,9 +18,10 @@ import { ownDelay } from './frontier/host-delay.ts';
 import { productTokenOf } from './robots/product-token.ts';
 import { parseRobots } from './robots/robots-txt.ts';
 import { secret } from './runtime/random.ts';
-import { CANONICAL_FORM_VERSION, type CrawlUrl, parseCrawlUrl } from './url/crawl-url.ts';
+import { CANONICAL_FORM_VERSION, type CrawlUrl, parseCrawlUrl, spelled } from './url/crawl-url.ts';
 import { IdentityRules } from './url/identity-rules.ts';
-import { Scope } from './url/scope.ts';
+import { RequestScope } from './url/request-scope.ts';
+import { Scope, type ScopeRules } from './url/scope.ts';
 
 /** Version of the messages and rules between agents; part of what must agree. */
 const PROTOCOL_VERSION = 1;
@@ -29,8 +31,9 @@ export function settingsOf(parts: {
   readonly config: Config;
   readonly entry: AgentEntry;
   readonly agents: readonly AgentEntry[];
+  readonly awaits?: readonly string[];
 }): CoreSettings {
-  const { config, entry, agents } = parts;
+  const { config, entry, agents, awaits = [] } = parts;
   const { replicas, backups, quorum, failureDetector } = config.cluster;
   const versions = { protocol: PROTOCOL_VERSION, canonicalForm: CANONICAL_FORM_VERSION };
   const fingerprint = fingerprintOf(config, versions);
@@ -40,6 +43,7 @@ export function settingsOf(parts: {
     capacity: entry.capacity,
     address: entry.address,
     configured: agents.map(({ id, address }) => ({ id, address })),
+    awaits: awaits.filter((id) => id !== entry.id),
     backups,
     quorum,
     ...failureDetector,
@@ -58,14 +62,13 @@ export function settingsOf(parts: {
   };
 }
 
-/** Seeds as URLs to route; the config was checked, so all of them parse. */
+/** Seeds, and sitemaps, as URLs to route; the config was checked, so all of them parse. */
 export function seedsOf(config: Config): UrlItem[] {
-  return [...itemsOf(config, config.seeds), ...sitemapsOf(config)];
-}
-
-/** The config's sitemaps, which are crawled like seeds. */
-export function sitemapsOf(config: Config): UrlItem[] {
-  return itemsOf(config, config.sitemaps);
+  const sitemaps = itemsOf(config, config.sitemaps);
+  return [
+    ...itemsOf(config, config.seeds),
+    ...sitemaps.map((item): UrlItem => ({ ...item, sitemap: true })),
+  ];
 }
 
 function itemsOf(config: Config, texts: readonly string[]): UrlItem[] {
@@ -76,8 +79,8 @@ function itemsOf(config: Config, texts: readonly string[]): UrlItem[] {
   });
 }
 
-function itemOf({ identity: url, fetchUrl }: CrawlUrl): UrlItem {
-  return fetchUrl === url ? { url, depth: 0 } : { url, depth: 0, fetchUrl };
+function itemOf(url: CrawlUrl): UrlItem {
+  return { ...spelled(url), depth: 0 };
 }
 
 /** Reads seeds given while the crawl runs: a URL to route, or why the crawl takes none such. */
@@ -90,18 +93,31 @@ export function seedReader(config: Config) {
     const problem = seedProblem(text);
     if (problem) return { refused: problem.message };
     const url = rules.apply(parsed);
-    const { admitted, rule } = scope.verdict(url.host, url.identity);
+    const { admitted, rule } = scope.verdict(url.host, spelled(url));
     return admitted ? itemOf(url) : { refused: `out of scope: ${rule}` };
   };
 }
 
 /** Which URLs are crawled. */
-export function scopeOf({ scope }: Config): Scope {
-  return new Scope({
-    hosts: scope.hosts,
-    include: scope.include.map((source) => new RegExp(source)),
-    exclude: scope.exclude.map((source) => new RegExp(source)),
-  });
+export function scopeOf(config: Config): Scope {
+  return new Scope(scopeRulesOf(config));
+}
+
+/** Which known URLs are requested; `starts` are those of `seedsOf`. */
+export function requestScopeOf(config: Config, starts: readonly UrlItem[]): RequestScope {
+  return new RequestScope(scopeRulesOf(config), () => starts.map(({ url }) => url));
+}
+
+function scopeRulesOf({ scope }: Config): ScopeRules {
+  const include = scope.include.map(patternOf);
+  return { hosts: scope.hosts, include, exclude: scope.exclude.map(patternOf) };
+}
+
+/** The config was checked, so all of them compile. */
+function patternOf(source: string): LinearPattern {
+  const compiled = compilePattern(source);
+  if (!compiled.ok) throw new Error(`scope: ${source} ${compiled.message}`);
+  return compiled.pattern;
 }
 
 /** How the archive's files are packed. */

@@ -6,8 +6,16 @@
 
 import type { ControlVerb, Envelope, MemberCard, Message, UrlItem } from './core/messages.ts';
 import type { Operator, OrderReceipt, SeedReceipt } from './core/operator.ts';
-import type { ControlAnswer, ControlReply, ControlRequest } from './messaging/control-desk.ts';
-import { orderFromWord, orderOf, wordOfOrder } from './messaging/control-orders.ts';
+import type { OrderInForce } from './core/orders.ts';
+import type { ControlReply, ControlRequest } from './messaging/control-desk.ts';
+import {
+  type OrderAnswer,
+  orderFromWord,
+  orderOf,
+  orderSummary,
+  wordOfOrder,
+} from './messaging/control-orders.ts';
+import type { Identity, RequestForm } from './url/crawl-url.ts';
 import { splitIdentity } from './url/url-key.ts';
 
 /** How long the others may take; the command-line tool waits a little longer for the sum. */
@@ -24,13 +32,15 @@ export interface ControlParts {
   /** Null where no agent is there to own it. */
   readonly ownerOf: (host: string) => string | null;
   readonly status: () => unknown;
+  /** Those that are in force. */
+  readonly orders: () => readonly OrderInForce[];
   readonly leave: () => void;
   readonly stop: () => void;
   readonly operate: Operate;
   /** A text as a URL to route, or why it cannot be one. */
   readonly seedOf: (text: string) => UrlItem | { readonly refused: string };
   /** What this agent's file has of a URL, as JSON. */
-  readonly explain: (identity: string) => unknown;
+  readonly explain: (identity: Identity, form: RequestForm) => unknown;
   readonly send: (to: MemberCard, message: Message) => void;
   readonly after: (ms: number, act: () => void) => void;
 }
@@ -74,7 +84,9 @@ export class ControlRoom {
     this.#forward(others, verb, args, (results, silent) => {
       // Itself last: leaving or stopping ends the agent that still has to answer.
       if (concerns(verb, args, this.#p.id)) results.set(this.#p.id, this.#apply(verb));
-      reply(summary(verb, args, results, silent));
+      const answer = summary(verb, args, results, silent);
+      if (verb !== 'status') return reply({ ok: true, result: answer });
+      reply({ ok: true, result: { ...answer, orders: this.#p.orders() } });
     });
   }
 
@@ -114,8 +126,8 @@ export class ControlRoom {
       if (!receipt.ok) return reply({ ok: false, result: receipt.why });
       const words = [wordOfOrder(receipt.order)];
       this.#forward(this.#p.members(), 'order', words, (results, silent) => {
-        results.set(this.#p.id, 'applied');
-        reply(summary('order', [], results, silent));
+        results.set(this.#p.id, answerOf(receipt));
+        reply({ ok: true, result: orderSummary(results, silent) });
       });
     };
     this.#p.operate((operator, now) => operator.give(what, now, given));
@@ -140,15 +152,15 @@ export class ControlRoom {
     this.#p.operate((operator, now) => operator.seed(seeds, now, done));
   }
 
-  #explain([identity = '']: readonly string[], reply: ControlReply): void {
+  #explain([identity = '', form = identity]: readonly string[], reply: ControlReply): void {
     const split = splitIdentity(identity);
     if (!split) return reply({ ok: false, result: `not a canonical URL: ${identity}` });
     const owner = this.#p.ownerOf(split.host) ?? this.#p.id;
     const members = this.#p.members().filter(({ id }) => id === owner);
     if (members.length === 0) {
-      return reply({ ok: true, result: { owner, facts: this.#p.explain(identity) } });
+      return reply({ ok: true, result: { owner, facts: this.#p.explain(identity, form) } });
     }
-    this.#forward(members, 'explain', [identity], (results) => {
+    this.#forward(members, 'explain', [identity, form], (results) => {
       reply({ ok: true, result: { owner, facts: results.get(owner) ?? null } });
     });
   }
@@ -174,13 +186,13 @@ export class ControlRoom {
     switch (verb) {
       case 'order': {
         const order = orderFromWord(args[0] ?? '');
-        if (!order) return answer('not an order');
-        const taken = (receipt: OrderReceipt) => answer(receipt.ok ? 'applied' : receipt.why);
+        if (!order) return answer({ said: 'not an order', hosts: 0 });
+        const taken = (receipt: OrderReceipt) => answer(answerOf(receipt));
         return this.#p.operate((operator, now) => operator.take(order, now, taken));
       }
       case 'explain': {
-        const [identity = ''] = args;
-        return answer(splitIdentity(identity) ? this.#p.explain(identity) : null);
+        const [identity = '', form = identity] = args;
+        return answer(splitIdentity(identity) ? this.#p.explain(identity, form) : null);
       }
       case 'status':
       case 'leave':
@@ -193,6 +205,12 @@ export class ControlRoom {
   }
 }
 
+function answerOf(receipt: OrderReceipt): OrderAnswer {
+  if (!receipt.ok) return { said: receipt.why, hosts: 0 };
+  const { hosts, stillBlockedBy } = receipt;
+  return { said: 'applied', hosts, ...(stillBlockedBy !== undefined && { stillBlockedBy }) };
+}
+
 /** `leave` concerns the agents it names, everything else all. */
 function concerns(verb: ControlVerb, args: readonly string[], id: string): boolean {
   return verb !== 'leave' || args.includes(id);
@@ -203,11 +221,9 @@ function summary(
   args: readonly string[],
   results: ReadonlyMap<string, unknown>,
   silent: ReadonlySet<string>,
-): ControlAnswer {
-  if (verb === 'status') {
-    return { ok: true, result: { agents: [...results.values()], unreachable: [...silent] } };
-  }
+): Record<string, unknown> {
+  if (verb === 'status') return { agents: [...results.values()], unreachable: [...silent] };
   const said: Record<string, unknown> = Object.fromEntries(results);
   for (const id of [...silent, ...args]) said[id] ??= 'unreachable';
-  return { ok: true, result: said };
+  return said;
 }

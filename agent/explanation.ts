@@ -10,11 +10,12 @@ import {
   type StoredFacts,
   storedFacts,
 } from './storage/url-facts.ts';
+import type { Identity, RequestForm } from './url/crawl-url.ts';
 import { splitIdentity } from './url/url-key.ts';
 
 /** The verdict of the stored robots.txt; the file itself stays where it is. */
 export interface RobotsVerdict {
-  /** `rules`, `allowAll` or `unreachable`. */
+  /** `rules`, `allowAll`, `unreachable` or `redirected`: on its way to the file. */
   readonly kind: string;
   readonly fetchedAt: number;
   /** Null where robots.txt could not be had: nothing is allowed for now. */
@@ -30,7 +31,7 @@ export interface RobotsVerdict {
 /** A request that is under way. */
 export interface OpenRequest {
   readonly kind: 'page' | 'robots';
-  readonly url: string;
+  readonly url: RequestForm;
 }
 
 /** JSON. */
@@ -43,26 +44,29 @@ export interface Explanation extends Omit<StoredFacts, 'robots'> {
 
 /**
  * @param identity - canonical; throws a RangeError where it is not
+ * @param form - the form that would be requested if nothing is known of the URL
  * @param openAt - the request that is open at a host
  */
 export function explanationOf(parts: {
   readonly agent: string;
   readonly userAgent: string;
   readonly read: ReadRow;
-  readonly identity: string;
+  readonly identity: Identity;
+  readonly form: RequestForm;
   readonly openAt?: (host: string) => OpenRequest | null;
 }): Explanation {
-  const { agent, userAgent, read, identity, openAt } = parts;
+  const { agent, userAgent, read, identity, form, openAt } = parts;
   const { robots, ...facts } = storedFacts(read, identity);
   const open = openAt?.(splitIdentity(identity)!.host) ?? null;
-  const request = facts.url?.fetchUrl ?? identity;
+  const request = facts.url?.fetchUrl ?? form;
   return { agent, ...facts, robots: robots && verdictOf(robots, request, userAgent), open };
 }
 
-function verdictOf(robots: RobotsFacts, request: string, userAgent: string): RobotsVerdict {
+function verdictOf(robots: RobotsFacts, request: RequestForm, userAgent: string): RobotsVerdict {
   const { kind, fetchedAt, body, reason, retryAt } = robots;
   const said = { kind, fetchedAt, reason: reason === '' ? null : reason, retryAt };
-  if (kind === 'unreachable') return { ...said, allowed: null, rule: null };
+  if (kind === 'unreachable' || kind === 'redirected')
+    return { ...said, allowed: null, rule: null };
   if (body === null) return { ...said, allowed: true, rule: null };
   return { ...said, ...robotsParser(userAgent)(body).allows(request) };
 }

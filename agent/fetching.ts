@@ -7,18 +7,21 @@ import type { Logger } from 'pino';
 import type { AgentEntry, Config } from '../config/config.ts';
 import { Archive } from './archive/archive.ts';
 import type { ArchiveError } from './archive/failure.ts';
-import { aboutArchive, compressionOf, scopeOf, sitemapsOf } from './config-parts.ts';
+import { aboutArchive, compressionOf, scopeOf } from './config-parts.ts';
 import { assertNever } from './core/assert-never.ts';
 import { AddressChoice, type Chosen } from './fetch/address-choice.ts';
 import { AddressGuard } from './fetch/address-guard.ts';
+import { BodyBudget } from './fetch/body-budget.ts';
 import { cachedLookup } from './fetch/dns-cache.ts';
 import type { Fetcher } from './fetch/fetch.ts';
 import type { HttpFetcherOptions } from './fetch/http-fetcher.ts';
 import { createResolver } from './fetch/resolver.ts';
-import { PagePipeline } from './page-pipeline.ts';
-import { ParsePool } from './parse/pool.ts';
+import { admission } from './frontier/admission.ts';
+import { hostsVisitedMax } from './frontier/threads.ts';
+import { ParseLanes } from './parse/lanes.ts';
+import { PagePipeline } from './pipeline/page-pipeline.ts';
 import { productTokenOf } from './robots/product-token.ts';
-import { parseRobots } from './robots/robots-txt.ts';
+import { sitemapsNamed } from './robots/robots-txt.ts';
 import { monotonicMs, wallMs } from './runtime/clock.ts';
 import type { SqliteStore } from './storage/sqlite-store.ts';
 import { IdentityRules } from './url/identity-rules.ts';
@@ -96,7 +99,7 @@ function fetcherOf(
     ...{ userAgent, timeouts, proxy, lookup, keepRaw, guard },
     now: monotonicMs,
     wallNow: wallMs,
-    idleConnectionsMax: 2 * agent.threads,
+    idleConnectionsMax: hostsVisitedMax(agent.threads),
     verifyCertificates: tls.verify,
     ...(tls.ca === null ? {} : { certificateAuthority: readFileSync(tls.ca, 'utf8') }),
     http2: http.http2,
@@ -110,7 +113,7 @@ function fetcherOf(
 export interface Fetching {
   readonly pipeline: PagePipeline;
   /** Where the host's next request will go; null: nobody can say, or nowhere. */
-  readonly addressOf: (host: string) => Promise<Chosen | null>;
+  readonly addressOf: (host: string, current: string | null) => Promise<Chosen | null>;
   readonly close: () => Promise<void>;
 }
 
@@ -126,26 +129,27 @@ export function fetchingOf(
     guard,
     keepRaw: archive !== null,
   });
-  const parsePool = new ParsePool({
+  const parsing = new ParseLanes({
     workers: config.agent.parseWorkers,
-    queueMax: 2 * config.agent.threads,
     timeoutMs: timeouts.totalMs,
   });
-  parsePool.start();
+  parsing.start();
   const scope = scopeOf(config);
+  const admit = admission({ ...config.limits, everyPort: allowPrivateAddresses });
   const rules = new IdentityRules(config.urls);
-  const sitemaps = new Set(sitemapsOf(config).map(({ url }) => url));
   const pipeline = new PagePipeline({
     fetcher,
-    parse: (input, others) => parsePool.parse(input, others),
-    inScope: (host, identity) => scope.admits(host, identity),
+    parse: (input, others) => parsing.parse(input, others),
+    inScope: (host, url) => scope.admits(host, url),
+    admits: (url) => admit({ ...url, depth: 0 }) === null,
     isOfCrawl: (host) => scope.covers(host),
-    identify: (url) => rules.apply(url),
+    // A longer one is skipped for its length, and its parameters cost nothing.
+    identify: (url) => (url.fetchUrl.length > config.limits.urlLength ? url : rules.apply(url)),
     productToken: productTokenOf(userAgent) ?? '*',
     embeds: config.links.embeds,
     bodyBytesMax: config.limits.bodyBytes,
-    sitemapsOf: (body, url) => parseRobots(body, '*', url).sitemaps,
-    isSitemap: (identity) => sitemaps.has(identity),
+    bodies: new BodyBudget(),
+    sitemapsOf: sitemapsNamed,
     mayWrite: (request) => mayWrite(request.host),
     isForbidden: (url) => guard.checkUrl(new URL(url)) !== null,
     onUnreachable: ({ host, address }) => {
@@ -154,8 +158,9 @@ export function fetchingOf(
     ...(archive && { archive: (capture, body, others) => archive.append(capture, body, others) }),
   });
   const close = async () => {
-    await Promise.all([fetcher.close(), parsePool.close(), archive?.close()]);
+    await Promise.all([fetcher.close(), parsing.close(), archive?.close()]);
   };
-  const addressOf = (host: string) => addresses?.of(host) ?? Promise.resolve(null);
+  const addressOf = (host: string, current: string | null) =>
+    addresses?.of(host, current) ?? Promise.resolve(null);
   return { pipeline, addressOf, close };
 }

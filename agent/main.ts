@@ -10,7 +10,7 @@ import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 
 import { checkExamples, type Subject, subjects } from './cli/check-subjects.ts';
 import { codeOfError, type ExitCode, messageOf } from './cli/exit-code.ts';
 import { type ExportFormat, exportFormats } from './cli/export-formats.ts';
-import { say } from './cli/output.ts';
+import { failureJson, print, say } from './cli/output.ts';
 import { agentsQuery, failuresQuery, statusesQuery } from './cli/query-examples.ts';
 import { type Format, formats } from './cli/query-format.ts';
 import { wordsOf } from './cli/query-words.ts';
@@ -22,8 +22,9 @@ enableCompileCache();
 const dataOption = [
   '--data <dir>',
   'data directory, instead of agent.dataDir of the config',
+  directoryFlag,
 ] as const;
-const jsonOption = ['--json', 'machine-readable output on stdout'] as const;
+const jsonOption = ['--json', 'JSON on stdout, also where the command fails'] as const;
 const configArgument = ['<config>', 'path of the config file, YAML or JSON'] as const;
 
 const examples = `
@@ -56,6 +57,7 @@ function program(): Command {
     .description('A crawler cluster of identical agents: no coordinator, no lost queue.')
     .version(version(), '-V, --version')
     .exitOverride()
+    .configureOutput({ writeErr: (text) => say(text.trimEnd()) })
     .showHelpAfterError('(--help tells what there is)')
     .addHelpText('after', examples);
   addCrawlCommands(root);
@@ -70,8 +72,26 @@ function program(): Command {
   return root;
 }
 
-type LaunchFlags = { agents?: string; fresh?: boolean; refresh?: boolean };
+type LaunchFlags = {
+  agents?: string;
+  fresh?: boolean;
+  deleteArchives?: boolean;
+  refresh?: boolean;
+  repair?: boolean;
+  restart?: boolean;
+};
 type Flags<T = object> = { data?: string; json?: boolean } & T;
+
+type AgentFlags = { id: string; refresh?: number | true; repair?: boolean };
+
+const launchHelp = `
+A launch that would leave out work of agents that it does not start (fewer, or
+renamed) is refused (4). A complete crawl of which a state file is missing or
+damaged starts all the same: it restores the file from the copies, and ends.
+
+Examples:
+  ubiring launch crawl.yaml --agents 2 --fresh
+  ubiring launch crawl.yaml --repair`;
 
 function addCrawlCommands(root: Command): void {
   root
@@ -79,10 +99,13 @@ function addCrawlCommands(root: Command): void {
     .description("start the config's agents of this machine, each a process, to completion")
     .argument(...configArgument)
     .option('--agents <which>', 'the first N agents, or identifiers: a1,a2', agentsFlag)
-    .option('--fresh', 'delete what the started agents know, and begin anew')
+    .option('--fresh', 'delete what the started agents know, and begin anew; archives are kept')
+    .option('--delete-archives', 'with --fresh: delete the WARC archives, too')
     .option('--refresh', 'of a complete crawl: ask for what has changed since')
+    .option('--repair', 'read all state files whole; restore lost ones from the copies')
+    .option('--restart', 'start an agent that dies again, after a wait that grows')
     .option(...dataOption)
-    .addHelpText('after', '\nExamples:\n  ubiring launch crawl.yaml --agents 2 --fresh')
+    .addHelpText('after', launchHelp)
     .action(
       ending(async (file: string, flags: Flags<LaunchFlags>) => {
         const { launch } = await import('./cli/launch.ts');
@@ -95,10 +118,11 @@ function addCrawlCommands(root: Command): void {
     .argument(...configArgument)
     .requiredOption('--id <id>', 'which agent of the config')
     .option('--refresh [round]', 'as launch: a number above the last (Unix seconds)', roundFlag)
+    .option('--repair', 'as launch: on each machine, where a state is to be restored')
     .option(...dataOption)
     .addHelpText('after', '\nExamples:\n  ubiring agent crawl.yaml --id a3 --data /srv/crawl')
     .action(
-      ending(async (file: string, flags: Flags<{ id: string; refresh?: number | true }>) => {
+      ending(async (file: string, flags: Flags<AgentFlags>) => {
         const { agentCommand } = await import('./cli/agent-command.ts');
         const { refresh, ...rest } = flags;
         if (refresh === undefined) return agentCommand(file, rest);
@@ -206,7 +230,10 @@ function addExportCommand(root: Command): void {
     .description('finished pages of all agents as JSON lines, their URLs, or the graph')
     .argument(...configArgument)
     .addOption(
-      new Option('--format <format>', 'graph is source, tab, target')
+      new Option(
+        '--format <format>',
+        'graph is source, tab, target: all links where archive.links was true, else first referrers',
+      )
         .choices(exportFormats)
         .default(exportFormats[0]),
     )
@@ -221,7 +248,12 @@ function addExportCommand(root: Command): void {
     );
 }
 
-/** What acts on the whole cluster while it crawls. */
+const hostsArgument = [
+  '<hosts>',
+  'a host or a URL of it, "*.host" for its subdomains, or "*"; also for hosts found later',
+] as const;
+
+/** What acts on the whole cluster while it crawls. Each ends with 1 while an agent was not reached. */
 function addOrderCommands(root: Command): void {
   type OrderFlags = Flags<{ off?: boolean }>;
   const order = (name: string, description: string) =>
@@ -243,23 +275,23 @@ function addOrderCommands(root: Command): void {
       return resume(file, flags);
     }),
   );
-  order('block', 'no request to a host any more; what is queued of it is skipped')
-    .argument('<host>', 'a host, or a URL of it')
-    .option('--off', 'take it back: URLs found from now on are crawled')
+  order('block', 'no request to these hosts any more; what is queued of them is skipped')
+    .argument(...hostsArgument)
+    .option('--off', 'take it back: what it had skipped is queued again')
     .action(
-      ending(async (file: string, host: string, flags: OrderFlags) => {
+      ending(async (file: string, hosts: string, flags: OrderFlags) => {
         const { block } = await import('./cli/order.ts');
-        return block(file, host, flags);
+        return block(file, hosts, flags);
       }),
     );
-  order('delay', 'another politeness delay for a host')
-    .argument('<host>', 'a host, or a URL of it')
+  order('delay', 'another politeness delay for these hosts')
+    .argument(...hostsArgument)
     .argument('[ms]', 'from the end of a request to the start of the next: milliseconds, or 2s')
     .option('--off', "take it back: the config's delay holds again")
     .action(
-      ending(async (file: string, host: string, ms: string | undefined, flags: OrderFlags) => {
+      ending(async (file: string, hosts: string, ms: string | undefined, flags: OrderFlags) => {
         const { delay } = await import('./cli/order.ts');
-        return delay(file, host, ms, flags);
+        return delay(file, hosts, ms, flags);
       }),
     );
   order('seed', 'more URLs to begin from, while the crawl runs')
@@ -359,6 +391,12 @@ function addCheckCommand(root: Command): void {
     );
 }
 
+/** An empty word is a variable of a script that is not set, and would mean the caller's directory. */
+function directoryFlag(text: string): string {
+  if (text.trim() !== '') return text;
+  throw new InvalidArgumentError('The path of a directory is expected.');
+}
+
 /** Refuses what can be neither a number nor identifiers before any config is read. */
 function agentsFlag(text: string): string {
   if (/^(\d{1,6}|[\w.-]+(,[\w.-]+)*)$/.test(text) && !/^0+$/.test(text)) return text;
@@ -388,19 +426,33 @@ function version(): string {
 function endQuietlyWithoutReader(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') say(`stdout cannot be written: ${messageOf(error)}`);
-    process.exit(error.code === 'EPIPE' ? (process.exitCode ?? 0) : codeOfError(error));
+    // What a launch ends with is known before it prints its summary.
+    process.exit(process.exitCode ?? (error.code === 'EPIPE' ? 0 : codeOfError(error)));
   });
   process.stderr.on('error', () => {});
 }
 
 async function main(): Promise<ExitCode> {
   endQuietlyWithoutReader();
+  const words = wordsOf(process.argv);
+  const code = await run(words);
+  const failure = code !== 0 && words.includes('--json') ? failureJson(code) : null;
+  if (failure !== null) await print(failure);
+  return code;
+}
+
+async function run(words: string[]): Promise<ExitCode> {
   try {
-    await program().parseAsync(wordsOf(process.argv));
+    await program().parseAsync(words);
     return ended ?? 0;
   } catch (error) {
     // Help and version come as errors with code 0; everything else from commander is usage.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) {
+      if (error.exitCode !== 0) return 2;
+      // Resolves once the help is written; where it cannot be, the handler above ends the process.
+      await print('');
+      return 0;
+    }
     say(error instanceof Error ? (error.stack ?? error.message) : String(error));
     return codeOfError(error);
   }

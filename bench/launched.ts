@@ -16,7 +16,7 @@ export function readConfig(file: string): ResolvedConfig {
   const { config } = loaded;
   const { agents } = config.cluster;
   if (typeof agents === 'number') throw new Error(`${file} does not list its agents`);
-  return { ...config, cluster: { ...config.cluster, agents } };
+  return { ...config, unplaced: [], strangers: [], cluster: { ...config.cluster, agents } };
 }
 
 /** @returns how `launch` would start that agent of the config */

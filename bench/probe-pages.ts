@@ -108,8 +108,8 @@ function followCopies(times: PageTimes): void {
     else settled.set(host, [page]);
   };
   const { onRowsAck } = Replication.prototype;
-  Replication.prototype.onRowsAck = function (from, message) {
-    const result = onRowsAck.call(this, from, message);
+  Replication.prototype.onRowsAck = function (from, message, at) {
+    const result = onRowsAck.call(this, from, message, at);
     const now = monotonicMs();
     for (const { host } of message.items) {
       const pages = settled.get(host) ?? [];

@@ -5,7 +5,8 @@
 
 import type { Envelope } from '../agent/core/messages.ts';
 import { encodeEnvelope } from '../agent/messaging/codec.ts';
-import { Cluster, HEARTBEAT_MS } from '../test/simulation/cluster.ts';
+import { Cluster } from '../test/simulation/cluster.ts';
+import { HEARTBEAT_MS } from '../test/simulation/process.ts';
 import { Random } from '../test/simulation/random.ts';
 import type { Running } from '../test/simulation/running.ts';
 

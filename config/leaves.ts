@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { isWildcard, parseEndpoint } from './endpoint.ts';
 import { parseHostPattern } from './host.ts';
+import { compilePattern } from './linear-pattern.ts';
 import {
   durationMsMax,
   durationPattern,
@@ -107,18 +108,14 @@ export const hostPattern = z
   })
   .meta({ example: '*.example.org' });
 
-/** The source of a regular expression, compiled without flags. */
+/** The source of a regular expression that can be matched in linear time. */
 export const regexSource = z
   .string()
   .min(1)
   .max(REGEX_LENGTH_MAX)
   .superRefine((source, context) => {
-    try {
-      new RegExp(source);
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      refuse(context, `does not compile: ${why}`, 'in YAML, put single quotes round it');
-    }
+    const compiled = compilePattern(source);
+    if (!compiled.ok) refuse(context, compiled.message, compiled.remedy);
   })
   .meta({ example: '/docs/' });
 

@@ -20,12 +20,20 @@ export interface LoadOptions {
   readonly cwd: string;
   /** Wins over `agent.dataDir` of the file. */
   readonly dataDir?: string | undefined;
+  /** Whether only the name, the data directory and `cluster` have to be valid: see `ignored`. */
+  readonly part?: boolean | undefined;
   /** For tests of the collision rule; SHA-256 otherwise. */
   readonly sha256?: (text: string) => Uint8Array;
 }
 
 export type LoadedConfig =
-  | { readonly ok: true; readonly config: Config; readonly warnings: readonly string[] }
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      readonly warnings: readonly string[];
+      /** With `part`: problems of the other keys, for which defaults stand, and of seed files. */
+      readonly ignored: readonly ConfigProblem[];
+    }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 /** Reads and checks a config file and its seed files; writes nothing and starts nothing. */
@@ -65,8 +73,14 @@ export function loadConfig(file: string, options: LoadOptions): LoadedConfig {
   const subject = { raw, parsed, seeds, members: membersOf(config), sha256 };
   const { errors, warnings } = split(checkRules(subject, wrong), source);
   problems.push(...errors);
-  if (problems.length === 0) return { ok: true, config, warnings: warnings.map(formatProblem) };
-  return { ok: false, problems: sorted(problems, absolute) };
+  const fatal = options.part ? problems.filter((one) => isOfCluster(one, absolute)) : problems;
+  if (fatal.length > 0) return { ok: false, problems: sorted(fatal, absolute) };
+  return { ok: true, config, warnings: warnings.map(formatProblem), ignored: problems };
+}
+
+/** Whether the problem leaves open which agents there are, or where their state is. */
+function isOfCluster({ file, path: key }: ConfigProblem, own: string): boolean {
+  return file === own && /^(|name|agent|agent\.dataDir|cluster([.[].*)?)$/.test(key);
 }
 
 function configOf(

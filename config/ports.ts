@@ -1,5 +1,7 @@
 // Where the agents of a config with `agents: N` listen: ports of 127.0.0.1, kept in
-// `DATA/cluster.json`, which every command reads. `launch` allocates them; all others only look.
+// `DATA/cluster.json`, which every command reads. `launch` and `agent` allocate them; all others only
+// look. An agent also records the endpoint that it listens at in its own directory. That record wins
+// over the file, so that a lost or rewritten `cluster.json` cannot split a running cluster in two.
 //
 // Two processes may allocate at once, so the file is made by a hard link, which one of them wins. A
 // port once given to an agent is never changed. If N grows, the file is replaced by a longer one; the
@@ -12,13 +14,16 @@ import net from 'node:net';
 import path from 'node:path';
 import { z } from 'zod';
 import { type AgentEntry, type Config, membersOf } from './config.ts';
+import { parseEndpoint } from './endpoint.ts';
 import { readText } from './read-text.ts';
 import { agentsMax } from './schema.ts';
 
 /** Stable codes; in every case nothing was changed. */
 export type PortsProblemCode =
-  /** No `DATA/cluster.json` yet, or one of fewer agents: launch first. */
+  /** No agent has a port yet: launch first. */
   | 'cluster-not-launched'
+  /** Ports are missing and must not be allocated, because agents run whose ports are not known. */
+  | 'cluster-running'
   /** `DATA/cluster.json` is not what this product writes. */
   | 'cluster-file-corrupt'
   /** The data directory cannot be read or written. */
@@ -27,8 +32,16 @@ export type PortsProblemCode =
   | 'data-dir-full';
 
 export type ResolvedAgents =
-  | { readonly ok: true; readonly agents: readonly AgentEntry[] }
+  | {
+      readonly ok: true;
+      readonly agents: readonly AgentEntry[];
+      /** Agents of the config that have no port, because they were never started; none if allocated. */
+      readonly unplaced: readonly string[];
+    }
   | { readonly ok: false; readonly code: PortsProblemCode; readonly message: string };
+
+/** In `DATA/ID`: the endpoint at which the agent listens, or listened last. */
+export const ENDPOINT_FILE = 'agent.endpoint';
 
 /**
  * Below the ports that systems give to outgoing connections (32768 on Linux, 49152 elsewhere): a
@@ -42,6 +55,7 @@ const triesMax = 50;
 const roundsMax = 20;
 /** A thousand entries of sixty bytes, and some. */
 const fileBytesMax = 256 * 1024;
+const endpointBytesMax = 1024;
 
 const clusterFile = z.strictObject({
   agents: z
@@ -53,32 +67,90 @@ type Placement = z.output<typeof clusterFile>['agents'];
 
 /**
  * The agents of a config with their endpoints: those of the file as they are, or for a number N those
- * of `DATA/cluster.json`.
+ * of `DATA/ID/agent.endpoint` and `DATA/cluster.json`.
  *
  * @param options.allocate - whether missing ports may be looked for and written
+ * @param options.isRunning - whether an agent runs in a directory `DATA/ID`
  */
 export async function resolveAgents(
   config: Config,
-  options: { readonly allocate: boolean },
+  options: { readonly allocate: boolean; readonly isRunning?: (directory: string) => boolean },
 ): Promise<ResolvedAgents> {
   const { agents } = config.cluster;
-  if (typeof agents !== 'number') return { ok: true, agents };
   const { dataDir } = config.agent;
+  if (typeof agents !== 'number') {
+    const entries = options.allocate
+      ? agents
+      : agents.map((entry) => asRunning(dataDir, entry, options));
+    return { ok: true, agents: entries, unplaced: [] };
+  }
   const file = path.join(dataDir, 'cluster.json');
+  const ids = membersOf(config).map(({ id }) => id);
   for (let round = 0; round < roundsMax; round++) {
     const read = readPlacement(file);
     if (!read.ok) return read;
-    const placed = read.placement;
-    if (placed.length >= agents) return { ok: true, agents: entriesOf(placed.slice(0, agents)) };
-    if (!options.allocate) return notLaunched(file, placed.length, agents);
+    const known = withRecorded(dataDir, ids, read.placement);
+    const unplaced = ids.filter((id) => !known.some((agent) => agent.id === id));
+    const isWhole = read.placement.length >= agents;
+    if (unplaced.length === 0 && (isWhole || !options.allocate)) {
+      return { ok: true, agents: entriesOf(known.slice(0, agents)), unplaced };
+    }
+    if (!options.allocate) {
+      if (known.length === 0) return notLaunched(file);
+      return { ok: true, agents: entriesOf(known), unplaced };
+    }
+    const running = unplaced.filter((id) => options.isRunning?.(path.join(dataDir, id)) ?? false);
+    if (running.length > 0) return unknownPorts(file, running);
     try {
       fs.mkdirSync(dataDir, { recursive: true });
-      extend(file, placed, await place(config, placed));
+      extend(file, read.placement, await place(config, read.placement, known));
     } catch (error) {
       return unusable(dataDir, error);
     }
   }
   return unusable(dataDir, `${file} keeps changing`);
+}
+
+/** The entry with the address at which its agent really listens, if it runs here. */
+function asRunning(
+  dataDir: string,
+  entry: AgentEntry,
+  { isRunning }: { readonly isRunning?: (directory: string) => boolean },
+): AgentEntry {
+  const directory = path.join(dataDir, entry.id);
+  const address = recordedEndpoint(directory);
+  const isElsewhere = address !== null && address !== entry.address;
+  return isElsewhere && isRunning?.(directory) ? { ...entry, address } : entry;
+}
+
+/** The agents `ids` that have a port: by their own record, else by `cluster.json`. */
+function withRecorded(dataDir: string, ids: readonly string[], placement: Placement): Placement {
+  return ids.flatMap((id) => {
+    const port = recordedPort(path.join(dataDir, id));
+    const placed = placement.find((agent) => agent.id === id);
+    if (port !== null) return [{ id, port }];
+    return placed ? [placed] : [];
+  });
+}
+
+/** Null where the agent has never run, or the record is not of this product. */
+export function recordedEndpoint(directory: string): string | null {
+  const read = readText(path.join(directory, ENDPOINT_FILE), endpointBytesMax);
+  const text = read.ok ? read.text.trim() : '';
+  return parseEndpoint(text) === null ? null : text;
+}
+
+function recordedPort(directory: string): number | null {
+  const endpoint = parseEndpoint(recordedEndpoint(directory) ?? '');
+  return endpoint?.host === '127.0.0.1' ? endpoint.port : null;
+}
+
+function unknownPorts(file: string, running: readonly string[]): ResolvedAgents {
+  const message =
+    `${file} is missing or names no port for ${running.join(', ')}, which runs or is just ` +
+    'starting; no ports are allocated meanwhile, because the cluster would be split in two: ' +
+    'stop that agent (SIGTERM to the process in its agent.pid) and launch again';
+  return { ok: false, code: 'cluster-running', message };
 }
 
 function entriesOf(placement: Placement): readonly AgentEntry[] {
@@ -88,11 +160,8 @@ function entriesOf(placement: Placement): readonly AgentEntry[] {
   });
 }
 
-function notLaunched(file: string, have: number, want: number): ResolvedAgents {
-  const message =
-    have === 0
-      ? `${file} does not exist: the agents have no ports yet; run "ubiring launch" first`
-      : `${file} has ports for ${have} of ${want} agents; run "ubiring launch" first`;
+function notLaunched(file: string): ResolvedAgents {
+  const message = `${file} does not exist: the agents have no ports yet; run "ubiring launch" first`;
   return { ok: false, code: 'cluster-not-launched', message };
 }
 
@@ -144,13 +213,22 @@ function parsePlacement(text: string): Placement | null {
   return inOrder && ports.size === agents.length ? agents : null;
 }
 
-/** Finds ports for the agents that have none. All are held open until the last is found. */
-async function place(config: Config, placed: Placement): Promise<Placement> {
+/**
+ * Finds ports for the agents that have none, in the file or by their own record (`known`). All are
+ * held open until the last is found.
+ */
+async function place(config: Config, placed: Placement, known: Placement): Promise<Placement> {
   const held: net.Server[] = [];
   try {
-    const taken = new Set(placed.map(({ port }) => port));
+    const taken = new Set([...placed, ...known].map(({ port }) => port));
     const added: Placement = [];
     for (const { id } of membersOf(config).slice(placed.length)) {
+      const recorded = known.find((agent) => agent.id === id);
+      const used = [...placed, ...added];
+      if (recorded && !used.some(({ port }) => port === recorded.port)) {
+        added.push(recorded);
+        continue;
+      }
       const port = await holdPort(`${config.agent.dataDir} ${id}`, taken, held);
       taken.add(port);
       added.push({ id, port });

@@ -8,6 +8,7 @@ import type { ConfiguredMember } from './config.ts';
 import { endpointKey, isWildcard, parseEndpoint } from './endpoint.ts';
 import { hostMatcher, hostOfSeed } from './host.ts';
 import { valueAt } from './issues.ts';
+import { compilePattern } from './linear-pattern.ts';
 import type { ParsedConfig } from './schema.ts';
 
 /** What a rule found; a warning does not stop the start. */
@@ -48,7 +49,9 @@ const RULES: readonly Rule[] = [
   { reads: ['cluster.agents', 'cluster.quorum'], check: smallMajority },
   { reads: ['http.userAgent'], check: contact },
   { reads: ['seeds', 'seedFiles', 'scope.hosts'], check: seedsInScope },
+  { reads: ['seeds', 'seedFiles', 'scope.exclude'], check: seedsExcluded },
   { reads: ['http.proxy', 'politeness.ipDelayMs'], check: addressesBehindProxy },
+  { reads: ['agent.dataDir', 'seedFiles', 'seeds', 'http.tls'], check: unreplaced },
 ];
 
 /** @param wrong - paths that the schema refused */
@@ -181,6 +184,24 @@ function seedsInScope({ parsed, seeds }: Subject): Finding[] {
   return [warning(['scope', 'hosts'], message, 'add their hosts, or remove the seeds')];
 }
 
+/** They would end as skipped. `include` says where to go from them, not where to start. */
+function seedsExcluded({ parsed, seeds }: Subject): Finding[] {
+  const patterns = parsed.scope.exclude.map(compilePattern);
+  const excludes = (seed: string) =>
+    patterns.some((compiled) => compiled.ok && compiled.pattern.test(canonicalSeed(seed)));
+  const outside = patterns.length === 0 ? [] : seeds.filter(excludes);
+  if (outside.length === 0) return [];
+  const first = JSON.stringify(outside[0]!.slice(0, 200));
+  const message = `leaves out ${outside.length} of ${seeds.length} seeds, the first being ${first}`;
+  return [warning(['scope', 'exclude'], message, 'narrow the expressions, or remove the seeds')];
+}
+
+/** Near enough to the canonical form for a warning. */
+function canonicalSeed(seed: string): string {
+  const url = URL.parse(seed);
+  return url === null ? seed : url.href.slice(0, url.href.length - url.hash.length);
+}
+
 /** Whoever connects through a proxy does not learn to whom. */
 function addressesBehindProxy({ parsed }: Subject): Finding[] {
   const path = ['politeness', 'ipDelayMs'];
@@ -189,6 +210,22 @@ function addressesBehindProxy({ parsed }: Subject): Finding[] {
   if (delayMs === 0 || typeof proxy !== 'string') return [];
   const message = 'has no effect through http.proxy, behind which addresses are not known';
   return [warning(path, message, 'use politeness.hostDelayMs, or no proxy')];
+}
+
+/** What a shell would replace is taken as it stands here. */
+function unreplaced({ parsed }: Subject): Finding[] {
+  const { ca } = parsed.http.tls;
+  const texts: (readonly [path: readonly PropertyKey[], text: string])[] = [
+    [['agent', 'dataDir'], parsed.agent.dataDir],
+    ...parsed.seedFiles.map((text, k) => [['seedFiles', k], text] as const),
+    ...parsed.seeds.map((text, k) => [['seeds', k], text] as const),
+    ...(ca === null ? [] : [[['http', 'tls', 'ca'], ca] as const]),
+  ];
+  return texts.flatMap(([path, text]) => {
+    if (!/^~(?:\/|$)|\$\{\w+\}/.test(text)) return [];
+    const message = `is taken as it stands: ${JSON.stringify(text.slice(0, 200))}`;
+    return [warning(path, message, `write it out: neither ~ nor $\{NAME} is replaced`)];
+  });
 }
 
 function error(path: readonly PropertyKey[], message: string, remedy: string): Finding {

@@ -57,7 +57,9 @@ const scope = z
       .meta({
         description:
           'Regular expressions on the canonical URL; where there are any, a URL must match one. ' +
-          'Each is tried on every link found.',
+          'Where parameters are dropped (`urls`), what is requested must match one too, in canonical ' +
+          'spelling. Written as in JavaScript, without look-around and back-references: no URL takes ' +
+          'more than linear time. Each is tried on every link found.',
         example: ['/docs/'],
       }),
     exclude: z
@@ -67,7 +69,9 @@ const scope = z
       .meta({
         description:
           'Regular expressions on the canonical URL; a URL that matches one is left out, whatever ' +
-          '`include` says. Each is tried on every link found.',
+          '`include` says. What is requested is tried as well, as it is written and in canonical ' +
+          'spelling. Written as those of `include`. Each is tried on every link found, and again ' +
+          'before each request.',
         example: ['[?&]session='],
       }),
   })
@@ -83,8 +87,8 @@ const limits = z
       .prefault(10_000)
       .meta({
         description:
-          'Pages of one host; URLs beyond it are skipped. Turned up, one endless host holds a ' +
-          'visit thread for pagesPerHost × hostDelayMs or longer.',
+          'Pages of one host; URLs beyond it are skipped. Turned up, one endless host takes ' +
+          'pagesPerHost × hostDelayMs or longer.',
       }),
     depthPerHost: z
       .int()
@@ -116,7 +120,7 @@ const limits = z
       .prefault(2048)
       .meta({
         description:
-          'Characters of a canonical URL; longer ones are skipped. Turned up, rows grow and URL ' +
+          'Characters of a URL as it is requested; longer ones are skipped. Turned up, rows grow and URL ' +
           'traps live longer.',
       }),
     repeatedSegments: z
@@ -146,8 +150,8 @@ const limits = z
       .prefault('10MiB')
       .meta({
         description:
-          'Bytes of a body after decoding; the rest is cut off. Memory for bodies is at most ' +
-          'threads × bodyBytes.',
+          'Bytes of a body after decoding; the rest is cut off. Bodies beyond their first mebibyte ' +
+          'share 200 MiB of an agent; above 16 MiB fewer of them are read at a time.',
         example: '2MiB',
       }),
   })
@@ -315,8 +319,9 @@ const agent = z
       .prefault(64)
       .meta({
         description:
-          'Hosts visited at the same time by one agent. Turned up: more memory (threads × ' +
-          'bodyBytes at worst), sockets and open files.',
+          'Requests that one agent makes at the same time; one that is open for longer than 750 ms ' +
+          'no longer counts, up to three times as many. Turned up: more memory (a mebibyte of each ' +
+          'body at worst, and 200 MiB for all), sockets and open files.',
       }),
     parseWorkers: z
       .int()
@@ -325,8 +330,9 @@ const agent = z
       .prefault(1)
       .meta({
         description:
-          'Worker threads that parse pages. More than the cores left over by the main thread only ' +
-          'cost memory, some 30 MB each.',
+          'Worker threads that parse pages; half as many more, one at least, are started where there ' +
+          'are bodies above 512 KiB or packed sitemaps. More than the cores left over by the main ' +
+          'thread only cost memory, some 30 MB each.',
       }),
     dataDir: z.string().min(1).max(4096).prefault('./data').meta({
       description:
@@ -421,7 +427,11 @@ export const configSchema = z
       .max(200)
       .regex(/^[^\p{Cc}]*$/u, { error: 'holds control characters; write a plain name' })
       .prefault('crawl')
-      .meta({ description: 'Name of the crawl, for people.', example: 'my-crawl' }),
+      .meta({
+        description:
+          'Identity of the crawl: agents and data directories of another name are refused. Do not change it while the crawl has data.',
+        example: 'my-crawl',
+      }),
     seeds: z
       .array(seedUrl)
       .prefault([])

@@ -1,8 +1,8 @@
 // Lines of the index beside each archive file: sort key, time and a JSON object that says where
-// the record is. They are written in the order of the records, not sorted, because a line goes to
-// disk together with its record; `LC_ALL=C sort` makes of any number of these files the one that
-// replay tools search. Written by warc-writer.ts; read back at a start, to know earlier payloads
-// and the end of a file that no database knows.
+// the record is. They are written in the order of the records, because a line goes to disk together
+// with its record, and sorted when the file is complete (sorted-index.ts). `LC_ALL=C sort -m` merges
+// sorted files into the one that replay tools search. warc-writer.ts writes the lines; a start reads
+// them, to know earlier payloads and the end of a file that no database knows.
 
 import { surtOf } from './surt.ts';
 

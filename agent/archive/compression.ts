@@ -29,11 +29,33 @@ const SMALL_BYTES_MAX = 2048;
 /** A window of that size, since what zlib's usual tables cost to clear is most of a small record. */
 const SMALL = { windowBits: 11, memLevel: 4 };
 
+/** Of larger records samples are packed first: to pack one of 20 MB in vain takes half a second. */
+const SAMPLED_BYTES_MIN = 1024 * 1024;
+const SAMPLE_BYTES = 16 * 1024;
+const SAMPLES = 8;
+/** Samples that keep more than this share of their bytes were packed before. */
+const SHARE_KEPT_MAX = 0.97;
+/** Of gzip: no compression. */
+const STORED = 0;
+
+/** Whether packing saves nothing worth its time, as of a body that came packed. */
+function isIncompressible(record: Uint8Array, level: number): boolean {
+  if (record.byteLength < SAMPLED_BYTES_MIN) return false;
+  const samples = Array.from({ length: SAMPLES }, (_, k) => {
+    const at = Math.floor(((k + 1) * record.byteLength) / (SAMPLES + 1));
+    return record.subarray(at, at + SAMPLE_BYTES);
+  });
+  return samples.every(
+    (sample) => gzipSync(sample, { level }).byteLength > sample.byteLength * SHARE_KEPT_MAX,
+  );
+}
+
 const PACKERS: Readonly<Record<CompressionFormat, (record: Uint8Array, level: number) => Buffer>> =
   {
     gzip: (record, level) => {
       const tables = record.byteLength > SMALL_BYTES_MAX ? {} : SMALL;
-      return gzipSync(record, { level, ...tables });
+      const chosen = isIncompressible(record, level) ? STORED : level;
+      return gzipSync(record, { level: chosen, ...tables });
     },
     zstd: (record, level) => {
       const packed = zstdCompressSync(record, {

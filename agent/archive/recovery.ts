@@ -13,6 +13,7 @@ import type { ArchivePosition } from './capture.ts';
 import { readCdxjLine } from './cdxj.ts';
 import { type FileNames, readFileName, serialOf } from './file-name.ts';
 import type { SeenPayloads } from './seen-payloads.ts';
+import { sortIndex } from './sorted-index.ts';
 
 /** As much of an index file is read for earlier payloads: some 30,000 lines. */
 const INDEX_TAIL_BYTES = 8 * 1024 * 1024;
@@ -30,7 +31,6 @@ export interface Recovered {
 
 interface Found extends FileNames {
   readonly bytes: number;
-  readonly indexBytes: number;
 }
 
 /** @param known how far the database knows the archive; null: it does not. */
@@ -45,16 +45,16 @@ export function recoverArchive(
   if (newest === undefined) return missing(known, 1);
   const serial = newest.serial + 1;
   if (known?.file === newest.warc && newest.bytes >= known.end) {
-    cut(directory, newest, known.end, known.indexEnd);
+    cut(directory, newest, known.end);
     return { serial, lost: null, notice: null };
   }
   if (known !== null && before?.warc === known.file && before.bytes === known.end) {
     // Begun after the last commit: none of it is known.
-    cut(directory, newest, 0, 0);
+    cut(directory, newest, 0);
     return { serial, lost: null, notice: null };
   }
-  const { end, indexEnd } = wholeRecords(directory, newest);
-  if (end > 0 || newest.bytes <= HARDLY_BEGUN_BYTES) cut(directory, newest, end, indexEnd);
+  const end = wholeRecords(directory, newest);
+  if (end > 0 || newest.bytes <= HARDLY_BEGUN_BYTES) cut(directory, newest, end);
   if (known === null) return { serial, lost: null, notice: null };
   if (known.file !== newest.warc) return missingUnless(files, known, serial);
   const notice =
@@ -82,7 +82,7 @@ function filesOf(directory: string, agent: string): Found[] {
     const names = readFileName(agent, name);
     if (names === null) continue;
     const { size } = fs.statSync(join(directory, name));
-    found.push({ ...names, bytes: size, indexBytes: sizeOf(join(directory, names.index)) });
+    found.push({ ...names, bytes: size });
   }
   return found.sort((a, b) => a.serial - b.serial);
 }
@@ -91,8 +91,11 @@ function sizeOf(path: string): number {
   return fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Both files end there; of one that would be empty nothing stays. */
-function cut(directory: string, names: Found, end: number, indexEnd: number): void {
+/**
+ * Cuts the WARC file there, and sorts the lines of its remaining records in the index: neither file
+ * grows any more. Deletes both files where no record would remain.
+ */
+function cut(directory: string, names: Found, end: number): void {
   const warc = join(directory, names.warc);
   const index = join(directory, names.index);
   if (end === 0) {
@@ -100,28 +103,28 @@ function cut(directory: string, names: Found, end: number, indexEnd: number): vo
     fs.rmSync(warc);
     return;
   }
-  if (names.indexBytes > indexEnd) fs.truncateSync(index, indexEnd);
   if (names.bytes > end) fs.truncateSync(warc, end);
+  if (fs.existsSync(index)) sortIndex(index, end);
 }
 
 /**
- * Where the last record ends whose line in the index is whole. The line is written after its
- * record, and the response is the last record of its group.
+ * The end of the last record that has a whole line in the index; 0 where no record has one. The writer
+ * writes the line after the record, and the response is the last record of its group. The lines may
+ * be in any order.
  */
-function wholeRecords(directory: string, names: Found): { end: number; indexEnd: number } {
-  const tail = readTail(join(directory, names.index));
-  let indexEnd = names.indexBytes;
-  const lines = tail.split('\n');
+function wholeRecords(directory: string, names: Found): number {
+  const index = join(directory, names.index);
+  if (!fs.existsSync(index)) return 0;
+  let last = 0;
+  const lines = fs.readFileSync(index, 'latin1').split('\n');
   // What follows the last line end is torn, or nothing.
-  indexEnd -= Buffer.byteLength(lines.pop() ?? '');
-  for (const line of lines.reverse()) {
+  lines.pop();
+  for (const line of lines) {
     const entry = readCdxjLine(line);
-    if (entry && entry.offset + entry.length <= names.bytes) {
-      return { end: entry.offset + entry.length, indexEnd };
-    }
-    indexEnd -= Buffer.byteLength(line) + 1;
+    const end = entry ? entry.offset + entry.length : 0;
+    if (end <= names.bytes && end > last) last = end;
   }
-  return { end: 0, indexEnd: 0 };
+  return last;
 }
 
 /** The last part of a file as text; empty where there is none. */

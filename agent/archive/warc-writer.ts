@@ -12,6 +12,7 @@ import { type Compression, compressed } from './compression.ts';
 import { type FileNames, fileNames } from './file-name.ts';
 import { type Fields, fieldLines, warcRecord } from './record.ts';
 import type { SeenPayloads } from './seen-payloads.ts';
+import { sortIndex } from './sorted-index.ts';
 
 export interface WriterOptions {
   readonly directory: string;
@@ -130,12 +131,21 @@ export class WarcWriter {
     }
   }
 
-  /** Ends the file; the next capture opens another. Everything in it must have been flushed. */
+  /**
+   * Ends the file, and sorts its index; the next capture opens another. Everything in it must have
+   * been flushed.
+   */
   rotate(): void {
     if (this.#current === null) return;
     fs.closeSync(this.#current.warc.fd);
     fs.closeSync(this.#current.index.fd);
+    const index = join(this.#o.directory, this.#current.names.index);
     this.#current = null;
+    try {
+      sortIndex(index);
+    } catch {
+      // As a full disk: the index has all lines, in the order of the records.
+    }
   }
 
   #packed(record: Uint8Array): Buffer {

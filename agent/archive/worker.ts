@@ -104,7 +104,9 @@ function onMessage(first: ToWorker): void {
       port!.postMessage({ type: 'failed', message, code } satisfies FromWorker);
     }
   }
-  if (closing) port!.close();
+  if (!closing) return;
+  if (!failed) writer?.rotate();
+  port!.close();
 }
 
 port.on('message', onMessage);

@@ -1,16 +1,16 @@
 // The log of one agent: JSON lines in `DATA/ID/agent.log`, and on stderr where no person watches it,
-// which is how containers collect logs. Nothing about a log may hold up or end a crawl: lines for a
-// reader that does not read are dropped, and a log that cannot be written any more is given up.
+// which is how containers collect logs. Nothing about a log may hold up or end a crawl, nor the end of
+// the process: lines for a reader that does not read are dropped, and so are lines that the disk does
+// not take. SIGHUP reopens the file, so that it can be rotated.
 
 import fs from 'node:fs';
 import path from 'node:path';
 import pino from 'pino';
 import { cannotWrite } from './exit-code.ts';
 import { makeDirectory } from './make-directory.ts';
+import { writeStderr } from './output.ts';
 
-/** Bytes of log that wait for a slow reader of stderr; what exceeds them is dropped. */
-const waitingBytesMax = 1024 ** 2;
-/** What the end of the process waits for stderr to take the last lines. */
+/** How long the end of the process waits for stderr to take the last lines. */
 const flushMsMax = 300;
 
 export interface AgentLog {
@@ -18,6 +18,8 @@ export interface AgentLog {
   readonly log: pino.Logger;
   /** Resolves when the last lines are written, or nobody takes them. */
   flush(): Promise<void>;
+  /** Opens the file anew under its name; keeps the open one where that fails. */
+  reopen(): void;
 }
 
 /** Why there is no log; the code is that of the process (3: disk full). */
@@ -38,47 +40,44 @@ export function openAgentLog(dataDir: string, id: string): AgentLog | NoAgentLog
   } catch (error) {
     return { ok: false, ...cannotWrite(file, error) };
   }
-  const streams: pino.StreamEntry[] = [{ stream: writerTo(descriptor) }];
-  const toStderr = process.stderr.isTTY ? null : stderrDestination();
-  // Nothing but its `write`: after a fatal line pino would flush all else in step, and pino's own
-  // destination then tries for ever where the disk is full.
-  if (toStderr) streams.push({ stream: { write: (line) => void toStderr.write(line) } });
+  const streams: pino.StreamEntry[] = [{ stream: { write: (line) => append(descriptor, line) } }];
+  const isOnStderr = !process.stderr.isTTY;
+  // Not pino's own destination for stderr: while the disk behind stderr is full it tries for ever at
+  // the end of the process, and a full pipe holds its thread, for which the process then waits.
+  if (isOnStderr) streams.push({ stream: { write: writeStderr } });
+  const log = pino({ base: { agent: id } }, pino.multistream(streams));
   return {
     ok: true,
-    log: pino({ base: { agent: id } }, pino.multistream(streams)),
-    flush: () => (toStderr ? flushed(toStderr) : Promise.resolve()),
-  };
-}
-
-/** In step with the agent: the lines before a crash are those that matter. */
-function writerTo(descriptor: number): pino.DestinationStream {
-  return {
-    write: (line) => {
+    log,
+    flush: () => (isOnStderr ? stderrFlushed() : Promise.resolve()),
+    reopen: () => {
       try {
-        fs.writeSync(descriptor, line);
-      } catch {
-        // The disk is full or broken: the state will say so, with an exit code.
+        const fresh = fs.openSync(file, 'a');
+        fs.closeSync(descriptor);
+        descriptor = fresh;
+        log.info('the log file was opened anew');
+      } catch (error) {
+        log.warn({ err: error }, 'the log file cannot be opened anew: the open one is kept');
       }
     },
   };
 }
 
-type Destination = ReturnType<typeof pino.destination>;
-
-function stderrDestination(): Destination {
-  const toStderr = pino.destination({ dest: 2, sync: false, maxLength: waitingBytesMax });
-  toStderr.on('error', ignore);
-  return toStderr;
+/** In step with the agent: the lines before a crash are those that matter. */
+function append(descriptor: number, line: string): void {
+  try {
+    fs.writeSync(descriptor, line);
+  } catch {
+    // The disk is full or broken: the state will say so, with an exit code.
+  }
 }
 
-function flushed(destination: Destination): Promise<void> {
+function stderrFlushed(): Promise<void> {
   return new Promise((resolve) => {
     const late = setTimeout(resolve, flushMsMax);
-    destination.flush(() => {
+    process.stderr.write('', () => {
       clearTimeout(late);
       resolve();
     });
   });
 }
-
-function ignore(): void {}

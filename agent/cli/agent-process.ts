@@ -8,13 +8,15 @@ import { monotonicMs } from '../runtime/clock.ts';
 import { agentProgram } from './agent-environment.ts';
 import type { AgentStart } from './agent-run.ts';
 import { type Ending, endingOf } from './endings.ts';
-import { type FromAgent, statusEveryMs, type ToAgent } from './launch-messages.ts';
+import { type EndKind, type FromAgent, statusEveryMs, type ToAgent } from './launch-messages.ts';
 
 /** So many reports missed mean that an agent hangs or is suspended, and not just busy. */
 const silentAfterMs = 10 * statusEveryMs;
 
 export class AgentProcess {
   readonly id: string;
+  /** Monotonic milliseconds. */
+  readonly startedAt = monotonicMs();
   readonly #child: ChildProcess;
   #status: AgentStatus | null = null;
   #statusAt = Infinity;
@@ -69,6 +71,11 @@ export class AgentProcess {
   /** Null while it lives. */
   get ending(): Ending | null {
     return this.#ending;
+  }
+
+  /** What it has said of its end, which comes before its process is gone; null until then. */
+  get lastWord(): EndKind | null {
+    return this.#last?.course ?? null;
   }
 
   /** Whether a reader of stderr has seen in its log why it ended. */

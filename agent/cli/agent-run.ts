@@ -3,16 +3,20 @@
 // `agent-command.ts`, one that a launch has started from `launched-agent.ts`; the latter reports its
 // status and its end over the channel to the launch.
 
+import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import type { AgentEnd } from '../agent-end.ts';
 import { wallMs } from '../runtime/clock.ts';
 import { type AgentLog, openAgentLog } from './agent-log.ts';
-import { writeRefreshing } from './completion-file.ts';
+import { recordCompletion, writeRefreshing } from './completion-file.ts';
 import { codeOfError, type ExitCode, messageOf } from './exit-code.ts';
 import { type EndKind, type FromAgent, statusEveryMs } from './launch-messages.ts';
 import type { ResolvedConfig } from './load.ts';
 import type { Orders } from './orders.ts';
 import { say } from './output.ts';
+
+/** The last word is not waited for any longer: a launch that is suspended takes none. */
+const tellMsMax = 2000;
 
 /** Which agent of which crawl. */
 export interface AgentStart {
@@ -20,6 +24,8 @@ export interface AgentStart {
   readonly id: string;
   /** In which known pages are asked for again, a number above the last; none is begun without it. */
   readonly refresh?: number | undefined;
+  /** Agents that it must have met before it crawls, because a state is restored from their copies. */
+  readonly awaits?: readonly string[];
 }
 
 /** Runs the agent to its end; what a launch will tell is not said here. */
@@ -30,7 +36,7 @@ export async function runAgent(
   const { config, id, refresh } = start;
   keepYoung();
   // Loaded late, since it takes a while: orders are heard by now.
-  const { isComplete } = await import('../agent.ts');
+  const { isComplete } = await import('../agent-end.ts');
   if (isComplete(config) && refresh !== undefined) {
     // That end is past: an agent that stalls must not take it for its own. A launch has said so.
     writeRefreshing(config, refresh, wallMs());
@@ -46,7 +52,9 @@ export async function runAgent(
     return finish(opened.code, opened.message, 'failed');
   }
   logUncaught(opened, launched);
+  orders.onReopen(() => opened.reopen());
   const end = await run(start, opened, orders);
+  if (kindOf(end) === 'complete') noteCompletion(config, end, opened);
   // Without a terminal the log is on stderr, and has said it.
   const isTold = end.code !== 0 && end.code !== 11 && !process.stderr.isTTY;
   if (!launched && !isTold) say(`${id}: ${end.reason}`);
@@ -76,11 +84,29 @@ async function run(start: AgentStart, { log }: AgentLog, orders: Orders): Promis
   const { agent, notice } = started;
   if (notice) say(`${id}: ${notice}`);
   orders.obey(agent);
-  const report = () => tell({ type: 'status', status: agent.status() });
+  // A launch that is suspended takes no reports, and they must not gather here.
+  let isTold = true;
+  const report = () => {
+    if (!isTold) return;
+    isTold = false;
+    void tell({ type: 'status', status: agent.status() }).then(() => {
+      isTold = true;
+    });
+  };
   const reporting = process.channel ? setInterval(report, statusEveryMs) : undefined;
   const end = await agent.ended;
   clearInterval(reporting);
   return end;
+}
+
+/** Each agent does so: it may have been started by hand, or its launch may have been killed. */
+function noteCompletion(config: ResolvedConfig, { completion }: AgentEnd, { log }: AgentLog): void {
+  if (completion === undefined) return;
+  try {
+    recordCompletion(config, { at: wallMs(), ...completion });
+  } catch (error) {
+    log.error({ err: error }, 'complete.json cannot be written: the next start finds no end');
+  }
 }
 
 /** A broken invariant ends the process; SQLite has the state of the last commit. */
@@ -109,7 +135,8 @@ export async function finish(
   course: EndKind,
   logged = false,
 ): Promise<ExitCode> {
-  await tell({ type: 'ended', code, reason, course, logged });
+  const told = tell({ type: 'ended', code, reason, course, logged });
+  await Promise.race([told, setTimeout(tellMsMax)]);
   return code;
 }
 

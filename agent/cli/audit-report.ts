@@ -21,6 +21,10 @@ export interface Audit {
   readonly skipped: Readonly<Record<string, number>>;
   readonly skippedTotal: number;
   readonly failed: number;
+  /** Part of `done`: the last answer was 429 or 5xx. */
+  readonly serverErrors: number;
+  /** Hosts that were given up, or of which URLs failed and none got a response. */
+  readonly hostsUnreachable: number;
   /** Part of `done` and `failed`: not all links are known to be safe yet. */
   readonly unsettled: number;
   readonly hosts: number;
@@ -74,14 +78,14 @@ function standLines({ agents, complete }: Audit): string[] {
 }
 
 function sumLines(audit: Audit): string[] {
-  const { known, done, queued, onTheWay, skipped, skippedTotal, failed, unsettled } = audit;
+  const { known, done, queued, onTheWay, skipped, skippedTotal, failed } = audit;
   const reasons = Object.entries(skipped).map(([reason, urls]) => `${reason} ${count(urls)}`);
   const rows: [string, number, string][] = [
     ['known', known, ''],
-    ['  = done', done, unsettled > 0 ? `${count(unsettled)} of these and of failed unsettled` : ''],
+    ['  = done', done, doneNote(audit)],
     ['  + queued', queued, onTheWay > 0 ? `${count(onTheWay)} of them on their way` : ''],
     ['  + skipped', skippedTotal, reasons.join(', ')],
-    ['  + failed', failed, ''],
+    ['  + failed', failed, failedNote(audit)],
   ];
   const rest = known - done - queued - skippedTotal - failed;
   if (rest !== 0) rows.push(['  + in no class', rest, '']);
@@ -89,6 +93,18 @@ function sumLines(audit: Audit): string[] {
   return rows.map(([title, value, note]) => {
     return `${title.padEnd(16)}${count(value).padStart(width)}  ${note}`.trimEnd();
   });
+}
+
+function doneNote({ serverErrors, unsettled }: Audit): string {
+  const notes: string[] = [];
+  if (serverErrors > 0) notes.push(`${count(serverErrors)} with 429 or 5xx`);
+  if (unsettled > 0) notes.push(`${count(unsettled)} of these and of failed unsettled`);
+  return notes.join(', ');
+}
+
+function failedNote({ hostsUnreachable }: Audit): string {
+  if (hostsUnreachable === 0) return '';
+  return `${count(hostsUnreachable)} ${hostsUnreachable === 1 ? 'host' : 'hosts'} unreachable`;
 }
 
 function copyLines({ hosts, copies, complete }: Audit): string[] {

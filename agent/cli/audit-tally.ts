@@ -7,6 +7,7 @@
 
 import { identityOf } from '../url/url-key.ts';
 import type { FileHost, StoredRow, WalkedHost, WalkedUrl } from './audit-walk.ts';
+import { HOST_ERRORS } from './host-errors.ts';
 import { isFurther, type Standing, standing } from './query-merge.ts';
 import type { Owners } from './query-owners.ts';
 
@@ -67,6 +68,10 @@ export class AuditTally {
   failed = 0;
   /** Part of `queued`: in an outbox, and in no file's table yet. */
   onTheWay = 0;
+  /** Part of `done`: the last answer was 429 or 5xx. */
+  serverErrors = 0;
+  /** Hosts that were given up, or of which URLs failed and none got a response. */
+  hostsUnreachable = 0;
   /** Fetched, and not known to be safe with all links yet. */
   unsettled = 0;
   readonly skipped = new Map<string, number>();
@@ -76,6 +81,8 @@ export class AuditTally {
   /** URLs of which a copy is less, or more, far than the owner. */
   behind = 0;
   ahead = 0;
+  /** Failed because of their host. */
+  #givenUp = 0;
   /** Page records met, by agent. */
   readonly #records = new Map<string, number>();
 
@@ -107,11 +114,14 @@ export class AuditTally {
       seen: new Map(files.map(({ agent }) => [agent, { queued: 0, pages: 0 }])),
     };
     let stored = 0;
+    const [doneBefore, failedBefore, givenUpBefore] = [this.done, this.failed, this.#givenUp];
     for (const url of urls) {
       this.known++;
       if (url.rows.length > 0) stored++;
       this.#addUrl(hand, url);
     }
+    const isSilent = this.failed > failedBefore && this.done === doneBefore;
+    if (isSilent || this.#givenUp > givenUpBefore) this.hostsUnreachable++;
     for (const file of files) this.#checkCounters(hand, file);
     if (stored === 0) return;
     this.hosts++;
@@ -136,7 +146,7 @@ export class AuditTally {
     this.queued++;
     this.onTheWay++;
     const living = from.find((agent) => this.#isInView(agent));
-    if (living === undefined) this.#onlyGone(url, from[0]!);
+    if (living === undefined) this.#onlyGone(url, from[0]!, true);
     else if (this.#owners.complete) {
       this.#problem('left-over', living, url, 'in the outbox, though the crawl is complete');
     }
@@ -160,13 +170,17 @@ export class AuditTally {
     }
     const winner = standing(said, hand.owner);
     const row = walked.rows.find(({ agent }) => agent === winner.agent)!;
-    if (winner.state === 'response') this.done++;
-    else if (winner.state === 'failed') this.failed++;
-    else if (winner.state === 'queued') this.queued++;
+    if (winner.state === 'response') {
+      this.done++;
+      if (isServerError(row.record?.status ?? null)) this.serverErrors++;
+    } else if (winner.state === 'failed') {
+      this.failed++;
+      if (HOST_ERRORS.includes(row.record?.error ?? '')) this.#givenUp++;
+    } else if (winner.state === 'queued') this.queued++;
     else this.skipped.set(row.reason!, 1 + (this.skipped.get(row.reason!) ?? 0));
     if (!row.settled && winner.state !== 'queued') this.unsettled++;
     const living = walked.rows.some(({ agent }) => this.#isInView(agent));
-    if (!living) return this.#onlyGone(url, winner.agent);
+    if (!living) return this.#onlyGone(url, winner.agent, winner.state === 'queued');
     if (!complete || !this.#isInView(winner.agent) || row.settled) return;
     const what = winner.state === 'queued' ? 'queued' : 'fetched and not settled';
     this.#problem('left-over', winner.agent, url, `${what}, though the crawl is complete`);
@@ -227,7 +241,13 @@ export class AuditTally {
     if (lost !== 0) this.#problem('bad-row', agent, '', `${lost} page records belong to no URL`);
   }
 
-  #onlyGone(url: string, agent: string): void {
+  /** A complete crawl has nothing queued, at no agent: what only a former one queued is missing. */
+  #onlyGone(url: string, agent: string, queued: boolean): void {
+    if (queued && this.#owners.complete) {
+      const says =
+        'queued at this agent alone, which is in view no more; start it: it goes on there';
+      return this.#problem('only-gone', agent, url, says);
+    }
     const says = 'known only to this agent, which is in view no more; it would bring it back';
     this.warnings.add({ kind: 'only-gone', agent, of: url, says });
   }
@@ -239,6 +259,11 @@ export class AuditTally {
   #isInView(agent: string): boolean {
     return this.#owners.view.includes(agent);
   }
+}
+
+/** The answer of a server that could not, or would not, serve the page at that time. */
+function isServerError(status: number | null): boolean {
+  return status === 429 || (status ?? 0) >= 500;
 }
 
 /** The row as a claim, or what is wrong with it: what no view shows as the state says. */

@@ -28,7 +28,11 @@ export interface StoredRow {
   /** Of a skip. */
   readonly reason: string | null;
   /** Of the page record; null where there is none. */
-  readonly record: { readonly status: number | null; readonly fetchedAt: number } | null;
+  readonly record: {
+    readonly status: number | null;
+    readonly error: string | null;
+    readonly fetchedAt: number;
+  } | null;
 }
 
 export interface WalkedUrl {
@@ -142,7 +146,7 @@ function* walkUrls(
 }
 
 function rowOf({ agent, head }: Stream): StoredRow {
-  const [state, settled, reason, found, status, fetchedAt, round] = head!.slice(5);
+  const [state, settled, reason, found, status, fetchedAt, round, error] = head!.slice(5);
   return {
     agent,
     state: state as number,
@@ -150,7 +154,13 @@ function rowOf({ agent, head }: Stream): StoredRow {
     settled: settled === 1,
     reason: reason as string | null,
     record:
-      found === null ? null : { status: status as number | null, fetchedAt: fetchedAt as number },
+      found === null
+        ? null
+        : {
+            status: status as number | null,
+            error: error as string | null,
+            fetchedAt: fetchedAt as number,
+          },
   };
 }
 

@@ -9,8 +9,8 @@ import { type Audit, auditText } from './audit-report.ts';
 import { AuditTally } from './audit-tally.ts';
 import { DamagedFile, walkHosts } from './audit-walk.ts';
 import type { ExitCode } from './exit-code.ts';
-import { type CommonFlags, load } from './load.ts';
-import { print, say } from './output.ts';
+import { type CommonFlags, load, shownCrawl } from './load.ts';
+import { print, programName, say } from './output.ts';
 import { openStateFiles, type StateFile } from './query-files.ts';
 import { type Owners, ownersOf } from './query-owners.ts';
 
@@ -19,13 +19,14 @@ export async function audit(
   file: string,
   flags: CommonFlags & { readonly json?: boolean },
 ): Promise<ExitCode> {
-  const loaded = load(file, flags);
+  const loaded = load(file, flags, { part: true });
   if (!loaded.ok) return loaded.code;
   const { config } = loaded;
   const { dataDir } = config.agent;
   const { files, problems } = openStateFiles(dataDir, []);
+  let result: Audit;
   try {
-    if (problems.length > 0) return refuse(problems, ...unreadable);
+    if (problems.length > 0) return refuse(problems, ...unreadable(config));
     if (files.length === 0) {
       return refuse([`no agent has a state in ${dataDir}`], 'name the directory with --data');
     }
@@ -33,29 +34,38 @@ export async function audit(
     const missing = owners.view.filter((id) => !files.some(({ agent }) => agent === id));
     if (missing.length > 0) {
       const said = missing.map((id) => `${id}: in view, and no state of it in ${dataDir}`);
-      return refuse(said, ...elsewhere);
+      return refuse(said, ...elsewhere(config));
     }
-    const result = auditFiles(files, owners, config);
-    if (flags.json) await print(`${JSON.stringify(result)}\n`);
-    else await print(auditText(result));
-    return result.ok ? 0 : 1;
+    result = auditFiles(files, owners);
   } catch (error) {
-    if (error instanceof DamagedFile) return refuse([error.message], ...unreadable);
+    if (error instanceof DamagedFile) return refuse([error.message], ...unreadable(config));
     throw error;
   } finally {
     for (const opened of files) opened.close();
   }
+  if (flags.json) await print(`${JSON.stringify(result)}\n`);
+  else await print(auditText(result));
+  return result.ok ? 0 : 1;
 }
 
-const unreadable = [
-  'nothing is proved without it: start its agent, which sets a damaged file aside and gets its',
-  'hosts back from the others; if the agent is gone for good, move its directory away',
-] as const;
+/** What helps, as commands that work as printed. */
+function unreadable(config: Config): string[] {
+  const crawl = shownCrawl(config);
+  return [
+    'nothing is proved without it. What it held comes back from the copies of the other agents:',
+    `  ${programName()} launch ${crawl} --repair        if no agent runs`,
+    `  ${programName()} agent ${crawl} --id ID          if the others run`,
+    'of an agent that is gone for good, and whose hosts others have taken over, move the directory away',
+  ];
+}
 
-const elsewhere = [
-  'nothing is proved without it: bring the directories of all agents together and name where',
-  'with --data; if an agent is gone for good, let the others notice, and audit again',
-] as const;
+function elsewhere(config: Config): string[] {
+  return [
+    'nothing is proved without it. If it is on another machine, bring the directories of all agents',
+    'together and name where with --data; if it is lost, restore it from the copies of the others:',
+    `  ${programName()} launch ${shownCrawl(config)} --repair`,
+  ];
+}
 
 function refuse(problems: readonly string[], ...remedy: readonly string[]): 4 {
   for (const line of [...problems, ...remedy]) say(line);
@@ -63,11 +73,7 @@ function refuse(problems: readonly string[], ...remedy: readonly string[]): 4 {
 }
 
 /** The whole account. @throws DamagedFile */
-export function auditFiles(
-  files: readonly StateFile[],
-  owners: Owners,
-  { cluster }: Pick<Config, 'cluster'>,
-): Audit {
+export function auditFiles(files: readonly StateFile[], owners: Owners): Audit {
   const tally = new AuditTally(owners);
   for (const host of walkHosts(files)) tally.add(host);
   for (const file of files) {
@@ -75,6 +81,7 @@ export function auditFiles(
     tally.close(file.agent, Number(records));
   }
   const { known, done, queued, failed, onTheWay, unsettled, hosts, ahead, behind } = tally;
+  const { serverErrors, hostsUnreachable } = tally;
   return {
     ok: tally.addsUp,
     complete: owners.complete,
@@ -85,10 +92,12 @@ export function auditFiles(
     skipped: Object.fromEntries([...tally.skipped].sort()),
     skippedTotal: tally.skippedTotal,
     failed,
+    serverErrors,
+    hostsUnreachable,
     unsettled,
     hosts,
     copies: {
-      wanted: Math.min(1 + cluster.backups, owners.view.length),
+      wanted: Math.min(1 + owners.backups, owners.view.length),
       hostsWithFew: tally.hostsWithFewCopies,
       ahead,
       behind,

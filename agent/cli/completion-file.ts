@@ -1,11 +1,12 @@
-// `DATA/complete.json`: the word that a crawl is over, left by `launch` for whoever comes later. It
-// names the crawl by a key of its seeds, limits and scope, so that a changed config crawls on. While a
+// `DATA/complete.json`: the record that a crawl is complete. Its agents write it, and later commands
+// read it. It names the crawl by a key of its seeds, limits and scope, so that a changed config crawls on. While a
 // finished crawl is refreshed it says that instead, so that whoever goes on later knows the round.
 
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { crawlKey } from '../../config/fingerprint.ts';
+import { type StateTotals, stateTotals } from './state-totals.ts';
 
 /** No key of a crawl, which are hexadecimal. */
 const REFRESHING = 'refreshing';
@@ -18,6 +19,8 @@ export interface CompletionNote {
   readonly at: number;
   /** Agents that were there at the end. */
   readonly agents: readonly string[];
+  /** Of those of them that have a state file in this directory, what it held then. */
+  readonly states?: Readonly<Record<string, StateTotals>>;
   /** The round that was finished; absent where the crawl was never refreshed. */
   readonly round?: number;
 }
@@ -48,8 +51,19 @@ export function readCompletion(config: Config): Completion {
   }
 }
 
-export function writeCompletion(config: Config, what: Omit<CompletionNote, 'crawl'>): void {
-  write(config, { crawl: crawlKey(config), ...what });
+/** Records the end of the crawl, unless another agent of this directory has done so already. */
+export function recordCompletion(
+  config: Config,
+  what: Omit<CompletionNote, 'crawl' | 'states'>,
+): void {
+  const known = readCompletion(config);
+  if (known.kind === 'complete' && known.note.round === what.round) return;
+  const { dataDir } = config.agent;
+  const states = what.agents.flatMap((agent) => {
+    const totals = stateTotals(dataDir, agent);
+    return totals === null ? [] : [[agent, totals] as const];
+  });
+  write(config, { crawl: crawlKey(config), ...what, states: Object.fromEntries(states) });
 }
 
 /** In place of the word that the crawl is over: nobody takes it for that from here on. */

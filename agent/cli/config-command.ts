@@ -3,10 +3,11 @@
 
 import { printConfig, shownConfig } from '../../config/explain.ts';
 import { configJsonSchema } from '../../config/json-schema.ts';
-import { loadConfig } from '../../config/load.ts';
+import { type LoadedConfig, loadConfig } from '../../config/load.ts';
 import type { ExitCode } from './exit-code.ts';
 import { type CommonFlags, load, shownPath } from './load.ts';
 import { print } from './output.ts';
+import { privateSeeds, warnOfPrivateSeeds } from './private-seeds.ts';
 
 type Flags = CommonFlags & { readonly json?: boolean };
 
@@ -15,15 +16,21 @@ export async function configCheck(file: string, flags: Flags): Promise<ExitCode>
   if (flags.json) {
     const loaded = loadConfig(file, { cwd: process.cwd(), dataDir: flags.data });
     const { problems, warnings } = loaded.ok
-      ? { problems: [], warnings: loaded.warnings }
+      ? { problems: [], warnings: warningsOf(loaded) }
       : { problems: loaded.problems, warnings: [] };
     await print(`${JSON.stringify({ ok: loaded.ok, problems, warnings })}\n`);
     return loaded.ok ? 0 : 4;
   }
   const loaded = load(file, flags, { warn: true });
   if (!loaded.ok) return loaded.code;
+  warnOfPrivateSeeds(loaded.config);
   await print(`${shownPath(loaded.config)} is valid\n`);
   return 0;
+}
+
+function warningsOf({ config, warnings }: Extract<LoadedConfig, { ok: true }>): readonly string[] {
+  const more = privateSeeds(config);
+  return more === null ? warnings : [...warnings, more];
 }
 
 /** JSON Schema, draft 2020-12, for editors. */

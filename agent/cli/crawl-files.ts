@@ -1,10 +1,11 @@
 // The state files of a config's agents, opened for a command that reads them all: `query` and
-// `export`. What cannot be read is said; with nothing to read the command ends.
+// `export`. The command names each file that it cannot read, prints the rest, and ends with 4. Where
+// it can read no file it ends at once.
 
 import { type Config, membersOf } from '../../config/config.ts';
 import type { ExitCode } from './exit-code.ts';
-import { type CommonFlags, load } from './load.ts';
-import { say } from './output.ts';
+import { type CommonFlags, load, shownCrawl } from './load.ts';
+import { programName, say } from './output.ts';
 import { openStateFiles, type StateFile } from './query-files.ts';
 import { ownersOf } from './query-owners.ts';
 import { ClusterViews } from './query-views.ts';
@@ -15,24 +16,43 @@ export type CrawlFiles =
       readonly ok: true;
       readonly files: readonly StateFile[];
       /** The views over all of them; to be closed by the caller. */
-      readonly views: (onProblem: (message: string) => void) => ClusterViews;
+      readonly views: ClusterViews;
+      /** Once all is read: 4, and said, where the file of some agent was missing or damaged. */
+      readonly end: () => 0 | 4;
     };
 
 /** @param inVain - what cannot be done without a state, such as `nothing can be exported` */
 export function openCrawlFiles(file: string, flags: CommonFlags, inVain: string): CrawlFiles {
-  const loaded = load(file, flags);
+  const loaded = load(file, flags, { part: true });
   if (!loaded.ok) return loaded;
   const config: Config = loaded.config;
   const { dataDir } = config.agent;
-  const { files, problems } = openStateFiles(
+  const { files, problems, hasUnreadable } = openStateFiles(
     dataDir,
     membersOf(config).map(({ id }) => id),
   );
   for (const problem of problems) say(problem);
   if (files.length > 0) {
-    const { owner } = ownersOf(files, config);
-    return { ok: true, files, views: (onProblem) => new ClusterViews(files, onProblem, owner) };
+    const { owner, view } = ownersOf(files, config);
+    // `audit` goes by the same rule: an agent that was in view has hosts, one that never joined has
+    // none.
+    const missing = view.filter((id) => !files.some(({ agent }) => agent === id));
+    let isPart = hasUnreadable || missing.length > 0;
+    const onProblem = (message: string) => {
+      isPart = true;
+      say(message);
+    };
+    const end = () => {
+      if (!isPart) return 0;
+      const absent =
+        missing.length > 0 ? `; in view, and without a state: ${missing.join(', ')}` : '';
+      say(`the output is not complete: a state is missing or damaged${absent}`);
+      say('to restore it from the copies of the other agents, while none runs:');
+      say(`  ${programName()} launch ${shownCrawl(config)} --repair`);
+      return 4;
+    };
+    return { ok: true, files, views: new ClusterViews(files, onProblem, owner), end };
   }
   say(`${inVain}: no agent has a readable state in ${dataDir}`);
-  return { ok: false, code: 1 };
+  return { ok: false, code: hasUnreadable ? 4 : 1 };
 }

@@ -1,6 +1,6 @@
 // How each launched agent ended, and what that makes of the whole launch. Pure; the rules are those
 // of CONTRACT: 0 exactly when the crawl is complete, whoever died; 11 if no agent is left or the
-// launch was stopped; else the first agent's failure.
+// launch was stopped; else the first agent's failure, which a crash is, too.
 
 import type { ExitCode } from './exit-code.ts';
 import type { FromAgent } from './launch-messages.ts';
@@ -12,7 +12,14 @@ export type Ending =
   /** Stopped, to be launched again. */
   | { readonly kind: 'interrupted' }
   | { readonly kind: 'failed'; readonly code: ExitCode; readonly reason: string }
-  | { readonly kind: 'killed'; readonly signal: string };
+  | { readonly kind: 'killed'; readonly signal: string }
+  /** By a signal that the process brought on itself, as where its memory or its files ran out. */
+  | { readonly kind: 'crashed'; readonly signal: string };
+
+/** Signals with which a process ends itself, or by which the system ends it for a fault of its own. */
+const crashSignals: readonly string[] = [
+  ...['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGSYS', 'SIGTRAP'],
+];
 
 /**
  * @param last - the agent's last word; null where it died without one
@@ -24,7 +31,10 @@ export function endingOf(
   signal: string | null,
 ): Ending {
   if (last === null) {
-    if (code === null) return { kind: 'killed', signal: signal ?? 'a signal' };
+    if (code === null) {
+      const kind = crashSignals.includes(signal ?? '') ? 'crashed' : 'killed';
+      return { kind, signal: signal ?? 'a signal' };
+    }
     if (code === 11) return { kind: 'interrupted' };
     return { kind: 'failed', code: exitCodeOf(code), reason: `ended with code ${code}` };
   }
@@ -48,8 +58,9 @@ function exitCodeOf(code: number): ExitCode {
 export function verdictOf(endings: readonly Ending[], stopped: boolean): ExitCode {
   if (endings.some(({ kind }) => kind === 'complete')) return 0;
   if (stopped) return 11;
-  const failure = endings.find((ending) => ending.kind === 'failed');
-  return failure?.code ?? 11;
+  const failure = endings.find(({ kind }) => kind === 'failed' || kind === 'crashed');
+  if (failure === undefined) return 11;
+  return failure.kind === 'failed' ? failure.code : 1;
 }
 
 /** One or two words for a table. */
@@ -65,5 +76,7 @@ export function endingText(ending: Ending): string {
       return `failed (${ending.code})`;
     case 'killed':
       return `killed (${ending.signal})`;
+    case 'crashed':
+      return `crashed (${ending.signal})`;
   }
 }

@@ -3,7 +3,7 @@
 
 /**
  * 0 finished · 1 unexpected · 2 usage · 3 disk full · 4 config invalid, data directory unwritable,
- * locked or of another crawl · 5 port in use, refused by or unable to form the cluster ·
+ * locked or of another crawl, state missing or damaged, work of agents would be left out · 5 port in use, refused by or unable to form the cluster ·
  * 11 interrupted, resumable.
  */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 11;

@@ -55,7 +55,8 @@ function isAsking(identity: string, stored: Explanation | null): boolean {
   return open?.kind === 'robots' && new URL(open.url).origin === new URL(identity).origin;
 }
 
-function outOfReach({ reason, retryAt }: RobotsVerdict): string {
+function outOfReach({ kind, reason, retryAt }: RobotsVerdict): string {
+  if (kind === 'redirected') return `${reason}, which has not been asked for yet`;
   // A status is not stored: 429, or one of 500 and more.
   const why = `unreachable: ${reason ?? 'the server answers 429 or 5xx'}`;
   if (reason?.endsWith(OWNER_IS_ASKED)) return why;

@@ -1,10 +1,9 @@
 // Where `ubiring explain` gets what is known of a URL: from the running agent that owns its host,
 // asked by way of any other; where none answers, from the state files of this machine.
 
-import Database from 'better-sqlite3';
 import { type AgentEntry, type Config, membersOf } from '../../config/config.ts';
-import { type Explanation, explanationOf, readRowOf } from '../explanation.ts';
-import type { ReadRow } from '../storage/url-facts.ts';
+import { type Explanation, explanationOf } from '../explanation.ts';
+import { asForm, type CrawlUrl, type Identity } from '../url/crawl-url.ts';
 import { splitIdentity } from '../url/url-key.ts';
 import { askInTurn } from './ask.ts';
 import { messageOf } from './exit-code.ts';
@@ -17,21 +16,23 @@ export interface Source {
   /** The present owner of the host, as far as the source knows; null where it does not. */
   readonly owner: string | null;
   /** Null where neither the owner nor, from files, anyone else has anything to say. */
-  find(identity: string): Promise<Explanation | null>;
+  find(identity: Identity): Promise<Explanation | null>;
   close(): void;
 }
 
 /**
  * @param agents - with their endpoints; none where they have none yet
+ * @param url - the URL that is asked about; a URL that nobody knows is judged as it is spelled there
  * @param onProblem - told of each file that cannot be read
  */
 export async function sourceFor(
   config: Config,
   agents: readonly AgentEntry[],
-  identity: string,
+  url: Pick<CrawlUrl, 'identity' | 'fetchUrl'>,
   onProblem: (message: string) => void,
 ): Promise<Source> {
-  const first = await ask(agents, identity);
+  const { identity } = url;
+  const first = await ask(agents, url);
   if (first?.facts) {
     // Who answered once is asked first from then on: others may be gone.
     const inTurn = agents.toSorted((a, b) => {
@@ -40,13 +41,15 @@ export async function sourceFor(
     return {
       kind: 'agents',
       owner: first.owner,
-      find: async (url) => {
-        return url === identity ? first.facts : ((await ask(inTurn, url))?.facts ?? null);
+      find: async (other) => {
+        if (other === identity) return first.facts;
+        const asked = { identity: other, fetchUrl: asForm(other) };
+        return (await ask(inTurn, asked))?.facts ?? null;
       },
       close: () => {},
     };
   }
-  return fileSource(config, identity, onProblem);
+  return fileSource(config, url, onProblem);
 }
 
 interface Answer {
@@ -57,8 +60,11 @@ interface Answer {
   readonly facts: Explanation | null;
 }
 
-async function ask(agents: readonly AgentEntry[], identity: string): Promise<Answer | null> {
-  const answer = await askInTurn(agents, 'explain', [identity]);
+async function ask(
+  agents: readonly AgentEntry[],
+  { identity, fetchUrl }: Pick<CrawlUrl, 'identity' | 'fetchUrl'>,
+): Promise<Answer | null> {
+  const answer = await askInTurn(agents, 'explain', [identity, fetchUrl]);
   if (!answer.ok) return null;
   const { owner, facts } = answer.result as Omit<Answer, 'by'>;
   return { by: answer.by, owner, facts };
@@ -66,21 +72,20 @@ async function ask(agents: readonly AgentEntry[], identity: string): Promise<Ans
 
 function fileSource(
   config: Config,
-  identity: string,
+  asked: Pick<CrawlUrl, 'identity' | 'fetchUrl'>,
   onProblem: (message: string) => void,
 ): Source {
   const { files, problems } = openStateFiles(config.agent.dataDir, []);
   for (const problem of problems) onProblem(problem);
   const owners = ownersOf(files, config);
-  const readers = files.flatMap(({ agent, path }) => readerOf(agent, path));
-  for (const file of files) file.close();
   const { userAgent } = config.http;
-  const look = (url: string): Explanation | null => {
-    const host = splitIdentity(url)?.host ?? '';
+  const look = (identity: Identity): Explanation | null => {
+    const host = splitIdentity(identity)?.host ?? '';
+    const form = identity === asked.identity ? asked.fetchUrl : asForm(identity);
     const found: Explanation[] = [];
-    for (const { agent, read } of readers) {
+    for (const { agent, first } of files) {
       try {
-        found.push(explanationOf({ agent, userAgent, read, identity: url }));
+        found.push(explanationOf({ agent, userAgent, read: first, identity, form }));
       } catch (error) {
         onProblem(`${agent}: ${messageOf(error)}`);
       }
@@ -92,24 +97,13 @@ function fileSource(
     return byRank.find((one) => one.url !== null || one.inOutbox) ?? byRank[0] ?? null;
   };
   const known = new Set(membersOf(config).map(({ id }) => id));
-  const owner = owners.owner(splitIdentity(identity)?.host ?? '');
+  const owner = owners.owner(splitIdentity(asked.identity)?.host ?? '');
   return {
     kind: 'files',
     owner: owner !== undefined && known.has(owner) ? owner : null,
     find: async (url) => look(url),
     close: () => {
-      for (const { db } of readers) db.close();
+      for (const file of files) file.close();
     },
   };
-}
-
-interface Reader {
-  readonly agent: string;
-  readonly db: Database.Database;
-  readonly read: ReadRow;
-}
-
-function readerOf(agent: string, path: string): Reader[] {
-  const db = new Database(path, { readonly: true, fileMustExist: true });
-  return [{ agent, db, read: readRowOf(db) }];
 }

@@ -10,7 +10,7 @@ import { AddressGuard } from '../fetch/address-guard.ts';
 import { checkAddress } from '../fetch/check-address.ts';
 import { admission } from '../frontier/admission.ts';
 import { robotsUrlOf } from '../robots/access.ts';
-import { type CrawlUrl, parseCrawlUrl } from '../url/crawl-url.ts';
+import { type CrawlUrl, parseCrawlUrl, spelled } from '../url/crawl-url.ts';
 import { IdentityRules } from '../url/identity-rules.ts';
 import type { Scope } from '../url/scope.ts';
 import type { ExitCode } from './exit-code.ts';
@@ -43,13 +43,14 @@ export async function explain(
     return 2;
   }
   const url = new IdentityRules(config.urls).apply(parsed);
-  const source = await sourceFor(config, agents, url.identity, say);
+  const source = await sourceFor(config, agents, url, say);
+  let report: UrlReport;
   try {
-    const report = await reportOn(config, text, url, source);
-    await print(flags.json ? `${JSON.stringify(report)}\n` : `${explainText(report)}\n`);
+    report = await reportOn(config, text, url, source);
   } finally {
     source.close();
   }
+  await print(flags.json ? `${JSON.stringify(report)}\n` : `${explainText(report)}\n`);
   return 0;
 }
 
@@ -60,16 +61,18 @@ async function reportOn(
   source: Source,
 ): Promise<UrlReport> {
   const stored = await source.find(identity);
+  // A known URL is requested in its stored form, whichever form the caller asked about.
+  const form = stored?.url?.fetchUrl ?? fetchUrl;
   const chain = await chainOf(identity, stored, source);
   return {
     url: text,
     identity,
-    fetchUrl: stored?.url?.fetchUrl ?? fetchUrl,
+    fetchUrl: form,
     host,
     owner: source.owner,
     order: ringOf(config).order(host),
     source: source.kind,
-    filters: await filtersOf(config, { identity, fetchUrl, host }, stored, source.find),
+    filters: await filtersOf(config, { identity, fetchUrl: form, host }, stored, source.find),
     state: stateOf(stored),
     foundAt: chain[0]?.fetchedAt ?? null,
     chain,
@@ -109,17 +112,18 @@ async function chainOf(
 
 async function filtersOf(
   config: Config,
-  { identity, fetchUrl, host }: CrawlUrl,
+  parsed: CrawlUrl,
   stored: Explanation | null,
   find: Source['find'],
 ): Promise<FilterVerdict[]> {
+  const { identity, fetchUrl } = parsed;
   const guard = new AddressGuard({ allowPrivate: config.http.allowPrivateAddresses });
   const address = await checkAddress(fetchUrl, guard);
   const { limits, politeness } = config;
   const { url, host: its } = stored ?? {};
   const done = its?.pagesDone;
   return [
-    scopeFilter(scopeOf(config), host, identity, stored),
+    scopeFilter(scopeOf(config), parsed, stored),
     {
       filter: 'address',
       passes: !address.blocked,
@@ -127,8 +131,8 @@ async function filtersOf(
     },
     {
       filter: 'length',
-      passes: identity.length <= limits.urlLength,
-      why: `${identity.length} of limits.urlLength ${limits.urlLength}`,
+      passes: fetchUrl.length <= limits.urlLength,
+      why: `${fetchUrl.length} of limits.urlLength ${limits.urlLength}`,
     },
     {
       filter: 'depth',
@@ -155,16 +159,12 @@ async function filtersOf(
 }
 
 /** Where the robots.txt of another host leads to this one, patterns do not count. */
-function scopeFilter(
-  scope: Scope,
-  host: string,
-  identity: string,
-  stored: Explanation | null,
-): FilterVerdict {
-  const { admitted, rule } = scope.verdict(host, identity);
+function scopeFilter(scope: Scope, url: CrawlUrl, stored: Explanation | null): FilterVerdict {
+  const { admitted, rule } = scope.verdict(url.host, spelled(url));
   const from = stored?.url?.referrer;
-  const isLedTo = from?.endsWith('/robots.txt') === true && identity === robotsUrlOf(identity);
-  if (admitted || !isLedTo || !scope.covers(host)) {
+  const isLedTo =
+    from?.endsWith('/robots.txt') === true && url.fetchUrl === robotsUrlOf(url.fetchUrl);
+  if (admitted || !isLedTo || !scope.covers(url.host)) {
     return { filter: 'scope', passes: admitted, why: rule };
   }
   return { filter: 'scope', passes: true, why: `${from} leads to it; but for that, ${rule}` };

@@ -1,7 +1,7 @@
 // `ubiring export`: what a crawl has come to, as a stream of lines: every finished page as JSON, the
 // URLs alone, or the graph. Read from the views over all agents' files, merged as a query sees
-// them, row by row: a reader that is slow holds it back, and ten million rows take no more memory
-// than ten.
+// them, row by row, so that ten million rows take no more memory than ten. For a slow reader the
+// rest goes into a temporary file (outlet.ts).
 
 import type Database from 'better-sqlite3';
 import {
@@ -15,38 +15,41 @@ import { openCrawlFiles } from './crawl-files.ts';
 import { type ExitCode, messageOf } from './exit-code.ts';
 import { type ExportFormat, exportFormats } from './export-formats.ts';
 import type { CommonFlags } from './load.ts';
-import { print, say } from './output.ts';
+import { Outlet } from './outlet.ts';
+import { say } from './output.ts';
 import { isDamage, type StateFile } from './query-files.ts';
 import { type Cell, jsonLines } from './query-format.ts';
 
 /** Text gathered before it is written: few system calls, little memory. */
 const CHUNK_CHARS = 64 * 1024;
 
-/** Ends with 4 where a file turns out to be damaged: what came before is not all there is. */
+/** Said on stderr, before the lines. */
+const NO_LINKS =
+  'the crawl has kept no links: the graph has one line for each known URL, from the page that it ' +
+  "was first found on; with 'archive.links: true' in the config the next crawl keeps all links";
+
 export async function exportCrawl(
   file: string,
   flags: CommonFlags & { readonly format?: ExportFormat },
 ): Promise<ExitCode> {
   const crawl = openCrawlFiles(file, flags, 'nothing can be exported');
   if (!crawl.ok) return crawl.code;
-  let damaged = false;
-  const onProblem = (message: string) => {
-    damaged = true;
-    say(message);
-  };
-  const views = crawl.views(onProblem);
+  const { views, files } = crawl;
+  if (flags.format === 'graph' && !files.some(hasLinks)) say(NO_LINKS);
   const db = views.open();
+  const outlet = new Outlet();
   try {
-    for (const text of linesOf(flags.format ?? exportFormats[0], db, crawl.files))
-      await print(text);
+    for (const text of linesOf(flags.format ?? exportFormats[0], db, files))
+      await outlet.write(text);
   } catch (error) {
     if (!isDamage(error)) throw error;
-    onProblem(messageOf(error));
+    views.onProblem(messageOf(error));
   } finally {
     db.close();
     views.close();
   }
-  return damaged ? 4 : 0;
+  await outlet.end();
+  return crawl.end();
 }
 
 /** Whole lines, gathered into pieces of some size. */

@@ -2,10 +2,10 @@
 // A signal goes to no process that is not surely the agent named.
 
 import path from 'node:path';
-import type { ExitCode } from './exit-code.ts';
+import { type ExitCode, messageOf } from './exit-code.ts';
 import { allKnown, type CommonFlags, loadResolved } from './load.ts';
 import { print } from './output.ts';
-import { runningAgent } from './running.ts';
+import { permissionMissing, runningAgent } from './running.ts';
 
 /** Ends with 1 where some of the agents could not be killed. */
 export async function kill(
@@ -13,7 +13,7 @@ export async function kill(
   ids: readonly string[],
   flags: CommonFlags & { readonly json?: boolean },
 ): Promise<ExitCode> {
-  const loaded = await loadResolved(file, flags, { allocate: false });
+  const loaded = await loadResolved(file, flags, { allocate: false, part: true });
   if (!loaded.ok) return loaded.code;
   if (!allKnown(ids, loaded.config)) return 2;
   const said: [id: string, what: string][] = ids.map((id) => {
@@ -32,8 +32,9 @@ function killOne(directory: string): string {
     process.kill(running.pid, 'SIGKILL');
     return 'killed';
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'ESRCH'
-      ? 'had just ended'
-      : `may not be killed: ${String(error)}`;
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ESRCH') return 'had just ended';
+    if (code === 'EPERM') return permissionMissing(`/proc/${running.pid}`);
+    return `cannot be killed: ${messageOf(error)}`;
   }
 }

@@ -1,97 +1,178 @@
-// What `launch` does before it starts anything: which agents are meant, whether the crawl is over
-// already, whether the directories and ports are free. All is looked at first, so that a launch that
-// cannot begin changes nothing, and leaves no half of a cluster behind.
+// What `launch` does before it starts anything, in two steps. First it looks: which agents are meant,
+// whether their directories are free and of this crawl, whether the crawl is over already, and whether
+// work of agents that are not started would be left out. Only then it changes anything: directories
+// that are to be fresh, and the record of the end. A launch that cannot begin changes nothing, and
+// leaves no half of a cluster behind.
 
 import fs from 'node:fs';
 import path from 'node:path';
-import type { AgentEntry } from '../../config/config.ts';
+import { type AgentEntry, type Config, membersOf } from '../../config/config.ts';
 import { wallMs } from '../runtime/clock.ts';
-import {
-  type Completion,
-  readCompletion,
-  removeCompletion,
-  writeRefreshing,
-} from './completion-file.ts';
+import { markSuspect } from '../storage/database.ts';
+import { foreignState } from '../storage/examination.ts';
+import { type CheckedCompletion, checkedCompletion } from './completion-check.ts';
+import { readCompletion, removeCompletion, writeRefreshing } from './completion-file.ts';
 import { cannotWrite, type ExitCode } from './exit-code.ts';
+import { planFreshStart } from './fresh-start.ts';
+import { compareStates } from './left-out.ts';
+import { leftOutRefusal } from './left-out-text.ts';
 import type { ResolvedConfig } from './load.ts';
 import { localAgents, portProblem, selectAgents } from './local-agents.ts';
 import { makeDirectory } from './make-directory.ts';
+import { repairOf } from './repair.ts';
 import { isLocked } from './running.ts';
 
 export interface PlanFlags {
   readonly agents?: string;
   readonly fresh?: boolean;
+  readonly deleteArchives?: boolean;
   readonly refresh?: boolean;
+  readonly repair?: boolean;
+  readonly restart?: boolean;
 }
 
-export type Plan =
-  | {
-      readonly kind: 'start';
-      readonly agents: readonly AgentEntry[];
-      readonly notes: string[];
-      /** In which known pages are asked for again; null: no other than the last. */
-      readonly round: number | null;
-    }
-  | { readonly kind: 'complete'; readonly message: string }
-  | { readonly kind: 'refused'; readonly code: ExitCode; readonly message: string };
+interface Refused {
+  readonly kind: 'refused';
+  readonly code: ExitCode;
+  readonly message: string;
+}
 
-/** A file of these marks a directory as an agent's; `--fresh` deletes no other. */
-const marks = ['state.sqlite', 'agent.lock', 'agent.log'];
+/** What a launch may do, as far as the data directory tells. */
+export interface Start {
+  readonly kind: 'start';
+  /** Agents to be started. */
+  readonly ids: readonly string[];
+  readonly notes: readonly string[];
+  /** In which known pages are asked for again; null: no other than the last. */
+  readonly round: number | null;
+  /** Agents that must meet before any of them crawls; empty as a rule. */
+  readonly awaits: readonly string[];
+}
 
-/** With `fresh` the directories of the chosen agents are deleted when this resolves. */
-export async function planLaunch(config: ResolvedConfig, flags: PlanFlags): Promise<Plan> {
-  const all = config.cluster.agents;
-  const chosen = selectAgents(flags.agents, all, await localAgents(all));
+export type Judgement =
+  | Start
+  | { readonly kind: 'complete'; readonly message: string; readonly notes: readonly string[] }
+  | Refused;
+
+/** Looks, and changes nothing: the agents of a numbered cluster need no ports yet. */
+export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Judgement> {
+  const { agents } = config.cluster;
+  const all = membersOf(config).map(({ id }) => id);
+  const found = typeof agents === 'number' ? null : await localAgents(agents);
+  const local = found === null ? all : found.local.map(({ id }) => id);
+  const chosen = selectAgents(flags.agents, all, local, found?.why);
   if (!chosen.ok) return { kind: 'refused', code: chosen.code, message: chosen.message };
-  const { agents } = chosen;
-  const directories = agents.map(({ id }) => path.join(config.agent.dataDir, id));
+  const { ids } = chosen;
+  const notes = flags.agents === undefined ? [...(found?.why.values() ?? [])].map(notStarted) : [];
 
-  const locked = directories.filter(isLocked);
-  if (locked.length > 0) {
-    const verb = locked.length === 1 ? 'is' : 'are';
-    const message = `${locked.join(', ')} ${verb} in use by a running agent; stop it first`;
-    return { kind: 'refused', code: 4, message };
-  }
-  const notes: string[] = [];
-  const completion = readCompletion(config);
-  if (completion.kind === 'complete' && !flags.fresh && !flags.refresh) {
+  const inUse = inUseOf(ids.map((id) => path.join(config.agent.dataDir, id)));
+  if (inUse !== null) return { kind: 'refused', code: 4, message: inUse };
+  if (flags.fresh) return { kind: 'start', ids, notes, round: null, awaits: [] };
+  const foreign = foreignAmong(config, ids);
+  if (foreign !== null) return { kind: 'refused', code: 4, message: foreign };
+  const completion = checkedCompletion(config, local);
+  if (completion.kind === 'complete' && !flags.refresh && !flags.repair) {
     const message =
       'the crawl is complete already; --refresh asks what has changed, --fresh begins anew';
-    return { kind: 'complete', message };
+    return { kind: 'complete', message, notes };
   }
-  if (completion.kind === 'other' && !flags.fresh)
-    notes.push('the config has changed: crawling on');
-  if (completion.kind === 'none' && flags.refresh) {
-    notes.push('the crawl is not complete: it goes on; --refresh is for a complete one');
+  const { leftOut, unknown } = compareStates(config.agent.dataDir, config.name, ids);
+  if (leftOut.length > 0) {
+    const { refresh = false, repair = false } = flags;
+    const refused = { chosen: ids, local, refresh, repair };
+    return { kind: 'refused', code: 4, message: leftOutRefusal(config, leftOut, refused) };
   }
-  const round = flags.fresh ? null : roundOf(completion, flags);
+  const repair = repairOf(config, completion, { ids, local, asked: flags.repair ?? false });
+  if (!repair.ok) return { kind: 'refused', code: 4, message: repair.message };
+  notes.push(...unknown, ...completionNotes(completion, flags), ...repair.notes);
+  return { kind: 'start', ids, notes, round: roundOf(completion, flags), awaits: repair.awaits };
+}
 
-  const ports = (await Promise.all(agents.map(portProblem))).filter((problem) => problem !== null);
+function notStarted(why: string): string {
+  return `not started here: ${why}`;
+}
+
+function completionNotes(completion: CheckedCompletion, flags: PlanFlags): string[] {
+  const isOver = completion.kind === 'complete' || completion.kind === 'unsound';
+  return [
+    ...(completion.kind === 'other' ? ['the config has changed: crawling on'] : []),
+    ...(completion.kind === 'changed' ? ['the crawl goes on:', ...completion.why] : []),
+    ...(flags.refresh && !isOver && completion.kind !== 'refreshing' && completion.kind !== 'other'
+      ? ['the crawl is not complete: it goes on; --refresh is for a complete one']
+      : []),
+  ];
+}
+
+/**
+ * Changes what has to be changed before the agents of `start` are started. With `fresh` their
+ * directories are emptied when this resolves.
+ *
+ * @param tell - told what is deleted, and what is kept, before it is done
+ */
+export async function prepareLaunch(
+  config: ResolvedConfig,
+  start: Start,
+  flags: PlanFlags,
+  tell: (line: string) => void,
+): Promise<Refused | null> {
+  const agents = config.cluster.agents.filter(({ id }) => start.ids.includes(id));
+  const problems = await Promise.all(agents.map((agent: AgentEntry) => portProblem(agent)));
+  const ports = problems.filter((problem) => problem !== null);
   if (ports.length > 0) return { kind: 'refused', code: 5, message: ports.join('\n') };
   const { dataDir } = config.agent;
+  const directories = start.ids.map((id) => path.join(dataDir, id));
   try {
     makeWritable(dataDir);
-    const foreign = flags.fresh ? removeAgents(directories) : null;
-    if (foreign !== null) return { kind: 'refused', code: 4, message: foreign };
-    if (round !== null) writeRefreshing(config, round, wallMs());
-    else if (completion.kind !== 'none') removeCompletion(config);
+    if (flags.fresh) {
+      const fresh = planFreshStart(directories, wallMs(), flags.deleteArchives ?? false);
+      if (typeof fresh === 'string') return { kind: 'refused', code: 4, message: fresh };
+      for (const line of fresh.lines) tell(line);
+      fresh.run();
+    }
+    // The next start of each reads the whole file, however large.
+    if (flags.repair) for (const directory of directories) markSuspect(directory);
+    if (start.round !== null) writeRefreshing(config, start.round, wallMs());
+    else if (readCompletion(config).kind !== 'none') removeCompletion(config);
   } catch (error) {
     return { kind: 'refused', ...cannotWrite(`in ${dataDir}`, error) };
   }
-  return { kind: 'start', agents, notes, round };
+  return null;
+}
+
+function inUseOf(directories: readonly string[]): string | null {
+  const locked = directories.filter(isLocked);
+  if (locked.length === 0) return null;
+  const verb = locked.length === 1 ? 'is' : 'are';
+  return `${locked.join(', ')} ${verb} in use by a running agent; stop it first`;
+}
+
+/** Why one of the state files is not this crawl's; null where all are, or are not there. */
+function foreignAmong(config: Config, ids: readonly string[]): string | null {
+  for (const id of ids) {
+    const file = path.join(config.agent.dataDir, id, 'state.sqlite');
+    try {
+      const foreign = foreignState(file, { crawl: config.name, agent: id });
+      if (foreign !== null) return foreign;
+    } catch {
+      // The disk fails, or the file may not be read: its agent reports that with the remedy.
+    }
+  }
+  return null;
 }
 
 /** The Unix second at which it begins, and later than the one before whatever the clock says. */
-function roundOf(completion: Completion, flags: PlanFlags): number | null {
+function roundOf(completion: CheckedCompletion, flags: PlanFlags): number | null {
   switch (completion.kind) {
     case 'refreshing':
       return completion.round;
-    case 'complete': {
+    case 'complete':
+    case 'unsound': {
       if (!flags.refresh) return null;
       return Math.max(Math.floor(wallMs() / 1000), (completion.note.round ?? 0) + 1);
     }
     case 'other':
       return flags.refresh ? Math.floor(wallMs() / 1000) : null;
+    case 'changed':
     case 'none':
       return null;
   }
@@ -100,16 +181,4 @@ function roundOf(completion: Completion, flags: PlanFlags): number | null {
 function makeWritable(dataDir: string): void {
   makeDirectory(dataDir);
   fs.accessSync(dataDir, fs.constants.W_OK);
-}
-
-/** @returns why nothing was removed, or null */
-function removeAgents(directories: readonly string[]): string | null {
-  const present = directories.filter((directory) => fs.existsSync(directory));
-  for (const directory of present) {
-    const names = fs.readdirSync(directory);
-    if (names.length === 0 || marks.some((mark) => names.includes(mark))) continue;
-    return `${directory} is no agent's directory: it is not deleted; move it away`;
-  }
-  for (const directory of present) fs.rmSync(directory, { recursive: true });
-  return null;
 }

@@ -1,15 +1,16 @@
 // The end of a launch: a table of what each agent did, as its file tells, and what to ask next.
 
+import type { Config } from '../../config/config.ts';
 import type { AgentProcess } from './agent-process.ts';
 import { type Ending, endingText } from './endings.ts';
 import { messageOf } from './exit-code.ts';
-import { type ResolvedConfig, shownPath } from './load.ts';
+import { type ResolvedConfig, shownCrawl } from './load.ts';
 import { bytesText, count, durationText, programName, renderTable } from './output.ts';
 import { largestHostsQuery, statusesQuery } from './query-examples.ts';
 import { type AgentTotals, crawlTotals } from './query-totals.ts';
 
 /** What a line of the table shows. */
-type Totals = Omit<AgentTotals, 'end'>;
+type Totals = Pick<AgentTotals, 'agent' | 'pages' | 'failed' | 'hosts' | 'bytes'>;
 
 /** @param tookMs - from the start of the agents to the end of the last */
 export function launchSummary(
@@ -51,7 +52,33 @@ export function launchSummary(
     ],
     [...rows, rowOf('all', all, `after ${durationText(tookMs)}`)],
   );
-  return `\n${table}\n\n`;
+  const trouble = troubleText(
+    sum(({ hostsUnreachable }) => hostsUnreachable),
+    sum(({ serverErrors }) => serverErrors),
+  );
+  return `\n${table}\n\n${trouble}${blockedText(totals, config)}`;
+}
+
+/** Why URLs were not asked for though they are in scope; '' where all were. */
+function blockedText(totals: readonly AgentTotals[], { http }: ResolvedConfig): string {
+  const blocked = totals.reduce((sum, one) => sum + one.blocked, 0);
+  if (blocked === 0 || http.allowPrivateAddresses) return '';
+  const host = totals.find(({ blockedHost }) => blockedHost !== null)?.blockedHost;
+  return (
+    `${count(blocked)} ${blocked === 1 ? 'URL was' : 'URLs were'} skipped as blocked, as of ` +
+    `${host}: private addresses are refused unless http.allowPrivateAddresses is true, and hosts ` +
+    'blocked by order until block --off\n\n'
+  );
+}
+
+/** What a person should see before believing that the crawl has everything; '' where it has. */
+function troubleText(hosts: number, pages: number): string {
+  const hostsText = `${count(hosts)} ${hosts === 1 ? 'host' : 'hosts'} could not be reached, or not to the end`;
+  const pagesText = `${count(pages)} ${pages === 1 ? 'page' : 'pages'} ended with 429 or 5xx`;
+  const said = [hosts > 0 ? hostsText : '', pages > 0 ? pagesText : ''].filter(
+    (text) => text !== '',
+  );
+  return said.length > 0 ? `${said.join('; ')}\n\n` : '';
 }
 
 /** @param ofFile - how the agent's last life ended, which a later one than the launch's may be */
@@ -67,17 +94,11 @@ function rowOf(id: string, totals: Totals | null, end: string): string[] {
 }
 
 /** Commands that show what was crawled. */
-export function nextSteps(config: ResolvedConfig): string {
-  const ask = `  ${programName()} query ${shownPath(config)}${dataFlag(config)}`;
+export function nextSteps(config: Config): string {
+  const ask = `  ${programName()} query ${shownCrawl(config)}`;
   return [
     'to see what was crawled:',
     `${ask} "${statusesQuery}"`,
     `${ask} "${largestHostsQuery}"`,
   ].join('\n');
-}
-
-/** Named where the command line named it, which the config does not tell. */
-function dataFlag({ agent }: ResolvedConfig): string {
-  const given = process.argv.findIndex((word) => word === '--data' || word.startsWith('--data='));
-  return given < 0 ? '' : ` --data ${agent.dataDir}`;
 }

@@ -3,72 +3,121 @@
 // without it. An agent that dies stays dead, since the others take over what was its; those that
 // are suspended when the others are done have nothing left to do, and are killed.
 
-import { monotonicMs, wallMs } from '../runtime/clock.ts';
+import { monotonicMs } from '../runtime/clock.ts';
 import { AgentProcess } from './agent-process.ts';
-import { writeCompletion } from './completion-file.ts';
 import { type Ending, verdictOf } from './endings.ts';
-import { type ExitCode, messageOf } from './exit-code.ts';
-import { statusEveryMs } from './launch-messages.ts';
-import { type PlanFlags, planLaunch } from './launch-plan.ts';
+import type { ExitCode } from './exit-code.ts';
+import { type EndKind, statusEveryMs } from './launch-messages.ts';
+import { judgeLaunch, type PlanFlags, prepareLaunch, type Start } from './launch-plan.ts';
 import { launchSummary, nextSteps } from './launch-summary.ts';
-import { type CommonFlags, loadResolved, type ResolvedConfig } from './load.ts';
-import { print, say } from './output.ts';
+import {
+  type CommonFlags,
+  load,
+  type ResolvedConfig,
+  startCommand,
+  withEndpoints,
+} from './load.ts';
+import { durationText, print, say } from './output.ts';
+import { endMsMax, Overdue } from './overdue.ts';
+import { warnOfPrivateSeeds } from './private-seeds.ts';
 import { ProgressMeter } from './progress.ts';
 import { ProgressView } from './progress-view.ts';
+import { mayRestart, Restarts } from './restarts.ts';
 
 /** After a second signal: agents that have not ended by then are killed. */
 const atOnceMs = 2000;
+/** What makes the process of an agent end itself without a word. */
+const crashRemedy =
+  'out of memory or of open files, or a fault of the program, as said above; raise the limits of ' +
+  'memory or of files (ulimit -n 4096), or lower agent.threads';
+/** How long the summary waits for a reader of stdout. */
+const printMsMax = 10_000;
 
 export async function launch(file: string, flags: CommonFlags & PlanFlags): Promise<ExitCode> {
   if (flags.fresh && flags.refresh) {
     say('--fresh forgets what --refresh asks for again: give one of them');
     return 2;
   }
-  const loaded = await loadResolved(file, flags, { allocate: true, warn: true });
-  if (!loaded.ok) return loaded.code;
-  const { config } = loaded;
-  const plan = await planLaunch(config, flags);
-  if (plan.kind === 'refused') {
-    say(plan.message);
-    return plan.code;
+  if (flags.deleteArchives && !flags.fresh) {
+    say('--delete-archives is for --fresh, which keeps them otherwise');
+    return 2;
   }
-  if (plan.kind === 'complete') {
-    say(`${config.name}: ${plan.message}`);
-    say(nextSteps(config));
+  if (flags.repair && (flags.fresh || flags.refresh)) {
+    say('--repair restores what --fresh forgets and --refresh asks for again: give one of them');
+    return 2;
+  }
+  const loaded = load(file, flags, { warn: true });
+  if (!loaded.ok) return loaded.code;
+  warnOfPrivateSeeds(loaded.config);
+  // Before ports are allocated: a launch that is refused changes nothing.
+  const start = await judgeLaunch(loaded.config, flags);
+  if (start.kind === 'refused') {
+    say(start.message);
+    return start.code;
+  }
+  for (const note of start.notes) say(note);
+  if (start.kind === 'complete') {
+    say(`${loaded.config.name}: ${start.message}`);
+    say(nextSteps(loaded.config));
     return 0;
   }
-  for (const note of plan.notes) say(note);
-  const ids = plan.agents.map(({ id }) => id);
+  const resolved = await withEndpoints(loaded.config, { allocate: true });
+  if (!resolved.ok) return resolved.code;
+  const { config } = resolved;
+  const refused = await prepareLaunch(config, start, flags, say);
+  if (refused !== null) {
+    say(refused.message);
+    return refused.code;
+  }
   const startedMs = monotonicMs();
-  const run = new Launch(config, ids, plan.round);
+  const run = new Launch({ config, restart: flags.restart ?? false, ...start });
   // By now signals are heard, which this may bring about.
-  say(`${config.name}: ${ids.length} agents, state in ${config.agent.dataDir}`);
+  say(`${config.name}: ${start.ids.length} agents, state in ${config.agent.dataDir}`);
   const code = await run.ended;
   // Stands before the summary: whoever reads only its beginning must not change it.
   process.exitCode = code;
   const tookMs = monotonicMs() - startedMs;
-  await print(launchSummary(config, run.agents, tookMs));
+  await printed(launchSummary(config, run.agents, tookMs));
   say(run.lastWords(code));
   return code;
 }
 
+/** Where nobody reads stdout the launch ends all the same. */
+async function printed(text: string): Promise<void> {
+  let late: NodeJS.Timeout | undefined;
+  const waited = new Promise<void>((resolve) => {
+    late = setTimeout(resolve, printMsMax);
+  });
+  await Promise.race([print(text), waited]);
+  clearTimeout(late);
+}
+
+interface LaunchOptions extends Pick<Start, 'ids' | 'round' | 'awaits'> {
+  readonly config: ResolvedConfig;
+  /** Whether agents that die are started again. */
+  readonly restart: boolean;
+}
+
 class Launch {
   readonly ended: Promise<ExitCode>;
-  readonly agents: readonly AgentProcess[];
-  readonly #config: ResolvedConfig;
-  readonly #round: number | null;
+  /** The last process of each agent. */
+  readonly agents: AgentProcess[];
+  readonly #options: LaunchOptions;
   readonly #view = new ProgressView();
   readonly #meter: ProgressMeter;
-  /** In the order in which they ended. */
-  readonly #endings: Ending[] = [];
+  readonly #overdue = new Overdue();
+  /** The last ending of each agent, in the order in which they ended. */
+  readonly #endings = new Map<string, Ending>();
+  readonly #restarts = new Restarts();
+  /** Agents that are about to be started again. */
+  readonly #waiting = new Map<string, NodeJS.Timeout>();
   readonly #timer: NodeJS.Timeout;
   #resolve: (code: ExitCode) => void = () => {};
   #signals = 0;
-  #noted = false;
 
-  constructor(config: ResolvedConfig, ids: readonly string[], round: number | null) {
-    this.#config = config;
-    this.#round = round;
+  constructor(options: LaunchOptions) {
+    const { config, ids } = options;
+    this.#options = options;
     this.#meter = new ProgressMeter(config.cluster.backups > 0);
     this.ended = new Promise((resolve) => {
       this.#resolve = resolve;
@@ -76,15 +125,18 @@ class Launch {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => this.#onSignal());
     }
-    this.agents = ids.map((id) => {
-      const start = { config, id, refresh: round ?? undefined };
-      return new AgentProcess(start, (agent) => this.#onEnd(agent));
-    });
+    this.agents = ids.map((id) => this.#start(id));
     this.#timer = setInterval(() => this.#look(), statusEveryMs);
   }
 
+  #start(id: string): AgentProcess {
+    const { config, round, awaits } = this.#options;
+    const start = { config, id, refresh: round ?? undefined, awaits };
+    return new AgentProcess(start, (agent) => this.#onEnd(agent));
+  }
+
   lastWords(code: ExitCode): string {
-    if (code === 0) return `the crawl is complete\n${nextSteps(this.#config)}`;
+    if (code === 0) return `the crawl is complete\n${nextSteps(this.#options.config)}`;
     if (code !== 11) return 'the crawl is not complete; launch again once the cause is gone';
     return 'interrupted; launch again to go on';
   }
@@ -97,11 +149,13 @@ class Launch {
     }));
     this.#view.show(this.#meter.at(now, reported), now);
     this.#endSuspended();
+    this.#endOverdue(now);
   }
 
   #onSignal(): void {
     this.#signals++;
     if (this.#signals === 1) {
+      this.#cancelRestarts();
       this.#view.say('stopping: open requests end first; once more ends at once');
       for (const agent of this.agents) agent.send({ type: 'stop' });
       return;
@@ -113,40 +167,60 @@ class Launch {
     setTimeout(killAll, atOnceMs).unref();
   }
 
-  #onEnd({ id, ending, isTold }: AgentProcess): void {
+  #onEnd(agent: AgentProcess): void {
+    const { id, ending, isTold } = agent;
     if (ending === null) return;
-    this.#endings.push(ending);
-    const left = this.agents.filter((agent) => agent.ending === null).length;
-    const others = left === 0 ? 'none is left' : `${left} go on`;
+    this.#endings.delete(id);
+    this.#endings.set(id, ending);
+    if (this.#isOver()) this.#cancelRestarts();
+    const left = this.agents.filter((one) => one.ending === null).length;
+    const next = `${left === 0 ? 'none is left' : `${left} go on`}${this.#next(agent)}`;
     if (ending.kind === 'killed' && !this.#isOver()) {
-      this.#view.warn(`${id} was killed (${ending.signal}); ${others}`);
+      this.#view.warn(`${id} was killed (${ending.signal}); ${next}`);
+    } else if (ending.kind === 'crashed') {
+      this.#view.warn(`${id} crashed (${ending.signal}): ${crashRemedy}; ${next}`);
     } else if (ending.kind === 'failed') {
       const why = isTold ? '' : `: ${ending.reason}`;
-      this.#view.warn(`${id} failed (${ending.code})${why}; ${others}`);
+      this.#view.warn(`${id} failed (${ending.code})${why}; ${next}`);
     } else if (ending.kind === 'left') {
-      this.#view.say(`${id}: ${ending.reason}; ${others}`);
-    } else if (ending.kind === 'complete') this.#noteCompletion();
+      this.#view.say(`${id}: ${ending.reason}; ${next}`);
+    }
     this.#endSuspended();
-    if (left > 0) return;
-    clearInterval(this.#timer);
-    this.#view.end();
-    this.#resolve(verdictOf(this.#endings, this.#signals > 0));
+    this.#endIfDone();
   }
 
-  /** At the first word of it, so that an agent that wakes up later finds the note and ends. */
-  #noteCompletion(): void {
-    if (this.#noted) return;
-    this.#noted = true;
-    const alive = this.agents.filter(({ ending }) => ending?.kind !== 'killed');
-    const agents = alive.map(({ id }) => id);
-    try {
-      writeCompletion(this.#config, {
-        ...{ at: wallMs(), agents },
-        ...(this.#round !== null && { round: this.#round }),
-      });
-    } catch (error) {
-      this.#view.warn(`complete.json cannot be written: ${messageOf(error)}`);
+  /** What becomes of the agent, or how to start it again; '' where it has no more to do. */
+  #next({ id, ending, startedAt, status }: AgentProcess): string {
+    if (ending === null || this.#isOver() || ending.kind === 'left') return '';
+    const { config, restart } = this.#options;
+    if (restart && mayRestart(ending, status !== null)) {
+      const waitMs = this.#restarts.waitMs(id, monotonicMs() - startedAt);
+      this.#waiting.set(
+        id,
+        setTimeout(() => this.#restart(id), waitMs),
+      );
+      return `; it is started again in ${durationText(waitMs)}`;
     }
+    return `; to start it again: ${startCommand(id, config)}`;
+  }
+
+  #restart(id: string): void {
+    this.#waiting.delete(id);
+    const k = this.agents.findIndex((agent) => agent.id === id);
+    this.agents[k] = this.#start(id);
+  }
+
+  #cancelRestarts(): void {
+    for (const timer of this.#waiting.values()) clearTimeout(timer);
+    this.#waiting.clear();
+    this.#endIfDone();
+  }
+
+  #endIfDone(): void {
+    if (this.#waiting.size > 0 || this.agents.some(({ ending }) => ending === null)) return;
+    clearInterval(this.#timer);
+    this.#view.end();
+    this.#resolve(verdictOf([...this.#endings.values()], this.#signals > 0));
   }
 
   /**
@@ -154,8 +228,27 @@ class Launch {
    * are told to stop, which `ubiring stop` does without the launch.
    */
   #isOver(): boolean {
-    const over = ({ kind }: Ending) => kind === 'complete' || kind === 'interrupted';
-    return this.#signals > 0 || this.#endings.some(over);
+    const isEnd = (kind: EndKind | Ending['kind'] | null) =>
+      kind === 'complete' || kind === 'interrupted';
+    return (
+      this.#signals > 0 ||
+      [...this.#endings.values()].some(({ kind }) => isEnd(kind)) ||
+      this.agents.some(({ lastWord }) => isEnd(lastWord))
+    );
+  }
+
+  /** Whatever holds such an agent up, the launch ends within a bound. */
+  #endOverdue(now: number): void {
+    const waited = this.agents.map((agent) => {
+      const { id, ending, lastWord } = agent;
+      return { id, isAlive: ending === null, hasLastWord: lastWord !== null };
+    });
+    const ids = this.#overdue.at(now, waited, this.#isOver());
+    for (const agent of this.agents.filter(({ id }) => ids.includes(id))) {
+      const why = `should have ended ${endMsMax / 1000} s ago`;
+      this.#view.warn(`${agent.id} (process ${agent.pid}) ${why}: killed; its state is kept`);
+      agent.kill();
+    }
   }
 
   /** Once all others have ended, a suspended agent would be waited for in vain. */

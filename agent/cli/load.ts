@@ -8,7 +8,9 @@ import { type PortsProblemCode, resolveAgents } from '../../config/ports.ts';
 import { formatProblems } from '../../config/problem.ts';
 import { cannotWrite, type ExitCode } from './exit-code.ts';
 import { makeDirectory } from './make-directory.ts';
-import { say, styled } from './output.ts';
+import { programName, say, styled } from './output.ts';
+import { isLocked } from './running.ts';
+import { strangersOf } from './strangers.ts';
 
 /** Flags that every command has. */
 export interface CommonFlags {
@@ -16,9 +18,20 @@ export interface CommonFlags {
   readonly data?: string;
 }
 
-/** A config whose agents all have endpoints. */
+/** A config whose agents have endpoints. */
 export interface ResolvedConfig extends Config {
   readonly cluster: Config['cluster'] & { readonly agents: readonly AgentEntry[] };
+  /** Agents of the config that were never started and have no port yet. */
+  readonly unplaced: readonly string[];
+  /** Agents that run in the data directory and that the config does not have, or not any more. */
+  readonly strangers: readonly AgentEntry[];
+}
+
+interface LoadOptions {
+  /** Whether warnings are said. */
+  readonly warn?: boolean;
+  /** For commands that read or stop a crawl: only what names its agents and its data is needed. */
+  readonly part?: boolean;
 }
 
 export type LoadResult<C> =
@@ -29,9 +42,10 @@ export type LoadResult<C> =
 export function load(
   file: string,
   flags: CommonFlags,
-  options: { readonly warn?: boolean } = {},
+  options: LoadOptions = {},
 ): LoadResult<Config> {
-  const loaded = loadConfig(file, { cwd: process.cwd(), dataDir: flags.data });
+  const { part } = options;
+  const loaded = loadConfig(file, { cwd: process.cwd(), dataDir: flags.data, part });
   if (!loaded.ok) {
     say(formatProblems(loaded.problems));
     return { ok: false, code: 4 };
@@ -41,18 +55,30 @@ export function load(
       say(`${styled('yellow', 'warning:', process.stderr)} ${warning}`);
     }
   }
-  return { ok: true, config: loaded.config };
+  const { ignored, config } = loaded;
+  if (ignored.length > 0) {
+    const shown = shownPath(config);
+    const where = `problems in parts of ${shown} that this command does not need`;
+    say(`${where}: ${ignored.length} (${programName()} config check ${shown})`);
+  }
+  return { ok: true, config };
 }
 
-/** As `load`, with the endpoints of numbered agents. `allocate`: finds ports for those without. */
+/** As `load`, with the endpoints of the agents. */
 export async function loadResolved(
   file: string,
   flags: CommonFlags,
-  options: { readonly allocate: boolean; readonly warn?: boolean },
+  options: LoadOptions & { readonly allocate: boolean },
 ): Promise<LoadResult<ResolvedConfig>> {
   const loaded = load(file, flags, options);
-  if (!loaded.ok) return loaded;
-  const { config } = loaded;
+  return loaded.ok ? withEndpoints(loaded.config, options) : loaded;
+}
+
+/** The config with the endpoints of its agents. `allocate`: finds ports for those without. */
+export async function withEndpoints(
+  config: Config,
+  options: { readonly allocate: boolean },
+): Promise<LoadResult<ResolvedConfig>> {
   const { dataDir } = config.agent;
   // The ports of numbered agents are kept there.
   if (options.allocate && typeof config.cluster.agents === 'number') {
@@ -64,13 +90,17 @@ export async function loadResolved(
       return { ok: false, code };
     }
   }
-  const resolved = await resolveAgents(config, options);
+  const { allocate } = options;
+  const resolved = await resolveAgents(config, { allocate, isRunning: isLocked });
   if (!resolved.ok) {
     say(resolved.message);
     return { ok: false, code: codeOf(resolved.code) };
   }
-  const { agents } = resolved;
-  return { ok: true, config: { ...config, cluster: { ...config.cluster, agents } } };
+  const { agents, unplaced } = resolved;
+  for (const id of unplaced) say(neverStarted(id, config));
+  const strangers = allocate ? [] : strangersOf(config);
+  const cluster = { ...config.cluster, agents };
+  return { ok: true, config: { ...config, unplaced, strangers, cluster } };
 }
 
 /** Where nothing was launched yet, nothing is wrong: there is nobody to ask. */
@@ -79,9 +109,22 @@ function codeOf(code: PortsProblemCode): ExitCode {
   return code === 'cluster-not-launched' ? 1 : 4;
 }
 
-/** Says so where some of `ids` are no agents of the config. */
+function neverStarted(id: string, config: Config): string {
+  return `${id} was never started; to add it to the crawl: ${startCommand(id, config)}`;
+}
+
+export function startCommand(id: string, config: Config): string {
+  return `${programName()} agent ${shownCrawl(config)} --id ${id}`;
+}
+
+/** The agents that a command can be put to: those of the config that have an endpoint, and strangers. */
+export function reachable({ cluster, strangers }: ResolvedConfig): readonly AgentEntry[] {
+  return [...cluster.agents, ...strangers];
+}
+
+/** Says so where some of `ids` are neither agents of the config nor run beside them. */
 export function allKnown(ids: readonly string[], config: ResolvedConfig): boolean {
-  const known = config.cluster.agents.map(({ id }) => id);
+  const known = [...reachable(config).map(({ id }) => id), ...config.unplaced];
   const unknown = ids.filter((id) => !known.includes(id));
   if (unknown.length === 0) return true;
   say(`no agent ${unknown.join(', ')} in ${config.file}; it has ${known.join(', ')}`);
@@ -91,6 +134,18 @@ export function allKnown(ids: readonly string[], config: ResolvedConfig): boolea
 /** The config's path as a person would type it. */
 export function shownPath(config: Config): string {
   const relative = path.relative(process.cwd(), config.file);
-  const shown = relative.startsWith('..') ? config.file : relative;
-  return /^[\w./@:+-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
+  return shellWord(relative.startsWith('..') ? config.file : relative);
+}
+
+/** The text as one word of a shell's command line. */
+function shellWord(text: string): string {
+  return /^[\w./@:+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** The crawl as the words of a command name it: the config, and the data directory if one was given. */
+export function shownCrawl(config: Config): string {
+  const given = process.argv.some((word) => word === '--data' || word.startsWith('--data='));
+  return given
+    ? `${shownPath(config)} --data ${shellWord(config.agent.dataDir)}`
+    : shownPath(config);
 }

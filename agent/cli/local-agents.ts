@@ -8,28 +8,43 @@ import type { AgentEntry } from '../../config/config.ts';
 import { isWildcard, parseEndpoint } from '../../config/endpoint.ts';
 import { messageOf } from './exit-code.ts';
 
-/** The agents whose address is of this machine, in the order of the config. */
-export async function localAgents(agents: readonly AgentEntry[]): Promise<readonly AgentEntry[]> {
+export interface LocalAgents {
+  /** Whose address is of this machine, in the order of the config. */
+  readonly local: readonly AgentEntry[];
+  /** Of each of the others why not, as a sentence that begins with its identifier. */
+  readonly why: ReadonlyMap<string, string>;
+}
+
+export async function localAgents(agents: readonly AgentEntry[]): Promise<LocalAgents> {
   const own = new Set(
     Object.values(os.networkInterfaces()).flatMap((entries) =>
       (entries ?? []).map(({ address }) => address),
     ),
   );
-  const local = await Promise.all(agents.map(({ address }) => isLocal(address, own)));
-  return agents.filter((_, k) => local[k]);
+  const reasons = await Promise.all(agents.map(({ address }) => whyNotLocal(address, own)));
+  const why = new Map<string, string>();
+  for (const [k, reason] of reasons.entries()) {
+    if (reason !== null) why.set(agents[k]!.id, `${agents[k]!.id}: ${reason}`);
+  }
+  return { local: agents.filter(({ id }) => !why.has(id)), why };
 }
 
-async function isLocal(address: string, own: ReadonlySet<string>): Promise<boolean> {
+async function whyNotLocal(address: string, own: ReadonlySet<string>): Promise<string | null> {
   const endpoint = parseEndpoint(address);
-  if (endpoint === null) return false;
+  if (endpoint === null) return `${address} is no endpoint`;
   const host = bare(endpoint.host);
-  if (net.isIP(host) !== 0) return isOwn(host, own);
+  if (net.isIP(host) !== 0) return isOwn(host, own) ? null : notOfHere(host);
   try {
     const found = await dns.lookup(host, { all: true });
-    return found.some((entry) => isOwn(entry.address, own));
-  } catch {
-    return false;
+    if (found.some((entry) => isOwn(entry.address, own))) return null;
+    return notOfHere(`${host} (${found.map((entry) => entry.address).join(', ')})`);
+  } catch (error) {
+    return `its host ${host} cannot be looked up (${messageOf(error)})`;
   }
+}
+
+function notOfHere(host: string): string {
+  return `${host} is no address of this machine`;
 }
 
 function isOwn(ip: string, own: ReadonlySet<string>): boolean {
@@ -41,44 +56,50 @@ function bare(host: string): string {
 }
 
 export type Selection =
-  | { readonly ok: true; readonly agents: readonly AgentEntry[] }
+  | { readonly ok: true; readonly ids: readonly string[] }
   | { readonly ok: false; readonly code: 2 | 4; readonly message: string };
 
 /**
  * @param wanted - `--agents`: a number N for the first N of this machine, or identifiers with
  *   commas; undefined for all of this machine
+ * @param all - identifiers of the config
+ * @param local - those of this machine
+ * @param why - of each of the others why it is not, see {@link LocalAgents}
  */
 export function selectAgents(
   wanted: string | undefined,
-  all: readonly AgentEntry[],
-  local: readonly AgentEntry[],
+  all: readonly string[],
+  local: readonly string[],
+  why: LocalAgents['why'] = new Map(),
 ): Selection {
   const here = `${local.length} of its ${all.length} agents have an address of this machine`;
+  const reasons = (ids: readonly string[]) => ids.map((id) => `\n  ${why.get(id) ?? id}`).join('');
   if (local.length === 0) {
-    return { ok: false, code: 4, message: `the config has no agent for this machine: ${here}` };
+    const message = `the config has no agent for this machine: ${here}${reasons(all)}`;
+    return { ok: false, code: 4, message };
   }
-  if (wanted === undefined) return { ok: true, agents: local };
+  if (wanted === undefined) return { ok: true, ids: local };
   if (/^\d+$/.test(wanted)) {
     const first = Number(wanted);
     if (first === 0) return { ok: false, code: 2, message: '--agents: at least 1' };
-    if (first <= local.length) return { ok: true, agents: local.slice(0, first) };
+    if (first <= local.length) return { ok: true, ids: local.slice(0, first) };
     // More than the config has is a slip of the hand; more than are here, a config for elsewhere.
-    const code = first > all.length ? 2 : 4;
-    return { ok: false, code, message: `--agents ${wanted}: ${here}` };
+    if (first > all.length) return { ok: false, code: 2, message: `--agents ${wanted}: ${here}` };
+    const others = all.filter((id) => !local.includes(id));
+    return { ok: false, code: 4, message: `--agents ${wanted}: ${here}${reasons(others)}` };
   }
   const ids = [...new Set(wanted.split(',').map((id) => id.trim()))];
-  const known = all.map(({ id }) => id);
-  const unknown = ids.filter((id) => !known.includes(id));
+  const unknown = ids.filter((id) => !all.includes(id));
   if (unknown.length > 0) {
-    const message = `--agents: no agent ${unknown.join(', ')} in the config; it has ${known.join(', ')}`;
+    const message = `--agents: no agent ${unknown.join(', ')} in the config; it has ${all.join(', ')}`;
     return { ok: false, code: 2, message };
   }
-  const away = ids.filter((id) => !local.some((agent) => agent.id === id));
+  const away = ids.filter((id) => !local.includes(id));
   if (away.length > 0) {
     const message = `--agents: ${away.join(', ')} cannot be started on this machine; ${here}`;
-    return { ok: false, code: 4, message };
+    return { ok: false, code: 4, message: `${message}${reasons(away)}` };
   }
-  return { ok: true, agents: local.filter(({ id }) => ids.includes(id)) };
+  return { ok: true, ids: local.filter((id) => ids.includes(id)) };
 }
 
 /** @returns why the agent cannot listen, or null; another program on its port is the usual reason */

@@ -1,15 +1,16 @@
-// `ubiring pause`, `resume`, `block` and `delay`: the operator's word to the whole cluster while it
-// crawls. One agent takes it, keeps it and passes it on; what each said is printed. An agent that
-// was not reached obeys as soon as it hears from any other, before its next request where it joins
-// anew.
+// `ubiring pause`, `resume`, `block` and `delay`: orders to the whole cluster while it crawls. One
+// agent takes the order, stores it and passes it on; what each agent said is printed. An agent that
+// was not reached obeys as soon as it hears from any other, and before its first request where it
+// joins anew; until then the command ends with 1.
 
+import { parseHostPattern } from '../../config/host.ts';
 import { parseDuration } from '../../config/quantity.ts';
 import type { ControlVerb } from '../core/messages.ts';
-import { TAKEN_BACK } from '../messaging/control-orders.ts';
+import { type OrderSummary, TAKEN_BACK } from '../messaging/control-orders.ts';
 import { DELAY_MS_MAX } from '../messaging/limits.ts';
 import { askInTurn } from './ask.ts';
 import type { ExitCode } from './exit-code.ts';
-import { type CommonFlags, loadResolved } from './load.ts';
+import { type CommonFlags, loadResolved, reachable } from './load.ts';
 import { print, say } from './output.ts';
 import { hostOf } from './owner.ts';
 
@@ -24,64 +25,86 @@ export function resume(file: string, flags: OrderFlags): Promise<ExitCode> {
   return give(file, 'resume', [], flags);
 }
 
-/** No request to the host from now on; with `off` new URLs of it are crawled again. */
+/** No request to the hosts from now on; with `off` they, and what was skipped, are crawled again. */
 export async function block(file: string, text: string, flags: OrderFlags): Promise<ExitCode> {
-  const host = knownHost(text);
-  if (host === null) return 2;
-  return give(file, 'block', flags.off ? [host, TAKEN_BACK] : [host], flags);
+  const pattern = patternOf(text);
+  if (pattern === null) return 2;
+  return give(file, 'block', flags.off ? [pattern, TAKEN_BACK] : [pattern], flags);
 }
 
-/** Another politeness delay for the host; with `off` the config's again. */
+/** Another politeness delay for the hosts; with `off` the config's again. */
 export async function delay(
   file: string,
   text: string,
   delayText: string | undefined,
   flags: OrderFlags,
 ): Promise<ExitCode> {
-  const host = knownHost(text);
-  if (host === null) return 2;
+  const pattern = patternOf(text);
+  if (pattern === null) return 2;
   if ((delayText === undefined) === (flags.off !== true)) {
     say('a delay is given in milliseconds or as in a config (2s), or taken back with --off');
     return 2;
   }
-  if (delayText === undefined) return give(file, 'delay', [host, TAKEN_BACK], flags);
+  if (delayText === undefined) return give(file, 'delay', [pattern, TAKEN_BACK], flags);
   const delayMs = /^\d{1,12}$/.test(delayText) ? Number(delayText) : parseDuration(delayText);
   if (delayMs === null || delayMs > DELAY_MS_MAX) {
     say(`${JSON.stringify(delayText)} is no delay: 500, 500ms, 2s, 1m, at most 24h`);
     return 2;
   }
-  return give(file, 'delay', [host, String(delayMs)], flags);
+  return give(file, 'delay', [pattern, String(delayMs)], flags);
 }
 
-function knownHost(text: string): string | null {
-  const host = hostOf(text);
-  if (host === null) say(`${JSON.stringify(text)} is neither a host nor an http or https URL`);
-  return host;
+/** A pattern, or the host of a URL. */
+function patternOf(text: string): string | null {
+  const pattern = parseHostPattern(text) ?? (text.includes('*') ? null : hostOf(text));
+  if (pattern === null) {
+    const forms = 'a host, "*.host" for its subdomains, "*", or an http or https URL';
+    say(`${JSON.stringify(text)} is none of these: ${forms}`);
+  }
+  return pattern;
 }
 
-/** Ends with 0 where every agent of the cluster obeys; those that do not run will, later. */
+/** Ends with 0 where every agent of the config, and every other member, has the order on disk. */
 async function give(
   file: string,
   verb: ControlVerb,
   args: readonly string[],
   flags: OrderFlags,
 ): Promise<ExitCode> {
-  const loaded = await loadResolved(file, flags, { allocate: false });
+  const loaded = await loadResolved(file, flags, { allocate: false, part: true });
   if (!loaded.ok) return loaded.code;
-  const { agents } = loaded.config.cluster;
+  const agents = reachable(loaded.config);
   const answer = await askInTurn(agents, verb, args);
   if (!answer.ok) {
     say(answer.failures.join('\n'));
     say(`no agent took the order: ${verb} acts on a crawl that runs`);
     return 1;
   }
-  const said = answer.result as Readonly<Record<string, string>>;
-  const all = { ...Object.fromEntries(agents.map(({ id }) => [id, 'unreachable'])), ...said };
+  const summary = answer.result as OrderSummary;
+  const unheard = Object.fromEntries(agents.map(({ id }) => [id, 'unreachable']));
+  const all = { ...unheard, ...summary.agents };
   if (flags.json) await print(`${JSON.stringify(all)}\n`);
   else await print(lines(all));
   const silent = Object.keys(all).filter((id) => all[id] !== 'applied');
   if (silent.length > 0) say(`${silent.join(', ')}: will obey on hearing from another agent`);
-  return Object.values(said).every((what) => what === 'applied') ? 0 : 1;
+  const holds = sayOfHosts(args, summary);
+  return silent.length === 0 && holds ? 0 : 1;
+}
+
+/** What the order comes to, where that is not what was meant; false: it changes nothing. */
+function sayOfHosts(
+  [pattern, value]: readonly string[],
+  { hosts, stillBlockedBy }: OrderSummary,
+): boolean {
+  if (pattern === undefined) return true;
+  if (stillBlockedBy !== undefined) {
+    say(`${pattern} is still blocked, by ${stillBlockedBy}: take that back`);
+    return false;
+  }
+  if (hosts > 0) return true;
+  const later = value === TAKEN_BACK ? '' : '; the order holds for hosts that are found later';
+  say(`no agent that answered knows a host ${pattern}${later}`);
+  return true;
 }
 
 function lines(said: Readonly<Record<string, string>>): string {

@@ -11,15 +11,16 @@ export class Orders {
   #agent: RunningAgent | null = null;
   #waiting: Order | null = null;
   #signals = 0;
+  #reopen = () => {};
 
   /** @param launched - whether a launch started this process */
   constructor(launched: boolean) {
     const leave = () => this.#give(this.#signals++ === 0 ? 'leave' : 'stopNow');
     process.on('SIGTERM', leave);
     // The terminal signals the whole group: the launcher hears it too, and decides for all.
-    for (const signal of ['SIGINT', 'SIGHUP'] as const) {
-      process.on(signal, launched ? () => {} : leave);
-    }
+    process.on('SIGINT', launched ? () => {} : leave);
+    // By convention a daemon reopens its log, also where the hangup comes from a terminal.
+    process.on('SIGHUP', () => this.#reopen());
     process.on('message', ({ type }: ToAgent) => this.#give(type));
   }
 
@@ -27,6 +28,11 @@ export class Orders {
   obey(agent: RunningAgent): void {
     this.#agent = agent;
     if (this.#waiting) agent[this.#waiting]();
+  }
+
+  /** @param reopen - called on each SIGHUP */
+  onReopen(reopen: () => void): void {
+    this.#reopen = reopen;
   }
 
   #give(order: Order): void {

@@ -2,7 +2,7 @@
 // person looks and NO_COLOR does not forbid it. What a crawl found is written by strangers, so
 // nothing of it reaches a terminal with its control characters. Every command prints through here.
 
-import { styleText } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
 
 export interface TableColumn {
   readonly title: string;
@@ -11,16 +11,49 @@ export interface TableColumn {
 
 export type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow' | 'cyan';
 
+/** Bytes that wait for a slow reader of stderr; text that exceeds them is dropped. */
+const waitingBytesMax = 1024 ** 2;
+
+/** Messages that are kept for the JSON of a command that fails; those beyond are dropped. */
+const keptMax = 100;
+const kept: string[] = [];
+let hasPrinted = false;
+
 /** A message for the person at the terminal; one or more whole lines. */
 export function say(text: string): void {
-  process.stderr.write(`${text}\n`);
+  if (kept.length < keptMax) kept.push(text);
+  writeStderr(`${text}\n`);
 }
+
+/**
+ * What `--json` prints where a command fails before it has printed anything, so that a reader of its
+ * output has JSON in any case. Null where something was printed.
+ */
+export function failureJson(code: number): string | null {
+  if (hasPrinted) return null;
+  return `${JSON.stringify({ error: { code, message: stripVTControlCharacters(kept.join('\n')) } })}\n`;
+}
+
+/** Whole lines to stderr. Never waits for a reader, and drops the text where too much waits. */
+export function writeStderr(text: string): void {
+  if (process.stderr.writableLength > waitingBytesMax) return;
+  // Whether writes to a pipe block is a flag that all its writers share, and each process that is
+  // started with this pipe as its stderr sets it. A blocked write would stop the whole process.
+  if (!process.stderr.isTTY) (process.stderr as StreamWithHandle)._handle?.setBlocking?.(false);
+  process.stderr.write(text);
+}
+
+/** Node's streams over pipes and sockets; those over files have no handle. */
+type StreamWithHandle = NodeJS.WriteStream & {
+  readonly _handle?: { setBlocking?(isBlocking: boolean): number };
+};
 
 /**
  * Data for whoever reads stdout. Resolves when the system took it, so that a slow reader holds the
  * writer back; never resolves once the reader has gone (`main.ts` then ends the process).
  */
 export function print(text: string): Promise<void> {
+  if (text !== '') hasPrinted = true;
   return new Promise((resolve) => {
     process.stdout.write(text, (error) => {
       if (!error) resolve();

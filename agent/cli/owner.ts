@@ -16,7 +16,7 @@ export async function owner(
   texts: readonly string[],
   flags: CommonFlags,
 ): Promise<ExitCode> {
-  const loaded = load(file, flags);
+  const loaded = load(file, flags, { part: true });
   if (!loaded.ok) return loaded.code;
   const ring = ringOf(loaded.config);
   const lines: string[] = [];

@@ -2,11 +2,13 @@
 // where there is none. What happens in between (an agent dies, the launch is stopped) is said at
 // once, above the block.
 
-import { count, cut, durationText, say, styled } from './output.ts';
+import { count, cut, durationText, printable, say, styled } from './output.ts';
 import type { Progress } from './progress.ts';
 
 /** Between two plain lines; a log of a long crawl stays readable. */
 const lineEveryMs = 5000;
+/** Of the reason why a robots.txt is waited for. */
+const reasonLengthMax = 60;
 
 export class ProgressView {
   readonly #stream = process.stderr;
@@ -62,11 +64,18 @@ export function progressBlock(progress: Progress): string[] {
   return [
     `agents  ${alive} of ${total} alive`,
     `hosts   ${count(hosts)} known, ${count(hostsWithQueue)} with work` +
-      (waits > 0 ? `, ${count(waits)} waiting for robots.txt` : ''),
+      (waits > 0 ? `, ${waitsText(progress)}` : ''),
     `pages   ${count(pages)} done, ${progress.pagesPerSecond.toFixed(1)} a second`,
     `queue   ${count(queued)} waiting, ${count(openRequests)} open`,
     `left    ${leftText(progress)}`,
   ];
+}
+
+/** With the reason of one of them: without DNS, or without a network, it is that of all. */
+function waitsText({ hostsAwaitingRobots: waits, robotsWaitReason: why }: Progress): string {
+  if (why === 'dns') return `${count(waits)} waiting for robots.txt: dns, no address for the name`;
+  const reason = why === undefined ? '' : `: ${cut(printable(why), reasonLengthMax)}`;
+  return `${count(waits)} waiting for robots.txt${reason}`;
 }
 
 function leftText({ paused, etaMs }: Progress): string {
@@ -77,7 +86,7 @@ function leftText({ paused, etaMs }: Progress): string {
 export function progressLine(progress: Progress): string {
   const { alive, total, hosts, pages, queued, etaMs, paused } = progress;
   const waits = progress.hostsAwaitingRobots;
-  const why = waits > 0 ? ` (${count(waits)} waiting for robots.txt)` : '';
+  const why = waits > 0 ? ` (${waitsText(progress)})` : '';
   const eta = paused ? ', paused' : etaMs === null ? '' : `, about ${durationText(etaMs)} left`;
   return (
     `agents ${alive}/${total}, hosts ${count(hosts)}${why}, pages ${count(pages)} ` +

@@ -11,6 +11,8 @@ export interface Progress {
   readonly hosts: number;
   readonly hostsWithQueue: number;
   readonly hostsAwaitingRobots: number;
+  /** Why one of them waits; absent where nothing is known. */
+  readonly robotsWaitReason?: string | undefined;
   /** Pages of the hosts that the living own, and of the dead what nobody has inherited. */
   readonly pages: number;
   readonly pagesPerSecond: number;
@@ -50,6 +52,7 @@ export class ProgressMeter {
     const living = agents.flatMap(({ alive, status }) => (alive && status ? [status] : []));
     const sum = (of: (status: AgentStatus) => number, from = living) =>
       from.reduce((total, status) => total + of(status), 0);
+    const reason = living.find(({ robotsWaitReason }) => robotsWaitReason)?.robotsWaitReason;
     const queued = sum((status) => status.queued + status.outbox);
     return {
       alive: agents.filter(({ alive }) => alive).length,
@@ -57,6 +60,7 @@ export class ProgressMeter {
       hosts: sum((status) => status.hosts),
       hostsWithQueue: sum((status) => status.hostsWithQueue),
       hostsAwaitingRobots: sum((status) => status.hostsAwaitingRobots),
+      ...(reason && { robotsWaitReason: reason }),
       pages: this.#pagesOf(agents),
       pagesPerSecond: sum((status) => status.pagesPerSecond),
       queued,

@@ -18,6 +18,8 @@ export interface Course {
   readonly met: ReadonlySet<string>;
   /** The capacities that they joined with, the last of each: the config of today may differ. */
   readonly capacities: ReadonlyMap<string, number>;
+  /** `cluster.backups` at the end of a complete crawl; null where the end did not record it. */
+  readonly backups: number | null;
   /** How its last life went on, as far as it could tell. */
   readonly end: 'complete' | 'left' | null;
   /** Unix milliseconds of its last event; -Infinity where there is none. */
@@ -30,7 +32,9 @@ export interface Owners {
   /** Whether the crawl was complete when the last of them wrote. */
   readonly complete: boolean;
   readonly courses: readonly Course[];
-  /** The first of the host's order among them; undefined where none is in the config. */
+  /** Copies of each host beside the owner's, if there are so many agents. */
+  readonly backups: number;
+  /** The first of the host's order among them; undefined where none is in view. */
   owner(host: string): string | undefined;
   /** The owner and the backups, as many as there can be. */
   holders(host: string): readonly string[];
@@ -46,16 +50,20 @@ export function ownersOf(files: readonly StateFile[], config: OwnersConfig): Own
   // Without any event nobody was ever removed.
   const known = last && last.lastAt > -Infinity ? last.view : courses.map(({ agent }) => agent);
   const view = [...known].sort();
-  const members = membersOf(config)
-    .filter(({ id }) => view.includes(id))
-    .map(({ id, capacity }) => ({ id, capacity: last?.capacities.get(id) ?? capacity }));
-  const { replicas, backups } = config.cluster;
+  // An agent that the config does not have any more keeps the hosts that it had at the end.
+  const configured = new Map(membersOf(config).map(({ id, capacity }) => [id, capacity]));
+  const members = view.map((id) => {
+    return { id, capacity: last?.capacities.get(id) ?? configured.get(id) ?? 1 };
+  });
+  const { replicas } = config.cluster;
+  const backups = last?.backups ?? config.cluster.backups;
   const sha256 = (text: string) => hash('sha256', text, 'buffer');
   const ring = members.length === 0 ? null : new Ring(members, { replicas, sha256 });
   return {
     view,
     complete: last?.end === 'complete',
     courses,
+    backups,
     owner: (host) => ring?.owner(host),
     holders: (host) => ring?.order(host, backups + 1) ?? [],
   };
@@ -68,6 +76,7 @@ function courseOf(file: StateFile): Course {
   const capacities = new Map<string, number>();
   let view = new Set([agent]);
   let end: Course['end'] = null;
+  let backups: number | null = null;
   let lastAt = -Infinity;
   for (const [at, kind, text] of eventsOf(file)) {
     lastAt = Math.max(lastAt, Number(at));
@@ -76,13 +85,14 @@ function courseOf(file: StateFile): Course {
     // Who goes after the end of the crawl took no hosts along.
     if (end === 'complete' && !mine) continue;
     if (kind === 'join') {
-      if (mine) end = null;
+      if (mine) [end, backups] = [null, null];
       if (mine && detail.view) view = new Set(detail.view);
       if (detail.agent !== undefined) view.add(detail.agent);
       if (detail.capacity) capacities.set(detail.agent ?? agent, detail.capacity);
     } else if (kind === 'rejoin') end = null;
     else if (kind === 'complete') {
       end = 'complete';
+      backups = detail.backups ?? null;
       if (detail.view) view = new Set(detail.view);
     } else if (kind === 'leave' && mine) {
       end = 'left';
@@ -92,7 +102,7 @@ function courseOf(file: StateFile): Course {
     }
     for (const id of view) met.add(id);
   }
-  return { agent, view, met, capacities, end, lastAt };
+  return { agent, view, met, capacities, backups, end, lastAt };
 }
 
 /** Damage is told where the rest of the file is read. */
@@ -109,12 +119,15 @@ interface Detail {
   readonly agent?: string;
   readonly view?: readonly string[];
   readonly capacity?: number;
+  readonly backups?: number;
 }
 
 function parsed(text: unknown): Detail {
   try {
-    const { agent, view, capacity } = JSON.parse(String(text)) as Record<keyof Detail, unknown>;
+    const detail = JSON.parse(String(text)) as Record<keyof Detail, unknown>;
+    const { agent, view, capacity, backups } = detail;
     return {
+      ...(typeof backups === 'number' ? { backups } : {}),
       ...(typeof capacity === 'number' ? { capacity } : {}),
       ...(typeof agent === 'string' ? { agent } : {}),
       ...(Array.isArray(view) ? { view: view.map(String) } : {}),

@@ -2,6 +2,7 @@
 // that the numbers are those that `query` gives afterwards.
 
 import type { Config } from '../../config/config.ts';
+import { HOST_ERRORS } from './host-errors.ts';
 import { openStateFiles } from './query-files.ts';
 import { type Course, ownersOf } from './query-owners.ts';
 import { ClusterViews } from './query-views.ts';
@@ -11,11 +12,22 @@ export interface AgentTotals {
   /** URLs that ended with a response or failed. */
   readonly pages: number;
   readonly failed: number;
+  /** URLs whose last answer was 429 or 5xx. */
+  readonly serverErrors: number;
+  /** Hosts that were given up, or of which URLs failed and none got a response. */
+  readonly hostsUnreachable: number;
+  /** URLs skipped as `blocked`, and one host of them. */
+  readonly blocked: number;
+  readonly blockedHost: string | null;
   readonly bytes: number;
   readonly hosts: number;
   /** How the agent's last life ended, as far as it could still tell. */
   readonly end: Course['end'];
 }
+
+const HOST_CODES = HOST_ERRORS.map((code) => `'${code}'`).join(', ');
+
+const NOTHING = { pages: 0, failed: 0, bytes: 0, serverErrors: 0, hostsUnreachable: 0 };
 
 /** One entry for each agent that has a state in `dataDir`; files that cannot be read are left out. */
 export function crawlTotals(
@@ -33,17 +45,28 @@ export function crawlTotals(
       )
       .all();
     const pages = db
-      .prepare<[], Omit<AgentTotals, 'hosts' | 'end'>>(
-        `SELECT agent, count(*) AS pages, count(*) - count(status) AS failed, sum(bytes) AS bytes
-         FROM pages GROUP BY agent`,
+      .prepare<[], Omit<AgentTotals, 'hosts' | 'end' | 'blocked' | 'blockedHost'>>(
+        `SELECT agent, sum(n) AS pages, sum(n - answered) AS failed, sum(bytes) AS bytes,
+          sum(refused) AS serverErrors, sum(answered = 0 OR givenUp) AS hostsUnreachable
+         FROM (SELECT agent, host, count(*) AS n, count(status) AS answered, sum(bytes) AS bytes,
+            sum(coalesce(status, 0) = 429 OR coalesce(status, 0) >= 500) AS refused,
+            max(coalesce(error, '') IN (${HOST_CODES})) AS givenUp
+          FROM pages GROUP BY agent, host) GROUP BY agent`,
+      )
+      .all();
+    const blocked = db
+      .prepare<[], Pick<AgentTotals, 'agent' | 'blocked' | 'blockedHost'>>(
+        `SELECT agent, count(*) AS blocked, min(host) AS blockedHost FROM skipped
+         WHERE reason = 'blocked' GROUP BY agent`,
       )
       .all();
     return files.map(({ agent }, k) => {
       const end = owners.courses[k]!.end;
-      const none = { agent, pages: 0, failed: 0, bytes: 0 };
+      const none = { agent, ...NOTHING };
       const found = pages.find((row) => row.agent === agent) ?? none;
       const { hosts: held = 0 } = hosts.find((row) => row.agent === agent) ?? {};
-      return { ...found, hosts: held, end };
+      const skipped = blocked.find((row) => row.agent === agent);
+      return { ...found, blocked: 0, blockedHost: null, ...skipped, hosts: held, end };
     });
   } finally {
     db.close();

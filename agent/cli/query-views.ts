@@ -14,7 +14,7 @@ const columns = {
     ...['url', 'fetch_url', 'host', 'depth', 'status', 'content_type', 'bytes', 'digest'],
     ...['fetched_at', 'duration_ms', 'error', 'redirect_to', 'referrer', 'attempts'],
     ...['warc_file', 'warc_offset', 'canonical', 'noindex', 'noarchive'],
-    ...['unchanged', 'round'],
+    ...['unchanged', 'round', 'queued_again'],
   ],
   frontier: ['url', 'host', 'depth', 'attempts', 'not_before', 'referrer', 'round'],
   skipped: ['url', 'host', 'reason', 'referrer', 'round'],
@@ -24,6 +24,7 @@ const columns = {
   ],
   links: ['source', 'target'],
   events: ['at', 'kind', 'detail'],
+  orders: ['kind', 'host', 'value', 'given_by', 'applied_at'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 type ViewName = keyof typeof columns;
@@ -34,7 +35,7 @@ type UrlView = (typeof urlViews)[number];
 /** The views of a set of files, with what must be told when they are read. */
 export class ClusterViews {
   readonly #files: readonly StateFile[];
-  readonly #onProblem: (message: string) => void;
+  readonly onProblem: (message: string) => void;
   readonly #ownerOf: (host: string) => string | undefined;
   /** Hosts that several files claim; found when first needed. */
   #shared: ReadonlySet<string> | null = null;
@@ -50,7 +51,7 @@ export class ClusterViews {
   ) {
     this.#files = files;
     this.#ownerOf = ownerOf;
-    this.#onProblem = onProblem;
+    this.onProblem = onProblem;
   }
 
   /** @returns a database in memory that has the views as tables, and nothing else */
@@ -74,7 +75,7 @@ export class ClusterViews {
   }
 
   *#rows(view: ViewName): Generator<unknown[]> {
-    if (view === 'links' || view === 'events') {
+    if (view === 'links' || view === 'events' || view === 'orders') {
       yield* this.#streamed(view, null, new Set());
       return;
     }
@@ -106,7 +107,7 @@ export class ClusterViews {
       yield* file.rows(sql, ...values);
     } catch (error) {
       if (!isDamage(error)) throw error;
-      this.#onProblem(`${file.agent}: read in part only: ${messageOf(error)}`);
+      this.onProblem(`${file.agent}: read in part only: ${messageOf(error)}`);
     }
   }
 
@@ -136,15 +137,19 @@ export class ClusterViews {
   }
 
   *#mergedRows(view: UrlView, host: string): Generator<unknown[]> {
-    for (const claim of this.#mergedClaims(host)) {
-      if (viewOf(claim) === view) yield rowOf(view, claim);
+    for (const { stands, answer } of this.#mergedClaims(host)) {
+      if (viewOf(stands) === view) yield rowOf(view, stands);
+      // The last answer of a page that is queued again, whichever file has it.
+      else if (view === 'pages' && viewOf(stands) === 'frontier' && answer) {
+        yield rowOf(view, answer, true);
+      }
     }
   }
 
   #mergedHost(host: string): unknown[] {
     const counts = { done: 0, queued: 0 };
-    for (const claim of this.#mergedClaims(host)) {
-      const view = viewOf(claim);
+    for (const { stands } of this.#mergedClaims(host)) {
+      const view = viewOf(stands);
       if (view === 'pages') counts.done++;
       if (view === 'frontier') counts.queued++;
     }
@@ -157,8 +162,8 @@ export class ClusterViews {
     return names.map((name) => merged[name]);
   }
 
-  /** Every known URL of one host, once. */
-  #mergedClaims(host: string): Iterable<Claim> {
+  /** Every known URL of one host, once, with its last answer. */
+  #mergedClaims(host: string): Iterable<{ stands: Claim; answer: Claim | null }> {
     const byUrl = new Map<string, Claim[]>();
     for (const file of this.#files) {
       for (const view of urlViews) {
@@ -172,7 +177,13 @@ export class ClusterViews {
       }
     }
     const owner = this.#ownerOf(host);
-    return byUrl.values().map((claims) => mergeClaims(claims, owner));
+    return byUrl.values().map((claims) => {
+      const answers = claims.filter((claim) => viewOf(claim) === 'pages');
+      return {
+        stands: mergeClaims(claims, owner),
+        answer: answers.length > 0 ? mergeClaims(answers, owner) : null,
+      };
+    });
   }
 }
 
@@ -216,9 +227,12 @@ function claimOf(view: UrlView, row: unknown[]): Claim {
 }
 
 /** The winner's row, with what was merged from the others in its place. */
-function rowOf(view: UrlView, claim: Claim): unknown[] {
+function rowOf(view: UrlView, claim: Claim, isQueuedAgain = false): unknown[] {
   const { depth, attempts, referrer } = claim;
-  const merged: Readonly<Record<string, unknown>> = { depth, attempts, referrer };
+  const again = isQueuedAgain ? 1n : 0n;
+  const merged: Readonly<Record<string, unknown>> = {
+    ...{ depth, attempts, referrer, queued_again: again },
+  };
   const names: readonly string[] = columns[view];
   return [
     claim.agent,

@@ -7,12 +7,10 @@ import type Database from 'better-sqlite3';
 import { openCrawlFiles } from './crawl-files.ts';
 import { type ExitCode, messageOf } from './exit-code.ts';
 import type { CommonFlags } from './load.ts';
-import { print, say } from './output.ts';
+import { Outlet } from './outlet.ts';
+import { say } from './output.ts';
 import { isDamage } from './query-files.ts';
 import { type Cell, type Format, formatRows } from './query-format.ts';
-
-/** Text gathered before it is written: few system calls, little memory. */
-const chunkLength = 64 * 1024;
 
 export async function query(
   file: string,
@@ -21,42 +19,41 @@ export async function query(
 ): Promise<ExitCode> {
   const crawl = openCrawlFiles(file, flags, 'nothing can be asked yet');
   if (!crawl.ok) return crawl.code;
-  const views = crawl.views(say);
+  const { views } = crawl;
   const db = views.open();
+  const outlet = new Outlet();
+  let code: ExitCode;
   try {
     const statement = prepareQuery(db, sql);
     if (typeof statement === 'string') {
       say(statement);
       return 2;
     }
-    return await answer(statement, flags.json ? 'json' : (flags.format ?? 'table'));
+    code = await answer(statement, flags.json ? 'json' : (flags.format ?? 'table'), outlet);
   } finally {
     db.close();
     views.close();
   }
+  if (code !== 0) return code;
+  await outlet.end();
+  return crawl.end();
 }
 
 async function answer(
   statement: Database.Statement<unknown[], Cell[]>,
   format: Format,
+  outlet: Outlet,
 ): Promise<ExitCode> {
   const names = statement.columns().map(({ name }) => name);
   const width = process.stdout.isTTY ? process.stdout.columns : null;
   // Integers of any size, whole.
   const rows = statement.raw().safeIntegers().iterate();
-  let gathered = '';
   try {
-    for (const text of formatRows(format, names, rows, width)) {
-      gathered += text;
-      if (gathered.length < chunkLength) continue;
-      await print(gathered);
-      gathered = '';
-    }
+    for (const text of formatRows(format, names, rows, width)) await outlet.write(text);
   } catch (error) {
     say(`the query failed: ${messageOf(error)}`);
     return isDamage(error) ? 4 : 2;
   }
-  await print(gathered);
   return 0;
 }
 

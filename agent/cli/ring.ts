@@ -30,7 +30,7 @@ export async function ring(
   file: string,
   flags: CommonFlags & { readonly json?: boolean },
 ): Promise<ExitCode> {
-  const loaded = load(file, flags);
+  const loaded = load(file, flags, { part: true });
   if (!loaded.ok) return loaded.code;
   const report = ringReport(loaded.config);
   await print(flags.json ? `${JSON.stringify(report)}\n` : `${ringText(report)}\n`);

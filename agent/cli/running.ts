@@ -15,6 +15,8 @@ export type Running =
 
 /** @param directory - `DATA/ID` */
 export function runningAgent(directory: string): Running {
+  const barred = barredPath(directory);
+  if (barred !== null) return { kind: 'unclear', message: permissionMissing(barred) };
   if (!isLocked(directory)) return { kind: 'absent' };
   const file = path.join(directory, 'agent.pid');
   let pid: number;
@@ -26,10 +28,44 @@ export function runningAgent(directory: string): Running {
   if (!Number.isSafeInteger(pid) || pid <= 1) {
     return { kind: 'unclear', message: `${file} holds no process id` };
   }
-  if (!holdsOpen(pid, path.join(directory, 'agent.lock'))) {
+  const holds = holdsOpen(pid, path.join(directory, 'agent.lock'));
+  if (holds === 'denied') return { kind: 'unclear', message: permissionMissing(`/proc/${pid}`) };
+  if (!holds) {
     return { kind: 'unclear', message: `process ${pid} of ${file} is not the agent that runs` };
   }
   return { kind: 'running', pid };
+}
+
+/** What is another user's and must be opened to tell whether an agent runs; null where nothing is. */
+function barredPath(directory: string): string | null {
+  const { R_OK, W_OK, X_OK } = fs.constants;
+  const lock = path.join(directory, 'agent.lock');
+  for (const [file, mode] of [
+    [directory, R_OK | X_OK],
+    [lock, R_OK | W_OK],
+  ] as const) {
+    try {
+      fs.accessSync(file, mode);
+    } catch (error) {
+      if (isDenied(error)) return file;
+    }
+  }
+  return null;
+}
+
+/** @param file - a file, directory or `/proc/PID` that belongs to whoever runs the agent */
+export function permissionMissing(file: string): string {
+  let whose = 'another user';
+  try {
+    whose = `user ${fs.statSync(file).uid}`;
+  } catch {
+    // A directory above it is barred, too.
+  }
+  return `permission missing: ${file} is of ${whose}; run the command as that user or as root`;
+}
+
+function isDenied(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && ['EACCES', 'EPERM'].includes(`${error.code}`);
 }
 
 /** Whether another process holds the directory's lock. A directory that is not there is free. */
@@ -41,12 +77,13 @@ export function isLocked(directory: string): boolean {
 }
 
 /** Whether the process has the file open; where the system does not tell, whether it exists. */
-function holdsOpen(pid: number, file: string): boolean {
+function holdsOpen(pid: number, file: string): boolean | 'denied' {
   const folder = `/proc/${pid}/fd`;
   try {
     const wanted = fs.realpathSync(file);
     return fs.readdirSync(folder).some((name) => linkOf(path.join(folder, name)) === wanted);
-  } catch {
+  } catch (error) {
+    if (isDenied(error)) return 'denied';
     if (fs.existsSync('/proc/self/fd')) return false;
     try {
       return process.kill(pid, 0);

@@ -2,10 +2,11 @@
 // the owner of its host, as it would a link; it answers when they are safe there. What is over, or
 // does not run, takes none: then the config's seeds are the place.
 
+import { seedReader } from '../config-parts.ts';
 import { askInTurn } from './ask.ts';
 import { readCompletion } from './completion-file.ts';
 import type { ExitCode } from './exit-code.ts';
-import { type CommonFlags, loadResolved, shownPath } from './load.ts';
+import { type CommonFlags, loadResolved, reachable, shownPath } from './load.ts';
 import { count, print, printable, programName, say } from './output.ts';
 
 /** URLs of one command: they travel in one message. */
@@ -30,14 +31,21 @@ export async function seed(
   const loaded = await loadResolved(file, flags, { allocate: false });
   if (!loaded.ok) return loaded.code;
   const { config } = loaded;
-  const answer = await askInTurn(config.cluster.agents, 'seed', urls);
+  const answer = await askInTurn(reachable(config), 'seed', urls);
   if (!answer.ok) {
     const over = readCompletion(config).kind === 'complete';
+    // Judged here as an agent would: nothing is to be added to the config that no launch takes.
+    const read = seedReader(config);
+    const refused = urls.map((text) => [text, read(text)] as const);
+    for (const [text, what] of refused) {
+      if ('refused' in what) say(`${printable(text)}: ${sentence(what)}`);
+    }
+    if (refused.every(([, what]) => 'refused' in what)) return 1;
     if (!over) say(answer.failures.join('\n'));
     const launch = `${programName()} launch ${shownPath(config)}`;
     say(
       `${over ? 'the crawl is complete' : 'no agent took them'}: ` +
-        `add the URLs to the seeds of ${shownPath(config)} and run ${launch}`,
+        `add the ${refused.some(([, what]) => 'refused' in what) ? 'other ' : ''}URLs to the seeds of ${shownPath(config)} and run ${launch}`,
     );
     return 1;
   }

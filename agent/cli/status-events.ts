@@ -2,7 +2,7 @@
 // several saw the same they share a line. Pure.
 
 import type { AgentStatus } from '../monitor/status.ts';
-import { count, printable } from './output.ts';
+import { bytesText, count, printable } from './output.ts';
 
 type Recent = AgentStatus['recent'][number];
 
@@ -71,6 +71,12 @@ function sentence(id: string, { kind, detail }: Recent): string {
       return `gave up ${of('requests')} open ${detail.requests === 1 ? 'request' : 'requests'}: ${of('why')}`;
     case 'trap':
       return `slowed ${of('host')}: ${of('stale')} pages with nothing new`;
+    case 'robots':
+      return `robots.txt of ${of('origin')} has ${of('wildcards')} rules with wildcards: for long URLs not all are consulted`;
+    case 'wal':
+      return `has a write-ahead log of ${bytesText(Number(detail.bytes ?? 0))}: end the program that reads its state.sqlite`;
+    case 'refused':
+      return `refused ${of('claim')} of ${of('agent')}: ${of('why')}`;
     case 'order':
       return orderText(detail);
     case 'complete':

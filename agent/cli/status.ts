@@ -7,7 +7,14 @@ import { askFirst } from './ask.ts';
 import { type CompletionNote, readCompletion } from './completion-file.ts';
 import type { ExitCode } from './exit-code.ts';
 import { nextSteps } from './launch-summary.ts';
-import { type CommonFlags, loadResolved, type ResolvedConfig, shownPath } from './load.ts';
+import {
+  type CommonFlags,
+  loadResolved,
+  type ResolvedConfig,
+  reachable,
+  shownPath,
+  startCommand,
+} from './load.ts';
 import {
   bytesText,
   count,
@@ -21,12 +28,18 @@ import {
 import { agentsQuery } from './query-examples.ts';
 import { budgetsText } from './status-budgets.ts';
 import { recentLines } from './status-events.ts';
+import { type ListedOrder, listedOrders, ordersText } from './status-orders.ts';
+
+/** Of so many silent agents the command that starts them is printed. */
+const startsMax = 5;
 
 /** What `--json` prints. */
 export interface ClusterStatus {
   readonly agents: readonly AgentStatus[];
   /** Configured agents, and members of the view, that did not answer. */
   readonly unreachable: readonly string[];
+  /** The latest that are in force, the newest first. */
+  readonly orders?: readonly ListedOrder[];
   /** Where no agent answers because the crawl is over: since when, and who was there. */
   readonly complete?: Pick<CompletionNote, 'at' | 'agents'>;
 }
@@ -35,10 +48,10 @@ export async function status(
   file: string,
   flags: CommonFlags & { readonly json?: boolean },
 ): Promise<ExitCode> {
-  const loaded = await loadResolved(file, flags, { allocate: false });
+  const loaded = await loadResolved(file, flags, { allocate: false, part: true });
   if (!loaded.ok) return loaded.code;
   const { agents } = loaded.config.cluster;
-  const answer = await askFirst(agents, 'status');
+  const answer = await askFirst(reachable(loaded.config), 'status');
   if (!answer.ok) {
     const completion = readCompletion(loaded.config);
     if (completion.kind === 'complete') return completed(loaded.config, completion.note, flags);
@@ -56,6 +69,9 @@ export async function status(
   else await print(`${statusText(cluster)}\n`);
   if (!flags.json && cluster.unreachable.length > 0) {
     say(`${styled('yellow', 'no answer from', process.stderr)} ${cluster.unreachable.join(', ')}`);
+    const known = agents.map(({ id }) => id).filter((id) => cluster.unreachable.includes(id));
+    if (known.length > 0) say('where one does not run, start it on its machine:');
+    for (const id of known.slice(0, startsMax)) say(`  ${startCommand(id, loaded.config)}`);
   }
   return 0;
 }
@@ -79,13 +95,14 @@ async function completed(
 
 /** @param result - as an agent answers `status` */
 export function clusterStatus(result: unknown, configured: readonly string[]): ClusterStatus {
-  const { agents, unreachable } = result as ClusterStatus;
+  const { agents, unreachable, orders = [] } = result as ClusterStatus;
   const heard = new Set(agents.map(({ id }) => id));
   const silent = new Set([...unreachable, ...configured].filter((id) => !heard.has(id)));
   const byId = (a: { id: string }, b: { id: string }) => a.id.localeCompare(b.id, 'en', numeric);
   return {
     agents: agents.toSorted(byId),
     unreachable: [...silent].sort((a, b) => a.localeCompare(b, 'en', numeric)),
+    orders: listedOrders(orders, [...heard, ...silent]),
   };
 }
 
@@ -93,9 +110,12 @@ export function clusterStatus(result: unknown, configured: readonly string[]): C
 const numeric = { numeric: true } as const;
 
 /** At most 80 columns, whatever fits: what is crawled, safe and shared, and what happened. */
-export function statusText({ agents }: ClusterStatus): string {
+export function statusText({ agents, orders = [] }: ClusterStatus): string {
   const happened = recentLines(agents);
-  const tables = [crawlTable(agents), waitsText(agents), safetyTable(agents), budgetsText(agents)];
+  const tables = [
+    ...[crawlTable(agents), waitsText(agents), ordersText(orders)],
+    ...[safetyTable(agents), budgetsText(agents)],
+  ];
   const parts = tables.filter((text) => text !== null);
   if (happened.length > 0) parts.push(`lately:\n${happened.join('\n')}`);
   return parts.join('\n\n');

@@ -5,7 +5,7 @@
 
 import { askInTurn } from './ask.ts';
 import type { ExitCode } from './exit-code.ts';
-import { allKnown, type CommonFlags, loadResolved } from './load.ts';
+import { allKnown, type CommonFlags, loadResolved, reachable } from './load.ts';
 import { print, say } from './output.ts';
 
 /** @param ids - agents that are to leave; none: all are to stop */
@@ -14,12 +14,11 @@ export async function stop(
   ids: readonly string[],
   flags: CommonFlags & { readonly json?: boolean },
 ): Promise<ExitCode> {
-  const loaded = await loadResolved(file, flags, { allocate: false });
+  const loaded = await loadResolved(file, flags, { allocate: false, part: true });
   if (!loaded.ok) return loaded.code;
   if (!allKnown(ids, loaded.config)) return 2;
   const verb = ids.length > 0 ? 'leave' : 'stop';
-  const { agents } = loaded.config.cluster;
-  const answer = await askInTurn(agents, verb, ids);
+  const answer = await askInTurn(reachable(loaded.config), verb, ids);
   if (!answer.ok) {
     say(answer.failures.join('\n'));
     say('no agent answers: there is nothing to stop, or kill is needed');

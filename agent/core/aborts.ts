@@ -24,8 +24,8 @@ type OpenRequest = Pick<PageRequest, 'id' | 'host'>;
 
 export class Aborts {
   readonly #p: AbortsParts;
-  /** Given up, and not ended yet. */
-  readonly #aborted = new Set<number>();
+  /** Given up, or answered, and not ended yet: there is nothing to give up any more. */
+  readonly #over = new Set<number>();
   /** Open requests without a lease, and since when. */
   readonly #lapsedAt = new Map<number, number>();
 
@@ -37,8 +37,8 @@ export class Aborts {
   abort(requests: Iterable<OpenRequest>, why: string, now: Instant): void {
     const hosts: string[] = [];
     for (const { id, host } of requests) {
-      if (this.#aborted.has(id)) continue;
-      this.#aborted.add(id);
+      if (this.#over.has(id)) continue;
+      this.#over.add(id);
       this.#p.effects.push({ type: 'abort', request: id });
       hosts.push(host);
     }
@@ -72,8 +72,13 @@ export class Aborts {
     return false;
   }
 
+  /** Its answer has come, and is being taken in. */
+  answered(request: number): void {
+    this.#over.add(request);
+  }
+
   ended(request: number): void {
-    this.#aborted.delete(request);
+    this.#over.delete(request);
     this.#lapsedAt.delete(request);
   }
 }

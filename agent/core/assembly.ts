@@ -5,13 +5,16 @@ import { FailureDetector } from '../../failure-detector/detector.ts';
 import { Lease } from '../../failure-detector/lease.ts';
 import { StallWatch } from '../../failure-detector/stall.ts';
 import { Aborts } from './aborts.ts';
-import { Budgets } from './budgets.ts';
+import { Arrivals } from './arrivals.ts';
+import { Backlog } from './backlog.ts';
+import { Budgets, type BudgetsParts } from './budgets.ts';
 import { Completion } from './completion.ts';
 import type { Effects } from './effects.ts';
 import { Ending } from './ending.ts';
 import { EventLog } from './event-log.ts';
 import { FetchRight } from './fetch-right.ts';
 import { HandOff } from './hand-off.ts';
+import { HoldBack } from './hold-back.ts';
 import { HostMoves } from './host-moves.ts';
 import { Inbox } from './inbox.ts';
 import { KnownUrls } from './known-urls.ts';
@@ -20,14 +23,18 @@ import type { Host, UrlItem } from './messages.ts';
 import { Operator } from './operator.ts';
 import { type OrderStore, Orders } from './orders.ts';
 import { Outbound } from './outbound.ts';
-import { Refresh } from './refresh.ts';
+import { RefusedClaims } from './refused-claims.ts';
 import { Replication } from './replication.ts';
+import { Requeues } from './requeues.ts';
 import { RobotsAsks } from './robots-asks.ts';
 import { Routing } from './routing.ts';
+import { RowsIntake } from './rows-intake.ts';
+import { Seeds } from './seeds.ts';
 import { SeenFilter } from './seen-filter.ts';
 import type { CoreSettings } from './settings.ts';
 import { Settlement } from './settlement.ts';
 import type { SkipReason, Store } from './store.ts';
+import type { TurnSlice } from './turn-slice.ts';
 import { View } from './view.ts';
 import type { Visits } from './visits.ts';
 
@@ -35,10 +42,14 @@ export interface CoreParts {
   readonly settings: CoreSettings;
   readonly store: Store;
   readonly effects: Effects;
+  /** How long a turn may go on with what can wait. */
+  readonly slice: TurnSlice;
   /** The host of a canonical URL, or null where it is not one. */
   readonly hostOf: (url: string) => Host | null;
   /** Why a URL found here is not to be queued, or null. */
   readonly admit: (item: UrlItem) => SkipReason | null;
+  /** Whether the URL may be requested under the scope of the config. */
+  readonly inScope: (host: Host, item: UrlItem) => boolean;
   readonly seeds: readonly UrlItem[];
   /** Where the operator's orders are kept. */
   readonly orders: OrderStore;
@@ -61,20 +72,17 @@ export interface CoreHooks {
 export type Assembly = ReturnType<typeof assemble>;
 
 export function assemble(parts: CoreParts, hooks: CoreHooks) {
-  const { settings, store, effects, hostOf, admit } = parts;
-  const { id, delayMs, suspectAfterMs, leaseMs, digest } = settings;
+  const { settings, store, effects, hostOf, admit, inScope } = parts;
   const view = new View(settings);
-  const events = new EventLog(store);
+  const [events, refused] = eventsOf(store);
   const outbound = new Outbound(settings, effects, view);
-  const orders = new Orders({ id, delayMs, digest, store: parts.orders });
-  const detector = new FailureDetector({ suspectAfterMs });
-  const lease = new Lease({ leaseMs });
-  const stall = new StallWatch({ leaseMs });
+  const orders = new Orders({ ...settings, store: parts.orders });
+  const [detector, lease, stall] = watchesOf(settings);
   const membership = new Membership({
-    ...{ settings, view, outbound, detector, lease, store, orders },
+    ...{ settings, view, outbound, detector, lease, store, orders, refused },
     changes: hooks.changes,
   });
-  const handOff = new HandOff(settings, view, outbound);
+  const handOff = new HandOff(settings, view, outbound, refused);
   const delayOf = (host: Host) => Math.max(orders.delayOf(host), store.delayOf(host));
   const right = new FetchRight(settings, view, lease, handOff, delayOf);
   const budgets: Budgets = new Budgets({
@@ -82,13 +90,9 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
     leaseLeftMs: (name, now) => right.leaseLeftMs(name, now),
     joined: () => membership.joined,
     listed: () => !handOff.owedAny(),
-    quiet: () => handOff.isQuiet() && moves.isQuiet && refresh.isQuiet && operator.isQuiet,
+    quiet: () => handOff.isQuiet() && moves.isQuiet && requeues.isQuiet && operator.isQuiet,
     pages: () => store.owned().pages,
-    visits: {
-      wake: (host) => visits.wake(host),
-      reconsider: (host, now) => visits.reconsider(host, now),
-      reconsiderAll: (now) => visits.reconsiderAll(now),
-    },
+    visits: budgeted(() => visits),
   });
   const record = (host: Host, item: UrlItem) => routing.record(host, item);
   const asks: RobotsAsks = new RobotsAsks({
@@ -97,20 +101,26 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   });
   const visits: Visits = parts.visits(right, orders, events, budgets, asks);
   const aborts = new Aborts({ settings, effects, events, right, budgets });
-  const addressees = (host: Host) => handOff.addressees(host);
-  const replication = new Replication({ settings, store, view, outbound, addressees });
+  const replication = new Replication({ settings, store, view, outbound, handOff, refused });
+  const intake = new RowsIntake({ settings, store, view, outbound, handOff, hostOf, refused });
   const settlement = new Settlement(store, replication, settings);
   const seen = new SeenFilter(settings.bounds.seenUrls, settings.seenKey);
   const onQueued = (host: Host) => visits.queued(host);
+  const backlog = new Backlog(parts.slice);
   const routing = new Routing({
-    ...{ settings, store, view, outbound, seen, settlement, admit, hostOf, onQueued },
+    ...{ settings, store, view, outbound, seen, settlement, admit, hostOf, onQueued, backlog },
   });
+  const holdBack = new HoldBack({ settings, store, settlement, orders });
   const known = new KnownUrls(settings, view, outbound, seen);
-  const inbox = new Inbox({ view, outbound, copies: replication, hostOf, record, known });
+  const arrivals = new Arrivals({ settings, backlog, visits, routing, settlement, aborts });
+  const seeds = new Seeds(parts.seeds, routing, settings);
+  const inbox = new Inbox({ view, outbound, copies: replication, hostOf, record, known, refused });
   const moves: HostMoves = new HostMoves({
     ...{ settings, store, events, view, handOff, replication, settlement, right, visits, budgets },
+    ...{ backlog, received: (host: Host) => requeues.received(host) },
   });
-  const refresh: Refresh = new Refresh({ settings, store, view, onQueued });
+  const judged = { orders, admit, inScope };
+  const requeues = new Requeues({ settings, store, view, membership, moves, onQueued, ...judged });
   const completion = new Completion(settings, view);
   const ending = new Ending({
     ...{ settings, store, events, effects, view, outbound, handOff, moves, routing },
@@ -120,12 +130,38 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   });
   const operator: Operator = new Operator({
     ...{ orders, store, effects, events, view, outbound, routing, completion, visits, hostOf },
-    ...{ copies: replication, refresh, aborts },
+    ...{ copies: replication, requeues, aborts },
     course: () => ending.course,
   });
   return {
     ...{ view, outbound, detector, stall, membership, handOff, right, visits, replication },
     ...{ settlement, seen, routing, known, inbox, moves, completion, ending, events },
-    ...{ orders, operator, refresh, budgets, asks, aborts },
+    ...{ orders, operator, requeues, budgets, asks, aborts, backlog, arrivals, seeds, holdBack },
+    ...{ refused, intake },
+  };
+}
+
+function watchesOf({
+  suspectAfterMs,
+  leaseMs,
+}: CoreSettings): [FailureDetector, Lease, StallWatch] {
+  return [
+    new FailureDetector({ suspectAfterMs }),
+    new Lease({ leaseMs }),
+    new StallWatch({ leaseMs }),
+  ];
+}
+
+function eventsOf(store: Store): [EventLog, RefusedClaims] {
+  const events = new EventLog(store);
+  return [events, new RefusedClaims(events)];
+}
+
+/** The visits as the budgets know them, which are made before them. */
+function budgeted(visits: () => Visits): BudgetsParts['visits'] {
+  return {
+    wake: (host) => visits().wake(host),
+    reconsider: (host, now) => visits().reconsider(host, now),
+    reconsiderAll: (now) => visits().reconsiderAll(now),
   };
 }

@@ -11,9 +11,11 @@ export interface Bounds {
   readonly batchUrls: number;
   /** Hosts in one part of a list. */
   readonly listHosts: number;
+  /** Parts that a list of another agent may have: one with more has no end. */
+  readonly listParts: number;
   /** Hosts in one YIELD or YIELD_ACK. */
   readonly yieldHosts: number;
-  /** URLs in the outbox above which the visits pause. */
+  /** URLs in the outbox above which hosts with such URLs are held; at twice as many all are. */
   readonly outbox: number;
   /** Pages that wait to be settled above which the visits pause. */
   readonly unsettled: number;
@@ -27,6 +29,12 @@ export interface Bounds {
   readonly knownMembers: number;
   /** Hosts looked up in one turn, for each of the searches that a new view starts. */
   readonly hostsPerTurn: number;
+  /** Hosts whose streams to other agents are looked at in one turn (`replication.ts`). */
+  readonly streamHosts: number;
+  /** Pages that are tried again in one turn, when the view has changed (`settlement.ts`). */
+  readonly triedPages: number;
+  /** Links, seeds or entries of the outbox in one piece of the backlog (`backlog.ts`). */
+  readonly pieceUrls: number;
   /** URLs looked at in one turn when a new round begins. */
   readonly refreshUrls: number;
   /** Other members of whom one heartbeat has news. */
@@ -44,6 +52,8 @@ export const BOUNDS: Bounds = {
   batchUrls: 400,
   // Some 30 KB, and parts go one at a time.
   listHosts: 1000,
+  // Four million hosts, some 600 MB of names here.
+  listParts: 4000,
   yieldHosts: 500,
   // What the peers do not take must not pile up without end.
   outbox: 50_000,
@@ -58,6 +68,12 @@ export const BOUNDS: Bounds = {
   knownMembers: 32,
   // Some ten milliseconds.
   hostsPerTurn: 1000,
+  // Some ten milliseconds.
+  streamHosts: 4000,
+  // Some milliseconds, as each may depend on several hosts.
+  triedPages: 500,
+  // Less than a millisecond; most pages have fewer links.
+  pieceUrls: 50,
   // Some milliseconds.
   refreshUrls: 500,
   // Some 4 KB. With more members each is told of all of them in turn (`membership.ts`).

@@ -11,7 +11,7 @@ import { isOfBudgets } from './budgets.ts';
 import type { Effects } from './effects.ts';
 import type { HandOff } from './hand-off.ts';
 import type { RemovalReason } from './membership.ts';
-import type { AgentId, Envelope, Host, Incarnation, Message, UrlItem } from './messages.ts';
+import type { AgentId, Envelope, Host, Incarnation, Message } from './messages.ts';
 import type { Operator } from './operator.ts';
 import type { Outcome } from './outcome.ts';
 import { isOfRobots } from './robots-asks.ts';
@@ -23,13 +23,14 @@ import type { Member } from './view.ts';
 
 type Heartbeat = Extract<Message, { type: 'HEARTBEAT' }>;
 
+/** Agents that must be met may be started by hand, one after the other, within this time. */
+const AWAIT_MS_MAX = 60_000;
+
 export class Core {
   readonly #settings: CoreSettings;
   readonly #store: Store;
   readonly #effects: Effects;
-  readonly #seeds: readonly UrlItem[];
   readonly #p: Assembly;
-  #seeded = false;
   #startedAt = 0;
   /** When this agent lost touch with the others, until it has joined again. */
   #awaySince: number | null = null;
@@ -42,7 +43,6 @@ export class Core {
     this.#settings = parts.settings;
     this.#store = parts.store;
     this.#effects = parts.effects;
-    this.#seeds = parts.seeds;
     this.#p = assemble(parts, {
       isIdle: () => this.#isIdle(),
       changes: {
@@ -59,7 +59,7 @@ export class Core {
 
   // ---- doors
 
-  /** Once, right after the socket is bound. */
+  /** Once, right after the socket is bound. The visits hear of the stored hosts after the join. */
   start(now: Instant): void {
     this.#p.stall.turned(now);
     this.#p.ending.start(now);
@@ -68,8 +68,8 @@ export class Core {
     this.#store.raiseCounter(Math.floor(now.wall) * 1024);
     this.#p.membership.recall(now);
     this.#incarnate(Math.max(this.#store.incarnation(), Math.floor(now.wall)), now);
-    for (const host of this.#store.hostsWithQueue()) this.#p.visits.queued(host);
-    this.#p.refresh.begin(this.#p.orders.round);
+    this.#p.moves.start();
+    this.#p.requeues.refresh.begin(this.#p.orders.round);
   }
 
   onMessage(envelope: Envelope, now: Instant): void {
@@ -78,7 +78,11 @@ export class Core {
   }
 
   #receive(envelope: Envelope, now: Instant, relayed: boolean): void {
-    const { message, from } = envelope;
+    const { message, from, to } = envelope;
+    if (to.id !== this.#settings.id) {
+      if (message.type !== 'HELLO') return;
+      return this.#p.refused.refuse(from.id, 'hello', `it calls this agent ${to.id}`, now);
+    }
     switch (message.type) {
       case 'HELLO':
         this.#p.membership.onHello(envelope, message, now);
@@ -123,19 +127,19 @@ export class Core {
         return this.#onYield(member, message, now);
       case 'YIELD_ACK':
         return this.#p.moves.returned(
-          this.#p.handOff.onYieldAck(member, message.list, message.items),
+          this.#p.handOff.onYieldAck(member, message.list, message.items, now),
           now,
         );
       case 'ROWS':
         return this.#onRows(member, message, now);
       case 'ROWS_ACK':
-        for (const host of this.#p.replication.onRowsAck(member, message)) {
+        for (const host of this.#p.replication.onRowsAck(member, message, now)) {
           this.#p.settlement.progressed(host);
         }
         return;
       case 'URLS':
         this.#p.completion.activity();
-        return this.#p.inbox.onUrls(member, message);
+        return this.#p.inbox.onUrls(member, message, now);
       case 'KNOWN':
         return this.#p.known.onKnown(member, message);
       case 'URLS_ACK':
@@ -164,13 +168,8 @@ export class Core {
   /** What became of a request of this process, whichever incarnation made it. */
   onPage(outcome: Outcome, now: Instant): void {
     this.#noticesStall(now);
-    this.#p.aborts.ended(outcome.request.id);
-    const { page, found } = this.#p.visits.finish(outcome, now);
-    if (found) this.#p.routing.route(found);
     this.#p.completion.activity();
-    if (!page) return;
-    const places = this.#p.routing.routeLinks(page.links);
-    this.#p.settlement.add(page.host, page.url, places, now);
+    this.#p.arrivals.take(outcome, now);
   }
 
   /** Everything that time, or the messages and outcomes of this turn, made due. */
@@ -180,16 +179,17 @@ export class Core {
     this.#tryJoin(now);
     this.#p.aborts.judge(this.#p.visits.open(), now);
     this.#p.right.sweep(now);
+    this.#p.backlog.pump(now);
     this.#p.moves.pump(now);
-    this.#p.refresh.pump();
-    this.#p.settlement.pump();
+    this.#p.requeues.pump();
+    this.#p.settlement.pump(this.#p.moves.isQuiet);
     this.#p.inbox.pump(now);
     if (this.#p.membership.joined) this.#p.handOff.answer(this.#p.replication);
     this.#p.replication.pump(now);
     this.#p.routing.pump(now);
-    const { routing, settlement, orders } = this.#p;
-    const holdBack = routing.isFull || settlement.isFull(now) || orders.paused;
-    if (this.#p.ending.course === 'crawling') this.#p.visits.tick(now, holdBack);
+    const { holdBack } = this.#p;
+    const held = { all: holdBack.holdsAll(now), host: (host: Host) => holdBack.holds(host) };
+    if (this.#p.ending.course === 'crawling') this.#p.visits.tick(now, held);
     this.#p.asks.pump(now);
     this.#p.budgets.pump(now);
     this.#p.moves.visited(now);
@@ -206,9 +206,16 @@ export class Core {
   /** When `onDeadline` must be called at the latest, on the monotonic clock. */
   nextDeadlineMs(now: Instant): number {
     const housekeeping = Math.min(100, Math.max(10, this.#settings.heartbeatMs / 10));
-    if (!this.#p.moves.isQuiet || this.#p.refresh.isBusy) return now.mono;
+    if (this.#isBusy()) return now.mono;
     const visitsAt = this.#p.ending.course === 'crawling' ? this.#p.visits.nextAtMs() : Infinity;
     return Math.min(now.mono + housekeeping, visitsAt, this.#p.budgets.nextAtMs(now));
+  }
+
+  /** Something is being done in pieces, and the next is due. */
+  #isBusy(): boolean {
+    const { backlog, moves, requeues, replication, settlement, inbox } = this.#p;
+    if (!backlog.isEmpty || !moves.isQuiet || requeues.isBusy) return true;
+    return replication.isBusy || settlement.isBusy || inbox.isBusy;
   }
 
   /** Whether an open request may be written, or go on, at this very moment. */
@@ -260,7 +267,7 @@ export class Core {
     if (member.joined) this.#p.right.releaseAll();
     // A joiner's echo is what the others need to go on with the hosts it is to inherit.
     if (!this.#p.membership.joined) this.#beatAfterMs = this.#settings.heartbeatMs / 10;
-    this.#p.moves.added(member, this.#p.ending.course === 'leaving', now);
+    this.#p.moves.added(member, now);
     this.#viewChanged(now);
     const { id, inc, capacity } = member.card;
     const lostAt = this.#lostAt.get(id);
@@ -295,7 +302,6 @@ export class Core {
     this.#p.inbox.viewChanged();
     this.#p.settlement.viewChanged();
     this.#p.moves.viewChanged();
-    this.#p.refresh.viewChanged();
     this.#p.visits.keepOnly((host) => this.#p.view.owns(host));
     this.#p.budgets.viewChanged(now);
     this.#p.asks.viewChanged();
@@ -305,16 +311,19 @@ export class Core {
   #onList(from: Member, list: Parameters<HandOff['onList']>[1], now: Instant): void {
     this.#p.completion.activity();
     this.#p.budgets.listSays(list.slotsMs, now);
-    if (list.leaving && !from.leaving) {
+    if (list.leavers.length > 0 && !from.leaving) {
       // Its hosts have other owners from now on, and some are named only in later parts.
-      this.#p.handOff.expectListFrom(from.card.id);
       this.#p.moves.before(from);
       this.#p.view.markLeaving(from);
+      this.#p.handOff.expectListsOfLeavers();
       this.#p.replication.doubtAll();
       this.#p.moves.after(now);
       this.#viewChanged(now);
     }
-    for (const host of this.#p.handOff.onList(from, list)) this.#p.right.release(host);
+    const named = this.#p.handOff.onList(from, list, now);
+    // It is not echoed any more, and removed like one that is deaf: its hosts go on without it.
+    if (named === null) from.disowned = true;
+    for (const host of named ?? []) this.#p.right.release(host);
     if (!this.#p.handOff.owedAny()) this.#p.visits.wakeAll();
   }
 
@@ -329,8 +338,8 @@ export class Core {
 
   #onRows(from: Member, rows: Extract<Message, { type: 'ROWS' }>, now: Instant): void {
     this.#p.completion.activity();
-    for (const host of this.#p.replication.onRows(from, rows, now)) {
-      this.#p.refresh.received(host);
+    for (const host of this.#p.intake.onRows(from, rows, now)) {
+      this.#p.requeues.received(host);
       if (this.#p.view.owns(host)) this.#p.visits.queued(host);
     }
   }
@@ -385,10 +394,11 @@ export class Core {
     this.#p.handOff.reset();
     this.#p.moves.reset();
     this.#p.routing.reset();
+    this.#p.backlog.delete(this.#p.seeds);
     this.#p.inbox.reset();
     this.#p.replication.reset();
     this.#p.settlement.joined = false;
-    this.#p.refresh.joined = false;
+    this.#p.requeues.refresh.joined = false;
     this.#p.completion.reset();
     this.#p.ending.reborn();
     this.#p.membership.reset(now);
@@ -396,19 +406,18 @@ export class Core {
 
   #tryJoin(now: Instant): void {
     if (this.#p.membership.joined || this.#p.handOff.owedAny()) return;
-    if (!this.#p.membership.allMet(now)) return;
+    if (!this.#p.membership.allMet(now)) return this.#endForlorn(now);
     this.#p.membership.joined = true;
     this.#p.right.joined = true;
     this.#p.settlement.joined = true;
-    this.#p.refresh.joined = true;
+    this.#p.requeues.refresh.joined = true;
     this.#p.ending.joined();
     // Nobody is left to tell it that the crawl ended while it was starting.
     if (this.#p.view.size === 0) this.#effects.push({ type: 'woke' });
     this.#p.routing.join();
     this.#p.inbox.join();
     this.#viewChanged(now);
-    if (!this.#seeded) this.#p.routing.route(this.#seeds);
-    this.#seeded = true;
+    if (!this.#p.seeds.areRouted) this.#p.backlog.add(this.#p.seeds);
     const tookMs = Math.round(now.mono - this.#startedAt);
     const away = this.#awaySince === null ? {} : { awayMs: Math.round(now.mono - this.#awaySince) };
     this.#awaySince = null;
@@ -417,6 +426,17 @@ export class Core {
     const me = { agent: id, incarnation: this.#p.outbound.inc, capacity };
     this.#p.events.record(now.mono, 'join', { ...me, members: view.length, view, tookMs, ...away });
     this.#beat(now);
+  }
+
+  /** Alone it would begin with an empty state, or leave one behind that nobody restores. */
+  #endForlorn(now: Instant): void {
+    const missing = this.#p.membership.awaited;
+    if (missing.length === 0 || now.mono - this.#startedAt < AWAIT_MS_MAX) return;
+    const reason =
+      `${missing.join(', ')} did not come within ${AWAIT_MS_MAX / 1000} s, and a state is to be ` +
+      'restored from their copies: start all agents together (ubiring launch CONFIG --repair, on ' +
+      'each machine)';
+    this.#p.ending.end(5, reason);
   }
 
   #beat(now: Instant): void {
@@ -433,12 +453,13 @@ export class Core {
   #isIdle(): boolean {
     return (
       this.#p.membership.joined &&
-      this.#seeded &&
+      this.#p.seeds.areRouted &&
       !this.#p.orders.paused &&
       (this.#p.ending.course === 'crawling' || this.#p.ending.course === 'complete') &&
       this.#p.visits.isEmpty() &&
+      this.#p.backlog.isEmpty &&
       this.#p.moves.isQuiet &&
-      this.#p.refresh.isQuiet &&
+      this.#p.requeues.isQuiet &&
       this.#p.operator.isQuiet &&
       this.#p.settlement.isQuiet &&
       this.#p.routing.isQuiet &&
@@ -468,6 +489,7 @@ export class Core {
       copyLag: this.#p.replication.lag(),
       handOff: this.#p.handOff.counts(),
       budgets: this.#p.budgets.snapshot(),
+      refused: this.#p.refused.sums(),
       recent: this.#p.events.recent(now.mono),
     };
   }

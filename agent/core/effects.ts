@@ -3,6 +3,7 @@
 // commit. An effect marked durable waits for the next commit that has reached the disk, because
 // it tells somebody that something is safe here.
 
+import type { Identity, RequestForm } from '../url/crawl-url.ts';
 import type { AgentId, Envelope, Host, PageRow } from './messages.ts';
 
 /** One HTTP request that the visits want made. `id` is unique within the process. */
@@ -11,13 +12,19 @@ export interface PageRequest {
   readonly kind: 'page' | 'robots';
   readonly host: Host;
   /** Identity of the URL; for robots.txt the URL itself. */
-  readonly url: string;
+  readonly url: Identity;
   /** The form to put on the wire. */
-  readonly fetchUrl: string;
+  readonly fetchUrl: RequestForm;
   readonly depth: number;
   readonly attempts: number;
+  /** End of the first of those attempts; absent: there was none, or it is not known here. */
+  readonly failedSince?: number;
+  /** Redirects to another form of the same identity that led to this form; absent: none. */
+  readonly hops?: number;
   /** Where the URL was found first; absent for seeds. */
   readonly referrer?: string;
+  /** Named as a sitemap (UrlItem). */
+  readonly sitemap?: boolean;
   /** The page as it was in the round before; absent where it is to be read whole. */
   readonly former?: PageRow;
   /** The only one that may be connected to; null: none. Absent: any. */
@@ -38,11 +45,13 @@ export type Effect =
       readonly envelope: Envelope;
       readonly lane: 'control' | 'bulk';
       readonly durable: boolean;
+      /** The address is only its own word: no lasting link is made for it. */
+      readonly brief?: true;
     }
   | { readonly type: 'forget-peer'; readonly id: AgentId }
   | { readonly type: 'request'; readonly request: PageRequest }
   /** Asks for the address of a host's next request (`Core.onResolved`). */
-  | { readonly type: 'resolve'; readonly host: Host }
+  | { readonly type: 'resolve'; readonly host: Host; readonly current: string | null }
   | { readonly type: 'abort'; readonly request: number }
   /** Answers the operator, once what the turn did is on disk. */
   | { readonly type: 'tell'; readonly tell: () => void; readonly durable: true }

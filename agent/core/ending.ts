@@ -111,11 +111,12 @@ export class Ending {
   // ---- complete
 
   #tryComplete(now: Instant): void {
-    const { completion, isIdle, incarnation, view, store, events } = this.#p;
+    const { completion, isIdle, incarnation, view, store, events, settings } = this.#p;
     if (!completion.isComplete(isIdle(), incarnation())) return;
     this.#course = { kind: 'complete', since: now.mono };
     const ids = [view.me, ...[...view.members()].map(({ card }) => card.id)].sort();
-    const detail = { agents: ids.length, view: ids, pages: store.owned().pages };
+    const { backups } = settings;
+    const detail = { agents: ids.length, view: ids, pages: store.owned().pages, backups };
     events.record(now.mono, 'complete', { ...detail, tookMs: Math.round(now.mono - this.#bornAt) });
     this.tellComplete();
   }

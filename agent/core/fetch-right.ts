@@ -28,6 +28,8 @@ const FOREIGN: Right = { kind: 'foreign' };
 /** Past waits are swept from the map when it has grown by so many entries. */
 const SWEEP_EVERY = 4096;
 
+/** Hosts held at a time. One that has not been asked for longest is taken up again if it must be. */
+export const HELD_MAX = 50_000;
 /** View changes that wait to be swept; beyond it every host is taken up anew, after its delay. */
 const SWEEPS_MAX = 16;
 /** Held hosts looked at in one sweep: some ten milliseconds. */
@@ -48,7 +50,10 @@ export class FetchRight {
   readonly #handOff: Pick<HandOff, 'awaits' | 'owedAny'>;
   /** The host's delay, as far as it is known: also what a former owner told of it. */
   readonly #delayOf: (host: Host) => number;
-  /** Hosts whose waits this agent has taken up, with the number of view changes before that. */
+  /**
+   * Hosts whose waits this agent has taken up, with the number of view changes before that; the one
+   * asked for last at the end.
+   */
   readonly #held = new Map<Host, number>();
   #changes = 0;
   /** Views whose losses are still to be taken from `#held`; one a change, emptied by sweeps. */
@@ -99,11 +104,11 @@ export class FetchRight {
     if (this.#handOff.awaits(host)) return BLOCKED;
     if (!this.#holds(host)) {
       if (this.#handOff.owedAny()) return BLOCKED;
-      this.#held.set(host, this.#changes);
+      this.#hold(host, this.#changes);
       const delay = this.#delayOf(host);
       const calm = now.mono - this.#upheavalAt > delay;
       if (!(untouched && calm)) this.waitUntil(host, now.mono + delay);
-    }
+    } else this.#hold(host, this.#held.get(host)!);
     const untilMs = this.#wait.get(host) ?? 0;
     if (untilMs > now.mono) return { kind: 'wait', untilMs };
     return this.leased(host, now) ? GRANTED : NO_LEASE;
@@ -184,6 +189,14 @@ export class FetchRight {
     const change = ++this.#changes;
     const hosts = [...this.#held.keys()];
     this.#unswept.push({ change, placement: this.#view.assignment(), hosts, next: 0 });
+  }
+
+  #hold(host: Host, since: number): void {
+    this.#held.delete(host);
+    this.#held.set(host, since);
+    if (this.#held.size <= HELD_MAX) return;
+    const [first] = this.#held.keys();
+    this.#held.delete(first!);
   }
 
   #holds(host: Host): boolean {

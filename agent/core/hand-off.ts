@@ -7,8 +7,12 @@
 // when its own backups have the host.
 
 import type { Instant } from '../../failure-detector/instant.ts';
+import type { GivenList } from './given-list.ts';
+import { GivenHosts, type ListSource } from './list-source.ts';
 import type { AgentId, Host, Incarnation, Message, YieldItem } from './messages.ts';
 import type { Outbound } from './outbound.ts';
+import { OwedLists } from './owed-lists.ts';
+import type { RefusedClaims } from './refused-claims.ts';
 import { type CoreSettings, resendAfterMs } from './settings.ts';
 import type { Member, View } from './view.ts';
 
@@ -16,37 +20,11 @@ type List = Extract<Message, { type: 'LIST' }>;
 type Yield = Extract<Message, { type: 'YIELD' }>;
 export type YieldAckItem = Extract<Message, { type: 'YIELD_ACK' }>['items'][number];
 
-/** A list of mine: first its parts are sent, then its hosts yielded one after the other. */
-interface GivenList {
-  readonly number: number;
+/** All of its hosts are yielded or withdrawn. */
+interface FinishedList {
   readonly to: AgentId;
-  /** What has still to be looked through for hosts to name, and how. */
-  readonly source: ListSource;
-  /** Named by the look through so far and not sent yet. */
-  unsent: Host[];
-  /** The part that waits for its acknowledgement; null: the next one is to be made. */
-  sending: { readonly hosts: readonly Host[]; readonly last: boolean } | null;
-  part: number;
-  /** The last part is acknowledged: the hosts can be yielded. */
-  named: boolean;
-  readonly pending: Set<Host>;
-  readonly withdrawn: Set<Host>;
-  readonly leaving: boolean;
-  readonly openedAt: number;
-  /** Until then rows that could still settle are waited for. */
-  readonly settleUntil: number;
-  sentAt: number;
-  /** Hosts of the YIELD that waits for its acknowledgement. */
-  offered: Host[];
-  /** Hosts named in all. */
-  total: number;
-}
-
-/** Hosts in the order they are looked through, and which of them are named. */
-export interface ListSource {
-  readonly hosts: readonly Host[];
-  next: number;
-  readonly names: (host: Host) => boolean;
+  readonly hosts: number;
+  readonly tookMs: number;
 }
 
 /** What the hand-off must know of a host before it can be yielded. */
@@ -81,16 +59,21 @@ interface YieldCopies {
   lastNumber(host: Host): number;
 }
 
+/** Hosts that are counted one by one for `status`. */
+const COUNTED_MAX = 1000;
+
 export class HandOff {
   readonly #settings: CoreSettings;
   readonly #view: View;
   readonly #outbound: Outbound;
+  readonly #refused: RefusedClaims;
   readonly #given = new Map<number, GivenList>();
-  /** Members whose list this agent has not had whole. Emptied by lists and removals. */
-  readonly #owed = new Set<AgentId>();
+  readonly #owed = new OwedLists();
   /** Lists that name a host and have not yielded it: keys `id.inc/list`. */
   readonly #awaited = new Map<Host, Set<string>>();
-  /** Next part expected of each list of others. */
+  /** Entries of `#awaited` that are to be looked at; null: all have been since the last removal. */
+  #swept: Iterator<[Host, Set<string>]> | null = null;
+  /** Next part expected of each list of others; those of members that are gone are dropped. */
   readonly #received = new Map<string, number>();
   /** Yields taken in whose answer waits for this agent's backups: keys as above, and the host. */
   readonly #owing = new Map<string, OwedAnswer>();
@@ -98,32 +81,38 @@ export class HandOff {
   #looks = 0;
   #lastNumber = 0;
 
-  constructor(settings: CoreSettings, view: View, outbound: Outbound) {
+  constructor(settings: CoreSettings, view: View, outbound: Outbound, refused: RefusedClaims) {
     this.#settings = settings;
     this.#view = view;
     this.#outbound = outbound;
+    this.#refused = refused;
   }
 
   reset(): void {
     this.#given.clear();
     this.#owed.clear();
     this.#awaited.clear();
+    this.#swept = null;
     this.#received.clear();
     this.#owing.clear();
   }
 
   owedAny(): boolean {
-    return this.#owed.size > 0;
+    return !this.#owed.isEmpty;
   }
 
   awaits(host: Host): boolean {
-    return this.#awaited.has(host);
+    // A list of a member that is gone counts no more.
+    for (const key of this.#awaited.get(host) ?? []) if (this.#received.has(key)) return true;
+    return false;
   }
 
   /** Nothing is owed, awaited or to be given: a condition of idleness. */
   isQuiet(): boolean {
-    if (this.#given.size > 0 || this.#owed.size > 0 || this.#owing.size > 0) return false;
-    for (const host of this.#awaited.keys()) if (this.#view.owns(host)) return false;
+    if (this.#given.size > 0 || !this.#owed.isEmpty || this.#owing.size > 0) return false;
+    for (const host of this.#awaited.keys()) {
+      if (this.#view.owns(host) && this.awaits(host)) return false;
+    }
     return true;
   }
 
@@ -136,21 +125,52 @@ export class HandOff {
     return this.#given.size === 0;
   }
 
+  /** An entry binds only while this agent owns the host; very many are not looked at one by one. */
   counts(): { given: number; owed: number; awaited: number } {
-    return { given: this.#given.size, owed: this.#owed.size, awaited: this.#awaited.size };
+    let awaited = this.#awaited.size;
+    if (awaited <= COUNTED_MAX) {
+      awaited = 0;
+      for (const host of this.#awaited.keys()) {
+        if (this.#view.owns(host) && this.awaits(host)) awaited++;
+      }
+    }
+    return { given: this.#given.size, owed: this.#owed.size, awaited };
   }
 
   expectListFrom(id: AgentId): void {
-    this.#owed.add(id);
+    this.#owed.expect(id);
+  }
+
+  /** One more member leaves, and has lost its place in the view. */
+  expectListsOfLeavers(): void {
+    const leavers = this.#view.leavers().filter((id) => id !== this.#settings.id);
+    this.#owed.expectOfLeavers(leavers);
+  }
+
+  /** Hosts that others have listed and not yielded yet. */
+  awaitedHosts(): Host[] {
+    return [...this.#awaited.keys()].filter((host) => this.awaits(host));
+  }
+
+  /**
+   * The owner takes no rows of the host from here until it is listed. A list that has yielded the
+   * host counts no more there, though it may be pending here: then it needs another one.
+   */
+  listToOwner(host: Host, owner: AgentId, now: Instant): void {
+    const lists = [...this.addressees(host)].filter((id) => id === owner).length;
+    if (lists < 2) this.give(owner, [host], now);
   }
 
   /** Opens a list to a member; an empty one tells it that there is nothing to wait for. */
-  give(to: AgentId, hosts: readonly Host[], now: Instant, leaving = false): void {
-    this.giveFrom(to, { hosts, next: 0, names: () => true }, now, leaving);
+  give(to: AgentId, hosts: readonly Host[], now: Instant): void {
+    this.giveFrom(to, { walk: new GivenHosts(hosts), names: () => true }, now);
   }
 
-  /** The same of hosts that are found while the list is sent: too many to look up at once. */
-  giveFrom(to: AgentId, source: ListSource, now: Instant, leaving = false): void {
+  /**
+   * The same of hosts that are found while the list is sent: too many to look up at once. A list
+   * of all that a leaver has says which `leavers` it takes into account.
+   */
+  giveFrom(to: AgentId, source: ListSource, now: Instant, leavers: readonly AgentId[] = []): void {
     const number = ++this.#lastNumber;
     this.#given.set(number, {
       number,
@@ -162,11 +182,12 @@ export class HandOff {
       named: false,
       pending: new Set(),
       withdrawn: new Set(),
-      leaving,
+      leavers,
       openedAt: now.mono,
       settleUntil: now.mono + this.#settleMs(),
       sentAt: -Infinity,
       offered: [],
+      yielded: new Set(),
       total: 0,
     });
   }
@@ -181,28 +202,42 @@ export class HandOff {
     return suspectAfterMs;
   }
 
-  /** Drops all that concerned a member that is gone. Gives the hosts that await nobody any more. */
-  forget(id: AgentId): Host[] {
-    this.#owed.delete(id);
+  /** Drops all that concerned a member that is gone. */
+  forget(id: AgentId): void {
+    this.#owed.forget(id);
     for (const [number, list] of this.#given) if (list.to === id) this.#given.delete(number);
     for (const key of this.#received.keys()) {
       if (key.startsWith(`${id}.`)) this.#received.delete(key);
     }
-    const freed: Host[] = [];
-    for (const [host, keys] of this.#awaited) {
-      for (const key of keys) if (key.startsWith(`${id}.`)) keys.delete(key);
-      if (keys.size > 0) continue;
-      this.#awaited.delete(host);
-      freed.push(host);
-    }
-    return freed;
+    this.#swept = this.#awaited.entries();
   }
 
-  /** A list of another. Gives the hosts it names that were not known to be awaited from it. */
-  onList(from: Member, message: List): readonly Host[] {
+  /** Drops what lists of members that are gone have named: some hosts each turn. */
+  #sweep(): void {
+    for (let left = this.#settings.bounds.hostsPerTurn; this.#swept && left > 0; left--) {
+      const next = this.#swept.next();
+      if (next.done) this.#swept = null;
+      else if (!this.awaits(next.value[0])) this.#awaited.delete(next.value[0]);
+    }
+  }
+
+  /** Whether a list of the member names the host, which it has not yielded yet. */
+  isListedBy(host: Host, { card }: Member): boolean {
+    const lists = `${card.id}.${card.inc}/`;
+    for (const key of this.#awaited.get(host) ?? []) if (key.startsWith(lists)) return true;
+    return false;
+  }
+
+  /** A list of another. Gives the hosts it names; null: it has no end, and is not taken any more. */
+  onList(from: Member, message: List, now: Instant): readonly Host[] | null {
     const key = keyOf(from, message.list);
     const expected = this.#received.get(key) ?? 0;
     if (message.part > expected) return [];
+    if (message.part >= this.#settings.bounds.listParts) {
+      const why = `its list has more than ${this.#settings.bounds.listParts} parts`;
+      this.#refused.refuse(from.card.id, 'list', why, now);
+      return null;
+    }
     const ack: Message = { type: 'LIST_ACK', list: message.list, part: message.part };
     this.#outbound.toMember(from, ack);
     if (message.part < expected) return [];
@@ -212,7 +247,7 @@ export class HandOff {
       if (keys) keys.add(key);
       else this.#awaited.set(host, new Set([key]));
     }
-    if (message.last) this.#owed.delete(from.card.id);
+    if (message.last) this.#owed.received(from.card.id, message.leavers);
     return message.hosts;
   }
 
@@ -285,17 +320,35 @@ export class HandOff {
   }
 
   /** Gives the hosts that the owner now has at its own backups, and whether to keep the copies. */
-  onYieldAck(from: Member, list: number, items: readonly YieldAckItem[]): YieldAckItem[] {
+  onYieldAck(
+    from: Member,
+    list: number,
+    items: readonly YieldAckItem[],
+    now: Instant,
+  ): YieldAckItem[] {
     const given = this.#given.get(list);
     if (!given || given.to !== from.card.id) return [];
     const returned: YieldAckItem[] = [];
     for (const item of items) {
       const { host } = item;
+      if (!given.yielded.has(host)) {
+        const why = `${host.slice(0, 100)} was not yielded`;
+        if (given.pending.has(host)) this.#refused.refuse(from.card.id, 'yield-ack', why, now);
+        continue;
+      }
       if (given.pending.delete(host) && !given.withdrawn.has(host)) returned.push(item);
     }
     given.offered = given.offered.filter((host) => given.pending.has(host));
     if (given.offered.length === 0) given.sentAt = -Infinity;
     return returned;
+  }
+
+  /** Whether a list to that member names the host and it is not given yet, or may still name it. */
+  isGiving(host: Host, to: AgentId): boolean {
+    for (const list of this.#given.values()) {
+      if (list.to === to && (!list.source.walk.isOver || list.pending.has(host))) return true;
+    }
+    return false;
   }
 
   isListed(host: Host): boolean {
@@ -308,30 +361,47 @@ export class HandOff {
    * later list to a member wait until an earlier one has arrived whole: whoever is owed a list
    * takes the first that comes for it, and nothing else may overtake it.
    */
-  pump(hosts: YieldableHosts, now: Instant): { to: AgentId; hosts: number; tookMs: number }[] {
-    const finished: { to: AgentId; hosts: number; tookMs: number }[] = [];
-    const resendMs = resendAfterMs(this.#settings);
+  pump(hosts: YieldableHosts, now: Instant): FinishedList[] {
+    for (const list of [...this.#given.values()]) {
+      if (!this.#view.has(list.to)) this.#given.delete(list.number);
+    }
+    this.#sweep();
+    this.#sendParts(hosts, now);
+    return this.#sendYields(hosts, now);
+  }
+
+  #isDue(list: GivenList, now: Instant): boolean {
+    return now.mono - list.sentAt >= resendAfterMs(this.#settings);
+  }
+
+  #sendParts(hosts: YieldableHosts, now: Instant): void {
     const listing = new Set<AgentId>();
     this.#looks = this.#settings.bounds.hostsPerTurn;
+    for (const list of this.#given.values()) {
+      if (list.named || listing.has(list.to)) continue;
+      listing.add(list.to);
+      if (!this.#isDue(list, now) || !this.#hasPart(list, hosts)) continue;
+      this.#sendPart(list, this.#view.get(list.to)!, hosts.slotsMs(now), now);
+    }
+  }
+
+  /**
+   * They have look-ups of their own, and each list goes to the end after its turn: hosts that are
+   * not ready hold up neither the other lists nor the parts that make them ready.
+   */
+  #sendYields(hosts: YieldableHosts, now: Instant): FinishedList[] {
+    const finished: FinishedList[] = [];
+    this.#looks = this.#settings.bounds.hostsPerTurn;
     for (const list of [...this.#given.values()]) {
-      const member = this.#view.get(list.to);
-      if (!member) {
-        this.#given.delete(list.number);
+      if (!list.named || this.#looks <= 0) continue;
+      if (list.pending.size > 0 && !this.#isDue(list, now)) continue;
+      this.#given.delete(list.number);
+      if (list.pending.size === 0) {
+        finished.push({ to: list.to, hosts: list.total, tookMs: now.mono - list.openedAt });
         continue;
       }
-      const due = now.mono - list.sentAt >= resendMs;
-      if (!list.named) {
-        const first = !listing.has(list.to);
-        listing.add(list.to);
-        if (first && due && this.#hasPart(list, hosts)) {
-          this.#sendPart(list, member, hosts.slotsMs(now), now);
-        }
-      } else if (list.pending.size === 0) {
-        this.#given.delete(list.number);
-        finished.push({ to: list.to, hosts: list.total, tookMs: now.mono - list.openedAt });
-      } else if (due) {
-        this.#sendYield(list, member, hosts, now);
-      }
+      this.#given.set(list.number, list);
+      this.#sendYield(list, this.#view.get(list.to)!, hosts, now);
     }
     return finished;
   }
@@ -340,13 +410,14 @@ export class HandOff {
   #hasPart(list: GivenList, hosts: YieldableHosts): boolean {
     if (list.sending) return true;
     const { source, unsent } = list;
+    const { walk, names } = source;
     const { listHosts } = this.#settings.bounds;
-    const { length } = source.hosts;
-    while (source.next < length && unsent.length < listHosts && this.#looks-- > 0) {
-      const host = source.hosts[source.next++]!;
-      if (source.names(host)) unsent.push(host);
+    while (!walk.isOver && unsent.length < listHosts && this.#looks > 0) {
+      const hosts = walk.take(Math.min(listHosts - unsent.length, this.#looks));
+      this.#looks -= Math.max(1, hosts.length);
+      for (const host of hosts) if (names(host)) unsent.push(host);
     }
-    const last = source.next === length;
+    const last = walk.isOver;
     if (!last && unsent.length < listHosts) return false;
     list.sending = { hosts: unsent, last };
     list.unsent = [];
@@ -367,7 +438,7 @@ export class HandOff {
       part: list.part,
       hosts: list.sending.hosts,
       last: list.sending.last,
-      leaving: list.leaving,
+      leavers: list.leavers,
       ...(slotsMs > 0 ? { slotsMs } : {}),
     });
   }
@@ -397,10 +468,11 @@ export class HandOff {
       if (named) named.push(host);
       else astray.set(astrayTo, [host]);
     }
-    for (const [owner, named] of astray) this.give(owner, named, now, list.leaving);
+    for (const [owner, named] of astray) this.give(owner, named, now);
     if (items.length === 0) return;
     list.sentAt = now.mono;
     list.offered = items.map((item) => item.host);
+    for (const host of list.offered) list.yielded.add(host);
     this.#outbound.toMember(member, { type: 'YIELD', list: list.number, items });
   }
 }

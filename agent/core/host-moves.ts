@@ -8,10 +8,12 @@
 
 import type { Assignment } from '../../assignment/assignment.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
+import type { Backlog, Task } from './backlog.ts';
 import type { Budgets } from './budgets.ts';
 import type { EventLog } from './event-log.ts';
 import type { FetchRight } from './fetch-right.ts';
 import type { HandOff, YieldAckItem } from './hand-off.ts';
+import { HostWalk } from './host-walk.ts';
 import type { AgentId, Host } from './messages.ts';
 import type { Replication } from './replication.ts';
 import type { CoreSettings } from './settings.ts';
@@ -29,7 +31,7 @@ interface Search {
   readonly id: AgentId;
   /** The last news of the member. */
   readonly heardAt: number;
-  readonly hosts: Host[];
+  readonly walk: HostWalk;
   /** Those looked up that fell to this agent. */
   mine: number;
 }
@@ -45,6 +47,9 @@ export interface HostMovesParts {
   readonly right: FetchRight;
   readonly visits: Visits;
   readonly budgets: Pick<Budgets, 'slotsMs'>;
+  readonly backlog: Backlog;
+  /** Told of each host of this agent after a change of the view. */
+  readonly received: (host: Host) => void;
 }
 
 export class HostMoves {
@@ -55,8 +60,12 @@ export class HostMoves {
   readonly #searches: Search[] = [];
   /** Takeovers whose first request is still to be recorded; some seconds long. */
   #unvisited: Search[] = [];
-  /** Hosts still to be brought up to date with the view, from the end. */
-  #stale: Host[] = [];
+  /** Hosts still to be brought up to date with the view; null: all are. */
+  #stale: HostWalk | null = null;
+  /** Deletes what is left of deleted hosts. */
+  readonly #clearing: Task = {
+    step: () => !this.#p.store.deleteSome(this.#p.settings.bounds.pieceUrls),
+  };
   /** This agent leaves: everything it has is on the lists of `leave`. */
   #leaving = false;
 
@@ -64,29 +73,35 @@ export class HostMoves {
     this.#p = parts;
   }
 
+  /** An earlier life may have left rows of deleted hosts. */
+  start(): void {
+    this.#p.backlog.add(this.#clearing);
+  }
+
   reset(): void {
     this.#searches.length = 0;
     this.#unvisited = [];
-    this.#stale = [];
+    this.#stale = null;
   }
 
   /** Nothing is to be found, listed or brought up to date: a condition of idleness. */
   get isQuiet(): boolean {
-    return this.#searches.length === 0 && this.#stale.length === 0;
+    return this.#searches.length === 0 && this.#stale === null;
   }
 
-  added(member: Member, leaving: boolean, now: Instant): void {
+  added(member: Member, now: Instant): void {
     const { store, view, handOff } = this.#p;
     const { id } = member.card;
     const names = (host: Host) => view.owner(host) === id;
-    handOff.giveFrom(id, { hosts: store.hosts(), next: 0, names }, now, leaving);
+    const leavers = this.#leaving ? view.leavers() : [];
+    handOff.giveFrom(id, { walk: new HostWalk(store), names }, now, leavers);
   }
 
   /** Its rows are older than what was streamed from it: it was set back (PROTOCOL rule 11). */
   setBack(member: Member, n: number, now: Instant): void {
     const { store } = this.#p;
     const { id } = member.card;
-    const hosts = store.hostsMarkedBy(id).filter((host) => store.markOf(host, id) > n);
+    const hosts = store.hostsMarkedAbove(id, n);
     if (hosts.length === 0) return;
     store.forgetMarks(hosts, id);
     this.#p.handOff.give(id, hosts, now);
@@ -101,23 +116,22 @@ export class HostMoves {
   /** It has lost it: what it owned is looked for from now on, first among hosts being asked. */
   after(now: Instant): void {
     if (!this.#before) return;
-    const search = { ...this.#before, hosts: this.#p.store.hosts(), mine: 0 };
+    const search = { ...this.#before, walk: new HostWalk(this.#p.store), mine: 0 };
     this.#before = null;
     const open = [...this.#p.visits.open()].map(({ host }) => host);
     this.#list(search, [...new Set(open)], now);
-    this.#searches.push(search);
+    // A leaver owns no host. It lists the hosts that it had listed to that member to their new owners.
+    if (this.#leaving) this.#listAll((host) => search.placement.owner(host) === search.id, now);
+    else this.#searches.push(search);
   }
 
   /** Lists some hosts of removed members to their new owners. */
   #search(now: Instant): void {
     const [search] = this.#searches;
     if (!search) return;
-    search.mine += this.#list(
-      search,
-      search.hosts.splice(-this.#p.settings.bounds.hostsPerTurn),
-      now,
-    );
-    if (search.hosts.length > 0) return;
+    const hosts = search.walk.take(this.#p.settings.bounds.hostsPerTurn);
+    search.mine += this.#list(search, hosts, now);
+    if (!search.walk.isOver) return;
     this.#searches.shift();
     if (search.mine === 0) return;
     const tookMs = Math.round(now.mono - search.heardAt);
@@ -157,13 +171,23 @@ export class HostMoves {
 
   /** This agent leaves the order itself: every member gets a list with the leaving mark. */
   leave(now: Instant): void {
-    const { store, view, handOff } = this.#p;
+    const { view, handOff } = this.#p;
     view.stopPlacing();
     this.#leaving = true;
-    for (const member of view.members()) {
-      const { id } = member.card;
-      const names = (host: Host) => view.owner(host) === id;
-      handOff.giveFrom(id, { hosts: store.hosts(), next: 0, names }, now, true);
+    // Whoever has still to yield a host to this agent may have no word of its heir, nor this one
+    // any rows: the heir has to wait for that host all the same.
+    const { others } = this.#byOwner(handOff.awaitedHosts());
+    for (const [owner, named] of others) handOff.give(owner, named, now);
+    this.#listAll(() => true, now);
+  }
+
+  /** To every member, some of the hosts that this agent has rows of and which that member owns. */
+  #listAll(some: (host: Host) => boolean, now: Instant): void {
+    const { store, view, handOff } = this.#p;
+    const leavers = view.leavers();
+    for (const { card } of view.members()) {
+      const names = (host: Host) => view.owner(host) === card.id && some(host);
+      handOff.giveFrom(card.id, { walk: new HostWalk(store), names }, now, leavers);
     }
   }
 
@@ -181,7 +205,7 @@ export class HostMoves {
 
   /** A copy was returned to its owner, who has it at its own backups: deleted if it has no place. */
   returned(items: readonly YieldAckItem[], now: Instant): void {
-    const { store, view, settings, handOff, visits, replication, settlement } = this.#p;
+    const { store, view, settings, handOff, visits, replication, settlement, backlog } = this.#p;
     for (const { host, keep } of items) {
       settlement.returned(host);
       if (!view.owns(host)) store.setOwned(host, false);
@@ -190,13 +214,14 @@ export class HostMoves {
       if (order.includes(settings.id) || handOff.isListed(host) || visits.isOpen(host)) continue;
       visits.dropped(host, now);
       store.deleteHost(host);
+      backlog.add(this.#clearing);
       replication.forgetHost(host);
       settlement.dropped(host);
     }
   }
 
   viewChanged(): void {
-    this.#stale = this.#p.store.hosts().reverse();
+    this.#stale = new HostWalk(this.#p.store);
   }
 
   /** Brings hosts up to date; sends what is due of lists; records hand-offs that are finished. */
@@ -209,6 +234,7 @@ export class HostMoves {
         isOpen: (host) => visits.isOpen(host),
         isGiven: (host, to, settleUntil) =>
           replication.isCaughtUp(host, to) &&
+          !(this.#leaving && handOff.awaits(host)) &&
           (!settlement.hasUnsettled(host) || now.mono >= settleUntil),
         waitLeftMs: (host, at) => right.waitLeftMs(host, at),
         named: (host, to) => replication.listed(host, to),
@@ -223,18 +249,21 @@ export class HostMoves {
   }
 
   #refresh(now: Instant): void {
-    const { store, view, settings, handOff, replication, visits } = this.#p;
-    if (this.#stale.length === 0) return;
+    const { store, view, settings, handOff, replication, visits, received } = this.#p;
+    if (!this.#stale) return;
     const assignment = view.assignment();
     const homeless = new Map<AgentId, Host[]>();
-    for (let i = 0; i < settings.bounds.hostsPerTurn && this.#stale.length > 0; i++) {
-      const host = this.#stale.pop()!;
+    const hosts = this.#stale.take(settings.bounds.hostsPerTurn);
+    if (this.#stale.isOver) this.#stale = null;
+    for (const host of hosts) {
       const order = assignment.order(host, settings.backups + 1);
       const owned = order[0] === settings.id;
-      // Who leaves has its hosts until their heirs say that they have them.
-      if (owned || !this.#leaving) store.setOwned(host, owned);
+      // An agent shows its hosts in its views until their new owners say that they have them.
+      const isKept = this.#leaving || (order[0] !== undefined && handOff.isGiving(host, order[0]));
+      if (owned || !isKept) store.setOwned(host, owned);
       if (owned) {
         replication.changed(host);
+        received(host);
         if (store.queuedOf(host) > 0) visits.queued(host);
       } else if (order[0] && !this.#hasPlace(host, order)) {
         append(homeless, order[0], host);

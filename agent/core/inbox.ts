@@ -5,14 +5,21 @@
 // Bounded: few batches of one sender wait here, further ones are left to be resent.
 
 import type { Instant } from '../../failure-detector/instant.ts';
+import { hasOriginOf } from '../url/url-key.ts';
 import type { KnownUrls } from './known-urls.ts';
 import type { AgentId, Host, Incarnation, Message, UrlItem } from './messages.ts';
 import type { Outbound } from './outbound.ts';
+import type { RefusedClaims } from './refused-claims.ts';
 import type { Copies } from './settlement.ts';
 import type { Member, View } from './view.ts';
 
 /** Batches of one sender that wait; a sender has one on its way at a time, and may be reborn. */
 const PENDING_PER_SENDER_MAX = 4;
+/**
+ * Further batches of one sender that are left, since the last that was taken, before it is named: at
+ * each change of its view a sender begins anew.
+ */
+const LEFT_MAX = 100;
 
 interface Batch {
   readonly from: AgentId;
@@ -33,14 +40,18 @@ export interface InboxParts {
   readonly record: (host: Host, item: UrlItem) => number;
   /** Tells the others what was acknowledged. */
   readonly known: KnownUrls;
+  readonly refused: RefusedClaims;
 }
 
 export class Inbox {
   readonly #p: InboxParts;
   /** Keyed by sender, incarnation and batch: a batch that is resent does not wait twice. */
   readonly #waiting = new Map<string, Batch>();
+  /** By sender: batches left since one was taken. Entries end with the incarnation. */
+  readonly #left = new Map<AgentId, number>();
   #joined = false;
-  #viewChanged = false;
+  /** Those whose URLs are recorded again after a change of the view, before they are answered. */
+  #outdated = new Set<Batch>();
 
   constructor(parts: InboxParts) {
     this.#p = parts;
@@ -48,6 +59,8 @@ export class Inbox {
 
   reset(): void {
     this.#waiting.clear();
+    this.#outdated.clear();
+    this.#left.clear();
     this.#joined = false;
     this.#p.known.reset();
   }
@@ -61,33 +74,57 @@ export class Inbox {
     return this.#waiting.size;
   }
 
+  /** The next turn has URLs to record. */
+  get isBusy(): boolean {
+    return this.#joined && this.#outdated.size > 0;
+  }
+
   join(): void {
     this.#joined = true;
-    this.#viewChanged = true;
+    this.#outdated = new Set(this.#waiting.values());
   }
 
   viewChanged(): void {
-    this.#viewChanged = true;
+    this.#outdated = new Set(this.#waiting.values());
     this.#p.known.reset();
   }
 
   /** A malformed URL refuses the batch: the sender splits it. */
-  onUrls(from: Member, message: Extract<Message, { type: 'URLS' }>): void {
+  onUrls(from: Member, message: Extract<Message, { type: 'URLS' }>, now: Instant): void {
     const { batch, urls } = message;
-    const malformed = urls.find((item) => this.#p.hostOf(item.url) === null);
-    if (malformed) {
-      const reason = `not a canonical URL: ${malformed.url.slice(0, 200)}`;
+    const reason = this.#refusalOf(urls);
+    if (reason !== null) {
       this.#p.outbound.toMember(from, { type: 'BATCH_REFUSED', batch, reason });
+      this.#p.refused.refuse(from.card.id, 'urls', reason, now);
       return;
     }
     const { id, inc } = from.card;
     const key = `${id}.${inc}/${batch}`;
     if (this.#waiting.has(key)) return;
     const ofSender = [...this.#waiting.values()].filter((b) => b.from === id).length;
-    if (ofSender >= PENDING_PER_SENDER_MAX) return;
+    if (ofSender >= PENDING_PER_SENDER_MAX) {
+      const left = (this.#left.get(id) ?? 0) + 1;
+      this.#left.set(id, left);
+      const why = `more than ${PENDING_PER_SENDER_MAX} batches of it wait`;
+      if (left > LEFT_MAX) this.#p.refused.refuse(id, 'urls', why, now);
+      return;
+    }
+    this.#left.delete(id);
     const waiting: Batch = { from: id, inc, batch, urls, needs: this.#record(urls) };
     this.#waiting.set(key, waiting);
     this.#tryAnswer(key, waiting);
+  }
+
+  /** Why the first malformed URL is refused; null: none is malformed. */
+  #refusalOf(urls: readonly UrlItem[]): string | null {
+    for (const { url, fetchUrl } of urls) {
+      const start = url.slice(0, 200);
+      if (this.#p.hostOf(url) === null) return `not a canonical URL: ${start}`;
+      if (fetchUrl !== undefined && !hasOriginOf(url, fetchUrl)) {
+        return `requested at another origin: ${start}`;
+      }
+    }
+    return null;
   }
 
   #record(urls: readonly UrlItem[]): Map<Host, number> {
@@ -100,7 +137,7 @@ export class Inbox {
   }
 
   #tryAnswer(key: string, waiting: Batch): void {
-    if (!this.#joined) return;
+    if (!this.#joined || this.#outdated.has(waiting)) return;
     const { view, copies, outbound, hostOf } = this.#p;
     const member = view.get(waiting.from);
     if (member?.card.inc !== waiting.inc) {
@@ -122,12 +159,13 @@ export class Inbox {
 
   /** Answers what has become safe; after a change of the view, what has become ours is recorded. */
   pump(now: Instant): void {
-    const again = this.#viewChanged && this.#joined;
-    if (again) this.#viewChanged = false;
-    for (const [key, waiting] of [...this.#waiting]) {
-      if (again) waiting.needs = this.#record(waiting.urls);
-      this.#tryAnswer(key, waiting);
+    const [outdated] = this.#outdated;
+    // One each turn: a batch of all senders may be many.
+    if (outdated && this.#joined) {
+      outdated.needs = this.#record(outdated.urls);
+      this.#outdated.delete(outdated);
     }
+    for (const [key, waiting] of [...this.#waiting]) this.#tryAnswer(key, waiting);
     this.#p.known.pump(now);
   }
 }

@@ -10,6 +10,7 @@ import { Gone, type GoneStore } from './gone.ts';
 import type { AgentId, Envelope, Incarnation, Message, News } from './messages.ts';
 import type { Orders } from './orders.ts';
 import type { Outbound } from './outbound.ts';
+import type { RefusedClaims } from './refused-claims.ts';
 import type { CoreSettings } from './settings.ts';
 import type { Member, View } from './view.ts';
 
@@ -41,6 +42,7 @@ export class Membership {
   readonly #lease: Lease;
   readonly #changes: Changes;
   readonly #orders: Pick<Orders, 'all' | 'hash'>;
+  readonly #refused: RefusedClaims;
   readonly #gone: Gone;
   /** Ids that a member removed so long ago that none of them can hold a lease any more. */
   readonly #longGone = new Set<AgentId>();
@@ -52,6 +54,8 @@ export class Membership {
   /** Incarnations removed for their silence: word from one of them shows that it was a mistake. */
   readonly #judged = new Map<AgentId, Incarnation>();
   readonly #known = new Map<AgentId, string>();
+  /** Agents that this process must meet before it joins for the first time. */
+  readonly #awaited: Set<AgentId>;
   #startAt = 0;
   #counter = 0;
   /** Where in the view the news of the last heartbeat ended. */
@@ -69,14 +73,17 @@ export class Membership {
     store: GoneStore;
     changes: Changes;
     orders: Pick<Orders, 'all' | 'hash'>;
+    refused: RefusedClaims;
   }) {
     this.#settings = parts.settings;
+    this.#awaited = new Set(parts.settings.awaits);
     this.#view = parts.view;
     this.#outbound = parts.outbound;
     this.#detector = parts.detector;
     this.#lease = parts.lease;
     this.#changes = parts.changes;
     this.#orders = parts.orders;
+    this.#refused = parts.refused;
     this.#gone = new Gone(parts.store);
     for (const peer of parts.settings.configured) this.#remember(peer.id, peer.address);
   }
@@ -114,12 +121,20 @@ export class Membership {
   /** PROTOCOL, envelope rule: meant for this incarnation, from one not known gone. */
   accepts(envelope: Envelope): boolean {
     const { from, to } = envelope;
-    return to.inc === this.#outbound.inc && !this.#gone.has(from.id, from.inc);
+    return (
+      to.inc === this.#outbound.inc &&
+      to.id === this.#settings.id &&
+      !this.#gone.has(from.id, from.inc)
+    );
   }
 
   onHello(envelope: Envelope, hello: Hello, now: Instant): void {
     const { id, inc } = envelope.from;
     const peer = { id, inc, address: hello.address };
+    if (!this.#mayBeAt(peer)) {
+      const why = `the config does not have it at ${hello.address}`;
+      return this.#refused.refuse(id, 'hello', why, now);
+    }
     const difference = this.#settings.compare(this.#settings.fingerprint, hello.fingerprint);
     if (difference) {
       const { path, a, b } = difference;
@@ -139,6 +154,7 @@ export class Membership {
     if (twin && inc > twin.card.inc && this.#runsElsewhere(twin, address, now)) {
       const path = `${id} runs at ${twin.card.address}: stop that one, or this one at ${address}`;
       const { joined } = this;
+      this.#refused.refuse(id, 'hello', path, now);
       this.#outbound.toAddress(peer, { type: 'REFUSED', path, yours: id, theirs: '', joined });
       return;
     }
@@ -256,6 +272,7 @@ export class Membership {
     if (this.#gone.has(id, inc)) return;
     const member = this.#view.get(id);
     if (!member || inc > Math.max(member.card.inc, member.goneInc)) {
+      if (!this.#mayBeAt(news)) return;
       if (member && this.#runsElsewhere(member, news.address, now)) return;
       return this.#add(news, now);
     }
@@ -272,6 +289,11 @@ export class Membership {
   #runsElsewhere(member: Member, address: string, now: Instant): boolean {
     const { card, heardAt } = member;
     return card.address !== address && now.mono - heardAt < this.#settings.leaseMs;
+  }
+
+  /** A socket file can be any of this machine: only what the config names is connected to. */
+  #mayBeAt(peer: { id: AgentId; address: string }): boolean {
+    return !peer.address.startsWith('ipc:') || this.#outbound.isConfigured(peer);
   }
 
   #hearOfMyself(inc: Incarnation, now: Instant): void {
@@ -349,8 +371,15 @@ export class Membership {
     return votes * 2 > this.#settings.configured.length;
   }
 
+  /** Agents that have to be met yet, however long they are silent. */
+  get awaited(): readonly AgentId[] {
+    return [...this.#awaited].filter((id) => !this.#view.has(id));
+  }
+
   /** Whether every configured agent has been met, or is known to hold no lease any more. */
   allMet(now: Instant): boolean {
+    for (const id of this.#awaited) if (this.#view.has(id)) this.#awaited.delete(id);
+    if (this.#awaited.size > 0) return false;
     if (now.mono - this.#startAt >= this.#settings.suspectAfterMs) return true;
     return this.#settings.configured.every(
       ({ id }) => id === this.#settings.id || this.#view.has(id) || this.#longGone.has(id),

@@ -3,6 +3,8 @@
 // absolute times, cross the wire. Every message travels in an envelope that names the incarnations
 // of both ends, so that what was meant for an earlier life of an agent is dropped.
 
+import type { SpelledUrl } from '../url/crawl-url.ts';
+
 export type AgentId = string;
 /** Grows strictly over all lives of an identifier; about the Unix milliseconds of its start. */
 export type Incarnation = number;
@@ -26,16 +28,14 @@ export interface News extends MemberCard {
 }
 
 /** A URL on its way to the owner of its host. */
-export interface UrlItem {
-  /** Identity: the canonical form (CONTRACT, Meanings). */
-  readonly url: string;
-  /** The form to request, where it differs from the identity. */
-  readonly fetchUrl?: string;
+export interface UrlItem extends SpelledUrl {
   readonly depth: number;
   /** Identity of the page that it was first found on; absent for a seed. */
   readonly referrer?: string;
   /** Attempts already made by a former owner. */
   readonly attempts?: number;
+  /** Named as a sitemap: by a robots.txt, an index or the config. Absent: not known to be one. */
+  readonly sitemap?: boolean;
 }
 
 /** One host of a YIELD: `waitMs` is what is left of its politeness delay or back-off. */
@@ -77,6 +77,14 @@ export interface PageRow {
   readonly unchanged?: boolean;
 }
 
+/** The last record of a page that is queued again, kept until the page ends anew. */
+export interface FormerPage extends PageRow {
+  /** In which the page ended so; absent in the first, and where an older version queued it again. */
+  readonly round?: number;
+  /** Requests that it took in that round; absent where an older version queued it again. */
+  readonly attempts?: number;
+}
+
 /**
  * Something that became known of a URL, or of the host, under a number of the sender's database that never
  * changes. `key` is the identity without its host (agent/url/url-key.ts).
@@ -93,16 +101,22 @@ export type RowEvent =
       readonly referrer?: string;
       /** In which it was found; absent in the first. */
       readonly round?: number;
+      readonly sitemap?: boolean;
     }
-  /** It was known, and is queued again. */
+  /** It was known, and is queued again; or what is known of the queued URL has changed. */
   | {
       readonly kind: 'again';
       readonly n: number;
       readonly key: string;
       readonly round: number;
       readonly attempts: number;
-      /** The record of its page in the round before, where that was settled. */
-      readonly former?: PageRow;
+      /** The record of its page; what the server is asked by is absent where it was not settled. */
+      readonly former?: FormerPage;
+      readonly sitemap?: boolean;
+      /** Redirects to other forms of its identity in this round; absent: none. */
+      readonly hops?: number;
+      /** The form that they led to; absent: the identity's own, or there were none. */
+      readonly fetchUrl?: string;
     }
   | {
       readonly kind: 'done';
@@ -116,18 +130,41 @@ export type RowEvent =
       readonly reason?: string;
       readonly page?: PageRow;
     }
-  /** What an origin of the host answered to the request for its robots.txt. */
+  /** What an origin of the host answered to the request for its robots.txt, or how far that is. */
   | {
       readonly kind: 'robots';
       readonly n: number;
       readonly origin: string;
-      readonly answer: 'rules' | 'allowAll';
+      readonly answer: 'rules' | 'allowAll' | 'unreachable' | 'redirected';
       /** When the message arrives, at the most. */
       readonly ageMs: number;
       readonly reason: string;
       /** Of rules: base64 of the file. */
       readonly body?: string;
+      /** Of `redirected`: the URL to request next, and the redirects up to it. */
+      readonly location?: string;
+      readonly hops?: number;
+      /** Failed attempts in a row; absent: none. */
+      readonly attempts?: number;
+      /** Since the first of them. */
+      readonly failingMs?: number;
+      /** Of `unreachable`: the time until the next attempt. */
+      readonly waitMs?: number;
+      /** Of the last rules read; absent: none. */
+      readonly crawlDelayMs?: number;
     };
+
+/** Failures of a host in a row, by which its next owner knows when to give it up. */
+export interface HostFailures {
+  /** Since its first 429 or 503, where it has answered nothing else since; else 0. */
+  readonly busyMs: number;
+  /** Such answers since then. */
+  readonly blocks: number;
+  /** Waits because it could not be reached or did not answer. */
+  readonly unconnected: number;
+  /** Requests that reached it and got no answer. */
+  readonly unanswered: number;
+}
 
 /** Rows of one host: all events of the sender's table numbered above `from`, up to `to`. */
 export interface RowsItem {
@@ -143,6 +180,8 @@ export interface RowsItem {
   /** Steps of back-off taken because the host was busy, and its stale pages; absent where none. */
   readonly busy?: number;
   readonly stale?: number;
+  /** Absent: its last answer was a good one. */
+  readonly failures?: HostFailures;
 }
 
 /**
@@ -152,7 +191,8 @@ export interface RowsItem {
  */
 export interface Order {
   readonly kind: 'pause' | 'block' | 'delay' | 'refresh';
-  readonly host: Host;
+  /** A pattern as in `scope.hosts`. */
+  readonly host: string;
   readonly value: number | null;
   /** Higher than that of any order its giver knew. */
   readonly n: number;
@@ -212,7 +252,11 @@ export type Message =
       readonly part: number;
       readonly hosts: readonly Host[];
       readonly last: boolean;
-      readonly leaving: boolean;
+      /**
+       * The sender leaves, and those are the members that had no place in its order when it began
+       * the list, itself among them; empty: it does not leave, or the list is not of all it has.
+       */
+      readonly leavers: readonly AgentId[];
       /** How long addresses may rest or be in use that the sender granted or uses; absent: none. */
       readonly slotsMs?: number;
     }

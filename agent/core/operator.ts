@@ -4,15 +4,16 @@
 // backups. Doors for the agent's commands; messages and turns come through `core.ts`.
 
 import type { Instant } from '../../failure-detector/instant.ts';
+import { matchesHost } from '../url/host-patterns.ts';
 import type { Aborts } from './aborts.ts';
 import type { Completion } from './completion.ts';
 import type { Effects } from './effects.ts';
 import type { Course } from './ending.ts';
 import type { EventLog } from './event-log.ts';
 import type { AgentId, Host, Order, UrlItem } from './messages.ts';
-import { ORDERS_MAX, type Orders } from './orders.ts';
+import { ORDERS_MAX, type OrderInForce, type Orders } from './orders.ts';
 import type { Outbound } from './outbound.ts';
-import type { Refresh } from './refresh.ts';
+import type { Requeues } from './requeues.ts';
 import type { Routing } from './routing.ts';
 import type { Copies } from './settlement.ts';
 import type { Store } from './store.ts';
@@ -21,12 +22,21 @@ import type { Visits } from './visits.ts';
 
 /** How long the giver of a seed waits for its owner's word; it is on its way in any case. */
 const SEED_ANSWER_MS = 2500;
+/** Orders that `status` shows: the newest, as the answer is one message. */
+const SHOWN_MAX = 100;
 /** Commands with seeds that wait at a time. */
 const SEEDS_PENDING_MAX = 64;
 
 /** What became of an order. */
 export type OrderReceipt =
-  | { readonly ok: true; readonly order: Order }
+  | {
+      readonly ok: true;
+      readonly order: Order;
+      /** Hosts of this agent that it names. */
+      readonly hosts: number;
+      /** Of a block that was taken back: the pattern that still blocks its hosts. */
+      readonly stillBlockedBy?: string;
+    }
   | { readonly ok: false; readonly why: string };
 
 /** What became of seeds. */
@@ -55,7 +65,7 @@ export interface OperatorParts {
   readonly copies: Copies;
   readonly completion: Completion;
   readonly visits: Visits;
-  readonly refresh: Refresh;
+  readonly requeues: Requeues;
   readonly hostOf: (url: string) => Host | null;
   readonly course: () => Course['kind'];
   readonly aborts: Pick<Aborts, 'abort'>;
@@ -77,29 +87,52 @@ export class Operator {
     now: Instant,
     tell: (receipt: OrderReceipt) => void,
   ): void {
-    const order = this.#p.orders.give(what);
+    const order = this.#p.orders.give(what, now.mono);
     if (!order) return tell({ ok: false, why: `there are ${ORDERS_MAX} orders already` });
     this.#obey([order], now);
-    this.#whenDurable(() => tell({ ok: true, order }));
+    this.#receipt(order, tell);
   }
 
   /** An order stamped by another agent, whose giver waits for `tell`. */
   take(order: Order, now: Instant, tell: (receipt: OrderReceipt) => void): void {
     this.onOrders([order], now);
-    this.#whenDurable(() => tell({ ok: true, order }));
+    this.#receipt(order, tell);
+  }
+
+  #receipt(order: Order, tell: (receipt: OrderReceipt) => void): void {
+    const { orders, store } = this.#p;
+    const hosts = order.host === '' ? 0 : store.hostsNamed(order.host);
+    const still = order.kind === 'block' && order.value === null ? orders.above(order) : undefined;
+    const receipt = {
+      ok: true,
+      order,
+      hosts,
+      ...(still && { stillBlockedBy: still.host }),
+    } as const;
+    this.#whenDurable(() => tell(receipt));
   }
 
   onOrders(orders: readonly Order[], now: Instant): void {
-    this.#obey(this.#p.orders.merge(orders), now);
+    this.#obey(this.#p.orders.merge(orders, now.mono), now);
+  }
+
+  /** The latest orders in force, and which agents are known to have them. */
+  get inForce(): readonly OrderInForce[] {
+    return this.#p.orders.inForce(SHOWN_MAX);
   }
 
   /** The digest in a member's heartbeat: what it lacks it is sent, once a heartbeat. */
   heard(member: Member, hash: string): void {
     const { orders, outbound } = this.#p;
     this.#told.set(member.card.id, hash);
-    if (hash === orders.hash()) return;
+    if (hash === orders.hash()) return orders.hasAll(member.card.id);
     const all = orders.all();
     if (all.length > 0) outbound.toMember(member, { type: 'ORDERS', orders: all });
+  }
+
+  /** The write-ahead log of the state file has grown to a size that a person should know of. */
+  noteWal(bytes: number, remedy: string, now: Instant): void {
+    this.#p.events.record(now.mono, 'wal', { bytes, remedy });
   }
 
   /** A new round, by the number that all agents are given; heard before, it changes nothing. */
@@ -110,24 +143,32 @@ export class Operator {
     );
   }
 
-  /** No member is known to lack a round: else it could end without it. */
+  /** Every member has the same orders: else one could end without a round, or a host unblocked. */
   get isQuiet(): boolean {
     const { orders, view } = this.#p;
-    if (orders.round === 0) return true;
-    return [...view.members()].every(({ card }) => this.#told.get(card.id) === orders.hash());
+    const hash = orders.hash();
+    for (const { card } of view.members()) {
+      if ((this.#told.get(card.id) ?? '') !== hash) return false;
+    }
+    return true;
   }
 
   #obey(orders: readonly Order[], now: Instant): void {
-    const { visits, events, completion, aborts } = this.#p;
+    const { visits, events, completion, aborts, requeues } = this.#p;
     if (orders.length > 0) completion.activity();
     for (const { kind, host, value, by } of orders) {
       const what = host === '' ? { value, by } : { host, value, by };
       events.record(now.mono, 'order', { order: kind, ...what });
-      if (kind === 'refresh') this.#p.refresh.begin(value ?? 0);
+      if (kind === 'refresh') requeues.refresh.begin(value ?? 0);
       if (kind === 'pause' || kind === 'refresh') continue;
-      visits.reconsider(host, now);
-      if (kind !== 'block' || value === null) continue;
-      const open = [...visits.open()].filter((request) => request.host === host);
+      if (host.startsWith('*')) visits.reconsiderAll(now, (one) => matchesHost(host, one));
+      else visits.reconsider(host, now);
+      if (kind !== 'block') continue;
+      if (value === null) {
+        requeues.reopening.unblocked(host);
+        continue;
+      }
+      const open = [...visits.open()].filter((request) => matchesHost(host, request.host));
       aborts.abort(open, 'the host was blocked', now);
     }
   }

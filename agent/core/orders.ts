@@ -1,16 +1,23 @@
 // What the operator has ordered for the whole cluster while it runs: pause, hosts that are blocked,
-// delays of single hosts. Small replicated state: each order is a register of its own, the later
-// word on it wins (by counter, then by agent), so that copies can be merged in any order and any
-// number of times. Every agent has all of them, in its file too; heartbeats carry a digest, and who
-// differs is sent the lot. Pure; `operator.ts` says what a change of them sets in motion.
+// delays of hosts. Orders name hosts by patterns as in `scope.hosts`. The state is small and replicated:
+// each order is a register of its own, and the later word on it wins (by counter, then by agent), so
+// copies can be merged in any order and any number of times. Every agent keeps all orders, in its file
+// too. Heartbeats carry a digest, and an agent whose digest differs is sent all of them. Pure;
+// `operator.ts` says what a change of them sets in motion.
 
+import { HostPatterns } from '../url/host-patterns.ts';
 import type { AgentId, Host, Order } from './messages.ts';
 
 /** Where orders outlive the process. Within the turn's transaction. */
 export interface OrderStore {
   orders(): Order[];
-  /** In place of an earlier one of the same kind and host. */
-  saveOrder(order: Order): void;
+  /** In place of an earlier one of the same kind and host; `at`: when it came to this agent. */
+  saveOrder(order: Order, at: number): void;
+}
+
+/** An order that holds, and the agents that have it on disk. */
+export interface OrderInForce extends Pick<Order, 'kind' | 'host' | 'value' | 'by'> {
+  readonly applied: readonly AgentId[];
 }
 
 /** Of these an agent takes no more: all of them travel in one message. */
@@ -22,7 +29,12 @@ export class Orders {
   readonly #store: OrderStore;
   readonly #digest: (text: string) => string;
   readonly #known = new Map<string, Order>();
+  /** By order, the agents that are known to have it: at most the members that ever were. */
+  readonly #holders = new Map<string, Set<AgentId>>();
+  /** The digest under which each agent was noted last. */
+  readonly #reached = new Map<AgentId, string>();
   #hash: string | null = null;
+  #compiled: ReturnType<typeof compile> | null = null;
 
   constructor(parts: {
     readonly id: AgentId;
@@ -34,7 +46,10 @@ export class Orders {
     this.#configuredMs = parts.delayMs;
     this.#store = parts.store;
     this.#digest = parts.digest;
-    for (const order of parts.store.orders()) this.#known.set(keyOf(order), order);
+    for (const order of parts.store.orders()) {
+      this.#known.set(keyOf(order), order);
+      this.#holders.set(keyOf(order), new Set([parts.id, order.by]));
+    }
   }
 
   get paused(): boolean {
@@ -48,43 +63,84 @@ export class Orders {
 
   /** No request may be made to the host. */
   blocks(host: Host): boolean {
-    return this.#value('block', host) !== null;
+    return this.#patterns().block.get(host) !== undefined;
+  }
+
+  /** A block of the host, alone or with others, was taken back, and no other is in force. */
+  unblocks(host: Host): boolean {
+    return !this.blocks(host) && this.#patterns().unblock.get(host) !== undefined;
   }
 
   /** The politeness delay of the host: as ordered, else as configured. */
   delayOf(host: Host): number {
-    return this.#value('delay', host) ?? this.#configuredMs(host);
+    return this.#patterns().delay.get(host)?.value ?? this.#configuredMs(host);
+  }
+
+  /** The order that still holds for the hosts of an order that was taken back; undefined: none. */
+  above({ kind, host }: Pick<Order, 'kind' | 'host'>): Order | undefined {
+    if (kind !== 'block' && kind !== 'delay') return undefined;
+    // No host has such a label, so only patterns of all subdomains match.
+    const subdomain = host.replace(/^\*/, '\0');
+    return this.#patterns()[kind].get(subdomain);
+  }
+
+  #patterns() {
+    this.#compiled ??= compile(this.#known.values());
+    return this.#compiled;
   }
 
   #value(kind: Order['kind'], host: Host): number | null {
     return this.#known.get(keyOf({ kind, host }))?.value ?? null;
   }
 
-  /** A new order, later than all that are known here; null: there are too many. */
-  give(order: Pick<Order, 'kind' | 'host' | 'value'>): Order | null {
+  /**
+   * A new order, later than all that are known here; null: there are too many.
+   *
+   * @param at - monotonic milliseconds, as in `merge`
+   */
+  give(order: Pick<Order, 'kind' | 'host' | 'value'>, at: number): Order | null {
     if (this.#known.size >= ORDERS_MAX && !this.#known.has(keyOf(order))) return null;
     let last = 0;
     for (const { n } of this.#known.values()) last = Math.max(last, n);
     const given = { ...order, n: last + 1, by: this.#me };
-    this.#keep(given);
+    this.#keep(given, at);
     return given;
   }
 
   /** Takes over what is later than what is known; gives those that changed something. */
-  merge(orders: readonly Order[]): Order[] {
+  merge(orders: readonly Order[], at: number): Order[] {
     const later = orders.filter((order) => {
       const known = this.#known.get(keyOf(order));
       if (known && !isLater(order, known)) return false;
-      this.#keep(order);
+      this.#keep(order, at);
       return true;
     });
     return later;
   }
 
-  #keep(order: Order): void {
+  #keep(order: Order, at: number): void {
     this.#known.set(keyOf(order), order);
-    this.#store.saveOrder(order);
+    this.#holders.set(keyOf(order), new Set([this.#me, order.by]));
+    this.#store.saveOrder(order, at);
     this.#hash = null;
+    this.#compiled = null;
+  }
+
+  /** The agent has said that it knows just these orders. */
+  hasAll(id: AgentId): void {
+    const hash = this.hash();
+    if (this.#reached.get(id) === hash) return;
+    this.#reached.set(id, hash);
+    for (const key of this.#known.keys()) this.#holders.get(key)?.add(id);
+  }
+
+  /** The latest that are in force, the newest first, with the agents that are known to have them. */
+  inForce(max: number): OrderInForce[] {
+    const orders = [...this.#known.entries()].filter(([, order]) => isInForce(order));
+    orders.sort(([, a], [, b]) => b.n - a.n);
+    return orders.slice(0, max).map(([key, { kind, host, value, by }]) => {
+      return { kind, host, value, by, applied: [...(this.#holders.get(key) ?? [])].sort() };
+    });
   }
 
   all(): readonly Order[] {
@@ -102,6 +158,23 @@ export class Orders {
     );
     return this.#hash;
   }
+}
+
+/** By host pattern: the orders that are in force, and the blocks that were taken back. */
+function compile(known: Iterable<Order>) {
+  const all = [...known];
+  const of = (kind: Order['kind'], holds: boolean) =>
+    new HostPatterns(
+      all
+        .filter((order) => order.kind === kind && (order.value !== null) === holds)
+        .map((order) => [order.host, order]),
+    );
+  return { block: of('block', true), unblock: of('block', false), delay: of('delay', true) };
+}
+
+/** A round is an order too, but none that anybody would take back. */
+function isInForce({ kind, value }: Order): boolean {
+  return value !== null && kind !== 'refresh';
 }
 
 function keyOf({ kind, host }: Pick<Order, 'kind' | 'host'>): string {

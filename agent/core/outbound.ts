@@ -22,6 +22,7 @@ export class Outbound {
   readonly #settings: CoreSettings;
   readonly #effects: Effects;
   readonly #view: View;
+  #configured: ReadonlyMap<AgentId, string> | null = null;
 
   constructor(settings: CoreSettings, effects: Effects, view: View) {
     this.#settings = settings;
@@ -37,9 +38,20 @@ export class Outbound {
     this.#push(card, envelope, options.durable ?? false);
   }
 
-  /** To an address whose incarnation need not be known (HELLO, WELCOME, REFUSED, HEARTBEAT). */
+  /**
+   * To an address whose incarnation need not be known (HELLO, WELCOME, REFUSED, HEARTBEAT). A lasting
+   * link is for members of the view and for agents of the config, at the addresses that they have
+   * there: any other address is the word of a stranger, who may name that of a member as his own.
+   */
   toAddress(to: { id: AgentId; address: string; inc?: Incarnation }, message: Message): void {
-    this.#push(to, this.#envelope(to.id, to.inc ?? 0, message), false);
+    const isBelieved = this.#view.get(to.id)?.card.address === to.address || this.isConfigured(to);
+    this.#push(to, this.#envelope(to.id, to.inc ?? 0, message), false, !isBelieved);
+  }
+
+  /** Whether the config says that this agent is at this address. */
+  isConfigured({ id, address }: { id: AgentId; address: string }): boolean {
+    this.#configured ??= new Map(this.#settings.configured.map((peer) => [peer.id, peer.address]));
+    return this.#configured.get(id) === address;
   }
 
   /** Passes a RELAY on to its destination, straight: one hop, best effort. */
@@ -80,10 +92,22 @@ export class Outbound {
     return { from: { id: this.#settings.id, inc: this.inc }, to: { id, inc }, message };
   }
 
-  #push(to: { id: AgentId; address: string }, envelope: Envelope, durable: boolean): void {
+  #push(
+    to: { id: AgentId; address: string },
+    envelope: Envelope,
+    durable: boolean,
+    brief = false,
+  ): void {
     const lane = BULK.has(envelope.message.type) ? 'bulk' : 'control';
     const peer = { id: to.id, address: to.address };
-    this.#effects.push({ type: 'send', to: peer, envelope, lane, durable });
+    this.#effects.push({
+      type: 'send',
+      to: peer,
+      envelope,
+      lane,
+      durable,
+      ...(brief && { brief }),
+    });
   }
 }
 

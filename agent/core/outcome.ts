@@ -2,15 +2,18 @@
 // page pipeline from a fetch and a parse; consumed by the visits (politeness, retries, page
 // record) and by the core (links). Times are on the monotonic clock of the process.
 
+import type { RequestForm, SpelledUrl } from '../url/crawl-url.ts';
 import type { PageRequest } from './effects.ts';
 import type { Host } from './messages.ts';
 
-/** A link in scope. `redirect`: the Location of a redirect, which keeps the depth of its page. */
-export interface FoundLink {
-  readonly url: string;
-  readonly fetchUrl?: string;
+/**
+ * A link in scope. `redirect`: the Location of a redirect, which keeps the depth of its page.
+ * `sitemap`: what names it says that it is one.
+ */
+export interface FoundLink extends SpelledUrl {
   readonly host: Host;
   readonly redirect?: boolean;
+  readonly sitemap?: boolean;
 }
 
 interface Ended {
@@ -51,6 +54,8 @@ export interface ResponseOutcome extends Ended {
   /** By which nearly equal pages are known; null where the page says too little. */
   readonly simhash: string | null;
   readonly redirectTo: string | null;
+  /** The form to request next, where the response redirects to the page's own identity. */
+  readonly moved?: RequestForm;
   /** Identity of what the page calls its canonical form; absent where it names none. */
   readonly canonical?: string;
   readonly noindex?: boolean;
@@ -69,6 +74,8 @@ export interface ResponseOutcome extends Ended {
 
 export interface RobotsOutcome extends Ended {
   readonly kind: 'robots';
+  /** For how long the server asks to be left alone, whatever else it says; absent: it does not. */
+  readonly retryAfterMs?: number;
   readonly answer:
     | {
         readonly kind: 'rules';
@@ -79,7 +86,7 @@ export interface RobotsOutcome extends Ended {
     | { readonly kind: 'allowAll'; readonly reason: string }
     | {
         readonly kind: 'redirect';
-        readonly location: string;
+        readonly location: RequestForm;
         readonly host: Host;
         /** The origin whose own robots.txt it leads to, where that is in scope; absent: none. */
         readonly origin?: string;
@@ -98,8 +105,11 @@ export interface FailureOutcome extends Ended {
   readonly kind: 'failure';
   readonly code: string;
   readonly message: string;
-  /** `withdrawn`: this agent itself gave the request up; it counts as no attempt. */
-  readonly cause: 'connection' | 'exchange' | 'forbidden-address' | 'withdrawn';
+  /**
+   * `no-answer`: the host was reached, and no whole answer came in time or before a reset.
+   * `withdrawn`: this agent itself gave the request up; it counts as no attempt.
+   */
+  readonly cause: 'connection' | 'no-answer' | 'exchange' | 'forbidden-address' | 'withdrawn';
 }
 
 export type Outcome = ResponseOutcome | RobotsOutcome | FailureOutcome;

@@ -13,6 +13,8 @@ export interface RefreshParts {
   readonly settings: Pick<CoreSettings, 'bounds'>;
   readonly store: Store;
   readonly view: Pick<View, 'owns'>;
+  /** Has `received` called for each host of this agent, in the turns to come. */
+  readonly moves: { viewChanged(): void };
   /** Told of each host that got a URL to fetch. */
   readonly onQueued: (host: Host) => void;
 }
@@ -20,7 +22,7 @@ export interface RefreshParts {
 export class Refresh {
   readonly #p: RefreshParts;
   /** Hosts that may have URLs of an earlier round; emptied by `pump`. */
-  #due = new Set<Host>();
+  readonly #due = new Set<Host>();
   joined = false;
 
   constructor(parts: RefreshParts) {
@@ -40,15 +42,10 @@ export class Refresh {
   begin(round: number): void {
     if (round <= this.#p.store.round()) return;
     this.#p.store.beginRound(round);
-    this.viewChanged();
+    this.#p.moves.viewChanged();
   }
 
-  /** Others may have become this agent's. */
-  viewChanged(): void {
-    if (this.#p.store.round() > 0) this.#due = new Set(this.#p.store.hostsBehind());
-  }
-
-  /** Rows of the host have come from another agent. */
+  /** It has become this agent's, or rows of it have come from another agent, or a round begins. */
   received(host: Host): void {
     if (this.#p.store.round() > 0) this.#due.add(host);
   }

@@ -12,7 +12,7 @@ import type { Outbound } from './outbound.ts';
 import type { CoreSettings } from './settings.ts';
 import type { Store } from './store.ts';
 import type { View } from './view.ts';
-import type { RobotsWord, Visits } from './visits.ts';
+import type { KnownRobots, RobotsWord, Visits } from './visits.ts';
 
 /** Heartbeat intervals between two asks: five seconds by default, about as long as a visit takes. */
 const ASK_AGAIN = 5;
@@ -226,9 +226,12 @@ export class RobotsAsks {
       return { ...REFUSED, answer: 'redirect', to: own.to, hops: own.hops };
     }
     const known = this.#p.visits().robotsOf(host, origin, now);
-    if (known?.standing === 'fresh') return answerOf(known.word);
+    const { standing, leadsTo } = known ?? {};
+    if (known && (standing === 'fresh' || (leadsTo && standing === 'retrying'))) {
+      return answerOf(known);
+    }
     const isLate = waitedMs >= PATIENCE * this.#p.settings.heartbeatMs;
-    const isOldEnough = isLate && known?.standing === 'stale';
+    const isOldEnough = isLate && standing === 'stale';
     this.#p.record(host, { url: fileOf(origin), depth: 0, referrer: fileOf(asker) });
     if (own && isLate && !isOldEnough) {
       return { ...REFUSED, answer: 'waiting', reason: `its host waits for ${fileOf(own.to)}` };
@@ -236,13 +239,14 @@ export class RobotsAsks {
     // It is queued, or another URL is, whose visit may ask for it too.
     const isComing = own !== undefined || this.#p.store.queuedOf(host) > 0;
     if (isComing && !isOldEnough) return null;
-    return known ? answerOf(known.word) : REFUSED;
+    return known ? answerOf(known) : REFUSED;
   }
 }
 
 const REFUSED: Answer = { answer: 'refused', reason: '', body: null, to: null, hops: 0 };
 
-function answerOf(word: RobotsWord): Answer {
+function answerOf({ word, leadsTo }: KnownRobots): Answer {
+  if (leadsTo) return { ...REFUSED, answer: 'redirect', ...leadsTo };
   const reason = word.reason.slice(0, REASON_CHARS_MAX);
   switch (word.kind) {
     case 'rules':
@@ -250,7 +254,7 @@ function answerOf(word: RobotsWord): Answer {
     case 'allowAll':
       return { ...REFUSED, answer: 'absent', reason };
     case 'unreachable':
-      return { ...REFUSED, answer: 'unreachable', reason };
+      return { ...REFUSED, answer: word.final ? 'unreachable' : 'waiting', reason };
   }
 }
 

@@ -7,17 +7,21 @@
 // the batches in flight are in memory. The receiving side is `inbox.ts`.
 
 import type { Instant } from '../../failure-detector/instant.ts';
+import type { Backlog, Task } from './backlog.ts';
 import type { AgentId, Host, UrlItem } from './messages.ts';
 import type { Outbound } from './outbound.ts';
 import type { SeenFilter } from './seen-filter.ts';
 import { type CoreSettings, resendAfterMs } from './settings.ts';
 import type { LinkPlaces, Settlement } from './settlement.ts';
-import type { OutboxEntry, SkipReason, Store } from './store.ts';
+import type { OutboxEntry, PlacedEntry, SkipReason, Store } from './store.ts';
 import type { Member, View } from './view.ts';
 import type { PlacedUrl } from './visits.ts';
 
 /** Characters of the texts of a batch: far under the frame's cap. */
 const BATCH_CHARS_MAX = 96 * 1024;
+
+/** Above every id of the outbox. */
+const ALL = Number.MAX_SAFE_INTEGER;
 
 interface Flight {
   readonly batch: number;
@@ -39,6 +43,10 @@ export class Routing {
   readonly #admit: (item: UrlItem) => SkipReason | null;
   readonly #hostOf: (url: string) => Host | null;
   readonly #flights = new Map<AgentId, Flight>();
+  readonly #backlog: Pick<Backlog, 'add' | 'delete'>;
+  /** Entries of the outbox up to this id have the owner that they have in the present view. */
+  #placedTo = ALL;
+  readonly #replacing: Task = { step: () => this.#placePiece() };
   #lastBatch = 0;
   #joined = false;
 
@@ -52,6 +60,7 @@ export class Routing {
     onQueued: (host: Host) => void;
     admit: (item: UrlItem) => SkipReason | null;
     hostOf: (url: string) => Host | null;
+    backlog: Pick<Backlog, 'add' | 'delete'>;
   }) {
     this.#settings = parts.settings;
     this.#store = parts.store;
@@ -62,19 +71,17 @@ export class Routing {
     this.#onQueued = parts.onQueued;
     this.#admit = parts.admit;
     this.#hostOf = parts.hostOf;
+    this.#backlog = parts.backlog;
   }
 
   reset(): void {
     this.#flights.clear();
     this.#joined = false;
+    this.#backlog.delete(this.#replacing);
   }
 
   get isQuiet(): boolean {
     return this.#store.outboxCount() === 0;
-  }
-
-  get isFull(): boolean {
-    return this.#store.outboxCount() >= this.#settings.bounds.outbox;
   }
 
   /** Takes URLs whose hosts nobody has looked up yet, such as seeds, to where they belong. */
@@ -115,8 +122,9 @@ export class Routing {
    * Whether its owner has said so in this view, where that is another agent. Before this agent counts
    * the filter has what it recorded itself, for hosts that may be another's: that is not known safe.
    */
-  #isTaken({ url, depth }: UrlItem, owner: AgentId | undefined): boolean {
-    return this.#joined && this.#seen.has(url, depth === 0, owner);
+  #isTaken({ url, depth, sitemap }: UrlItem, owner: AgentId | undefined): boolean {
+    // Taken as a link, it is not known there as a sitemap.
+    return this.#joined && !sitemap && this.#seen.has(url, depth === 0, owner);
   }
 
   /** Records a URL on a host of this agent. Gives the last number of the host. */
@@ -127,7 +135,8 @@ export class Routing {
 
   #keep(host: Host, item: UrlItem): void {
     const root = item.depth === 0;
-    if (this.#seen.has(item.url, root)) return;
+    // Recorded as a link, it is not known as a sitemap.
+    if (!item.sitemap && this.#seen.has(item.url, root)) return;
     this.#seen.add(item.url, root);
     const skip = this.#admit(item);
     const fresh = this.#store.insertUrl(host, item, skip) === 'new';
@@ -173,24 +182,29 @@ export class Routing {
     this.viewChanged();
   }
 
-  /** Routes the outbox anew. */
+  /** The outbox is routed anew, in pieces; what is not yet is not sent. */
   viewChanged(): void {
     this.#seen.clear();
     if (!this.#joined) return;
-    for (const { host, owner: was } of this.#store.outboxHosts()) {
-      const owner = this.#view.owner(host) ?? '';
-      if (owner === this.#settings.id) this.#bringHome(host);
-      else if (owner !== was) this.#store.rerouteOutbox(host, owner);
-    }
     this.#flights.clear();
+    this.#placedTo = this.isQuiet ? ALL : 0;
+    if (!this.isQuiet) this.#backlog.add(this.#replacing);
   }
 
-  #bringHome(host: Host): void {
-    const entries = this.#store.outboxEntriesOf(host);
-    for (const { item } of entries) this.record(host, item);
-    const ids = entries.map((entry) => entry.id);
-    this.#store.removeFromOutbox(ids);
-    this.#settlement.left(ids, { host, n: this.#store.lastNumber(host) });
+  #placePiece(): boolean {
+    const entries = this.#store.outboxAfter(this.#placedTo, this.#settings.bounds.pieceUrls);
+    for (const entry of entries) this.#place(entry);
+    this.#placedTo = entries.at(-1)?.id ?? ALL;
+    return this.#placedTo === ALL;
+  }
+
+  #place({ id, host, owner: was, item }: PlacedEntry): void {
+    const owner = this.#view.owner(host) ?? '';
+    if (owner === this.#settings.id) {
+      const n = this.record(host, item);
+      this.#store.removeFromOutbox([id]);
+      this.#settlement.left([id], { host, n });
+    } else if (owner !== was) this.#store.rerouteOutbox(id, owner);
   }
 
   /** Sends what is due. */
@@ -214,7 +228,7 @@ export class Routing {
     const entries: OutboxEntry[] = [];
     let chars = 0;
     const { batchUrls } = this.#settings.bounds;
-    for (const entry of this.#store.outboxOf(member.card.id, batchUrls)) {
+    for (const entry of this.#store.outboxOf(member.card.id, batchUrls, this.#placedTo)) {
       chars += charsOf(entry.item);
       if (entries.length > 0 && chars > BATCH_CHARS_MAX) break;
       entries.push(entry);

@@ -16,6 +16,8 @@ export interface CoreSettings {
   readonly address: string;
   /** All agents of the config, this one included. */
   readonly configured: readonly Peer[];
+  /** Those without which this process must not join; absent: none. */
+  readonly awaits?: readonly AgentId[];
   /** t: copies of each host's state at other agents. */
   readonly backups: number;
   readonly quorum: 'none' | 'majority';

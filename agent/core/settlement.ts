@@ -19,12 +19,17 @@ export interface LinkPlaces {
   readonly hosts: ReadonlyMap<Host, number>;
 }
 
-interface UnsettledPage {
+/** Made by `begin`, and changed by the settlement alone. */
+export interface UnsettledPage {
   readonly host: Host;
   readonly url: string;
+  /** Not all of its links are routed, or it is not recorded: it cannot settle yet. */
+  isArriving: boolean;
   /** Outbox entries of its links that are not acknowledged. */
   open: number;
   readonly needs: Map<Host, number>;
+  /** Where the look at `needs` stopped, and at which host, which was not safe; null: none stopped. */
+  stopped: { readonly at: MapIterator<[Host, number]>; readonly host: Host } | null;
   /** Its row was deleted: what its outbox entries still wait for is no concern of it. */
   gone: boolean;
 }
@@ -51,11 +56,14 @@ export class Settlement {
   readonly #byHost = new Map<Host, Set<UnsettledPage>>();
   /** Pages of this life that wait, by `host url`. */
   readonly #unsettled = new Map<string, UnsettledPage>();
-  /** How many of them each host has. */
-  readonly #counts = new Map<Host, number>();
+  /** The same by their hosts. */
+  readonly #ofHost = new Map<Host, Set<UnsettledPage>>();
+  /** Outbox entries that the pages of each host wait for. */
+  readonly #open = new Map<Host, number>();
   /** The last outbox entry of the former life; null when its pages are all settled. */
   #restoreUpTo: number | null = null;
-  #tryAll = false;
+  /** All pages that wait, to be tried again after a change of the view; null: all have been. */
+  #retried: Iterator<UnsettledPage> | null = null;
   joined = false;
   /** Pages in all. */
   fetched = 0;
@@ -88,54 +96,108 @@ export class Settlement {
   }
 
   hasUnsettled(host: Host): boolean {
-    return this.#counts.has(host);
+    return this.#ofHost.has(host);
   }
 
-  /** A page was recorded whose links went to these places. */
-  add(host: Host, url: string, places: LinkPlaces, now: Instant): void {
+  /** The links of a page are being routed; it is recorded when all are. */
+  begin(host: Host, url: string): UnsettledPage {
     const page: UnsettledPage = {
-      host,
-      url,
-      open: places.outboxIds.size,
-      needs: new Map(places.hosts),
+      ...{ host, url },
+      isArriving: true,
+      open: 0,
+      needs: new Map(),
+      stopped: null,
       gone: false,
     };
-    page.needs.delete(host);
     const earlier = this.#unsettled.get(keyOf(page));
     // Fetched again before it was settled: what the earlier answer named settles this one not.
     if (earlier) this.#drop(earlier);
     this.#unsettled.set(keyOf(page), page);
+    append(this.#ofHost, host, page);
+    return page;
+  }
+
+  /** Some more of its links went to these places. */
+  linksWentTo(page: UnsettledPage, { outboxIds, hosts }: LinkPlaces): void {
+    if (page.gone) return;
+    for (const id of outboxIds) {
+      const pages = this.#byOutbox.get(id) ?? [];
+      if (pages.includes(page)) continue;
+      pages.push(page);
+      this.#byOutbox.set(id, pages);
+      this.#addOpen(page, 1);
+    }
+    for (const [host, n] of hosts) this.#need(page, host, n);
+  }
+
+  #addOpen(page: UnsettledPage, entries: number): void {
+    page.open += entries;
+    const open = this.openOf(page.host) + entries;
+    if (open > 0) this.#open.set(page.host, open);
+    else this.#open.delete(page.host);
+  }
+
+  /** Outbox entries that the pages of the host wait for; one that two pages wait for counts twice. */
+  openOf(host: Host): number {
+    return this.#open.get(host) ?? 0;
+  }
+
+  #need(page: UnsettledPage, host: Host, n: number): void {
+    if (host === page.host) return;
+    page.needs.set(host, Math.max(n, page.needs.get(host) ?? 0));
+    // Numbers of a host only grow, so its pages are in the order of the numbers they need.
+    this.#byHost.get(host)?.delete(page);
+    append(this.#byHost, host, page);
+  }
+
+  /** Its record is written, and all of its links are routed. */
+  recorded(page: UnsettledPage, now: Instant): void {
+    if (page.gone) return;
+    page.isArriving = false;
     this.#uncopied.fetched(keyOf(page), now.mono);
     this.fetched++;
-    this.#counts.set(host, (this.#counts.get(host) ?? 0) + 1);
-    for (const id of places.outboxIds) {
-      const pages = this.#byOutbox.get(id);
-      if (pages) pages.push(page);
-      else this.#byOutbox.set(id, [page]);
-    }
-    for (const other of page.needs.keys()) this.#index(other, page);
     this.#try(page);
   }
 
-  #index(host: Host, page: UnsettledPage): void {
-    const pages = this.#byHost.get(host);
-    if (pages) pages.add(page);
-    else this.#byHost.set(host, new Set([page]));
+  /** Its request ended in another way: there is no page. */
+  withdrawn(page: UnsettledPage): void {
+    if (!page.gone) this.#drop(page);
   }
 
   /** By today's view: a backup that joined since the link was safe must have it, too. */
   #try(page: UnsettledPage): void {
-    if (!this.joined || page.gone || page.open > 0) return;
-    for (const [host, n] of page.needs) if (!this.#copies.isSafe(host, n)) return;
-    for (const host of page.needs.keys()) {
-      const pages = this.#byHost.get(host);
-      pages?.delete(page);
-      if (pages?.size === 0) this.#byHost.delete(host);
-    }
+    if (!this.joined || page.gone || page.isArriving || page.open > 0) return;
+    if (!this.#isSafe(page)) return;
+    for (const host of page.needs.keys()) remove(this.#byHost, host, page);
     this.#unsettled.delete(keyOf(page));
-    this.#uncount(page.host);
+    remove(this.#ofHost, page.host, page);
     this.#store.settle(page.host, page.url);
     this.#uncopied.settled(keyOf(page), page.host, this.#store.lastNumber(page.host));
+  }
+
+  /**
+   * Whether all of the page's hosts are at their backups. A page may need thousands of hosts, so a
+   * look goes on where the last one stopped; in the end all are looked at once more together.
+   */
+  #isSafe(page: UnsettledPage): boolean {
+    const { needs, stopped } = page;
+    if (stopped) {
+      const n = needs.get(stopped.host);
+      if (n !== undefined && !this.#copies.isSafe(stopped.host, n)) return false;
+      if (!this.#lookOn(page, stopped.at)) return false;
+    }
+    return this.#lookOn(page, needs.entries());
+  }
+
+  #lookOn(page: UnsettledPage, at: MapIterator<[Host, number]>): boolean {
+    for (let next = at.next(); !next.done; next = at.next()) {
+      const [host, n] = next.value;
+      if (this.#copies.isSafe(host, n)) continue;
+      page.stopped = { at, host };
+      return false;
+    }
+    page.stopped = null;
+    return true;
   }
 
   /**
@@ -148,20 +210,25 @@ export class Settlement {
       if (!pages) continue;
       this.#byOutbox.delete(id);
       for (const page of pages) {
-        page.open--;
-        if (home && home.host !== page.host && !page.gone) {
-          page.needs.set(home.host, Math.max(home.n, page.needs.get(home.host) ?? 0));
-          this.#index(home.host, page);
-        }
+        this.#addOpen(page, -1);
+        if (home && !page.gone) this.#need(page, home.host, home.n);
         this.#try(page);
       }
     }
   }
 
-  /** The host's backups have more of it than before. */
+  /**
+   * The host's backups have more of it than before. Thousands of pages may wait for a copy that is
+   * far behind, so only the pages are tried that this acknowledgement may settle.
+   */
   progressed(host: Host): void {
     this.#uncopied.progressed(host);
-    for (const page of [...(this.#byHost.get(host) ?? [])]) this.#try(page);
+    for (const page of this.#byHost.get(host) ?? []) {
+      if (page.stopped !== null && page.stopped.host !== host) continue;
+      this.#try(page);
+      // The pages behind it need the same number of the host or a higher one.
+      if (page.stopped?.host === host) break;
+    }
   }
 
   /** Another owns the host now, and has its rows at its own backups: this agent's are no concern. */
@@ -178,37 +245,41 @@ export class Settlement {
 
   /** The host's rows were deleted here: whoever has the host fetches again what was not settled. */
   dropped(host: Host): void {
-    if (!this.#counts.has(host)) return;
-    for (const page of [...this.#unsettled.values()]) if (page.host === host) this.#drop(page);
+    for (const page of [...(this.#ofHost.get(host) ?? [])]) this.#drop(page);
   }
 
   #drop(page: UnsettledPage): void {
     this.#unsettled.delete(keyOf(page));
     this.#uncopied.forget(keyOf(page));
-    for (const other of page.needs.keys()) this.#byHost.get(other)?.delete(page);
+    for (const other of page.needs.keys()) remove(this.#byHost, other, page);
     page.needs.clear();
     page.gone = true;
-    this.#uncount(page.host);
-  }
-
-  #uncount(host: Host): void {
-    const left = (this.#counts.get(host) ?? 1) - 1;
-    if (left > 0) this.#counts.set(host, left);
-    else this.#counts.delete(host);
+    remove(this.#ofHost, page.host, page);
   }
 
   /** Other backups, or none: what was waited for may have changed for every page. */
   viewChanged(): void {
-    this.#tryAll = true;
+    this.#uncopied.viewChanged();
+    this.#retried = this.#unsettled.values();
   }
 
-  pump(): void {
-    if (this.#tryAll && this.joined) {
-      this.#tryAll = false;
-      this.#uncopied.viewChanged();
-      for (const page of [...this.#unsettled.values()]) this.#try(page);
+  /** The next turn has pages to try. */
+  get isBusy(): boolean {
+    return this.joined && this.#retried !== null;
+  }
+
+  /** @param isSpread - all hosts have been given to the streams of the present view */
+  pump(isSpread: boolean): void {
+    if (this.joined) this.#retry();
+    if (isSpread) this.#restore();
+  }
+
+  #retry(): void {
+    for (let left = this.#settings.bounds.triedPages; this.#retried && left > 0; left--) {
+      const next = this.#retried.next();
+      if (next.done) this.#retried = null;
+      else this.#try(next.value);
     }
-    this.#restore();
   }
 
   /** Settles pages of an earlier life once their time has come, some each turn. */
@@ -229,4 +300,16 @@ export class Settlement {
 
 function keyOf(page: { readonly host: Host; readonly url: string }): string {
   return `${page.host} ${page.url}`;
+}
+
+function append(to: Map<Host, Set<UnsettledPage>>, host: Host, page: UnsettledPage): void {
+  const pages = to.get(host);
+  if (pages) pages.add(page);
+  else to.set(host, new Set([page]));
+}
+
+function remove(from: Map<Host, Set<UnsettledPage>>, host: Host, page: UnsettledPage): void {
+  const pages = from.get(host);
+  pages?.delete(page);
+  if (pages?.size === 0) from.delete(host);
 }

@@ -42,8 +42,14 @@ export interface SlotsParts {
 }
 
 /** A slot asked for, granted or used. */
-interface Slot extends Destination {
+interface Slot {
   readonly kind: 'slot';
+  readonly address: string;
+  dial: string;
+  /** When the name was last found to lead there. */
+  resolvedAt: Instant;
+  /** The name is being looked up again. */
+  isResolving: boolean;
   readonly host: Host;
   readonly number: number;
   /** When the latest asks were sent, by their numbers: a grant counts from the one it answers. */
@@ -58,11 +64,14 @@ interface Slot extends Destination {
 type Place =
   | { readonly kind: 'resolving' }
   | { readonly kind: 'unresolved' }
-  | ({ readonly kind: 'queued' | 'next' } & Destination)
+  /** In line; `next`: first, without a thread; `checking`: first, and the name is looked up. */
+  | { readonly kind: 'queued' | 'next' | 'checking'; readonly address: string }
   | Slot;
 
 /** Asks of one slot remembered: those of a whole grant, and what a slow network adds. */
 const ASKS_MAX = 16;
+/** A name whose address was looked up longer ago is looked up again before it is dialled. */
+const ADDRESS_AGE_MAX_MS = 10_000;
 
 const WAIT: Entry = { kind: 'wait' };
 const QUEUED: Entry = { kind: 'queued' };
@@ -70,11 +79,8 @@ const QUEUED: Entry = { kind: 'queued' };
 export class Slots {
   readonly #p: SlotsParts;
   readonly #places = new Map<Host, Place>();
-  /**
-   * By address the hosts of this agent that want it, with what each is to dial: the first asks, the
-   * others wait for it.
-   */
-  readonly #lines = new Map<string, Map<Host, string>>();
+  /** By address the hosts of this agent that want it: the first asks, the others wait for it. */
+  readonly #lines = new Map<string, Set<Host>>();
   /** Those among the places that are slots: no more than there are threads. */
   readonly #slots = new Map<number, Slot>();
   #lastSlot = 0;
@@ -92,15 +98,17 @@ export class Slots {
     switch (place?.kind) {
       case undefined:
         this.#places.set(host, { kind: 'resolving' });
-        this.#p.effects.push({ type: 'resolve', host });
+        this.#p.effects.push({ type: 'resolve', host, current: null });
         return WAIT;
       case 'unresolved':
         return { kind: 'go', address: null };
       case 'queued':
         return QUEUED;
       case 'next':
-        this.#open(host, place, now);
-        return this.#entryOf(host, now);
+        // The address is as old as the wait in line: the name may lead elsewhere by now.
+        this.#places.set(host, { kind: 'checking', address: place.address });
+        this.#p.effects.push({ type: 'resolve', host, current: place.address });
+        return WAIT;
       default:
         return this.#entryOf(host, now);
     }
@@ -108,30 +116,64 @@ export class Slots {
 
   #entryOf(host: Host, now: Instant): Entry {
     const place = this.#places.get(host);
-    if (place?.kind !== 'slot' || !place.granted) return WAIT;
-    if (leftMs(place, now) > 0) return { kind: 'go', address: place.dial };
-    // It came too late, or the thread did: the next one is another's turn at the owner.
-    this.#renounce(place, now);
-    this.#open(host, place, now);
+    if (place?.kind !== 'slot' || !place.granted || place.isResolving) return WAIT;
+    if (leftMs(place, now) <= 0) {
+      // It came too late, or the thread did: the next one is another's turn at the owner.
+      this.#renounce(place, now);
+      this.#open(host, place, place.resolvedAt, now);
+      return WAIT;
+    }
+    if (elapsedMs(place.resolvedAt, now) <= ADDRESS_AGE_MAX_MS) {
+      return { kind: 'go', address: place.dial };
+    }
+    place.isResolving = true;
+    this.#p.effects.push({ type: 'resolve', host, current: place.address });
     return WAIT;
   }
 
   /** Where the host's next request will go; null: it has no address that may be asked. */
   onResolved(host: Host, to: Destination | null, now: Instant): void {
-    if (this.#places.get(host)?.kind !== 'resolving') return;
-    if (to === null) {
-      this.#places.set(host, { kind: 'unresolved' });
+    const place = this.#places.get(host);
+    if (place?.kind === 'slot') {
+      if (!place.isResolving) return;
+      place.isResolving = false;
+    } else if (place?.kind !== 'resolving' && place?.kind !== 'checking') return;
+    if ('address' in place && place.address === to?.address) {
+      this.#confirm(host, place, to, now);
     } else {
-      const line = this.#lines.get(to.address);
-      if (line) {
-        line.set(host, to.dial);
-        this.#places.set(host, { kind: 'queued', ...to });
-      } else {
-        this.#lines.set(to.address, new Map([[host, to.dial]]));
-        this.#open(host, to, now);
-      }
+      this.leave(host, now);
+      this.#join(host, to, now);
     }
     this.#p.reconsider(host, now);
+  }
+
+  /** The name still leads to the address that the host stands in line for. */
+  #confirm(
+    host: Host,
+    place: Extract<Place, { readonly address: string }>,
+    to: Destination,
+    now: Instant,
+  ): void {
+    if (place.kind === 'slot') {
+      place.dial = to.dial;
+      place.resolvedAt = now;
+    } else this.#open(host, to, now, now);
+  }
+
+  #join(host: Host, to: Destination | null, now: Instant): void {
+    if (to === null) {
+      this.#places.set(host, { kind: 'unresolved' });
+      return;
+    }
+    const { address } = to;
+    const line = this.#lines.get(address);
+    if (line) {
+      line.add(host);
+      this.#places.set(host, { kind: 'queued', address });
+    } else {
+      this.#lines.set(address, new Set([host]));
+      this.#open(host, to, now, now);
+    }
   }
 
   /** The request begins. */
@@ -224,10 +266,12 @@ export class Slots {
     return at;
   }
 
-  #open(host: Host, { address, dial }: Destination, now: Instant): void {
+  #open(host: Host, to: Destination, resolvedAt: Instant, now: Instant): void {
+    const { address, dial } = to;
     const number = ++this.#lastSlot;
     const slot: Slot = {
-      ...{ kind: 'slot', host, address, dial, number, asks: new Map() },
+      ...{ kind: 'slot', host, address, dial, resolvedAt, isResolving: false },
+      ...{ number, asks: new Map() },
       ...{ owner: null, askedAt: -Infinity, granted: null, request: null },
     };
     this.#places.set(host, slot);
@@ -272,9 +316,8 @@ export class Slots {
     const [next] = line;
     if (next === undefined) this.#lines.delete(address);
     else if (wasFirst) {
-      const [nextHost, dial] = next;
-      this.#places.set(nextHost, { kind: 'next', address, dial });
-      this.#p.wake(nextHost);
+      this.#places.set(next, { kind: 'next', address });
+      this.#p.wake(next);
     }
   }
 }

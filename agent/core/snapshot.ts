@@ -6,6 +6,7 @@ import type { BudgetsSnapshot } from './budgets.ts';
 import type { Course } from './ending.ts';
 import type { RecentEvent } from './event-log.ts';
 import type { AgentId, Incarnation } from './messages.ts';
+import type { RefusedSum } from './refused-claims.ts';
 import type { View } from './view.ts';
 
 export interface CoreSnapshot {
@@ -38,6 +39,8 @@ export interface CoreSnapshot {
   readonly copyLag: number;
   readonly handOff: { given: number; owed: number; awaited: number };
   readonly budgets: BudgetsSnapshot;
+  /** Claims of other agents that were refused since the process began (`refused-claims.ts`). */
+  readonly refused: readonly RefusedSum[];
   /** The last events of this process, oldest first. */
   readonly recent: readonly RecentEvent[];
 }

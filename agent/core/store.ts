@@ -3,7 +3,15 @@
 // implementation in memory. Nothing here is a promise of durability: that comes with the commit,
 // which the runtime makes before it performs effects marked durable.
 
-import type { AgentId, Host, Incarnation, RowEvent, RowsItem, UrlItem } from './messages.ts';
+import type {
+  AgentId,
+  Host,
+  HostFailures,
+  Incarnation,
+  RowEvent,
+  RowsItem,
+  UrlItem,
+} from './messages.ts';
 
 /** A URL of the outbox: `id` grows with each entry and is never used twice. */
 export interface OutboxEntry {
@@ -11,8 +19,21 @@ export interface OutboxEntry {
   readonly item: UrlItem;
 }
 
+/** With the owner of its host by the view in which it was looked at last. */
+export interface PlacedEntry extends OutboxEntry {
+  readonly host: Host;
+  readonly owner: AgentId;
+}
+
 /** Where a URL went that was to be recorded here. */
 export type Insertion = 'new' | 'known';
+
+/** What copies are told of a host besides its rows. */
+export interface HostCounts {
+  readonly busy: number;
+  readonly stale: number;
+  readonly failures?: HostFailures;
+}
 
 /** Why a known URL is deliberately not fetched (CONTRACT, view `skipped`). */
 export type SkipReason =
@@ -23,7 +44,16 @@ export type SkipReason =
   | 'scheme'
   | 'blocked'
   | 'trap'
-  | 'type';
+  | 'type'
+  | 'scope';
+
+/** A URL that was skipped by a rule that the operator may change. */
+export interface ShutUrl {
+  readonly item: UrlItem;
+  readonly reason: 'scope' | 'blocked';
+  /** Under which it was settled. */
+  readonly n: number;
+}
 
 export type EventKind =
   | 'join'
@@ -36,6 +66,9 @@ export type EventKind =
   | 'complete'
   | 'abort'
   | 'trap'
+  | 'robots'
+  | 'wal'
+  | 'refused'
   | 'order';
 
 export interface Store {
@@ -56,9 +89,12 @@ export interface Store {
   /** Sums over the hosts that are this agent's by the last look at them (see `setOwned`). */
   owned(): { hosts: number; hostsWithQueue: number; queued: number; pages: number };
   queuedOf(host: Host): number;
-  /** All hosts of which there are rows, in order of discovery. */
-  hosts(): Host[];
-  hostsWithQueue(): Host[];
+  /** Hosts of which there are rows, in order of discovery, after the one of that number. */
+  hostsAfter(number: number, max: number): { number: number; host: Host }[];
+  /** How many hosts of this agent a pattern, as in `scope.hosts`, names. */
+  hostsNamed(pattern: string): number;
+  /** The highest number among them, 0 where there are none. */
+  lastHost(): number;
 
   /** Adds a URL for another agent, or finds the entry that is there already; gives its id. */
   addToOutbox(host: Host, owner: AgentId, item: UrlItem): number;
@@ -67,14 +103,15 @@ export interface Store {
   lastOutboxId(): number;
   /** The lowest id still there, or null when the outbox is empty. */
   outboxFirst(): number | null;
-  outboxOf(owner: AgentId, max: number): OutboxEntry[];
-  outboxHosts(): { host: Host; owner: AgentId }[];
-  rerouteOutbox(host: Host, owner: AgentId): void;
-  outboxEntriesOf(host: Host): OutboxEntry[];
+  /** Entries of that owner, those up to this id. */
+  outboxOf(owner: AgentId, max: number, upTo: number): OutboxEntry[];
+  /** In order of their ids, those above `after`. */
+  outboxAfter(after: number, max: number): PlacedEntry[];
+  rerouteOutbox(id: number, owner: AgentId): void;
   removeFromOutbox(ids: readonly number[]): void;
   /**
    * Removes what its owner has taken; gives the ids of what was removed. An entry that has a smaller
-   * depth since it was sent stays, for the owner does not know that.
+   * depth since it was sent, or is a sitemap since, stays: the owner does not know that.
    */
   removeTaken(sent: readonly OutboxEntry[]): number[];
 
@@ -106,20 +143,24 @@ export interface Store {
     now: number,
   ): { mark: number; changed: boolean };
   markOf(host: Host, sender: AgentId): number;
-  /** Hosts of which there are rows that `sender` streamed here. */
-  hostsMarkedBy(sender: AgentId): Host[];
+  /** Hosts of which `sender` streamed rows here that are numbered above `n`. */
+  hostsMarkedAbove(sender: AgentId, n: number): Host[];
   /** Forgets how far the sender's rows of these hosts are here, and raises the generation. */
   forgetMarks(hosts: readonly Host[], sender: AgentId): void;
   /** Grows when marks are forgotten, alone or with a copy that is deleted. */
   generation(): number;
-  /** Deletes all that is known of the host, and raises the generation. */
+  /**
+   * The host is unknown from now on, and the generation raised; its rows are deleted by `deleteSome`.
+   */
   deleteHost(host: Host): void;
+  /** Deletes some rows, those of `max` URLs at most, of deleted hosts; false: none are left. */
+  deleteSome(max: number): boolean;
   /** The end of the host's back-off on the monotonic clock, 0 if it never had one. */
   backoffUntil(host: Host): number;
   /** The host's delay as its owner told it last, 0 where nothing is known. */
   delayOf(host: Host): number;
   /** Steps of back-off taken because the host was busy, and its stale pages; 0 if there are none. */
-  countsOf(host: Host): { busy: number; stale: number };
+  countsOf(host: Host, now: number): HostCounts;
   /** Whether the SQL views show the host as this agent's. */
   setOwned(host: Host, owned: boolean): void;
 
@@ -133,10 +174,15 @@ export interface Store {
   /** The round in which URLs are found now; 0 is the first. */
   round(): number;
   beginRound(round: number): void;
-  /** Hosts that may have URLs of an earlier round. */
-  hostsBehind(): Host[];
   /** Looks at up to `max` URLs of the host; `over`: all that are asked again are queued by now. */
   queueAgain(host: Host, max: number): { queued: number; over: boolean };
+
+  /** Whether URLs may have been skipped by the scope or by a block. */
+  hasShutUrls(): boolean;
+  /** The first of them, of a host, that were settled under numbers above `after`. */
+  shutUrls(host: Host, after: number, max: number): ShutUrl[];
+  /** Queues one of them again, in a later round. */
+  reopenUrl(host: Host, url: string): void;
 
   event(at: number, kind: EventKind, detail: Readonly<Record<string, unknown>>): void;
 }

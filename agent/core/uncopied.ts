@@ -6,53 +6,59 @@
 
 import type { Host } from './messages.ts';
 
-interface Awaited {
-  readonly page: string;
-  /** The page's *done* number: where its backups are to be. */
-  readonly n: number;
+interface Fetched {
+  readonly at: number;
+  /** Where it waits for its backups, once it is settled. */
+  host: Host | null;
 }
 
 export class Uncopied {
   readonly #isSafe: (host: Host, n: number) => boolean;
-  /** When each was fetched, the oldest first; not those that are late. */
-  readonly #fetchedAt = new Map<string, number>();
-  /** Settled pages, by host in order of their numbers. */
-  readonly #awaited = new Map<Host, Awaited[]>();
+  /** The pages that count, the oldest first; those that are late are forgotten altogether. */
+  readonly #fetched = new Map<string, Fetched>();
+  /** Settled pages that count, by host, with their *done* numbers and in the order of these. */
+  readonly #awaited = new Map<Host, Map<string, number>>();
 
   constructor(isSafe: (host: Host, n: number) => boolean) {
     this.#isSafe = isSafe;
   }
 
   fetched(page: string, at: number): void {
-    this.#fetchedAt.delete(page);
-    this.#fetchedAt.set(page, at);
+    this.forget(page);
+    this.#fetched.set(page, { at, host: null });
   }
 
   settled(page: string, host: Host, n: number): void {
-    const awaited = this.#awaited.get(host);
-    if (awaited) awaited.push({ page, n });
-    else this.#awaited.set(host, [{ page, n }]);
+    const fetched = this.#fetched.get(page);
+    if (!fetched) return;
+    fetched.host = host;
+    const awaited = this.#awaited.get(host) ?? new Map<string, number>();
+    this.#awaited.set(host, awaited);
+    awaited.delete(page);
+    awaited.set(page, n);
     this.progressed(host);
   }
 
   /** The host's backups have more of it than before, or there are others. */
   progressed(host: Host): void {
-    const awaited = this.#awaited.get(host);
-    if (!awaited) return;
-    const left = awaited.findIndex(({ n }) => !this.#isSafe(host, n));
-    const safe = left === -1 ? awaited.length : left;
-    for (const { page } of awaited.splice(0, safe)) this.#fetchedAt.delete(page);
-    if (awaited.length === 0) this.#awaited.delete(host);
+    for (const [page, n] of this.#awaited.get(host) ?? []) {
+      if (!this.#isSafe(host, n)) break;
+      this.forget(page);
+    }
   }
 
   forget(page: string): void {
-    this.#fetchedAt.delete(page);
+    const host = this.#fetched.get(page)?.host ?? null;
+    this.#fetched.delete(page);
+    const awaited = host === null ? undefined : this.#awaited.get(host);
+    if (host === null || !awaited) return;
+    awaited.delete(page);
+    if (awaited.size === 0) this.#awaited.delete(host);
   }
 
   /** Another owns the host now and has its rows. */
   returned(host: Host): void {
-    for (const { page } of this.#awaited.get(host) ?? []) this.#fetchedAt.delete(page);
-    this.#awaited.delete(host);
+    for (const page of this.#awaited.get(host)?.keys() ?? []) this.forget(page);
   }
 
   viewChanged(): void {
@@ -61,10 +67,10 @@ export class Uncopied {
 
   /** How many wait that were fetched at `since` or later. */
   count(since: number): number {
-    for (const [page, at] of this.#fetchedAt) {
+    for (const [page, { at }] of this.#fetched) {
       if (at >= since) break;
-      this.#fetchedAt.delete(page);
+      this.forget(page);
     }
-    return this.#fetchedAt.size;
+    return this.#fetched.size;
   }
 }

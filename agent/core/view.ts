@@ -111,6 +111,13 @@ export class View {
     this.#assignment = null;
   }
 
+  /** Those that have no place in the order, this agent among them if it leaves. */
+  leavers(): AgentId[] {
+    const ids = this.#placing ? [] : [this.me];
+    for (const m of this.#members.values()) if (m.leaving) ids.push(m.card.id);
+    return ids;
+  }
+
   /** Takes this agent itself out of the order: it leaves and owns nothing any more. */
   stopPlacing(): void {
     this.#placing = false;

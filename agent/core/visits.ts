@@ -19,6 +19,8 @@ export type RobotsWord =
 export interface KnownRobots {
   readonly word: RobotsWord;
   readonly standing: 'fresh' | 'stale' | 'retrying';
+  /** The origin whose own robots.txt it is, if another's, and the redirects up to there. */
+  readonly leadsTo?: { readonly to: string; readonly hops: number };
 }
 
 /** A URL with its host, which whoever made the URL has looked up. */
@@ -27,16 +29,21 @@ export interface PlacedUrl {
   readonly item: UrlItem;
 }
 
-/** What finishing a request left to the core. */
+/** URLs that an answer names; as there may be very many, they are looked up in parts. */
+export interface NamedUrls {
+  readonly count: number;
+  part(from: number, to: number): readonly PlacedUrl[];
+}
+
+/** The page that finishing a request recorded; null: it recorded none. */
 export interface Finished {
-  /** The page that was recorded, whose links are to be routed before it can settle. */
-  readonly page: {
-    readonly host: Host;
-    readonly url: string;
-    readonly links: readonly PlacedUrl[];
-  } | null;
-  /** URLs that came otherwise: sitemaps that a robots.txt names. */
-  readonly found?: readonly UrlItem[];
+  readonly page: { readonly host: Host; readonly url: string } | null;
+}
+
+/** To what no new requests are made in a turn. */
+export interface Held {
+  readonly all: boolean;
+  host(host: Host): boolean;
 }
 
 export interface Visits {
@@ -47,8 +54,8 @@ export interface Visits {
   wakeAll(): void;
   /** Its delay has changed, or whether it may be visited at all: it is looked at again at once. */
   reconsider(host: Host, now: Instant): void;
-  /** The same of every host: all that is queued may have to end. */
-  reconsiderAll(now: Instant): void;
+  /** The same of every host that is `named`, or of all: all that is queued may have to end. */
+  reconsiderAll(now: Instant, named?: (host: Host) => boolean): void;
   /** The view has changed: hosts that are another's are visited no more. */
   keepOnly(owns: (host: Host) => boolean): void;
   /** The host's rows are gone from here; no request to it is open. */
@@ -63,8 +70,13 @@ export interface Visits {
   openCount(): number;
   /** No host is visited, and none that has queued URLs waits for a visit. */
   isEmpty(): boolean;
-  /** Visits hosts as far as threads, delays and rights allow; `holdBack`: no new requests. */
-  tick(now: Instant, holdBack: boolean): void;
+  /** Visits hosts as far as threads, delays and rights allow. */
+  tick(now: Instant, hold: Held): void;
+  /**
+   * The URLs that the answer to an open request names: the links of a page, or the sitemaps of a
+   * robots.txt. The caller routes them before it finishes the request.
+   */
+  namedBy(outcome: Outcome): NamedUrls;
   finish(outcome: Outcome, now: Instant): Finished;
   /** When `tick` has something to do next, on the monotonic clock; Infinity: nothing. */
   nextAtMs(): number;

@@ -62,14 +62,16 @@ export class AddressChoice {
 
   /**
    * @param host as `URL.hostname` writes it.
+   * @param current the server chosen before: it stays chosen while the name leads to it, so that
+   *   a resolver that rotates its answers does not move the host from line to line.
    * @returns null where there is none that may be connected to. Never rejects.
    */
-  async of(host: string): Promise<Chosen | null> {
-    const dial = await this.#dialed(host);
+  async of(host: string, current: string | null = null): Promise<Chosen | null> {
+    const dial = await this.#dialed(host, current);
     return dial === null ? null : { dial, address: serverKey(dial) };
   }
 
-  async #dialed(host: string): Promise<string | null> {
+  async #dialed(host: string, current: string | null): Promise<string | null> {
     const bare = host.startsWith('[') ? host.slice(1, -1) : host;
     if (isIP(bare) !== 0) return this.#passes(bare) ? addressKey(bare) : null;
     const answers = await this.#p.lookup(bare).catch(() => []);
@@ -77,7 +79,8 @@ export class AddressChoice {
     const failed = this.#failed.get(host);
     const fresh = passed.map(addressKey).filter((key) => !failed?.has(key));
     if (fresh.length === 0) this.#failed.delete(host);
-    return fresh[0] ?? (passed[0] === undefined ? null : addressKey(passed[0]));
+    const same = fresh.find((key) => serverKey(key) === current);
+    return same ?? fresh[0] ?? (passed[0] === undefined ? null : addressKey(passed[0]));
   }
 
   /** Nothing could be connected to there. */

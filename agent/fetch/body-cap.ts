@@ -21,7 +21,7 @@ const NO_LINKS = new RegExp(
 );
 
 /** Statuses whose Location is followed by the crawl; their bodies say "moved" for humans. */
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const REDIRECTS: ReadonlySet<number> = new Set([300, 301, 302, 303, 307, 308]);
 
 export function isRedirect(status: number): boolean {
   return REDIRECTS.has(status);

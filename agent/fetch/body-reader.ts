@@ -7,7 +7,11 @@
 
 import type { Transform } from 'node:stream';
 import zlib from 'node:zlib';
-import { gunzipFirstMember } from './gzip-first-member.ts';
+import { otherWork } from '../runtime/other-work.ts';
+import { BODY_BYTES_FREE } from './body-budget.ts';
+import { BodyPieces } from './body-pieces.ts';
+import { GzipMembers } from './gzip-members.ts';
+import { ZstdFrames } from './zstd-frames.ts';
 
 /** How a body ended: whole, cut at a cap, or broken by damage within the coding. */
 export type BodyEnd =
@@ -40,7 +44,13 @@ const DECODED_BYTES_FREE = 1024 * 1024;
 /** RFC 9659: a decoder of zstd content coding needs no more than 8 MiB of window, 2^23. */
 const ZSTD_WINDOW_LOG_MAX = 23;
 const OUTPUT_CHUNK_BYTES = 64 * 1024;
-/** Coded bytes kept for a second try, should garbage follow them; pages hardly exceed it. */
+/** Copied at a time, with the pages that it is copied to: a few milliseconds. */
+const JOINED_BYTES_MAX = 4 * 1024 * 1024;
+const NO_BYTES = new Uint8Array(0);
+/**
+ * Coded bytes of gzip that are kept in case that garbage follows them. Pages hardly exceed it; what
+ * does is decoded by `GzipMembers` from then on, which costs more and needs nothing kept.
+ */
 const KEPT_WIRE_BYTES_MAX = 256 * 1024;
 
 export class BodyReader {
@@ -48,38 +58,51 @@ export class BodyReader {
   readonly #codings: readonly string[];
   readonly #source: BodySource;
   readonly #onEnd: (end: BodyEnd) => void;
-  #chunks: Uint8Array[] = [];
-  /** Coded bytes so far, while a second try is possible; else null. */
-  #kept: Uint8Array[] | null = null;
+  readonly #reserve: (onGranted: () => void) => boolean;
+  readonly #pieces = new BodyPieces();
+  /** Coded bytes so far, while they may have to be decoded again; else null. */
+  #kept: BodyPieces | null = null;
   #decoders: Transform[] | null = null;
   #decoded = 0;
   #received = 0;
   #ended = false;
   #wireEnded = false;
   #decodedAll = false;
+  /** For what lies beyond the bytes that are free. */
+  #memory: 'unasked' | 'awaited' | 'granted' = 'unasked';
 
   /**
    * @param contentEncoding the header; unknown codings are taken as none, as browsers do.
    * @param bytesMax cap on the decoded body.
    * @param onEnd called once, never after {@link stop}; synchronously from push or finish where
    * nothing is to be decoded.
+   * @param reserve asked once, when more than {@link BODY_BYTES_FREE} are to be held: whether there is
+   * memory for the whole body. If not, nothing is read or decoded until it calls back.
    */
   constructor(
     contentEncoding: string | undefined,
     bytesMax: number,
     source: BodySource,
     onEnd: (end: BodyEnd) => void,
+    reserve: (onGranted: () => void) => boolean = () => true,
   ) {
     this.#codings = knownCodings(contentEncoding);
-    this.#kept = /gzip$/.test(this.#codings.join()) && this.#codings.length === 1 ? [] : null;
+    this.#kept =
+      /gzip$/.test(this.#codings.join()) && this.#codings.length === 1 ? new BodyPieces() : null;
     this.#bytesMax = bytesMax;
     this.#source = source;
     this.#onEnd = onEnd;
+    this.#reserve = reserve;
   }
 
   /** Bytes received so far, before decoding. */
   get received(): number {
     return this.#received;
+  }
+
+  /** Objects that hold the decoded body. */
+  get pieces(): number {
+    return this.#pieces.count;
   }
 
   /** Takes bytes off the wire. */
@@ -88,19 +111,21 @@ export class BodyReader {
       return;
     }
     this.#received += chunk.byteLength;
-    const wireMax = this.#bytesMax * WIRE_BYTES_PER_DECODED_BYTE_MAX + WIRE_BYTES_MIN;
     this.#decoders ??= this.#startDecoders(chunk);
     const first = this.#decoders[0];
     if (first === undefined) {
       this.#collect(chunk);
-    } else if (this.#received > wireMax) {
+    } else if (this.#received > this.#wireBytesMax()) {
       this.#end({ kind: 'cut' });
     } else if (!first.writableEnded && !first.destroyed) {
-      this.#keep(chunk);
-      if (!first.write(chunk)) {
+      this.#kept?.push(chunk);
+      if (this.#kept !== null && this.#received > KEPT_WIRE_BYTES_MAX) {
+        this.#decodeAgain(this.#kept);
+      } else if (!first.write(chunk)) {
         this.#source.pause();
       }
     }
+    this.#claim();
   }
 
   /** The wire has delivered the whole message. */
@@ -124,13 +149,20 @@ export class BodyReader {
     }
   }
 
-  /** The decoded body so far, in a buffer of its own. */
-  take(): Uint8Array<ArrayBuffer> {
+  /** The decoded body so far, in a buffer of its own, joined in pieces if it is large. */
+  async take(): Promise<Uint8Array<ArrayBuffer>> {
     const body = new Uint8Array(this.#decoded);
+    const chunks = this.#pieces.take();
     let offset = 0;
-    for (const chunk of this.#chunks) {
+    let pieceEnd = JOINED_BYTES_MAX;
+    for (const [k, chunk] of chunks.entries()) {
       body.set(chunk, offset);
       offset += chunk.byteLength;
+      // Frees the chunk: its bytes are in the joined buffer.
+      chunks[k] = NO_BYTES;
+      if (offset < pieceEnd) continue;
+      pieceEnd = offset + JOINED_BYTES_MAX;
+      await otherWork();
     }
     return body;
   }
@@ -141,11 +173,35 @@ export class BodyReader {
     }
     const room = this.#room() - this.#decoded;
     const kept = chunk.byteLength > room ? chunk.subarray(0, room) : chunk;
-    this.#chunks.push(kept);
+    this.#pieces.push(kept);
     this.#decoded += kept.byteLength;
     if (kept !== chunk) {
       this.#end({ kind: 'cut' });
     }
+    this.#claim();
+  }
+
+  #claim(): void {
+    if (this.#ended || this.#memory !== 'unasked') return;
+    if (Math.max(this.#decoded, this.#received) <= BODY_BYTES_FREE) return;
+    this.#memory = 'awaited';
+    if (this.#reserve(() => this.#onGranted())) {
+      this.#memory = 'granted';
+      return;
+    }
+    this.#source.pause();
+    this.#decoders?.at(-1)?.pause();
+  }
+
+  #onGranted(): void {
+    this.#memory = 'granted';
+    if (this.#ended) return;
+    this.#decoders?.at(-1)?.resume();
+    if (!this.#decoders?.[0]?.writableNeedDrain) this.#source.resume();
+  }
+
+  #resume(): void {
+    if (this.#memory !== 'awaited') this.#source.resume();
   }
 
   /** The cap, or what so few bytes may become. */
@@ -162,45 +218,68 @@ export class BodyReader {
       const decoder = createDecoder(coding, index === 0 ? first[0] : undefined);
       return decoder === null ? [] : [decoder];
     });
+    return this.#connected(decoders);
+  }
+
+  #connected(decoders: Transform[]): Transform[] {
     decoders.forEach((decoder, index) => {
       decoder.on('error', (error: NodeJS.ErrnoException) => this.#onDamage(error));
       const next = decoders[index + 1];
       if (next !== undefined) {
+        this.#boundStage(decoder);
         decoder.pipe(next);
       }
     });
-    decoders[0]?.on('drain', () => this.#source.resume());
+    decoders[0]?.on('drain', () => this.#resume());
     decoders.at(-1)?.on('data', (chunk: Uint8Array) => this.#collect(chunk));
     decoders.at(-1)?.once('end', () => this.#onDecodedAll());
     return decoders;
   }
 
+  /** What is coded further may be no larger than a body of that coding may be on the wire. */
+  #boundStage(decoder: Transform): void {
+    const bytesMax = this.#wireBytesMax();
+    let bytes = 0;
+    decoder.on('data', (chunk: Uint8Array) => {
+      bytes += chunk.byteLength;
+      const credible = this.#received * DECODED_BYTES_PER_WIRE_BYTE_MAX;
+      if (bytes > Math.min(bytesMax, Math.max(credible, DECODED_BYTES_FREE))) {
+        this.#end({ kind: 'cut' });
+      }
+    });
+  }
+
+  #wireBytesMax(): number {
+    return this.#bytesMax * WIRE_BYTES_PER_DECODED_BYTE_MAX + WIRE_BYTES_MIN;
+  }
+
   /** Garbage after the coded data may still be arriving: the message ends the body. */
   #onDecodedAll(): void {
     this.#decodedAll = true;
-    this.#source.resume();
+    this.#resume();
     if (this.#wireEnded) {
       this.#end({ kind: 'whole' });
     }
   }
 
-  #keep(chunk: Uint8Array): void {
-    if (this.#received > KEPT_WIRE_BYTES_MAX) {
-      this.#kept = null;
-    }
-    this.#kept?.push(chunk);
+  /** Node's decoder also fails at garbage after gzip; the other one tells that from damage. */
+  #onDamage(error: NodeJS.ErrnoException): void {
+    if (this.#ended) return;
+    if (this.#kept === null) this.#end(decodingEnd(error));
+    else this.#decodeAgain(this.#kept);
   }
 
-  #onDamage(error: NodeJS.ErrnoException): void {
-    const kept = error.message === 'incorrect header check' ? this.#kept : null;
-    const first = kept && gunzipFirstMember(Buffer.concat(kept), this.#bytesMax);
-    if (first === null) {
-      this.#end(decodingEnd(error));
-    } else if (!this.#ended) {
-      this.#chunks = [first];
-      this.#decoded = first.byteLength;
-      this.#onDecodedAll();
-    }
+  #decodeAgain(wire: BodyPieces): void {
+    for (const decoder of this.#decoders ?? []) decoder.destroy();
+    this.#kept = null;
+    this.#pieces.take();
+    this.#decoded = 0;
+    const decoder = new GzipMembers({ chunkSize: OUTPUT_CHUNK_BYTES });
+    this.#decoders = this.#connected([decoder]);
+    if (this.#memory === 'awaited') decoder.pause();
+    if (decoder.write(Buffer.concat(wire.take()))) this.#resume();
+    else this.#source.pause();
+    if (this.#wireEnded) decoder.end();
   }
 
   #end(end: BodyEnd): void {
@@ -227,7 +306,7 @@ function createDecoder(coding: string, firstByte: number | undefined): Transform
     case 'br':
       return zlib.createBrotliDecompress({ chunkSize });
     case 'zstd':
-      return zlib.createZstdDecompress({
+      return new ZstdFrames({
         chunkSize,
         params: { [zlib.constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX },
       });

@@ -41,16 +41,27 @@ export interface CallEvents {
    */
   onReady(ip: string | null): boolean;
   onHead(head: ResponseHead, body: BodyStream): void;
+  /**
+   * The request is repeated, since the server did not process it or the connection had gone: a
+   * connection is looked for again, and `onReady` follows.
+   */
+  onRepeat(): void;
   onFailure(error: Error): void;
   /** The operating system reports a reset, perhaps before a body that then looks whole. */
   onReset(): void;
 }
 
+/**
+ * What the end of an exchange says of its connection: `sound`, the caller wanted no more of it;
+ * `doubtful`, the request failed on it, so that the next one goes over another.
+ */
+export type ConnectionVerdict = 'sound' | 'doubtful';
+
 export interface Call {
   /** For the archive: the request as written, or its like in HTTP/1.1. */
   requestHead(): string;
   /** Stops at once, and closes what would otherwise stay half used. */
-  destroy(): void;
+  destroy(connection: ConnectionVerdict): void;
 }
 
 /** A failure that whoever noticed it has named already. */
@@ -61,5 +72,24 @@ export class CallError extends Error {
   constructor(code: FetchFailureCode, message: string) {
     super(message);
     this.code = code;
+  }
+}
+
+/** How a request that failed before any of its response came may be made again at once. */
+export type Repeat =
+  /** The server has not processed it (RFC 9113, section 8.7): on any connection. */
+  | 'unprocessed'
+  /** The server had closed a connection that was used before: on a new one. */
+  | 'stale'
+  /** The server wants HTTP/1.1 for it (HTTP_1_1_REQUIRED). */
+  | 'http1';
+
+/** A failure after which the request may be repeated without waiting. */
+export class RepeatableError extends CallError {
+  readonly repeat: Repeat;
+
+  constructor(repeat: Repeat, message: string) {
+    super('reset', message);
+    this.repeat = repeat;
   }
 }

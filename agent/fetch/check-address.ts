@@ -17,6 +17,8 @@ export interface AddressVerdict {
 }
 
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
+/** What follows is read as a host by the URL parser, `http:127` too: never a host and its port. */
+const WEB_SCHEME = /^https?:/i;
 /** `host:80` and `[::1]:80` look like a scheme or an address, and are neither. */
 const HOST_AND_PORT = /^(?:[^:/?#[\]]+|\[[^\]]*\]):\d+(?:[/?#]|$)/;
 
@@ -30,11 +32,12 @@ export async function checkAddress(
   guard: AddressGuard,
   lookup?: Lookup,
 ): Promise<AddressVerdict> {
-  if (isIP(input) !== 0) {
-    return verdict(guard.blocked(input));
+  const text = asParsed(input);
+  if (isIP(text) !== 0) {
+    return verdict(guard.blocked(text));
   }
-  const isUrl = SCHEME.test(input) && !HOST_AND_PORT.test(input);
-  const url = URL.parse(isUrl ? input : `http://${input}`);
+  const isUrl = WEB_SCHEME.test(text) || (SCHEME.test(text) && !HOST_AND_PORT.test(text));
+  const url = URL.parse(isUrl ? text : `http://${text}`);
   if (url === null) {
     return verdict('not a URL, host or address');
   }
@@ -52,6 +55,19 @@ export async function checkAddress(
   const reasons = addresses.map(({ address }) => guard.blocked(address));
   // The dialer tries the remaining ones, so one good address is enough.
   return verdict(reasons.includes(null) ? null : (reasons[0] ?? null));
+}
+
+/**
+ * The text that the URL parser reads: it removes tabs and line breaks everywhere, and control
+ * characters and blanks at both ends (WHATWG URL, basic URL parser, steps 1 to 3).
+ */
+function asParsed(input: string): string {
+  const isControlOrBlank = (at: number) => input.charCodeAt(at) <= 0x20;
+  let start = 0;
+  let end = input.length;
+  while (start < end && isControlOrBlank(start)) start++;
+  while (end > start && isControlOrBlank(end - 1)) end--;
+  return input.slice(start, end).replace(/[\t\n\r]/g, '');
 }
 
 function verdict(reason: string | null): AddressVerdict {

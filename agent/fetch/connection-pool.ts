@@ -34,6 +34,8 @@ export interface ConnectionPoolOptions {
   readonly offerHttp2: boolean;
   /** Null: hosts are connected to directly. */
   readonly proxy: HttpProxy | null;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
 }
 
 /** What the fetcher passes along with a request: it learns here how to stop the dialing. */
@@ -97,6 +99,7 @@ function httpAgent(options: ConnectionPoolOptions): http.Agent {
         : dialProxy(proxy, lookup, report);
     return undefined;
   };
+  keepByAddress(agent);
   boundIdle(agent, options.idleMax);
   return agent;
 }
@@ -107,10 +110,8 @@ function httpsAgent(options: ConnectionPoolOptions, http2: Http2Sessions): https
     ...agentOptions(options),
     rejectUnauthorized: verifyCertificates,
   });
-  const tlsOptions = {
-    secureContext: secureContext(options),
-    ...(offerHttp2 ? { ALPNProtocols: ['h2', 'http/1.1'] } : {}),
-  };
+  const context = { secureContext: secureContext(options) };
+  const http2Offered = { ...context, ALPNProtocols: ['h2', 'http/1.1'] };
   // Node's own adds the TLS session cache and the server name.
   const secure = agent.createConnection.bind(agent);
   agent.createConnection = (request: https.RequestOptions, created?: Created) => {
@@ -131,6 +132,8 @@ function httpsAgent(options: ConnectionPoolOptions, http2: Http2Sessions): https
         return;
       }
       try {
+        const isOffered = offerHttp2 && http2.mayOffer(authorityOf(request));
+        const tlsOptions = isOffered ? http2Offered : context;
         const wrapped = secure({ ...request, ...tlsOptions, socket } as https.RequestOptions);
         dialing.cancelDial = awaitSecured(wrapped as TLSSocket, socket, onSecured);
       } catch (error) {
@@ -140,6 +143,7 @@ function httpsAgent(options: ConnectionPoolOptions, http2: Http2Sessions): https
     });
     return undefined;
   };
+  keepByAddress(agent);
   boundIdle(agent, options.idleMax);
   return agent;
 }
@@ -226,6 +230,18 @@ function reportOnce(
     if (error !== null && name !== undefined && sockets[name]?.length === 0) {
       delete (sockets as Record<string, unknown>)[name];
     }
+  };
+}
+
+/**
+ * A request that must go to one address reuses only a connection that was dialled to that address:
+ * one to another address of the same host would be refused, and its slot wasted.
+ */
+function keepByAddress(agent: http.Agent): void {
+  const nameOf = agent.getName.bind(agent);
+  agent.getName = (request?: PooledRequestOptions) => {
+    const { address } = dialingOf(request ?? {});
+    return address === null ? nameOf(request) : `${nameOf(request)}@${address}`;
   };
 }
 

@@ -5,11 +5,13 @@
  * events fall on deaf listeners. `got-fetcher.ts` makes one for each fetch.
  */
 
+import type { IncomingHttpHeaders } from 'node:http';
 import { addressKey } from './address-choice.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { bodyCap } from './body-cap.ts';
+import { BodyPieces } from './body-pieces.ts';
 import { type BodyEnd, BodyReader } from './body-reader.ts';
-import type { BodyStream, Call, CallEvents, ResponseHead } from './call.ts';
+import type { BodyStream, Call, CallEvents, ConnectionVerdict, ResponseHead } from './call.ts';
 import type { ContentTypes } from './content-types.ts';
 import type { CookieJar } from './cookie-jar.ts';
 import { failureCode } from './failure-code.ts';
@@ -23,7 +25,7 @@ export interface FetchTimeouts {
   readonly connectMs: number;
   /** From writing the request to the end of the response header. */
   readonly responseMs: number;
-  /** From the call to the last byte of the body. */
+  /** From the call to the last byte of the body, without the wait for memory. */
   readonly totalMs: number;
 }
 
@@ -48,6 +50,15 @@ export interface ExchangeContext extends CallParts {
 /** These end with the header whatever Content-Length says; bytes after it belong to nobody. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
+/** Failures that say nothing of the connection. */
+const OWN_WISH: ReadonlySet<FetchFailureCode> = new Set(['aborted', 'no_right']);
+
+/**
+ * The request is to be repeated on another connection (RFC 9110, 15.5.9 and 15.5.20), so this one is
+ * closed at once; nobody needs the body.
+ */
+const OTHER_CONNECTION: ReadonlySet<number> = new Set([408, 421]);
+
 const ROBOTS_HEADERS = { accept: 'text/plain,text/*;q=0.8,*/*;q=0.5' };
 
 export class Exchange implements CallEvents {
@@ -62,10 +73,16 @@ export class Exchange implements CallEvents {
   #head: ResponseHead | null = null;
   #skipped: 'type' | null = null;
   /** Body as received, for the archive; stays empty where nobody wants it. */
-  readonly #received: Uint8Array[] = [];
+  readonly #received = new BodyPieces();
   #reader: BodyReader | null = null;
   #phaseTimer: NodeJS.Timeout | undefined;
   #totalTimer: NodeJS.Timeout | undefined;
+  /** When the total time begins: it moves by each wait for memory. */
+  #totalFrom: number;
+  /** Since when the body waits for memory; null: it does not. */
+  #waitsSince: number | null = null;
+  /** Waited before the last byte came. */
+  #waitedMs = 0;
   #wrote = false;
   #ip: string | null = null;
   #reset = false;
@@ -75,6 +92,7 @@ export class Exchange implements CallEvents {
     this.#request = request;
     this.#context = context;
     this.#startedAt = context.now();
+    this.#totalFrom = this.#startedAt;
   }
 
   /** Runs to the outcome; to be called once. Never rejects. */
@@ -112,9 +130,8 @@ export class Exchange implements CallEvents {
       return;
     }
     signal.addEventListener('abort', this.#onAbort, { once: true });
-    const { connectMs, totalMs } = this.#context.timeouts;
-    this.#totalTimer = setTimeout(() => this.#breakOff('total_timeout', `${totalMs} ms`), totalMs);
-    this.#startPhase('connect_timeout', connectMs);
+    this.#startTotal();
+    this.#startPhase('connect_timeout', this.#context.timeouts.connectMs);
     url.username = '';
     url.password = '';
     this.#send(url);
@@ -135,7 +152,7 @@ export class Exchange implements CallEvents {
     const call = new HttpCall({ url, headers, address }, this, this.#context);
     this.#call = call;
     // The outcome may be known before the call is.
-    if (this.#settled) call.destroy();
+    if (this.#settled) call.destroy('sound');
   }
 
   /** @internal Asked by the call. */
@@ -157,6 +174,11 @@ export class Exchange implements CallEvents {
   }
 
   /** @internal Told by the call. */
+  onRepeat(): void {
+    this.#startPhase('connect_timeout', this.#context.timeouts.connectMs);
+  }
+
+  /** @internal Told by the call. */
   onReset(): void {
     this.#reset = true;
   }
@@ -174,18 +196,52 @@ export class Exchange implements CallEvents {
       this.#succeed(null, 'keep');
       return;
     }
+    if (OTHER_CONNECTION.has(status)) {
+      this.#succeed('length', 'doubtful');
+      return;
+    }
     const { kind, bodyBytesMax } = this.#request;
     const type = readContentType(headers['content-type']);
     if (kind === 'page' && status < 300 && type !== null && contentTypes?.accepts(type) === false) {
       this.#skipped = 'type';
-      this.#succeed('length', 'close');
+      this.#succeed('length', 'sound');
       return;
     }
     const cap = bodyCap(kind, status, type, bodyBytesMax);
-    this.#read(
-      body,
-      new BodyReader(headers['content-encoding'], cap, body, (end) => this.#onBodyEnd(end)),
-    );
+    const bytes = bytesAwaited(headers, cap);
+    const reserve = (onGranted: () => void) => this.#reserve(bytes, onGranted);
+    const onEnd = (end: BodyEnd) => this.#onBodyEnd(end);
+    this.#read(body, new BodyReader(headers['content-encoding'], cap, body, onEnd, reserve));
+  }
+
+  /** The total time does not run while it is this agent that makes the server wait. */
+  #reserve(bytes: number, onGranted: () => void): boolean {
+    const { account } = this.#request;
+    const isGranted = account?.reserve(bytes, () => {
+      if (this.#settled) return;
+      this.#endWait();
+      this.#startTotal();
+      onGranted();
+    });
+    if (isGranted ?? true) return true;
+    this.#waitsSince = this.#context.now();
+    clearTimeout(this.#totalTimer);
+    return false;
+  }
+
+  #endWait(): void {
+    const since = this.#waitsSince;
+    if (since === null) return;
+    const now = this.#context.now();
+    this.#waitsSince = null;
+    this.#totalFrom += now - since;
+    this.#waitedMs = Math.max((this.#lastByteAt ?? now) - since, 0);
+  }
+
+  #startTotal(): void {
+    const { totalMs } = this.#context.timeouts;
+    const leftMs = this.#totalFrom + totalMs - this.#context.now();
+    this.#totalTimer = setTimeout(() => this.#breakOff('total_timeout', `${totalMs} ms`), leftMs);
   }
 
   #read(body: BodyStream, reader: BodyReader): void {
@@ -212,7 +268,7 @@ export class Exchange implements CallEvents {
         this.#succeed(null, 'keep');
         return;
       case 'cut':
-        this.#succeed('length', 'close');
+        this.#succeed('length', 'sound');
         return;
       default:
         this.#breakOff(end.code, end.message);
@@ -235,7 +291,7 @@ export class Exchange implements CallEvents {
     if (status < 300) {
       this.#fail(code, message);
     } else {
-      this.#succeed(code === 'total_timeout' ? 'time' : 'disconnect', 'close');
+      this.#succeed(code === 'total_timeout' ? 'time' : 'disconnect', 'doubtful');
     }
   }
 
@@ -244,27 +300,29 @@ export class Exchange implements CallEvents {
     this.#phaseTimer = setTimeout(() => this.#fail(code, `${phaseMs} ms`), phaseMs);
   }
 
-  #succeed(truncated: RawExchange['truncated'], connection: 'keep' | 'close'): void {
+  #succeed(truncated: RawExchange['truncated'], connection: 'keep' | ConnectionVerdict): void {
     const head = this.#head!;
     if (!this.#settle(connection)) {
       return;
     }
     const { status, headers } = head;
-    this.#resolve({
-      kind: 'response',
+    const response = {
+      kind: 'response' as const,
       status,
       headers,
       contentType: readContentType(headers['content-type']),
-      body: this.#reader?.take() ?? new Uint8Array(0),
       bytes: this.#reader?.received ?? 0,
       truncated: truncated !== null,
       skipped: this.#skipped,
       location: readLocation(status, headers.location),
-      retryAfterMs: parseRetryAfter(headers['retry-after'], this.#context.wallNow()),
+      retryAfterMs: status < 300 ? null : parseRetryAfter(headers, this.#context.wallNow()),
       raw: this.#context.keepRaw ? this.#raw(head, truncated) : null,
       ...this.#timing(),
-    });
+    };
+    const resolve = this.#resolve;
+    const body = this.#reader?.take() ?? Promise.resolve(new Uint8Array(0));
     this.#release();
+    void body.then((body) => resolve({ ...response, body }));
   }
 
   #raw(head: ResponseHead, truncated: RawExchange['truncated']): RawExchange {
@@ -274,31 +332,32 @@ export class Exchange implements CallEvents {
       url: url.href,
       requestHead: this.#call!.requestHead(),
       responseHead: head.text(),
-      body: this.#received,
+      body: this.#received.take(),
       truncated,
     };
   }
 
   #fail(code: FetchFailureCode, message: string): void {
-    if (this.#settle('close')) {
+    if (this.#settle(OWN_WISH.has(code) ? 'sound' : 'doubtful')) {
       this.#resolve({ kind: 'failure', code, message, wrote: this.#wrote, ...this.#timing() });
       this.#release();
     }
   }
 
   /** @returns false where the outcome was known already. */
-  #settle(connection: 'keep' | 'close'): boolean {
+  #settle(connection: 'keep' | ConnectionVerdict): boolean {
     if (this.#settled) {
       return false;
     }
     this.#settled = true;
+    this.#endWait();
     this.#lastByteAt ??= this.#context.now();
     clearTimeout(this.#phaseTimer);
     clearTimeout(this.#totalTimer);
     this.#request.signal.removeEventListener('abort', this.#onAbort);
     this.#reader?.stop();
-    if (connection === 'close') {
-      this.#call?.destroy();
+    if (connection !== 'keep') {
+      this.#call?.destroy(connection);
     }
     return true;
   }
@@ -315,6 +374,14 @@ export class Exchange implements CallEvents {
 
   #timing() {
     const endedAt = this.#lastByteAt ?? this.#context.now();
-    return { ip: this.#ip, durationMs: endedAt - this.#startedAt, endedAt };
+    return { ip: this.#ip, durationMs: endedAt - this.#startedAt - this.#waitedMs, endedAt };
   }
+}
+
+/** How much of the body may come: as much as the server announces where that is to be believed. */
+function bytesAwaited(headers: IncomingHttpHeaders, cap: number): number {
+  const length = headers['content-length'] ?? '';
+  const isCoded = headers['content-encoding'] ?? headers['transfer-encoding'];
+  if (isCoded !== undefined || !/^\d+$/.test(length)) return cap;
+  return Math.min(Number(length), cap);
 }

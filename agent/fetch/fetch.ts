@@ -5,19 +5,27 @@
  * delay. `got-fetcher.ts` is the adapter; `agent.ts` hands it to the visits.
  */
 
+import type { RequestForm } from '../url/crawl-url.ts';
+import type { BodyAccount } from './body-budget.ts';
+
 /** One request; the headers common to all requests belong to the adapter. */
 export interface FetchRequest {
   /** Absolute http or https URL in request form; userinfo, if any, is not sent. */
-  readonly url: string;
+  readonly url: RequestForm;
   readonly kind: 'page' | 'robots';
   /** Cap on the decoded body: what lies beyond is not read, and the result says `truncated`. */
   readonly bodyBytesMax: number;
   /** Aborting ends the request at once, with code `aborted`. */
   readonly signal: AbortSignal;
   /**
-   * Asked once, synchronously, when the connection is ready and before the first byte of the
-   * request is written. False means that the fetch right is gone: the connection is closed
-   * unused, code `no_right`. Must not throw.
+   * The account on which the body reserves memory beyond its first mebibyte. While the body waits for
+   * memory it is not read, and its total time stands still. Absent: no reservation is needed.
+   */
+  readonly account?: Pick<BodyAccount, 'reserve'>;
+  /**
+   * Asked synchronously when the connection is ready and before the first byte of the request is
+   * written, and asked again before a repeat (`Repeat` in `call.ts`). False means that the fetch
+   * right is gone: the connection is closed unused, code `no_right`. Must not throw.
    */
   readonly mayWrite: () => boolean;
   /**
@@ -50,14 +58,14 @@ export interface FetchResponse {
   readonly truncated: boolean;
   /** Why not a byte of the body was read: its type is none of those wanted; else null. */
   readonly skipped: 'type' | null;
-  /** Target of a 301, 302, 303, 307 or 308 as text, still relative; null otherwise. */
+  /** Target of a 300, 301, 302, 303, 307 or 308 as text, still relative; null otherwise. */
   readonly location: string | null;
-  /** Wait that Retry-After asks for, from `endedAt`, 0 to 24 h; null where absent or garbage. */
+  /** Wait that Retry-After asks for, from `endedAt`, 0 to 24 h; null where absent, garbage or 2xx. */
   readonly retryAfterMs: number | null;
   /** As it was on the wire; null unless the fetcher was asked to keep it. */
   readonly raw: RawExchange | null;
   readonly ip: string | null;
-  /** From the call to `endedAt`. */
+  /** From the call to `endedAt`, without the wait for memory. */
   readonly durationMs: number;
   /** Monotonic epoch milliseconds of the last body byte, error or abort. */
   readonly endedAt: number;

@@ -70,6 +70,7 @@ export function createHttpFetcher(options: HttpFetcherOptions, client: Got | nul
     verifyCertificates: options.verifyCertificates ?? true,
     offerHttp2: options.http2 ?? true,
     proxy: options.proxy ? parseProxy(options.proxy) : null,
+    now: options.now,
     ...(options.certificateAuthority === undefined
       ? {}
       : { certificateAuthority: options.certificateAuthority }),

@@ -19,6 +19,7 @@ import {
   CallError,
   type CallEvents,
   type CallRequest,
+  RepeatableError,
 } from './call.ts';
 import {
   type ConnectionPool,
@@ -26,11 +27,16 @@ import {
   Http2Chosen,
   type PooledRequestOptions,
 } from './connection-pool.ts';
+import { DialError } from './dial.ts';
 import { isReset } from './failure-code.ts';
 import { requestHead, responseHead } from './raw-heads.ts';
+import { filterResponse, type ResponseFilter } from './response-filter.ts';
+import { joinContentTypes } from './response-headers.ts';
 
 /** Header bytes read, names and values; named because Node's own default has changed before. */
 const HEADER_BYTES_MAX = 16 * 1024;
+
+const PROXY_AUTHENTICATION_REQUIRED = 407;
 
 /** Emitters report errors after their last use too; one without a listener ends the process. */
 const ignoreError = () => {};
@@ -51,6 +57,9 @@ export class Http1Call implements Call {
   /** What is destroyed to end it all. */
   readonly #stream: { destroy(): unknown };
   #sent: ClientRequest | null = null;
+  /** Bytes that the connection had received when it was handed over; null: not yet. */
+  #readBefore: number | null = null;
+  #filter: ResponseFilter | null = null;
   #destroyed = false;
 
   constructor(request: CallRequest, events: CallEvents, options: Http1CallOptions) {
@@ -102,6 +111,7 @@ export class Http1Call implements Call {
       .replace(/^proxy-[^\r]*\r\n/gim, '');
   }
 
+  /** Whatever is said of the connection: an unfinished response leaves it unusable. */
   destroy(): void {
     this.#destroyed = true;
     this.#stream.destroy();
@@ -129,9 +139,9 @@ export class Http1Call implements Call {
     const request = (secure ? https : http).request(url, options);
     this.#sent = request;
     request.on('error', (error) => {
-      if (isReset(error)) this.#events.onReset();
+      if (isReset(error) && !this.#isStale(error)) this.#events.onReset();
     });
-    request.once('socket', (socket: Socket) => this.#onReady(socket));
+    request.once('socket', (socket: Socket) => this.#onReady(socket, request));
     return request;
   }
 
@@ -139,21 +149,52 @@ export class Http1Call implements Call {
    * The pool hands over finished connections only, and Node flushes the request after this
    * event's listeners: destroying the socket here means that not one byte of it leaves.
    */
-  #onReady(socket: Socket): void {
+  #onReady(socket: Socket, request: ClientRequest): void {
     const ip = this.#options.pool.proxy === null ? (socket.remoteAddress ?? null) : null;
+    this.#readBefore = socket.bytesRead;
     if (this.#destroyed || !this.#events.onReady(ip)) socket.destroy();
+    else {
+      const onOdd = () => this.#closeAfter();
+      this.#filter = filterResponse(socket, HEADER_BYTES_MAX, { request, onOdd });
+    }
+  }
+
+  /**
+   * Whether the server had closed a connection that was used before, and nothing of a response came
+   * (RFC 9112, section 9.3.1).
+   */
+  #isStale(error: Error): boolean {
+    const sent = this.#sent;
+    if (sent === null || !sent.reusedSocket || this.#destroyed) return false;
+    const { code } = (error.cause ?? error) as NodeJS.ErrnoException;
+    const isClosed = isReset(error) || code === 'ECONNRESET' || code === 'EPIPE';
+    return isClosed && sent.socket?.bytesRead === this.#readBefore;
   }
 
   #onResponse(response: IncomingMessage, body: BodyStream): void {
     response.on('error', ignoreError);
     if (this.#destroyed) return;
-    const { statusCode: status = 0, headers } = response;
-    this.#events.onHead({ status, headers, text: () => responseHead(response) }, body);
+    const { statusCode: status = 0, headers: first, rawHeaders } = response;
+    if (status === PROXY_AUTHENTICATION_REQUIRED && this.#viaProxy()) {
+      // The proxy alone answers so (RFC 9110, section 15.5.8): the server was not asked.
+      this.#events.onFailure(new DialError('connect_failed', `the proxy answered ${status}`));
+      return this.destroy();
+    }
+    const headers = { ...first, 'content-type': joinContentTypes(rawHeaders) };
+    const text = () => this.#filter?.oddHead ?? responseHead(response);
+    this.#events.onHead({ status, headers, text }, body);
+  }
+
+  /** Node reads this when the response ends; it has no public name. */
+  #closeAfter(): void {
+    (this.#sent as { shouldKeepAlive?: boolean }).shouldKeepAlive = false;
   }
 
   #onError(error: Error): void {
     if ((error.cause ?? error) instanceof Http2Chosen) {
       if (!this.#destroyed) this.#options.onHttp2();
+    } else if (this.#isStale(error)) {
+      this.#events.onFailure(new RepeatableError('stale', error.message));
     } else {
       this.#events.onFailure(error);
     }

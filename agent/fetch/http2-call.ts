@@ -12,7 +12,18 @@ import http2, {
   type IncomingHttpStatusHeader,
 } from 'node:http2';
 import { requestTarget } from '../url/request-target.ts';
-import { type Call, CallError, type CallEvents, type CallRequest } from './call.ts';
+import {
+  type Call,
+  CallError,
+  type CallEvents,
+  type CallRequest,
+  type ConnectionVerdict,
+  type Repeat,
+  RepeatableError,
+} from './call.ts';
+import type { BorrowedSession } from './http2-sessions.ts';
+import { joinContentTypes } from './response-headers.ts';
+import { joinSmallFrames } from './small-frames.ts';
 
 /** As much header as is read of HTTP/1.1; Node would take four times that. */
 const HEADER_BYTES_MAX = 16 * 1024;
@@ -25,26 +36,41 @@ const SYNTAX: ReadonlySet<number> = new Set([
   http2.constants.NGHTTP2_COMPRESSION_ERROR,
 ]);
 
+const {
+  NGHTTP2_NO_ERROR: NO_ERROR,
+  NGHTTP2_REFUSED_STREAM: REFUSED_STREAM,
+  NGHTTP2_HTTP_1_1_REQUIRED: HTTP_1_1_REQUIRED,
+} = http2.constants;
+/** The identifier of the first request on a connection (RFC 9113, section 5.1.1). */
+const FIRST_STREAM = 1;
+
 export interface Http2CallOptions {
   readonly session: ClientHttp2Session;
+  readonly gate: BorrowedSession['gate'];
   /** Whether the address of the connection is a proxy's. */
   readonly proxied: boolean;
+  readonly farewell: BorrowedSession['farewell'];
   /** The connection may be used by others; called once. */
   readonly onDone: () => void;
+  /** No other request is to be made on the connection. */
+  readonly onDoubt: () => void;
 }
 
 export class Http2Call implements Call {
   readonly #request: CallRequest;
   readonly #events: CallEvents;
+  readonly #options: Http2CallOptions;
   #stream: ClientHttp2Stream | null = null;
   #over = false;
+  #hasHead = false;
   #received = 0;
   #declared: number | null = null;
 
   constructor(request: CallRequest, events: CallEvents, options: Http2CallOptions) {
     this.#request = request;
     this.#events = events;
-    const { session, proxied, onDone } = options;
+    this.#options = options;
+    const { session, gate, proxied, onDone } = options;
     const ip = proxied || session.destroyed ? null : (session.socket.remoteAddress ?? null);
     if (!events.onReady(ip)) {
       onDone();
@@ -63,10 +89,12 @@ export class Http2Call implements Call {
         { endStream: true },
       );
     } catch (error) {
+      options.onDoubt();
       onDone();
       this.#fail(new CallError('reset', String(error)));
       return;
     }
+    joinSmallFrames(this.#stream, gate);
     this.#listen(this.#stream, onDone);
   }
 
@@ -77,17 +105,18 @@ export class Http2Call implements Call {
     return `GET ${requestTarget(url)} HTTP/1.1\r\n${lines.join('')}\r\n`;
   }
 
-  destroy(): void {
+  destroy(connection: ConnectionVerdict): void {
     this.#over = true;
+    if (connection === 'doubtful') this.#options.onDoubt();
     this.#stream?.close(http2.constants.NGHTTP2_CANCEL);
     this.#stream?.destroy();
   }
 
   #listen(stream: ClientHttp2Stream, onDone: () => void): void {
-    stream.on('error', (error) => this.#fail(streamError(stream, error.message)));
+    stream.on('error', (error) => this.#fail(this.#errorOf(stream, error.message)));
     stream.once('close', () => {
+      this.#fail(this.#errorOf(stream, 'connection closed'));
       onDone();
-      this.#fail(streamError(stream, 'connection closed'));
     });
     stream.once('response', (headers, _flags, raw?: string[]) => this.#onHead(headers, raw ?? []));
   }
@@ -95,13 +124,15 @@ export class Http2Call implements Call {
   #onHead(headers: IncomingHttpHeaders & IncomingHttpStatusHeader, raw: string[]): void {
     const stream = this.#stream!;
     if (this.#over) return;
+    this.#hasHead = true;
     const bytes = raw.reduce((sum, text) => sum + text.length, 0);
     if (bytes > HEADER_BYTES_MAX) {
       this.#fail(new CallError('headers_too_large', `${bytes} bytes`));
-      this.destroy();
+      this.destroy('doubtful');
       return;
     }
-    const { ':status': status = 0, ...fields } = headers;
+    const { ':status': status = 0, ...first } = headers;
+    const fields = { ...first, 'content-type': joinContentTypes(raw) };
     const length = fields['content-length'] ?? '';
     this.#declared = /^\d+$/.test(length) ? Number(length) : null;
     // Before the listeners of the exchange, so that a short body fails before it seems whole.
@@ -131,11 +162,24 @@ export class Http2Call implements Call {
     this.#over = true;
     this.#events.onFailure(error);
   }
-}
 
-function streamError(stream: ClientHttp2Stream, message: string): CallError {
-  const code = SYNTAX.has(stream.rstCode ?? 0) ? 'http_syntax' : 'reset';
-  return new CallError(code, message);
+  #errorOf(stream: ClientHttp2Stream, message: string): CallError {
+    const code = stream.rstCode ?? 0;
+    const repeat = this.#hasHead ? null : this.#repeatOf(code, stream.id ?? 0);
+    if (repeat !== null) return new RepeatableError(repeat, message);
+    return new CallError(SYNTAX.has(code) ? 'http_syntax' : 'reset', message);
+  }
+
+  #repeatOf(code: number, id: number): Repeat | null {
+    const { farewell, session } = this.#options;
+    const goaway = farewell();
+    if (code === HTTP_1_1_REQUIRED || goaway?.code === HTTP_1_1_REQUIRED) return 'http1';
+    if (code === REFUSED_STREAM || (goaway !== null && id > goaway.lastStream)) {
+      return 'unprocessed';
+    }
+    const hasGone = session.destroyed && (goaway === null || goaway.code === NO_ERROR);
+    return hasGone && id > FIRST_STREAM ? 'stale' : null;
+  }
 }
 
 /** As HTTP/1.1 would have told it, which is what readers of archives understand. */

@@ -9,8 +9,9 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 
 /** Name under which the framing that was undone is told; replay tools know `X-Orig-` names. */
+export const ORIGINAL_TRANSFER_ENCODING = 'X-Orig-Transfer-Encoding';
 const RENAMED: ReadonlyMap<string, string> = new Map([
-  ['transfer-encoding', 'X-Orig-Transfer-Encoding'],
+  ['transfer-encoding', ORIGINAL_TRANSFER_ENCODING],
 ]);
 
 /** Of a request that was written: request line, fields and the empty line, as sent. */

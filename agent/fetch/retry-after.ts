@@ -1,8 +1,8 @@
 /**
  * The Retry-After header (RFC 9110, section 10.2.3): seconds, or one of the three HTTP dates of
  * section 5.6.7. `Date.parse` would accept far more than those and read some in local time, so
- * the forms are matched here. Pure; the fetcher calls it with the wall clock, because a date in
- * the header is one.
+ * the forms are matched here. A date is a time of the server's clock, so it is compared with the
+ * response's Date header, which is one too. Pure; called by the fetcher.
  */
 
 /** Longest wait believed. Longer ones are as good as errors, and timers overflow at 24.8 days. */
@@ -24,19 +24,26 @@ const ASCTIME = new RegExp(
   'i',
 );
 
+export interface RetryAfterHeaders {
+  readonly 'retry-after'?: string | undefined;
+  readonly date?: string | undefined;
+}
+
 /**
- * @param value the header, or undefined or null where it is missing.
- * @param wallNow Unix milliseconds, against which a date is measured.
+ * @param headers of the response.
+ * @param wallNow Unix milliseconds; in place of a Date header that is missing or unreadable.
  * @returns milliseconds to wait, 0 (a date gone by) to {@link RETRY_AFTER_MAX_MS}; null for a
  * missing, negative, fractional or unreadable value.
  */
-export function parseRetryAfter(value: string | undefined | null, wallNow: number): number | null {
-  const text = value?.trim() ?? '';
+export function parseRetryAfter(headers: RetryAfterHeaders, wallNow: number): number | null {
+  const text = headers['retry-after']?.trim() ?? '';
   if (/^\d+$/.test(text)) {
     return Math.min(Number(text) * 1000, RETRY_AFTER_MAX_MS);
   }
   const at = parseHttpDate(text, wallNow);
-  return at === null ? null : Math.min(Math.max(at - wallNow, 0), RETRY_AFTER_MAX_MS);
+  if (at === null) return null;
+  const sentAt = parseHttpDate(headers.date?.trim() ?? '', wallNow) ?? wallNow;
+  return Math.min(Math.max(at - sentAt, 0), RETRY_AFTER_MAX_MS);
 }
 
 function parseHttpDate(text: string, wallNow: number): number | null {

@@ -1,9 +1,11 @@
 // Which known URLs are queued and which are skipped at once: the limits that can be told from the
-// URL and its depth alone (length, port, depth, a path that repeats itself). The page limit of a
+// URL and its depth alone: length and port of the form that would be requested, depth, and a path
+// that repeats itself. The page limit of a
 // host and robots.txt are known only when the host is visited.
 
 import type { UrlItem } from '../core/messages.ts';
 import type { SkipReason } from '../core/store.ts';
+import { formOf } from '../url/crawl-url.ts';
 import { refusedPortOf } from '../url/refused-ports.ts';
 
 export function admission(limits: {
@@ -14,8 +16,9 @@ export function admission(limits: {
   readonly everyPort: boolean;
 }): (item: UrlItem) => SkipReason | null {
   return (item) => {
-    if (item.url.length > limits.urlLength) return 'length';
-    if (!limits.everyPort && refusedPortOf(item.url) !== null) return 'blocked';
+    const form = formOf(item);
+    if (form.length > limits.urlLength) return 'length';
+    if (!limits.everyPort && refusedPortOf(form) !== null) return 'blocked';
     if (item.depth > limits.depthPerHost) return 'depth';
     return repeats(item.url, limits.repeatedSegments) ? 'trap' : null;
   };

@@ -4,10 +4,18 @@
 
 import type { PageRequest } from '../core/effects.ts';
 import type { Host, UrlItem } from '../core/messages.ts';
-import type { ArchivedAt, FailureOutcome, ResponseOutcome } from '../core/outcome.ts';
-import type { Finished, PlacedUrl } from '../core/visits.ts';
+import type {
+  ArchivedAt,
+  FailureOutcome,
+  FoundLink,
+  Outcome,
+  ResponseOutcome,
+  RobotsOutcome,
+} from '../core/outcome.ts';
+import type { Finished, NamedUrls } from '../core/visits.ts';
+import type { RequestForm } from '../url/crawl-url.ts';
 import { brakeOf, type Novelty } from './novelty.ts';
-import { type Chance, isBusy, stepsAt, verdictOn } from './retry.ts';
+import { type Chance, holdsHost, isBusy, stepsAt, verdictOn } from './retry.ts';
 import { originOf } from './robots-gate.ts';
 import type { FrontierStore, HostRecord, QueueEnding } from './store.ts';
 
@@ -32,8 +40,17 @@ export interface Aftermath {
   readonly ending: QueueEnding | null;
 }
 
+const NO_URLS: NamedUrls = { count: 0, part: () => [] };
+export const NO_PAGE: Aftermath = { finished: { page: null }, ending: null };
+
 /** Error code of URLs given up because their host answered nothing but 429 and 503. */
 const BUSY_ERROR = 'host_busy';
+/** The same because it was reached and gave no answer. */
+const SILENT_ERROR = 'host_silent';
+/** Of a page that redirects to itself once more than `FORM_HOPS_MAX`. */
+const LOOP_ERROR = 'redirect_loop';
+/** As many redirects to the page's own identity are followed. */
+const FORM_HOPS_MAX = 5;
 
 export function pageEnded(
   parts: AftermathParts,
@@ -45,27 +62,50 @@ export function pageEnded(
   noteTrouble(record, outcome, 'hostWaitMs' in verdict ? verdict.hostWaitMs : 0);
   switch (verdict.kind) {
     case 'withdrawn':
-      return { finished: { page: null }, ending: null };
+      return NO_PAGE;
     case 'blocked':
       parts.store.skip(record.number, request.url, 'blocked');
-      return { finished: { page: null }, ending: null };
+      return NO_PAGE;
     case 'again': {
       holdHost(parts, record, endedAt, verdict.hostWaitMs);
       const notBefore = endedAt + verdict.waitMs;
-      parts.store.requeue(record.number, request.url, request.attempts + 1, notBefore);
-      return { finished: { page: null }, ending: null };
+      const attempts = request.attempts + 1;
+      const failedSince = request.failedSince ?? endedAt;
+      parts.store.requeue(record.number, request.url, { attempts, failedSince, notBefore });
+      return NO_PAGE;
     }
     case 'final': {
       holdHost(parts, record, endedAt, verdict.hostWaitMs);
+      if (outcome.kind === 'response' && outcome.moved !== undefined) {
+        return movedTo(parts.store, record, outcome, outcome.moved);
+      }
       recordPage(parts.store, record.number, outcome);
       noteNovelty(parts, record, outcome);
-      const links = outcome.kind === 'response' ? linksOf(outcome) : [];
       if (parts.keepLinks && outcome.kind === 'response') saveLinks(parts.store, outcome);
-      const page = { host: request.host, url: request.url, links };
+      const page = { host: request.host, url: request.url };
       const ending = verdict.givesUp ? giveUp(record, outcome) : null;
       return { finished: { page }, ending };
     }
   }
+}
+
+/** The page is requested in its new form, without an end, or it has moved too often. */
+function movedTo(
+  store: FrontierStore,
+  { number }: HostRecord,
+  { request, endedAt, durationMs, ip }: ResponseOutcome,
+  fetchUrl: RequestForm,
+): Aftermath {
+  const { host, url } = request;
+  const hops = (request.hops ?? 0) + 1;
+  if (hops <= FORM_HOPS_MAX) {
+    store.moveTo(number, url, { fetchUrl, hops });
+    return NO_PAGE;
+  }
+  const message = `redirected to itself more than ${FORM_HOPS_MAX} times`;
+  const common = { request, endedAt, durationMs, ip, message };
+  recordPage(store, number, { ...common, kind: 'failure', code: LOOP_ERROR, cause: 'exchange' });
+  return { finished: { page: { host, url } }, ending: null };
 }
 
 /** The host is left alone for `waitMs` from `endedAt`; whoever takes it over is told so too. */
@@ -82,22 +122,29 @@ export function holdHost(
 
 /** The host was reached, and did not say that it has enough. */
 export function noteAnswer(record: HostRecord): void {
-  record.unconnected = 0;
+  noteReached(record);
   record.busySince = null;
+  record.blocks = 0;
+}
+
+function noteReached(record: HostRecord): void {
+  record.unconnected = 0;
+  record.unanswered = 0;
 }
 
 /**
  * The host said that it has enough. One step of back-off for each block: an answer to a request
- * that was made before the end of the last one says nothing new, and a server that names the wait
- * itself needs no growing one.
+ * that was made before the end of the last one says nothing new. Where the server names the wait,
+ * the wait grows with the time since the first block and not by these steps.
  */
 function noteBusy(record: HostRecord, outcome: ResponseOutcome, waitMs: number): void {
   const { endedAt, durationMs, retryAfterMs } = outcome;
-  record.unconnected = 0;
+  noteReached(record);
   record.busySince ??= endedAt;
   const steps = stepsAt(record, endedAt);
-  const isStep = retryAfterMs === null && endedAt - durationMs >= record.busyUntil;
-  record.busy = isStep ? steps + 1 : steps;
+  const isNew = endedAt - durationMs >= record.busyUntil;
+  if (isNew) record.blocks++;
+  record.busy = isNew && retryAfterMs === null ? steps + 1 : steps;
   record.busyUntil = Math.max(record.busyUntil, endedAt + waitMs);
 }
 
@@ -109,9 +156,24 @@ function noteTrouble(
   if (outcome.kind === 'response') {
     if (isBusy(outcome.status)) noteBusy(record, outcome, waitMs);
     else noteAnswer(record);
-  } else if (outcome.cause === 'connection') record.unconnected++;
-  // A broken exchange says nothing of how busy the host is, but it was reached.
-  else if (outcome.cause === 'exchange') record.unconnected = 0;
+    return;
+  }
+  switch (outcome.cause) {
+    case 'connection':
+      record.unconnected++;
+      return;
+    case 'no-answer':
+      if (holdsHost(record)) record.unconnected++;
+      record.unanswered++;
+      return;
+    case 'exchange':
+      // An answer that is none says nothing about how busy the host is.
+      noteReached(record);
+      return;
+    case 'forbidden-address':
+    case 'withdrawn':
+      return;
+  }
 }
 
 /** Each step of the brake is told of, with the pages that led to it. */
@@ -131,12 +193,15 @@ function noteNovelty(
 
 /** The origin's other URLs end too; a later one finds the host with a clean slate. */
 function giveUp(record: HostRecord, outcome: ResponseOutcome | FailureOutcome): QueueEnding {
-  record.unconnected = 0;
+  noteAnswer(record);
   record.busy = 0;
   record.busyUntil = 0;
-  record.busySince = null;
-  const error = outcome.kind === 'response' ? BUSY_ERROR : outcome.code;
+  const error = outcome.kind === 'response' ? BUSY_ERROR : unreachedError(outcome);
   return { origin: originOf(outcome.request.url), as: { kind: 'failed', error } };
+}
+
+function unreachedError({ cause, code }: FailureOutcome): string {
+  return cause === 'no-answer' ? SILENT_ERROR : code;
 }
 
 function recordPage(
@@ -191,15 +256,37 @@ function placeOf(request: PageRequest, { file, offset, original }: ArchivedAt) {
   return { ...place, payload, originalAt: at, ...from };
 }
 
-function linksOf(outcome: ResponseOutcome): PlacedUrl[] {
-  const { links, request } = outcome;
-  return links.map((link) => ({ host: link.host, item: itemOf(link, request) }));
+/**
+ * The links of a page that will be recorded, not asked for again; the sitemaps of a robots.txt.
+ *
+ * @param record - null: the request is not open (any more)
+ */
+export function namedBy(outcome: Outcome, record: HostRecord | null): NamedUrls {
+  if (!record || outcome.kind === 'failure') return NO_URLS;
+  if (outcome.kind === 'robots') return sitemapsOf(outcome);
+  const { links, request, moved } = outcome;
+  // Chance decides about waits only.
+  const { kind } = verdictOn(outcome, request.attempts, record, () => 0);
+  if (kind !== 'final' || moved !== undefined) return NO_URLS;
+  const placed = (link: FoundLink) => ({ host: link.host, item: itemOf(link, request) });
+  return { count: links.length, part: (from, to) => links.slice(from, to).map(placed) };
+}
+
+function sitemapsOf({ answer, request }: RobotsOutcome): NamedUrls {
+  if (answer.kind !== 'rules') return NO_URLS;
+  const { sitemaps } = answer;
+  const placed = ({ host, ...url }: FoundLink) => {
+    return { host, item: { ...url, depth: 0, referrer: request.fetchUrl } };
+  };
+  return { count: sitemaps.length, part: (from, to) => sitemaps.slice(from, to).map(placed) };
 }
 
 /** Depth: 0 on another host, else the finder's + 1; a redirect on the same host keeps it. */
-function itemOf(link: ResponseOutcome['links'][number], from: PageRequest): UrlItem {
+function itemOf(link: FoundLink, from: PageRequest): UrlItem {
   const here = link.host === from.host;
   const depth = here ? from.depth + (link.redirect ? 0 : 1) : 0;
-  const item = { url: link.url, depth, referrer: from.url };
-  return link.fetchUrl === undefined ? item : { ...item, fetchUrl: link.fetchUrl };
+  const { url, fetchUrl, sitemap } = link;
+  const item = { url, depth, referrer: from.url };
+  if (fetchUrl === undefined && !sitemap) return item;
+  return { ...item, ...(fetchUrl !== undefined && { fetchUrl }), ...(sitemap && { sitemap }) };
 }

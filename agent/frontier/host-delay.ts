@@ -5,6 +5,7 @@
 // by which the next owner knows it too.
 
 import type { Host } from '../core/messages.ts';
+import { HostPatterns } from '../url/host-patterns.ts';
 
 export interface OwnDelays {
   readonly hostDelayMs: number;
@@ -39,18 +40,12 @@ const BRAKED_MS_MIN = 10;
 
 /** @returns the delay of a host by the config alone, in milliseconds */
 export function ownDelay({ hostDelayMs, hosts }: OwnDelays): (host: Host) => number {
-  const known = new Map(Object.entries(hosts).map(([pattern, own]) => [pattern, own.hostDelayMs]));
-  const everywhere = known.get('*') ?? hostDelayMs;
-  if (known.size === 0) return () => everywhere;
-  return (host) => {
-    const exact = known.get(host);
-    if (exact !== undefined) return exact;
-    for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
-      const parent = known.get(`*${host.slice(dot)}`);
-      if (parent !== undefined) return parent;
-    }
-    return everywhere;
-  };
+  const own = Object.entries(hosts).map(
+    ([pattern, entry]) => [pattern, entry.hostDelayMs] as const,
+  );
+  if (own.length === 0) return () => hostDelayMs;
+  const known = new HostPatterns(own);
+  return (host) => known.get(host) ?? hostDelayMs;
 }
 
 /** @returns milliseconds from the end of a request to the start of the next */

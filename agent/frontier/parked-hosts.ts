@@ -1,44 +1,75 @@
-// Hosts that have queued URLs and no thread: ready ones in the order of their discovery, sleeping
-// ones by the time their wait ends, blocked ones until an event frees them. Filled when a host
-// gets its first URL or its visit is broken off; emptied by visits that start. One small entry a
-// host: the number of hosts bounds it, not that of URLs.
+// Hosts that have queued URLs and are not visited: new ones in the order of their discovery, those
+// that come back from a visit in the order in which they became ready, sleeping ones by the time
+// their wait ends, blocked ones until an event frees them. New hosts and those that come back take
+// turns, so neither waits for all of the other kind.
+//
+// Pages may name millions of hosts, so only the first of the new hosts are in memory. The others are
+// read from the store when their turn comes: `#restFrom` is the number from which on every ready
+// host that is not in memory is still to be read. Sleeping and blocked hosts are in memory: a visit
+// has been at each of them, so the speed of the crawl bounds them, not what its pages name.
 
 import type { Host } from '../core/messages.ts';
 import { MinHeap } from './min-heap.ts';
+import type { QueuedHost } from './store.ts';
 
 /** Whose wait a host sleeps out: its own, or that of every URL in its queue. */
 export type SleepOf = 'host' | 'urls';
 
+/** New hosts in memory, and as many that come back. Beyond it, half of the new ones are dropped. */
+export const READY_MAX = 2000;
+/** Hosts read from the store at a time: about a millisecond. */
+export const READ_MAX = 500;
+
+export interface KnownHosts {
+  numberOf(host: Host): number;
+  /** The first hosts with queued URLs from that number on, in the order of their numbers. */
+  queuedFrom(number: number, max: number): readonly QueuedHost[];
+}
+
 type Parked =
-  | { readonly kind: 'ready' }
+  | { readonly kind: 'new' }
+  | { readonly kind: 'back' }
   | { readonly kind: 'sleeping'; readonly untilMs: number; readonly of: SleepOf }
   | { readonly kind: 'blocked' };
 
-const READY: Parked = { kind: 'ready' };
+const NEW: Parked = { kind: 'new' };
+const BACK: Parked = { kind: 'back' };
 const BLOCKED: Parked = { kind: 'blocked' };
 
 export class ParkedHosts {
   readonly #parked = new Map<Host, Parked>();
-  readonly #ready = new MinHeap<Host>();
+  /** New hosts in memory by their numbers; some entries are stale. */
+  #new = new MinHeap<Host>();
+  /** How many hosts are parked as new. */
+  #newCount = 0;
+  /** Ready hosts that were visited before. */
+  readonly #back = new Set<Host>();
   readonly #sleeping = new MinHeap<Host>();
   readonly #blocked = new Set<Host>();
-  readonly #numberOf: (host: Host) => number;
+  readonly #known: KnownHosts;
+  readonly #isVisited: (host: Host) => boolean;
+  /** Infinity: every ready host is in memory. */
+  #restFrom = Infinity;
+  #turn: 'new' | 'back' = 'back';
 
-  constructor(numberOf: (host: Host) => number) {
-    this.#numberOf = numberOf;
+  /** @param isVisited - a visit is at the host, so it is not parked though it has a queue */
+  constructor(known: KnownHosts, isVisited: (host: Host) => boolean) {
+    this.#known = known;
+    this.#isVisited = isVisited;
   }
 
   isEmpty(): boolean {
-    return this.#parked.size === 0;
+    return this.#parked.size === 0 && this.#restFrom === Infinity;
+  }
+
+  /** How many hosts are in memory. */
+  get size(): number {
+    return this.#parked.size;
   }
 
   /** Forgets the hosts that are another agent's now. */
   keepOnly(owns: (host: Host) => boolean): void {
-    for (const host of [...this.#parked.keys()]) {
-      if (owns(host)) continue;
-      this.#parked.delete(host);
-      this.#blocked.delete(host);
-    }
+    for (const host of [...this.#parked.keys()]) if (!owns(host)) this.#remove(host);
   }
 
   has(host: Host): boolean {
@@ -48,41 +79,79 @@ export class ParkedHosts {
   /** The host has a fresh URL: it need not sleep until its other URLs may be tried again. */
   queued(host: Host): void {
     const parked = this.#parked.get(host);
-    const idle = parked === undefined || (parked.kind === 'sleeping' && parked.of === 'urls');
-    if (idle) this.#makeReady(host);
+    if (parked === undefined) this.#addNew(host, this.#known.numberOf(host));
+    else if (parked.kind === 'sleeping' && parked.of === 'urls') this.comeBack(host);
   }
 
-  #makeReady(host: Host): void {
+  #addNew(host: Host, number: number): void {
+    if (number >= this.#restFrom) return;
+    this.#parked.set(host, NEW);
+    this.#newCount++;
+    this.#new.push(number, host);
+    if (this.#newCount > READY_MAX) this.#dropHalf();
+  }
+
+  /** Leaves the later half of the new hosts to the store. */
+  #dropHalf(): void {
+    const kept = new MinHeap<Host>();
+    while (this.#new.size > 0) {
+      const number = this.#new.firstKey;
+      const host = this.#new.pop()!;
+      if (this.#parked.get(host)?.kind !== 'new') continue;
+      if (kept.size < READY_MAX / 2) {
+        kept.push(number, host);
+        continue;
+      }
+      this.#remove(host);
+      this.#restFrom = Math.min(this.#restFrom, number);
+    }
+    this.#new = kept;
+  }
+
+  /** A host that was visited is ready again. */
+  comeBack(host: Host): void {
+    this.#remove(host);
+    if (this.#back.size < READY_MAX) {
+      this.#parked.set(host, BACK);
+      this.#back.add(host);
+    } else this.#addNew(host, this.#known.numberOf(host));
+  }
+
+  #remove(host: Host): void {
+    if (this.#parked.get(host)?.kind === 'new') this.#newCount--;
+    this.#parked.delete(host);
+    this.#back.delete(host);
     this.#blocked.delete(host);
-    this.#parked.set(host, READY);
-    this.#ready.push(this.#numberOf(host), host);
   }
 
   sleep(host: Host, untilMs: number, of: SleepOf): void {
+    this.#remove(host);
     this.#parked.set(host, { kind: 'sleeping', untilMs, of });
     this.#sleeping.push(untilMs, host);
   }
 
   block(host: Host): void {
+    this.#remove(host);
     this.#parked.set(host, BLOCKED);
     this.#blocked.add(host);
   }
 
   unblock(host: Host): void {
-    if (this.#blocked.has(host)) this.#makeReady(host);
+    if (this.#blocked.has(host)) this.comeBack(host);
   }
 
   /** Whatever it waits for, it is looked at again. */
   rouse(host: Host): void {
-    if (this.#parked.has(host)) this.#makeReady(host);
+    const kind = this.#parked.get(host)?.kind;
+    if (kind === 'sleeping' || kind === 'blocked') this.comeBack(host);
   }
 
-  rouseAll(): void {
-    for (const host of [...this.#parked.keys()]) this.#makeReady(host);
+  rouseAll(named: (host: Host) => boolean): void {
+    for (const host of [...this.#parked.keys()]) if (named(host)) this.rouse(host);
   }
 
   unblockAll(): void {
-    for (const host of [...this.#blocked]) this.#makeReady(host);
+    for (const host of [...this.#blocked]) this.comeBack(host);
   }
 
   /** Makes those ready whose sleep is over. */
@@ -92,22 +161,50 @@ export class ParkedHosts {
       const host = this.#sleeping.pop();
       if (host === undefined) return;
       const parked = this.#parked.get(host);
-      if (parked?.kind === 'sleeping' && parked.untilMs === untilMs) this.#makeReady(host);
+      if (parked?.kind === 'sleeping' && parked.untilMs === untilMs) this.comeBack(host);
     }
   }
 
-  /** The ready host discovered first, taken out; undefined when none is ready. */
+  /**
+   * The next ready host, taken out. Undefined: none is ready, or the hosts that were just read from
+   * the store are not; `hasReady` tells which.
+   */
   takeReady(): Host | undefined {
-    for (let host = this.#ready.pop(); host !== undefined; host = this.#ready.pop()) {
-      if (this.#parked.get(host)?.kind !== 'ready') continue;
-      this.#parked.delete(host);
+    const host = this.#turn === 'new' ? this.#takeNew() : this.#takeBack();
+    if (host === undefined) return this.#turn === 'new' ? this.#takeBack() : this.#takeNew();
+    this.#turn = this.#turn === 'new' ? 'back' : 'new';
+    return host;
+  }
+
+  #takeBack(): Host | undefined {
+    const [host] = this.#back;
+    if (host !== undefined) this.#remove(host);
+    return host;
+  }
+
+  #takeNew(): Host | undefined {
+    if (this.#newCount === 0) this.#readMore();
+    for (let host = this.#new.pop(); host !== undefined; host = this.#new.pop()) {
+      if (this.#parked.get(host)?.kind !== 'new') continue;
+      this.#remove(host);
       return host;
     }
     return undefined;
   }
 
+  #readMore(): void {
+    if (this.#restFrom === Infinity) return;
+    const read = this.#known.queuedFrom(this.#restFrom, READ_MAX);
+    this.#restFrom = Infinity;
+    for (const { number, host, owned } of read) {
+      const isElsewhere = this.#parked.has(host) || this.#isVisited(host);
+      if (owned && !isElsewhere) this.#addNew(host, number);
+    }
+    if (read.length === READ_MAX) this.#restFrom = read.at(-1)!.number + 1;
+  }
+
   hasReady(): boolean {
-    return this.#ready.size > 0;
+    return this.#newCount > 0 || this.#back.size > 0 || this.#restFrom < Infinity;
   }
 
   nextWakeMs(): number {

@@ -1,25 +1,47 @@
-// What follows a request that did not end well: the retry table (CONTRACT; issue: frontier and
-// visits). A pure function of the outcome and of what was tried before, called by the aftermath of
-// each page request. A server that says it is busy, or that cannot be reached, holds back the
-// whole host; a page that fails alone comes back later while the host's other pages go on.
-// Attempts and waits are capped, and a host that only says no is given up, so every queued URL
-// ends in bounded time and a crawl with broken hosts still completes.
+// The retry table: what follows a request that did not end well. A pure function of the outcome and
+// of the failures before it, called by the aftermath of each page request. A server that says that
+// it is busy, that cannot be reached or that stops answering holds back the whole host; a page that
+// fails alone comes back later while the host's other pages go on. A URL or a host is given up only
+// when its attempts are used up and a minimum time has passed since its first failure, so a short
+// outage loses nothing. Both are bounded, so every queued URL ends in bounded time.
 
 import type { FailureOutcome, ResponseOutcome } from '../core/outcome.ts';
 
 /** Waits before the second, third and fourth attempt at what failed without a clear answer. */
 export const RETRY_WAITS_MS: readonly number[] = [10_000, 60_000, 300_000];
+/** The same after 408, 421 and 425, which ask for a repetition. */
+const SOON_WAITS_MS: readonly number[] = [1000, 10_000, 60_000];
+const ASKS_AGAIN: ReadonlySet<number> = new Set([408, 421, 425]);
+
 /** Shortest first back-off of a host that answers 429 or 503 without Retry-After. */
 const BACKOFF_FIRST_MS = 60_000;
 /** A host that was not busy for so long after its last block begins with the first back-off. */
 const FORGIVEN_AFTER_MS = 30 * 60_000;
-/** Attempts at one URL that is answered 429 or 503: the seven waits come to two to four hours. */
+/** Attempts at what is answered 429 or 503. Without Retry-After the seven waits come to 2 to 4 h. */
 export const BUSY_ATTEMPTS_MAX = 8;
+/** A busy host, or robots.txt, is given up only after so long: its whole queue ends with it. */
+export const BUSY_MS_MAX = 2 * 3600 * 1000;
+/** A busy page of a host that answers others is given up only after so long. */
+const BUSY_PAGE_MS_MAX = 8 * 60_000;
 /**
- * A host that has answered nothing but 429 and 503 for so long when one of its URLs has used up
- * its attempts is given up: its other URLs would take as long again, each of them.
+ * Beside Retry-After, which is a minimum, a wait is as long as the row of failures has lasted,
+ * within these bounds. Waits double this way. The first costs a second; after some hours one
+ * request an hour is left.
  */
-const BUSY_MS_MAX = 2 * 3600 * 1000;
+const GROWING_MS_MIN = 1000;
+const GROWING_MS_MAX = 3600 * 1000;
+
+/**
+ * A page that was blocked more than once comes after others of its host: if it alone is blocked,
+ * their answers show it. More than a timer may be late.
+ */
+const OTHERS_FIRST_MS = 1000;
+
+/**
+ * Requests in a row without an answer that do not hold back the host: some pages may be slow. Each
+ * takes as long as the time-outs allow, ten seconds by default.
+ */
+const UNANSWERED_FREE = 8;
 /** No wait is longer, whatever Retry-After says (and setTimeout fires at once beyond 24.8 days). */
 const WAIT_MS_MAX = 24 * 3600 * 1000;
 
@@ -43,13 +65,20 @@ export type Verdict =
 
 /** The trouble of a host before this outcome. */
 export interface Trouble {
-  /** Steps of back-off taken, and the end of the last block; good answers do not take them back. */
+  /**
+   * Steps of back-off without Retry-After, and the end of the last block; good answers do not take
+   * them back.
+   */
   readonly busy: number;
   readonly busyUntil: number;
   /** Since when it has answered nothing but 429 and 503; null where its last answer was better. */
   readonly busySince: number | null;
-  /** Failed connections in a row. */
+  /** Such answers since then. */
+  readonly blocks: number;
+  /** Waits in a row because the host could not be reached or did not answer. */
   readonly unconnected: number;
+  /** Requests in a row that reached the host and got no answer. */
+  readonly unanswered: number;
 }
 
 /** A number from 0 up to 1. */
@@ -62,16 +91,22 @@ export function verdictOn(
   trouble: Trouble,
   chance: Chance,
 ): Verdict {
-  if (outcome.kind === 'response') return onStatus(outcome, attemptsBefore, trouble, chance);
+  const failingMs = elapsedMs(outcome.request.failedSince ?? null, outcome.endedAt);
+  const row: Row = { failures: attemptsBefore, failingMs };
+  if (outcome.kind === 'response') return onStatus(outcome, row, trouble, chance);
   switch (outcome.cause) {
     case 'forbidden-address':
       return { kind: 'blocked' };
     case 'withdrawn':
       return { kind: 'withdrawn' };
     case 'connection':
-      return onNoConnection(attemptsBefore, trouble.unconnected);
+      return onNoConnection(row, trouble.unconnected);
+    case 'no-answer':
+      return trouble.unanswered < UNANSWERED_FREE
+        ? alone(RETRY_WAITS_MS, row)
+        : onNoConnection(row, trouble.unconnected);
     case 'exchange':
-      return alone(attemptsBefore);
+      return alone(RETRY_WAITS_MS, row);
   }
 }
 
@@ -79,47 +114,118 @@ export function isBusy(status: number | null): boolean {
   return status === 429 || status === 503;
 }
 
+/** 408, 421 and 425 (RFC 9110, 15.5.9 and 15.5.20; RFC 8470, 5.2). */
+export function asksAgain(status: number | null): boolean {
+  return status !== null && ASKS_AGAIN.has(status);
+}
+
+/** Whether the request that got no answer is one too many to be the fault of its page alone. */
+export function holdsHost({ unanswered }: Trouble): boolean {
+  return unanswered >= UNANSWERED_FREE;
+}
+
+/** Whether the next request is the last one before an unanswering host is given up. */
+export function isLastTest({ unanswered, unconnected }: Trouble): boolean {
+  return unanswered > 0 && unconnected === RETRY_WAITS_MS.length;
+}
+
 /** Steps of back-off that still count when a request ends. */
 export function stepsAt({ busy, busyUntil }: Trouble, endedAt: number): number {
   return endedAt - busyUntil >= FORGIVEN_AFTER_MS ? 0 : busy;
 }
 
-/**
- * Retry-After where the server gave one, else 60 s doubling with each step, and by chance up to
- * twice that: hosts that one failure has blocked together do not all come back together.
- */
-export function busyWaitMs(retryAfterMs: number | null, steps: number, chance: Chance): number {
-  const stepMs = BACKOFF_FIRST_MS * 2 ** Math.min(steps, 20);
-  return Math.min(WAIT_MS_MAX, retryAfterMs ?? Math.round(stepMs * (1 + chance())));
+/** Failures in a row, and the time since the first of them. */
+export interface Row {
+  readonly failures: number;
+  readonly failingMs: number;
 }
 
-function onStatus(
-  outcome: ResponseOutcome,
-  attemptsBefore: number,
+/** Since a stored time; 0 where that is of a clock that was set back. */
+export function elapsedMs(since: number | null, now: number): number {
+  return since === null ? 0 : Math.max(0, now - since);
+}
+
+/**
+ * The next of a row of waits: as far as the failures have come in it, by their number and by the
+ * time that they took. Undefined: it is used up.
+ */
+export function nextWaitMs(waits: readonly number[], row: Row): number | undefined {
+  let endsMs = 0;
+  const next = waits.findIndex((waitMs, k) => {
+    endsMs += waitMs;
+    return row.failures <= k || row.failingMs < endsMs;
+  });
+  return waits[next];
+}
+
+/** The row of waits for an answer that is neither final nor 429 or 503. */
+export function waitsOf(status: number | null): readonly number[] {
+  return asksAgain(status) ? SOON_WAITS_MS : RETRY_WAITS_MS;
+}
+
+/**
+ * With Retry-After no less than that and no less than the row of failures has lasted. Else 60 s
+ * doubling with each step, and by chance up to twice that: hosts that one failure has blocked
+ * together do not all come back together.
+ */
+export function busyWaitMs(
+  retryAfterMs: number | null,
+  { steps, failingMs }: { readonly steps: number; readonly failingMs: number },
+  chance: Chance,
+): number {
+  const stepMs = BACKOFF_FIRST_MS * 2 ** Math.min(steps, 20);
+  const waitMs =
+    retryAfterMs === null
+      ? Math.round(stepMs * (1 + chance()))
+      : Math.max(retryAfterMs, Math.min(GROWING_MS_MAX, Math.max(GROWING_MS_MIN, failingMs)));
+  return Math.min(WAIT_MS_MAX, waitMs);
+}
+
+function onStatus(outcome: ResponseOutcome, row: Row, trouble: Trouble, chance: Chance): Verdict {
+  const { status, retryAfterMs } = outcome;
+  if (isBusy(status)) return onBusy(outcome, row, trouble, chance);
+  const hostWaitMs = Math.min(retryAfterMs ?? 0, WAIT_MS_MAX);
+  if (status < 500 && !asksAgain(status)) return { kind: 'final', hostWaitMs, givesUp: false };
+  const verdict = alone(waitsOf(status), row);
+  return verdict.kind === 'again'
+    ? { ...verdict, waitMs: Math.max(verdict.waitMs, hostWaitMs), hostWaitMs }
+    : { ...verdict, hostWaitMs };
+}
+
+function onBusy(
+  { retryAfterMs, endedAt }: ResponseOutcome,
+  { failures, failingMs }: Row,
   trouble: Trouble,
   chance: Chance,
 ): Verdict {
-  const { status, retryAfterMs, endedAt } = outcome;
-  if (!isBusy(status)) {
-    return status >= 500 ? alone(attemptsBefore) : { kind: 'final', hostWaitMs: 0, givesUp: false };
+  const hostMs = elapsedMs(trouble.busySince, endedAt);
+  const steps = stepsAt(trouble, endedAt);
+  const hostWaitMs = busyWaitMs(retryAfterMs, { steps, failingMs: hostMs }, chance);
+  if (trouble.blocks + 1 >= BUSY_ATTEMPTS_MAX && hostMs >= BUSY_MS_MAX) {
+    return { kind: 'final', hostWaitMs, givesUp: true };
   }
-  const waitMs = busyWaitMs(retryAfterMs, stepsAt(trouble, endedAt), chance);
-  if (attemptsBefore + 1 < BUSY_ATTEMPTS_MAX) return { kind: 'again', waitMs, hostWaitMs: waitMs };
-  const busyMs = endedAt - (trouble.busySince ?? endedAt);
-  return { kind: 'final', hostWaitMs: waitMs, givesUp: busyMs >= BUSY_MS_MAX };
+  // Where the host answered nothing better since the page failed first, the host is at fault.
+  const isPages = hostMs < failingMs || hostMs >= BUSY_MS_MAX;
+  if (isPages && failures + 1 >= BUSY_ATTEMPTS_MAX && failingMs >= BUSY_PAGE_MS_MAX) {
+    return { kind: 'final', hostWaitMs, givesUp: false };
+  }
+  const ownMs = retryAfterMs === null ? 0 : busyWaitMs(retryAfterMs, { steps, failingMs }, chance);
+  const behindMs = failures === 0 ? hostWaitMs : hostWaitMs + OTHERS_FIRST_MS;
+  return { kind: 'again', waitMs: Math.max(behindMs, ownMs), hostWaitMs };
 }
 
 /** The host has its own row of attempts, so that one bad page never condemns the others. */
-function onNoConnection(attemptsBefore: number, unconnectedBefore: number): Verdict {
+function onNoConnection(row: Row, unconnectedBefore: number): Verdict {
   const hostWaitMs = RETRY_WAITS_MS[unconnectedBefore];
   if (hostWaitMs === undefined) return { kind: 'final', hostWaitMs: 0, givesUp: true };
-  const waitMs = RETRY_WAITS_MS[attemptsBefore];
-  if (waitMs === undefined) return { kind: 'final', hostWaitMs, givesUp: false };
-  return { kind: 'again', waitMs: Math.max(waitMs, hostWaitMs), hostWaitMs };
+  const verdict = alone(RETRY_WAITS_MS, row);
+  return verdict.kind === 'again'
+    ? { ...verdict, waitMs: Math.max(verdict.waitMs, hostWaitMs), hostWaitMs }
+    : { ...verdict, hostWaitMs };
 }
 
-function alone(attemptsBefore: number): Verdict {
-  const waitMs = RETRY_WAITS_MS[attemptsBefore];
+function alone(waits: readonly number[], row: Row): Extract<Verdict, { kind: 'again' | 'final' }> {
+  const waitMs = nextWaitMs(waits, row);
   return waitMs === undefined
     ? { kind: 'final', hostWaitMs: 0, givesUp: false }
     : { kind: 'again', waitMs, hostWaitMs: 0 };

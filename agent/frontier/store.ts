@@ -5,6 +5,7 @@
 
 import type { Host, PageRow } from '../core/messages.ts';
 import type { SkipReason } from '../core/store.ts';
+import type { Identity, RequestForm } from '../url/crawl-url.ts';
 
 export interface HostRecord {
   /** Order of discovery; hosts are visited in it. */
@@ -19,8 +20,12 @@ export interface HostRecord {
   busyUntil: number;
   /** Since when it has answered nothing but 429 and 503; null where its last answer was better. */
   busySince: number | null;
-  /** Failed connections in a row. */
+  /** How many such answers since then. */
+  blocks: number;
+  /** Waits in a row because the host could not be reached or did not answer. */
   unconnected: number;
+  /** Requests in a row that reached the host and got no answer. */
+  unanswered: number;
   /** The delay after its last request, 0 before the first. */
   delayMs: number;
   /** How far pages that are not new outweigh new ones (`novelty.ts`). */
@@ -37,51 +42,107 @@ export interface QueueEnding {
 }
 
 export interface QueuedUrl {
-  readonly url: string;
-  readonly fetchUrl: string;
+  readonly url: Identity;
+  readonly fetchUrl: RequestForm;
   readonly depth: number;
   readonly attempts: number;
+  /** End of the first of those attempts; absent: there was none, or it is not known here. */
+  readonly failedSince?: number;
+  /** Redirects to another form of the same identity that led to this form; absent: none. */
+  readonly hops?: number;
   /** Where it was found first; absent for seeds. */
   readonly referrer?: string;
+  /** Named as a sitemap (UrlItem). */
+  readonly sitemap?: boolean;
   /** The page as it was in the round before; absent where it is to be read whole. */
   readonly former?: PageRow;
 }
 
+export interface Retry {
+  /** Including the one that failed. */
+  readonly attempts: number;
+  /** End of the first of them. */
+  readonly failedSince: number;
+  readonly notBefore: number;
+}
+
+/** Where a redirect to the page's own identity leads. */
+export interface FormHop {
+  readonly fetchUrl: RequestForm;
+  /** Redirects followed so far, this one included. */
+  readonly hops: number;
+}
+
 /** A finished page: its row (null status with an error code: no response came) and its URL. */
 export interface PageRecord extends PageRow {
-  readonly url: string;
+  readonly url: Identity;
   readonly attempts: number;
 }
 
-/** The last answer to a request for an origin's robots.txt. */
+/** How far the look-up of a robots.txt has followed redirects. */
+export interface RobotsHop {
+  /** The next URL to request; on another host only its owner requests it. */
+  readonly location: string;
+  /** Redirects followed so far, the one to `location` included. */
+  readonly hops: number;
+}
+
+/**
+ * The last answer to a request for an origin's robots.txt, and the progress of a look-up that has
+ * not ended. Everything that the next visit, process or owner needs to continue is in it.
+ */
 export interface RobotsRecord {
-  readonly kind: 'rules' | 'allowAll' | 'unreachable';
+  readonly kind: 'rules' | 'allowAll' | 'unreachable' | 'redirected';
   readonly fetchedAt: number;
   readonly body: Uint8Array | null;
-  /** Unreachable: consecutive attempts, and when the next one is due. */
+  /** Failed attempts in a row; a redirect neither counts as one nor resets them. */
   readonly attempts: number;
+  /** End of the first of them; absent where there was none. */
+  readonly failedSince?: number;
+  /** Unreachable: when the next attempt is due. */
   readonly retryAt: number;
   readonly reason: string;
+  /** Where it leads: within its host (`redirected`), or to another (`unreachable` until told). */
+  readonly hop?: RobotsHop;
+  /** The Crawl-delay of the last rules read; absent: none. It stands until other rules are read. */
+  readonly crawlDelayMs?: number;
+}
+
+/** A host that has queued URLs. */
+export interface QueuedHost {
+  readonly number: number;
+  readonly host: Host;
+  /** False: a copy of another's (see `setOwned` of the core's store). */
+  readonly owned: boolean;
 }
 
 export interface FrontierStore {
   host(host: Host): HostRecord;
+  /** The first hosts with queued URLs from that number on, in the order of their numbers. */
+  queuedFrom(number: number, max: number): QueuedHost[];
   saveHost(record: HostRecord, ip: string | null): void;
   /** URLs of the host that ended with a response or failed. */
   pagesDone(hostNumber: number): number;
-  /** The first queued URL by depth, then order found, whose own wait is over. */
-  nextUrl(hostNumber: number, now: number): QueuedUrl | null;
+  /**
+   * The first queued URL by depth, then order found, whose own wait is over. `last`: the last of
+   * them instead.
+   */
+  nextUrl(hostNumber: number, now: number, last?: boolean): QueuedUrl | null;
   /** When the host's next queued URL may be asked for (0: at once), or null if none is queued. */
   nextUrlAt(hostNumber: number): number | null;
   /** Ends a queued URL with its record; one that has ended already stays as it is. */
   recordPage(hostNumber: number, page: PageRecord): void;
   /** What the page links to, for the view `links`; in place of what it did before. */
   saveLinks(source: string, targets: readonly string[]): void;
-  requeue(hostNumber: number, url: string, attempts: number, notBefore: number): void;
+  requeue(hostNumber: number, url: string, retry: Retry): void;
+  /** The queued URL is requested in another form from now on, with no failed attempt yet. */
+  moveTo(hostNumber: number, url: string, hop: FormHop): void;
   skip(hostNumber: number, url: string, reason: SkipReason): void;
   /** Ends up to `max` queued URLs, waiting ones too. Gives how many; fewer than `max`: all. */
   endQueued(hostNumber: number, ending: QueueEnding, now: number, max: number): number;
   countOutOfScope(hostNumber: number, links: number): void;
   robots(hostNumber: number, origin: string): RobotsRecord | null;
   saveRobots(hostNumber: number, origin: string, record: RobotsRecord): void;
+  /** The longest Crawl-delay among the host's robots.txt files; 0: none. */
+  crawlDelay(hostNumber: number): number;
 }

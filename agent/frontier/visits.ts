@@ -1,95 +1,74 @@
-// The visits: each thread crawls one host at a time, robots.txt first, then its queue breadth
-// first, one request at a time, with the politeness delay between the end of one and the start of
-// the next. A thread leaves its host when nothing is queued that could be asked for now, or when
-// the host has to be left alone for longer than a delay; hosts come up in the order of discovery.
+// The visits: a bounded number of hosts is visited at a time, each robots.txt first, then its queue
+// breadth first, one request at a time, with the politeness delay between the end of one and the
+// start of the next. A thread is held by a request only (`threads.ts`). A visit ends when nothing is
+// queued that could be asked for now, or when the host has to be left alone for longer than a delay.
+// While other hosts wait for a visit, it also ends after a slow request, or after some minutes.
 // Pure: the core calls `tick` and `finish` each turn, requests go into the turn's effects, state
 // into the frontier store. Before each request the fetch right is asked.
 
 import type { Instant } from '../../failure-detector/instant.ts';
-import type { Budgets } from '../core/budgets.ts';
-import type { Effects, PageRequest } from '../core/effects.ts';
-import type { Right } from '../core/fetch-right.ts';
+import type { PageRequest } from '../core/effects.ts';
 import type { Host } from '../core/messages.ts';
 import type { FailureOutcome, Outcome, RobotsOutcome } from '../core/outcome.ts';
-import type { Finished, KnownRobots, RobotsWord, Visits as VisitsPort } from '../core/visits.ts';
+import type {
+  Finished,
+  Held,
+  KnownRobots,
+  RobotsWord,
+  Visits as VisitsPort,
+} from '../core/visits.ts';
 import {
   type Aftermath,
   type AftermathParts,
   holdHost,
+  NO_PAGE,
+  namedBy,
   noteAnswer,
   pageEnded,
-  type TrapLog,
 } from './aftermath.ts';
-import { type DelayRules, delayAfter } from './host-delay.ts';
-import { MinHeap } from './min-heap.ts';
+import { delayAfter } from './host-delay.ts';
 import { brakeOf, Novelty } from './novelty.ts';
-import { ParkedHosts } from './parked-hosts.ts';
-import { believedWait, type Chance, isBusy } from './retry.ts';
-import {
-  type AskOthers,
-  knownRobots,
-  originOf,
-  type RobotsAnswer,
-  RobotsGate,
-  type RobotsRules,
-} from './robots-gate.ts';
-import type { FrontierStore, HostRecord, QueuedUrl, QueueEnding } from './store.ts';
+import { ParkedHosts, type SleepOf } from './parked-hosts.ts';
+import { ALL_BLOCKED, endingOf } from './queue-ending.ts';
+import { believedWait, isBusy, isLastTest } from './retry.ts';
+import { knownRobots, originOf, type RobotsAnswer, RobotsGate } from './robots-gate.ts';
+import { RulesCache } from './rules-cache.ts';
+import type { HostRecord, QueuedUrl, QueueEnding } from './store.ts';
+import { hostsVisitedMax, YOUNG_MS } from './threads.ts';
+import { type Scheduled, VisitOrder } from './visit-order.ts';
+import type { VisitsParts } from './visits-parts.ts';
 
-/** URLs that robots.txt forbids, skipped in one turn: some milliseconds of work. */
+/** URLs that robots.txt forbids, skipped in one turn by all visits: some milliseconds of work. */
 const SKIPS_PER_TURN = 200;
+/** Steps of reading and checking rules in one turn, after which other visits wait for the next. */
+const ROBOTS_STEPS_PER_TURN = 8_000_000;
 /** Queued URLs that end together, in one turn: a queue of a million must not stop the loop. */
 const ENDED_PER_TURN = 500;
 /** A step that did its share of a turn goes on after this, in a turn of its own. */
 const NEXT_TURN_MS = 1;
-/** A thread stays with its host for waits up to this beyond the delay; longer ones free it. */
+/** After so long a host is looked at again whose links wait in the outbox. */
+const HELD_MS = 250;
+/** A visit lasts through waits up to this beyond the delay; longer ones end it. */
 const PATIENCE_MS = 1000;
+/** A visit that has lasted for so long ends where another host waits for its place. */
+const PLACE_MS = 180_000;
 /** How soon a missing lease is asked for again, as a share of the heartbeat interval. */
 const LEASE_RETRY = 0.25;
 
-export interface VisitsParts {
-  readonly store: FrontierStore;
-  readonly effects: Effects;
-  readonly events: TrapLog;
-  readonly right: {
-    check(host: Host, now: Instant, untouched: boolean): Right;
-    waitUntil(host: Host, untilMs: number): void;
-  };
-  /** What the operator has ordered, and the delays that follow from it and the config. */
-  readonly orders: { blocks(host: Host): boolean; delayOf(host: Host): number };
-  /** What the cluster shares: slots of addresses, and pages of the crawl. */
-  readonly budgets?: Pick<Budgets, 'slots' | 'pages'>;
-  readonly asks?: AskOthers;
-  readonly threads: number;
-  readonly delays: DelayRules;
-  readonly chance: Chance;
-  readonly heartbeatMs: number;
-  readonly pagesPerHost: number;
-  /** Stale pages at which the rest of a host is skipped; null: none. */
-  readonly stalePages: number | null;
-  readonly robots: boolean;
-  /** Whether the links of each page are kept for the view `links`. */
-  readonly keepLinks: boolean;
-  readonly parseRobots: (body: Uint8Array) => RobotsRules;
-}
-
-interface Visit {
+interface Visit extends Scheduled {
+  /** When it began. */
+  readonly since: number;
   readonly record: HostRecord;
   readonly gate: RobotsGate;
   open: PageRequest | null;
   /** The origin whose robots.txt is being asked for; redirects may have led elsewhere. */
   robotsOf: string;
-  dueAt: number;
+  isQuick: boolean;
   /** It waits for a slot, or has one. */
   asks: boolean;
   /** Queued URLs that are being ended, some each turn. Lost with the visit: tried again then. */
   ending: QueueEnding | null;
 }
-
-const OVER_PAGE_LIMIT: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'pages' } };
-const TRAPPED: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'trap' } };
-const ALL_BLOCKED: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'blocked' } };
-/** The same by the operator's order, which may be taken back. */
-const BLOCKED_BY_ORDER: QueueEnding = { ...ALL_BLOCKED };
 
 const FREE = { slots: null, pages: null };
 
@@ -97,33 +76,49 @@ export class Visits implements VisitsPort {
   readonly #p: VisitsParts;
   readonly #page: AftermathParts;
   readonly #parked: ParkedHosts;
+  readonly #gateParts: ConstructorParameters<typeof RobotsGate>[0];
   readonly #visits = new Map<Host, Visit>();
-  readonly #due = new MinHeap<Visit>();
+  readonly #order: VisitOrder<Visit>;
+  readonly #hostsMax: number;
+  #tickedAt = 0;
   readonly #open = new Map<number, PageRequest>();
   /** Hosts whose stored waits the right is still to be told; filled by `queued`, emptied by ticks. */
-  readonly #untold: Host[] = [];
+  readonly #untold = new Set<Host>();
   #heldBack = false;
   #lastRequest = 0;
+  /** What is left of this turn for skips and for the rules of robots.txt files. */
+  #skipsLeft = 0;
+  #stepsLeft = 0;
 
   constructor(parts: VisitsParts) {
     this.#p = parts;
+    this.#order = new VisitOrder(
+      parts.threads,
+      (visit) => !visit.open && this.#visits.get(visit.record.host) === visit,
+    );
+    this.#hostsMax = hostsVisitedMax(parts.threads);
     this.#page = { ...parts, novelty: new Novelty() };
-    this.#parked = new ParkedHosts((host) => parts.store.host(host).number);
+    this.#gateParts = { ...parts, rules: new RulesCache() };
+    const known = {
+      numberOf: (host: Host) => parts.store.host(host).number,
+      queuedFrom: (number: number, max: number) => parts.store.queuedFrom(number, max),
+    };
+    this.#parked = new ParkedHosts(known, (host) => this.#visits.has(host));
   }
 
   queued(host: Host): void {
     if (this.#visits.has(host)) return;
-    if (!this.#parked.has(host)) this.#untold.push(host);
+    if (!this.#parked.has(host) && this.#p.store.host(host).notBefore > 0) this.#untold.add(host);
     this.#parked.queued(host);
   }
 
   /** After a restart the back-off is known to the file alone; a yield must tell it, too. */
   #tellWaits(now: Instant): void {
-    for (const host of this.#untold.splice(0)) {
-      if (!this.#parked.has(host)) continue;
+    for (const host of this.#untold) {
       const untilMs = believedWait(this.#p.store.host(host).notBefore, now.mono);
       if (untilMs > 0) this.#p.right.waitUntil(host, untilMs);
     }
+    this.#untold.clear();
   }
 
   wake(host: Host): void {
@@ -139,6 +134,7 @@ export class Visits implements VisitsPort {
    * the host has come back: under a number that is nobody's by then, or another host's.
    */
   dropped(host: Host, now: Instant): void {
+    this.#untold.delete(host);
     const visit = this.#visits.get(host);
     if (!visit) return;
     this.#end(visit);
@@ -148,12 +144,14 @@ export class Visits implements VisitsPort {
   reconsider(host: Host, now: Instant): void {
     const visit = this.#visits.get(host);
     if (!visit) this.#parked.rouse(host);
-    else if (!visit.open) this.#dueAt(visit, now.mono);
+    else if (!visit.open) this.#order.dueAt(visit, now.mono);
   }
 
-  reconsiderAll(now: Instant): void {
-    this.#parked.rouseAll();
-    for (const visit of this.#visits.values()) if (!visit.open) this.#dueAt(visit, now.mono);
+  reconsiderAll(now: Instant, named = (_: Host) => true): void {
+    this.#parked.rouseAll(named);
+    for (const [host, visit] of this.#visits) {
+      if (!visit.open && named(host)) this.#order.dueAt(visit, now.mono);
+    }
   }
 
   wakeAll(): void {
@@ -167,7 +165,7 @@ export class Visits implements VisitsPort {
   }
 
   robotsTold(host: Host, origin: string, word: RobotsWord, now: Instant): void {
-    new RobotsGate(this.#p, this.#p.store.host(host)).told(origin, word, now.mono);
+    new RobotsGate(this.#gateParts, this.#p.store.host(host)).told(origin, word, now.mono);
     this.wake(host);
   }
 
@@ -188,41 +186,40 @@ export class Visits implements VisitsPort {
   }
 
   nextAtMs(): number {
-    const startable = this.#parked.hasReady() && this.#visits.size < this.#p.threads;
-    const dueAt = this.#heldBack ? Infinity : this.#due.firstKey;
-    return startable ? 0 : Math.min(dueAt, this.#parked.nextWakeMs());
+    const dueAt = this.#heldBack ? Infinity : this.#order.nextAtMs(this.#tickedAt);
+    const at = Math.min(dueAt, this.#parked.nextWakeMs());
+    if (!this.#parked.hasReady()) return at;
+    return this.#isFull() ? Math.min(at, this.#order.threads.freeAtMs(this.#tickedAt)) : 0;
   }
 
-  tick(now: Instant, holdBack: boolean): void {
+  tick(now: Instant, held: Held): void {
     this.#tellWaits(now);
+    this.#tickedAt = now.mono;
+    this.#order.threads.settle(now.mono);
     this.#parked.wakeUntil(now.mono);
-    while (this.#visits.size < this.#p.threads) {
+    while (!this.#isFull()) {
       const host = this.#parked.takeReady();
       if (host === undefined) break;
       const record = this.#p.store.host(host);
-      const gate = new RobotsGate(this.#p, record);
+      const gate = new RobotsGate(this.#gateParts, record);
       const blank = { open: null, robotsOf: '', dueAt: 0, asks: false, ending: null };
-      const visit: Visit = { record, gate, ...blank };
+      const visit: Visit = { record, gate, isQuick: false, since: now.mono, ...blank };
       this.#visits.set(host, visit);
-      this.#dueAt(visit, now.mono);
+      this.#order.dueAt(visit, now.mono);
     }
     // Those that are due wait for a turn that does not hold them back.
-    this.#heldBack = holdBack;
-    while (!holdBack && this.#due.firstKey <= now.mono) {
-      const at = this.#due.firstKey;
-      const visit = this.#due.pop();
-      if (!visit || visit.dueAt !== at || visit.open) continue;
-      if (this.#visits.get(visit.record.host) !== visit) continue;
+    this.#heldBack = held.all;
+    this.#skipsLeft = SKIPS_PER_TURN;
+    this.#stepsLeft = ROBOTS_STEPS_PER_TURN;
+    if (held.all) return;
+    for (let visit = this.#order.next(now.mono); visit; visit = this.#order.next(now.mono)) {
       visit.asks = false;
-      this.#step(visit, now);
+      // It gives its place up meanwhile.
+      if (held.host(visit.record.host)) this.#sleepUntil(visit, now.mono + HELD_MS, 'host');
+      else this.#step(visit, now);
       // A slot is not held, and no place in line kept, while anything else is waited for.
       if (!visit.asks) this.#p.budgets?.slots?.leave(visit.record.host, now);
     }
-  }
-
-  #dueAt(visit: Visit, at: number): void {
-    visit.dueAt = at;
-    this.#due.push(at, visit);
   }
 
   /** Brings one visit to its next request, wait or end. */
@@ -234,7 +231,7 @@ export class Visits implements VisitsPort {
     if (right.kind === 'foreign') return this.#end(visit);
     if (right.kind === 'blocked') return this.#shelve(visit);
     const goOnMs = this.#endQueued(visit, now);
-    if (goOnMs > 0) return this.#dueAt(visit, now.mono + goOnMs);
+    if (goOnMs > 0) return this.#order.dueAt(visit, now.mono + goOnMs);
     const storedAt = store.nextUrlAt(record.number);
     if (storedAt === null) return this.#end(visit);
     const queuedAt = believedWait(storedAt, now.mono);
@@ -244,14 +241,21 @@ export class Visits implements VisitsPort {
     if (queuedAt > hostAt) return this.#sleepUntil(visit, queuedAt);
     if (hostAt > now.mono) return this.#wait(visit, hostAt, now);
     if (right.kind === 'no-lease') {
-      return this.#dueAt(visit, now.mono + heartbeatMs * LEASE_RETRY);
+      return this.#order.dueAt(visit, now.mono + heartbeatMs * LEASE_RETRY);
     }
-    for (let skips = 0; skips < SKIPS_PER_TURN; skips++) {
-      const next = store.nextUrl(record.number, queuedAt < storedAt ? Infinity : now.mono);
+    // One URL in any case: a host with many to skip must not take the turns of those behind it.
+    for (let first = true; first || (this.#skipsLeft > 0 && this.#stepsLeft > 0); first = false) {
+      const until = queuedAt < storedAt ? Infinity : now.mono;
+      // A host is tested with another page than those at hand, which may be slow ones all.
+      const next = store.nextUrl(record.number, until, isLastTest(record));
       if (!next) break;
-      if (this.#pass(visit, next, now)) return;
+      const before = visit.gate.steps;
+      const passed = this.#pass(visit, next, now);
+      this.#stepsLeft -= visit.gate.steps - before;
+      if (passed) return;
+      this.#skipsLeft--;
     }
-    this.#dueAt(visit, now.mono + NEXT_TURN_MS);
+    this.#order.dueAt(visit, now.mono + NEXT_TURN_MS);
   }
 
   /** As today's delay has it: a longer one may have been ordered since the last request. */
@@ -264,12 +268,14 @@ export class Visits implements VisitsPort {
   /** Ends queued URLs that are to end without a request; 0, or when to go on with those left. */
   #endQueued(visit: Visit, now: Instant): number {
     const { number, host } = visit.record;
-    const { store, pagesPerHost, stalePages, orders, budgets } = this.#p;
-    if (orders.blocks(host)) visit.ending = BLOCKED_BY_ORDER;
-    else if (visit.ending === BLOCKED_BY_ORDER) visit.ending = null;
+    const { store, scope, pagesPerHost, stalePages, orders, budgets } = this.#p;
     const pagesLeft = budgets?.pages?.over ? 0 : pagesPerHost - store.pagesDone(number);
-    if (pagesLeft <= 0 && visit.ending?.as.kind !== 'skipped') visit.ending = OVER_PAGE_LIMIT;
-    if (stalePages !== null && visit.record.stale >= stalePages) visit.ending ??= TRAPPED;
+    visit.ending = endingOf(visit.ending, {
+      isInScope: scope.covers(host),
+      isBlocked: orders.blocks(host),
+      pagesLeft,
+      isTrap: stalePages !== null && visit.record.stale >= stalePages,
+    });
     if (!visit.ending) return 0;
     // What fails counts against the page limits, and what is over the limit is skipped.
     const counted = visit.ending.as.kind === 'failed' ? budgets?.pages : null;
@@ -287,8 +293,13 @@ export class Visits implements VisitsPort {
   /** The URL is requested, or robots.txt before it, or waited for; false: it was skipped. */
   #pass(visit: Visit, next: QueuedUrl, now: Instant): boolean {
     const { record } = visit;
+    // It was found under the scope of that time.
+    if (!this.#p.scope.admits(record.host, next)) {
+      this.#p.store.skip(record.number, next.url, 'scope');
+      return false;
+    }
     if (!this.#p.robots) return this.#request(visit, 'page', next, now);
-    const gate = visit.gate.check(next.url, now.mono);
+    const gate = visit.gate.check(next.fetchUrl, now.mono);
     switch (gate.kind) {
       case 'pass':
         return this.#request(visit, 'page', next, now);
@@ -298,7 +309,7 @@ export class Visits implements VisitsPort {
       case 'fetch': {
         const { url } = gate;
         visit.robotsOf = originOf(next.url);
-        const robots = { ...next, url, fetchUrl: url, attempts: 0 };
+        const robots = { ...next, url: String(url), fetchUrl: url, attempts: 0 };
         return this.#request(visit, 'robots', robots, now);
       }
       case 'wait':
@@ -309,11 +320,9 @@ export class Visits implements VisitsPort {
         this.#parked.block(record.host);
         return true;
       case 'given-up': {
-        const { reason } = gate;
-        const as: QueueEnding['as'] =
-          reason === '' ? { kind: 'skipped', reason: 'robots' } : { kind: 'failed', error: reason };
+        const as = { kind: 'failed', error: gate.error } as const;
         visit.ending = { origin: originOf(next.url), as };
-        this.#dueAt(visit, now.mono + NEXT_TURN_MS);
+        this.#order.dueAt(visit, now.mono + NEXT_TURN_MS);
         return true;
       }
     }
@@ -324,7 +333,7 @@ export class Visits implements VisitsPort {
     const { host } = visit.record;
     const { slots, pages } = this.#p.budgets ?? FREE;
     if (kind === 'page' && pages?.has(host) === false) {
-      this.#dueAt(visit, now.mono + this.#p.heartbeatMs);
+      this.#order.dueAt(visit, now.mono + this.#p.heartbeatMs);
       return true;
     }
     const entry = slots?.enter(host, now);
@@ -340,31 +349,31 @@ export class Visits implements VisitsPort {
     visit.asks = true;
     visit.open = request;
     this.#open.set(id, request);
+    this.#order.threads.started(id, visit.isQuick, now.mono);
     this.#p.effects.push({ type: 'request', request });
     return true;
   }
 
-  /** Whoever asks for a slot keeps the thread and is woken; those behind it in line do not. */
+  /** The visit that asks for a slot lasts and is woken; the visits behind it in line end. */
   #queueUp(visit: Visit, as: 'wait' | 'queued', now: Instant): void {
     visit.asks = true;
-    if (as === 'wait') return this.#dueAt(visit, now.mono + this.#p.heartbeatMs);
+    if (as === 'wait') return this.#order.dueAt(visit, now.mono + this.#p.heartbeatMs);
     this.#end(visit);
     this.#parked.block(visit.record.host);
   }
 
-  /** The host has to be left alone: short waits keep the thread, long ones free it for another. */
+  /** The host has to be left alone: the visit lasts through short waits, long ones end it. */
   #wait(visit: Visit, untilMs: number, now: Instant): void {
     const { host } = visit.record;
     const patienceMs = this.#p.orders.delayOf(host) + PATIENCE_MS;
-    if (untilMs - now.mono <= patienceMs) return this.#dueAt(visit, untilMs);
-    this.#end(visit);
-    this.#parked.sleep(host, untilMs, 'host');
+    if (untilMs - now.mono <= patienceMs) return this.#order.dueAt(visit, untilMs);
+    this.#sleepUntil(visit, untilMs, 'host');
   }
 
   /** All that is queued waits, each URL for itself: a fresh one wakes the host. */
-  #sleepUntil(visit: Visit, untilMs: number): void {
+  #sleepUntil(visit: Visit, untilMs: number, of: SleepOf = 'urls'): void {
     this.#end(visit);
-    this.#parked.sleep(visit.record.host, untilMs, 'urls');
+    this.#parked.sleep(visit.record.host, untilMs, of);
   }
 
   /** No right just now. A queue that is still here waits for the view to change (again). */
@@ -379,12 +388,18 @@ export class Visits implements VisitsPort {
     this.#p.budgets?.pages?.leave(visit.record.host);
   }
 
+  namedBy(outcome: Outcome) {
+    const visit = this.#visits.get(outcome.request.host);
+    return namedBy(outcome, visit?.open?.id === outcome.request.id ? visit.record : null);
+  }
+
   /** Of a request that is not open (any more), an outcome changes nothing. */
   finish(outcome: Outcome, now: Instant): Finished {
     const { request, endedAt } = outcome;
     const visit = this.#visits.get(request.host);
     const { slots, pages } = this.#p.budgets ?? FREE;
     slots?.ended(request, endedAt, now);
+    this.#order.threads.ended(request.id);
     if (!this.#open.delete(request.id) || visit?.open?.id !== request.id) {
       pages?.ended(request.id, false);
       return { page: null };
@@ -400,42 +415,53 @@ export class Visits implements VisitsPort {
           : pageEnded(this.#page, record, outcome);
     pages?.ended(request.id, finished.page !== null);
     visit.ending ??= ending;
+    visit.isQuick = outcome.durationMs < YOUNG_MS;
     record.delayMs = this.#delayAfter(visit, outcome);
     this.#p.right.waitUntil(request.host, endedAt + record.delayMs);
     this.#p.store.saveHost(record, outcome.ip);
-    this.#dueAt(visit, now.mono);
+    if (this.#givesWay(visit, now)) {
+      this.#end(visit);
+      this.#parked.comeBack(request.host);
+    } else this.#order.dueAt(visit, now.mono);
     return finished;
+  }
+
+  /** A visit whose request gave its thread up takes no place: few hosts can be as slow. */
+  #isFull(): boolean {
+    return this.#visits.size - this.#order.threads.slow >= this.#hostsMax;
+  }
+
+  /** Where others wait for a place, a slow host leaves it after each request. */
+  #givesWay({ ending, isQuick, since }: Visit, now: Instant): boolean {
+    if (ending || (isQuick && now.mono - since < PLACE_MS)) return false;
+    return this.#isFull() && this.#parked.hasReady();
   }
 
   #delayAfter({ record, gate }: Visit, { durationMs }: Outcome): number {
     const ownMs = this.#p.orders.delayOf(record.host);
-    const { crawlDelayMs } = gate;
-    const brake = brakeOf(record.stale);
-    return delayAfter(this.#p.delays, { ownMs, crawlDelayMs, durationMs, brake });
+    const asked = { crawlDelayMs: gate.crawlDelayMs, brake: brakeOf(record.stale) };
+    return delayAfter(this.#p.delays, { ownMs, durationMs, ...asked });
   }
 
-  #robotsEnded(visit: Visit, outcome: Pick<RobotsOutcome, 'request' | 'answer' | 'endedAt'>) {
+  #robotsEnded(
+    visit: Visit,
+    outcome: Pick<RobotsOutcome, 'request' | 'answer' | 'endedAt' | 'retryAfterMs'>,
+  ) {
     const { record, gate, robotsOf } = visit;
-    const { request, answer, endedAt } = outcome;
-    const waitMs = gate.answered(robotsOf, answer, endedAt);
-    holdHost(this.#p, record, endedAt, waitMs);
+    const { request, answer, endedAt, retryAfterMs = 0 } = outcome;
+    const waitMs = gate.answered(robotsOf, request.fetchUrl, answer, endedAt);
+    holdHost(this.#p, record, endedAt, Math.max(waitMs, retryAfterMs));
     // An answer ends a row of trouble; robots.txt has a row of attempts of its own.
     const trouble =
       answer.kind === 'unreachable' && (answer.status === null || isBusy(answer.status));
     if (!trouble) noteAnswer(record);
-    const sitemaps = answer.kind === 'rules' ? answer.sitemaps : [];
-    const found = sitemaps.map(({ host: _, ...url }) => {
-      return { ...url, depth: 0, referrer: request.fetchUrl };
-    });
-    return { finished: { page: null, found }, ending: null };
+    return NO_PAGE;
   }
 
   #robotsFailed(visit: Visit, outcome: FailureOutcome): Aftermath {
     const { request, cause, code: error, endedAt } = outcome;
-    if (cause === 'withdrawn') return { finished: { page: null }, ending: null };
-    if (cause === 'forbidden-address') {
-      return { finished: { page: null }, ending: ALL_BLOCKED };
-    }
+    if (cause === 'withdrawn') return NO_PAGE;
+    if (cause === 'forbidden-address') return { ...NO_PAGE, ending: ALL_BLOCKED };
     const none = { status: null, retryAfterMs: null };
     const answer: RobotsAnswer = { kind: 'unreachable', reason: error, error, ...none };
     return this.#robotsEnded(visit, { request, answer, endedAt });

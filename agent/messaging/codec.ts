@@ -48,6 +48,7 @@ export interface FrameError {
   readonly from?: End;
   readonly to?: End;
   readonly batch?: number;
+  readonly ahead?: End;
 }
 
 export type Decoded = { readonly ok: true; readonly envelope: Envelope } | FrameError;

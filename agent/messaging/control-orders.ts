@@ -2,8 +2,8 @@
 // and the stamped order as one word for the other agents. Used by agent/control.ts on what comes
 // from command-line tools and from members, so nothing is believed unchecked.
 
+import { parseHostPattern } from '../../config/host.ts';
 import type { ControlVerb, Order } from '../core/messages.ts';
-import { parseCrawlUrl } from '../url/crawl-url.ts';
 import { DELAY_MS_MAX, HOST_CHARS_MAX } from './limits.ts';
 import { isOrder } from './validate.ts';
 
@@ -18,10 +18,9 @@ export function orderOf(verb: ControlVerb, args: readonly string[]): What | stri
   if (verb === 'pause') return { kind: 'pause', host: '', value: 1 };
   if (verb === 'resume') return { kind: 'pause', host: '', value: null };
   if (verb !== 'block' && verb !== 'delay') return `${verb} is no order`;
-  const url = parseCrawlUrl(`http://${host}/`);
   // A longer one would be in every WELCOME, which nobody who joins could read any more.
-  const isHost = !('refused' in url) && url.host === host && host.length <= HOST_CHARS_MAX;
-  if (!isHost) return `not a host: ${host}`;
+  const isPattern = parseHostPattern(host) === host && host.length <= HOST_CHARS_MAX;
+  if (!isPattern) return `not a host, *.host or *: ${host}`;
   if (verb === 'block') return { kind: 'block', host, value: value === TAKEN_BACK ? null : 1 };
   if (value === TAKEN_BACK) return { kind: 'delay', host, value: null };
   const ms = /^\d{1,8}$/.test(value ?? '') ? Number(value) : Number.NaN;
@@ -41,4 +40,40 @@ export function orderFromWord(word: string): Order | null {
   } catch {
     return null;
   }
+}
+
+/** What an agent answers to an order that is forwarded to it. */
+export interface OrderAnswer {
+  /** `applied`, or why not. */
+  readonly said: string;
+  /** Hosts of that agent that the order names. */
+  readonly hosts: number;
+  /** Of a block that was taken back: the pattern that still blocks its hosts. */
+  readonly stillBlockedBy?: string;
+}
+
+/** What the agents together answer to an order. */
+export interface OrderSummary {
+  /** `applied`, `unreachable`, or why not, by agent. */
+  readonly agents: Readonly<Record<string, string>>;
+  readonly hosts: number;
+  readonly stillBlockedBy?: string;
+}
+
+export function orderSummary(
+  answers: ReadonlyMap<string, unknown>,
+  silent: Iterable<string>,
+): OrderSummary {
+  const agents: Record<string, string> = {};
+  let hosts = 0;
+  let still: string | undefined;
+  for (const [id, answer] of answers) {
+    // Anything may come from a peer.
+    const { said = 'not understood', ...rest } = (answer ?? {}) as Partial<OrderAnswer>;
+    agents[id] = String(said);
+    hosts += Number.isSafeInteger(rest.hosts) ? rest.hosts! : 0;
+    still ??= rest.stillBlockedBy;
+  }
+  for (const id of silent) agents[id] = 'unreachable';
+  return { agents, hosts, ...(still !== undefined && { stillBlockedBy: String(still) }) };
 }

@@ -32,6 +32,7 @@ export interface RefusedFrame {
   readonly from?: End;
   readonly to?: End;
   readonly batch?: number;
+  readonly ahead?: End;
 }
 
 /** Silence of the log after a line about a reason. */

@@ -10,6 +10,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Router } from 'zeromq';
 import type { AgentId, Envelope } from '../core/messages.ts';
+import { BriefLinks } from './brief-links.ts';
 import { decodeFrame, encodeEnvelope } from './codec.ts';
 import { ControlDesk, type ControlReply, type ControlRequest } from './control-desk.ts';
 import { type BindFailure, explainBindError, parseEndpoint } from './endpoint.ts';
@@ -74,6 +75,7 @@ export class Transport {
   readonly #refusals: Refusals;
   readonly #links = new Map<AgentId, PeerLink>();
   readonly #traffic = new Traffic();
+  readonly #briefLinks = new BriefLinks(this.#traffic);
   /** Who spoke on which connection, oldest first. Filled and trimmed on receipt. */
   readonly #senders = new Map<string, AgentId>();
   #router: Router | undefined;
@@ -128,13 +130,17 @@ export class Transport {
   /**
    * Queues a message for a peer, connecting to its address where that is new or has changed. Never
    * throws, never waits; what does not fit is dropped and counted, since the protocol sends again.
+   *
+   * @param brief - the address is only the peer's own word: nothing but this goes there
    */
   send(
     to: { readonly id: AgentId; readonly address: string },
     envelope: Envelope,
     lane: Lane,
+    brief = false,
   ): void {
     if (this.#closed) return;
+    if (brief) return this.#sendBriefly(to, envelope, lane);
     const link = this.#linkTo(to);
     if (link === undefined) return;
     if (lane === 'bulk' && link.bulkFull) {
@@ -150,6 +156,14 @@ export class Transport {
     const detail = `${envelope.message.type} to ${to.id}: ${encoded.bytes} bytes`;
     this.#refusals.count({ code: 'unsendable', detail });
     this.#options.onTooLarge?.(to.id, envelope, encoded.bytes);
+  }
+
+  #sendBriefly(to: { readonly address: string }, envelope: Envelope, lane: Lane): void {
+    const encoded = encodeEnvelope(envelope);
+    const { type } = envelope.message;
+    if (encoded.ok && this.#briefLinks.send(to.address, lane, type, encoded.frame)) return;
+    const detail = `${type} to the unconfirmed address ${to.address}: too many, or it is no address`;
+    this.#refusals.count({ code: 'unsendable', detail });
   }
 
   #linkTo(to: { readonly id: AgentId; readonly address: string }): PeerLink | undefined {
@@ -197,10 +211,12 @@ export class Transport {
     const drained = Promise.all([
       ...Array.from(this.#links.values(), (link) => link.drained()),
       this.#desk?.drained(),
+      this.#briefLinks.drained(),
     ]);
     if (lingerMs > 0) await within(drained, lingerMs);
     for (const link of this.#links.values()) link.close(lingerMs);
     this.#links.clear();
+    this.#briefLinks.close(lingerMs);
     this.#desk?.close();
     // Not unbound first, though that would free the port at once: zeromq.js unbinds on another
     // thread, which libzmq does not survive while a receive is pending.

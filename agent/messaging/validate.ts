@@ -7,6 +7,8 @@ import type {
   AgentId,
   ControlVerb,
   Envelope,
+  FormerPage,
+  HostFailures,
   Incarnation,
   MemberCard,
   Message,
@@ -81,6 +83,8 @@ export type Validated =
       readonly from?: End;
       readonly to?: End;
       readonly batch?: number;
+      /** The sender, where its incarnation is above the highest believable one. */
+      readonly ahead?: End;
     };
 
 type Body<K extends MessageType> = Omit<Extract<Message, { type: K }>, 'type'>;
@@ -90,6 +94,8 @@ const id = textLike(/^[^\s\p{Cc}]+$/u, 'an agent identifier', ID_CHARS_MAX);
 const address = textLike(/^(?:tcp|ipc):\/\/[^\s;]+$/u, 'a tcp or ipc endpoint', ADDRESS_CHARS_MAX);
 const host = text(HOST_CHARS_MAX, 1);
 const url = text(URL_CHARS_MAX, 1);
+/** As `keyOf` makes them: scheme, port and path, with no part of another host. */
+const key = textLike(/^[hs]\.?(?::\d{1,5})?\//, 'the key of a URL', URL_CHARS_MAX);
 const origin = textLike(/^https?:\/\/[^\s/?#]+$/, 'an origin', ORIGIN_CHARS_MAX);
 const hash = text(HASH_CHARS_MAX);
 const whole = natural();
@@ -147,15 +153,16 @@ type Done = Extract<RowEvent, { kind: 'done' }>;
 const found = shape<Found>({
   kind: oneOf(['found']),
   n: whole,
-  key: url,
+  key,
   depth: whole,
   attempts: whole,
   fetchUrl: optional(url),
   referrer: optional(url),
   round: optional(round),
+  sitemap: optional(flag),
 });
 
-const page = shape<PageRow>({
+const pageFields: Fields<PageRow> = {
   status: nullable(whole),
   error: nullable(text(REASON_CHARS_MAX)),
   contentType: nullable(text(URL_CHARS_MAX)),
@@ -175,12 +182,18 @@ const page = shape<PageRow>({
   originalUrl: optional(url),
   originalAt: optional(whole),
   unchanged: optional(flag),
+};
+const page = shape<PageRow>(pageFields);
+const former = shape<FormerPage>({
+  ...pageFields,
+  round: optional(round),
+  attempts: optional(whole),
 });
 
 const done = shape<Done>({
   kind: oneOf(['done']),
   n: whole,
-  key: url,
+  key,
   state: oneOf(['response', 'failed', 'skipped']),
   attempts: whole,
   round: optional(round),
@@ -191,20 +204,29 @@ const done = shape<Done>({
 const again = shape<Extract<RowEvent, { kind: 'again' }>>({
   kind: oneOf(['again']),
   n: whole,
-  key: url,
+  key,
   round,
   attempts: whole,
-  former: optional(page),
+  former: optional(former),
+  sitemap: optional(flag),
+  hops: optional(natural(HOPS_MAX)),
+  fetchUrl: optional(url),
 });
 
 const robots = shape<Extract<RowEvent, { kind: 'robots' }>>({
   kind: oneOf(['robots']),
   n: whole,
   origin: url,
-  answer: oneOf(['rules', 'allowAll']),
+  answer: oneOf(['rules', 'allowAll', 'unreachable', 'redirected']),
   ageMs: duration,
   reason: text(4 * URL_CHARS_MAX),
   body: optional(text(ROBOTS_CHARS_MAX)),
+  location: optional(text(4 * URL_CHARS_MAX)),
+  hops: optional(natural(HOPS_MAX)),
+  attempts: optional(whole),
+  failingMs: optional(duration),
+  waitMs: optional(duration),
+  crawlDelayMs: optional(duration),
 });
 
 const rowEvents = new Map<unknown, Check>(Object.entries({ found, again, done, robots }));
@@ -254,7 +276,7 @@ const messages: { readonly [K in MessageType]: Check } = {
     part: whole,
     hosts: list(host, HOSTS_MAX),
     last: flag,
-    leaving: flag,
+    leavers: list(id, MEMBERS_MAX),
     slotsMs: optional(duration),
   }),
   LIST_ACK: message<'LIST_ACK'>({ list: whole, part: whole }),
@@ -275,6 +297,7 @@ const messages: { readonly [K in MessageType]: Check } = {
         depth: whole,
         referrer: optional(url),
         attempts: optional(whole),
+        sitemap: optional(flag),
       }),
       URLS_MAX,
     ),
@@ -297,6 +320,14 @@ const messages: { readonly [K in MessageType]: Check } = {
         delayMs: duration,
         busy: optional(whole),
         stale: optional(whole),
+        failures: optional(
+          shape<HostFailures>({
+            busyMs: duration,
+            blocks: whole,
+            unconnected: whole,
+            unanswered: whole,
+          }),
+        ),
       }),
       HOSTS_MAX,
     ),
@@ -420,8 +451,12 @@ export function validateEnvelope(value: unknown, incarnationMax = INCARNATION_MA
 function readable(
   value: unknown,
   incarnationMax: number,
-): { from?: End; to?: End; batch?: number } {
-  if (!isRecord(value) || end(value.from, incarnationMax) !== null) return {};
+): { from?: End; to?: End; batch?: number; ahead?: End } {
+  if (!isRecord(value)) return {};
+  if (end(value.from, incarnationMax) !== null) {
+    if (end(value.from, INCARNATION_MAX) !== null) return {};
+    return { ahead: value.from as unknown as End };
+  }
   const from = value.from as unknown as End;
   const inner = value.message;
   if (end(value.to, incarnationMax) !== null || !isRecord(inner)) return { from };

@@ -10,6 +10,8 @@ export interface AgentStatus extends CoreSnapshot {
   readonly hostsWithQueue: number;
   /** Of them, those whose robots.txt, or another host's that theirs leads to, is out of reach. */
   readonly hostsAwaitingRobots: number;
+  /** Why one of these waits, `dns` for example; null where none does. */
+  readonly robotsWaitReason?: string | null;
   /** URLs that ended with a response or failed. */
   readonly pages: number;
   readonly threads: number;

@@ -2,7 +2,7 @@
 // page's encoding, each identity once. A page may have far more links than anyone means, so their
 // number has a bound, and what lies beyond it is counted, not lost in silence.
 
-import { parseCrawlUrl, URL_CHARS_MAX } from '../url/crawl-url.ts';
+import { type Identity, parseCrawlUrl, type RequestForm, URL_CHARS_MAX } from '../url/crawl-url.ts';
 import { encodeQuery } from './charset.ts';
 import type { PageScan } from './page-scan.ts';
 
@@ -12,11 +12,17 @@ import type { PageScan } from './page-scan.ts';
  */
 const CHARS_MAX = 4_000_000;
 
+/**
+ * Characters read while the links of a page are resolved, the base anew for each link: some tenths of
+ * a second. The largest ordinary pages need a tenth of it.
+ */
+const RESOLVED_CHARS_MAX = 40_000_000;
+
 /** One URL that the page leads to. */
 export interface PageLink {
-  readonly identity: string;
+  readonly identity: Identity;
   /** Form to request; null: the same as the identity, which saves copying it between threads. */
-  readonly fetchUrl: string | null;
+  readonly fetchUrl: RequestForm | null;
   readonly host: string;
 }
 
@@ -24,7 +30,10 @@ export interface PageLink {
 interface ResolvedLinks {
   /** In document order, each identity once. */
   readonly links: PageLink[];
-  /** Spellings left unread once `linksMax` links, or 4,000,000 characters of them, were found. */
+  /**
+   * Spellings left unread once `linksMax` links, or 4,000,000 characters of them, were found, or
+   * 40,000,000 characters of bases and spellings were read.
+   */
   readonly linksDropped: number;
   /** Spellings of URLs above 8000 characters. */
   readonly tooLong: number;
@@ -59,9 +68,12 @@ export function resolveLinks(
   let refused = 0;
   let tooLong = 0;
   let chars = 0;
+  let resolvedChars = 0;
   let linksDropped = scan.directives.nofollow ? 0 : scan.hrefs.size + scan.hrefsDropped;
   for (const href of scan.directives.nofollow ? [] : scan.hrefs) {
     if (links.size >= linksMax || chars >= CHARS_MAX) break;
+    resolvedChars += base.length + href.length;
+    if (resolvedChars > RESOLVED_CHARS_MAX) break;
     linksDropped--;
     const link = resolve(href);
     if ('refused' in link) {
@@ -76,7 +88,11 @@ export function resolveLinks(
     }
     if (links.has(identity)) continue;
     chars += longest;
-    links.set(identity, { identity, fetchUrl: fetchUrl === identity ? null : fetchUrl, host });
+    links.set(identity, {
+      identity,
+      fetchUrl: String(fetchUrl) === identity ? null : fetchUrl,
+      host,
+    });
   }
   return {
     links: [...links.values()],

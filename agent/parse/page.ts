@@ -8,6 +8,7 @@ import { type ScanOptions, scanPage } from './page-scan.ts';
 import { NO_DIRECTIVES, type RobotsDirectives } from './robots-directives.ts';
 import { shortPrintOf } from './short-print.ts';
 import { simhashOf } from './simhash.ts';
+import type { Sitemap, SitemapOptions } from './sitemap.ts';
 
 /**
  * Links taken from one page. Real pages have some hundreds, the largest indexes some thousands;
@@ -32,6 +33,15 @@ export interface PageInput extends Pick<ScanOptions, 'embeds' | 'productToken'> 
   readonly untyped?: 'sniffed' | 'html';
   /** At most so many links; default 10,000. */
   readonly linksMax?: number;
+  /** Set where the body may be a sitemap or a feed, by its type or by who named it. */
+  readonly sitemap?: Pick<SitemapOptions, 'declared'>;
+}
+
+/** What a sitemap or a feed lists. */
+interface ListedUrls extends Pick<Sitemap, 'kind' | 'isPartial'> {
+  /** By `packUrls`, each identity once. */
+  readonly urls: Uint8Array<ArrayBuffer>;
+  readonly count: number;
 }
 
 /** What a page says. */
@@ -54,29 +64,40 @@ export interface ParsedPage extends RobotsDirectives {
   readonly digest: string;
   /** By `simhashOf`, of few words by `shortPrintOf`; null for what is not HTML, or says too little. */
   readonly simhash: string | null;
+  /** Absent for what is no sitemap; one that is has no other links. */
+  readonly listed?: ListedUrls;
 }
 
 /** Parses a page; never throws. */
 export function parsePage(input: PageInput): ParsedPage {
   const { body, contentType, url } = input;
-  const digest = `sha256:${createHash('sha256').update(body).digest('hex')}`;
   const untyped = input.untyped === 'html' ? 'text/html' : sniffedType(body);
   const type = essenceOf(contentType) ?? untyped;
-  if (type !== 'text/html' && type !== 'application/xhtml+xml') return notHtml(url, digest);
+  const isXml = type !== null && XML_TYPE.test(type);
+  if (type !== 'text/html' && !isXml) return unreadPage(input);
   const charset = charsetOf(body, contentType);
   const { embeds = false, productToken } = input;
+  if (isXml && type !== 'application/xhtml+xml') {
+    const start = decode(body.subarray(0, PROLOG_BYTES_MAX), charset);
+    if (!hasHtmlRoot(start)) return unreadPage(input);
+  }
   const text = decode(body, charset);
   const scan = scanPage(text, {
-    xhtml: type === 'application/xhtml+xml',
+    xhtml: isXml,
     embeds,
     ...(productToken === undefined ? {} : { productToken }),
   });
   const resolved = resolveLinks(scan, url, charset, input.linksMax ?? LINKS_MAX);
   const simhash = simhashOf(text, SIMHASH_WORDS_MIN) ?? shortPrintOf(text, url);
-  return { ...resolved, charset, ...scan.directives, digest, simhash };
+  return { ...resolved, charset, ...scan.directives, digest: digestOf(body), simhash };
 }
 
-function notHtml(url: string, digest: string): ParsedPage {
+function digestOf(body: Uint8Array): string {
+  return `sha256:${createHash('sha256').update(body).digest('hex')}`;
+}
+
+/** A body that says nothing as a page. */
+export function unreadPage({ body, url }: PageInput): ParsedPage {
   return {
     links: [],
     linksDropped: 0,
@@ -87,15 +108,18 @@ function notHtml(url: string, digest: string): ParsedPage {
     refresh: null,
     canonical: null,
     ...NO_DIRECTIVES,
-    digest,
+    digest: digestOf(body),
     simhash: null,
   };
 }
 
+/** Types that say nothing (MIME Sniffing Standard, section 7). */
+const UNKNOWN_TYPES = new Set(['*/*', 'unknown/unknown', 'application/unknown']);
+
 function essenceOf(contentType: string | null): string | null {
   if (contentType === null) return null;
   const essence = contentType.split(/[;,]/, 1)[0]!.trim().toLowerCase();
-  return essence.includes('/') ? essence : null;
+  return essence.includes('/') && !UNKNOWN_TYPES.has(essence) ? essence : null;
 }
 
 /** Tags that make a body without a type HTML (MIME Sniffing Standard, "unknown type"). */
@@ -111,4 +135,25 @@ const SNIFFED_BYTES = 1445;
 function sniffedType(body: Uint8Array): string | null {
   const start = Buffer.from(body.buffer, body.byteOffset, Math.min(body.length, SNIFFED_BYTES));
   return HTML_START.test(start.toString('latin1')) ? 'text/html' : null;
+}
+
+const XML_TYPE = /^(?:(?:text|application)\/xml|application\/xhtml\+xml)$/;
+
+/** The root of an XML document is looked for in so many characters. */
+const PROLOG_CHARS_MAX = 8192;
+/** No encoding has characters of more bytes. */
+const PROLOG_BYTES_MAX = 4 * PROLOG_CHARS_MAX;
+
+/** Whether the first element of an XML document is `html`, with or without a prefix. */
+function hasHtmlRoot(text: string): boolean {
+  const prolog = text.slice(0, PROLOG_CHARS_MAX);
+  for (let at = prolog.indexOf('<'); at >= 0; at = prolog.indexOf('<', at)) {
+    if (/[^?!]/.test(prolog[at + 1] ?? '')) {
+      return /^(?:[\w.-]+:)?html[\s/>]/.test(prolog.slice(at + 1, at + 1 + SNIFFED_BYTES));
+    }
+    const end = prolog.startsWith('<!--', at) ? '-->' : '>';
+    at = prolog.indexOf(end, at + 1);
+    if (at < 0) return false;
+  }
+  return false;
 }

@@ -30,23 +30,28 @@ const TOGETHER_BYTES_MAX = 64 * 1024;
 const RESTART_MS = 250;
 const RESTARTS_MAX = 120;
 
+/** A page may use so much time of a processor; ordinary ones need milliseconds. */
+const CPU_MS_MAX = 5000;
+/** A page that has been parsed for so long is looked at, and again after as long. */
+const WATCH_MS = 500;
+
 /** How the pool is set up. */
 export interface ParsePoolOptions {
   /** Threads at most; 0 parses on the calling thread, without a time-out. */
   readonly workers: number;
-  /** Pages waiting for a thread at most; further ones fail with `parse_queue_full`. */
-  readonly queueMax: number;
   /** For one page, in a thread that has loaded; of several together the later ones have up to twice. */
   readonly timeoutMs: number;
+  /** Time of a processor for one page; default 5000. It is measured from the page's first 500 ms on. */
+  readonly cpuMs?: number;
   /** The thread's script; default: `worker` beside this file. */
   readonly script?: URL;
 }
 
 /**
- * Why a page was not parsed: it took longer than `timeoutMs`; it ended its thread; too many pages
- * were waiting; the pool was closed. Other pages are not affected by the first three.
+ * Why a page was not parsed: it took longer than `timeoutMs` or `cpuMs`; it ended its thread; the
+ * pool was closed. Other pages are not affected by the first two.
  */
-export type ParseErrorCode = 'parse_timeout' | 'parse_crash' | 'parse_queue_full' | 'parse_closed';
+export type ParseErrorCode = 'parse_timeout' | 'parse_crash' | 'parse_closed';
 
 /** What `parse` rejects with. */
 export class ParseError extends Error {
@@ -66,6 +71,15 @@ interface Job {
   readonly isSmall: boolean;
 }
 
+/** A page that a thread has been at for a while. */
+interface Watch {
+  /** Its number among the pages handed over. */
+  readonly at: number;
+  waitedMs: number;
+  /** What the thread had used when the page was first looked at. */
+  cpuMs: number | null;
+}
+
 /** A thread with the pages it has, if any. */
 interface Seat {
   readonly worker: Worker;
@@ -76,6 +90,7 @@ interface Seat {
   jobs: Job[];
   answered: number;
   timer: NodeJS.Timeout | undefined;
+  watch: Watch | null;
 }
 
 /** A bounded number of threads that run `parsePage`. */
@@ -83,7 +98,10 @@ export class ParsePool {
   readonly #options: ParsePoolOptions;
   readonly #seats = new Set<Seat>();
   readonly #idle: Seat[] = [];
-  /** Filled by `parse`, emptied by threads that come free; bound: `queueMax`. */
+  /**
+   * Filled by `parse`, emptied by threads that come free. Bound: the requests that are open at a
+   * time, each of which waits for its page; the bodies count as memory of `BodyBudget`.
+   */
   readonly #queue: Job[] = [];
   /** Runs while the first page of the queue may still wait for others. */
   #patience: NodeJS.Timeout | null = null;
@@ -101,8 +119,8 @@ export class ParsePool {
 
   /**
    * Parses a page on a thread. The body is the pool's until then, and may be empty afterwards: its
-   * ArrayBuffer goes to the thread, unless it is a part of one, goes together with others, or the
-   * thread has not loaded yet. Then it is copied.
+   * ArrayBuffer goes to the thread, unless it is a part of one or goes together with others. Then it
+   * is copied.
    *
    * @param others how many further pages are under way
    * @throws ParseError
@@ -111,8 +129,6 @@ export class ParsePool {
     if (this.#closed) return Promise.reject(new ParseError('parse_closed', input.url));
     if (this.#options.workers === 0) return parseHere(input);
     return new Promise((resolve, reject) => {
-      const isFull = this.#queue.length >= this.#options.queueMax && !this.#hasRoom;
-      if (isFull) return reject(new ParseError('parse_queue_full', input.url));
       const isSmall = input.body.byteLength <= TOGETHER_BYTES_MAX;
       this.#queue.push({ input, resolve, reject, isSmall });
       this.#awaited = Math.min(Math.ceil(others * SHARE_AWAITED), TOGETHER_MAX);
@@ -175,12 +191,13 @@ export class ParsePool {
     const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const options = { resourceLimits: HEAP, workerData: begun };
     const worker = new Worker(this.#options.script ?? ownScript(), options);
-    const seat: Seat = { worker, begun, loaded: false, jobs: [], answered: 0, timer: undefined };
+    const none = { loaded: false, jobs: [], answered: 0, timer: undefined, watch: null };
+    const seat: Seat = { worker, begun, ...none };
     worker.on('message', (message: readonly ParsedPage[] | 'ready') => {
       if (message === 'ready') {
         seat.loaded = true;
         this.#unloaded = 0;
-        this.#startTimer(seat);
+        if (seat.jobs.length > 0) this.#post(seat);
       } else this.#answered(seat, message);
     });
     worker.on('error', (cause) => void this.#end(seat, 'parse_crash', cause));
@@ -193,24 +210,51 @@ export class ParsePool {
     seat.jobs = jobs;
     seat.answered = 0;
     Atomics.store(seat.begun, 0, 0);
-    // What goes to a thread that may not load, or with others, may have to go to another one.
-    const ownBytes = jobs.length === 1 && seat.loaded ? givenAway : copied;
+    if (seat.loaded) this.#post(seat);
+  }
+
+  /** To a thread that may not load nothing is given: it may have to go to another one. */
+  #post(seat: Seat): void {
+    const { jobs } = seat;
+    // What goes with others may have to go to another thread as well.
+    const ownBytes = jobs.length === 1 ? givenAway : copied;
     const inputs = jobs.map(({ input }) => ({ ...input, body: ownBytes(input.body) }));
     seat.worker.postMessage(
       inputs,
       inputs.map(({ body }) => body.buffer),
     );
-    if (seat.loaded) this.#startTimer(seat);
+    this.#startTimer(seat);
   }
 
   /** Runs out where the thread is at the same page as now, or at the first one. */
   #startTimer(seat: Seat): void {
-    if (seat.jobs.length === 0) return;
-    const at = atOf(seat);
+    seat.watch = null;
+    if (seat.jobs.length > 0) this.#watch(seat, { at: atOf(seat), waitedMs: 0, cpuMs: null });
+  }
+
+  #watch(seat: Seat, watch: Watch): void {
+    seat.watch = watch;
+    const ms = Math.min(WATCH_MS, this.#options.timeoutMs - watch.waitedMs);
     seat.timer = setTimeout(() => {
-      if (atOf(seat) === at) void this.#end(seat, 'parse_timeout');
-      else this.#startTimer(seat);
-    }, this.#options.timeoutMs);
+      watch.waitedMs += ms;
+      if (atOf(seat) !== watch.at) this.#startTimer(seat);
+      else if (watch.waitedMs >= this.#options.timeoutMs) void this.#end(seat, 'parse_timeout');
+      else {
+        // A thread that sleeps does not answer, so the timer goes on meanwhile.
+        this.#watch(seat, watch);
+        void this.#checkCpu(seat, watch);
+      }
+    }, ms);
+  }
+
+  async #checkCpu(seat: Seat, watch: Watch): Promise<void> {
+    const usage = await seat.worker.cpuUsage().catch(() => null);
+    // The thread may have gone on to another page, or be out of service.
+    if (usage === null || seat.watch !== watch || atOf(seat) !== watch.at) return;
+    const usedMs = (usage.user + usage.system) / 1000;
+    watch.cpuMs ??= usedMs;
+    const { cpuMs = CPU_MS_MAX } = this.#options;
+    if (usedMs - watch.cpuMs >= cpuMs) void this.#end(seat, 'parse_timeout');
   }
 
   /** One message may answer some of the pages, the next ones the others. */
@@ -222,6 +266,7 @@ export class ParsePool {
     for (const [k, { resolve }] of jobs.entries()) resolve(pages[k]!);
     if (seat.jobs.length > 0) return;
     clearTimeout(seat.timer);
+    seat.watch = null;
     this.#idle.push(seat);
     this.#dispatch();
   }
@@ -266,9 +311,9 @@ function fail(job: Job, code: ParseErrorCode, cause?: unknown): void {
 
 async function parseHere(input: PageInput): Promise<ParsedPage> {
   // As a rule only the threads need it, and it takes a while to load.
-  const { parsePage } = await import('./page.ts');
+  const { parseDocument } = await import('./document.ts');
   try {
-    return parsePage(input);
+    return await parseDocument(input);
   } catch (cause) {
     throw new ParseError('parse_crash', input.url, cause);
   }

@@ -4,6 +4,7 @@
 // replaces it.
 
 import { parentPort, workerData } from 'node:worker_threads';
+import { parseDocument } from './document.ts';
 import { type PageInput, type ParsedPage, parsePage } from './page.ts';
 
 /** Answers with more than this in their links go by themselves: reading one stops the main thread. */
@@ -13,19 +14,27 @@ const port = parentPort;
 if (port === null) throw new Error('agent/parse/worker is a thread of ParsePool, not a program');
 const begun = workerData as Int32Array;
 
-port.on('message', (inputs: readonly PageInput[]) => {
+function answer(pages: readonly ParsedPage[]): void {
+  port!.postMessage(
+    pages,
+    pages.flatMap(({ listed }) => listed?.urls.buffer ?? []),
+  );
+}
+
+// The pool sends no more before all of these are answered.
+port.on('message', async (inputs: readonly PageInput[]) => {
   let pages: ParsedPage[] = [];
   let chars = 0;
   for (const [k, input] of inputs.entries()) {
     Atomics.store(begun, 0, k + 1);
-    const page = parsePage(input);
+    const page = input.sitemap ? await parseDocument(input) : parsePage(input);
     pages.push(page);
     for (const { identity } of page.links) chars += identity.length;
     if (chars < ANSWER_CHARS_MAX && pages.length < inputs.length) continue;
-    port.postMessage(pages);
+    answer(pages);
     pages = [];
     chars = 0;
   }
-  if (pages.length > 0) port.postMessage(pages);
+  if (pages.length > 0) answer(pages);
 });
 port.postMessage('ready');

@@ -3,7 +3,7 @@
 // turns each answer to a robots.txt request into one of these; following redirects and waiting are
 // up to the visit, under the host's politeness delay.
 
-import { parseCrawlUrl } from '../url/crawl-url.ts';
+import { parseCrawlUrl, type RequestForm } from '../url/crawl-url.ts';
 
 /** The part of a fetch that matters here. */
 export type RobotsFetch =
@@ -17,13 +17,19 @@ export type RobotsFetch =
     }
   | { readonly kind: 'failure'; readonly code: string };
 
+/**
+ * Of 4xx those that say nothing about whether there is a file: the first three ask for a repetition
+ * (RFC 9110, 15.5.9 and 15.5.20; RFC 8470, 5.2), the last for fewer requests.
+ */
+const NOT_NOW: ReadonlySet<number> = new Set([408, 421, 425, 429]);
+
 /** What the caller has to do now. */
 export type RobotsAccess =
   | { readonly kind: 'rules'; readonly body: Uint8Array }
   /** Every URL of the origin may be requested. */
   | { readonly kind: 'allowAll'; readonly reason: string }
   /** Ask there: absolute, request form, http or https. */
-  | { readonly kind: 'redirect'; readonly location: string; readonly host: string }
+  | { readonly kind: 'redirect'; readonly location: RequestForm; readonly host: string }
   /** No URL of the origin may be requested; try again later. */
   | {
       readonly kind: 'unreachable';
@@ -36,8 +42,8 @@ export type RobotsAccess =
     };
 
 /**
- * Reads one answer. 429 counts as unreachable although it is a 4xx: a server that asks for fewer
- * requests is not one without rules. A redirect that leads nowhere counts as a missing file, as the
+ * Reads one answer. 429, 408, 421 and 425 count as unreachable although they are 4xx: they do not
+ * say that there are no rules. A redirect that leads nowhere counts as a missing file, as the
  * RFC allows: taking it for unreachable would shut the host out for ever. How many redirects are
  * followed is for the visit to say, which alone knows how many there were.
  *
@@ -59,7 +65,7 @@ export function robotsAccess(fetched: RobotsFetch, url: string): RobotsAccess {
       : { kind: 'redirect', location: target.fetchUrl, host: target.host };
   }
   const reason = `status_${status}`;
-  return status >= 400 && status < 500 && status !== 429
+  return status >= 400 && status < 500 && !NOT_NOW.has(status)
     ? { kind: 'allowAll', reason }
     : { kind: 'unreachable', reason, error: null, status, retryAfterMs };
 }
@@ -69,6 +75,6 @@ export function robotsAccess(fetched: RobotsFetch, url: string): RobotsAccess {
  *
  * @param url - absolute http or https URL in request form, so without userinfo
  */
-export function robotsUrlOf(url: string): string {
+export function robotsUrlOf(url: string): RequestForm {
   return new URL('/robots.txt', url).href;
 }

@@ -4,8 +4,10 @@
 // packages answer some of the RFC's own examples wrongly. The visits ask before every request;
 // `ubiring check robots` asks without crawling.
 
-import { matchablePath, matches, type PathPattern, pathPattern } from './path-pattern.ts';
+import type { RequestForm } from '../url/crawl-url.ts';
+import { matchablePath, pathPattern } from './path-pattern.ts';
 import { productTokenOf } from './product-token.ts';
+import { type Rule, RuleSet } from './rule-set.ts';
 
 /**
  * The RFC asks for at least 500 KiB; what lies beyond is not looked at, but for one character (two
@@ -18,6 +20,9 @@ const LINE_OCTETS_MAX = 8 * 2083;
 
 /** More than the sitemaps protocol puts in one index; the rest is not kept. */
 const SITEMAPS_MAX = 1000;
+
+/** What a line begins with that may name a sitemap. */
+const SITEMAP_LINE = /^[^a-z]*site-?map/i;
 
 /** A longer Crawl-delay is taken as a day: nobody means more, and timers overflow at 24.8 days. */
 const CRAWL_DELAY_MAX_MS = 24 * 3600 * 1000;
@@ -38,13 +43,6 @@ function spellings(key: Key, words: string): [string, Key][] {
   return words.split(' ').map((word) => [word, key]);
 }
 
-interface Rule {
-  readonly allow: boolean;
-  readonly pattern: PathPattern;
-  /** The line as a person would write it. */
-  readonly text: string;
-}
-
 /** What the groups of one product token say together. */
 interface Group {
   named: boolean;
@@ -58,26 +56,34 @@ export class RobotsRules {
   readonly crawlDelayMs: number | null;
   /** Each once, in order; absolute if `parseRobots` was given the file's URL. */
   readonly sitemaps: readonly string[];
-  readonly #rules: readonly Rule[];
+  readonly #rules: RuleSet;
 
   constructor(rules: readonly Rule[], crawlDelayMs: number | null, sitemaps: readonly string[]) {
-    // Most octets first, then allow before disallow: the first match is the one that counts.
-    this.#rules = rules.toSorted(
-      (a, b) => b.pattern.octets - a.pattern.octets || Number(b.allow) - Number(a.allow),
-    );
+    this.#rules = new RuleSet(rules);
     this.crawlDelayMs = crawlDelayMs;
     this.sitemaps = sitemaps;
   }
 
+  /** An estimate of the memory that the rules take. */
+  get bytes(): number {
+    return this.#rules.bytes;
+  }
+
+  /** How many rules there are, and whether a check of a long URL may not reach all of them. */
+  get size(): RuleSet['size'] {
+    return this.#rules.size;
+  }
+
   /**
    * @param url - absolute URL of the origin, in any spelling
-   * @returns the verdict, and the line that gave it (null where none applies)
+   * @returns the verdict, the line that gave it (null where none applies), and what it took: a step
+   *   is about an octet looked at
    */
-  allows(url: string): { allowed: boolean; rule: string | null } {
+  allows(url: RequestForm): { allowed: boolean; rule: string | null; steps: number } {
     const path = matchablePath(url);
-    if (path === '/robots.txt') return { allowed: true, rule: null };
-    const rule = this.#rules.find(({ pattern }) => matches(pattern, path));
-    return { allowed: rule?.allow ?? true, rule: rule?.text ?? null };
+    if (path === '/robots.txt') return { allowed: true, rule: null, steps: 0 };
+    const { rule, steps } = this.#rules.decide(path);
+    return { allowed: rule?.allow ?? true, rule: rule && textOf(rule), steps };
   }
 }
 
@@ -104,6 +110,19 @@ export function parseRobots(
   const delays = groups.map((group) => group.crawlDelayMs).filter((delay) => delay !== null);
   const crawlDelayMs = delays.length === 0 ? null : Math.max(...delays);
   return new RobotsRules(rules, crawlDelayMs, absolute(sitemaps, fileUrl));
+}
+
+/**
+ * The Sitemap lines of a file alone, which concern everyone.
+ *
+ * @param fileUrl - against which they are resolved
+ */
+export function sitemapsNamed(body: Uint8Array, fileUrl: string): string[] {
+  const reader = new Reader(new Set());
+  for (const line of linesOf(body)) {
+    if (SITEMAP_LINE.test(line)) reader.line(line);
+  }
+  return absolute(reader.sitemaps, fileUrl);
 }
 
 function absolute(sitemaps: Iterable<string>, fileUrl: string | undefined): string[] {
@@ -176,8 +195,7 @@ class Reader {
   #rule(allow: boolean, value: string): void {
     this.#rulesFollowed = true;
     if (value === '' || this.#ruled.size === 0) return;
-    const text = `${allow ? 'Allow' : 'Disallow'}: ${utf8(value)}`;
-    const rule = { allow, pattern: pathPattern(value), text };
+    const rule = { allow, pattern: pathPattern(value), value };
     for (const group of this.#ruled) group.rules.push(rule);
   }
 
@@ -191,13 +209,25 @@ class Reader {
   }
 }
 
-/** Without the last one of a body that may go on: cut off, it could say something else. */
-function linesOf(body: Uint8Array | string): string[] {
+/** Without empty lines, and without the last line of a body that may go on. */
+function* linesOf(body: Uint8Array | string): Generator<string> {
   const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body);
   const read = bytes.subarray(0, ROBOTS_BYTES_MAX);
-  const lines = octetsOf(read).split(/\r\n|\r|\n/);
-  if (read.length === ROBOTS_BYTES_MAX) lines.pop();
-  return lines;
+  const text = octetsOf(read);
+  const isCut = read.length === ROBOTS_BYTES_MAX;
+  let start = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code !== 0x0a && code !== 0x0d) continue;
+    if (at > start) yield text.slice(start, at);
+    start = at + 1;
+  }
+  if (!isCut && start < text.length) yield text.slice(start);
+}
+
+/** The line as a person would write it. */
+function textOf({ allow, value }: Rule): string {
+  return `${allow ? 'Allow' : 'Disallow'}: ${utf8(value)}`;
 }
 
 /** The text with one character per octet: rules compare octets, and no byte may be lost. */

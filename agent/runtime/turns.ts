@@ -7,8 +7,12 @@
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { Clock } from './clock.ts';
 
-/** Inputs in one turn: some tens of milliseconds of work, so that heartbeats are never late. */
+/**
+ * A turn takes inputs until one of these is reached, and one input at least: heartbeats and timers
+ * have to wait for its end. What is left waits for the next turn.
+ */
 const INPUTS_PER_TURN = 200;
+const INPUTS_MS_PER_TURN = 10;
 /**
  * An input that may wait does so for half of those that are expected: a turn costs as much as two
  * pages by itself. Where little is expected it waits for nobody, and never longer than this.
@@ -19,6 +23,8 @@ const AWAITED_MS_MAX = 25;
 const GATHER_MS = 8;
 /** While another program holds the store, it is asked again so often; the loop goes on meanwhile. */
 const RETRY_MS = 50;
+/** A turn whose work takes longer is told of: heartbeats and all hosts wait for its end. */
+const SLOW_MS = 100;
 
 export interface TurnParts<Input, Effect> {
   readonly clock: Clock;
@@ -41,6 +47,8 @@ export interface TurnParts<Input, Effect> {
   perform(effect: Effect): void;
   /** No turn could begin for so long; called at each attempt that fails. */
   blocked(forMs: number): void;
+  /** The work of a turn took so long, though its parts are bounded to a tenth of it. */
+  slow(tookMs: number, inputs: readonly Input[]): void;
   /** A turn threw: its transaction is not committed and the agent cannot go on. */
   failed(error: unknown): void;
 }
@@ -112,14 +120,12 @@ export class Turns<Input, Effect> {
   #run(): void {
     if (!this.#p.store.begin()) return this.#wait();
     this.#blockedSince = null;
-    const inputs =
-      this.#inputs.length > INPUTS_PER_TURN
-        ? this.#inputs.splice(0, INPUTS_PER_TURN)
-        : this.#inputs;
-    if (inputs === this.#inputs) this.#inputs = [];
     this.#endPatience();
-    for (const input of inputs) this.#p.handle(input, this.#p.clock.now());
-    this.#p.due(this.#p.clock.now());
+    const startedAt = this.#p.clock.now().mono;
+    const { handled, now } = this.#takeInputs();
+    this.#p.due(now);
+    const tookMs = this.#p.clock.now().mono - startedAt;
+    if (tookMs > SLOW_MS) this.#p.slow(tookMs, handled);
     const ready = this.#sort(this.#p.take());
     const release = this.#held.length > 0 && this.#gathered();
     const isDurable = this.#p.store.commit(release);
@@ -128,6 +134,21 @@ export class Turns<Input, Effect> {
     if (release && isDurable) this.#release();
     if (this.#inputs.length > 0) this.kick();
     else this.#arm();
+  }
+
+  /** Handles the inputs of one turn; gives them, and the time at their end. */
+  #takeInputs(): { handled: readonly Input[]; now: Instant } {
+    const inputs = this.#inputs.slice(0, INPUTS_PER_TURN);
+    let now = this.#p.clock.now();
+    const until = now.mono + INPUTS_MS_PER_TURN;
+    let handled = 0;
+    for (const input of inputs) {
+      this.#p.handle(input, now);
+      handled++;
+      now = this.#p.clock.now();
+      if (now.mono >= until) break;
+    }
+    return { handled: this.#inputs.splice(0, handled), now };
   }
 
   #endPatience(): void {

@@ -4,15 +4,16 @@
 // read-only connections by `agent/cli/audit-walk.ts`, not through the store, which owns its file.
 
 import { idsOfHost } from './url-ids.ts';
+import { wordOf } from './words.ts';
 
 /**
  * Columns: host, owned, counters of queued and pages; key, state, settled, reason; id, status
- * and time of the page record; round. A host without URLs gives one row with a null key. The outer loop
+ * and time of the page record; round; error of the record. A host without URLs gives one row with a null key. The outer loop
  * follows the index of hosts; of the inner one the rows of a host are sorted, and no more.
  */
 export const AUDIT_ROWS = `
   SELECT h.host, h.owned, h.queued, h.pages_done, u.key, u.state, u.done > 0, u.reason,
-    p.id, p.status, p.fetched_at, u.round
+    p.id, p.status, p.fetched_at, u.round, ${wordOf('p.error')}
   FROM host_rows h LEFT JOIN urls u ON ${idsOfHost('u.id', 'h.number')}
   LEFT JOIN page_records p ON p.id = u.id ORDER BY h.host, u.key`;
 
@@ -22,5 +23,7 @@ export const AUDIT_OUTBOX = `
     ELSE 'h' || substr(url, 8 + length(host)) END AS key
   FROM outbox ORDER BY host, key`;
 
-/** One number: all page records, those without a URL, too. */
-export const AUDIT_RECORDS = 'SELECT count(*) FROM page_records';
+/** One number: all page records, those without a URL, too, and not those of deleted hosts. */
+export const AUDIT_RECORDS = `
+  SELECT (SELECT count(*) FROM page_records) - (SELECT count(*) FROM deleted_hosts d
+    JOIN page_records p ON ${idsOfHost('p.id', 'd.number')})`;

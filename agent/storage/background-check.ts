@@ -1,6 +1,6 @@
 // Reads a large state file whole while its agent already works on it: in a process of its own, with
-// low priority, so that neither the agent's loop nor its memory feels it. SQLite shows it the state
-// of one commit. What it finds ends the agent, and the next start examines the file before it is
+// low priority, so that neither the agent's loop nor its memory feels it, and in pieces, so that it
+// does not keep the write-ahead log from being reused. What it finds ends the agent, and the next start examines the file before it is
 // used. Started by agent.ts where `openState` left the file unexamined.
 
 import { type ChildProcess, spawn } from 'node:child_process';

@@ -42,6 +42,7 @@ export type Opened =
 
 /** Whoever only looks whether the directory is in use holds its lock for a moment. */
 const LOCK_WAIT_MS = 200;
+const WAL_KEPT_BYTES_MAX = 64 * 1024 * 1024;
 /** Memory that SQLite may use for pages of the file, per agent. */
 const CACHE_KIB = 32 * 1024;
 
@@ -75,7 +76,7 @@ export function openState(options: OpenOptions): Opened {
   const { directory } = options;
   const usedBefore = existsSync(join(directory, 'agent.lock'));
   try {
-    mkdirSync(directory, { recursive: true });
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
   } catch (error) {
     return failureOf(error, directory);
   }
@@ -224,10 +225,15 @@ function create(path: string, claims: Claims): void {
 }
 
 function prepare(db: Connection, claims: Claims): void {
+  bringUpToDate(db);
+  claim(db, claims);
+}
+
+/** Applies the migrations that the file has not had. */
+export function bringUpToDate(db: Connection): void {
   // SQLite is seeded by the system; a whole number that JavaScript can hold.
   const random = db.prepare<[], number>('SELECT random() & 0xffffffffffff').pluck().get();
   migrate(db, random!);
-  claim(db, claims);
 }
 
 function migrate(db: Connection, slotsKey: number): void {
@@ -252,6 +258,8 @@ function configure(db: Connection): void {
   db.pragma('synchronous = NORMAL');
   db.pragma(`cache_size = -${CACHE_KIB}`);
   db.pragma('temp_store = MEMORY');
+  // A log that a reader made long is cut when it can be reused.
+  db.pragma(`journal_size_limit = ${WAL_KEPT_BYTES_MAX}`);
   db.pragma('cell_size_check = ON');
 }
 

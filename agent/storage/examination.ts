@@ -7,9 +7,9 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { Connection } from './connection.ts';
+import { inconsistencies } from './consistency.ts';
 import { isDamage } from './failure.ts';
 import { MIGRATIONS } from './migrations.ts';
-import { hostNumberOf, placeCheck } from './url-ids.ts';
 
 export type Examined =
   | { readonly kind: 'absent' }
@@ -53,6 +53,13 @@ export function examine(path: string, claims: Claims, whole: boolean): Examined 
   });
 }
 
+/** Why the file is not for this agent to use, or null; damage is not looked for. */
+export function foreignState(path: string, claims: Claims): string | null {
+  if (sizeOf(path) === 0) return null;
+  const found = look(path, (db) => foreignIn(db, path, claims) ?? { kind: 'sound' as const });
+  return found.kind === 'foreign' ? found.message : null;
+}
+
 /** Byte 18 of the header (sqlite.org/fileformat.html, 1.3.3); 0 of a file that ends before it. */
 function writeFormatOf(path: string): number {
   const header = Buffer.alloc(19);
@@ -65,9 +72,12 @@ function writeFormatOf(path: string): number {
   return header[18]!;
 }
 
-/** The long part alone. Throws errors of the disk. */
+/**
+ * The long part alone, of a file that is written to meanwhile: table by table, so that no read
+ * transaction lasts longer than the check of one table. Throws errors of the disk.
+ */
 export function examineWhole(path: string): Damaged | { readonly kind: 'sound' } {
-  return look(path, (db) => damageIn(db) ?? { kind: 'sound' });
+  return look(path, (db) => damageIn(db, namesIn(db, 'table')) ?? { kind: 'sound' });
 }
 
 function look<Found>(path: string, at: (db: Connection) => Found): Found | Damaged {
@@ -105,9 +115,10 @@ function foreignIn(db: Connection, path: string, claims: Claims): Examined | nul
   for (const key of ['crawl', 'agent'] as const) {
     const theirs = metaOf(db, key);
     if (theirs === undefined || theirs === claims[key]) continue;
+    const restore = key === 'crawl' ? `restore 'name: ${theirs}' in the config, or ` : '';
     const message =
-      `${path} belongs to ${key} '${theirs}', not '${claims[key]}'; name another directory ` +
-      'with --data, or delete this one with launch --fresh';
+      `${path} belongs to ${key} '${theirs}', not '${claims[key]}'; ${restore}name another ` +
+      'directory with --data; to give up what is there, delete it with launch --fresh';
     return { kind: 'foreign', code: 'other_crawl', message };
   }
   return null;
@@ -116,18 +127,23 @@ function foreignIn(db: Connection, path: string, claims: Claims): Examined | nul
 /**
  * The full check, which compares indexes with tables: the quick one is twice as fast and sees a
  * quarter of the flipped bits.
+ *
+ * @param tables - checked one by one; absent: all at once, and the list of free pages with them
  */
-function damageIn(db: Connection): Damaged | null {
-  const finding = db.pragma('integrity_check(1)', { simple: true });
-  if (finding !== 'ok') {
+function damageIn(db: Connection, tables?: Iterable<string>): Damaged | null {
+  for (const part of tables ?? [1]) {
+    const finding = db.pragma(`integrity_check(${part})`, { simple: true });
+    if (finding === 'ok') continue;
     const first = String(finding).split('\n')[0]!.slice(0, FINDING_CHARS_MAX);
     return { kind: 'damaged', why: `is damaged (${first})` };
   }
   const lost = lossIn(db);
   if (lost || versionOf(db) < MIGRATIONS.length) return lost;
-  // Of one commit: the agent may be at work meanwhile.
-  const odds = db.transaction(oddsIn)(db);
-  return odds === null ? null : { kind: 'damaged', why: `does not add up (${odds})` };
+  const pieces = inconsistencies(db);
+  for (;;) {
+    const { done, value } = pieces.next();
+    if (done) return value === null ? null : { kind: 'damaged', why: `does not add up (${value})` };
+  }
 }
 
 /** What is gone of the tables, indexes and views of its version. */
@@ -148,42 +164,6 @@ function lossIn(db: Connection): Damaged | null {
   return early === undefined ? null : { kind: 'damaged', why };
 }
 
-/**
- * What every commit leaves true, and no check of SQLite looks at: a file with the log of another
- * moment can be sound page by page, and be no state that ever was, and a bit that flips in the text
- * of a URL leaves a sound file, too. Gives what is wrong.
- */
-function oddsIn(db: Connection): string | null {
-  const isInPlace = placeCheck(db);
-  const last = Number(metaOf(db, 'n') ?? 0);
-  const queued = new Map<number, number>();
-  let pages = 0;
-  // Of the table itself: what an index has of it, SQLite has compared.
-  const rows = db.prepare<[], UrlRow>(
-    `SELECT id, key, state, state IN (1, 2) AND EXISTS
-      (SELECT 1 FROM page_records p WHERE p.id = u.id), max(found, done) FROM urls u NOT INDEXED`,
-  );
-  for (const [id, key, state, isRecorded, number] of rows.raw().iterate()) {
-    if (typeof key !== 'string' || !isInPlace(id, key)) return `URL ${id} and its place`;
-    if (typeof number !== 'number' || number > last) return `URL ${id} and the numbers given`;
-    const host = hostNumberOf(id);
-    if (state === 0) queued.set(host, (queued.get(host) ?? 0) + 1);
-    else if (isRecorded) pages++;
-    else if (state !== 3) return `URL ${id} and its record`;
-  }
-  const records = db.prepare<[], number>('SELECT count(*) FROM page_records NOT INDEXED').pluck();
-  if (records.get() !== pages) return 'pages and their records';
-  const lengths = db.prepare<[], [number, number]>('SELECT number, queued FROM host_rows').raw();
-  for (const [host, length] of lengths.iterate()) {
-    if ((queued.get(host) ?? 0) !== length) return `the queue of host ${host} and its length`;
-    queued.delete(host);
-  }
-  return queued.size > 0 ? 'queues and their hosts' : null;
-}
-
-/** As they may be in a damaged file. */
-type UrlRow = [id: number, key: unknown, state: unknown, isRecorded: 0 | 1, number: unknown];
-
 function schemaOfVersion(version: number): Map<string, string | null> {
   const db = new Database(':memory:');
   for (const step of MIGRATIONS.slice(0, version)) db.exec(step);
@@ -192,9 +172,12 @@ function schemaOfVersion(version: number): Map<string, string | null> {
   return schema;
 }
 
+/** The SQL of each table, index and view; an entry without SQL for each column of a table. */
 function schemaOf(db: Connection): Map<string, string | null> {
   const rows = db.prepare<[], { name: string; sql: string | null }>(
-    'SELECT name, sql FROM sqlite_schema',
+    `SELECT name, sql FROM sqlite_schema UNION ALL
+     SELECT t.name || '.' || c.name, NULL FROM sqlite_schema t, pragma_table_info(t.name) c
+     WHERE t.type = 'table'`,
   );
   return new Map(rows.all().map(({ name, sql }) => [name, sql]));
 }

@@ -8,10 +8,12 @@ export const EXPORT_URLS = 'SELECT url FROM pages';
 /** Columns: source, target. Where the crawl kept its links. */
 export const EXPORT_LINKS = 'SELECT source, target FROM links';
 
-/** The same where it did not: of each URL the page that it was first found on. */
-export const EXPORT_REFERRERS: readonly string[] = ['pages', 'frontier', 'skipped'].map(
-  (view) => `SELECT referrer, url FROM ${view} WHERE referrer IS NOT NULL`,
-);
+/** The same where it did not: of each URL the page that it was first found on, once. */
+export const EXPORT_REFERRERS: readonly string[] = [
+  'pages WHERE NOT queued_again AND',
+  'frontier WHERE',
+  'skipped WHERE',
+].map((source) => `SELECT referrer, url FROM ${source} referrer IS NOT NULL`);
 
 /** A row where the file has any links; on the table of one file. */
 export const HAS_LINKS = 'SELECT 1 FROM page_links LIMIT 1';

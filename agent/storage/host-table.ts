@@ -2,9 +2,10 @@
 // visits remember of each. Counters change with every link, so rows are kept in a bounded cache
 // and written once a commit. Used by the other tables through `row` and `numbered`.
 
-import type { Host, RowsItem } from '../core/messages.ts';
-import type { HostRecord } from '../frontier/store.ts';
+import type { Host, HostFailures, RowsItem } from '../core/messages.ts';
+import type { HostRecord, QueuedHost } from '../frontier/store.ts';
 import type { Connection } from './connection.ts';
+import { namesHost } from './host-pattern-sql.ts';
 
 /** Rows kept in memory; some 200 bytes each. */
 const CACHED_MAX = 20_000;
@@ -27,7 +28,9 @@ export interface HostRow {
   busy: number;
   busyUntil: number;
   busySince: number | null;
+  blocks: number;
   unconnected: number;
+  unanswered: number;
   /** The delay after its last request; 0: there was none. */
   delayMs: number;
   stale: number;
@@ -42,11 +45,20 @@ export interface HostRow {
   refreshedTo: number;
 }
 
-type Told = Pick<RowsItem, 'backoffMs' | 'delayMs' | 'busy' | 'stale'>;
+export interface OwnedHosts {
+  hosts: number;
+  hostsWithQueue: number;
+  queued: number;
+  pages: number;
+}
+
+type Told = Pick<RowsItem, 'backoffMs' | 'delayMs' | 'busy' | 'stale' | 'failures'>;
+
+const NO_FAILURES: HostFailures = { busyMs: 0, blocks: 0, unconnected: 0, unanswered: 0 };
 
 const COLUMNS = `number, host, queued, out_of_scope AS outOfScope, pages_done AS pagesDone,
   not_before AS notBefore, last_fetch_at AS lastFetchAt, busy, busy_until AS busyUntil,
-  busy_since AS busySince, unconnected, delay_ms AS delayMs, stale, ip, owned, last, round,
+  busy_since AS busySince, blocks, unconnected, unanswered, delay_ms AS delayMs, stale, ip, owned, last, round,
   -1 AS refreshedTo`;
 
 export class HostTable {
@@ -54,6 +66,8 @@ export class HostTable {
   readonly #byNumber = new Map<number, HostRow>();
   readonly #dirty = new Set<HostRow>();
   readonly #s: ReturnType<typeof statements>;
+  /** Of this agent's hosts, kept with each change: to count a million takes too long. */
+  #owned: OwnedHosts | null = null;
   /** The number up to which rows were read last. */
   #readTo = -1;
 
@@ -69,6 +83,7 @@ export class HostTable {
     if (!row) {
       this.#s.insert.run(host, owned ? 1 : 0);
       row = this.#s.byName.get(host)!;
+      this.#count(row, 1);
       return this.#keep(row);
     }
     return this.#keepWithNext(row);
@@ -121,20 +136,26 @@ export class HostTable {
   }
 
   addQueued(row: HostRow, by: number): void {
+    this.#count(row, -1);
     row.queued += by;
+    this.#count(row, 1);
     this.#dirty.add(row);
   }
 
   /** A URL of the host ended with a response or failed; -1: it is queued again. */
   addPage(row: HostRow, by: 1 | -1 = 1): void {
+    this.#count(row, -1);
     row.pagesDone += by;
+    this.#count(row, 1);
     this.#dirty.add(row);
   }
 
   setOwned(row: HostRow, owned: boolean): void {
     const value = owned ? 1 : 0;
     if (row.owned === value) return;
+    this.#count(row, -1);
     row.owned = value;
+    this.#count(row, 1);
     this.#dirty.add(row);
   }
 
@@ -142,7 +163,9 @@ export class HostTable {
    * What another says of the host is this agent's to know when it becomes the owner. An owner
    * already, it takes the counts for no less than it knows itself.
    */
-  told(row: HostRow, { backoffMs, delayMs, ...counts }: Told, owned: boolean, now: number): void {
+  told(row: HostRow, told: Told, owned: boolean, now: number): void {
+    const { backoffMs, delayMs, failures = NO_FAILURES, ...counts } = told;
+    this.#toldFailures(row, failures, owned, now);
     const busy = Math.max(counts.busy ?? 0, owned ? row.busy : 0);
     const stale = Math.max(counts.stale ?? 0, owned ? row.stale : 0);
     const isKnown = busy === row.busy && stale === row.stale && delayMs === row.delayMs;
@@ -153,6 +176,29 @@ export class HostTable {
     if (busy > 0) row.busyUntil = Math.max(row.busyUntil, endsAt);
     Object.assign(row, { delayMs, busy, stale });
     this.#dirty.add(row);
+  }
+
+  /** The same of the failures in a row. */
+  #toldFailures(row: HostRow, told: HostFailures, owned: boolean, now: number): void {
+    const least = owned ? row : NO_FAILURES;
+    const blocks = Math.max(told.blocks, least.blocks);
+    const unconnected = Math.max(told.unconnected, least.unconnected);
+    const unanswered = Math.max(told.unanswered, least.unanswered);
+    const since = told.blocks > 0 ? now - told.busyMs : null;
+    const busySince = owned ? earlier(since, row.busySince) : since;
+    const isKnown =
+      blocks === row.blocks && unconnected === row.unconnected && unanswered === row.unanswered;
+    if (isKnown && (busySince === null) === (row.busySince === null)) return;
+    Object.assign(row, { blocks, unconnected, unanswered, busySince });
+    this.#dirty.add(row);
+  }
+
+  /** What `told` takes in, as of `now`. */
+  failures(row: HostRow, now: number): HostFailures | undefined {
+    const { busySince, blocks, unconnected, unanswered } = row;
+    if (blocks === 0 && unconnected === 0 && unanswered === 0) return undefined;
+    const busyMs = busySince === null ? 0 : Math.max(0, now - busySince);
+    return { busyMs, blocks, unconnected, unanswered };
   }
 
   raiseLast(row: HostRow, n: number): void {
@@ -181,6 +227,7 @@ export class HostTable {
   }
 
   delete(row: HostRow): void {
+    this.#count(row, -1);
     this.#dirty.delete(row);
     this.#byName.delete(row.host);
     this.#byNumber.delete(row.number);
@@ -203,7 +250,9 @@ export class HostTable {
       busy: row.busy,
       busyUntil: row.busyUntil,
       busySince: row.busySince,
+      blocks: row.blocks,
       unconnected: row.unconnected,
+      unanswered: row.unanswered,
       delayMs: row.delayMs,
       stale: row.stale,
     };
@@ -216,7 +265,9 @@ export class HostTable {
     row.busy = record.busy;
     row.busyUntil = record.busyUntil;
     row.busySince = record.busySince;
+    row.blocks = record.blocks;
     row.unconnected = record.unconnected;
+    row.unanswered = record.unanswered;
     row.delayMs = record.delayMs;
     row.stale = record.stale;
     row.ip = ip ?? row.ip;
@@ -231,24 +282,54 @@ export class HostTable {
 
   /** Of a turn that failed nothing may be written later. */
   forget(): void {
+    this.#owned = null;
     this.#dirty.clear();
     this.#byName.clear();
     this.#byNumber.clear();
   }
 
-  all(): Host[] {
-    return this.#s.all.all();
+  namesAfter(number: number, max: number): { number: number; host: Host }[] {
+    return this.#s.names.all(number, max);
   }
 
-  owned(): { hosts: number; hostsWithQueue: number; queued: number; pages: number } {
+  /** Of this agent. With a star all hosts are looked through, a tenth of a second for a million. */
+  named(pattern: string): number {
+    if (!pattern.startsWith('*')) return this.find(pattern)?.owned ?? 0;
     this.flush();
-    return this.#s.owned.get()!;
+    return this.#s.named.get(pattern)!;
   }
 
-  withQueue(): Host[] {
-    this.flush();
-    return this.#s.withQueue.all();
+  last(): number {
+    return this.#s.last.get() ?? 0;
   }
+
+  owned(): OwnedHosts {
+    if (this.#owned === null) {
+      this.flush();
+      this.#owned = this.#s.owned.get()!;
+    }
+    return { ...this.#owned };
+  }
+
+  /** Takes the row into the counts of this agent's hosts, or out of them for a change. */
+  #count(row: HostRow, sign: 1 | -1): void {
+    const counts = this.#owned;
+    if (counts === null || row.owned === 0) return;
+    counts.hosts += sign;
+    if (row.queued > 0) counts.hostsWithQueue += sign;
+    counts.queued += sign * row.queued;
+    counts.pages += sign * row.pagesDone;
+  }
+
+  queuedFrom(number: number, max: number): QueuedHost[] {
+    this.flush();
+    const rows = this.#s.queuedFrom.all(number, max);
+    return rows.map((row) => ({ ...row, owned: row.owned === 1 }));
+  }
+}
+
+function earlier(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.min(a, b);
 }
 
 function statements(db: Connection) {
@@ -258,23 +339,37 @@ function statements(db: Connection) {
       `SELECT ${COLUMNS} FROM host_rows WHERE number > ? ORDER BY number LIMIT ?`,
     ),
     byNumber: db.prepare<[number], HostRow>(`SELECT ${COLUMNS} FROM host_rows WHERE number = ?`),
-    insert: db.prepare<[Host, number]>('INSERT INTO host_rows (host, owned) VALUES (?, ?)'),
+    insert: db.prepare<[Host, number]>(
+      `INSERT INTO host_rows (number, host, owned)
+       VALUES (1 + max(coalesce((SELECT max(number) FROM host_rows), 0),
+         coalesce((SELECT max(number) FROM deleted_hosts), 0)), ?, ?)`,
+    ),
     update: db.prepare<[Omit<HostRow, 'refreshedTo'>]>(
       `UPDATE host_rows SET queued = $queued, out_of_scope = $outOfScope,
         pages_done = $pagesDone, not_before = $notBefore, last_fetch_at = $lastFetchAt,
         busy = $busy, busy_until = $busyUntil, busy_since = $busySince,
-        unconnected = $unconnected, delay_ms = $delayMs, stale = $stale, ip = $ip,
+        blocks = $blocks, unconnected = $unconnected, unanswered = $unanswered, delay_ms = $delayMs, stale = $stale, ip = $ip,
         owned = $owned, last = $last, round = $round WHERE number = $number`,
     ),
     delete: db.prepare<[number]>('DELETE FROM host_rows WHERE number = ?'),
-    owned: db.prepare<[], { hosts: number; hostsWithQueue: number; queued: number; pages: number }>(
+    owned: db.prepare<[], OwnedHosts>(
       `SELECT count(*) AS hosts, coalesce(sum(queued > 0), 0) AS hostsWithQueue,
         coalesce(sum(queued), 0) AS queued, coalesce(sum(pages_done), 0) AS pages
        FROM host_rows WHERE owned`,
     ),
-    all: db.prepare<[], Host>('SELECT host FROM host_rows ORDER BY number').pluck(),
-    withQueue: db
-      .prepare<[], Host>('SELECT host FROM host_rows WHERE queued > 0 ORDER BY number')
+    names: db.prepare<[number, number], { number: number; host: Host }>(
+      'SELECT number, host FROM host_rows WHERE number > ? ORDER BY number LIMIT ?',
+    ),
+    named: db
+      .prepare<[string], number>(
+        `SELECT count(*) FROM (SELECT ? AS pattern) o, host_rows h
+         WHERE h.owned AND ${namesHost('o.pattern', 'h.host')}`,
+      )
       .pluck(),
+    last: db.prepare<[], number | null>('SELECT max(number) FROM host_rows').pluck(),
+    queuedFrom: db.prepare<[number, number], Pick<HostRow, 'number' | 'host' | 'owned'>>(
+      `SELECT number, host, owned FROM host_rows
+       WHERE queued > 0 AND number >= ? ORDER BY number LIMIT ?`,
+    ),
   };
 }

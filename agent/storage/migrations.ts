@@ -9,7 +9,10 @@
 // of the database and never change (PROTOCOL-CASES C1); done = 0: not settled. `key` is the
 // identity without its host (agent/url/url-key.ts).
 
+import { ORDERS_BY_PATTERN } from './schema-orders.ts';
+import { LAST_ANSWERS } from './schema-rounds.ts';
 import { SLOTS_CLEAR, SLOTS_SCHEMA } from './schema-slots.ts';
+import { SHUT_URLS } from './shut-urls.ts';
 
 const URL_OF = (key: string): string =>
   `(CASE substr(${key}, 1, 1) WHEN 's' THEN 'https://' ELSE 'http://' END || h.host || substr(${key}, 2))`;
@@ -303,6 +306,51 @@ SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.reason, ${REFERRER} AS refer
 FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 3 AND h.owned;
 `;
 
+/** The progress of a look-up (redirects followed), and the Crawl-delay of the last rules read. */
+const ROBOTS_PROGRESS = `
+ALTER TABLE robots ADD COLUMN location TEXT;
+ALTER TABLE robots ADD COLUMN hops INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE robots ADD COLUMN crawl_delay_ms REAL NOT NULL DEFAULT 0;
+`;
+
+/** Failures in a row, and the time of the first of them: neither attempts nor time alone give up. */
+const FAILURES_SINCE = `
+ALTER TABLE host_rows ADD COLUMN blocks INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE host_rows ADD COLUMN unanswered INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE urls ADD COLUMN failed_since REAL;
+ALTER TABLE robots ADD COLUMN failed_since REAL;
+`;
+
+/** How many redirects to another form of the same identity led to the form of a queued URL. */
+const FORM_HOPS = `
+ALTER TABLE urls ADD COLUMN hops INTEGER NOT NULL DEFAULT 0;
+`;
+
+/** Numbers of hosts that were deleted while rows of theirs are left (deleted-hosts.ts). */
+const DELETED_HOSTS = `
+CREATE TABLE deleted_hosts (number INTEGER PRIMARY KEY);
+DROP INDEX outbox_by_host;
+`;
+
+/**
+ * Whether a URL was named as a sitemap. Before, the referrer told it, of files that a robots.txt
+ * names; those that are still queued are found by it here.
+ */
+const DECLARED_SITEMAPS = `
+ALTER TABLE urls ADD COLUMN sitemap INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE outbox ADD COLUMN sitemap INTEGER NOT NULL DEFAULT 0;
+UPDATE urls SET sitemap = 1
+  WHERE state = 0 AND referrer LIKE '%/robots.txt' AND key NOT LIKE '%/robots.txt';
+UPDATE outbox SET sitemap = 1
+  WHERE referrer LIKE '%/robots.txt' AND url NOT LIKE '%/robots.txt';
+`;
+
+/** Every greeting of a member asks for marks above its numbers, and as a rule there are none. */
+const MARKS_BY_NUMBER = `
+DROP INDEX marks_by_sender;
+CREATE INDEX marks_by_sender ON marks (sender, mark);
+`;
+
 export const MIGRATIONS: readonly string[] = [
   FIRST,
   ORDERS,
@@ -313,6 +361,15 @@ export const MIGRATIONS: readonly string[] = [
   ROUNDS,
   SLOTS_SCHEMA,
   SLOTS_CLEAR,
+  ROBOTS_PROGRESS,
+  FAILURES_SINCE,
+  FORM_HOPS,
+  DELETED_HOSTS,
+  DECLARED_SITEMAPS,
+  MARKS_BY_NUMBER,
+  LAST_ANSWERS,
+  SHUT_URLS,
+  ORDERS_BY_PATTERN,
 ];
 
 /** The schema between whose step and the next the rows of the older tables are moved. */

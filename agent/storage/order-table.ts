@@ -16,8 +16,8 @@ export class OrderTable implements OrderStore {
     return this.#s.all.all();
   }
 
-  saveOrder(order: Order): void {
-    this.#s.save.run(order);
+  saveOrder(order: Order, at: number): void {
+    this.#s.save.run({ ...order, at: Math.round(at) });
   }
 }
 
@@ -26,9 +26,9 @@ function statements(db: Connection) {
     all: db.prepare<[], Order>(
       'SELECT kind, host, value, number AS n, agent AS "by" FROM order_rows',
     ),
-    save: db.prepare<[Order]>(
-      `INSERT OR REPLACE INTO order_rows (kind, host, value, number, agent)
-       VALUES ($kind, $host, $value, $n, $by)`,
+    save: db.prepare<[Order & { readonly at: number }]>(
+      `INSERT OR REPLACE INTO order_rows (kind, host, value, number, agent, applied_at)
+       VALUES ($kind, $host, $value, $n, $by, $at)`,
     ),
   };
 }

@@ -13,7 +13,6 @@ import {
   type StoredPage,
   storedPage,
 } from './page-columns.ts';
-import { idsOfHost } from './url-ids.ts';
 import type { Words } from './words.ts';
 
 export class PageTable {
@@ -38,10 +37,6 @@ export class PageTable {
   delete(id: number): void {
     this.#s.delete.run(id);
   }
-
-  deleteHost(hostNumber: number): void {
-    this.#s.deleteHost.run({ host: hostNumber });
-  }
 }
 
 function statements(db: Connection, table: string) {
@@ -51,8 +46,5 @@ function statements(db: Connection, table: string) {
       `INSERT OR REPLACE INTO ${table} (id, ${PAGE_COLUMNS}) VALUES ($id, ${PAGE_VALUES})`,
     ),
     delete: db.prepare<[number]>(`DELETE FROM ${table} WHERE id = ?`),
-    deleteHost: db.prepare<[{ host: number }]>(
-      `DELETE FROM ${table} WHERE ${idsOfHost('id', '$host')}`,
-    ),
   };
 }

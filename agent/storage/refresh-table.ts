@@ -1,14 +1,15 @@
 // A new round of a crawl: the known URLs of a host are queued again, each under a third number,
 // *again*, which is above the *found* of all that was known of the host before (docs/adr). The
-// record of a page that was settled is kept aside as its *former* one until it ends anew: it has
-// what a server can be asked by. Reached through `SqliteStore`; copies that come in go the same way
+// record of the page is kept aside as its *former* one until the page ends anew: the view `pages`
+// shows it meanwhile, and it has what the server can be asked by. Reached through `SqliteStore`; copies that come in go the same way
 // (row-table.ts).
 
-import type { Host, PageRow } from '../core/messages.ts';
+import type { FormerPage, Host, PageRow } from '../core/messages.ts';
 import type { Connection } from './connection.ts';
+import { FormerPages } from './former-pages.ts';
 import type { HostRow, HostTable } from './host-table.ts';
 import type { Note, Numbers } from './numbers.ts';
-import { PageTable } from './page-table.ts';
+import type { PageTable } from './page-table.ts';
 import { idsOfHost } from './url-ids.ts';
 import type { Words } from './words.ts';
 
@@ -19,6 +20,7 @@ interface KnownRow {
   readonly state: number;
   readonly done: number;
   readonly round: number;
+  readonly attempts: number;
   readonly reason: string | null;
 }
 
@@ -28,7 +30,7 @@ export class RefreshTable {
   readonly #note: Note;
   readonly #s: ReturnType<typeof statements>;
   readonly #pages: PageTable;
-  readonly #formers: PageTable;
+  readonly #formers: FormerPages;
   #round: number;
 
   constructor(
@@ -44,7 +46,7 @@ export class RefreshTable {
     this.#note = note;
     this.#s = statements(db);
     this.#pages = pages;
-    this.#formers = new PageTable(db, 'former_pages', words);
+    this.#formers = new FormerPages(db, words);
     this.#round = Number(this.#s.meta.get() ?? 0);
   }
 
@@ -59,12 +61,6 @@ export class RefreshTable {
     this.#s.saveMeta.run(round);
   }
 
-  /** Hosts whose URLs may be of an earlier round. */
-  behind(): Host[] {
-    this.#hosts.flush();
-    return this.#s.behind.all(this.#round);
-  }
-
   /** Looks at up to `max` URLs of the host; `over`: all are of this round now. */
   queueAgain(host: Host, max: number): { queued: number; over: boolean } {
     const row = this.#hosts.find(host);
@@ -73,15 +69,23 @@ export class RefreshTable {
     let queued = 0;
     for (const url of known) {
       if (url.round >= this.#round || !isAskedAgain(url)) continue;
-      // Not settled: what it links to may not be safe yet, so it is read anew.
-      const former = (url.done > 0 ? this.#pages : this.#formers).read(url.id);
-      this.move(row, url, this.#round, url.state === 0 ? null : 0, former);
+      this.move(row, url, this.#round, url.state === 0 ? null : 0, this.#formerOf(url));
       queued++;
     }
     const over = known.length < max;
     if (over) this.#hosts.refreshed(row, this.#round);
     else row.refreshedTo = known.at(-1)!.id;
     return { queued, over };
+  }
+
+  /** What is known of the page when it is queued again. */
+  #formerOf({ id, state, done, round, attempts }: KnownRow): FormerPage | undefined {
+    if (state === 0) return this.#formers.told(id);
+    const page = this.#pages.read(id);
+    if (!page) return undefined;
+    const former = { ...page, ...(round > 0 && { round }), attempts };
+    // What a page links to may not be safe before it is settled, so it is read anew.
+    return done > 0 ? former : withoutValidators(former);
   }
 
   /**
@@ -93,7 +97,7 @@ export class RefreshTable {
     { id, state }: Pick<KnownRow, 'id' | 'state'>,
     round: number,
     attempts: number | null,
-    former: PageRow | undefined,
+    former: FormerPage | undefined,
   ): void {
     const n = this.#numbers.next();
     this.#pages.delete(id);
@@ -105,7 +109,12 @@ export class RefreshTable {
     this.#note(host, id, n, 'again');
   }
 
-  /** Of a queued page. */
+  /** Of a queued page, as it travels. */
+  told(id: number): FormerPage | undefined {
+    return this.#formers.told(id);
+  }
+
+  /** Of a queued page: the record alone. */
   former(id: number): PageRow | undefined {
     return this.#formers.read(id);
   }
@@ -114,10 +123,11 @@ export class RefreshTable {
   forget(id: number): void {
     this.#formers.delete(id);
   }
+}
 
-  deleteHost(hostNumber: number): void {
-    this.#formers.deleteHost(hostNumber);
-  }
+/** The page as it was, but the server is not asked whether it has changed since. */
+function withoutValidators({ etag, lastModified, ...rest }: FormerPage): FormerPage {
+  return rest;
 }
 
 /** What was skipped by rules that cannot have changed stays so. */
@@ -129,14 +139,13 @@ function statements(db: Connection) {
   return {
     meta: db.prepare<[], number>("SELECT value FROM meta WHERE key = 'round'").pluck(),
     saveMeta: db.prepare<[number]>("INSERT OR REPLACE INTO meta (key, value) VALUES ('round', ?)"),
-    behind: db.prepare<[number], Host>('SELECT host FROM host_rows WHERE round < ?').pluck(),
     known: db.prepare<[{ host: number; after: number; max: number }], KnownRow>(
-      `SELECT id, state, done, round, reason FROM urls
+      `SELECT id, state, done, round, attempts, reason FROM urls
        WHERE ${idsOfHost('id', '$host')} AND id > $after ORDER BY id LIMIT $max`,
     ),
     queue: db.prepare<[number, number, number | null, number]>(
       `UPDATE urls SET state = 0, round = ?, again = ?, attempts = coalesce(?, attempts), done = 0,
-         not_before = 0, reason = NULL WHERE id = ?`,
+         not_before = 0, failed_since = NULL, hops = 0, reason = NULL WHERE id = ?`,
     ),
   };
 }

@@ -15,6 +15,7 @@ export class RobotsWaits {
   #counted = 0;
   /** Of the last time through all of them. */
   #waiting = 0;
+  #why: string | null = null;
 
   constructor(db: Connection) {
     this.#hosts = statement(db);
@@ -23,7 +24,11 @@ export class RobotsWaits {
   /** Looks at some more. @returns the hosts that wait, as of the last time that all were seen */
   look(): number {
     const rows = this.#hosts.all(this.#after, HOSTS_PER_LOOK);
-    for (const { waits } of rows) this.#counted += waits;
+    for (const { why } of rows) {
+      if (why === null) continue;
+      this.#counted++;
+      this.#why = why;
+    }
     this.#after = rows.at(-1)?.number ?? 0;
     if (rows.length < HOSTS_PER_LOOK) {
       this.#waiting = this.#counted;
@@ -32,13 +37,18 @@ export class RobotsWaits {
     }
     return this.#waiting;
   }
+
+  /** Why the host waits that was seen last; null where none waits. */
+  get why(): string | null {
+    return this.#waiting > 0 ? this.#why : null;
+  }
 }
 
 /** Without an attempt left nothing is waited for: what is queued ends. */
 function statement(db: Connection) {
-  return db.prepare<[number, number], { number: number; waits: 0 | 1 }>(
-    `SELECT h.number AS number, h.owned AND EXISTS (SELECT 1 FROM robots r
-      WHERE r.host = h.number AND r.kind = 'unreachable' AND r.retry_at < 9e999) AS waits
+  return db.prepare<[number, number], { number: number; why: string | null }>(
+    `SELECT h.number AS number, CASE WHEN h.owned THEN (SELECT r.reason FROM robots r
+      WHERE r.host = h.number AND r.kind = 'unreachable' AND r.retry_at < 9e999) END AS why
      FROM host_rows h WHERE h.queued > 0 AND h.number > ? ORDER BY h.number LIMIT ?`,
   );
 }

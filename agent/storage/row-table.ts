@@ -1,7 +1,6 @@
 // The rows of hosts as a stream of numbered events, and as copies of other agents' streams. Each
 // URL gives two events, found and done, whose numbers never change; those above a mark are sent.
-// What came since the last acknowledgement is kept at hand in memory, bounded; for a copy that
-// lags behind, the host's rows are read once and sorted. Received events are applied in order
+// Which events come after a number is kept in `event-tails.ts`. Received events are applied in order
 // under numbers of this database, together with the mark of their sender.
 
 import type {
@@ -12,34 +11,24 @@ import type {
   RowsItem,
   TerminalState,
 } from '../core/messages.ts';
+import { hasOriginOf, identityOf } from '../url/url-key.ts';
+import { Amendments } from './amendments.ts';
 import type { Connection } from './connection.ts';
+import { DeletedHosts } from './deleted-hosts.ts';
+import type { Mention } from './event-backlog.ts';
+import { EventTails, type TailBounds } from './event-tails.ts';
 import type { HostRow, HostTable } from './host-table.ts';
 import type { Note, Numbers } from './numbers.ts';
 import { plainPage } from './page-columns.ts';
 import { PageTable } from './page-table.ts';
 import { RefreshTable } from './refresh-table.ts';
 import { RobotsTable } from './robots-table.ts';
-import { idsOfHost, referrerOf, type UrlIds } from './url-ids.ts';
+import { ShutUrls } from './shut-urls.ts';
+import { referrerOf, type UrlIds } from './url-ids.ts';
 import { Words } from './words.ts';
-
-/** Events kept at hand, over all hosts; beyond it they are dropped and read again when needed. */
-const AT_HAND_MAX = 400_000;
 
 const STATES: readonly TerminalState[] = ['response', 'failed', 'skipped'];
 const SKIPPED = 3;
-
-interface Mention {
-  readonly n: number;
-  /** The id of a URL; of robots.txt the origin. */
-  readonly at: number | string;
-  readonly kind: RowEvent['kind'];
-}
-
-/** All events of a host above `since`, in order of their numbers. */
-interface Tail {
-  since: number;
-  readonly mentions: Mention[];
-}
 
 interface Row {
   readonly id: number;
@@ -54,6 +43,8 @@ interface Row {
   readonly fetchUrl: string | null;
   readonly referrer: string | null;
   readonly reason: string | null;
+  readonly sitemap: number;
+  readonly hops: number;
 }
 
 export class RowTable {
@@ -61,28 +52,37 @@ export class RowTable {
   readonly #numbers: Numbers;
   readonly #robots: RobotsTable;
   readonly #refresh: RefreshTable;
+  readonly #shut: ShutUrls;
+  readonly #amendments: Amendments;
   readonly #ids: UrlIds;
   readonly #pages: PageTable;
+  readonly #deleted: DeletedHosts;
   readonly #s: ReturnType<typeof statements>;
-  readonly #tails = new Map<number, Tail>();
-  /** Hosts without a tail have no events above this that are not in the table alone. */
-  #floor: number;
-  #atHand = 0;
+  readonly #tails: EventTails;
   /** Hosts with new numbers; filled by `note`, emptied by `takeChanged` each turn. */
   #changed = new Set<Host>();
 
-  constructor(db: Connection, hosts: HostTable, numbers: Numbers, ids: UrlIds) {
+  constructor(
+    db: Connection,
+    hosts: HostTable,
+    numbers: Numbers,
+    ids: UrlIds,
+    bounds?: TailBounds,
+  ) {
     const words = new Words(db);
     this.#ids = ids;
     this.#pages = new PageTable(db, 'page_records', words);
     const told: Note = (...one) => this.note(...one);
     this.#refresh = new RefreshTable(db, hosts, numbers, told, this.#pages, words);
+    this.#shut = new ShutUrls(db, hosts, ids, this.#refresh);
+    this.#amendments = new Amendments(db, numbers, told);
     const note = (row: HostRow, origin: string, n: number) => this.note(row, origin, n, 'robots');
     this.#robots = new RobotsTable(db, numbers, note);
     this.#hosts = hosts;
     this.#numbers = numbers;
+    this.#deleted = new DeletedHosts(db);
     this.#s = statements(db);
-    this.#floor = numbers.last();
+    this.#tails = new EventTails(db, (host) => this.#robots.numbers(host), bounds);
   }
 
   // ---- the stream out
@@ -97,22 +97,31 @@ export class RowTable {
     return this.#pages;
   }
 
+  /** What is left of hosts that were deleted. */
+  get deleted(): DeletedHosts {
+    return this.#deleted;
+  }
+
   /** What is queued again, which is part of it too. */
   get refresh(): RefreshTable {
     return this.#refresh;
   }
 
+  /** What was skipped by rules that may change. */
+  get shut(): ShutUrls {
+    return this.#shut;
+  }
+
+  /** What becomes known of URLs later, which is part of it too. */
+  get amendments(): Amendments {
+    return this.#amendments;
+  }
+
   /** A URL of the host was inserted (found), queued again or settled (done) under number `n`. */
   note(row: HostRow, at: number | string, n: number, kind: RowEvent['kind']): void {
+    this.#tails.rising(row, { n, at, kind });
     this.#hosts.raiseLast(row, n);
     this.#changed.add(row.host);
-    let tail = this.#tails.get(row.number);
-    if (!tail) {
-      tail = { since: this.#floor, mentions: [] };
-      this.#tails.set(row.number, tail);
-    }
-    tail.mentions.push({ n, at, kind });
-    if (++this.#atHand > AT_HAND_MAX) this.#drop();
   }
 
   /**
@@ -120,6 +129,7 @@ export class RowTable {
    * told (each message tells of the back-off), so that who takes the host over knows it too.
    */
   heldBack(row: HostRow): void {
+    this.#tails.rising(row, null);
     this.#hosts.raiseLast(row, this.#numbers.next());
     this.#changed.add(row.host);
   }
@@ -134,12 +144,11 @@ export class RowTable {
     return changed;
   }
 
-  #drop(): void {
-    this.#tails.clear();
-    this.#atHand = 0;
-    this.#floor = this.#numbers.last();
+  turnEnded(): void {
+    this.#tails.turnEnded();
   }
 
+  /** No events, and `after` again, while the host's rows are being read: ask again next turn. */
   events(
     host: Host,
     after: number,
@@ -148,36 +157,13 @@ export class RowTable {
   ): { events: RowEvent[]; to: number } {
     const row = this.#hosts.find(host);
     if (!row) return { events: [], to: after };
-    const tail = this.#tailFrom(row, after);
-    const start = firstAbove(tail.mentions, after);
-    const mentions = tail.mentions.slice(start, start + max);
+    const read = this.#tails.above(row, after, max, arrivesBy);
+    if (!read) return { events: [], to: after };
+    const { mentions, isAll } = read;
     const events = mentions.flatMap((mention) => this.#eventOf(row, mention, arrivesBy) ?? []);
     // Numbers may be gone that were given: an answer for robots.txt whose like cannot be had any
     // more leaves none. With all that there is, a copy has come as far as the last one.
-    const isAll = start + mentions.length === tail.mentions.length;
     return { events, to: isAll ? Math.max(row.last, after) : mentions.at(-1)!.n };
-  }
-
-  /** The events above `after`, at hand already or read from the table. */
-  #tailFrom(row: HostRow, after: number): Tail {
-    const tail = this.#tails.get(row.number);
-    if (tail ? tail.since <= after : this.#floor <= after) {
-      return tail ?? { since: this.#floor, mentions: [] };
-    }
-    const mentions: Mention[] = [];
-    for (const { id, found, again, done } of this.#s.numbers.iterate({ host: row.number })) {
-      if (found > after) mentions.push({ n: found, at: id, kind: 'found' });
-      if (again > after) mentions.push({ n: again, at: id, kind: 'again' });
-      if (done > after) mentions.push({ n: done, at: id, kind: 'done' });
-    }
-    for (const { origin, number } of this.#robots.numbers(row.number)) {
-      if (number > after) mentions.push({ n: number, at: origin, kind: 'robots' });
-    }
-    mentions.sort((a, b) => a.n - b.n);
-    this.#atHand += mentions.length - (tail?.mentions.length ?? 0);
-    const read = { since: after, mentions };
-    this.#tails.set(row.number, read);
-    return read;
   }
 
   /** Null where a later event says more. */
@@ -189,8 +175,11 @@ export class RowTable {
     if (n !== row[kind]) return null;
     const { id, key, round, attempts } = row;
     if (kind === 'again') {
-      const former = row.state === 0 ? this.#refresh.former(id) : undefined;
-      return { kind, n, key, round, attempts, ...(former && { former }) };
+      const former = row.state === 0 ? this.#refresh.told(id) : undefined;
+      const sitemap = row.sitemap > 0 && { sitemap: true };
+      const { hops, fetchUrl } = row;
+      const moved = hops > 0 && { hops, ...(fetchUrl !== null && { fetchUrl }) };
+      return { kind, n, key, round, attempts, ...(former && { former }), ...sitemap, ...moved };
     }
     const state = STATES[row.state - 1]!;
     const page = state === 'skipped' ? undefined : this.#pages.read(id);
@@ -204,12 +193,7 @@ export class RowTable {
 
   trim(host: Host, upTo: number): void {
     const row = this.#hosts.find(host);
-    const tail = row && this.#tails.get(row.number);
-    if (!tail || tail.since >= upTo) return;
-    const keep = firstAbove(tail.mentions, upTo);
-    tail.mentions.splice(0, keep);
-    tail.since = upTo;
-    this.#atHand -= keep;
+    if (row) this.#tails.trim(row, upTo);
   }
 
   // ---- copies of others' streams
@@ -252,17 +236,19 @@ export class RowTable {
   }
 
   #found(host: HostRow, event: Extract<RowEvent, { kind: 'found' }>): boolean {
-    const { key, depth, attempts, round = 0 } = event;
+    const { key, depth, attempts, round = 0, sitemap = false } = event;
     const place = this.#ids.find(host.number, key);
     if (place >= 0) {
       this.#s.merge.run({ id: place, depth, attempts, round });
-      return this.#again(host, { key, round, attempts });
+      return this.#again(host, { key, round, attempts, sitemap });
     }
+    const fetchUrl = event.fetchUrl ?? null;
+    if (fetchUrl !== null && !hasOriginOf(identityOf(host.host, key), fetchUrl)) return false;
     const id = -1 - place;
     const n = this.#numbers.next();
-    const fetchUrl = event.fetchUrl ?? null;
     const referrer = this.#ids.referrer(host.number, event.referrer ?? null);
-    this.#s.insert.run(...([id, key, depth, n, attempts, fetchUrl, referrer, round] as const));
+    const declared = sitemap ? 1 : 0;
+    this.#s.insert.run(id, key, depth, n, attempts, fetchUrl, referrer, round, declared);
     this.#ids.remember(key, id);
     if (round < this.#refresh.round) this.#hosts.fallBehind(host, round);
     this.#hosts.addQueued(host, 1);
@@ -271,18 +257,21 @@ export class RowTable {
   }
 
   /** A later round goes before all of an earlier one. */
-  #again(
-    host: HostRow,
-    event: Pick<Extract<RowEvent, { kind: 'again' }>, 'key' | 'round' | 'attempts' | 'former'>,
-  ): boolean {
-    const { key, round, attempts, former } = event;
+  #again(host: HostRow, event: Omit<Extract<RowEvent, { kind: 'again' }>, 'kind' | 'n'>): boolean {
+    const { key, round, attempts, former, fetchUrl = null, hops = 0 } = event;
+    if (fetchUrl !== null && !hasOriginOf(identityOf(host.host, key), fetchUrl)) return false;
     const row = this.#row(host, key);
-    if (row?.round === round) {
-      this.#s.merge.run({ id: row.id, depth: row.depth, attempts, round });
-    }
-    if (!row || round <= row.round) return false;
-    this.#refresh.move(host, row, round, attempts, former);
-    return true;
+    if (!row) return false;
+    if (event.sitemap) this.#amendments.declare(host, row.id);
+    if (round < row.round) return false;
+    const isLater = round > row.round;
+    if (isLater) this.#refresh.move(host, row, round, attempts, former);
+    const mine = isLater ? 0 : row.hops;
+    // Of two forms as far down the redirects, one is the same for everybody.
+    const isFirst = hops > 0 && hops === mine && (fetchUrl ?? '') < (row.fetchUrl ?? '');
+    if (hops > mine || isFirst) this.#amendments.moveTo(host, row.id, fetchUrl, hops);
+    if (hops >= mine) this.#s.merge.run({ id: row.id, depth: row.depth, attempts, round });
+    return isLater;
   }
 
   #row(host: HostRow, key: string): Row | undefined {
@@ -305,6 +294,7 @@ export class RowTable {
       return !settled;
     }
     this.#s.finish.run(state, attempts, event.reason ?? null, row.id);
+    this.#shut.skipped(event.reason);
     if (row.state === 0) this.#hosts.addQueued(host, -1);
     if (row.again > 0) this.#refresh.forget(row.id);
     if ((row.state === 0 || row.state === SKIPPED) && state !== SKIPPED) this.#hosts.addPage(host);
@@ -333,8 +323,8 @@ export class RowTable {
     return row ? (this.#s.mark.get(row.number, sender)?.mark ?? 0) : 0;
   }
 
-  hostsMarkedBy(sender: AgentId): Host[] {
-    return this.#s.markedBy.all(sender).map((number) => this.#hosts.numbered(number).host);
+  hostsMarkedAbove(sender: AgentId, n: number): Host[] {
+    return this.#s.markedAbove.all(sender, n);
   }
 
   forgetMark(host: Host, sender: AgentId): void {
@@ -345,16 +335,11 @@ export class RowTable {
   deleteHost(host: Host): void {
     const row = this.#hosts.find(host);
     if (!row) return;
-    const tail = this.#tails.get(row.number);
-    this.#atHand -= tail?.mentions.length ?? 0;
-    this.#tails.delete(row.number);
-    this.#s.deleteUrls.run({ host: row.number });
+    this.#tails.forget(row.number);
     this.#ids.forget();
-    this.#pages.deleteHost(row.number);
-    this.#refresh.deleteHost(row.number);
-    this.#robots.deleteHost(row.number);
     this.#s.deleteMarks.run(row.number);
     this.#hosts.delete(row);
+    this.#deleted.add(row.number);
   }
 }
 
@@ -367,6 +352,7 @@ function foundEvent(row: Row, n: number): RowEvent {
     ...(row.fetchUrl !== null && { fetchUrl: row.fetchUrl }),
     ...(row.referrer !== null && { referrer: row.referrer }),
     ...(isFirst && round > 0 && { round }),
+    ...(row.sitemap > 0 && { sitemap: true }),
   };
 }
 
@@ -375,34 +361,28 @@ function contentOf(page: PageRow): string {
   return JSON.stringify(plainPage(page));
 }
 
-/** Index of the first mention numbered above `n`. */
-function firstAbove(mentions: readonly Mention[], n: number): number {
-  let low = 0;
-  let high = mentions.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (mentions[middle]!.n > n) high = middle;
-    else low = middle + 1;
-  }
-  return low;
-}
-
 function statements(db: Connection) {
   return {
-    numbers: db.prepare<
-      [{ host: number }],
-      { id: number; found: number; again: number; done: number }
-    >(`SELECT id, found, again, done FROM urls WHERE ${idsOfHost('id', '$host')}`),
     row: db.prepare<[number], Row>(
       `SELECT id, key, state, depth, found, done, round, again, attempts, fetch_url AS fetchUrl,
-         ${referrerOf('u')} AS referrer, reason
+         ${referrerOf('u')} AS referrer, reason, sitemap, hops
        FROM urls u WHERE id = ?`,
     ),
     insert: db.prepare<
-      [number, string, number, number, number, string | null, string | number | null, number]
+      [
+        number,
+        string,
+        number,
+        number,
+        number,
+        string | null,
+        string | number | null,
+        number,
+        number,
+      ]
     >(
-      `INSERT INTO urls (id, key, state, depth, found, attempts, fetch_url, referrer, round)
-       VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO urls (id, key, state, depth, found, attempts, fetch_url, referrer, round, sitemap)
+       VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     merge: db.prepare<[{ id: number; depth: number; attempts: number; round: number }]>(
       `UPDATE urls SET depth = min(depth, $depth),
@@ -421,13 +401,13 @@ function statements(db: Connection) {
     saveMark: db.prepare<[number, string, number, number]>(
       'INSERT OR REPLACE INTO marks (host, sender, mark, version) VALUES (?, ?, ?, ?)',
     ),
-    markedBy: db
-      .prepare<[string], number>('SELECT host FROM marks WHERE sender = ? ORDER BY host')
+    markedAbove: db
+      .prepare<[string, number], Host>(
+        `SELECT h.host FROM marks m CROSS JOIN host_rows h ON h.number = m.host
+         WHERE m.sender = ? AND m.mark > ?`,
+      )
       .pluck(),
     forgetMark: db.prepare<[number, string]>('DELETE FROM marks WHERE host = ? AND sender = ?'),
-    deleteUrls: db.prepare<[{ host: number }]>(
-      `DELETE FROM urls WHERE ${idsOfHost('id', '$host')}`,
-    ),
     deleteMarks: db.prepare<[number]>('DELETE FROM marks WHERE host = ?'),
   };
 }

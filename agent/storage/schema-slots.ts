@@ -8,16 +8,16 @@ import { DIGEST_OF } from './page-columns.ts';
 import { hostOfId, idsOfHost, referrerOf } from './url-ids.ts';
 import { wordOf } from './words.ts';
 
-const URL_OF = (key: string): string =>
+export const URL_OF = (key: string): string =>
   `(CASE substr(${key}, 1, 1) WHEN 's' THEN 'https://' ELSE 'http://' END || h.host || substr(${key}, 2))`;
 
-/** A stored URL is a key (second character is no `t`) or a whole `http…` URL. */
-const WHOLE_URL = (
+/** SQL: a stored URL, whole. It is a key (second character is no `t`) or a whole `http…` URL. */
+export const WHOLE_URL = (
   stored: string,
 ): string => `(CASE WHEN substr(${stored}, 2, 1) = 't' THEN ${stored}
   WHEN ${stored} IS NULL THEN NULL ELSE ${URL_OF(stored)} END)`;
 
-const REFERRER = referrerOf('u', WHOLE_URL);
+export const REFERRER = referrerOf('u', WHOLE_URL);
 
 /**
  * Of `page_records` and `former_pages`. A column without a type keeps numbers and texts apart, even

@@ -5,17 +5,30 @@
 // the tests and the simulator.
 
 import type { AgentId, Host, Incarnation, RowEvent, RowsItem, UrlItem } from '../core/messages.ts';
-import type { EventKind, Insertion, OutboxEntry, SkipReason, Store } from '../core/store.ts';
 import type {
+  EventKind,
+  HostCounts,
+  Insertion,
+  OutboxEntry,
+  PlacedEntry,
+  ShutUrl,
+  SkipReason,
+  Store,
+} from '../core/store.ts';
+import type {
+  FormHop,
   FrontierStore,
   HostRecord,
   PageRecord,
+  QueuedHost,
   QueuedUrl,
   QueueEnding,
+  Retry,
   RobotsRecord,
 } from '../frontier/store.ts';
 import { keyOf } from '../url/url-key.ts';
 import type { Connection } from './connection.ts';
+import type { TailBounds } from './event-tails.ts';
 import { storageFailureOf } from './failure.ts';
 import { HostTable } from './host-table.ts';
 import { OutboxTable } from './outbox-table.ts';
@@ -29,6 +42,13 @@ export type Durability = 'power' | 'process';
 const BUSY_WAIT_MS = 50;
 /** What must not fail half-way waits longer: the loop stands still, which the protocol allows. */
 const BUSY_INSIST_MS = 60_000;
+
+export interface StoreOptions {
+  readonly durability: Durability;
+  readonly hostDelayMs: number;
+  /** The simulator and tests have smaller ones. */
+  readonly tails?: TailBounds;
+}
 
 /** The newest file of the archive, and the bytes of it and of its index that are known. */
 interface ArchiveEnd {
@@ -51,7 +71,7 @@ export class SqliteStore implements Store, FrontierStore {
   #archived: ArchiveEnd | null = null;
   #abandoned = false;
 
-  constructor(db: Connection, options: { durability: Durability; hostDelayMs: number }) {
+  constructor(db: Connection, options: StoreOptions) {
     this.#db = db;
     this.#durability = options.durability;
     this.#s = statements(db);
@@ -60,7 +80,7 @@ export class SqliteStore implements Store, FrontierStore {
     this.#hosts = new HostTable(db);
     const numbers = { next: () => ++this.#n, last: () => this.#n };
     const ids = new UrlIds(db);
-    this.#rows = new RowTable(db, this.#hosts, numbers, ids);
+    this.#rows = new RowTable(db, this.#hosts, numbers, ids, options.tails);
     this.#urls = new UrlTable(db, this.#hosts, numbers, ids, this.#rows);
     this.#outbox = new OutboxTable(db);
     this.#s.saveMeta.run('delay_ms', options.hostDelayMs);
@@ -81,6 +101,7 @@ export class SqliteStore implements Store, FrontierStore {
    * it does not yet, because another program holds the file.
    */
   commit(durable: boolean): boolean {
+    this.#rows.turnEnded();
     if (this.#db.inTransaction) {
       this.#hosts.flush();
       if (this.#n !== this.#storedN) this.#s.saveMeta.run('n', this.#n);
@@ -201,11 +222,23 @@ export class SqliteStore implements Store, FrontierStore {
   }
 
   hosts(): Host[] {
-    return this.#hosts.all();
+    return this.hostsAfter(0, -1).map(({ host }) => host);
   }
 
-  hostsWithQueue(): Host[] {
-    return this.#hosts.withQueue();
+  hostsAfter(number: number, max: number): { number: number; host: Host }[] {
+    return this.#hosts.namesAfter(number, max);
+  }
+
+  hostsNamed(pattern: string): number {
+    return this.#hosts.named(pattern);
+  }
+
+  lastHost(): number {
+    return this.#hosts.last();
+  }
+
+  queuedFrom(number: number, max: number): QueuedHost[] {
+    return this.#hosts.queuedFrom(number, max);
   }
 
   settle(host: Host, url: string): void {
@@ -264,17 +297,19 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#hosts.find(host)?.delayMs ?? 0;
   }
 
-  countsOf(host: Host): { busy: number; stale: number } {
+  countsOf(host: Host, now: number): HostCounts {
     const row = this.#hosts.find(host);
-    return { busy: row?.busy ?? 0, stale: row?.stale ?? 0 };
+    if (!row) return { busy: 0, stale: 0 };
+    const failures = this.#hosts.failures(row, now);
+    return { busy: row.busy, stale: row.stale, ...(failures && { failures }) };
   }
 
   markOf(host: Host, sender: AgentId): number {
     return this.#rows.mark(host, sender);
   }
 
-  hostsMarkedBy(sender: AgentId): Host[] {
-    return this.#rows.hostsMarkedBy(sender);
+  hostsMarkedAbove(sender: AgentId, n: number): Host[] {
+    return this.#rows.hostsMarkedAbove(sender, n);
   }
 
   forgetMarks(hosts: readonly Host[], sender: AgentId): void {
@@ -293,6 +328,11 @@ export class SqliteStore implements Store, FrontierStore {
   deleteHost(host: Host): void {
     this.#raiseGeneration();
     this.#rows.deleteHost(host);
+  }
+
+  deleteSome(max: number): boolean {
+    this.#rows.deleted.deleteSome(max);
+    return this.#rows.deleted.areLeft;
   }
 
   setOwned(host: Host, owned: boolean): void {
@@ -318,20 +358,16 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#outbox.first();
   }
 
-  outboxOf(owner: AgentId, max: number): OutboxEntry[] {
-    return this.#outbox.of(owner, max);
+  outboxOf(owner: AgentId, max: number, upTo = Number.MAX_SAFE_INTEGER): OutboxEntry[] {
+    return this.#outbox.of(owner, max, upTo);
   }
 
-  outboxHosts(): { host: Host; owner: AgentId }[] {
-    return this.#outbox.hosts();
+  outboxAfter(after: number, max: number): PlacedEntry[] {
+    return this.#outbox.after(after, max);
   }
 
-  rerouteOutbox(host: Host, owner: AgentId): void {
-    this.#outbox.reroute(host, owner);
-  }
-
-  outboxEntriesOf(host: Host): OutboxEntry[] {
-    return this.#outbox.ofHost(host);
+  rerouteOutbox(id: number, owner: AgentId): void {
+    this.#outbox.reroute(id, owner);
   }
 
   removeFromOutbox(ids: readonly number[]): void {
@@ -350,12 +386,20 @@ export class SqliteStore implements Store, FrontierStore {
     this.#rows.refresh.begin(round);
   }
 
-  hostsBehind(): Host[] {
-    return this.#rows.refresh.behind();
-  }
-
   queueAgain(host: Host, max: number): { queued: number; over: boolean } {
     return this.#rows.refresh.queueAgain(host, max);
+  }
+
+  hasShutUrls(): boolean {
+    return this.#rows.shut.some;
+  }
+
+  shutUrls(host: Host, after: number, max: number): ShutUrl[] {
+    return this.#rows.shut.of(host, after, max);
+  }
+
+  reopenUrl(host: Host, url: string): void {
+    this.#rows.shut.reopen(host, url);
   }
 
   event(at: number, kind: EventKind, detail: Readonly<Record<string, unknown>>): void {
@@ -379,8 +423,8 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#hosts.numbered(hostNumber).pagesDone;
   }
 
-  nextUrl(hostNumber: number, now: number): QueuedUrl | null {
-    return this.#urls.next(hostNumber, now);
+  nextUrl(hostNumber: number, now: number, last = false): QueuedUrl | null {
+    return this.#urls.next(hostNumber, now, last);
   }
 
   nextUrlAt(hostNumber: number): number | null {
@@ -396,8 +440,12 @@ export class SqliteStore implements Store, FrontierStore {
     else this.#s.saveLinks.run(source, JSON.stringify(targets));
   }
 
-  requeue(hostNumber: number, url: string, attempts: number, notBefore: number): void {
-    this.#urls.requeue(hostNumber, url, attempts, notBefore);
+  requeue(hostNumber: number, url: string, retry: Retry): void {
+    this.#urls.requeue(hostNumber, url, retry);
+  }
+
+  moveTo(hostNumber: number, url: string, hop: FormHop): void {
+    this.#urls.moveTo(hostNumber, url, hop);
   }
 
   skip(hostNumber: number, url: string, reason: SkipReason): void {
@@ -424,6 +472,10 @@ export class SqliteStore implements Store, FrontierStore {
 
   saveRobots(hostNumber: number, origin: string, record: RobotsRecord): void {
     this.#rows.robots.save(this.#hosts.numbered(hostNumber), origin, record);
+  }
+
+  crawlDelay(hostNumber: number): number {
+    return this.#rows.robots.crawlDelay(hostNumber);
   }
 }
 

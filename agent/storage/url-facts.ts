@@ -2,8 +2,10 @@
 // origin, whether it waits in the outbox, and the operator's orders for the host. Reads only; run
 // by an agent on its own connection and by `ubiring explain` on files of agents that do not run.
 
+import { asForm, type Identity, type RequestForm } from '../url/crawl-url.ts';
 import { OWNER_IS_ASKED, REDIRECTED } from '../url/redirect-reasons.ts';
 import { identityOf, keyOf, splitIdentity } from '../url/url-key.ts';
+import { orderFor } from './host-pattern-sql.ts';
 import { idsOfHost, referrerOf } from './url-ids.ts';
 import { wordOf } from './words.ts';
 
@@ -18,7 +20,7 @@ export interface UrlFacts {
   readonly attempts: number;
   /** Of a queued URL that waits: Unix milliseconds; else 0. */
   readonly notBefore: number;
-  readonly fetchUrl: string;
+  readonly fetchUrl: RequestForm;
   /** Null for a seed. */
   readonly referrer: string | null;
   /** Whether every link on it is safe. */
@@ -70,21 +72,18 @@ export interface StoredFacts {
 const STATES = ['queued', 'response', 'failed', 'skipped'] as const;
 
 /** @param identity - canonical; throws a RangeError where it is not */
-export function storedFacts(read: ReadRow, identity: string): StoredFacts {
+export function storedFacts(read: ReadRow, identity: Identity): StoredFacts {
   const split = splitIdentity(identity);
   if (!split) throw new RangeError(`not a canonical URL: ${identity}`);
   const { host } = split;
   const row = read(HOST, host);
   const number = Number(row?.number);
   const url = row === undefined ? null : urlFacts(read, number, host, identity);
-  const ordered = read(
-    "SELECT 1 FROM order_rows WHERE kind = 'block' AND host = ? AND value",
-    host,
-  );
+  const ordered = read(BLOCK, host);
   const paused = read("SELECT 1 FROM order_rows WHERE kind = 'pause' AND value");
   return {
     url,
-    host: row === undefined ? null : hostFacts(row, ordered !== undefined),
+    host: row === undefined ? null : hostFacts(row, ordered?.value != null),
     robots: row === undefined ? null : robotsFacts(read, number, identity),
     heldBy: row === undefined ? null : textOrNull(read(ASKING, number, originOf(identity))?.origin),
     askedFor: row === undefined || url !== null ? null : firstOf(read, number, host, identity),
@@ -93,8 +92,10 @@ export function storedFacts(read: ReadRow, identity: string): StoredFacts {
   };
 }
 
+const BLOCK = `SELECT ${orderFor('block', 'h.host')} AS value FROM (SELECT ? AS host) h`;
+
 const HOST = `SELECT number, owned, pages_done, queued, not_before, last_fetch_at,
-  coalesce((SELECT value FROM order_rows o WHERE o.kind = 'delay' AND o.host = h.host),
+  coalesce(${orderFor('delay', 'h.host')},
     (SELECT value FROM meta WHERE key = 'delay_ms'), 0) AS delay_ms
   FROM host_rows h WHERE host = ?`;
 
@@ -129,7 +130,12 @@ function hostFacts(row: Record<string, unknown>, blocked: boolean): HostFacts {
   };
 }
 
-function urlFacts(read: ReadRow, number: number, host: string, identity: string): UrlFacts | null {
+function urlFacts(
+  read: ReadRow,
+  number: number,
+  host: string,
+  identity: Identity,
+): UrlFacts | null {
   const row = read(URL_ROW, number, keyOf(identity, host));
   if (row === undefined) return null;
   const referrer = textOrNull(row.found_on);
@@ -139,7 +145,7 @@ function urlFacts(read: ReadRow, number: number, host: string, identity: string)
     depth: Number(row.depth),
     attempts: Number(row.attempts),
     notBefore: Math.round(Number(row.not_before)),
-    fetchUrl: textOrNull(row.fetch_url) ?? identity,
+    fetchUrl: textOrNull(row.fetch_url) ?? asForm(identity),
     // A key of the same host has no `t` there; a whole URL begins with `http`.
     referrer: referrer === null || referrer[1] === 't' ? referrer : identityOf(host, referrer),
     settled: Number(row.done) > 0,
@@ -155,7 +161,7 @@ function urlFacts(read: ReadRow, number: number, host: string, identity: string)
   };
 }
 
-function robotsFacts(read: ReadRow, number: number, identity: string): RobotsFacts | null {
+function robotsFacts(read: ReadRow, number: number, identity: Identity): RobotsFacts | null {
   const row = read(ROBOTS, number, originOf(identity));
   if (row === undefined) return null;
   const retryAt = Number(row.retry_at ?? Infinity);
@@ -168,7 +174,7 @@ function robotsFacts(read: ReadRow, number: number, identity: string): RobotsFac
   };
 }
 
-function firstOf(read: ReadRow, number: number, host: string, identity: string): string | null {
+function firstOf(read: ReadRow, number: number, host: string, identity: Identity): string | null {
   const origin = originOf(identity);
   if (identity !== `${origin}/robots.txt`) return null;
   const start = keyOf(`${origin}/`, host);
@@ -176,7 +182,7 @@ function firstOf(read: ReadRow, number: number, host: string, identity: string):
   return key === null ? null : identityOf(host, key);
 }
 
-function originOf(identity: string): string {
+function originOf(identity: Identity): string {
   return identity.slice(0, identity.indexOf('/', identity.indexOf('://') + 3));
 }
 

@@ -41,6 +41,11 @@ export function hostNumberOf(id: number): number {
   return Math.floor(id / SLOTS);
 }
 
+/** The ids that rows of the host may have. */
+export function idRangeOf(host: number): { first: number; last: number } {
+  return { first: host * SLOTS, last: (host + 1) * SLOTS - 1 };
+}
+
 interface Known {
   readonly host: number;
   readonly key: string;

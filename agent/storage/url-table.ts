@@ -4,7 +4,8 @@
 
 import type { Host, PageRow, UrlItem } from '../core/messages.ts';
 import type { SkipReason } from '../core/store.ts';
-import type { PageRecord, QueuedUrl, QueueEnding } from '../frontier/store.ts';
+import type { FormHop, PageRecord, QueuedUrl, QueueEnding, Retry } from '../frontier/store.ts';
+import { asForm, type Identity } from '../url/crawl-url.ts';
 import { identityOf, keyOf } from '../url/url-key.ts';
 import type { Connection } from './connection.ts';
 import type { HostRow, HostTable } from './host-table.ts';
@@ -22,7 +23,11 @@ interface QueuedRow {
   readonly fetchUrl: string | null;
   readonly depth: number;
   readonly attempts: number;
+  readonly failedSince: number | null;
+  readonly hops: number;
   readonly referrer: string | null;
+  readonly again: number;
+  readonly sitemap: number;
 }
 
 export class UrlTable {
@@ -46,7 +51,7 @@ export class UrlTable {
 
   /**
    * True if the URL was not known. A known queued one comes to depth 0 if it was seen on another
-   * host, and takes over attempts that a former owner made.
+   * host, and takes over attempts that a former owner made; a known one may become a sitemap.
    */
   insert(host: Host, item: UrlItem, skip: SkipReason | null): boolean {
     const row = this.#hosts.row(host);
@@ -55,6 +60,7 @@ export class UrlTable {
     if (place >= 0) {
       const { depth, attempts = 0 } = item;
       if (depth === 0 || attempts > 0) this.#s.merge.run({ id: place, depth, attempts });
+      if (item.sitemap) this.#rows.amendments.declare(row, place);
       return false;
     }
     const id = -1 - place;
@@ -73,26 +79,32 @@ export class UrlTable {
       this.#ids.referrer(row.number, referrer),
       skip,
       this.#refresh.round,
+      item.sitemap ? 1 : 0,
     );
     this.#ids.remember(key, id);
     this.#rows.note(row, id, found, 'found');
     if (skip === null) this.#hosts.addQueued(row, 1);
     else this.#rows.note(row, id, done, 'done');
+    this.#rows.shut.skipped(skip);
     return true;
   }
 
-  next(hostNumber: number, now: number): QueuedUrl | null {
+  /** @param last - the last of the queue instead of the first */
+  next(hostNumber: number, now: number, last: boolean): QueuedUrl | null {
     this.#s.release.run(hostNumber, now);
-    const found = this.#s.next.get(hostNumber);
+    const found = (last ? this.#s.last : this.#s.next).get(hostNumber);
     if (!found) return null;
     const { host } = this.#hosts.numbered(hostNumber);
-    const { id, depth, attempts, referrer } = found;
+    const { id, depth, attempts, failedSince, hops, referrer } = found;
     this.#ids.remember(found.key, id);
     const url = identityOf(host, found.key);
     const former = found.again > 0 ? this.#refresh.former(id) : undefined;
     return {
       ...{ url, fetchUrl: found.fetchUrl ?? url, depth, attempts },
+      ...(failedSince !== null && { failedSince }),
+      ...(hops > 0 && { hops }),
       ...(referrer !== null && { referrer: longUrl(referrer, host) }),
+      ...(found.sitemap > 0 && { sitemap: true }),
       ...(former && { former: whole(former, host) }),
     };
   }
@@ -120,9 +132,15 @@ export class UrlTable {
     return true;
   }
 
-  requeue(hostNumber: number, url: string, attempts: number, notBefore: number): void {
+  requeue(hostNumber: number, url: string, retry: Retry): void {
     const id = this.#idOf(this.#hosts.numbered(hostNumber), url);
-    this.#s.requeue.run(attempts, notBefore, id);
+    this.#s.requeue.run({ ...retry, id });
+  }
+
+  moveTo(hostNumber: number, url: Identity, { fetchUrl, hops }: FormHop): void {
+    const row = this.#hosts.numbered(hostNumber);
+    const form = fetchUrl === asForm(url) ? null : fetchUrl;
+    this.#rows.amendments.moveTo(row, this.#idOf(row, url), form, hops);
   }
 
   skip(hostNumber: number, url: string, reason: SkipReason): void {
@@ -131,7 +149,9 @@ export class UrlTable {
   }
 
   #skip(row: HostRow, id: number, reason: SkipReason): void {
-    if (this.#leaveQueue(row, id, 3, null, reason)) this.#settle(row, id);
+    if (!this.#leaveQueue(row, id, 3, null, reason)) return;
+    this.#rows.shut.skipped(reason);
+    this.#settle(row, id);
   }
 
   /** False if the URL is not queued. */
@@ -183,19 +203,16 @@ export class UrlTable {
   }
 
   /**
-   * Pages of this agent whose records are lost, from that offset of the file on, are queued again:
-   * as URLs found anew, since numbers that were given never change their meaning. Gives how many.
+   * Queues the pages of this agent again whose records are lost, from that offset of the file on.
+   * The *done* that copies have of such a page names the lost record, so each page moves to a later
+   * round, before which that *done* counts for nothing (adr/0029). Gives how many.
    */
   reopen(file: string, from: number): number {
     const lost = this.#s.archivedFrom.all(file, from);
-    for (const id of lost) {
+    for (const { id, state, round } of lost) {
       const row = this.#hosts.numbered(hostNumberOf(id));
-      const found = this.#numbers.next();
-      this.#pages.delete(id);
-      this.#s.reopen.run(found, this.#refresh.round, id);
-      this.#hosts.addPage(row, -1);
-      this.#hosts.addQueued(row, 1);
-      this.#rows.note(row, id, found, 'found');
+      const later = Math.max(this.#refresh.round, round + 1);
+      this.#refresh.move(row, { id, state }, later, 0, undefined);
     }
     return lost.length;
   }
@@ -242,6 +259,10 @@ function whole(page: PageRow, host: Host): PageRow {
  */
 const HOST = `${hostOfId('id')} = ? + 0`;
 
+const NEXT = `SELECT id, key, fetch_url AS fetchUrl, depth, attempts, failed_since AS failedSince, hops,
+    ${referrerOf('u')} AS referrer, again, sitemap
+  FROM urls u WHERE ${HOST} AND state = 0 AND not_before = 0`;
+
 function statements(db: Connection) {
   return {
     insert: db.prepare<
@@ -257,11 +278,12 @@ function statements(db: Connection) {
         string | number | null,
         string | null,
         number,
+        number,
       ]
     >(
       `INSERT INTO urls
-        (id, key, state, depth, found, done, attempts, fetch_url, referrer, reason, round)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        (id, key, state, depth, found, done, attempts, fetch_url, referrer, reason, round, sitemap)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     merge: db.prepare<[{ id: number; depth: number; attempts: number }]>(
       `UPDATE urls SET depth = min(depth, $depth), attempts = max(attempts, $attempts)
@@ -271,11 +293,8 @@ function statements(db: Connection) {
       `UPDATE urls SET not_before = 0
        WHERE ${HOST} AND state = 0 AND not_before > 0 AND not_before <= ?`,
     ),
-    next: db.prepare<[number], QueuedRow & { again: number }>(
-      `SELECT id, key, fetch_url AS fetchUrl, depth, attempts, ${referrerOf('u')} AS referrer, again
-       FROM urls u
-       WHERE ${HOST} AND state = 0 AND not_before = 0 ORDER BY depth, found LIMIT 1`,
-    ),
+    next: db.prepare<[number], QueuedRow>(`${NEXT} ORDER BY depth, found LIMIT 1`),
+    last: db.prepare<[number], QueuedRow>(`${NEXT} ORDER BY depth DESC, found DESC LIMIT 1`),
     nextAt: db
       .prepare<[number], number | null>(
         `SELECT min(not_before) FROM urls WHERE ${HOST} AND state = 0`,
@@ -293,26 +312,21 @@ function statements(db: Connection) {
          WHERE id = ? AND state = 0 RETURNING again`,
       )
       .pluck(),
-    requeue: db.prepare<[number, number, number]>(
-      'UPDATE urls SET attempts = ?, not_before = ? WHERE id = ? AND state = 0',
+    requeue: db.prepare<[Retry & { readonly id: number }]>(
+      `UPDATE urls SET attempts = $attempts, failed_since = $failedSince, not_before = $notBefore
+       WHERE id = $id AND state = 0`,
     ),
     settle: db.prepare<[number, number]>(
       'UPDATE urls SET done = ? WHERE id = ? AND done = 0 AND state > 0',
     ),
     unsettled: db.prepare<[number], { id: number; key: string }>(
-      `SELECT id, key FROM urls INDEXED BY unsettled
-       WHERE state IN (1, 2) AND done = 0 LIMIT ?`,
+      `SELECT id, key FROM urls u INDEXED BY unsettled WHERE state IN (1, 2) AND done = 0
+       AND EXISTS (SELECT 1 FROM host_rows h WHERE h.number = ${hostOfId('u.id')}) LIMIT ?`,
     ),
-    archivedFrom: db
-      .prepare<[string, number], number>(
-        `SELECT p.id FROM page_records p
-         JOIN host_rows h ON h.number = ${hostOfId('p.id')} AND h.owned
-         WHERE ${wordOf('p.warc_file')} = ? AND p.warc_offset >= ?`,
-      )
-      .pluck(),
-    reopen: db.prepare<[number, number, number]>(
-      `UPDATE urls SET state = 0, found = ?, done = 0, attempts = 0, round = ?, again = 0
-       WHERE id = ?`,
+    archivedFrom: db.prepare<[string, number], { id: number; state: number; round: number }>(
+      `SELECT u.id, u.state, u.round FROM page_records p JOIN urls u ON u.id = p.id
+       JOIN host_rows h ON h.number = ${hostOfId('p.id')} AND h.owned
+       WHERE ${wordOf('p.warc_file')} = ? AND p.warc_offset >= ?`,
     ),
   };
 }

@@ -15,12 +15,30 @@ export const CANONICAL_FORM_VERSION = 1;
  */
 export const URL_CHARS_MAX = 8000;
 
+declare const spelling: unique symbol;
+
+/**
+ * The canonical form of a URL: what tables, filters and other agents know it by. No request is made
+ * of it and no rule about requests is asked with it. The compiler refuses it where a `RequestForm` is
+ * wanted, and the other way round; a plain string, such as a literal, passes as either.
+ */
+export type Identity = string & { readonly [spelling]?: 'identity' };
+
+/** The form of a URL that a request carries. robots.txt, scope and length judge this form. */
+export type RequestForm = string & { readonly [spelling]?: 'form' };
+
+/** A URL with both its spellings; `fetchUrl` is absent where the request carries the identity. */
+export interface SpelledUrl {
+  readonly url: Identity;
+  readonly fetchUrl?: RequestForm;
+}
+
 /** A URL that can be crawled. */
 export interface CrawlUrl {
   /** Canonical form; parsing it again gives itself. */
-  readonly identity: string;
+  readonly identity: Identity;
   /** What to request: the spelling as found, without fragment and userinfo. */
-  readonly fetchUrl: string;
+  readonly fetchUrl: RequestForm;
   /** `URL.hostname` (IPv6 in brackets, punycode) with one trailing dot removed. */
   readonly host: string;
 }
@@ -59,6 +77,21 @@ export function parseCrawlUrl(
   const fetchUrl = requestForm(url);
   const identity = ESCAPE_TO_CHANGE.test(fetchUrl) ? normalise(fetchUrl) : fetchUrl;
   return { identity, fetchUrl, host };
+}
+
+/** The form that a request for the URL carries. */
+export function formOf({ url, fetchUrl }: SpelledUrl): RequestForm {
+  return fetchUrl ?? asForm(url);
+}
+
+/** An identity as a form: of a URL that was found in its canonical spelling. */
+export function asForm(identity: Identity): RequestForm {
+  return identity as string;
+}
+
+/** The URL with its spellings as they are stored and sent: the form only where it differs. */
+export function spelled({ identity: url, fetchUrl }: Pick<CrawlUrl, 'identity' | 'fetchUrl'>) {
+  return String(fetchUrl) === url ? { url } : { url, fetchUrl };
 }
 
 function requestForm(url: URL): string {

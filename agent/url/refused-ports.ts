@@ -4,6 +4,8 @@
 // ports are common. Whoever allows private addresses trusts the pages, and gets every port. The
 // frontier asks for URLs, the address guard before each request, redirects included.
 
+import type { RequestForm } from './crawl-url.ts';
+
 /** Fetch Standard, section "bad port". */
 const REFUSED: ReadonlySet<string> = new Set(
   (
@@ -20,7 +22,7 @@ const PORT = /^https?:\/\/[^/?#]*:(\d+)(?:[/?#]|$)/;
  * @param url - http or https, as the URL parser writes it, without userinfo
  * @returns the port, or null where it is one to ask at
  */
-export function refusedPortOf(url: string): number | null {
+export function refusedPortOf(url: RequestForm): number | null {
   const port = PORT.exec(url)?.[1];
   return port !== undefined && (REFUSED.has(port) || port === '0') ? Number(port) : null;
 }

@@ -1,83 +1,107 @@
 // Which URLs belong to the crawl. Built once from the config's `scope`; asked for every link that
-// is found here or sent by a peer, so the look-up costs one set probe per label of the host however
-// many patterns there are.
+// is found and before every request. Patterns are written for canonical URLs, and a request may
+// carry another form. So both are judged: the identity, and what is requested in canonical spelling
+// (they differ where the config drops parameters). `exclude` is also tried on the form as it is
+// written.
 
-import { parseCrawlUrl } from './crawl-url.ts';
+import {
+  asForm,
+  type Identity,
+  parseCrawlUrl,
+  type RequestForm,
+  type SpelledUrl,
+} from './crawl-url.ts';
+import { HostPatterns } from './host-patterns.ts';
+
+/** An expression that is matched in time linear in the text (config/linear-pattern.ts). */
+export interface ScopePattern {
+  readonly source: string;
+  test(text: string): boolean;
+}
 
 /** The config's `scope`, compiled. */
 export interface ScopeRules {
   /** `*` (everything), `*.h` (subdomains of h, not h), or a host. */
   readonly hosts: readonly string[];
-  /** Tested on the identity; none at all means every URL. */
-  readonly include: readonly RegExp[];
-  /** Tested on the identity; wins over `include`. */
-  readonly exclude: readonly RegExp[];
+  /** A URL must match one in its identity and in what is requested; none: every URL passes. */
+  readonly include: readonly ScopePattern[];
+  /** A URL that matches one in any spelling is left out; wins over `include`. */
+  readonly exclude: readonly ScopePattern[];
 }
 
 /** The set of URLs that the crawl may visit. */
 export class Scope {
-  readonly #hosts = new Set<string>();
-  readonly #parents = new Set<string>();
-  readonly #everyHost: boolean;
-  readonly #include: readonly RegExp[];
-  readonly #exclude: readonly RegExp[];
+  /** Each pattern by itself, so that the one that matches can be named. */
+  readonly #hosts: HostPatterns<string>;
+  readonly #include: readonly ScopePattern[];
+  readonly #exclude: readonly ScopePattern[];
 
   /** @throws RangeError naming the host pattern that is none; the config is checked before. */
   constructor(rules: ScopeRules) {
-    this.#everyHost = rules.hosts.includes('*');
-    for (const pattern of rules.hosts) {
-      if (pattern === '*') continue;
-      if (pattern.startsWith('*.')) this.#parents.add(hostOf(pattern.slice(2), pattern));
-      else this.#hosts.add(hostOf(pattern, pattern));
-    }
-    this.#include = rules.include.map(stateless);
-    this.#exclude = rules.exclude.map(stateless);
+    const patterns = rules.hosts.map(serialised);
+    this.#hosts = new HostPatterns(patterns.map((pattern) => [pattern, pattern]));
+    this.#include = rules.include;
+    this.#exclude = rules.exclude;
   }
 
   /** Whether the host is part of the crawl, whichever of its URLs are: its rules count. */
   covers(host: string): boolean {
-    return this.#everyHost || this.#hosts.has(host) || this.#hasParent(host);
+    return this.#hosts.get(host) !== undefined;
   }
 
   /**
    * @param host - as `CrawlUrl.host`
-   * @param identity - canonical form of a URL of that host
+   * @param url - of that host
    */
-  admits(host: string, identity: string): boolean {
-    if (!this.covers(host)) return false;
-    if (this.#exclude.some((pattern) => pattern.test(identity))) return false;
-    return this.#include.length === 0 || this.#include.some((pattern) => pattern.test(identity));
+  admits(host: string, { url, fetchUrl }: SpelledUrl): boolean {
+    if (!this.covers(host) || !this.#admitsSpelling(url)) return false;
+    return fetchUrl === undefined || fetchUrl === asForm(url) || this.#admitsForm(url, fetchUrl);
+  }
+
+  #admitsSpelling(canonical: string): boolean {
+    if (this.#exclude.some((pattern) => pattern.test(canonical))) return false;
+    return this.#include.length === 0 || this.#include.some((pattern) => pattern.test(canonical));
+  }
+
+  #admitsForm(identity: Identity, form: RequestForm): boolean {
+    if (this.#exclude.length === 0 && this.#include.length === 0) return true;
+    if (this.#exclude.some((pattern) => pattern.test(form))) return false;
+    const canonical = canonicalSpelling(form);
+    return canonical === identity || this.#admitsSpelling(canonical);
   }
 
   /** The same with the rule that decided, as a person finds it in the config. */
-  verdict(host: string, identity: string): { admitted: boolean; rule: string } {
+  verdict(host: string, { url, fetchUrl }: SpelledUrl): { admitted: boolean; rule: string } {
     if (!this.covers(host)) {
       return { admitted: false, rule: `no entry of scope.hosts covers ${host}` };
     }
-    const excluded = this.#exclude.find((pattern) => pattern.test(identity));
+    const canonical = fetchUrl === undefined ? url : canonicalSpelling(fetchUrl);
+    const spellings = [url, canonical, fetchUrl ?? url];
+    const excluded = this.#exclude.find((pattern) => spellings.some((text) => pattern.test(text)));
     if (excluded) return { admitted: false, rule: `scope.exclude: ${excluded.source}` };
-    const included = this.#include.find((pattern) => pattern.test(identity));
+    if (this.#include.length === 0) {
+      return { admitted: true, rule: `scope.hosts: ${this.#hosts.get(host)}` };
+    }
+    if (!this.#admitsSpelling(url)) return { admitted: false, rule: 'no entry of scope.include' };
+    const included = this.#include.find((pattern) => pattern.test(canonical));
     if (included) return { admitted: true, rule: `scope.include: ${included.source}` };
-    if (this.#include.length > 0) return { admitted: false, rule: 'no entry of scope.include' };
-    return { admitted: true, rule: `scope.hosts: ${this.#hostRule(host)}` };
+    return {
+      admitted: false,
+      rule: `no entry of scope.include for what is requested, ${fetchUrl}`,
+    };
   }
+}
 
-  #hostRule(host: string): string {
-    if (this.#hosts.has(host)) return host;
-    for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
-      const parent = host.slice(dot + 1);
-      if (this.#parents.has(parent)) return `*.${parent}`;
-    }
-    return '*';
-  }
+/** Of a form; the identity may lack parameters that the form has. */
+function canonicalSpelling(form: RequestForm): string {
+  const parsed = parseCrawlUrl(form);
+  return 'refused' in parsed ? form : parsed.identity;
+}
 
-  #hasParent(host: string): boolean {
-    if (this.#parents.size === 0) return false;
-    for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
-      if (this.#parents.has(host.slice(dot + 1))) return true;
-    }
-    return false;
-  }
+function serialised(pattern: string): string {
+  if (pattern === '*') return pattern;
+  const parent = pattern.startsWith('*.') ? pattern.slice(2) : null;
+  return parent === null ? hostOf(pattern, pattern) : `*.${hostOf(parent, pattern)}`;
 }
 
 /** Patterns are written by people: `Bücher.example.` must match what `URL.hostname` says. */
@@ -88,9 +112,4 @@ function hostOf(text: string, pattern: string): string {
     throw new RangeError(`scope: ${JSON.stringify(pattern)} is not a host, *.host or *`);
   }
   return parsed.host;
-}
-
-/** With the flags g or y, `test` would remember where it stopped and refuse every other URL. */
-function stateless(pattern: RegExp): RegExp {
-  return new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, ''));
 }

@@ -3,7 +3,7 @@
 // and resolves keys; messaging and storage use `splitIdentity` to look at URLs that come from
 // peers, which must be canonical already (a second spelling would be a second row).
 
-import { parseCrawlUrl } from './crawl-url.ts';
+import { type Identity, parseCrawlUrl, type RequestForm } from './crawl-url.ts';
 
 /**
  * The shape that nearly all identities have, in which no parser would change anything: lower-case
@@ -23,14 +23,14 @@ const PLAINLY_CANONICAL = new RegExp(
  * @param identity - canonical form of a URL of `host`
  * @returns `h/path`, `s:8443/x?y`, or `h./path` where the host was written with a trailing dot
  */
-export function keyOf(identity: string, host: string): string {
+export function keyOf(identity: Identity, host: string): string {
   return identity.startsWith('https')
     ? `s${identity.slice('https://'.length + host.length)}`
     : `h${identity.slice('http://'.length + host.length)}`;
 }
 
 /** The identity that `keyOf` gave `key` for. */
-export function identityOf(host: string, key: string): string {
+export function identityOf(host: string, key: string): Identity {
   return `${key.startsWith('s') ? 'https' : 'http'}://${host}${key.slice(1)}`;
 }
 
@@ -45,4 +45,14 @@ export function splitIdentity(identity: string): { host: string; key: string } |
   const url = parseCrawlUrl(identity);
   if ('refused' in url || url.identity !== identity) return null;
   return { host: url.host, key: keyOf(identity, url.host) };
+}
+
+/**
+ * Whether a request for `fetchUrl` goes to the scheme, host and port of `identity`. Forms that come
+ * from a peer are checked: one of another host would be requested with the right, the delay and the
+ * robots.txt of the host of `identity`.
+ */
+export function hasOriginOf(identity: Identity, fetchUrl: RequestForm): boolean {
+  const path = identity.indexOf('/', identity.indexOf('://') + 3);
+  return path > 0 && fetchUrl.startsWith(identity.slice(0, path + 1));
 }

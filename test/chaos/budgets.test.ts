@@ -6,8 +6,9 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext } from 'node:test';
 import { crowded } from '../checkers/addresses.ts';
 import { impolite } from '../checkers/politeness.ts';
+import { namesFlags } from '../web/shared-names.ts';
 import { Cluster, type ClusterOptions, fault, gated } from './harness.ts';
-import { namesFlags, type SharedWeb, startShared } from './harness-shared.ts';
+import { type SharedWeb, startShared } from './harness-shared.ts';
 
 const ipDelayMs = 200;
 const hostDelayMs = 60;

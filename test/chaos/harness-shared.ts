@@ -1,13 +1,13 @@
-// A web whose hosts share few addresses: `h0-1.shared.test` to `h19-2.shared.test`, on 127.46.0.1
-// and its neighbours by the number behind the dash, told apart by the Host header. Each host is a
+// A web whose hosts share few addresses: `h0-46-0-1.shared.test` to `h19-46-0-2.shared.test`, on
+// 127.46.0.1 and its neighbours as the name says, told apart by the Host header. Each host is a
 // chain of pages, and each page names a page of the next host. Requests are noted with the address
-// that they came to. Agents know the names by `named-hosts.ts`.
+// that they came to. See ../web/shared-names.ts.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import path from 'node:path';
 import type { SeenRequest } from '../checkers/evidence.ts';
+import { nameAt } from '../web/shared-names.ts';
 import { steadyMs } from './harness-process.ts';
 
 export interface SharedRequest extends SeenRequest {
@@ -22,9 +22,6 @@ export interface SharedWeb {
   requests(): readonly SharedRequest[];
   stop(): Promise<void>;
 }
-
-/** For agents that are to know the names. */
-export const namesFlags = ['--import', path.resolve(import.meta.dirname, 'named-hosts.ts')];
 
 /** Each answer takes so long, so that two at once would overlap in the log. */
 const answerMs = 5;
@@ -65,7 +62,7 @@ export async function startShared(shape: {
   const { port } = server.address() as AddressInfo;
   const urlOf = (host: number, page: number) => {
     const h = host % shape.hosts;
-    return `http://h${h}-${(h % shape.addresses) + 1}.shared.test:${port}/${page}`;
+    return `http://${nameAt(h, `127.46.0.${(h % shape.addresses) + 1}`)}:${port}/${page}`;
   };
   const hosts = Array.from({ length: shape.hosts }, (_, h) => h);
   return {

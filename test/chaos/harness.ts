@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { writeCompletion } from '../../agent/cli/completion-file.ts';
+import { recordCompletion } from '../../agent/cli/completion-file.ts';
 import { wallMs } from '../../agent/runtime/clock.ts';
 import { freePorts } from '../../bench/ports.ts';
 import { loadConfig } from '../../config/load.ts';
@@ -326,7 +326,7 @@ export class Cluster {
   #noteCompletion({ code, stderr }: Ended): void {
     if (code !== 0 || !/: the crawl is complete$/m.test(stderr)) return;
     const loaded = loadConfig(this.config, { cwd: path.dirname(this.config) });
-    if (loaded.ok) writeCompletion(loaded.config, { at: wallMs(), agents: this.ids });
+    if (loaded.ok) recordCompletion(loaded.config, { at: wallMs(), agents: this.ids });
   }
 }
 

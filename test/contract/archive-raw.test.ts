@@ -55,6 +55,15 @@ forEachClient(() => {
     assert.ok(!/secret|#part/.test(kept.raw.url), kept.raw.url);
   });
 
+  test('raw exchange: an odd head is kept as it came, but for what is not true of the body', async () => {
+    const head = 'HTTP/1.2  200 OK\nX-A : 1\n\tmore\nno field\nContent-Length : 3\r\n';
+    const chunks = '5\r\nhello\r\n0\r\n\r\n';
+    const kept = await fetched([{ send: `${head}Transfer-Encoding\t: chunked\n\n${chunks}` }]);
+    const renamed = head.replace('Content-L', 'X-Orig-Content-L');
+    assert.equal(kept.raw.responseHead, `${renamed}X-Orig-Transfer-Encoding\t: chunked\n\n`);
+    assert.deepEqual([kept.body, String(bodyOf(kept))], ['hello', 'hello']);
+  });
+
   test('raw exchange: fields keep their order, their spelling and their repetitions', async () => {
     const { raw } = await fetched([{ send: `${plain}\r\nhello` }]);
     assert.equal(

@@ -133,6 +133,14 @@ describe('bad surroundings', { concurrency: 3 }, () => {
     const crawl = await run('agent', renamed, '--id', 'a1');
     assert.equal(crawl.code, 4, crawl.stderr);
     assert.match(crawl.stderr, /belongs to crawl 'cli-test', not 'another'/);
+    const launch = await run('launch', renamed);
+    assert.equal(launch.code, 4, launch.stderr);
+    assert.match(
+      launch.stderr,
+      /belongs to crawl 'cli-test', not 'another'; restore 'name: cli-test'/,
+    );
+    assert.doesNotMatch(launch.stderr, /agents, state in/);
+    assert.equal(fs.existsSync(path.join(scratch.dataDir, 'a2')), false);
     fs.renameSync(path.join(scratch.dataDir, 'a1'), path.join(scratch.dataDir, 'a2'));
     const agent = await run('agent', config, '--id', 'a2');
     assert.equal(agent.code, 4, agent.stderr);

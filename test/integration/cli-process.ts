@@ -28,9 +28,12 @@ export interface Running {
   stderr(): string;
 }
 
-export function start(args: readonly string[], cwd?: string): Running {
+/** @param more - in its environment, beside the test's own */
+export function start(args: readonly string[], more: NodeJS.ProcessEnv = {}): Running {
+  // Called by itself, as a user has it, also where the tests are run by npm.
+  const { npm_lifecycle_event: _script, ...env } = process.env;
   const child = spawn(process.execPath, [main, ...args], {
-    cwd,
+    env: { ...env, ...more },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const said = { stdout: '', stderr: '' };

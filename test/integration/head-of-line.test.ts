@@ -2,13 +2,28 @@
 // others are not held up by them, however slow the machine is, or the crawl could never end.
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { startSlowWeb } from '../../bench/slow-web.ts';
 import { Scratch, start } from './cli-process.ts';
 
-const [hosts, slowHosts, pages, slowPages] = [12, 4, 15, 3];
+const cases = [
+  {
+    title: 'hosts that do not answer hold nobody up while threads are free',
+    ...{ hosts: 12, slowHosts: 4, pages: 15, slowPages: 3, threads: 12 },
+  },
+  {
+    // With 16 threads 32 hosts are visited at a time, those whose answers are slow not counted.
+    title: 'more hosts that do not answer than are visited at a time, found first, hold nobody up',
+    ...{ hosts: 42, slowHosts: 40, pages: 15, slowPages: 1, threads: 16 },
+  },
+];
 
-test('visits: hosts that do not answer hold nobody up while threads are free', async (t) => {
+for (const { title, ...web } of cases) test(`visits: ${title}`, (t) => crawl(t, web));
+
+type Web = Omit<(typeof cases)[number], 'title'>;
+
+async function crawl(t: TestContext, options: Web): Promise<void> {
+  const { hosts, slowHosts, pages, slowPages, threads } = options;
   const scratch = new Scratch();
   let answer = () => {};
   const answered = new Promise<void>((resolve) => {
@@ -35,7 +50,7 @@ test('visits: hosts that do not answer hold nobody up while threads are free', a
       ...{ userAgent: 'cli-test (+https://example.org/)', allowPrivateAddresses: true },
       timeouts: { responseMs: '60s', totalMs: '60s' },
     },
-    agent: { threads: hosts, dataDir: 'data' },
+    agent: { threads, dataDir: 'data' },
   });
   const launched = start(['launch', config]);
   await Promise.race([fastDone, launched.ended]);
@@ -51,4 +66,4 @@ test('visits: hosts that do not answer hold nobody up while threads are free', a
   const { code, stderr } = await launched.ended;
   assert.equal(code, 0, stderr);
   assert.equal(slow().length, slowHosts * (slowPages + 1), 'then they are crawled as well');
-});
+}

@@ -24,6 +24,10 @@ type Host = (path: string, origin: string, times: number) => Answer;
 const links = (...paths: string[]) => paths.map((path) => `<a href="${path}">x</a>`).join('');
 const html = (body: string): Answer => ({ headers: { 'content-type': 'text/html' }, body });
 const xml = (body: string): Answer => ({ headers: { 'content-type': 'text/xml' }, body });
+const text = (body: string): Answer => ({ headers: { 'content-type': 'text/plain' }, body });
+const octets = (body: string): Answer => {
+  return { headers: { 'content-type': 'application/octet-stream' }, body };
+};
 const locs = (of: string, ...urls: string[]) =>
   urls.map((url) => `<${of}><loc>${url}</loc></${of}>`).join('');
 const site = (robots: Answer): Host => {
@@ -32,7 +36,7 @@ const site = (robots: Answer): Host => {
 
 const names = [
   ...(['gone', 'forbidden', 'broken', 'limited', 'slow', 'moved', 'circle', 'busy'] as const),
-  ...(['mapped', 'told', 'trap', 'repeating'] as const),
+  ...(['mapped', 'told', 'trap', 'repeating', 'indexed', 'lists'] as const),
 ];
 type HostName = (typeof names)[number];
 
@@ -79,6 +83,22 @@ const hosts: Readonly<Record<HostName, Host>> = {
     if (path === '/robots.txt') return { status: 404 };
     return path === '/told.xml' ? xml(`<urlset>${locs('url', `${origin}/x`)}</urlset>`) : html('');
   },
+  indexed: (path, origin) => {
+    if (path === '/robots.txt') return { body: 'Sitemap: /moved' };
+    if (path === '/moved') return { status: 301, headers: { location: '/index' } };
+    if (path === '/index') {
+      const files = [`${origin}/list`, `${origin}/odd`, `${web.origin('lists')}/moved`];
+      return octets(`<sitemapindex>${locs('sitemap', ...files)}</sitemapindex>`);
+    }
+    if (path === '/list') return text(`${origin}/listed`);
+    if (path === '/odd') return octets(`<urlset>${locs('url', `${origin}/odd-listed`)}</urlset>`);
+    return html('');
+  },
+  lists: (path, origin) => {
+    if (path === '/robots.txt') return { status: 404 };
+    if (path === '/moved') return { status: 302, headers: { location: '/large' } };
+    return path === '/large' ? text(`${'# '.repeat(20_000)}\n${origin}/far-listed`) : html('');
+  },
   trap: (path) => {
     if (path === '/robots.txt') return { status: 404 };
     const n = Number(path.slice(1));
@@ -89,12 +109,13 @@ const hosts: Readonly<Record<HostName, Host>> = {
   repeating: (path) => (path === '/robots.txt' ? { status: 404 } : html(links(`${path}a/b/`))),
 };
 
+const web = new HostServers(addressNet, names, ({ host, path }, response) => {
+  const times = web.asked(host).filter((one) => one === path).length;
+  const { status = 200, headers = {}, body = '' } = hosts[host](path, web.origin(host), times);
+  response.writeHead(status, headers).end(body);
+});
+
 describe('polite servers', () => {
-  const web = new HostServers(addressNet, names, ({ host, path }, response) => {
-    const times = web.asked(host).filter((one) => one === path).length;
-    const { status = 200, headers = {}, body = '' } = hosts[host](path, web.origin(host), times);
-    response.writeHead(status, headers).end(body);
-  });
   before(() => web.start());
   after(() => web.stop());
 
@@ -119,7 +140,8 @@ describe('polite servers', () => {
   test('robots.txt by status, redirects, Crawl-delay, Retry-After, sitemaps and traps', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
-    const finite = names.filter((name) => name !== 'broken' && name !== 'limited');
+    const others: readonly HostName[] = ['broken', 'limited', 'indexed', 'lists'];
+    const finite = names.filter((name) => !others.includes(name));
     const query = await crawl(scratch, finite, { sitemaps: [`${web.origin('told')}/told.xml`] });
 
     for (const name of ['gone', 'forbidden', 'circle'] as const) {
@@ -146,6 +168,25 @@ describe('polite servers', () => {
     const events = await query("SELECT detail FROM events WHERE kind = 'trap'");
     assert.ok(events.length > 0, 'it is told of');
     for (const name of finite) web.assertPolite(name, delayMs);
+  });
+
+  test('files that an index names, and sitemaps behind redirects, are read as sitemaps', async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const of = ['indexed', 'lists'] as const;
+    const seeds = [`${web.origin('indexed')}/`];
+    const query = await crawl(scratch, of, { seeds, limits: { bodyBytes: 4096 } });
+    const agents = await query('SELECT DISTINCT agent FROM pages');
+    assert.equal(agents.length, 2, 'each agent has one of the hosts');
+    const mapped = ['/moved', '/index', '/list', '/odd', '/listed', '/odd-listed'];
+    assert.deepEqual(web.asked('indexed').toSorted(), ['/', '/robots.txt', ...mapped].toSorted());
+    const far = ['/robots.txt', '/moved', '/large', '/far-listed'];
+    assert.deepEqual(web.asked('lists').toSorted(), far.toSorted());
+    const whole = await query("SELECT bytes, error FROM pages WHERE url LIKE '%/large'");
+    assert.deepEqual(
+      whole.map(({ bytes, error }) => ({ whole: Number(bytes) > 40_000, error })),
+      [{ whole: true, error: null }],
+    );
   });
 
   test('a sitemap in the config is enough to start from', async (t) => {

@@ -174,6 +174,13 @@ test('refresh: stopped and killed in the middle it goes on, in the same round', 
     JSON.parse(fs.readFileSync(path.join(scratch.dataDir, 'complete.json'), 'utf8'));
   const { crawl: word, round } = note();
   assert.equal(word, 'refreshing');
+  // Each URL has its last answer: of this round, or of the one before.
+  const answers = 'SELECT round, queued_again, count(*) AS n FROM pages GROUP BY 1, 2 ORDER BY 1';
+  const [former, anew, ...more] = await select(answers);
+  assert.deepEqual(more, []);
+  assert.deepEqual([former!.round, former!.queued_again], [0, 1]);
+  assert.deepEqual([anew!.round, anew!.queued_again], [round, 0]);
+  assert.equal(Number(former!.n) + Number(anew!.n), 164);
 
   const asked = site.asked.length;
   const second = start(['launch', config]);

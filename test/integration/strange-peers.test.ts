@@ -160,11 +160,19 @@ describe('strange peers', { concurrency: 2 }, () => {
     const file = await scratch.config(2, { seeds: [web.seed, gate.seed] });
     const other = JSON.parse(fs.readFileSync(file, 'utf8'));
     const differing = scratch.write('other.json', { ...other, limits: { depthPerHost: 7 } });
+    const renamed = scratch.write('renamed.json', { ...other, name: 'news', limits: { pages: 7 } });
     const launch = start(['launch', file, '--agents', '1']);
     await until('the first requests', () => web.requests().length > 3);
     const { code, stderr } = await run('agent', differing, '--id', 'a2');
     assert.equal(code, 5, stderr);
     assert.match(stderr, /a1 refused this one: limits\.depthPerHost is 7 here and 16 there/);
+    fs.rmSync(path.join(scratch.dataDir, 'a2'), { recursive: true });
+    const stranger = await run('agent', renamed, '--id', 'a2');
+    assert.equal(stranger.code, 5, stranger.stderr);
+    assert.match(
+      stranger.stderr,
+      /a1 refused this one: name is \\*"news\\*" here and \\*"cli-test\\*" there/,
+    );
     gate.open();
     const end = await launch.ended;
     assert.equal(end.code, 0, end.stderr);

@@ -11,6 +11,8 @@ import { createGzip } from 'node:zlib';
 /** A request as it came, and the means to answer it with any bytes whatever. */
 interface Asked {
   readonly path: string;
+  /** Requests to the host before this one, robots.txt aside. */
+  readonly earlier: number;
   readonly origin: string;
   readonly socket: net.Socket;
 }
@@ -109,7 +111,8 @@ const answers = {
       ? page(socket, linksTo(Object.keys(targets)))
       : redirect(socket, targets[path] ?? '');
   },
-  busy: ({ socket }) => {
+  busy: ({ socket, earlier }) => {
+    if (earlier >= 3) return page(socket, '');
     head(socket, 503, ['retry-after: 1', 'content-length: 0']);
     socket.end();
   },
@@ -132,7 +135,8 @@ const answers = {
     socket.end('less than that');
   },
   noHttp: ({ socket }) => void socket.end('SSH-2.0-OpenSSH_9.6\r\n'),
-  badHeader: ({ socket }) => {
+  /** A line that is no field, with a control character. */
+  oddHeader: ({ socket }) => {
     socket.end('HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nno colon\0\r\n\r\n<p>page');
   },
   twoLengths: ({ socket }) => {
@@ -173,8 +177,8 @@ export async function startStrangeServer(): Promise<StrangeServer> {
           head(socket, 404, ['content-length: 0']);
           return void socket.end();
         }
-        log.get(name)!.push(path);
-        await (answers[name] as Answer)({ path, origin: origin(name), socket });
+        const earlier = log.get(name)!.push(path) - 1;
+        await (answers[name] as Answer)({ path, earlier, origin: origin(name), socket });
       });
     });
     server.listen(port, addressOf(name));

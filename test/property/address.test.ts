@@ -197,6 +197,29 @@ test('address: an IPv4 address is judged the same in every spelling of a URL', a
   );
 });
 
+/** What the URL parser removes: `at` is a fraction of the text. */
+const removed = fc.array(
+  fc.record({ at: fc.double({ min: 0, max: 1, noNaN: true }), sign: fc.constantFrom(...'\t\n\r') }),
+  { maxLength: 4 },
+);
+const scheme = fc.constantFrom('http://', 'http:', 'HTTPS:/', 'https:\\\\', 'http://user:80@', '');
+
+test('address: what the URL parser removes from a text changes no verdict', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyV4, v4Spelling, scheme, removed, async (...drawn) => {
+      const [address, spelling, prefix, signs] = drawn;
+      let text = `${prefix}${spelledV4(address, spelling)}/`;
+      for (const { at, sign } of signs) {
+        const k = Math.floor(at * text.length);
+        text = text.slice(0, k) + sign + text.slice(k);
+      }
+      const { blocked } = await checkAddress(`\u0001 ${text} `, guard);
+      assert.equal(blocked, v4Refused(address), JSON.stringify(text));
+    }),
+    { numRuns: 2000, seed: 8 },
+  );
+});
+
 test('address: an IPv6 address is judged the same in every spelling', async () => {
   await fc.assert(
     fc.asyncProperty(anyV6, v6Spelling, async (groups, spelling) => {

@@ -24,9 +24,10 @@ function open(): Copy {
 }
 
 type Deed =
-  | { kind: 'find'; page: number; depth: number }
+  | { kind: 'find'; page: number; depth: number; sitemap?: true }
   | { kind: 'fetch'; page: number; status: number | null; at: number; said?: Said }
   | { kind: 'skip'; page: number }
+  | { kind: 'move'; page: number; form: number; hops: number }
   | { kind: 'refresh'; round: number };
 
 /** What not every page has: where it is archived, and what it says of itself. */
@@ -44,17 +45,27 @@ const said: fc.Arbitrary<Said> = fc.record(
 );
 
 const deed: fc.Arbitrary<Deed> = fc.oneof(
-  fc.record({
-    kind: fc.constant('find' as const),
-    page: fc.nat({ max: 12 }),
-    depth: fc.nat({ max: 5 }),
-  }),
+  fc.record(
+    {
+      kind: fc.constant('find' as const),
+      page: fc.nat({ max: 12 }),
+      depth: fc.nat({ max: 5 }),
+      sitemap: fc.constant(true as const),
+    },
+    { requiredKeys: ['kind', 'page', 'depth'] },
+  ),
   fc.record({
     kind: fc.constant('fetch' as const),
     page: fc.nat({ max: 12 }),
     status: fc.constantFrom(200, 404, null),
     at: fc.integer({ min: 1, max: 50 }),
     said,
+  }),
+  fc.record({
+    kind: fc.constant('move' as const),
+    page: fc.nat({ max: 12 }),
+    form: fc.nat({ max: 2 }),
+    hops: fc.integer({ min: 1, max: 5 }),
   }),
   fc.record({ kind: fc.constant('skip' as const), page: fc.nat({ max: 12 }) }),
   fc.record({ kind: fc.constant('refresh' as const), round: fc.integer({ min: 1, max: 3 }) }),
@@ -69,9 +80,14 @@ function act({ db, store }: Copy, deeds: readonly Deed[]): void {
       continue;
     }
     const url = urlOf(d.page);
-    store.insertUrl(HOST, { url, depth: d.kind === 'find' ? d.depth : 1 }, null);
+    const sitemap = d.kind === 'find' && d.sitemap ? { sitemap: true } : {};
+    store.insertUrl(HOST, { url, depth: d.kind === 'find' ? d.depth : 1, ...sitemap }, null);
     const { number } = store.host(HOST);
     if (!isQueued({ db, store }, d.page)) continue;
+    if (d.kind === 'move' && d.hops > hopsOf(db, d.page)) {
+      const fetchUrl = d.form === 0 ? url : `${url}?${d.form}`;
+      store.moveTo(number, url, { fetchUrl, hops: d.hops });
+    }
     if (d.kind === 'skip') store.skip(number, url, 'robots');
     if (d.kind === 'fetch') {
       store.recordPage(number, {
@@ -99,6 +115,10 @@ function isQueued({ db }: Copy, page: number): boolean {
   );
 }
 
+function hopsOf(db: Connection, page: number): number {
+  return Number(db.prepare('SELECT hops FROM urls WHERE key = ?').pluck().get(`h/p${page}`));
+}
+
 /** Streams all that `from` has to `to`, in pieces of the sizes given, each piece sent twice. */
 function stream(from: Copy, name: string, to: Copy, pieces: readonly number[]): void {
   for (let i = 0; ; i++) {
@@ -116,7 +136,10 @@ function stream(from: Copy, name: string, to: Copy, pieces: readonly number[]): 
 function state({ db }: Copy): unknown[] {
   return db
     .prepare(
-      `SELECT u.key, u.round, u.state, u.depth, u.attempts, u.reason, p.status,
+      `SELECT u.key, u.round, u.state, u.depth, u.attempts, u.reason,
+         iif(u.state = 0, u.sitemap, NULL) AS sitemap,
+         iif(u.state = 0, u.hops, NULL) AS hops,
+         iif(u.state = 0 AND u.hops > 0, u.fetch_url, NULL) AS form, p.status,
          (SELECT word FROM words WHERE number = p.error) AS error, p.fetched_at,
          (SELECT word FROM words WHERE number = p.warc_file) AS warc_file, p.warc_offset, p.canonical, p.noindex, p.noarchive
        FROM urls u LEFT JOIN page_records p ON p.id = u.id ORDER BY u.key`,
@@ -129,7 +152,7 @@ function withoutDepth(copy: Copy): unknown[] {
 }
 
 function counted(copy: Copy): void {
-  copy.store.owned(); // Writes the counters.
+  copy.store.queuedFrom(0, 0); // Writes the counters.
   const counters = 'SELECT sum(queued) AS queued, sum(pages_done) AS pages FROM host_rows';
   const rows = 'SELECT sum(state = 0) AS queued, sum(state IN (1, 2)) AS pages FROM urls';
   const none = { queued: null, pages: null };
@@ -197,6 +220,7 @@ describe('rows', () => {
     stream(a, 'a', b, [10]);
     const generation = b.store.generation();
     b.store.deleteHost(HOST);
+    while (b.store.deleteSome(9));
     assert.equal(b.store.generation(), generation + 1);
     assert.equal(b.store.markOf(HOST, 'a'), 0);
     assert.deepEqual(state(b), []);
@@ -244,7 +268,7 @@ describe('rows', () => {
     assert.equal(told(a).ageMs, 1000);
   });
 
-  it('robots.txt travels, as large as it is read, unless it could not be had', () => {
+  it('robots.txt travels, as large as it is read, unless it was given up', () => {
     const a = open();
     act(a, [{ kind: 'find', page: 1, depth: 0 }]);
     const { number } = a.store.host(HOST);
@@ -254,10 +278,41 @@ describe('rows', () => {
     const body = Buffer.alloc(ROBOTS_BYTES_MAX, 'a');
     a.store.saveRobots(number, 'http://x', { ...record, kind: 'rules', body });
     assert.equal(robotsSent(), 1);
-    a.store.saveRobots(number, 'http://x', { ...record, kind: 'unreachable', body: null });
+    const none = { ...record, kind: 'unreachable', body: null } as const;
+    a.store.saveRobots(number, 'http://x', { ...none, retryAt: Infinity });
     assert.equal(robotsSent(), 0);
+    a.store.saveRobots(number, 'http://x', none);
+    assert.equal(robotsSent(), 1);
     a.store.saveRobots(number, 'http://x', { ...record, kind: 'allowAll', body: null });
     assert.equal(robotsSent(), 1);
+  });
+
+  it('the progress of a robots.txt look-up goes to the copies, its wait as a duration', () => {
+    const [a, b] = [open(), open()];
+    const origin = `http://${HOST}`;
+    act(a, [{ kind: 'find', page: 1, depth: 0 }]);
+    const { number } = a.store.host(HOST);
+    const base = { fetchedAt: NOW - 100, body: null, attempts: 2, reason: 'r', crawlDelayMs: 5000 };
+    const hop = { location: `http://${HOST}/r2`, hops: 3 };
+    const onTheWay = { ...base, kind: 'redirected', retryAt: 0, hop } as const;
+    a.store.saveRobots(number, origin, onTheWay);
+    stream(a, 'a', b, [1]);
+    const there = () => b.store.robots(b.store.host(HOST).number, origin);
+    assert.deepEqual(there(), onTheWay);
+    assert.equal(b.store.crawlDelay(b.store.host(HOST).number), 5000);
+    const failed = { ...base, kind: 'unreachable', fetchedAt: NOW, retryAt: NOW + 60_000 } as const;
+    a.store.saveRobots(number, origin, failed);
+    const { events } = a.store.rowEvents(HOST, 0, 10, NOW + 1000);
+    const told = events.find(({ kind }) => kind === 'robots');
+    assert.deepEqual(told && 'waitMs' in told && told.waitMs, 59_000);
+    stream(a, 'a', b, [1]);
+    assert.deepEqual(there(), failed);
+    const elsewhere = { location: 'http://b.test/robots.txt', hops: 1 };
+    a.store.saveRobots(number, origin, { ...failed, hop: elsewhere });
+    const fresh = open();
+    stream(a, 'a', fresh, [1]);
+    const copied = fresh.store.robots(fresh.store.host(HOST).number, origin);
+    assert.deepEqual(copied?.hop, elsewhere);
   });
 
   it('who has a page as queued again has all that was known with it, in any pieces', () => {
@@ -300,10 +355,10 @@ describe('rows', () => {
     const { number } = a.store.host(HOST);
     const none = { error: null, contentType: null, bytes: 1, digest: null, redirectTo: null };
     const page = { url: urlOf(1), status: 200, fetchedAt: NOW, durationMs: 1, attempts: 1 };
-    a.store.recordPage(number, { ...page, ...none });
+    a.store.recordPage(number, { ...page, ...none, etag: '"e"' });
     act(a, [{ kind: 'refresh', round: 1 }]);
-    assert.equal(a.store.nextUrl(number, NOW)?.former, undefined);
-    assert.equal(a.store.nextUrl(number, NOW)?.attempts, 0);
+    const { former, attempts } = a.store.nextUrl(number, NOW)!;
+    assert.deepEqual([former?.status, former?.etag, attempts], [200, undefined, 0]);
     counted(a);
   });
 });

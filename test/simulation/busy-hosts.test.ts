@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AgentId } from '../../agent/core/messages.ts';
+import type { HostRecord } from '../../agent/frontier/store.ts';
 import { joinAndLeave } from './case-kit.ts';
 import { Cluster, SUSPECT_MS } from './cluster.ts';
 import type { ClusterOptions } from './cluster-options.ts';
@@ -47,7 +48,7 @@ function heirOf(c: Cluster): AgentId {
   )[0]!;
 }
 
-function rowOf(c: Cluster, id: AgentId): { busy: number; stale: number } {
+function rowOf(c: Cluster, id: AgentId): HostRecord {
   return c.agents.get(id)!.store.host(HOST);
 }
 
@@ -115,6 +116,9 @@ describe('a busy host that named none', () => {
     assert.ok(waitedMs >= 360_000 && waitedMs < 380_000, `${waitedMs} ms`);
     c.run(200);
     assert.equal(rowOf(c, heir).busy, 4);
+    const { blocks, busySince } = rowOf(c, heir);
+    assert.equal(blocks, 4, 'and by what leads to its being given up');
+    assert.ok(Math.abs(busySince! - saidAt) < 2 * SUSPECT_MS, 'since the first block');
     c.close();
   });
 });

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AgentId } from '../../agent/core/messages.ts';
 import { cluster, crawling, endCodes, heartbeats, inc, sentOf } from './case-kit.ts';
-import { DELAY_MS, EPOCH, HEARTBEAT_MS, LEASE_MS, SUSPECT_MS } from './cluster.ts';
+import { DELAY_MS, EPOCH, LEASE_MS, SUSPECT_MS } from './cluster.ts';
+import { HEARTBEAT_MS } from './process.ts';
 import { Random } from './random.ts';
 
 describe('cases A: fetch right, lease, detector', () => {

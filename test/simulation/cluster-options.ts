@@ -4,6 +4,7 @@ import type { PageRequest } from '../../agent/core/effects.ts';
 import type { AgentId } from '../../agent/core/messages.ts';
 import type { CoreSettings } from '../../agent/core/settings.ts';
 import type { Weather } from './network.ts';
+import type { OddPages } from './odd-pages.ts';
 import type { Random } from './random.ts';
 import type { RobotsLeads } from './robots-web.ts';
 import type { Busy, Web } from './webs.ts';
@@ -25,6 +26,8 @@ export interface ClusterOptions {
   readonly busy?: (request: PageRequest) => Busy | null;
   /** Whose robots.txt leads to whose; nobody's by default. */
   readonly leads?: RobotsLeads;
+  /** Pages that are not answered at the first request; none by default. */
+  readonly oddPages?: OddPages;
   /** Rest of each address; none by default. */
   readonly ipDelayMs?: number;
   /** The address of a host; its own by default. */
@@ -35,6 +38,8 @@ export interface ClusterOptions {
   readonly rate?: (id: AgentId) => number;
   /** How long the web takes for a request. */
   readonly requestMs?: (random: Random) => number;
+  /** Units of work in a slice of the backlog (`work.ts`). */
+  readonly sliceUnits?: number;
   /** Whether to keep what was sent, for tests that look at messages. */
   readonly keepSent?: boolean;
 }

@@ -6,19 +6,14 @@
 import { createHash } from 'node:crypto';
 import Database from 'better-sqlite3';
 import { BOUNDS } from '../../agent/core/bounds.ts';
-import { Core } from '../../agent/core/core.ts';
-import { type Effect, Effects, type PageRequest } from '../../agent/core/effects.ts';
+import type { Effect, PageRequest } from '../../agent/core/effects.ts';
 import type { AgentId, Envelope, Message } from '../../agent/core/messages.ts';
 import type { Outcome } from '../../agent/core/outcome.ts';
 import type { CoreSettings } from '../../agent/core/settings.ts';
-import { admission } from '../../agent/frontier/admission.ts';
 import { MinHeap } from '../../agent/frontier/min-heap.ts';
-import { Visits } from '../../agent/frontier/visits.ts';
 import { decodeFrame, encodeEnvelope } from '../../agent/messaging/codec.ts';
 import { openInMemory } from '../../agent/storage/database.ts';
-import { OrderTable } from '../../agent/storage/order-table.ts';
-import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
-import { splitIdentity } from '../../agent/url/url-key.ts';
+import type { UrlScope } from '../../agent/url/request-scope.ts';
 import { findCollision } from '../../assignment/collision.ts';
 import { Ring } from '../../assignment/ring.ts';
 import { RingPoints } from '../../assignment/ring-points.ts';
@@ -26,12 +21,14 @@ import { fetchedPages } from '../checkers/coverage.ts';
 import { impolite } from '../checkers/politeness.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 import { CALM, Network } from './network.ts';
+import { EVEN_PAGES, type OddPages } from './odd-pages.ts';
+import { HEARTBEAT_MS, processOf, THREADS } from './process.ts';
 import { Random } from './random.ts';
-import { type RobotsLeads, readRobots } from './robots-web.ts';
+import type { RobotsLeads } from './robots-web.ts';
 import type { Disk, OpenRequest, Running, Visit } from './running.ts';
 import { answerTo, type Web } from './webs.ts';
+import { SLICE_UNITS, TURN_UNITS_MAX, Work } from './work.ts';
 
-export const HEARTBEAT_MS = 100;
 export const SUSPECT_MS = 1000;
 export const LEASE_MS = 0.6 * SUSPECT_MS;
 export const DELAY_MS = 20;
@@ -40,7 +37,6 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest();
 const points = new RingPoints({ replicas: 50, sha256 });
 export const EPOCH = 1_700_000_000_000;
 const REQUEST_MS = 12;
-export const THREADS = 4;
 /** Turns of one agent do not come closer: the time that a turn takes. */
 const TURN_MS = 1;
 
@@ -57,16 +53,21 @@ export class Cluster {
   /** Links of each page. */
   readonly web: Web;
   readonly leads: RobotsLeads;
+  readonly oddPages: OddPages;
   /** By agent, whether it runs or not. */
   readonly disks = new Map<AgentId, Disk>();
   /** Agents whose disks take so long for a commit that is to survive a loss of power. */
   readonly slowDisks = new Map<AgentId, number>();
   /** Messages that a real agent would have dropped as malformed. */
   readonly refused: string[] = [];
+  /** Turns that would have held up the heartbeats of a real agent. */
+  readonly heavy: string[] = [];
   /** Told of each turn, when its effects have been performed. */
   readonly watchers: ((agent: Running, effects: readonly Effect[]) => void)[] = [];
   /** When a disk was last wiped or set back. */
   readonly lostAt = new Map<AgentId, number>();
+  /** What the config lets agents request that start from now on. */
+  scope: UrlScope = { covers: () => true, admits: () => true };
   /** Drops a message if it says so. */
   lose: (from: AgentId, to: AgentId, message: Message) => boolean = () => false;
   readonly #o: ClusterOptions;
@@ -81,6 +82,7 @@ export class Cluster {
     this.#o = options;
     this.web = options.web;
     this.leads = options.leads ?? new Map();
+    this.oddPages = options.oddPages ?? EVEN_PAGES;
     this.random = new Random(options.seed ?? 1);
     this.network = new Network(options.weather ?? CALM, this.random);
     this.delayMs = options.delayMs ?? DELAY_MS;
@@ -109,40 +111,15 @@ export class Cluster {
     const hostDelayMs = this.delayMs;
     const disk = this.disks.get(id) ?? { db: openInMemory(), image: null, watched: false };
     this.disks.set(id, disk);
-    const store = new SqliteStore(disk.db, { durability: 'process', hostDelayMs });
-    const effects = new Effects();
-    const core = new Core({
-      settings: this.#settings(id),
-      store,
-      effects,
-      hostOf: (url) => splitIdentity(url)?.host ?? null,
-      admit: admission({
-        depthPerHost: 1000,
-        urlLength: 2048,
-        repeatedSegments: 1000,
-        everyPort: true,
-      }),
+    const parts = processOf(disk, this.#settings(id), {
+      hostDelayMs,
       seeds: this.#o.seeds.map((url) => ({ url, depth: 0 })),
-      orders: new OrderTable(disk.db),
-      visits: (right, orders, events, budgets, asks) =>
-        new Visits({
-          ...{ store, effects, right, orders, events, budgets, asks },
-          threads: THREADS,
-          delays: { crawlDelayMaxMs: 30_000, responseTimeFactor: 0 },
-          chance: () => 0.5,
-          stalePages: null,
-          heartbeatMs: HEARTBEAT_MS,
-          pagesPerHost: 10_000,
-          robots: true,
-          keepLinks: false,
-          parseRobots: readRobots,
-        }),
+      sliceUnits: this.#o.sliceUnits ?? SLICE_UNITS,
+      scope: this.scope,
     });
     const agent: Running = {
       id,
-      store,
-      effects,
-      core,
+      ...parts,
       inputs: [],
       stalledUntil: 0,
       alive: true,
@@ -152,7 +129,7 @@ export class Cluster {
       lastTurn: 0,
     };
     this.agents.set(id, agent);
-    this.#input(agent, () => core.start(this.instant(id)));
+    this.#input(agent, () => agent.core.start(this.instant(id)));
   }
 
   startAll(): void {
@@ -314,21 +291,27 @@ export class Cluster {
     if (agent.stalledUntil > this.now) return this.#turnAt(agent, agent.stalledUntil);
     agent.lastTurn = this.now;
     agent.store.begin();
-    const inputs = agent.inputs;
-    agent.inputs = [];
-    for (const input of inputs) input();
+    const before = agent.work.units;
+    while (agent.inputs.length > 0 && agent.work.units - before < SLICE_UNITS) {
+      agent.inputs.shift()!();
+    }
     agent.core.onDeadline(this.instant(agent.id));
     agent.store.commit(false);
     agent.core.committed();
+    const units = agent.work.units - before;
+    if (units > TURN_UNITS_MAX) {
+      this.heavy.push(`a turn of ${agent.id} was ${Math.round(Work.msOf(units))} ms of work`);
+    }
     const effects = agent.effects.take();
     const durable = effects.some((effect) => 'durable' in effect && effect.durable);
     const disk = this.disks.get(agent.id);
     if (disk?.watched && durable) disk.image = disk.db.serialize();
     const diskMs = durable ? (this.slowDisks.get(agent.id) ?? 0) : 0;
-    if (diskMs === 0) return this.#endTurn(agent, effects);
-    // The loop stands while the disk writes: what was decided is done when it has written.
-    agent.stalledUntil = Math.max(agent.stalledUntil, this.now + diskMs);
-    this.at(this.now + diskMs, () => this.#endTurn(agent, effects));
+    const tookMs = diskMs + Math.floor(Work.msOf(units));
+    if (tookMs === 0) return this.#endTurn(agent, effects);
+    // The loop stands while it works and the disk writes: what was decided is done after that.
+    agent.stalledUntil = Math.max(agent.stalledUntil, this.now + tookMs);
+    this.at(this.now + tookMs, () => this.#endTurn(agent, effects));
   }
 
   #endTurn(agent: Running, effects: readonly Effect[]): void {
@@ -336,8 +319,8 @@ export class Cluster {
     for (const effect of effects) this.#perform(agent, effect);
     this.afterTurn(agent, effects);
     const due = agent.core.nextDeadlineMs(this.instant(agent.id));
-    const inTrueTime = EPOCH + (due - EPOCH) / this.#rate(agent.id);
-    this.#turnAt(agent, Math.max(this.now + TURN_MS, inTrueTime));
+    const dueAt = agent.inputs.length > 0 ? 0 : EPOCH + (due - EPOCH) / this.#rate(agent.id);
+    this.#turnAt(agent, Math.max(this.now + TURN_MS, dueAt));
   }
 
   afterTurn(agent: Running, effects: readonly Effect[]): void {
@@ -441,11 +424,12 @@ export class Cluster {
       this.log.push(visit);
       this.at(end, () => {
         if (open.closed || !agent.alive || agent.end) return;
-        visit.whole = true;
+        const odd = busy ? null : this.oddPages.next(request);
+        visit.whole = odd === null;
         const endedAt = this.instant(agent.id).mono;
-        const { web, leads } = this;
-        const told = { web, root, endedAt, durationMs: ms, hasTrouble, leads, busy };
-        this.#answer(agent, open, answerTo(request, told));
+        const { web, leads, oddPages } = this;
+        const how = { web, root, hasTrouble, leads, busy, odd, oddPages };
+        this.#answer(agent, open, answerTo(request, { ...how, endedAt, durationMs: ms }));
       });
     };
     if (connectMs === 0) write();

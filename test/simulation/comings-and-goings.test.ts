@@ -16,7 +16,7 @@ function answerRobots(c: Cluster, id: AgentId, host: string, isThere: boolean): 
   const now = c.instant(id).mono;
   const body = isThere ? Buffer.from('User-agent: *') : null;
   const kind = isThere ? ('rules' as const) : ('unreachable' as const);
-  const trouble = isThere ? { attempts: 0, retryAt: 0 } : { attempts: 1, retryAt: now + 60_000 };
+  const trouble = isThere ? { attempts: 0, retryAt: 0 } : { attempts: 1, retryAt: now + 5000 };
   store.begin();
   store.saveRobots(number, origin, { kind, fetchedAt: now, body, ...trouble, reason: '' });
   store.commit(false);
@@ -46,7 +46,41 @@ describe('comings and goings', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('a host whose robots.txt cannot be had any more goes to a joiner like any other', () => {
+  it('the views of all agents together never have less than before, whoever comes and goes', () => {
+    const c = cluster(['a1', 'a2', 'a3'], { backups: 1 }, 20, 6);
+    c.start('a1');
+    c.start('a2');
+    c.runUntil('the crawl is on its way', () => c.log.length >= 40);
+    c.start('a3');
+    let shown = new Set<string>();
+    const neverLess = () => {
+      const reads = [...c.disks.values()].map(({ db }) => {
+        return db.prepare<[], string>('SELECT url FROM pages').pluck();
+      });
+      const now = new Set(reads.flatMap((read) => read.all()));
+      for (const url of shown) assert.ok(now.has(url), `${url} is in no view`);
+      shown = now;
+    };
+    const until = (what: string, holds: () => boolean, ms: number) => {
+      c.runUntil(
+        what,
+        () => {
+          neverLess();
+          return holds();
+        },
+        ms,
+      );
+    };
+    const isIn = () => c.snapshot('a3').joined && c.snapshot('a3').handOff.awaited === 0;
+    until('a3 has its hosts', isIn, 10_000);
+    const agent = c.agents.get('a3')!;
+    agent.inputs.push(() => agent.core.leave(c.instant('a3')));
+    until('a3 has left', () => agent.end !== null, 40_000);
+    until('all ended', () => c.living().length === 0, 60_000);
+    assert.equal(shown.size, 120);
+  });
+
+  it('a host whose robots.txt cannot be had for now goes to a joiner like any other', () => {
     const c = cluster(['a1', 'a2', 'a3']);
     c.start('a1');
     c.start('a2');
@@ -64,4 +98,22 @@ describe('comings and goings', () => {
     assert.equal(c.fetched().size, 1200);
     assert.deepEqual(c.impolite(), []);
   });
+
+  // Each leaver gives some of its hosts to the other before it hears that the other leaves too.
+  for (const apartMs of [0, 3, 20]) {
+    it(`of three agents two leave ${apartMs} ms apart: their heir waits for both`, () => {
+      for (let round = 0; round < 8; round++) {
+        const c = cluster(['a1', 'a2', 'a3'], { delayMs: 1000, seed: round + 1, answerMs: 300 });
+        c.startAll();
+        c.runUntil('the crawl is on its way', () => c.log.length >= 120 + 7 * round, 100_000);
+        const leave = (id: AgentId) => c.agents.get(id)!.core.leave(c.instant(id));
+        leave('a1');
+        c.run(apartMs);
+        leave('a3');
+        c.runUntil('both have left', () => c.living().length === 1, 60_000);
+        c.run(3000);
+        assert.deepEqual(c.impolite(), [], `round ${round}`);
+      }
+    });
+  }
 });

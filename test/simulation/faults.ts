@@ -13,13 +13,32 @@ type Fault = (plan: Plan, a: AgentId, b: AgentId, ms: number) => void;
 // ---- moves
 
 /** Leaves for good; those left must be able to go on. */
-function leave({ cluster, away, ids, down }: Plan, a: AgentId): void {
+function leave(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
+  const { cluster, away, ids, down } = plan;
   const agent = cluster.agents.get(a);
   if (!agent?.alive || down.has(a) || away.size > 0 || ids.length < 4) return;
-  const { joined, course } = cluster.snapshot(a);
-  if (!joined || course !== 'crawling') return;
-  away.add(a);
-  agent.core.leave(cluster.instant(a));
+  if (!tryLeave(plan, a) || ids.length < TWO_LEAVE_MIN || ms >= TWO_LEAVE_MS) return;
+  const second = () => {
+    if (!plan.healed && !anyEnded(plan) && plan.away.size === 1 && !plan.spent) tryLeave(plan, b);
+  };
+  if (ms % 3 < 1) second();
+  else cluster.at(cluster.now + ms / 10, second);
+}
+
+/** Of fewer agents two that leave would take the majority with them. */
+const TWO_LEAVE_MIN = 5;
+/** A second one leaves where the fault is shorter than this, at once or up to a tenth later. */
+const TWO_LEAVE_MS = 1500;
+
+/** Whether the agent leaves now: one that has not joined, or is about something else, does not. */
+function tryLeave({ cluster, away, down }: Plan, id: AgentId): boolean {
+  const agent = cluster.agents.get(id);
+  if (!agent?.alive || down.has(id)) return false;
+  const { joined, course } = cluster.snapshot(id);
+  if (!joined || course !== 'crawling') return false;
+  away.add(id);
+  agent.core.leave(cluster.instant(id));
+  return true;
 }
 
 /** The wall clock is set back, or forwards by less than a lease. */

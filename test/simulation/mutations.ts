@@ -97,9 +97,9 @@ const REMOVALS = {
   'numbered-when-settled': doneAtFetch,
   /** [localCommitted] */
   'links-here-copied': () => [
-    replace(Settlement.prototype, 'add', (was) => {
-      return function (this: Settlement, host, url, places, now) {
-        was.call(this, host, url, { ...places, hosts: new Map() }, now);
+    replace(Settlement.prototype, 'linksWentTo', (was) => {
+      return function (this: Settlement, page, places) {
+        was.call(this, page, { ...places, hosts: new Map() });
       };
     }),
   ],
@@ -230,7 +230,7 @@ const REMOVALS = {
   /** A leaver goes without waiting for its heirs. */
   'leave-waits': () => [
     replace(HandOff.prototype, 'hasGivenAll', () => () => true),
-    changeSent('LIST', (message) => (message.leaving ? null : message)),
+    changeSent('LIST', (message) => (message.leavers.length > 0 ? null : message)),
   ],
 } satisfies Readonly<Record<string, () => Undo[]>>;
 

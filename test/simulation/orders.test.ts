@@ -53,6 +53,23 @@ function skipped(c: Cluster, host: string): number {
   return count;
 }
 
+function hasOrders(c: Cluster, id: string, count: number): boolean {
+  const sql = 'SELECT count(*) FROM order_rows';
+  return c.disks.get(id)!.db.prepare<[], number>(sql).pluck().get() === count;
+}
+
+function skippedBy(c: Cluster, id: string): number {
+  const sql = "SELECT count(*) FROM skipped WHERE reason = 'blocked'";
+  return c.disks.get(id)!.db.prepare<[], number>(sql).pluck().get()!;
+}
+
+/** URLs that are left though the crawl is over. */
+function unsettledOrQueued(c: Cluster): unknown[] {
+  return c
+    .living()
+    .flatMap(({ id }) => c.disks.get(id)!.db.prepare('SELECT url FROM frontier').all());
+}
+
 describe('orders in a cluster', () => {
   it('orders: while it is paused nothing is asked for and the crawl does not end', () => {
     const c = crawling(['a1', 'a2', 'a3']);
@@ -105,6 +122,87 @@ describe('orders in a cluster', () => {
     assert.equal(asked(c, host, since), 0);
     assert.ok(skipped(c, host) > 0);
     assert.deepEqual(endCodes(c), [0, 0, 0]);
+  });
+
+  it('orders: a pattern blocks the hosts that it names, those found later too, and no other', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    const known = new Set(c.log.map((visit) => visit.host));
+    const told = give(c, 'a2', block('*.test'));
+    assert.ok(told[0]?.ok && told[0].hosts > 0);
+    c.run(SUSPECT_MS);
+    const since = c.now;
+    c.runToEnd();
+    assert.deepEqual(
+      c.log.filter(({ start }) => start > since),
+      [],
+    );
+    assert.ok(known.size < 40, 'some hosts were found later');
+    assert.deepEqual(endCodes(c), [0, 0, 0]);
+    assert.deepEqual(unsettledOrQueued(c), []);
+  });
+
+  it('orders: a block that is taken back queues again what it had skipped', () => {
+    for (const pattern of ['h1.test', '*.test', '*']) {
+      const c = crawling(['a1', 'a2', 'a3']);
+      give(c, 'a3', block(pattern));
+      everyoneKnows(c, (id) => hasOrders(c, id, 1));
+      c.run(100);
+      const before = c.living().reduce((sum, { id }) => sum + skippedBy(c, id), 0);
+      assert.ok(before > 0, pattern);
+      give(c, 'a1', { ...block(pattern), value: null });
+      c.runToEnd();
+      assert.deepEqual(endCodes(c), [0, 0, 0]);
+      assert.equal(c.fetched().size, 1200, pattern);
+      assert.deepEqual(c.impolite(), []);
+    }
+  });
+
+  it('orders: what a block had skipped comes back though its owner dies meanwhile', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    const host = busyHost(c);
+    const [owner, next] = c.order(host, ['a1', 'a2', 'a3']);
+    give(c, next!, block(host));
+    c.runUntil('it is skipped', () => skipped(c, host) > 0);
+    c.run(2 * SUSPECT_MS);
+    c.kill(owner!);
+    give(c, next!, { ...block(host), value: null });
+    c.runToEnd();
+    assert.equal(c.fetched().size, 1200);
+  });
+
+  it('orders: a crawl does not end while a member lacks an order that may reopen URLs', () => {
+    const c = cluster(['a1', 'a2'], {}, 4, 6);
+    const all = block('*');
+    c.startAll();
+    c.runUntil('it is on its way', () => c.log.length >= 4);
+    give(c, 'a1', PAUSE);
+    give(c, 'a1', all);
+    everyoneKnows(c, (id) => hasOrders(c, id, 2));
+    c.lose = (from, _, { type }) => from === 'a1' && type === 'ORDERS';
+    give(c, 'a2', RESUME);
+    give(c, 'a1', { ...all, value: null });
+    c.run(5 * SUSPECT_MS);
+    assert.equal(c.living().length, 2);
+    c.lose = () => false;
+    c.runToEnd();
+    assert.equal(c.fetched().size, 24);
+  });
+
+  it('orders: those in force are known with the agents that have them', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    c.kill('a3');
+    give(c, 'a1', { kind: 'delay', host: '*.test', value: 21 });
+    const listed = () => c.agents.get('a1')!.core.operator.inForce[0];
+    c.runUntil('a2 has it', () => listed()?.applied.includes('a2') === true);
+    assert.deepEqual(listed(), {
+      ...{ kind: 'delay', host: '*.test', value: 21, by: 'a1' },
+      applied: ['a1', 'a2'],
+    });
+    c.start('a3');
+    c.runUntil('a3 has it', () => listed()?.applied.length === 3);
+    give(c, 'a2', { kind: 'delay', host: '*.test', value: null });
+    c.runUntil('it is gone', () => listed() === undefined);
+    c.runToEnd();
   });
 
   it('orders: who owns the host obeys at once: no request begins after the order', () => {

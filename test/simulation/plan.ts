@@ -6,10 +6,12 @@ import { BOUNDS, type Bounds } from '../../agent/core/bounds.ts';
 import type { AgentId } from '../../agent/core/messages.ts';
 import { Cluster, EPOCH, SUSPECT_MS } from './cluster.ts';
 import type { ClusterOptions } from './cluster-options.ts';
+import { drawOddPages } from './odd-pages.ts';
 import { Random } from './random.ts';
 import { drawLeads } from './robots-web.ts';
 import type { Running } from './running.ts';
-import { addCrossLinks, drawWeb, type Web } from './webs.ts';
+import { addCrossLinks, addManyLinks, drawWeb, type Web } from './webs.ts';
+import { SLICE_UNITS } from './work.ts';
 
 /**
  * `calm`: nothing but a bad network. `moves`: late joins, leaves, other capacities, clocks set.
@@ -93,7 +95,16 @@ export function drawPlan(seed: number, kind: Kind): Plan {
   const patience = new Map(ids.map((id) => [id, random.chance(0.5) ? 1 : random.between(1, 1.6)]));
   const capacities = new Map(ids.map((id) => [id, random.pick([1, 1, 2, 3])]));
   const loss = random.pick([0, 0.02, 0.1]);
-  const bounds = drawBounds(random);
+  // Large inputs are done in pieces: of one URL, and one a turn, there is a moment after each.
+  const slicing = new Random(seed * 433_494_437 + 7);
+  const sliceUnits = slicing.pick([1, 30, SLICE_UNITS]);
+  const bounds = {
+    ...drawBounds(random),
+    pieceUrls: slicing.pick([1, 3, BOUNDS.pieceUrls]),
+    streamHosts: slicing.pick([1, 3, BOUNDS.streamHosts]),
+    triedPages: slicing.pick([1, 3, BOUNDS.triedPages]),
+  };
+  for (const links of drawExpense(slicing, bounds)) addManyLinks(web, slicing, links);
   const shared = kind === 'budgets' ? drawBudgets(random, web.size) : NO_BUDGETS;
   const cluster = new Cluster({
     ids,
@@ -111,7 +122,9 @@ export function drawPlan(seed: number, kind: Kind): Plan {
     rate: (id) => rates.get(id) ?? 1,
     requestMs: (r) => (r.chance(0.1) ? r.between(150, 900) : r.between(5, 40)),
     keepSent: false,
+    sliceUnits,
     leads: shared.pagesMax === undefined ? drawLeads(seed, hostsOf(web)) : new Map(),
+    oddPages: drawOddPages(seed, [...web.keys()], kind === 'waits'),
     ...waits,
     ...shared,
   });
@@ -129,6 +142,18 @@ export function drawPlan(seed: number, kind: Kind): Plan {
   const completion = { completeAt: Infinity, completeBy: ids };
   const drawn = { kind, quorum, backups, ids, random, cluster, pagesMax, capacities } as const;
   return { ...drawn, ...none, ...nothing, ...when, ...completion };
+}
+
+/**
+ * Links of expensive pages: in a third of the crawls. More than some thousand would be more than 100
+ * milliseconds of work in one turn; where messages are small the copies would take too long.
+ */
+function drawExpense(random: Random, { rowEvents, batchUrls }: Bounds): number[] {
+  if (random.chance(0.67)) return [];
+  const isQuick = Math.min(rowEvents, batchUrls) >= 100;
+  return Array.from({ length: random.whole(1, 2) }, () =>
+    isQuick ? random.pick([500, 500, 8000]) : 60,
+  );
 }
 
 function hostsOf(web: Web): string[] {
@@ -172,11 +197,16 @@ function drawBounds(random: Random): Bounds {
     rowHosts: pick(1, 2, 400),
     batchUrls: pick(1, 3, 400),
     listHosts: pick(1, 2, 1000),
+    listParts: BOUNDS.listParts,
     yieldHosts: pick(1, 2, 500),
     outbox: pick(1, 4, 50_000),
     unsettled: pick(1, 4, 20_000),
     uncopied: pick(1, 4, 64),
     hostsPerTurn: pick(1, 3, 1000),
+    // Drawn for all crawls (`drawPlan`).
+    pieceUrls: BOUNDS.pieceUrls,
+    streamHosts: BOUNDS.streamHosts,
+    triedPages: BOUNDS.triedPages,
     refreshUrls: pick(1, 4, 500),
     news: pick(1, 3, 32),
     robotsWaitMs: BOUNDS.robotsWaitMs,

@@ -3,7 +3,7 @@
 // The checker knows by whose rules each host goes.
 
 import type { RobotsOutcome } from '../../agent/core/outcome.ts';
-import type { RobotsRules } from '../../agent/frontier/robots-gate.ts';
+import type { RobotsRules } from '../../agent/frontier/rules-cache.ts';
 import type { SeenRequest } from '../checkers/evidence.ts';
 import { Random } from './random.ts';
 

@@ -110,10 +110,10 @@ export function listHeldOnly(): Undo[] {
       };
     }),
     replace(HandOff.prototype, 'giveFrom', (was) => {
-      return function (this: HandOff, to, source, now, leaving) {
+      return function (this: HandOff, to, source, now, leavers) {
         const names = (host: string) =>
           source.names(host) && (crawled.get(this)?.has(host) ?? false);
-        was.call(this, to, { ...source, names }, now, leaving);
+        was.call(this, to, { ...source, names }, now, leavers);
       };
     }),
   ];

@@ -7,6 +7,7 @@ import type { AgentId } from '../../agent/core/messages.ts';
 import type { Connection } from '../../agent/storage/connection.ts';
 import type { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import type { SeenRequest } from '../checkers/evidence.ts';
+import type { Work } from './work.ts';
 
 export interface Visit extends SeenRequest {
   /** When the web had answered, or saw the connection closed. */
@@ -32,6 +33,7 @@ export interface Running {
   readonly store: SqliteStore;
   readonly effects: Effects;
   readonly core: Core;
+  readonly work: Work;
   inputs: (() => void)[];
   stalledUntil: number;
   alive: boolean;

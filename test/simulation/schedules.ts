@@ -8,9 +8,10 @@ import { crowded } from '../checkers/addresses.ts';
 import { missing } from '../checkers/coverage.ts';
 import { choices, losses } from '../checkers/losses.ts';
 import { joinAndLeave } from './case-kit.ts';
-import { Cluster, HEARTBEAT_MS, SUSPECT_MS } from './cluster.ts';
+import { Cluster, SUSPECT_MS } from './cluster.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 import type { Rule } from './mutations.ts';
+import { HEARTBEAT_MS } from './process.ts';
 import {
   robotsAskLost,
   robotsInACircle,
@@ -76,7 +77,7 @@ function wakesAlone(): string[] {
  * have requests open, and their lists are slow to come (A4).
  */
 function formedApart(): string[] {
-  const c = crawling({ quorum: 'majority', requestMs: () => 600 });
+  const c = crawling({ quorum: 'majority', requestMs: () => 1200 });
   c.kill('a1');
   isolate(c, 'a1', ['a2', 'a3']);
   c.start('a1');

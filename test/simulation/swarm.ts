@@ -14,7 +14,7 @@ import { choices, losses } from '../checkers/losses.ts';
 import { brokenMarks } from '../checkers/marks.ts';
 import { brokenRounds } from '../checkers/rounds.ts';
 import { brokenRows } from '../checkers/rows.ts';
-import { EPOCH, HEARTBEAT_MS, SUSPECT_MS, THREADS } from './cluster.ts';
+import { EPOCH, SUSPECT_MS } from './cluster.ts';
 import { planFaults, planRefresh, restart } from './faults.ts';
 import {
   anyEnded,
@@ -26,6 +26,7 @@ import {
   watchForLoners,
   watchForTheEnd,
 } from './plan.ts';
+import { HEARTBEAT_MS, THREADS } from './process.ts';
 import { disobeyed } from './robots-web.ts';
 
 /** After the healing all living agents must have ended within this: some forty time-outs. */
@@ -78,7 +79,12 @@ export function runSwarm(seed: number, kind: Kind): Verdict {
   } catch (error) {
     violations.push(`no end: ${(error as Error).message}`);
   }
-  violations.push(...incarnations.offences, ...cluster.refused, ...check(plan, incarnations.count));
+  violations.push(
+    ...incarnations.offences,
+    ...cluster.refused,
+    ...cluster.heavy,
+    ...check(plan, incarnations.count),
+  );
   cluster.close();
   return { seed, violations, requests: cluster.log.length, tookMs: cluster.now - healedAt };
 }
@@ -165,9 +171,16 @@ function check(plan: Plan, incarnations: number): string[] {
     if (pagesMax === null) violations.push(...missing(cluster.log, cluster.web.keys()));
     else violations.push(...besideLimit(plan, pagesMax, incarnations));
   }
-  violations.push(...disobeyed(cluster.log, cluster.leads));
+  violations.push(...disobeyed(cluster.log, cluster.leads), ...accusations(plan));
   if (kind === 'calm' && plan.refreshedAt === null) violations.push(...twice(cluster.log));
   return [...violations, ...checkCopies(plan)];
+}
+
+/** Nobody says what is false, whatever befalls the cluster, so nothing is refused as that. */
+function accusations({ cluster }: Plan): string[] {
+  return [...cluster.agents.keys()].flatMap((id) =>
+    cluster.snapshot(id).refused.map((sum) => `${id} refused: ${JSON.stringify(sum)}`),
+  );
 }
 
 function atAddresses({ cluster }: Plan): string[] {

@@ -5,6 +5,7 @@ import type { PageRequest } from '../../agent/core/effects.ts';
 import type { PageRow } from '../../agent/core/messages.ts';
 import type { Outcome } from '../../agent/core/outcome.ts';
 import { splitIdentity } from '../../agent/url/url-key.ts';
+import { type OddAnswer, type OddPages, oddAnswer } from './odd-pages.ts';
 import type { Random } from './random.ts';
 import { forbiddenAt, type RobotsLeads, robotsFile } from './robots-web.ts';
 
@@ -63,6 +64,24 @@ export function addCrossLinks(web: Map<string, string[]>, random: Random): void 
   }
 }
 
+/** A port at which nobody is asked: what lies there is skipped at once. */
+const REFUSED_PORT = 25;
+
+/**
+ * A page that costs a lot: so many more links, to one host or to several. They are skipped where
+ * they are recorded, so they take work, rows, copies and messages, and no requests.
+ */
+export function addManyLinks(web: Map<string, string[]>, random: Random, count: number): void {
+  const pages = [...web].filter(([, named]) => named.length > 0);
+  const hosts = [...new Set([...web.keys()].map((url) => new URL(url).hostname))];
+  const at = hosts.slice(0, random.pick([1, 3, hosts.length]));
+  const [url, named] = random.pick(pages);
+  const start = new URL(url).pathname.slice(1);
+  for (let n = 0; n < count; n++) {
+    named.push(`http://${at[n % at.length]}:${REFUSED_PORT}/${start}/${n}`);
+  }
+}
+
 /** Every page links to the next one of each host: whoever takes a host over has work on it. */
 export function denseWeb(hosts: number, pages: number): Map<string, string[]> {
   const web = new Map<string, string[]>();
@@ -86,6 +105,8 @@ interface Answering {
   /** The server answers with an error. */
   readonly hasTrouble: boolean;
   readonly busy: Busy | null;
+  readonly odd: OddAnswer | null;
+  readonly oddPages: OddPages;
   readonly leads: RobotsLeads;
 }
 
@@ -94,9 +115,10 @@ interface Answering {
  * page names the root, which is known: that costs its owner an acknowledgement.
  */
 export function answerTo(request: PageRequest, answering: Answering): Outcome {
-  const { web, root, endedAt, durationMs, hasTrouble, busy, leads } = answering;
+  const { web, root, endedAt, durationMs, hasTrouble, busy, odd, oddPages, leads } = answering;
   const common = { request, endedAt, durationMs, ip: null };
   if (busy) return busyAnswer(busy, common);
+  if (odd) return oddAnswer(odd, common);
   if (request.kind === 'robots') {
     return {
       ...common,
@@ -124,7 +146,7 @@ export function answerTo(request: PageRequest, answering: Answering): Outcome {
     note: null,
     etag: 'same',
     links: [...urls, ...(root ? [root] : [])].map((url) => {
-      return { url, host: splitIdentity(url)!.host };
+      return { ...oddPages.spelled(url), host: splitIdentity(url)!.host };
     }),
     outOfScope: 0,
   };

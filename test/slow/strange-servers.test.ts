@@ -24,7 +24,6 @@ const endings = {
   reset: 'reset',
   cut: 'truncated_body',
   noHttp: 'http_syntax',
-  badHeader: 'http_syntax',
   twoLengths: 'http_syntax',
   longHeader: 'headers_too_large',
   badGzip: 'body_encoding',

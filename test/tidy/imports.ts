@@ -86,9 +86,9 @@ const compositionRoots = [
   'agent/agent.ts',
   'agent/agent-end.ts',
   'agent/config-parts.ts',
-  'agent/page-pipeline.ts',
-  'agent/revalidation.ts',
+  'agent/pipeline',
   'agent/fetching.ts',
+  'agent/protocol.ts',
   'agent/control.ts',
   'agent/explanation.ts',
 ];

@@ -27,6 +27,8 @@ const timerPlaces = [
   'agent/fetch/',
   'agent/messaging/',
   'agent/parse/pool.ts',
+  'agent/storage/file-presence.ts',
+  'agent/storage/wal-watch.ts',
   'agent/cli/',
   'agent/main.ts',
   'agent/agent.ts',

@@ -5,9 +5,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PageRequest } from '../../agent/core/effects.ts';
 import { AddressGuard } from '../../agent/fetch/address-guard.ts';
-import type { FetchResponse } from '../../agent/fetch/fetch.ts';
-import { PagePipeline } from '../../agent/page-pipeline.ts';
-import { parsePage } from '../../agent/parse/page.ts';
+import { BodyBudget } from '../../agent/fetch/body-budget.ts';
+import type { FetchRequest, FetchResponse } from '../../agent/fetch/fetch.ts';
+import { parseDocument } from '../../agent/parse/document.ts';
+import { PagePipeline } from '../../agent/pipeline/page-pipeline.ts';
 import { parseRobots } from '../../agent/robots/robots-txt.ts';
 import { IdentityRules } from '../../agent/url/identity-rules.ts';
 
@@ -34,13 +35,17 @@ function responseOf(rest: Partial<FetchResponse>, html: string): FetchResponse {
   return { ...plain, ...rest };
 }
 
+/** What the last response was to be read as, and up to which size. */
+let asked: Pick<FetchRequest, 'bodyBytesMax'> & { readonly readAs: FetchRequest['kind'] };
+
 async function linksOf(
   html: string,
   rest: Partial<FetchResponse> = {},
   url = 'http://a.test/',
   depth = 0,
+  more: Partial<PageRequest> = {},
 ) {
-  const outcome = await outcomeOf(html, rest, url, depth, 'page');
+  const outcome = await outcomeOf(html, rest, url, depth, 'page', more);
   assert.ok(outcome.kind === 'response');
   return outcome;
 }
@@ -51,18 +56,26 @@ function outcomeOf(
   url: string,
   depth: number,
   kind: PageRequest['kind'],
+  more: Partial<PageRequest> = {},
 ) {
   const pipeline = new PagePipeline({
-    fetcher: { fetch: async () => responseOf(rest, html), close: async () => {} },
-    parse: async (input) => parsePage(input),
-    inScope: (host, identity) => host === 'a.test' && !identity.endsWith('.txt'),
+    fetcher: {
+      fetch: async ({ kind: readAs, bodyBytesMax }) => {
+        asked = { readAs, bodyBytesMax };
+        return responseOf(rest, html);
+      },
+      close: async () => {},
+    },
+    parse: (input) => parseDocument(input),
+    inScope: (host, { url: identity }) => host === 'a.test' && !identity.endsWith('.txt'),
+    admits: ({ url, fetchUrl = url }) => fetchUrl.length <= 100,
     isOfCrawl: (host) => host === 'a.test' || host === 'b.test',
     identify: (found) => rules.apply(found),
     productToken: 'mybot',
     embeds: false,
     bodyBytesMax: 1000,
+    bodies: new BodyBudget(),
     sitemapsOf: (body, fileUrl) => parseRobots(body, '*', fileUrl).sitemaps,
-    isSitemap: (identity) => identity === 'http://a.test/listed',
     mayWrite: () => true,
     isForbidden: (asked) => guard.checkUrl(new URL(asked)) !== null,
   });
@@ -74,6 +87,7 @@ function outcomeOf(
     fetchUrl: url,
     depth,
     attempts: 0,
+    ...more,
   };
   return pipeline.run(request);
 }
@@ -89,13 +103,37 @@ test('pipeline: links of one identity are one, and are requested as first found'
   assert.equal(outOfScope, 1);
 });
 
-test('pipeline: a redirect to the same page with a session is a page of its own', async () => {
-  const location = '/?jsessionid=1';
-  const first = await linksOf('', { status: 302, location });
-  assert.deepEqual(first.links, [
-    { url: 'http://a.test/?jsessionid=1', host: 'a.test', redirect: true },
-  ]);
+test('pipeline: many long links are judged in pieces, and the loop goes round in between', async () => {
+  const query = 'v=1&'.repeat(500);
+  const html = Array.from({ length: 400 }, (_, n) => `<a href="/${n}?${query}">`).join('');
+  let rounds = 0;
+  let isOver = false;
+  const count = () => {
+    rounds++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const { links } = await linksOf(html);
+  isOver = true;
+  assert.equal(links.length, 400);
+  const pieces = (400 * query.length) / (64 * 1024);
+  assert.ok(rounds >= pieces - 1, `${rounds} rounds for ${pieces} pieces`);
+});
+
+test('pipeline: a redirect to the identity of its page names the form to request next', async () => {
+  const movedTo = async (location: string, url?: string) => {
+    const { links, outOfScope, moved } = await linksOf('', { status: 302, location }, url);
+    return { moved: moved ?? null, links: links.length, outOfScope };
+  };
+  const to = (moved: string) => ({ moved, links: 0, outOfScope: 0 });
+  assert.deepEqual(await movedTo('/%7Eu/', 'http://a.test/~u/'), to('http://a.test/%7Eu/'));
+  assert.deepEqual(await movedTo('/~u/', 'http://a.test/~u/'), to('http://a.test/~u/'));
+  assert.deepEqual(await movedTo('/?jsessionid=1'), to('http://a.test/?jsessionid=1'));
+  // What may not be requested in that form is not followed.
+  const long = `/?jsessionid=${'1'.repeat(100)}`;
+  assert.deepEqual(await movedTo(long), { moved: null, links: 0, outOfScope: 1 });
   const other = await linksOf('', { status: 302, location: '/b?jsessionid=1' });
+  assert.equal(other.moved, undefined);
   assert.deepEqual(other.links, [
     {
       url: 'http://a.test/b',
@@ -104,9 +142,17 @@ test('pipeline: a redirect to the same page with a session is a page of its own'
       redirect: true,
     },
   ]);
-  // A site that gives a new session each time comes to an end.
-  const again = await linksOf('', { status: 302, location: '/?jsessionid=2' }, first.links[0]!.url);
-  assert.equal(again.links[0]?.url, 'http://a.test/');
+});
+
+test('pipeline: a Refresh header leads to a link, like the meta element', async () => {
+  const of = async (refresh: string, html = '', tag = '') =>
+    (await linksOf(html, { headers: { refresh, 'x-robots-tag': tag } })).links;
+  const next = { url: 'http://a.test/next', host: 'a.test' };
+  assert.deepEqual(await of('5; url=/next'), [next]);
+  assert.deepEqual(await of("0;URL='/next'", '<a href=/next>'), [next]);
+  assert.deepEqual(await of('5'), []);
+  assert.deepEqual(await of('0; url=/next', '', 'nofollow'), []);
+  assert.deepEqual(await of('0; url=/next', '<meta name=robots content=nofollow>'), []);
 });
 
 test('pipeline: X-Robots-Tag and meta elements forbid links to whom they name', async () => {
@@ -158,11 +204,68 @@ test('pipeline: a sitemap gives its URLs in scope, an index too deep none', asyn
   assert.deepEqual([(await at(1)).length, (await at(2)).length], [1, 0]);
 });
 
+test('pipeline: of an index more than 1,000 files are not read, and that is noted', async () => {
+  const files = Array.from({ length: 1001 }, (_, n) => `<sitemap><loc>/${n}</loc></sitemap>`);
+  const of = (count: number) =>
+    linksOf(`<sitemapindex>${files.slice(0, count).join('')}</sitemapindex>`, {
+      contentType: 'text/xml',
+    });
+  const [all, more] = [await of(1000), await of(1001)];
+  assert.deepEqual([all.links.length, all.note], [1000, null]);
+  assert.deepEqual([more.links.length, more.note], [1000, 'links_dropped']);
+});
+
 test('pipeline: text is a list of URLs where it was named as a sitemap', async () => {
   const plain = { contentType: 'text/plain' };
   const text = 'http://a.test/1\nhttp://a.test/2\n';
   assert.equal((await linksOf(text, plain)).links.length, 0);
-  assert.equal((await linksOf(text, plain, 'http://a.test/listed')).links.length, 2);
+  assert.equal(
+    (await linksOf(text, plain, 'http://a.test/', 1, { sitemap: true })).links.length,
+    2,
+  );
+});
+
+const SITEMAP = { sitemap: true } as const;
+
+test('pipeline: a declared sitemap is read whatever its type, up to 50 MiB; a page is not', async () => {
+  const page = await linksOf('', {}, 'http://a.test/s');
+  assert.deepEqual(asked, { readAs: 'page', bodyBytesMax: 1000 });
+  const urlset = '<urlset><url><loc>http://a.test/1</loc></url></urlset>';
+  const odd = { contentType: 'application/octet-stream' };
+  const { links } = await linksOf(urlset, odd, 'http://a.test/s', 0, SITEMAP);
+  assert.deepEqual(asked, { readAs: 'robots', bodyBytesMax: 50 * 1024 ** 2 });
+  assert.deepEqual([page.links.length, links.length], [0, 1]);
+  // A robots.txt that names it is no reason by itself.
+  const named = { referrer: 'http://a.test/robots.txt' };
+  await linksOf('', {}, 'http://a.test/s', 0, named);
+  assert.equal(asked.bodyBytesMax, 1000);
+});
+
+test('pipeline: what an index names is declared, what a sitemap lists is not', async () => {
+  const xml = { contentType: 'application/xml' };
+  const files = ['1', '2'].map((n) => `<sitemap><loc>http://a.test/${n}</loc></sitemap>`).join('');
+  const index = await linksOf(`<sitemapindex>${files}</sitemapindex>`, xml);
+  assert.deepEqual(
+    index.links,
+    ['1', '2'].map((n) => ({ url: `http://a.test/${n}`, host: 'a.test', ...SITEMAP })),
+  );
+  const urlset = '<urlset><url><loc>http://a.test/1</loc></url></urlset>';
+  const { links } = await linksOf(urlset, xml, 'http://a.test/', 0, SITEMAP);
+  assert.deepEqual(links, [{ url: 'http://a.test/1', host: 'a.test' }]);
+});
+
+test('pipeline: where a declared sitemap redirects to is declared, elsewhere it is not', async () => {
+  const to = async (rest: Partial<FetchResponse>, more: Partial<PageRequest>, url?: string) =>
+    (await linksOf('', rest, url, 0, more)).links.map(({ url: _, host: __, ...about }) => about);
+  const moved = { status: 301, location: '/real' };
+  assert.deepEqual(await to(moved, SITEMAP), [{ redirect: true, ...SITEMAP }]);
+  assert.deepEqual(await to(moved, {}), [{ redirect: true }]);
+  // Its name declares it as well.
+  const packed = 'http://a.test/s.xml.gz';
+  assert.deepEqual(await to(moved, {}, packed), [{ redirect: true, ...SITEMAP }]);
+  const refresh = { headers: { refresh: '0; url=/real' } };
+  assert.deepEqual(await to(refresh, SITEMAP), [SITEMAP]);
+  assert.deepEqual(await to(refresh, {}), [{}]);
 });
 
 test('pipeline: the sitemaps of a robots.txt, in scope', async () => {
@@ -170,7 +273,9 @@ test('pipeline: the sitemaps of a robots.txt, in scope', async () => {
   const url = 'http://a.test/robots.txt';
   const outcome = await outcomeOf(robots, {}, url, 0, 'robots');
   assert.ok(outcome.kind === 'robots' && outcome.answer.kind === 'rules');
-  assert.deepEqual(outcome.answer.sitemaps, [{ url: 'http://a.test/s.xml', host: 'a.test' }]);
+  assert.deepEqual(outcome.answer.sitemaps, [
+    { url: 'http://a.test/s.xml', host: 'a.test', ...SITEMAP },
+  ]);
 });
 
 async function answerTo(location: string) {

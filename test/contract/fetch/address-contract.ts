@@ -21,6 +21,7 @@ import {
   toLoopback,
   withServer,
 } from './harness.ts';
+import { ScriptedServer } from './scripted-server.ts';
 import {
   EXPIRED_CERTIFICATE,
   OTHER_HOST_CERTIFICATE,
@@ -95,6 +96,20 @@ export function addressRows(name: string, create: CreateFetcher): void {
       assert.equal(asResponse(await fetcher.fetch(request(named))).ip, '127.0.0.1');
     });
   });
+
+  test(`${name}: a connection to another address than the permitted one is not reused`, () =>
+    withServer(create, ANSWER, {}, async (fetcher, server, url) => {
+      const other = await ScriptedServer.start(ANSWER, '127.0.0.2', server.port);
+      try {
+        const named = url.replace('127.0.0.1', 'moved.test');
+        for (const address of ['127.0.0.1', '127.0.0.2', '127.0.0.2']) {
+          assert.equal(asResponse(await fetcher.fetch(request(named, { address }))).ip, address);
+        }
+        assert.equal(other.received.length, 1, 'a connection to the permitted address is reused');
+      } finally {
+        await other.stop();
+      }
+    }));
 
   test(`${name}: a thousand addresses are as good as one`, () => {
     const lookup: Lookup = async () =>

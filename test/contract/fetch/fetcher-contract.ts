@@ -19,7 +19,7 @@ import {
   SLACK_MS,
   withServer,
 } from './harness.ts';
-import { requestRows, sizeRows } from './request-contract.ts';
+import { keptConnectionRows, requestRows, sizeRows } from './request-contract.ts';
 import { abortRows, connectRows, rightRows } from './right-contract.ts';
 
 export function fetcherContract(name: string, create: CreateFetcher): void {
@@ -39,6 +39,7 @@ export function fetcherContract(name: string, create: CreateFetcher): void {
   });
   describe(`${name}: requests`, () => {
     requestRows(name, create);
+    keptConnectionRows(name, create);
     sizeRows(name, create);
   });
 }
@@ -59,7 +60,8 @@ async function runRow(create: CreateFetcher, row: FetcherRow): Promise<void> {
       assertResponse(asResponse(result), expect);
     }
     assert.equal(server.received.length, 1, 'asked once, over one connection');
-    if (row.mayKeep === undefined && (result.kind === 'failure' || result.truncated)) {
+    const isBad = result.kind === 'failure' || result.truncated;
+    if (row.closes || (row.mayKeep === undefined && isBad)) {
       await server.allClosed(SLACK_MS);
     }
   });

@@ -22,9 +22,12 @@ export interface FetcherRow {
       };
   /** The message itself was whole, so its connection may be kept although the outcome is bad. */
   readonly mayKeep?: true;
+  /** The framing could be read in two ways, so the connection is closed after a good response. */
+  readonly closes?: true;
 }
 
 const LINK = '<a href="/next">n</a>';
+const CHUNKED = `15\r\n${LINK}\r\n0\r\n\r\n`;
 const OK = 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n';
 const HANG: Step = { close: 'hang' };
 const FIN: Step = { close: 'fin' };
@@ -84,6 +87,11 @@ const CUT: FetcherRow[] = [
     steps: [send(`${OK}\r\n`), { repeat: LINK, bytes: 1e12 }],
     expect: { status: 200, truncated: true, bodyLength: 65536 },
   },
+  ...[408, 421].map((status) => ({
+    claim: `after ${status} the connection is closed, though its body is whole`,
+    steps: [send(`HTTP/1.1 ${status} No\r\nContent-Length: 3\r\n\r\nnot`), HANG],
+    expect: { status, truncated: true, body: '' },
+  })),
   {
     claim: 'an endless chunked body ends at the cap',
     steps: [
@@ -218,11 +226,91 @@ const HEADERS: FetcherRow[] = [
   {
     claim: 'a control character in a header value',
     steps: [send(`${OK}X-A: a\u0001\u0000b\r\nContent-Length: 21\r\n\r\n${LINK}`), HANG],
-    expect: { code: ['http_syntax'] },
+    expect: { status: 200, body: LINK },
+  },
+  ...(
+    [
+      ['Content-Length beside chunks', 'Content-Length: 3\r\nTransfer-Encoding: chunked', CHUNKED],
+      ['Content-Length twice alike', 'Content-Length: 21\r\nContent-Length: 21', LINK],
+      ['Content-Length as a list', 'Content-Length: 21, 21', LINK],
+      ['a folded field', 'X-A: a\r\n\tb: c\r\nContent-Length: 21', LINK],
+      ['a folded Content-Length', 'Content-Length:\r\n 21', LINK],
+      ['a blank before the colon', 'X-A : b\r\nContent-Length\t: 21', LINK],
+      ['bytes after the body', 'Content-Length: 21', `${LINK}HTTP/1.1 200 OK\r\n\r\nother`],
+      ['bytes after chunks', 'Transfer-Encoding: chunked', `${CHUNKED}HTTP/1.1 200 OK\r\n\r\n`],
+      [
+        'chunks in lines of LF alone',
+        'Transfer-Encoding: chunked',
+        CHUNKED.replaceAll('\r\n', '\n'),
+      ],
+      ['a blank after a chunk size', 'Transfer-Encoding: chunked', CHUNKED.replace('\r', ' \r')],
+      [
+        'a control character in a trailer',
+        'Transfer-Encoding: chunked',
+        CHUNKED.replace(/\r\n$/, 'X: \u0001\r\n\r\n'),
+      ],
+      ['a line that is no field', 'no field\r\nContent-Length: 21', LINK],
+      ['a field name with a blank', 'X A: b\r\nContent-Length: 21', LINK],
+      ['chunks named twice', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked', CHUNKED],
+    ] as const
+  ).map(([claim, fields, body]) => ({
+    claim,
+    steps: [send(`${OK}${fields}\r\n\r\n${body}`), HANG],
+    expect: { status: 200, body: LINK },
+    closes: true as const,
+  })),
+  {
+    claim: 'lines that end in LF alone',
+    steps: [send(`${OK}Content-Length: 21\r\n\r\n`.replaceAll('\r', '') + LINK), HANG],
+    expect: { status: 200, body: LINK },
+    closes: true,
   },
   {
-    claim: 'a header name with a space',
-    steps: [send(`${OK}X A: b\r\nContent-Length: 21\r\n\r\n${LINK}`), HANG],
+    claim: 'a response that nobody asked for, on the idle connection',
+    steps: [
+      send(`${OK}Content-Length: 21\r\n\r\n${LINK}`),
+      { waitMs: 50 },
+      send(`${OK}Content-Length: 4\r\n\r\nevil`),
+      HANG,
+    ],
+    expect: { status: 200, body: LINK },
+    closes: true,
+  },
+  {
+    claim: 'lengths that differ',
+    steps: [send(`${OK}Content-Length: 3\r\nContent-Length: 21\r\n\r\n${LINK}`), HANG],
+    expect: { code: ['http_syntax'] },
+  },
+  ...(
+    [
+      ['another minor version', 'HTTP/1.2 200 OK', 'Content-Length: 21', LINK],
+      ['two blanks in the status line', 'HTTP/1.1  200  OK', 'Content-Length: 21', LINK],
+      ['chunks in HTTP/1.0', 'HTTP/1.0 200 OK', 'Transfer-Encoding: chunked', CHUNKED],
+      [
+        'chunks in HTTP/1.0 that is kept',
+        'HTTP/1.0 200 OK',
+        'Connection: keep-alive\r\nTransfer-Encoding: chunked',
+        CHUNKED,
+      ],
+    ] as const
+  ).map(([claim, status, fields, body]) => ({
+    claim,
+    steps: [send(`${status}\r\n${fields}\r\n\r\n${body}`), HANG],
+    expect: { status: 200, body: LINK },
+    closes: true as const,
+  })),
+  {
+    claim: 'a hundred interim responses',
+    steps: [
+      { send: 'HTTP/1.1 103 Early Hints\r\n\r\n', times: 100 },
+      send(`${OK}Content-Length: 21\r\n\r\n${LINK}`),
+      HANG,
+    ],
+    expect: { status: 200, body: LINK },
+  },
+  {
+    claim: 'interim responses without end',
+    steps: [{ repeat: 'HTTP/1.1 103 Early Hints\r\n\r\n', bytes: 1e12 }],
     expect: { code: ['http_syntax'] },
   },
   {
@@ -257,6 +345,19 @@ const HEADERS: FetcherRow[] = [
     claim: '204 ends with the header, whatever follows',
     steps: [send(`HTTP/1.1 204 No Content\r\nContent-Length: 21\r\n\r\n${LINK}`), HANG],
     expect: { status: 204, body: '', truncated: false },
+    closes: true,
+  },
+  {
+    claim: '204 with chunks ends with the header',
+    steps: [send(`HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n${CHUNKED}`), HANG],
+    expect: { status: 204, body: '', truncated: false },
+    closes: true,
+  },
+  {
+    claim: '304 with a body ends with the header',
+    steps: [send(`HTTP/1.1 304 Not Modified\r\nContent-Length: 21\r\n\r\n${LINK}`), HANG],
+    expect: { status: 304, body: '', truncated: false },
+    closes: true,
   },
   {
     claim: '304 ends with the header, whatever its length says',
@@ -297,6 +398,16 @@ const CODINGS: FetcherRow[] = [
     claim: 'a coding of an empty body',
     steps: coded('gzip', Buffer.alloc(0)),
     expect: { status: 200, body: '' },
+  },
+  {
+    claim: 'gzip without its trailer',
+    steps: coded('gzip', gzipped.subarray(0, -8)),
+    expect: whole,
+  },
+  {
+    claim: 'gzip with half of its trailer',
+    steps: coded('gzip', gzipped.subarray(0, -4)),
+    expect: whole,
   },
   {
     claim: 'gzip with garbage after it',

@@ -18,7 +18,7 @@ import type {
 import { createGotFetcher } from '../../../agent/fetch/got-fetcher.ts';
 import type { HttpFetcherOptions } from '../../../agent/fetch/http-fetcher.ts';
 import { createNodeFetcher } from '../../../agent/fetch/node-fetcher.ts';
-import { ScriptedServer, type Step } from './scripted-server.ts';
+import { type Script, ScriptedServer, type Step } from './scripted-server.ts';
 
 export interface ContractSettings {
   readonly timeouts: FetchTimeouts;
@@ -53,19 +53,19 @@ export function request(url: string, changes: Partial<FetchRequest> = {}): Fetch
 }
 
 export function asFailure(result: FetchResult): FetchFailure {
-  assert.equal(result.kind, 'failure', `a response came: ${JSON.stringify(result)}`);
-  return result as FetchFailure;
+  if (result.kind !== 'failure') assert.fail(`a response came: ${JSON.stringify(result)}`);
+  return result;
 }
 
 export function asResponse(result: FetchResult): FetchResponse {
-  assert.equal(result.kind, 'response', `failed: ${JSON.stringify(result)}`);
-  return result as FetchResponse;
+  if (result.kind !== 'response') assert.fail(`failed: ${JSON.stringify(result)}`);
+  return result;
 }
 
 /** Runs `use` with a scripted server and a fetcher, and closes both. */
 export async function withServer(
   create: CreateFetcher,
-  steps: readonly Step[],
+  steps: Script,
   settings: Partial<ContractSettings>,
   use: (fetcher: Fetcher, server: ScriptedServer, url: string) => Promise<void>,
 ): Promise<void> {

@@ -1,90 +1,12 @@
 // What the fetcher does where a server chooses HTTP/2, well-behaved or not.
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import http2, { type Http2SecureServer, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo, Socket } from 'node:net';
+import http2 from 'node:http2';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
-import type { Fetcher } from '../../../agent/fetch/fetch.ts';
-import type { HttpFetcherOptions } from '../../../agent/fetch/http-fetcher.ts';
-import {
-  asFailure,
-  asResponse,
-  createClient,
-  forEachClient,
-  HASTY,
-  OPEN_GUARD,
-  request,
-} from './harness.ts';
-import {
-  EXPIRED_CERTIFICATE,
-  TEST_AUTHORITY,
-  TEST_KEY,
-  VALID_CERTIFICATE,
-} from './test-certificates.ts';
-
-type Answer = (stream: ServerHttp2Stream, path: string) => void;
-
-interface Playground {
-  readonly fetcher: Fetcher;
-  readonly url: string;
-  /** Protocol of each request, in order. */
-  readonly spoken: string[];
-  readonly paths: string[];
-  readonly connections: () => number;
-}
-
-const PAGE: Answer = (stream) => {
-  stream.respond({ ':status': 200, 'content-type': 'text/html' });
-  stream.end('<a href="/next">n</a>');
-};
-
-async function play(
-  answer: Answer,
-  use: (place: Playground) => Promise<void>,
-  changes: Partial<HttpFetcherOptions> & { readonly cert?: string } = {},
-): Promise<void> {
-  const { cert = VALID_CERTIFICATE, ...options } = changes;
-  const server: Http2SecureServer = http2.createSecureServer({
-    ...{ key: TEST_KEY, cert, allowHTTP1: true },
-  });
-  const sockets = new Set<Socket>();
-  const spoken: string[] = [];
-  const paths: string[] = [];
-  server.on('connection', (socket: Socket) => sockets.add(socket));
-  server.on('error', () => {});
-  server.on('sessionError', () => {});
-  server.on('request', ({ httpVersion }, response) => {
-    spoken.push(httpVersion);
-    if (httpVersion === '1.1') response.end('old');
-  });
-  server.on('stream', (stream, headers) => {
-    stream.on('error', () => {});
-    paths.push(String(headers[':path']));
-    answer(stream, String(headers[':path']));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const fetcher = createClient({
-    userAgent: 'ubiring-test',
-    timeouts: HASTY,
-    guard: OPEN_GUARD,
-    certificateAuthority: TEST_AUTHORITY,
-    now: () => performance.timeOrigin + performance.now(),
-    wallNow: () => Date.now(),
-    ...options,
-  });
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  try {
-    await use({ fetcher, url, spoken, paths, connections: () => sockets.size });
-  } finally {
-    await fetcher.close();
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    await once(server, 'close');
-  }
-}
+import { asFailure, asResponse, forEachClient, request } from './harness.ts';
+import { type Answer, PAGE, play } from './http2-server.ts';
+import { EXPIRED_CERTIFICATE } from './test-certificates.ts';
 
 forEachClient(() => {
   test('http2: is spoken where the server chooses it, on one connection a host', () =>
@@ -230,6 +152,17 @@ forEachClient(() => {
         asResponse(await fetcher.fetch(request(`${url}again`)));
         assert.equal(connections(), 2);
         assert.ok(spoken.every((version) => version === '2.0'));
+      },
+    ));
+
+  test('http2: after 421 the next request has a connection of its own', () =>
+    play(
+      (stream, path) =>
+        path === '/' ? stream.respond({ ':status': 421 }, { endStream: true }) : PAGE(stream, path),
+      async ({ fetcher, url, connections }) => {
+        assert.equal(asResponse(await fetcher.fetch(request(url))).status, 421);
+        assert.equal(asResponse(await fetcher.fetch(request(`${url}again`))).status, 200);
+        assert.equal(connections(), 2);
       },
     ));
 

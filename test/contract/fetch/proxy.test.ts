@@ -20,12 +20,12 @@ import {
 import { TEST_AUTHORITY, TEST_KEY, VALID_CERTIFICATE } from './test-certificates.ts';
 
 /** Answers plain requests itself, and leads every tunnel to `tunnelTo`. */
-async function startProxy(tunnelTo: number | null) {
+async function startProxy(tunnelTo: number | null, status = 200) {
   const heard: string[] = [];
   const sockets = new Set<Socket>();
   const server = http.createServer((asked, answer) => {
     heard.push(`${asked.method} ${asked.url} ${asked.headers['proxy-authorization'] ?? ''}`);
-    answer.end('through the proxy');
+    answer.writeHead(status).end('through the proxy');
   });
   server.on('connection', (socket) => sockets.add(socket));
   server.on('connect', (asked, socket) => {
@@ -112,6 +112,15 @@ forEachClient(() => {
     const refused = asFailure(await nowhere.fetch(request('https://valid.test/')));
     assert.equal(refused.code, 'connect_refused');
     await nowhere.close();
+  });
+
+  test('proxy: an answer that asks for its password is a failure of the proxy', async () => {
+    const proxy = await startProxy(null, 407);
+    const through = fetcherThrough(`http://127.0.0.1:${proxy.port}`);
+    const failure = asFailure(await through.fetch(request('http://far.test/robots.txt')));
+    assert.equal(failure.code, 'connect_failed');
+    await through.close();
+    await proxy.stop();
   });
 
   test('proxy: a tunnel that never opens ends with the time for connecting', async () => {

@@ -9,6 +9,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import {
   ANSWER,
+  asFailure,
   asResponse,
   type CreateFetcher,
   OPEN_GUARD,
@@ -19,6 +20,43 @@ import {
   withServer,
 } from './harness.ts';
 import type { Step } from './scripted-server.ts';
+
+/** Kept connections that the server closes, or that are not the right ones. */
+export function keptConnectionRows(name: string, create: CreateFetcher): void {
+  test(`${name}: a request on a kept connection that the server has closed is repeated once`, async () => {
+    let closed = 0;
+    const script = (path: string): readonly Step[] => {
+      if (path === '/closed') return ++closed === 1 ? [{ close: 'fin' }] : ANSWER;
+      return path === '/dead' ? [{ close: 'reset' }] : ANSWER;
+    };
+    await withServer(create, script, {}, async (fetcher, server, url) => {
+      const ask = (path: string, mayWrite = () => true) =>
+        fetcher.fetch(request(new URL(path, url).href, { mayWrite }));
+      let asked = 0;
+      asResponse(await ask('/'));
+      const again = asResponse(await ask('/closed', () => ++asked > 0));
+      assert.equal(again.status, 200);
+      assert.equal(asked, 2, 'the right is asked for before each of the two');
+      assert.equal(server.received.length, 2, 'over a new connection');
+      assert.equal(asFailure(await ask('/dead')).code, 'reset');
+      const dead = server.received.join('').split('GET /dead ').length - 1;
+      assert.equal(dead, 2, 'repeated once, on a new connection');
+    });
+  });
+
+  test(`${name}: after 421 the connection is not used again`, () =>
+    withServer(
+      create,
+      [{ send: 'HTTP/1.1 421 Misdirected\r\nContent-Length: 0\r\n\r\n' }],
+      {},
+      async (fetcher, server, url) => {
+        for (let n = 1; n <= 2; n++) {
+          assert.equal(asResponse(await fetcher.fetch(request(url))).status, 421);
+          assert.equal(server.received.length, n);
+        }
+      },
+    ));
+}
 
 export function requestRows(name: string, create: CreateFetcher): void {
   test(`${name}: the request line is the URL as given, without userinfo`, () =>

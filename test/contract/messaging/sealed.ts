@@ -3,7 +3,7 @@
 
 import { crc32 } from 'node:zlib';
 
-const version = 6;
+const version = 9;
 
 /** Puts magic, version, encoding and a right checksum before the body. */
 export function sealed(body: string | Uint8Array, encoding = 0, wireVersion = version): Buffer {

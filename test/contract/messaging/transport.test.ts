@@ -352,9 +352,10 @@ describe('transport: refusals', limits, () => {
     const dealer = new Dealer({ linger: 0 });
     t.after(() => dealer.close());
     dealer.connect(target.address);
-    for (let i = 0; i < 50; i += 1) await dealer.send(Buffer.from([0x55, 0x42, 9, 0, 0x7b, 0x7d]));
+    const frame = Buffer.from([0x55, 0x42, 200, 0, 0x7b, 0x7d]);
+    for (let i = 0; i < 50; i += 1) await dealer.send(frame);
     await until('all are refused', () => target.refused.length === 50);
-    assert.equal(target.refused[0]?.version, 9);
+    assert.equal(target.refused[0]?.version, 200);
     assert.deepEqual(target.transport.stats().refused, { wrong_version: 50 });
     assert.equal(target.lines.length, 1);
   });

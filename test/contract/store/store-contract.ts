@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UrlItem } from '../../../agent/core/messages.ts';
-import type { PageRecord } from '../../../agent/frontier/store.ts';
+import type { PageRecord, Retry } from '../../../agent/frontier/store.ts';
 import type { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 
 export interface StoreUnderTest {
@@ -31,6 +31,11 @@ export function pageOf(url: string, rest: Partial<PageRecord> = {}): PageRecord 
     attempts: 1,
     ...rest,
   };
+}
+
+/** The first of the attempts was at 100. */
+export function retryOf(attempts: number, notBefore: number): Retry {
+  return { attempts, failedSince: 100, notBefore };
 }
 
 /** Each act in a turn of its own. */
@@ -138,7 +143,7 @@ claim('the form to request is kept', (store) => {
 claim('a URL that waits is passed over until its time', (store) => {
   insert(store, { url: at('/1'), depth: 0 }, { url: at('/2'), depth: 7 });
   const { number } = store.host(HOST);
-  turn(store, () => store.requeue(number, at('/1'), 1, 500.25));
+  turn(store, () => store.requeue(number, at('/1'), retryOf(1, 500.25)));
   assert.equal(store.nextUrl(number, 500)?.url, at('/2'));
   assert.equal(store.nextUrlAt(number), 0);
   turn(store, () => store.skip(number, at('/2'), 'robots'));
@@ -154,7 +159,7 @@ claim('waits that are over do not change the order', (store) => {
   insert(store, ...[0, 1, 2, 3].map((n) => ({ url: at(`/${n}`), depth: n % 2 })));
   const { number } = store.host(HOST);
   for (const [n, until] of [300, 200, 100, 400].entries()) {
-    turn(store, () => store.requeue(number, at(`/${n}`), 1, until));
+    turn(store, () => store.requeue(number, at(`/${n}`), retryOf(1, until)));
   }
   assert.equal(store.nextUrl(number, 300)?.url, at('/0'));
   assert.equal(store.nextUrlAt(number), 0);
@@ -165,7 +170,7 @@ claim('queues of an origin end, a share at a time, and none of another', (store)
   const others = ['https://a.test/1', 'http://a.test:81/1', 'http://a.test./1'];
   insert(store, ...[...urls, ...others].map((url) => ({ url, depth: 0 })));
   const { number } = store.host(HOST);
-  turn(store, () => store.requeue(number, urls[2]!, 2, 900));
+  turn(store, () => store.requeue(number, urls[2]!, retryOf(2, 900)));
   const ending = { origin: 'http://a.test', as: { kind: 'failed', error: 'dns' } } as const;
   assert.equal(
     turn(store, () => store.endQueued(number, ending, 7, 2)),
@@ -199,7 +204,7 @@ claim('the state of a URL only moves forward', (store) => {
     store.recordPage(number, pageOf(at('/1')));
     store.recordPage(number, pageOf(at('/1'), { status: null, error: 'dns' }));
     store.skip(number, at('/1'), 'robots');
-    store.requeue(number, at('/1'), 3, 0);
+    store.requeue(number, at('/1'), retryOf(3, 0));
     store.failUrl(HOST, { url: at('/1'), depth: 0 }, 'refused', 1);
   });
   assert.equal(store.owned().pages, 1);
@@ -249,9 +254,24 @@ claim('hosts are numbered in the order of their discovery', (store) => {
   }
   assert.deepEqual(store.hosts(), ['c.test', 'a.test', 'b.test']);
   turn(store, () => store.skip(store.host('a.test').number, at('/', 'a.test'), 'robots'));
-  assert.deepEqual(store.hostsWithQueue(), ['c.test', 'b.test']);
+  const queued = store.queuedFrom(0, 9).map(({ host }) => host);
+  assert.deepEqual(queued, ['c.test', 'b.test']);
   assert.equal(store.owned().hosts, 3);
   assert.equal(store.owned().hostsWithQueue, 2);
+});
+
+claim('hosts with a queue are read from a number on, with whether they are copies', (store) => {
+  for (const host of ['a.test', 'b.test', 'c.test', 'd.test']) {
+    insert(store, { url: at('/', host), depth: 0, host });
+  }
+  const [a, , c, d] = ['a.test', 'b.test', 'c.test', 'd.test'].map((h) => store.host(h).number);
+  turn(store, () => store.skip(store.host('b.test').number, at('/', 'b.test'), 'robots'));
+  turn(store, () => store.setOwned('c.test', false));
+  assert.deepEqual(store.queuedFrom(0, 2), [
+    { number: a, host: 'a.test', owned: true },
+    { number: c, host: 'c.test', owned: false },
+  ]);
+  assert.deepEqual(store.queuedFrom(c! + 1, 2), [{ number: d, host: 'd.test', owned: true }]);
 });
 
 claim('the last answer of robots.txt is kept for each origin', (store) => {
@@ -264,6 +284,11 @@ claim('the last answer of robots.txt is kept for each origin', (store) => {
   assert.deepEqual({ ...read, body: Buffer.from(read.body!) }, { ...rules, kind: 'rules' });
   assert.deepEqual(store.robots(number, 'https://a.test'), never);
   assert.equal(store.robots(number, 'http://a.test:81'), null);
+  const hop = { location: 'http://a.test:81/r', hops: 2 };
+  const onTheWay = { ...rules, kind: 'redirected', body: null, hop, crawlDelayMs: 7 } as const;
+  turn(store, () => store.saveRobots(number, 'http://a.test:81', onTheWay));
+  assert.deepEqual(store.robots(number, 'http://a.test:81'), onTheWay);
+  assert.equal(store.crawlDelay(number), 7);
 });
 
 claim('a copy is whole also where the last number was of a robots.txt that is gone', (store) => {
@@ -273,9 +298,8 @@ claim('a copy is whole also where the last number was of a robots.txt that is go
   turn(store, () => store.saveRobots(number, origin, { ...rules, kind: 'rules' }));
   const last = store.lastNumber(HOST);
   store.trimRowEvents(HOST, last);
-  turn(store, () =>
-    store.saveRobots(number, origin, { ...rules, kind: 'unreachable', body: null }),
-  );
+  const never = { ...rules, kind: 'unreachable', body: null, retryAt: Infinity } as const;
+  turn(store, () => store.saveRobots(number, origin, never));
   assert.deepEqual(store.rowEvents(HOST, 0, 10, 9), { events: [], to: last });
   turn(store, () => store.saveRobots(number, origin, { ...rules, kind: 'allowAll', body: null }));
   const { events, to } = store.rowEvents(HOST, 0, 10, 9);
@@ -356,28 +380,56 @@ claim('what was taken stays where it has a smaller depth since', (store) => {
   assert.equal(store.outboxCount(), 0);
 });
 
+claim('what was taken stays where it was declared a sitemap since', (store) => {
+  const sitemap = true;
+  const [kept, gone] = [add(store, at('/1')), add(store, at('/2'), 'x', { sitemap })];
+  const sent = store.outboxOf('x', 9);
+  add(store, at('/1'), 'x', { sitemap });
+  add(store, at('/2'), 'x');
+  assert.deepEqual(
+    turn(store, () => store.removeTaken(sent)),
+    [gone],
+  );
+  const left = store.outboxOf('x', 9);
+  assert.deepEqual(left, [{ id: kept, item: { url: at('/1'), depth: 3, sitemap } }]);
+  assert.deepEqual(
+    turn(store, () => store.removeTaken(left)),
+    [kept],
+  );
+});
+
 claim('an id is never used twice', (store) => {
   const id = add(store, at('/1'));
   turn(store, () => store.removeFromOutbox([id]));
   assert.ok(add(store, at('/1')) > id);
 });
 
-claim('the entries of a host follow its owner', (store) => {
-  add(store, at('/1'), 'x');
-  add(store, at('/2'), 'x');
-  add(store, at('/1', 'b.test'), 'x');
+claim('an entry follows the owner of its host, and is told to it up to an id', (store) => {
+  const [first, second, third] = [
+    add(store, at('/1'), 'x'),
+    add(store, at('/2'), 'x'),
+    add(store, at('/1', 'b.test'), 'x'),
+  ];
   assert.deepEqual(store.outboxOf('z', 9), []);
-  turn(store, () => store.rerouteOutbox(HOST, 'z'));
-  assert.equal(store.outboxOf('z', 9).length, 2);
-  assert.equal(store.outboxOf('x', 9).length, 1);
+  turn(store, () => store.rerouteOutbox(first, 'z'));
+  turn(store, () => store.rerouteOutbox(third, 'z'));
+  const idsOf = (owner: string, upTo?: number) =>
+    store.outboxOf(owner, 9, upTo).map(({ id }) => id);
+  assert.deepEqual([idsOf('x'), idsOf('z')], [[second], [first, third]]);
+  assert.deepEqual([idsOf('x', first), idsOf('z', second)], [[], [first]]);
+  // That there was none so far up says nothing of those beyond.
+  assert.deepEqual(idsOf('x'), [second]);
   assert.deepEqual(
-    store.outboxHosts().sort((a, b) => a.host.localeCompare(b.host)),
+    store.outboxAfter(first, 9).map(({ id, host, owner }) => [id, host, owner]),
     [
-      { host: 'a.test', owner: 'z' },
-      { host: 'b.test', owner: 'x' },
+      [second, HOST, 'x'],
+      [third, 'b.test', 'z'],
     ],
   );
-  assert.equal(store.outboxEntriesOf(HOST).length, 2);
+  assert.deepEqual(
+    store.outboxAfter(0, 1).map(({ item }) => item.url),
+    [at('/1')],
+  );
 });
 
 // ---- restarts
@@ -395,7 +447,7 @@ claim('a restart finds everything as it was', (store, whole) => {
   };
   turn(store, () => {
     store.saveHost(saved, '192.0.2.1');
-    store.requeue(before.number, at('/1'), 2, 900);
+    store.requeue(before.number, at('/1'), retryOf(2, 900));
     store.recordPage(before.number, pageOf(at('/2')));
     store.addToOutbox('b.test', 'x', { url: at('/', 'b.test'), depth: 0 });
   });

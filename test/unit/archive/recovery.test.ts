@@ -118,6 +118,23 @@ for (const formats of packings) {
       }
     });
 
+    test('recovery: an index that is sorted already leads to the same end', async (t) => {
+      for (const known of ['the state', null]) {
+        const { directory, places } = archived(t, 4);
+        const file = path.join(directory, places[0]![0]!.file);
+        const lines = fs.readFileSync(indexOf(file), 'utf8').trim().split('\n');
+        // The last record first.
+        fs.writeFileSync(indexOf(file), `${lines.toReversed().join('\n')}\n`);
+        const third = places[0]![2]!;
+        if (known === null) fs.truncateSync(file, places[0]![3]!.end - 1);
+        recoverArchive(directory, 'a1', known === null ? null : third);
+        assert.equal(fs.statSync(file).size, third.end);
+        const left = fs.readFileSync(indexOf(file), 'utf8').trim().split('\n');
+        assert.deepEqual(left, lines.slice(0, 3).toSorted());
+        assert.equal((await readWarc(file)).length, 1 + 3 * 3);
+      }
+    });
+
     test('recovery: a large file whose index is gone is left alone', (t) => {
       const { directory, places } = archived(t, 1);
       const file = path.join(directory, places[0]![0]!.file);

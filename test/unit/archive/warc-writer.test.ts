@@ -308,3 +308,19 @@ test('archive: what is no web address is its own sort key', () => {
   assert.equal(surtOf('urn:x:Y'), 'urn:x:Y');
   assert.equal(surtOf('http://'), 'http://');
 });
+
+test('archive: the index of a file that has ended is sorted by its bytes', (t) => {
+  const directory = scratch(t);
+  const writer = writerIn(directory);
+  for (const at of ['z', 'b', '%C3%BC', 'a/', 'B']) {
+    writer.append(capture({ url: `http://h.example/${at}` }), bytes(at));
+  }
+  writer.flush();
+  const [index] = filesOf(directory, '.cdxj');
+  const before = fs.readFileSync(index!, 'utf8').trim().split('\n');
+  writer.rotate();
+  const after = fs.readFileSync(index!, 'utf8').trim().split('\n');
+  assert.deepEqual(after, before.toSorted());
+  assert.notDeepEqual(after, before);
+  assert.equal(fs.readdirSync(directory).length, 2);
+});

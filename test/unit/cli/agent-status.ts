@@ -24,6 +24,7 @@ export function agentStatus(part: Partial<AgentStatus>): AgentStatus {
     copyLag: 0,
     handOff: { given: 0, owed: 0, awaited: 0 },
     budgets: { pages: null, addresses: null },
+    refused: [],
     recent: [],
     openRequests: 0,
     threads: 1,

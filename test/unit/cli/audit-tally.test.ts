@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AuditTally } from '../../../agent/cli/audit-tally.ts';
+import { AuditTally, type Findings } from '../../../agent/cli/audit-tally.ts';
 import type { FileHost, StoredRow, WalkedUrl } from '../../../agent/cli/audit-walk.ts';
 
 /** a1 owns everything, a2 has the copy, a3 is another in view; a9 is gone. */
@@ -25,7 +25,7 @@ function tallyOf(complete: boolean, urls: readonly WalkedUrl[], owned = ['a1']):
 
 function row(agent: string, state: number, more: Partial<StoredRow> = {}): StoredRow {
   const fetched = state === 1 || state === 2;
-  const record = fetched ? { status: state === 1 ? 200 : null, fetchedAt: 5 } : null;
+  const record = fetched ? { status: state === 1 ? 200 : null, error: null, fetchedAt: 5 } : null;
   const settled = state > 0;
   return {
     agent,
@@ -59,8 +59,14 @@ test('audit: each URL is in one class, however many files have it', () => {
 test('audit: a row that the views cannot show as its state says is in no class', () => {
   const bad: [StoredRow, RegExp][] = [
     [row('a1', 1, { record: null }), /without a page record/],
-    [row('a1', 0, { record: { status: 200, fetchedAt: 1 } }), /though its page is recorded/],
-    [row('a1', 2, { record: { status: 200, fetchedAt: 1 } }), /state 2 with the status 200/],
+    [
+      row('a1', 0, { record: { status: 200, error: null, fetchedAt: 1 } }),
+      /though its page is recorded/,
+    ],
+    [
+      row('a1', 2, { record: { status: 200, error: null, fetchedAt: 1 } }),
+      /state 2 with the status 200/,
+    ],
     [row('a1', 3, { reason: null }), /without a reason/],
     [row('a1', 7), /no known state/],
   ];
@@ -115,15 +121,20 @@ test('audit: a dead agent is merged, credited with nothing, and no witness again
     { key: 'h/d', rows: [], onTheWayFrom: ['a9'] },
   ];
   const tally = tallyOf(true, stale, ['a1', 'a9']);
-  assert.deepEqual(kinds(tally), []);
   assert.deepEqual([tally.known, tally.done, tally.failed, tally.queued], [4, 2, 0, 2]);
-  assert.deepEqual(
-    tally.warnings.list.map(({ kind, of }) => [kind, of]),
-    [
-      ['only-gone', 'http://h.test/c'],
-      ['only-gone', 'http://h.test/d'],
-    ],
-  );
+  const said = ({ list }: Findings) => list.map(({ kind, of }) => [kind, of]);
+  const queued = [
+    ['only-gone', 'http://h.test/c'],
+    ['only-gone', 'http://h.test/d'],
+  ];
+  assert.deepEqual([said(tally.problems), said(tally.warnings)], [queued, []]);
+  const running = tallyOf(false, stale, ['a1', 'a9']);
+  assert.deepEqual([said(running.problems), said(running.warnings)], [[], queued]);
+});
+
+test('audit: what only a dead agent has fetched is worth knowing, and no problem', () => {
+  const tally = tallyOf(true, [url('h/c', row('a9', 1))], ['a1', 'a9']);
+  assert.deepEqual([kinds(tally), tally.warnings.count], [[], 1]);
 });
 
 test('audit: counters that differ from their rows are named', () => {
@@ -133,4 +144,27 @@ test('audit: counters that differ from their rows are named', () => {
   tally.close('a1', 1);
   assert.deepEqual(kinds(tally), ['counter', 'bad-row']);
   assert.match(tally.problems.list[0]!.says, /counts 2 queued .* its rows are 1 queued/);
+});
+
+test('audit: hosts given up, and pages that ended with 429 or 5xx, are counted', () => {
+  const record = (status: number | null, error: string | null = null) => {
+    return { record: { status, error, fetchedAt: 5 } };
+  };
+  const of = (...rows: [state: 1 | 2, status: number | null, error?: string][]) =>
+    tallyOf(
+      true,
+      rows.map(([state, status, error], n) => {
+        const both = ['a1', 'a2'].map((agent) => row(agent, state, record(status, error)));
+        return { key: `h/${n}`, rows: both, onTheWayFrom: [] };
+      }),
+    );
+  const counts = ({ hostsUnreachable, serverErrors }: AuditTally) => {
+    return [hostsUnreachable, serverErrors];
+  };
+  assert.deepEqual(counts(of([1, 200], [1, 404])), [0, 0]);
+  assert.deepEqual(counts(of([1, 200], [1, 429], [1, 503], [1, 500])), [0, 3]);
+  assert.deepEqual(counts(of([1, 200], [2, null, 'reset'])), [0, 0], 'a page of its own');
+  assert.deepEqual(counts(of([2, null, 'reset'])), [1, 0], 'and nothing else of the host');
+  assert.deepEqual(counts(of([1, 200], [2, null, 'host_silent'])), [1, 0], 'given up later');
+  assert.deepEqual(counts(of([2, null, 'robots_unreachable'])), [1, 0]);
 });

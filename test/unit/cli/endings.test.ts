@@ -27,9 +27,17 @@ test('launch: ends with the first failure otherwise', () => {
 
 test('launch: an agent that dies without a last word was killed', () => {
   assert.deepEqual(endingOf(null, null, 'SIGKILL'), killed);
-  assert.deepEqual(endingOf(null, null, 'SIGABRT'), { kind: 'killed', signal: 'SIGABRT' });
   assert.equal(endingOf(null, 1, null).kind, 'failed');
   assert.equal(endingOf(null, 11, null).kind, 'interrupted');
+});
+
+test('launch: agents that crash are a failure, which the next launch would meet again', () => {
+  const crashed = endingOf(null, null, 'SIGABRT');
+  assert.deepEqual(crashed, { kind: 'crashed', signal: 'SIGABRT' });
+  assert.equal(verdictOf([crashed, crashed], false), 1);
+  assert.equal(verdictOf([killed, crashed], false), 1);
+  assert.equal(verdictOf([crashed, complete], false), 0);
+  assert.equal(verdictOf([crashed, interrupted], true), 11);
 });
 
 test('launch: a graceful leave is no completion, though both end with 0', () => {

@@ -74,7 +74,7 @@ describe('export', () => {
     assert.deepEqual(more, []);
     const page = JSON.parse(line!);
     assert.deepEqual([page.agent, page.url, page.fetched_at, page.status], ['a2', url, 5, 200]);
-    assert.equal(Object.keys(page).length, 22);
+    assert.equal(Object.keys(page).length, 23);
     assert.deepEqual(sorted(exported('urls')), [url]);
   });
 
@@ -86,6 +86,27 @@ describe('export', () => {
     ]);
     write('a2', [{ url: leaf!, referrer: child! }]);
     assert.deepEqual(sorted(exported('graph')), [`${root}\t${child}`, `${child}\t${leaf}`]);
+  });
+
+  test('export: a page that is queued again is one edge of the graph, and its last answer', () => {
+    const [root, child] = ['http://one.test/', 'http://one.test/x'];
+    const known = [
+      { url: root!, fetchedAt: 1 },
+      { url: child!, referrer: root!, fetchedAt: 2 },
+    ];
+    write('a1', known);
+    const { db, unlock } = openState({
+      ...{ directory: path.join(dataDir, 'a1'), crawl: 'c', agent: 'a1' },
+    }) as Extract<ReturnType<typeof openState>, { ok: true }>;
+    const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 100 });
+    store.begin();
+    store.beginRound(7);
+    store.queueAgain('one.test', 10);
+    store.commit(false);
+    store.close();
+    unlock();
+    assert.deepEqual(sorted(exported('graph')), [`${root}\t${child}`]);
+    assert.deepEqual(sorted(exported('urls')), [root, child]);
   });
 
   test('export: where links were kept the graph is all of them', () => {

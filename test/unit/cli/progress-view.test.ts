@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ProgressMeter } from '../../../agent/cli/progress.ts';
-import { ProgressView } from '../../../agent/cli/progress-view.ts';
+import { ProgressView, progressBlock, progressLine } from '../../../agent/cli/progress-view.ts';
 import { agentStatus } from './agent-status.ts';
 
 test('progress view: the block goes away whole where ^C stands behind it', (t) => {
@@ -14,4 +14,12 @@ test('progress view: the block goes away whole where ^C stands behind it', (t) =
   const lines = block!.split('\n').length - 1;
   // To the first column, up over every line, and everything below.
   assert.equal(clear, `\r\u001b[${lines}A\u001b[J`);
+});
+
+test('progress view: says why a robots.txt is waited for, as without DNS', () => {
+  const status = { ...agentStatus({ id: 'a1' }), hostsAwaitingRobots: 2, robotsWaitReason: 'dns' };
+  const progress = new ProgressMeter(true).at(0, [{ alive: true, status }]);
+  const why = /2 waiting for robots\.txt: dns, no address for the name/;
+  assert.match(progressLine(progress), why);
+  assert.match(progressBlock(progress).join('\n'), why);
 });

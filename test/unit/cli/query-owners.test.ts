@@ -12,7 +12,14 @@ const config = {
 function file(agent: string, ...events: Event[]): StateFile {
   const rows = events.map(([at, kind, detail]) => [at, kind, JSON.stringify(detail)]);
   const none = () => [][Symbol.iterator]() as IterableIterator<unknown[]>;
-  return { agent, path: agent, rows: () => rows.values(), plainRows: none, close: () => {} };
+  return {
+    agent,
+    path: agent,
+    rows: () => rows.values(),
+    plainRows: none,
+    first: () => undefined,
+    close: () => {},
+  };
 }
 
 const joined = (agent: string, at: number): Event => [
@@ -54,6 +61,22 @@ test('owners: agents that end after the completion take nothing along', () => {
   assert.deepEqual([owners.view, owners.complete], [['a1', 'a3'], true]);
   const anew = [file('a1', joined('a1', 1), complete, joined('a1', 40))];
   assert.equal(ownersOf(anew, config).complete, false, 'a later life crawls on');
+});
+
+test('owners: a complete crawl is judged by the members and the copies of its end', () => {
+  const end: Event = [20, 'complete', { view: ['a1', 'a2', 'a3'], backups: 1 }];
+  const files = [file('a1', joined('a1', 1), end), file('a3', [2, 'join', { capacity: 4 }], end)];
+  const then = ownersOf(files, config);
+  const now = { cluster: { ...config.cluster, agents: 2, backups: 2 } };
+  const { view, backups, owner, holders } = ownersOf(files, now);
+  assert.deepEqual([view, backups], [['a1', 'a2', 'a3'], 1]);
+  for (const host of hosts) {
+    assert.equal(owner(host), then.owner(host));
+    assert.equal(holders(host).length, 2);
+  }
+  assert.deepEqual([...new Set(hosts.map(owner))].sort(), ['a1', 'a2', 'a3']);
+  const anew = ownersOf([file('a1', joined('a1', 1), end, joined('a1', 40))], now);
+  assert.equal(anew.backups, 2, 'a crawl that goes on is judged by its config');
 });
 
 test('owners: files without events belong to agents that nobody removed', () => {

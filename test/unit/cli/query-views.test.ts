@@ -144,9 +144,76 @@ describe('query over files', () => {
       ],
     );
     assert.deepEqual(crawlTotals(dataDir, config), [
-      { agent: 'a1', pages: 0, failed: 0, bytes: 0, hosts: 0, end: null },
-      { agent: 'a2', pages: 3, failed: 0, bytes: 30, hosts: 2, end: null },
+      {
+        agent: 'a1',
+        pages: 0,
+        failed: 0,
+        serverErrors: 0,
+        blocked: 0,
+        blockedHost: null,
+        hostsUnreachable: 0,
+        bytes: 0,
+        hosts: 0,
+        end: null,
+      },
+      {
+        agent: 'a2',
+        pages: 3,
+        failed: 0,
+        serverErrors: 0,
+        blocked: 0,
+        blockedHost: null,
+        hostsUnreachable: 0,
+        bytes: 30,
+        hosts: 2,
+        end: null,
+      },
     ]);
+  });
+
+  test('a page that is queued again shows the last answer of all files, once', () => {
+    const [dead, heir] = [running('a1'), running('a2')];
+    for (const agent of [dead, heir]) agent.queue('h.test', '/', '/x', '/y');
+    dead.fetch('h.test', '/', 200, 5);
+    dead.fetch('h.test', '/x', 200, 6);
+    heir.fetch('h.test', '/', 404, 9);
+    heir.store.begin();
+    heir.store.beginRound(7);
+    heir.store.queueAgain('h.test', 10);
+    heir.store.commit(false);
+    const pages = 'SELECT agent, url, status, round, queued_again FROM pages ORDER BY url';
+    assert.deepEqual(ask(pages, [], 'a2').rows, [
+      ['a2', 'http://h.test/', 404, 0, 1],
+      ['a1', 'http://h.test/x', 200, 0, 1],
+    ]);
+    assert.equal(ask('SELECT url FROM frontier').rows.length, 3);
+    assert.deepEqual(ask('SELECT pages_done, pages_queued FROM hosts').rows, [[0, 3]]);
+    heir.fetch('h.test', '/', 200, 12);
+    assert.deepEqual(ask(pages, [], 'a2').rows, [
+      ['a2', 'http://h.test/', 200, 7, 0],
+      ['a1', 'http://h.test/x', 200, 0, 1],
+    ]);
+  });
+
+  test('a host that is given while the files are opened is in one of them', () => {
+    const [joiner, giver] = [running('a1'), running('a2')];
+    giver.fetchAt('h.test', '/', 5);
+    let isGiven = false;
+    const opened = openStateFiles(dataDir, [], () => {
+      if (isGiven) return;
+      isGiven = true;
+      joiner.fetchAt('h.test', '/', 5);
+      giver.store.begin();
+      giver.store.deleteHost('h.test');
+      giver.store.commit(false);
+    });
+    const views = new ClusterViews(opened.files, assert.fail, () => undefined);
+    const db = views.open();
+    assert.deepEqual(db.prepare('SELECT agent, url FROM pages').raw().all(), [
+      ['a1', 'http://h.test/'],
+    ]);
+    db.close();
+    views.close();
   });
 
   test('what two files say alike is credited to the present owner, host and pages', () => {

@@ -17,20 +17,25 @@ test('launch: agents of this machine are those at loopback or local addresses', 
     entry('a4', 'tcp://localhost:7101'),
     // TEST-NET-1 is nobody's.
     entry('a5', 'tcp://192.0.2.1:7101'),
+    entry('a6', 'tcp://no-such-host.invalid:7101'),
   ];
-  const local = await localAgents(agents);
+  const { local, why } = await localAgents(agents);
   assert.deepEqual(
     local.map(({ id }) => id),
     ['a1', 'a2', 'a3', 'a4'],
   );
+  assert.deepEqual([...why.keys()], ['a5', 'a6']);
+  assert.equal(why.get('a5'), 'a5: 192.0.2.1 is no address of this machine');
+  assert.match(why.get('a6')!, /^a6: its host no-such-host\.invalid cannot be looked up \(.+\)$/);
 });
 
 test('launch: --agents takes the first N of this machine, or the ones named', () => {
-  const all = ['a1', 'a2', 'a3'].map((id) => entry(id, 'tcp://127.0.0.1:1'));
-  const local = [all[0]!, all[2]!];
+  const all = ['a1', 'a2', 'a3'];
+  const why = new Map([['a2', 'a2: 192.0.2.1 is no address of this machine']]);
   const ids = (wanted?: string) => {
-    const chosen = selectAgents(wanted, all, local);
-    return chosen.ok ? chosen.agents.map(({ id }) => id) : chosen.code;
+    const chosen = selectAgents(wanted, all, ['a1', 'a3'], why);
+    if (!chosen.ok && chosen.code === 4) assert.match(chosen.message, /a2: 192\.0\.2\.1 is no/);
+    return chosen.ok ? chosen.ids : chosen.code;
   };
   assert.deepEqual(ids(), ['a1', 'a3']);
   assert.deepEqual(ids('1'), ['a1']);

@@ -28,7 +28,7 @@ describe('what an agent reads on stdin', () => {
       configWith({
         name: 'näme 😀 \u2028',
         seeds: ['http://h.example/a b', ' http://i.example/ '],
-        scope: { hosts: ['*'], include: ['[\\u0000-\\x1f]|"\\\\'] },
+        scope: { hosts: ['*'], include: ['[\\x00-\\x1f]|"\\\\'] },
         politeness: { hosts: { 'h.example': { hostDelayMs: '2s' } } },
         limits: { pages: 3 },
       }),

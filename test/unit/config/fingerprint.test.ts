@@ -16,7 +16,6 @@ const list = (listen: string, capacity = 1) =>
   `agents: [{ id: a, listen: "tcp://${listen}", capacity: ${capacity} }]`;
 
 for (const [what, other] of [
-  ['name', `${plain}name: other\n`],
   ['threads and parse workers', `${plain}agent: { threads: 3, parseWorkers: 2 }\n`],
   ['the data directory', `${plain}agent: { dataDir: elsewhere }\n`],
   ['http time-outs', `${plain.replace('http: {', 'http: { timeouts: { totalMs: 9s },')}`],
@@ -35,6 +34,7 @@ for (const [what, other] of [
 }
 
 for (const [path, other, here, there] of [
+  ['name', `${plain}name: other\ncluster: { replicas: 100 }\n`, '"crawl"', '"other"'],
   ['cluster.replicas', `${plain}cluster: { replicas: 100 }\n`, '200', '100'],
   ['cluster.backups', `${plain}cluster: { backups: 0 }\n`, '1', '0'],
   ['cluster.agents', `${plain}cluster: { quorum: majority }\n`, 'absent', '["a1"]'],

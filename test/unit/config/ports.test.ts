@@ -83,7 +83,9 @@ test('ports: a smaller number uses the first agents, a larger one keeps their po
   const { dataDir } = config.agent;
   const four = await placed(config);
   assert.deepEqual(await placed(cluster(2, dataDir)), four.slice(0, 2));
-  assert.equal((await refused(cluster(6, dataDir), false)).code, 'cluster-not-launched');
+  const raised = await resolveAgents(cluster(6, dataDir), { allocate: false });
+  assert.ok(raised.ok);
+  assert.deepEqual([raised.agents.length, raised.unplaced], [4, ['a5', 'a6']]);
   const six = await placed(cluster(6, dataDir));
   assert.deepEqual(six.slice(0, 4), four);
   assert.equal(new Set(six.map(({ port }) => port)).size, 6);
@@ -103,6 +105,34 @@ test('ports: growth survives that cluster.json was removed by hand', async () =>
   fs.writeFileSync(fileOf(config), JSON.stringify({ agents: other }));
   const three = await placed(cluster(3, dataDir));
   assert.deepEqual(three.slice(0, 2), other);
+});
+
+test('ports: what an agent has recorded wins over cluster.json and survives its loss', async () => {
+  const config = cluster(2);
+  const before = await placed(config);
+  const { dataDir } = config.agent;
+  fs.mkdirSync(path.join(dataDir, 'a2'));
+  fs.writeFileSync(path.join(dataDir, 'a2', 'agent.endpoint'), 'tcp://127.0.0.1:7102\n');
+  const recorded = { id: 'a2', port: 7102 };
+  assert.deepEqual(await placed(config, false), [before[0], recorded]);
+  fs.rmSync(fileOf(config));
+  const resolved = await resolveAgents(config, { allocate: false });
+  assert.ok(resolved.ok);
+  assert.deepEqual([resolved.agents.map(({ id }) => id), resolved.unplaced], [['a2'], ['a1']]);
+  assert.deepEqual((await placed(config))[1], recorded);
+  assert.deepEqual(await placed(config, false), await placed(config));
+});
+
+test('ports: none is allocated while an agent runs whose port is not known', async () => {
+  const config = cluster(2);
+  const resolved = await resolveAgents(config, {
+    allocate: true,
+    isRunning: (directory) => path.basename(directory) === 'a2',
+  });
+  assert.ok(!resolved.ok);
+  assert.equal(resolved.code, 'cluster-running');
+  assert.match(resolved.message, /cluster\.json is missing .* a2, which runs/);
+  assert.equal(fs.existsSync(fileOf(config)), false);
 });
 
 for (const [what, text] of [

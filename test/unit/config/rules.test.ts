@@ -134,3 +134,9 @@ test('rules: wrong agents do not hide one another', () => {
     'cluster.agents[2].listen',
   ]);
 });
+
+test('rules: seeds that scope.exclude leaves out are warned of', () => {
+  const warnings = (exclude: string) => warningsOf(`${plain}scope: { exclude: ['${exclude}'] }\n`);
+  assert.ok(warnings('example').some((text) => text.includes('scope.exclude')));
+  assert.ok(!warnings('/nowhere/').some((text) => text.includes('scope.exclude')));
+});

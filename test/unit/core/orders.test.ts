@@ -23,7 +23,7 @@ function agent(id = 'a1', store = new OrderTable(openInMemory())): Orders {
 
 function merged(...lists: (readonly Order[])[]): Orders {
   const all = agent();
-  for (const list of lists) all.merge(list);
+  for (const list of lists) all.merge(list, 0);
   return all;
 }
 
@@ -51,7 +51,7 @@ describe('orders: merging', () => {
       fc.property(orders, (a) => {
         const once = merged(a);
         const before = once.hash();
-        assert.deepEqual(once.merge(a), []);
+        assert.deepEqual(once.merge(a, 0), []);
         assert.equal(once.hash(), before);
       }),
     );
@@ -62,7 +62,7 @@ describe('orders: merging', () => {
       fc.property(orders, (a) => {
         const store = new OrderTable(openInMemory());
         const former = agent('a1', store);
-        former.merge(a);
+        former.merge(a, 0);
         assert.equal(agent('a1', store).hash(), former.hash());
       }),
     );
@@ -74,11 +74,11 @@ describe('orders: meaning', () => {
     fc.assert(
       fc.property(orders, fc.constantFrom('a0', 'a9'), (a, id) => {
         const here = agent(id);
-        here.merge(a);
-        const given = here.give({ kind: 'block', host: 'h1.test', value: 1 });
+        here.merge(a, 0);
+        const given = here.give({ kind: 'block', host: 'h1.test', value: 1 }, 0);
         assert.ok(given);
         const there = merged(a);
-        there.merge([given]);
+        there.merge([given], 0);
         assert.equal(there.blocks('h1.test'), true);
       }),
     );
@@ -87,22 +87,60 @@ describe('orders: meaning', () => {
   it('orders: pause, block and delay hold until they are taken back', () => {
     const a = agent();
     assert.deepEqual([a.paused, a.blocks('h'), a.delayOf('h')], [false, false, 100]);
-    a.give({ kind: 'pause', host: '', value: 1 });
-    a.give({ kind: 'block', host: 'h', value: 1 });
-    a.give({ kind: 'delay', host: 'h', value: 0 });
+    a.give({ kind: 'pause', host: '', value: 1 }, 0);
+    a.give({ kind: 'block', host: 'h', value: 1 }, 0);
+    a.give({ kind: 'delay', host: 'h', value: 0 }, 0);
     assert.deepEqual([a.paused, a.blocks('h'), a.delayOf('h')], [true, true, 0]);
     assert.deepEqual([a.blocks('other'), a.delayOf('other')], [false, 100]);
-    a.give({ kind: 'pause', host: '', value: null });
-    a.give({ kind: 'block', host: 'h', value: null });
-    a.give({ kind: 'delay', host: 'h', value: null });
+    a.give({ kind: 'pause', host: '', value: null }, 0);
+    a.give({ kind: 'block', host: 'h', value: null }, 0);
+    a.give({ kind: 'delay', host: 'h', value: null }, 0);
     assert.deepEqual([a.paused, a.blocks('h'), a.delayOf('h')], [false, false, 100]);
+  });
+
+  it('orders: a pattern names hosts as in the config, the most specific one counts', () => {
+    const a = agent();
+    const give = (kind: 'block' | 'delay', host: string, value: number | null) =>
+      a.give({ kind, host, value }, 0);
+    give('block', '*.x.test', 1);
+    assert.deepEqual(
+      ['a.x.test', 'b.a.x.test', 'x.test', 'ax.test'].map((h) => a.blocks(h)),
+      [...[true, true, false, false]],
+    );
+    give('delay', '*', 5);
+    give('delay', '*.x.test', 6);
+    give('delay', 'a.x.test', 7);
+    assert.deepEqual(
+      ['y.test', 'b.x.test', 'a.x.test'].map((h) => a.delayOf(h)),
+      [5, 6, 7],
+    );
+    give('delay', 'a.x.test', null);
+    give('delay', '*', null);
+    assert.deepEqual(
+      ['y.test', 'b.x.test', 'a.x.test'].map((h) => a.delayOf(h)),
+      [100, 6, 6],
+    );
+  });
+
+  it('orders: one that is taken back tells what still blocks its hosts', () => {
+    const a = agent();
+    const off = (host: string) => a.above({ kind: 'block', host })?.host;
+    a.give({ kind: 'block', host: '*.x.test', value: 1 }, 0);
+    a.give({ kind: 'block', host: 'a.x.test', value: null }, 0);
+    assert.deepEqual([a.blocks('a.x.test'), off('a.x.test')], [true, '*.x.test']);
+    assert.equal(off('*.b.x.test'), '*.x.test');
+    assert.equal(off('x.test'), undefined);
+    assert.equal(a.unblocks('a.x.test'), false);
+    a.give({ kind: 'block', host: '*.x.test', value: null }, 0);
+    assert.deepEqual([a.unblocks('a.x.test'), a.unblocks('b.x.test')], [true, true]);
+    assert.equal(a.unblocks('y.test'), false);
   });
 
   it('orders: there is a limit to new ones, none to changing those that are', () => {
     const a = agent();
-    for (let k = 0; k < ORDERS_MAX; k++) a.give({ kind: 'block', host: `h${k}`, value: 1 });
-    assert.equal(a.give({ kind: 'block', host: 'more', value: 1 }), null);
-    assert.ok(a.give({ kind: 'block', host: 'h0', value: null }));
+    for (let k = 0; k < ORDERS_MAX; k++) a.give({ kind: 'block', host: `h${k}`, value: 1 }, 0);
+    assert.equal(a.give({ kind: 'block', host: 'more', value: 1 }, 0), null);
+    assert.ok(a.give({ kind: 'block', host: 'h0', value: null }, 0));
     assert.equal(a.blocks('h0'), false);
   });
 });

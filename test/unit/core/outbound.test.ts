@@ -67,3 +67,25 @@ describe('detours', () => {
     assert.deepEqual(detours(heartbeat), []);
   });
 });
+
+describe('links to addresses', () => {
+  it('last only where the config or the view has the address', () => {
+    const configured = [{ id: 'b', address: 'tcp://b' }];
+    const settings = { id: 'me', configured, digest: (text: string) => text };
+    const view = new View({ ...settings, capacity: 1, build: () => assert.fail('not placed') });
+    const news = { id: 'c', inc: 1, capacity: 1, address: 'tcp://c', counter: 1 };
+    view.add({ ...news, joined: true, direct: true }, 0);
+    const effects = new Effects();
+    const outbound = new Outbound(settings as unknown as CoreSettings, effects, view);
+    const isBrief = (id: string, address: string) => {
+      outbound.toAddress({ id, address }, heartbeat);
+      return effects.take().map((effect) => effect.type === 'send' && (effect.brief ?? false));
+    };
+    assert.deepEqual(isBrief('b', 'tcp://b'), [false]);
+    assert.deepEqual(isBrief('c', 'tcp://c'), [false]);
+    // The address of another, an address of its own for a member's name, and a stranger's.
+    assert.deepEqual(isBrief('x', 'tcp://b'), [true]);
+    assert.deepEqual(isBrief('c', 'tcp://x'), [true]);
+    assert.deepEqual(isBrief('x', 'tcp://x'), [true]);
+  });
+});

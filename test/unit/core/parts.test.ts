@@ -3,20 +3,21 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { BOUNDS } from '../../../agent/core/bounds.ts';
 import { Effects } from '../../../agent/core/effects.ts';
-import { FetchRight } from '../../../agent/core/fetch-right.ts';
+import type { EventDetail } from '../../../agent/core/event-log.ts';
+import { FetchRight, HELD_MAX } from '../../../agent/core/fetch-right.ts';
 import { Gone } from '../../../agent/core/gone.ts';
 import { HandOff } from '../../../agent/core/hand-off.ts';
 import type { Envelope, Message, MessageType } from '../../../agent/core/messages.ts';
 import { Outbound } from '../../../agent/core/outbound.ts';
+import { RefusedClaims } from '../../../agent/core/refused-claims.ts';
 import type { CoreSettings } from '../../../agent/core/settings.ts';
-import { Settlement } from '../../../agent/core/settlement.ts';
-import { Uncopied } from '../../../agent/core/uncopied.ts';
 import { type Member, View } from '../../../agent/core/view.ts';
 import { openInMemory } from '../../../agent/storage/database.ts';
 import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 import type { RingMember } from '../../../assignment/assignment.ts';
 import { Lease } from '../../../failure-detector/lease.ts';
-import { Cluster, DELAY_MS, LEASE_MS, SUSPECT_MS, THREADS } from '../../simulation/cluster.ts';
+import { Cluster, DELAY_MS, LEASE_MS, SUSPECT_MS } from '../../simulation/cluster.ts';
+import { THREADS } from '../../simulation/process.ts';
 import { chainWeb, denseWeb } from '../../simulation/webs.ts';
 
 const at = (mono: number) => ({ mono, wall: mono });
@@ -46,7 +47,11 @@ function setting(id: string) {
   const effects = new Effects();
   const view = new View(settings);
   const outbound = new Outbound(settings, effects, view);
-  const handOff = new HandOff(settings, view, outbound);
+  const told: { kind: string; detail: EventDetail }[] = [];
+  const refused = new RefusedClaims({
+    record: (_, kind, detail) => void told.push({ kind, detail }),
+  });
+  const handOff = new HandOff(settings, view, outbound, refused);
   const meet = (name: string): Member =>
     view.add(
       { id: name, inc: 1, capacity: 1, address: '', counter: 0, joined: true, direct: true },
@@ -54,7 +59,7 @@ function setting(id: string) {
     );
   const take = (): Message[] =>
     effects.take().flatMap((e) => (e.type === 'send' ? [(e.envelope as Envelope).message] : []));
-  return { settings, view, outbound, handOff, meet, take };
+  return { settings, view, outbound, handOff, meet, take, refused, told };
 }
 
 const READY = {
@@ -153,8 +158,8 @@ describe('hand-off', () => {
     const { handOff, meet } = setting('a');
     const [b, c] = [meet('b'), meet('c')];
     for (const from of [b, c]) {
-      const list = { list: 1, part: 0, hosts: ['x'], last: true, leaving: false } as const;
-      handOff.onList(from, { type: 'LIST', ...list });
+      const list = { list: 1, part: 0, hosts: ['x'], last: true, leavers: [] } as const;
+      handOff.onList(from, { type: 'LIST', ...list }, at(0));
     }
     handOff.onYield(b, { type: 'YIELD', list: 1, items: [{ host: 'x', waitMs: 5 }] }, copies(true));
     assert.equal(handOff.awaits('x'), true);
@@ -167,8 +172,8 @@ describe('a yield', () => {
   function yielded() {
     const s = setting('a');
     const b = s.meet('b');
-    const list = { list: 1, part: 0, hosts: ['x'], last: true, leaving: false } as const;
-    s.handOff.onList(b, { type: 'LIST', ...list });
+    const list = { list: 1, part: 0, hosts: ['x'], last: true, leavers: [] } as const;
+    s.handOff.onList(b, { type: 'LIST', ...list }, at(0));
     s.handOff.onYield(
       b,
       { type: 'YIELD', list: 1, items: [{ host: 'x', waitMs: 0 }] },
@@ -208,8 +213,26 @@ describe('a yield', () => {
       { host: 'b/2', keep: false },
       { host: 'b/3', keep: false },
     ];
-    assert.deepEqual(handOff.onYieldAck(b, 1, items), items.slice(0, 2));
-    assert.deepEqual(handOff.onYieldAck(b, 1, items), []);
+    assert.deepEqual(handOff.onYieldAck(b, 1, items, at(10)), items.slice(0, 2));
+    assert.deepEqual(handOff.onYieldAck(b, 1, items, at(10)), []);
+  });
+
+  it('takes no acknowledgement for a host that was not yielded: its copy stays', () => {
+    const { handOff, meet, take, told } = setting('c');
+    const b = meet('b');
+    handOff.give('b', ['b/1'], at(0));
+    const acked = [{ host: 'b/1', keep: false }];
+    handOff.pump(READY, at(0));
+    handOff.onListAck(b, 1, 0);
+    handOff.pump({ ...READY, isGiven: () => false }, at(10));
+    assert.deepEqual(handOff.onYieldAck(b, 1, acked, at(20)), []);
+    assert.deepEqual(
+      told.map(({ kind, detail }) => [kind, detail.agent, detail.claim]),
+      [['refused', 'b', 'yield-ack']],
+    );
+    handOff.pump(READY, at(200));
+    assert.equal(only(take(), 'YIELD').length, 1);
+    assert.deepEqual(handOff.onYieldAck(b, 1, acked, at(210)), acked);
   });
 });
 
@@ -240,6 +263,18 @@ describe('fetch right', () => {
     assert.equal(right.check('x', at(100 + LEASE_MS), true).kind, 'no-lease');
   });
 
+  it('of a host that was not asked for long is taken up again, not remembered for ever', () => {
+    const { right } = rightOf('a');
+    right.check('x', at(100), true);
+    right.check('y', at(100), true);
+    for (let n = 0; n < HELD_MAX; n++) {
+      assert.equal(right.check(`h${n}`, at(100), true).kind, 'granted');
+      assert.equal(right.check('x', at(100), false).kind, 'granted');
+    }
+    assert.equal(right.holds('y', at(100)), false);
+    assert.equal(right.check('y', at(100), false).kind, 'wait');
+  });
+
   it('does not come back by itself with a host that another owned in between', () => {
     const { right, view, meet } = rightOf('b');
     right.check('x', at(100), true);
@@ -253,177 +288,6 @@ describe('fetch right', () => {
     right.sweep(at(102));
     right.sweep(at(102));
     assert.equal(right.check('x', at(101 + DELAY_MS), false).kind, 'granted');
-  });
-});
-
-const SETTLING = { bounds: { ...BOUNDS, uncopied: Infinity }, suspectAfterMs: SUSPECT_MS };
-
-describe('settlement', () => {
-  it('settles pages of an earlier life when all that its outbox held has gone', () => {
-    const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
-    const page = { status: 200, error: null, contentType: null, bytes: 0, digest: null };
-    const record = { ...page, fetchedAt: 0, durationMs: 0, redirectTo: null, attempts: 1 };
-    for (const url of ['http://h.test/old', 'http://h.test/new']) {
-      store.insertUrl('h.test', { url, depth: 0 }, null);
-    }
-    store.recordPage(store.host('h.test').number, { ...record, url: 'http://h.test/old' });
-    const first = store.addToOutbox('x.test', 'b', { url: 'http://x.test/1', depth: 0 });
-    const settlement = new Settlement(store, copies(true), SETTLING);
-    settlement.joined = true;
-    settlement.restore(store.lastOutboxId());
-    settlement.pump();
-    assert.equal(settlement.isQuiet, false);
-    store.recordPage(store.host('h.test').number, { ...record, url: 'http://h.test/new' });
-    const later = store.addToOutbox('x.test', 'b', { url: 'http://x.test/2', depth: 0 });
-    settlement.add(
-      'h.test',
-      'http://h.test/new',
-      {
-        outboxIds: new Set([later]),
-        hosts: new Map(),
-      },
-      at(0),
-    );
-    store.removeFromOutbox([first]);
-    settlement.pump();
-    assert.deepEqual(store.unsettled(9), [{ host: 'h.test', url: 'http://h.test/new' }]);
-    settlement.left([later]);
-    settlement.pump();
-    assert.equal(settlement.isQuiet, true);
-    assert.deepEqual(store.unsettled(9), []);
-  });
-});
-
-describe('settlement with copies', () => {
-  function page(isSafe: () => boolean) {
-    const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
-    const url = 'http://h.test/p';
-    store.insertUrl('h.test', { url, depth: 0 }, null);
-    const record = { url, status: 200, error: null, contentType: null, bytes: 0, digest: null };
-    const rest = { fetchedAt: 0, durationMs: 0, redirectTo: null, attempts: 1 };
-    store.recordPage(store.host('h.test').number, { ...record, ...rest });
-    const settlement = new Settlement(store, { isSafe, isQuiet: true }, SETTLING);
-    settlement.joined = true;
-    return { url, settlement, isSettled: () => store.unsettled(1).length === 0 };
-  }
-
-  it("a link on another host here waits for that host's backups", () => {
-    let safe = false;
-    const { url, isSettled, settlement } = page(() => safe);
-    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map([['x.test', 7]]) }, at(0));
-    assert.equal(isSettled(), false);
-    safe = true;
-    settlement.progressed('x.test');
-    assert.equal(isSettled(), true);
-    assert.equal(settlement.isQuiet, true);
-  });
-
-  it('a link on a host that another owns now waits until that one has it, and no longer', () => {
-    const { url, isSettled, settlement } = page(() => false);
-    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map([['x.test', 7]]) }, at(0));
-    settlement.returned('x.test');
-    assert.equal(isSettled(), true);
-    assert.equal(settlement.isQuiet, true);
-  });
-
-  it('a page whose rows were deleted here is never settled, even if its host comes back', () => {
-    const { url, isSettled, settlement } = page(() => true);
-    settlement.add('h.test', url, { outboxIds: new Set([1]), hosts: new Map() }, at(0));
-    settlement.dropped('h.test');
-    assert.equal(settlement.hasUnsettled('h.test'), false);
-    settlement.left([1]);
-    assert.equal(isSettled(), false);
-    assert.equal(settlement.isQuiet, true);
-  });
-
-  it('nothing that is queued is settled', () => {
-    const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
-    const url = 'http://h.test/p';
-    store.insertUrl('h.test', { url, depth: 0 }, null);
-    const before = store.lastNumber('h.test');
-    store.settle('h.test', url);
-    store.settle('unknown.test', url);
-    assert.equal(store.lastNumber('h.test'), before);
-    assert.deepEqual(store.hosts(), ['h.test']);
-  });
-
-  it('a link on the same host waits for nothing', () => {
-    const { url, isSettled, settlement } = page(() => false);
-    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map([['h.test', 7]]) }, at(0));
-    assert.equal(isSettled(), true);
-  });
-
-  it('an entry that comes home waits for the backups of its host from then on', () => {
-    let safe = false;
-    const { url, isSettled, settlement } = page(() => safe);
-    settlement.add('h.test', url, { outboxIds: new Set([1]), hosts: new Map() }, at(0));
-    settlement.left([1], { host: 'x.test', n: 3 });
-    assert.equal(isSettled(), false);
-    safe = true;
-    settlement.viewChanged();
-    settlement.pump();
-    assert.equal(isSettled(), true);
-  });
-
-  it('is full, and holds back the visits, while 20,000 pages wait', () => {
-    let safe = false;
-    const { settlement } = page(() => safe);
-    const places = { outboxIds: new Set<number>(), hosts: new Map([['x.test', 7]]) };
-    for (let i = 0; i < 20_000; i++) {
-      assert.equal(settlement.isFull(at(0)), false);
-      settlement.add('h.test', `http://h.test/${i}`, places, at(0));
-    }
-    assert.equal(settlement.isFull(at(0)), true);
-    safe = true;
-    settlement.progressed('x.test');
-    assert.equal(settlement.isFull(at(0)), false);
-  });
-
-  it('nothing settles before the join', () => {
-    const { url, isSettled, settlement } = page(() => true);
-    settlement.joined = false;
-    settlement.add('h.test', url, { outboxIds: new Set(), hosts: new Map() }, at(0));
-    assert.equal(isSettled(), false);
-  });
-});
-
-describe('uncopied pages', () => {
-  const LATE_MS = SUSPECT_MS / 4;
-
-  function pages() {
-    const marks = new Map<string, number>();
-    const uncopied = new Uncopied((host, n) => (marks.get(host) ?? 0) >= n);
-    return { marks, uncopied };
-  }
-
-  it('wait from their fetch until all backups have their records', () => {
-    const { marks, uncopied } = pages();
-    uncopied.fetched('p1', 0);
-    uncopied.fetched('p2', 1);
-    uncopied.settled('p1', 'h', 5);
-    uncopied.settled('p2', 'h', 7);
-    assert.equal(uncopied.count(0), 2);
-    marks.set('h', 6);
-    uncopied.progressed('h');
-    assert.equal(uncopied.count(0), 1);
-    marks.set('h', 7);
-    uncopied.progressed('h');
-    assert.equal(uncopied.count(0), 0);
-  });
-
-  it('do not count any more when a backup has been slow with them', () => {
-    const { uncopied } = pages();
-    uncopied.fetched('p1', 0);
-    uncopied.fetched('p2', LATE_MS);
-    assert.equal(uncopied.count(LATE_MS), 1);
-  });
-
-  it('are no concern once another owns their host', () => {
-    const { uncopied } = pages();
-    uncopied.fetched('p1', 0);
-    uncopied.settled('p1', 'h', 5);
-    uncopied.returned('h');
-    assert.equal(uncopied.count(0), 0);
   });
 });
 

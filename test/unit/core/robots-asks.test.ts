@@ -284,6 +284,33 @@ describe('robots asks: the owner of the host whose file it is', () => {
     assert.equal(ask(B)!.answer, 'unreachable');
   });
 
+  it('a file that another owner was last asked for leads there, and says no more than that', () => {
+    const { ask, known, state, recorded } = owner();
+    const word = { kind: 'unreachable', reason: 'whose owner is asked', final: false } as const;
+    const leadsTo = { to: C, hops: 2 };
+    known.set(B, { word, standing: 'retrying', leadsTo });
+    for (const queued of [0, 1]) {
+      state.queued = queued;
+      const { answer, to, hops } = ask(B)!;
+      assert.deepEqual({ answer, to, hops }, { answer: 'redirect', to: C, hops: 2 });
+    }
+    assert.deepEqual(recorded, []);
+    known.set(B, { word, standing: 'stale', leadsTo });
+    assert.equal(ask(B), undefined, 'a queued URL brings a younger answer');
+    state.queued = 0;
+    assert.equal(ask(B)!.answer, 'redirect');
+  });
+
+  it('a file that is not given up yet is never told as unreachable for good', () => {
+    const { ask, known } = owner();
+    const word = { kind: 'unreachable', reason: 'dns', final: false } as const;
+    for (const standing of ['retrying', 'stale'] as const) {
+      known.set(B, { word, standing });
+      const { answer, reason } = ask(B)!;
+      assert.deepEqual([answer, reason], ['waiting', 'dns']);
+    }
+  });
+
   it('an old answer is good enough for who has waited long, or where no other comes', () => {
     const { ask, known, state } = owner();
     known.set(B, { word: RULES.word, standing: 'stale' });

@@ -3,7 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Task } from '../../../agent/core/backlog.ts';
 import { BOUNDS } from '../../../agent/core/bounds.ts';
+import type { UrlItem } from '../../../agent/core/messages.ts';
 import type { Outbound } from '../../../agent/core/outbound.ts';
 import { Routing } from '../../../agent/core/routing.ts';
 import { SeenFilter } from '../../../agent/core/seen-filter.ts';
@@ -20,6 +22,7 @@ const other = { card: { id: 'other', inc: 1 } } as Member;
 /** Agent `me` owns all hosts but far.test, which is `other`'s. */
 function agent(seenUrls = BOUNDS.seenUrls) {
   const outbox: OutboxEntry[] = [];
+  const inserted: UrlItem[] = [];
   let lastId = 0;
   const store = {
     addToOutbox: (_host, _owner, item) => {
@@ -29,19 +32,36 @@ function agent(seenUrls = BOUNDS.seenUrls) {
       return lastId;
     },
     outboxCount: () => outbox.length,
-    outboxOf: (_owner, max) => outbox.slice(0, max),
-    outboxHosts: () => [],
+    outboxOf: (_owner, max, upTo) => outbox.filter(({ id }) => id <= upTo).slice(0, max),
+    outboxAfter: (after, max) =>
+      outbox
+        .filter(({ id }) => id > after)
+        .slice(0, max)
+        .map((entry) => ({ ...entry, host: 'far.test', owner: 'other' })),
+    rerouteOutbox: (id, owner) => {
+      rerouted.push([id, owner]);
+    },
+    removeFromOutbox: (ids) => {
+      for (const id of ids) remove(id);
+    },
     removeTaken: (sent) => {
-      for (const { id } of sent)
-        outbox.splice(
-          outbox.findIndex((entry) => entry.id === id),
-          1,
-        );
+      for (const { id } of sent) remove(id);
       return sent.map(({ id }) => id);
     },
-    insertUrl: () => 'new',
+    insertUrl: (_host, item) => {
+      inserted.push(item);
+      return 'new';
+    },
     lastNumber: () => 7,
   } as Partial<Store> as Store;
+  const rerouted: [number, string][] = [];
+  const remove = (id: number) => {
+    const at = outbox.findIndex((entry) => entry.id === id);
+    outbox.splice(at, 1);
+  };
+  let pieces: Task[] = [];
+  const owners = new Map([['far.test', 'other']]);
+  const homecomings: number[] = [];
   const batches: { batch: number; urls: string[] }[] = [];
   const outbound = {
     toMember: (_member, message) => {
@@ -53,15 +73,21 @@ function agent(seenUrls = BOUNDS.seenUrls) {
   const seen = new SeenFilter(seenUrls, 0);
   const routing = new Routing({
     ...{ store, outbound, seen },
-    settings: { id: 'me', bounds: BOUNDS, heartbeatMs: 100 } as CoreSettings,
+    settings: { id: 'me', bounds: { ...BOUNDS, pieceUrls: 2 }, heartbeatMs: 100 } as CoreSettings,
     view: {
-      owner: (host: string) => (host === 'far.test' ? 'other' : 'me'),
+      owner: (host: string) => owners.get(host) ?? 'me',
       members: () => [other],
     } as unknown as View,
-    settlement: { left: () => {} } as Partial<Settlement> as Settlement,
+    settlement: { left: (ids) => homecomings.push(...ids) } as Partial<Settlement> as Settlement,
     onQueued: () => {},
     admit: () => null,
     hostOf: (url) => new URL(url).host,
+    backlog: {
+      add: (task) => pieces.push(task),
+      delete: (task) => {
+        pieces = pieces.filter((other) => other !== task);
+      },
+    },
   });
   const last = () => batches.at(-1)!;
   return {
@@ -75,8 +101,13 @@ function agent(seenUrls = BOUNDS.seenUrls) {
       routing.onUrlsAck(other, last().batch, notMine, NOW);
       seen.committed();
     },
+    /** One piece of what is to be done. */
+    piece: () => {
+      pieces = pieces.filter((task) => !task.step(NOW));
+    },
+    ...{ owners, rerouted, homecomings },
     sent: () => batches.flatMap(({ urls }) => urls),
-    outbox,
+    ...{ outbox, inserted },
   };
 }
 
@@ -144,6 +175,19 @@ describe('routing of links', () => {
     assert.equal(routing.route([{ url: FAR, depth: 0 }]).outboxIds.size, 0);
   });
 
+  it('a URL that was taken, or recorded, as a link is named once more as a sitemap', () => {
+    const { routing, links, exchange, inserted } = agent();
+    routing.join();
+    const sitemap = true;
+    links(FAR, NEAR);
+    exchange();
+    links(FAR, NEAR);
+    assert.deepEqual(inserted, [{ url: NEAR, depth: 3 }]);
+    assert.equal(routing.route([{ url: FAR, depth: 3, sitemap }]).outboxIds.size, 1);
+    routing.record('near.test', { url: NEAR, depth: 3, sitemap });
+    assert.deepEqual(inserted[1], { url: NEAR, depth: 3, sitemap });
+  });
+
   it('before it counts: what it recorded itself may be another’s, and goes to the outbox', () => {
     const { routing, links } = agent();
     routing.record('near.test', { url: NEAR, depth: 3 });
@@ -160,5 +204,49 @@ describe('routing of links', () => {
       exchange();
     }
     assert.deepEqual([links(`${FAR}f`).size, links(`${FAR}a`).size], [0, 1]);
+  });
+
+  it('another view: the outbox is looked at in pieces, and sent as far as it has been', () => {
+    const { routing, links, piece, sent, rerouted } = agent();
+    routing.join();
+    links(`${FAR}a`, `${FAR}b`, `${FAR}c`);
+    routing.viewChanged();
+    routing.pump(NOW);
+    assert.deepEqual(sent(), []);
+    piece();
+    routing.pump(NOW);
+    assert.deepEqual(sent(), [`${FAR}a`, `${FAR}b`]);
+    assert.deepEqual(rerouted, []);
+  });
+
+  it('another view in the middle of it: all is looked at again', () => {
+    const { routing, links, piece, owners, rerouted, outbox, homecomings } = agent();
+    routing.join();
+    links(`${FAR}a`, `${FAR}b`, `${FAR}c`);
+    owners.set('far.test', 'third');
+    routing.viewChanged();
+    piece();
+    assert.deepEqual(rerouted, [
+      [1, 'third'],
+      [2, 'third'],
+    ]);
+    owners.set('far.test', 'me');
+    routing.viewChanged();
+    for (let i = 0; i < 3; i++) piece();
+    assert.deepEqual([outbox, homecomings], [[], [1, 2, 3]]);
+  });
+
+  it('a new incarnation takes nothing home before it has joined', () => {
+    const { routing, links, piece, owners, outbox } = agent();
+    routing.join();
+    links(`${FAR}a`);
+    owners.set('far.test', 'me');
+    routing.viewChanged();
+    routing.reset();
+    piece();
+    assert.equal(outbox.length, 1);
+    routing.join();
+    piece();
+    assert.equal(outbox.length, 0);
   });
 });

@@ -120,3 +120,16 @@ test('address choice: failures are remembered of the last ten thousand hosts', a
   assert.equal(await dialed('old.test'), first);
   assert.equal(await dialed('kept.test'), second);
 });
+
+test('address choice: a server stays chosen while the name leads to it', async () => {
+  let answers = [first, second];
+  const { choice } = choosing(() => answers);
+  const chosen = async (current: string | null) => (await choice.of('a.test', current))?.dial;
+  assert.equal(await chosen(null), first);
+  answers = [second, first];
+  assert.equal(await chosen(first), first);
+  choice.failed('a.test', first);
+  assert.equal(await chosen(first), second);
+  answers = [first];
+  assert.equal(await chosen(second), first);
+});

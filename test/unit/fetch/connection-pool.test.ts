@@ -10,7 +10,7 @@ import { DialError } from '../../../agent/fetch/dial.ts';
 const guard = new AddressGuard({ allowPrivate: true });
 const settings = {
   ...{ guard, idleMax: 4, idleMs: 1000 },
-  ...{ verifyCertificates: true, offerHttp2: true, proxy: null },
+  ...{ verifyCertificates: true, offerHttp2: true, proxy: null, now: () => 0 },
 };
 
 test('connection pool: hosts that cannot be reached leave nothing behind', async () => {

@@ -3,7 +3,11 @@ import { test } from 'node:test';
 import { bodyCap, SKIMMED_BODY_BYTES_MAX } from '../../../agent/fetch/body-cap.ts';
 import { DialError } from '../../../agent/fetch/dial.ts';
 import { failureCode } from '../../../agent/fetch/failure-code.ts';
-import { readContentType, readLocation } from '../../../agent/fetch/response-headers.ts';
+import {
+  joinContentTypes,
+  readContentType,
+  readLocation,
+} from '../../../agent/fetch/response-headers.ts';
 
 const MAX = 10 * 1024 * 1024;
 
@@ -36,6 +40,17 @@ test('response headers: the content type is trimmed, and an empty one is none', 
   assert.equal(readContentType(undefined), null);
 });
 
+test('response headers: of several content types the last valid one counts', () => {
+  const raw = ['Content-Type', 'text/plain', 'X', 'y', 'content-type', 'text/html;charset=gbk'];
+  assert.equal(readContentType(joinContentTypes(raw)), 'text/html;charset=gbk');
+  assert.equal(joinContentTypes(['X', 'y']), undefined);
+  assert.equal(readContentType('text/html;charset=gbk, text/html'), 'text/html;charset=gbk');
+  assert.equal(readContentType('text/html, */*'), 'text/html');
+  assert.equal(readContentType('text/html, nonsense'), 'text/html');
+  assert.equal(readContentType('text/html;a="b, c/d"'), 'text/html;a="b, c/d"');
+  assert.equal(readContentType('a, b'), 'a, b');
+});
+
 test('response headers: a Location in UTF-8 or Latin-1 bytes resolves to the right path', () => {
   const wire = (text: string, encoding: BufferEncoding) =>
     Buffer.from(text, encoding).toString('latin1');
@@ -47,10 +62,10 @@ test('response headers: a Location in UTF-8 or Latin-1 bytes resolves to the rig
 });
 
 test('response headers: only the statuses that redirect have a location', () => {
-  for (const status of [301, 302, 303, 307, 308]) {
+  for (const status of [300, 301, 302, 303, 307, 308]) {
     assert.equal(readLocation(status, '/a'), '/a');
   }
-  for (const status of [200, 201, 300, 304, 305, 404]) {
+  for (const status of [200, 201, 304, 305, 404]) {
     assert.equal(readLocation(status, '/a'), null);
   }
 });

@@ -41,7 +41,7 @@ const CASES: [string, string | undefined, number | null][] = [
 
 for (const [claim, value, expected] of CASES) {
   test(`retry-after: ${claim}`, () => {
-    assert.equal(parseRetryAfter(value, MINUTE_BEFORE), expected);
+    assert.equal(parseRetryAfter({ 'retry-after': value }, MINUTE_BEFORE), expected);
   });
 }
 
@@ -50,7 +50,7 @@ test('retry-after: what Date prints is read back to the second', () => {
   fc.assert(
     fc.property(moment, fc.integer({ min: 0, max: 86_400 }), (second, ahead) => {
       const header = new Date((second + ahead) * 1000).toUTCString();
-      assert.equal(parseRetryAfter(header, second * 1000), ahead * 1000);
+      assert.equal(parseRetryAfter({ 'retry-after': header }, second * 1000), ahead * 1000);
     }),
   );
 });
@@ -58,8 +58,23 @@ test('retry-after: what Date prints is read back to the second', () => {
 test('retry-after: any text gives null or a wait within the cap', () => {
   fc.assert(
     fc.property(fc.string(), (value) => {
-      const wait = parseRetryAfter(value, MINUTE_BEFORE);
+      const wait = parseRetryAfter({ 'retry-after': value, date: value }, MINUTE_BEFORE);
       assert.ok(wait === null || (wait >= 0 && wait <= RETRY_AFTER_MAX_MS));
     }),
   );
+});
+
+test("retry-after: a date is compared with the response's own Date, whatever the clock here", () => {
+  const date = new Date(EXAMPLE).toUTCString();
+  const value = new Date(EXAMPLE + 20_000).toUTCString();
+  for (const skewMs of [-3600_000, 0, 3600_000]) {
+    assert.equal(parseRetryAfter({ 'retry-after': value, date }, EXAMPLE + skewMs), 20_000);
+  }
+});
+
+test('retry-after: without a readable Date the clock here has to do', () => {
+  const value = new Date(EXAMPLE + 20_000).toUTCString();
+  for (const date of [undefined, '', 'yesterday', '1994-11-06T08:49:37Z']) {
+    assert.equal(parseRetryAfter({ 'retry-after': value, date }, EXAMPLE), 20_000);
+  }
 });

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { Effects, type PageRequest } from '../../../agent/core/effects.ts';
 import { EventLog } from '../../../agent/core/event-log.ts';
 import type { Right } from '../../../agent/core/fetch-right.ts';
+import type { UrlItem } from '../../../agent/core/messages.ts';
 import type { FailureOutcome, FoundLink, Outcome } from '../../../agent/core/outcome.ts';
 import { admission } from '../../../agent/frontier/admission.ts';
 import type { DelayRules } from '../../../agent/frontier/host-delay.ts';
@@ -14,6 +15,8 @@ import { Visits } from '../../../agent/frontier/visits.ts';
 import { parseRobots } from '../../../agent/robots/robots-txt.ts';
 import { openInMemory } from '../../../agent/storage/database.ts';
 import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
+import type { SpelledUrl } from '../../../agent/url/crawl-url.ts';
+import type { UrlScope } from '../../../agent/url/request-scope.ts';
 import { splitIdentity } from '../../../agent/url/url-key.ts';
 
 export const EPOCH = 1_700_000_000_000;
@@ -26,6 +29,8 @@ export type Answer =
       retryAfterMs?: number;
       links?: string[];
       redirectTo?: string;
+      /** Redirects to this form of the page itself. */
+      moved?: string;
       tookMs?: number;
       digest?: string;
       simhash?: string;
@@ -46,6 +51,8 @@ export interface Options {
   readonly delays?: Partial<DelayRules>;
   readonly chance?: () => number;
   readonly stalePages?: number;
+  /** What may be requested; everything by default. */
+  readonly scope?: UrlScope;
   /** Where the robots.txt of other hosts is asked for; nowhere by default. */
   readonly asks?: AskOthers;
   readonly db?: ReturnType<typeof openInMemory>;
@@ -61,6 +68,7 @@ export interface Asked {
 export class OneAgent {
   now: number;
   holdBack = false;
+  readonly held = new Set<string>();
   readonly log: Asked[] = [];
   readonly db: ReturnType<typeof openInMemory>;
   readonly store: SqliteStore;
@@ -109,6 +117,7 @@ export class OneAgent {
         },
       },
       orders: this.orders,
+      scope: options.scope ?? { covers: () => true, admits: () => true },
       ...(options.asks && { asks: options.asks }),
       threads: options.threads ?? 4,
       delays: { crawlDelayMaxMs: 30_000, responseTimeFactor: 0, ...options.delays },
@@ -120,7 +129,7 @@ export class OneAgent {
       keepLinks: options.keepLinks ?? false,
       parseRobots: (body) => parseRobots(body, 'tester'),
     });
-    for (const host of this.store.hostsWithQueue()) this.visits.queued(host);
+    for (const { host } of this.store.queuedFrom(0, 1000)) this.visits.queued(host);
   }
 
   #right(host: string): Right {
@@ -131,16 +140,16 @@ export class OneAgent {
   }
 
   /** Records URLs as if they were found now. */
-  find(...urls: (string | [url: string, depth: number])[]): void {
+  find(...urls: (string | [url: string, depth: number] | SpelledUrl)[]): void {
     this.store.begin();
     for (const entry of urls) {
-      const [url, depth] = typeof entry === 'string' ? [entry, 0] : entry;
-      this.#insert({ url, depth });
+      if (Array.isArray(entry)) this.#insert({ url: entry[0], depth: entry[1] });
+      else this.#insert({ ...(typeof entry === 'string' ? { url: entry } : entry), depth: 0 });
     }
     this.store.commit(false);
   }
 
-  #insert(item: { url: string; depth: number; referrer?: string }): void {
+  #insert(item: UrlItem): void {
     const { host } = splitIdentity(item.url)!;
     const skip = this.#admit(item);
     const fresh = this.store.insertUrl(host, item, skip) === 'new';
@@ -171,7 +180,7 @@ export class OneAgent {
     this.turns++;
     this.store.begin();
     for (const open of [...this.#open.values()]) if (open.end <= this.now) this.#finish(open);
-    this.visits.tick(this.instant(), this.holdBack);
+    this.visits.tick(this.instant(), { all: this.holdBack, host: (host) => this.held.has(host) });
     this.store.commit(false);
     for (const effect of this.effects.take()) {
       if (effect.type === 'request') this.#ask(effect.request);
@@ -192,11 +201,11 @@ export class OneAgent {
 
   #finish(asked: Asked & { readonly answer: Answer }): void {
     this.#open.delete(asked.request.id);
-    const { page, found = [] } = this.visits.finish(outcomeOf(asked), this.instant());
-    for (const item of found) this.#insert(item);
-    if (!page) return;
-    for (const { item } of page.links) this.#insert(item);
-    this.store.settle(page.host, page.url);
+    const outcome = outcomeOf(asked);
+    const named = this.visits.namedBy(outcome);
+    for (const { item } of named.part(0, named.count)) this.#insert(item);
+    const { page } = this.visits.finish(outcome, this.instant());
+    if (page) this.store.settle(page.host, page.url);
   }
 
   // ---- what became of it
@@ -289,7 +298,7 @@ function outcomeOf({ request, start, end, answer }: Asked & { answer: Answer }):
   if (request.kind === 'robots') {
     return { ...common, kind: 'robots', answer: { kind: 'allowAll', reason: 'status_404' } };
   }
-  const { status, retryAfterMs = null, redirectTo = null, digest, simhash } = answer;
+  const { status, retryAfterMs = null, redirectTo = null, moved, digest, simhash } = answer;
   const links: FoundLink[] = (answer.links ?? []).map((url) => linkTo(url));
   if (redirectTo !== null) links.push({ ...linkTo(redirectTo), redirect: true });
   return {
@@ -303,6 +312,7 @@ function outcomeOf({ request, start, end, answer }: Asked & { answer: Answer }):
     digest: digest ?? null,
     simhash: simhash ?? null,
     redirectTo,
+    ...(moved !== undefined && { moved }),
     note: null,
     links,
     outOfScope: 0,

@@ -3,9 +3,19 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { admission } from '../../../agent/frontier/admission.ts';
 import { MinHeap } from '../../../agent/frontier/min-heap.ts';
-import { ParkedHosts } from '../../../agent/frontier/parked-hosts.ts';
+import { ParkedHosts, READ_MAX, READY_MAX } from '../../../agent/frontier/parked-hosts.ts';
 
-const byDigit = () => new ParkedHosts((host) => Number(host.slice(1)));
+const numberOf = (host: string) => Number(host.slice(1));
+
+/** Hosts are called `h` and their number. `stored`: the numbers of those that have a queue. */
+function byDigit(stored: readonly number[] = [], isVisited = (_: string) => false) {
+  const queuedFrom = (from: number, max: number) =>
+    stored
+      .filter((number) => number >= from)
+      .slice(0, max)
+      .map((number) => ({ number, host: `h${number}`, owned: number % 7 !== 0 }));
+  return new ParkedHosts({ numberOf, queuedFrom }, isVisited);
+}
 
 test('heap: gives values by their keys, whatever the order they came in', () => {
   fc.assert(
@@ -74,6 +84,59 @@ test('parked hosts: a blocked host waits for its event, whatever is queued', () 
   assert.equal(parked.takeReady(), 'h2');
   parked.unblockAll();
   assert.equal(parked.takeReady(), 'h1');
+});
+
+test('parked hosts: of many new hosts few are in memory, and all come up in their order', () => {
+  const count = 20 * READY_MAX;
+  const numbers = Array.from({ length: count }, (_, i) => i + 1);
+  const parked = byDigit(numbers);
+  let sizeMax = 0;
+  for (const number of numbers.toReversed()) {
+    parked.queued(`h${number}`);
+    sizeMax = Math.max(sizeMax, parked.size);
+  }
+  const taken: number[] = [];
+  while (parked.hasReady()) {
+    const host = parked.takeReady();
+    if (host !== undefined) taken.push(numberOf(host));
+    sizeMax = Math.max(sizeMax, parked.size);
+  }
+  assert.ok(sizeMax <= READY_MAX + READ_MAX, `${sizeMax} in memory`);
+  const seen = new Set(taken);
+  const missing = numbers.filter((number) => number % 7 !== 0 && !seen.has(number));
+  assert.deepEqual(
+    taken,
+    [...taken].sort((a, b) => a - b),
+  );
+  assert.equal(seen.size, taken.length);
+  assert.deepEqual(missing.slice(0, 3), []);
+  assert.equal(parked.isEmpty(), true);
+});
+
+test('parked hosts: those that sleep or are visited are not read from the store as ready', () => {
+  const numbers = Array.from({ length: 2 * READY_MAX }, (_, i) => 7 * i + 1);
+  const [asleep, visited] = [`h${numbers.at(-1)}`, `h${numbers.at(-2)}`];
+  const parked = byDigit(numbers, (host) => host === visited);
+  for (const number of numbers) parked.queued(`h${number}`);
+  parked.sleep(asleep, 100, 'host');
+  const taken = new Set<string>();
+  while (parked.hasReady()) taken.add(parked.takeReady() ?? '');
+  taken.delete('');
+  assert.equal(taken.size, numbers.length - 2);
+  assert.equal(taken.has(asleep) || taken.has(visited), false);
+  assert.equal(parked.isEmpty(), false);
+  parked.wakeUntil(100);
+  assert.equal(parked.takeReady(), asleep);
+  assert.equal(parked.isEmpty(), true);
+});
+
+test('parked hosts: a host that comes back waits for one new host, however many there are', () => {
+  const parked = byDigit();
+  for (let number = 1; number < 1000; number++) parked.queued(`h${number}`);
+  const back = ['h5001', 'h5002'];
+  for (const host of back) parked.comeBack(host);
+  const taken = Array.from({ length: 4 }, () => parked.takeReady());
+  assert.deepEqual(taken, ['h5001', 'h1', 'h5002', 'h2']);
 });
 
 test('admission: too long, else too deep, else queued', () => {

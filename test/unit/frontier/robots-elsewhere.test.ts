@@ -63,9 +63,12 @@ test('robots elsewhere: meanwhile its record says so, and after a restart it is 
   const { agent, robots } = asking(AWAY);
   agent.find(page(1));
   agent.run();
-  const { kind, attempts, reason } = robots();
+  const { kind, attempts, reason, hop } = robots();
   const why = 'redirected to http://b.test/robots.txt, whose owner is asked';
   assert.deepEqual({ kind, attempts, reason }, { kind: 'unreachable', attempts: 0, reason: why });
+  assert.deepEqual(hop, { location: 'http://b.test/robots.txt', hops: 1 });
+  const { leadsTo } = agent.visits.robotsOf('a.test', 'http://a.test', agent.instant()) ?? {};
+  assert.deepEqual(leadsTo, { to: 'http://b.test', hops: 1 });
   const web = ({ kind: of }: { kind: string }): Answer =>
     of === 'page' ? { status: 200 } : { robots: '' };
   const next = new OneAgent({ web, robots: true, db: agent.db, now: agent.now });
@@ -123,13 +126,14 @@ test('robots elsewhere: without rules there everything is allowed', () => {
   assert.deepEqual(agent.pages(), { [page(1)]: 200 });
 });
 
-test('robots elsewhere: out of reach for good, its pages are skipped and not said to have failed', () => {
+test('robots elsewhere: out of reach for good, its pages fail as those of any host without its rules', () => {
   const { agent, told } = asking(AWAY);
   agent.find(page(1), 'https://a.test/2');
   agent.run();
   told({ kind: 'unreachable', reason: 'redirected to b: dns', final: true });
   agent.run();
-  assert.deepEqual(agent.skipped(), { [page(1)]: 'robots' });
+  assert.deepEqual(agent.skipped(), {});
+  assert.equal(agent.pages()[page(1)], 'robots_unreachable');
   assert.deepEqual(agent.asked('any'), [ROBOTS, 'https://a.test/robots.txt']);
   agent.checkAccounts();
 });
@@ -148,7 +152,7 @@ test('robots elsewhere: not told in time, the host itself is asked again as if i
   told(late);
   agent.run();
   assert.equal(robots().retryAt, Infinity);
-  assert.deepEqual(agent.skipped(), { [page(1)]: 'robots' });
+  assert.deepEqual(agent.pages(), { [page(1)]: 'robots_unreachable' });
 });
 
 test('robots elsewhere: what is known of an origin says how good it is', () => {

@@ -78,13 +78,15 @@ test('robots: rules outlive the visit and the process', () => {
   assert.deepEqual(second.skipped(), { [page('x')]: 'robots' });
 });
 
-test('robots: a server that fails is left alone for 10, 60, 300 s, then its origin is skipped', () => {
+test('robots: a server that fails is left alone for 10, 60, 300 s, then its origin fails', () => {
   const agent = agentWith([{ noRobots: { status: 500 } }]);
   for (let n = 0; n < 1200; n++) agent.find(page(n));
   agent.run();
   assert.deepEqual(agent.timesOf(ROBOTS), [0, 10_010, 70_020, 370_030]);
   assert.deepEqual(agent.asked(), []);
-  assert.deepEqual(new Set(Object.values(agent.skipped())), new Set(['robots']));
+  assert.deepEqual(agent.skipped(), {});
+  assert.deepEqual(new Set(Object.values(agent.pages())), new Set(['robots_unreachable']));
+  assert.equal(Object.keys(agent.pages()).length, 1200);
   agent.checkAccounts();
 });
 
@@ -136,7 +138,71 @@ test('robots: a server that is busy for ever is given up', () => {
   const tookMs = agent.run();
   assert.equal(agent.timesOf(ROBOTS).length, 8);
   assert.ok(tookMs < 3 * HOUR_MS);
-  assert.deepEqual(agent.skipped(), { [page(1)]: 'robots' });
+  assert.deepEqual(agent.pages(), { [page(1)]: 'robots_unreachable' });
+});
+
+for (const retryAfterMs of [0, 1000]) {
+  test(`robots: an outage with Retry-After of ${retryAfterMs} ms costs as long again, no page`, () => {
+    const web: Options['web'] = (_, at) => {
+      if (at < EPOCH + 12_000) return { noRobots: { status: 503, retryAfterMs } };
+      return found;
+    };
+    const agent = new OneAgent({
+      robots: true,
+      web: (request, at) => (request.kind === 'robots' ? web(request, at) : found),
+    });
+    agent.find(page(1));
+    assert.ok(agent.run() < 30_000);
+    assert.deepEqual(agent.pages(), { [page(1)]: 200 });
+    agent.checkPoliteness();
+  });
+}
+
+test('robots: attempts that went within seconds are not the last', () => {
+  const answers: Answer[] = [
+    ...Array<Answer>(5).fill({ noRobots: { status: 503, retryAfterMs: 0 } }),
+    ...Array<Answer>(2).fill({ noRobots: { error: 'connect_refused' } }),
+    { robots: '' },
+  ];
+  const agent = agentWith(answers);
+  agent.find(page(1));
+  agent.run();
+  assert.deepEqual(agent.pages(), { [page(1)]: 200 });
+});
+
+test('robots: a server that names a short wait for ever is given up within hours', () => {
+  const agent = agentWith([{ noRobots: { status: 429, retryAfterMs: 0 } }]);
+  agent.find(page(1));
+  const tookMs = agent.run();
+  assert.ok(tookMs > 2 * HOUR_MS && tookMs < 4 * HOUR_MS, `${tookMs / HOUR_MS} hours`);
+  assert.ok(agent.timesOf(ROBOTS).length < 20);
+  assert.deepEqual(agent.pages(), { [page(1)]: 'robots_unreachable' });
+});
+
+for (const status of [408, 421, 425]) {
+  test(`robots: ${status} is asked again, and to the last it counts as no file`, () => {
+    const agent = agentWith([{ noRobots: { status } }]);
+    agent.find(page(1));
+    agent.run();
+    assert.deepEqual(agent.timesOf(ROBOTS), [0, 1010, 11_020, 71_030]);
+    assert.deepEqual(agent.pages(), { [page(1)]: 200 });
+    const once = agentWith([{ noRobots: { status } }, { robots: 'User-agent: *\nDisallow: /' }]);
+    once.find(page(1));
+    once.run();
+    assert.deepEqual(once.skipped(), { [page(1)]: 'robots' });
+  });
+}
+
+test('robots: how long it has failed is known to the next process', () => {
+  const busy: Answer = { noRobots: { status: 503, retryAfterMs: 1000 } };
+  const first = agentWith([busy]);
+  first.find(page(1));
+  first.run(HOUR_MS);
+  const asked = first.timesOf(ROBOTS).length;
+  const second = agentWith([busy], { db: first.db, now: first.now });
+  const tookMs = HOUR_MS + second.run();
+  assert.ok(asked + second.timesOf(ROBOTS).length < 20);
+  assert.ok(tookMs < 4 * HOUR_MS, `${tookMs / HOUR_MS} hours`);
 });
 
 test('robots: redirects on the same host are followed, each after the delay', () => {
@@ -162,6 +228,94 @@ test('robots: after five redirects, or one to another host, everything is allowe
   away.find(page(1));
   away.run();
   assert.deepEqual(away.asked('any'), [ROBOTS, page(1)]);
+});
+
+/** Redirects in its host, then rules, told apart by what was asked for. */
+const redirecting: Options['web'] = ({ kind, url }) => {
+  if (kind === 'page') return found;
+  if (url === ROBOTS) return { robotsAt: 'https://a.test/robots.txt' };
+  if (url === 'https://a.test/robots.txt') return { robotsAt: 'https://a.test/r2' };
+  return { robots: 'User-agent: *\nDisallow: /x' };
+};
+
+test('robots: redirects are followed on, however often the visit ends in between', () => {
+  const agent = new OneAgent({
+    web: redirecting,
+    robots: true,
+    delays: { responseTimeFactor: 500 },
+  });
+  agent.find(page('x'), page('y'));
+  const took = agent.run(HOUR_MS);
+  assert.ok(took < HOUR_MS, 'it ends');
+  const asked = [ROBOTS, 'https://a.test/robots.txt', 'https://a.test/r2', page('y')];
+  assert.deepEqual(agent.asked('any'), asked);
+});
+
+test('robots: redirects are followed on after a restart', () => {
+  const first = new OneAgent({ web: redirecting, robots: true });
+  first.find(page('y'));
+  first.run(500);
+  assert.deepEqual(first.asked('any'), [ROBOTS]);
+  const second = new OneAgent({ web: redirecting, robots: true, db: first.db, now: first.now });
+  second.run();
+  assert.deepEqual(second.asked('any'), [
+    'https://a.test/robots.txt',
+    'https://a.test/r2',
+    page('y'),
+  ]);
+});
+
+test('robots: redirects for ever end after five, though every visit ends after one request', () => {
+  const agent = agentWith([{ robotsAt: ROBOTS }], { delays: { responseTimeFactor: 500 } });
+  agent.find(page(1));
+  assert.ok(agent.run(HOUR_MS) < HOUR_MS);
+  assert.equal(agent.timesOf(ROBOTS).length, 6);
+  assert.deepEqual(agent.pages(), { [page(1)]: 200 });
+});
+
+test('robots: redirects between failures do not give a look-up new attempts', () => {
+  const web: Options['web'] = ({ url }) =>
+    url === ROBOTS ? { robotsAt: 'http://a.test/r2' } : { noRobots: { status: 500 } };
+  const agent = new OneAgent({ web, robots: true });
+  agent.find(page(1));
+  agent.run();
+  assert.equal(agent.timesOf(ROBOTS).length, 4);
+  assert.deepEqual(agent.pages(), { [page(1)]: 'robots_unreachable' });
+});
+
+test('robots: a look-up that was left a week ago begins anew', () => {
+  const first = new OneAgent({ web: redirecting, robots: true });
+  first.find(page('y'));
+  first.run(500);
+  const options = { db: first.db, now: first.now + 7 * 24 * HOUR_MS };
+  const second = new OneAgent({ web: redirecting, robots: true, ...options });
+  second.run();
+  assert.equal(second.asked('any')[0], ROBOTS);
+  assert.deepEqual(second.pages(), { [page('y')]: 200 });
+});
+
+test('robots: with a delay of more than a day the rules hold for the page they were read for', () => {
+  const agent = agentWith([{ robots: '' }], { hostDelayMs: 30 * HOUR_MS });
+  agent.find(page(1), page(2));
+  const took = agent.run(30 * 24 * HOUR_MS);
+  assert.ok(took < 30 * 24 * HOUR_MS, 'it ends');
+  assert.deepEqual(agent.asked('any'), [ROBOTS, page(1), ROBOTS, page(2)]);
+});
+
+test('robots: the Crawl-delay of one origin holds in a visit that reads only the rules of another', () => {
+  const web: Options['web'] = ({ kind, url }) => {
+    if (kind === 'page') return found;
+    return { robots: url.startsWith('https') ? 'User-agent: *\nCrawl-delay: 5' : '' };
+  };
+  const options = { web, robots: true };
+  const first = new OneAgent(options);
+  first.find('https://a.test/1', page(2));
+  first.run();
+  const second = new OneAgent({ ...options, db: first.db, now: first.now + HOUR_MS });
+  second.find(page(3), page(4));
+  second.run();
+  const [third, fourth] = second.log;
+  assert.ok(fourth!.start - third!.end >= 5000, `${fourth!.start - third!.end} ms`);
 });
 
 test('robots: a request taken back is made again, as often as need be', () => {
@@ -251,4 +405,36 @@ test('independent cases: rules that are too old are fetched again', { skip: abse
     judged++;
   }
   assert.ok(judged > 1);
+});
+
+test('robots: an expensive file is checked some steps a turn, and an event tells of it', () => {
+  const rules = Array.from({ length: 20_000 }, (_, k) => `Disallow:/*x${k.toString(36)}*aaaaa`);
+  const robots = ['User-agent: *', 'Disallow: /aa', ...rules].join('\n');
+  const agent = agentWith([{ robots }]);
+  for (let n = 0; n < 40; n++) agent.find(page(`${'a'.repeat(2000)}${n}`));
+  agent.find(page('y'));
+  agent.run();
+  assert.deepEqual(agent.asked(), [page('y')]);
+  assert.ok(
+    agent.turns >= 14,
+    `three checks of four million steps a turn, not ${agent.turns} turns`,
+  );
+  const sql = "SELECT detail FROM events WHERE kind = 'robots'";
+  const [event, ...others] = agent.db.prepare(sql).all() as { detail: string }[];
+  assert.equal(others.length, 0);
+  const detail = JSON.parse(event!.detail);
+  assert.deepEqual(detail, {
+    ...{ host: 'a.test', origin: 'http://a.test', rules: 20_001, wildcards: 20_000 },
+  });
+});
+
+test('robots: visits share what one turn may take of the rules', () => {
+  const robots = `User-agent: *\nDisallow: /x`;
+  const agent = agentWith([{ robots }]);
+  for (const host of ['a.test', 'b.test', 'c.test', 'd.test']) {
+    for (let n = 0; n < 400; n++) agent.find(page(`x${n}`, host));
+  }
+  agent.run();
+  assert.equal(Object.keys(agent.skipped()).length, 1600);
+  assert.ok(agent.turns >= 8, 'sixteen hundred skips are spread over turns');
 });

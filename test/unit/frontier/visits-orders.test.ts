@@ -1,6 +1,7 @@
 // What the operator's orders mean for the visits of one agent.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Identity, RequestForm } from '../../../agent/url/crawl-url.ts';
 import { OneAgent, type Options } from './one-agent.ts';
 
 const page = (n: number, host = 'a.test') => `http://${host}/${n}`;
@@ -46,7 +47,7 @@ test('orders: URLs found on a host that is blocked are skipped without a request
   assert.deepEqual(agent.skipped(), { [page(1)]: 'blocked' });
 });
 
-test('orders: a block that is taken back lets later URLs be crawled, skipped ones stay', () => {
+test('orders: after a block that is taken back the visits go on with what is queued', () => {
   const agent = agentWith();
   agent.blocked.add('a.test');
   agent.find(page(1));
@@ -57,6 +58,50 @@ test('orders: a block that is taken back lets later URLs be crawled, skipped one
   agent.run();
   assert.deepEqual(agent.asked(), [page(2)]);
   assert.deepEqual(agent.skipped(), { [page(1)]: 'blocked' });
+});
+
+test('scope: what is queued is judged again before each request, in both spellings', () => {
+  const seen: string[] = [];
+  const agent = agentWith({
+    robots: true,
+    web: ({ kind }) => (kind === 'robots' ? { robots: '' } : { status: 200 }),
+    scope: {
+      covers: (host) => host !== 'c.test',
+      admits: (_, { url, fetchUrl }) => {
+        seen.push(fetchUrl ?? url);
+        return !url.includes('/2') && !fetchUrl?.includes('sid=');
+      },
+    },
+  });
+  const session = { url: page(4) as Identity, fetchUrl: `${page(4)}?sid=1` as RequestForm };
+  agent.find(page(1), page(2), page(3), session, page(2, 'b.test'), page(1, 'c.test'));
+  agent.run();
+  assert.deepEqual(agent.asked().sort(), [page(1), page(3)]);
+  assert.deepEqual(
+    agent.asked('any').filter((url) => !url.startsWith('http://a.test/')),
+    [],
+  );
+  assert.deepEqual(agent.skipped(), {
+    [page(2)]: 'scope',
+    [page(4)]: 'scope',
+    [page(2, 'b.test')]: 'scope',
+    [page(1, 'c.test')]: 'scope',
+  });
+  assert.ok(seen.includes(`${page(4)}?sid=1`));
+  agent.checkAccounts();
+});
+
+test('scope: a host that it does not cover any more is not waited for', () => {
+  const web: Options['web'] = () => ({ status: 503, retryAfterMs: 3_600_000 });
+  let covered = true;
+  const agent = agentWith({ web, scope: { covers: () => covered, admits: () => covered } });
+  agent.find(page(1), page(2));
+  agent.run(5000);
+  covered = false;
+  order(agent, 'a.test');
+  agent.run(100);
+  assert.deepEqual(agent.skipped(), { [page(1)]: 'scope', [page(2)]: 'scope' });
+  assert.ok(agent.visits.isEmpty());
 });
 
 test('orders: a longer delay counts from the last request, a shorter one from the next', () => {

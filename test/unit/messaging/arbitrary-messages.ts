@@ -17,6 +17,9 @@ const id = fc.oneof(
 const inc = fc.nat(2_000_000_000_000);
 const whole = fc.maxSafeNat();
 const host = fc.string({ minLength: 1, maxLength: 300 });
+const key = fc
+  .tuple(fc.constantFrom('h', 's', 'h.', 's:8443'), fc.string({ maxLength: 40 }))
+  .map(([start, path]) => `${start}/${path}`);
 const url = fc.oneof(fc.webUrl(), fc.string({ unit: 'binary', minLength: 1, maxLength: 40 }));
 const address = fc.nat(65_535).map((port) => `tcp://10.0.0.5:${port}`);
 const capacity = fc.double({ min: 0.01, max: 1000, noNaN: true });
@@ -62,17 +65,20 @@ const pageRow: fc.Arbitrary<PageRow> = fc.record(
   },
 );
 
+const formerRound = fc.record({ round: fc.nat(), attempts: whole }, { requiredKeys: [] });
+
 const rowEvent: fc.Arbitrary<RowEvent> = fc.oneof(
   fc.record(
     {
       kind: fc.constant('found' as const),
       n: whole,
-      key: url,
+      key,
       depth: whole,
       attempts: whole,
       fetchUrl: url,
       referrer: url,
       round: fc.nat(),
+      sitemap: flag,
     },
     { requiredKeys: ['kind', 'n', 'key', 'depth', 'attempts'] },
   ),
@@ -80,7 +86,7 @@ const rowEvent: fc.Arbitrary<RowEvent> = fc.oneof(
     {
       kind: fc.constant('done' as const),
       n: whole,
-      key: url,
+      key,
       state: fc.constantFrom('response', 'failed', 'skipped'),
       attempts: whole,
       round: fc.nat(),
@@ -93,10 +99,13 @@ const rowEvent: fc.Arbitrary<RowEvent> = fc.oneof(
     {
       kind: fc.constant('again' as const),
       n: whole,
-      key: url,
+      key,
       round: fc.nat(),
       attempts: whole,
-      former: pageRow,
+      former: fc.tuple(pageRow, formerRound).map(([page, rest]) => ({ ...page, ...rest })),
+      sitemap: flag,
+      hops: fc.nat(100),
+      fetchUrl: url,
     },
     { requiredKeys: ['kind', 'n', 'key', 'round', 'attempts'] },
   ),
@@ -105,10 +114,15 @@ const rowEvent: fc.Arbitrary<RowEvent> = fc.oneof(
       kind: fc.constant('robots' as const),
       n: whole,
       origin: url,
-      answer: fc.constantFrom('rules', 'allowAll'),
+      answer: fc.constantFrom('rules', 'allowAll', 'unreachable', 'redirected'),
       ageMs: durationMs,
       reason: word,
       body: fc.base64String({ maxLength: 2000 }),
+      location: url,
+      hops: fc.nat(100),
+      attempts: fc.nat(100),
+      waitMs: durationMs,
+      crawlDelayMs: durationMs,
     },
     { requiredKeys: ['kind', 'n', 'origin', 'answer', 'ageMs', 'reason'] },
   ),
@@ -177,7 +191,7 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
     part: whole,
     hosts: fc.array(host),
     last: flag,
-    leaving: flag,
+    leavers: fc.array(id),
   }),
   LIST_ACK: fc.record({ type: fc.constant('LIST_ACK'), list: whole, part: whole }),
   YIELD: fc.record({
@@ -200,7 +214,7 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
     batch: whole,
     urls: fc.array(
       fc.record(
-        { url, fetchUrl: url, depth: whole, referrer: url, attempts: whole },
+        { url, fetchUrl: url, depth: whole, referrer: url, attempts: whole, sitemap: flag },
         { requiredKeys: ['url', 'depth'] },
       ),
       { maxLength: 60 },
@@ -226,6 +240,12 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
           delayMs: durationMs,
           busy: whole,
           stale: whole,
+          failures: fc.record({
+            busyMs: durationMs,
+            blocks: whole,
+            unconnected: whole,
+            unanswered: whole,
+          }),
         },
         { requiredKeys: ['host', 'from', 'to', 'events', 'version', 'backoffMs', 'delayMs'] },
       ),

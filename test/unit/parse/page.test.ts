@@ -109,9 +109,9 @@ test('page: links beyond the bound are counted as dropped', () => {
 
 test('page: URLs that no server takes are counted, and never compared', () => {
   // V8 would tell their ends apart only by comparing all that comes before.
-  const links = Array.from({ length: 4000 }, (_, n) => `<a href=${n}>`).join('');
+  const links = Array.from({ length: 1900 }, (_, n) => `<a href=${n}>`).join('');
   const parsed = page(`<base href="/${'x'.repeat(20_000)}/">${links}<a href="/short">`);
-  assert.deepEqual([parsed.links.length, parsed.tooLong, parsed.linksDropped], [1, 4000, 0]);
+  assert.deepEqual([parsed.links.length, parsed.tooLong, parsed.linksDropped], [1, 1900, 0]);
 });
 
 test('page: the links of a page have four million characters at most', () => {
@@ -129,6 +129,20 @@ test('page: what is not HTML has a digest and no links', () => {
     assert.match(parsed.digest, /^sha256:[0-9a-f]{64}$/);
   }
   assert.equal(page('<a href=1>', { type: 'Application/XHTML+XML' }).links.length, 1);
+});
+
+test('page: XHTML that is sent as XML has its links, other XML has none', () => {
+  const prolog =
+    '<?xml version="1.0"?>\n<!-- <a> -->\n<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0">';
+  for (const type of ['application/xml', 'text/xml; charset=utf-8']) {
+    const links = (text: string) => page(text, { type }).links.length;
+    assert.equal(links(`${prolog}<html xmlns="x"><a href="1"/><script/><a href="2"/></html>`), 2);
+    assert.equal(links('<h:html xmlns:h="x"><a href="1"/></h:html>'), 1);
+    assert.equal(links('<feed><html><a href="1"/></html></feed>'), 0);
+    assert.equal(links('<htmlx><a href="1"/></htmlx>'), 0);
+    assert.equal(links('<a href="1">'), 0);
+    assert.equal(links(`<!--${'<html>'.repeat(10_000)}`), 0);
+  }
 });
 
 test('page: without a type, HTML is known by how it begins', () => {
@@ -190,3 +204,26 @@ test('independent cases: bases and refreshes', { skip: absent(meta) }, () => {
     assert.equal(parse(row).refresh, row.url, row.html);
   }
 });
+
+test('page: a long base is charged for each link that is resolved against it', () => {
+  const links = Array.from({ length: 2000 }, (_, k) => `<a href=${k}>`).join('');
+  const html = `<base href="http://a.test/${'x'.repeat(60_000)}/">${links}`;
+  const body = new TextEncoder().encode(html);
+  const { tooLong, linksDropped } = parsePage({
+    body,
+    contentType: 'text/html',
+    url: 'http://a.test/',
+  });
+  assert.equal(tooLong + linksDropped, 2000);
+  assert.ok(tooLong <= 667, `forty million characters, not ${tooLong} links`);
+});
+
+for (const contentType of ['*/*', 'unknown/unknown', 'Application/Unknown; charset=utf-8']) {
+  test(`page: a body of type ${contentType} is looked at`, () => {
+    const url = 'http://a.test/';
+    const parse = (text: string) =>
+      parsePage({ body: new TextEncoder().encode(text), contentType, url }).links.length;
+    assert.equal(parse('<!doctype html><a href=next>'), 1);
+    assert.equal(parse('plain <a href=next>'), 0);
+  });
+}

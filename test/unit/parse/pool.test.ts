@@ -7,6 +7,7 @@ import { mock, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import ts from 'typescript';
+import { unpackUrls } from '../../../agent/parse/packed-urls.ts';
 import type { PageInput, ParsedPage } from '../../../agent/parse/page.ts';
 import { ParsePool, type ParsePoolOptions } from '../../../agent/parse/pool.ts';
 
@@ -20,7 +21,7 @@ async function withPool(
   options: Partial<ParsePoolOptions>,
   use: (pool: ParsePool) => Promise<void>,
 ): Promise<void> {
-  const pool = new ParsePool({ workers: 2, queueMax: 100, timeoutMs: 60_000, ...options });
+  const pool = new ParsePool({ workers: 2, timeoutMs: 60_000, ...options });
   try {
     await use(pool);
   } finally {
@@ -41,8 +42,6 @@ test('pool: many pages come back, each with its own links', () =>
 
 test('pool: the body is given away, a part of a larger buffer is copied', () =>
   withPool({ workers: 1 }, async (pool) => {
-    // A thread that has not loaded yet gets a copy.
-    await pool.parse(page('http://a.test/'));
     const whole = page('http://a.test/');
     const part = { ...page('http://a.test/'), body: Buffer.from('x<a href=next>').subarray(1) };
     const first = await pool.parse(whole);
@@ -171,6 +170,24 @@ test('pool: long answers of pages that are together come one by one', async () =
   }
 });
 
+test('pool: a sitemap is read on a thread, and its URLs come back in one buffer', () =>
+  withPool({ workers: 1 }, async (pool) => {
+    const locs = ['http://a.test/1', '/2'].map((loc) => `<url><loc>${loc}</loc></url>`);
+    const body = `<urlset>${locs.join('')}</urlset>`;
+    const asked = { ...page('http://a.test/s', body), sitemap: { declared: false } };
+    const { links, listed, digest } = await pool.parse(asked);
+    assert.deepEqual(
+      [links, listed?.kind, listed?.count, listed?.isPartial],
+      [[], 'urls', 2, false],
+    );
+    const urls = [...unpackUrls(listed!.urls)];
+    assert.deepEqual(identities(urls), ['http://a.test/1', 'http://a.test/2']);
+    assert.match(digest, /^sha256:[0-9a-f]{64}$/);
+    const other = { ...page('http://a.test/'), sitemap: { declared: true } };
+    const { links: found, listed: none } = await pool.parse(other);
+    assert.deepEqual([identities(found), none], [['http://a.test/next'], undefined]);
+  }));
+
 test('pool: a page that takes too long fails alone', () =>
   withPool({ workers: 2, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
     const hangs = ['hang1', 'hang2'].map((name) =>
@@ -180,16 +197,30 @@ test('pool: a page that takes too long fails alone', () =>
     assert.equal((await pool.parse(page('http://a.test/ok'))).links.length, 1);
   }));
 
-test('pool: what exceeds the queue is refused at once', () =>
-  withPool({ workers: 1, queueMax: 1 }, async (pool) => {
-    const first = pool.parse(page('http://a.test/1'));
-    const second = pool.parse(page('http://a.test/2'));
-    await assert.rejects(pool.parse(page('http://a.test/3')), { code: 'parse_queue_full' });
-    await Promise.all([first, second]);
+test('pool: a page that uses too much of a processor fails alone', () =>
+  withPool({ workers: 1, timeoutMs: 600_000, cpuMs: 300, script: SCRIPT }, async (pool) => {
+    const names = ['0', 'hang1', '2', 'hang3', '4'];
+    const pages = names.map((name) => pool.parse(page(`http://a.test/${name}/`), MANY));
+    for (const [n, result] of (await Promise.allSettled(pages)).entries()) {
+      if (n % 2 === 0) assert.equal(result.status, 'fulfilled', names[n]);
+      else assert.equal(result.status === 'rejected' && result.reason.code, 'parse_timeout');
+    }
+  }));
+
+test('pool: a page that waits uses none of a processor', () =>
+  withPool({ workers: 1, timeoutMs: 600_000, cpuMs: 300, script: SCRIPT }, async (pool) => {
+    assert.equal((await pool.parse(page('http://a.test/sleep'))).links.length, 1);
+  }));
+
+test('pool: however many pages wait for a thread, each is parsed', () =>
+  withPool({ workers: 1 }, async (pool) => {
+    const urls = Array.from({ length: 300 }, (_, k) => `http://a.test/${k}`);
+    const pages = await Promise.all(urls.map((url) => pool.parse(page(url))));
+    assert.ok(pages.every(({ links }) => links.length === 1));
   }));
 
 test('pool: closing fails what is open and refuses more', async () => {
-  const pool = new ParsePool({ workers: 1, queueMax: 9, timeoutMs: 60_000, script: SCRIPT });
+  const pool = new ParsePool({ workers: 1, timeoutMs: 60_000, script: SCRIPT });
   const open = ['hang', 'waits'].map((name) =>
     assert.rejects(pool.parse(page(`http://a.test/${name}`)), { code: 'parse_closed' }),
   );
@@ -230,7 +261,7 @@ test('pool: compiled to JavaScript, it starts its compiled thread', async () => 
       join(folder, 'use.mjs'),
       `import { parentPort } from 'node:worker_threads';
        import { ParsePool } from './agent/parse/pool.js';
-       const pool = new ParsePool({ workers: 1, queueMax: 1, timeoutMs: 60000 });
+       const pool = new ParsePool({ workers: 1, timeoutMs: 60000 });
        const body = new TextEncoder().encode('<a href=b>');
        const page = await pool.parse({ body, contentType: 'text/html', url: 'http://a.test/' });
        await pool.close();

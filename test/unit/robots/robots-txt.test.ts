@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseRobots, ROBOTS_BYTES_MAX } from '../../../agent/robots/robots-txt.ts';
+import { CHECK_STEPS_MAX } from '../../../agent/robots/rule-set.ts';
 import { absent, bytesOf, independentCases } from '../url/independent-cases.ts';
 
 interface RobotsRow {
@@ -252,3 +253,66 @@ test('independent cases: delays and sitemaps', { skip: absent(extra) }, () => {
     assert.equal(sitemaps.length, row.value, row.robots);
   }
 });
+
+/** A file of 24,000 rules, of each of which the path of `url` holds the longest piece. */
+function expensive(): { robots: string; url: string } {
+  const rules = Array.from({ length: 24_000 }, (_, k) => `Disallow:/*x${k.toString(36)}*aaaaa`);
+  return { robots: `User-agent:*\n${rules.join('\n')}`, url: `http://a.test/${'a'.repeat(7990)}` };
+}
+
+test('a check takes a bounded number of steps, however many rules there are', () => {
+  const { robots, url } = expensive();
+  const rules = parseRobots(robots, 'x');
+  assert.ok(rules.size.isAboveCap);
+  assert.ok(rules.allows(url).steps <= CHECK_STEPS_MAX);
+  // Of a short URL all rules are consulted.
+  assert.equal(rules.allows('http://a.test/xx/aaaaa').rule, 'Disallow: /*xx*aaaaa');
+});
+
+test('rules without wildcards are consulted whatever the others cost', () => {
+  const { robots, url } = expensive();
+  const rules = parseRobots(`${robots.slice(0, 400_000)}\nDisallow: /aa\n`, 'x');
+  assert.equal(rules.allows(url).rule, 'Disallow: /aa');
+});
+
+test('a rule that is repeated is kept once', () => {
+  const rules = parseRobots(`User-agent: *\n${'Disallow: /*a\n'.repeat(30_000)}`, 'x');
+  assert.deepEqual(rules.size, { rules: 1, wildcards: 1, isAboveCap: false });
+});
+
+test('of many rules with wildcards the same one decides as of few', () => {
+  const words = ['a', 'ab', 'b', 'abc', 'cab', 'bca', 'c', 'aabb', 'bcabc', '/', ''];
+  const chance = randomOf(7);
+  const pick = () => words[Math.floor(chance() * words.length)]!;
+  for (let round = 0; round < 40; round++) {
+    const lines = Array.from({ length: 300 }, () => {
+      const end = chance() < 0.2 ? '$' : '';
+      return `${chance() < 0.3 ? 'Allow' : 'Disallow'}: /${pick()}*${pick()}*${pick()}${pick()}${end}`;
+    });
+    const rules = parseRobots(['User-agent: *', ...lines].join('\n'), 'x');
+    for (let k = 0; k < 20; k++) {
+      const url = `http://a.test/${pick()}${pick()}${pick()}${pick()}`;
+      // One at a time there is no index.
+      const matching = lines.filter(
+        (line) => parseRobots(`User-agent: *\n${line}`, 'x').allows(url).rule,
+      );
+      const best = matching.toSorted(
+        (a, b) =>
+          pathOf(b).length - pathOf(a).length || Number(a[0] === 'D') - Number(b[0] === 'D'),
+      )[0];
+      assert.equal(rules.allows(url).allowed, best === undefined || best[0] === 'A', url);
+    }
+  }
+});
+
+function pathOf(line: string): string {
+  return line.slice(line.indexOf('/'));
+}
+
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+    return state / 0x80000000;
+  };
+}

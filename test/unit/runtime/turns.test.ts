@@ -4,16 +4,29 @@ import { setImmediate as immediately } from 'node:timers/promises';
 import { Turns } from '../../../agent/runtime/turns.ts';
 
 /** Turns whose inputs are names; `turns` has those of each turn. */
-function turnsOf(t: TestContext, expected: () => number) {
+function turnsOf(
+  t: TestContext,
+  expected: () => number,
+  costMs = (_input: string) => 0,
+  dueMs = () => 0,
+) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const turns: string[][] = [];
+  const slow: { tookMs: number; inputs: readonly string[] }[] = [];
   let inputs: string[] = [];
+  const now = { mono: 0, wall: 0 };
   const loop = new Turns<string, never>({
-    clock: { now: () => ({ mono: 0, wall: 0 }) },
+    clock: { now: () => ({ ...now }) },
     store: { begin: () => true, commit: () => true },
-    handle: (input) => inputs.push(input),
+    handle: (input) => {
+      inputs.push(input);
+      now.mono += costMs(input);
+    },
     expected,
-    due: () => {},
+    due: () => {
+      now.mono += dueMs();
+    },
+    slow: (tookMs, inputs) => slow.push({ tookMs, inputs }),
     committed: () => {
       turns.push(inputs);
       inputs = [];
@@ -26,7 +39,7 @@ function turnsOf(t: TestContext, expected: () => number) {
     failed: (error) => assert.fail(String(error)),
   });
   t.after(() => loop.close());
-  return { loop, turns, ended: () => immediately() };
+  return { loop, turns, slow, ended: () => immediately() };
 }
 
 test('turns: patient inputs wait for half of those expected, and share a turn', async (t) => {
@@ -69,4 +82,39 @@ test('turns: where little is expected nothing waits, nor does an input that is i
   loop.push('c');
   await ended();
   assert.deepEqual(turns, [['a'], ['b', 'c']]);
+});
+
+test('turns: one takes 200 inputs at most, and ends after 10 milliseconds of work', async (t) => {
+  const costs: Record<string, number> = { dear: 500, fair: 4 };
+  const { loop, turns, ended } = turnsOf(
+    t,
+    () => 0,
+    (input) => costs[input] ?? 0,
+  );
+  for (const input of ['dear', 'fair', 'fair', 'fair', 'fair', 'a', 'b']) loop.push(input);
+  for (let i = 0; i < 3; i++) await ended();
+  assert.deepEqual(turns, [['dear'], ['fair', 'fair', 'fair'], ['fair', 'a', 'b']]);
+  for (let i = 0; i < 201; i++) loop.push('a');
+  for (let i = 0; i < 2; i++) await ended();
+  assert.deepEqual(
+    turns.slice(3).map((inputs) => inputs.length),
+    [200, 1],
+  );
+});
+
+test('turns: one whose work takes more than 100 milliseconds is told of, with its inputs', async (t) => {
+  let dueMs = 0;
+  const { loop, slow, ended } = turnsOf(
+    t,
+    () => 0,
+    () => 60,
+    () => dueMs,
+  );
+  loop.push('a');
+  await ended();
+  assert.deepEqual(slow, []);
+  dueMs = 50;
+  loop.push('b');
+  await ended();
+  assert.deepEqual(slow, [{ tookMs: 110, inputs: ['b'] }]);
 });

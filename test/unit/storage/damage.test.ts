@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import Database from 'better-sqlite3';
 import type { Connection } from '../../../agent/storage/connection.ts';
@@ -236,13 +236,24 @@ function urlsIn(directory: string): string {
   return JSON.stringify(rows);
 }
 
+/** Where a page was split, its unused space still has the text of rows that went to another. */
+function flipInRow(file: string, key: string): void {
+  const bytes = fs.readFileSync(file);
+  const before = urlsIn(dirname(file));
+  for (let at = bytes.indexOf(key); at >= 0; at = bytes.indexOf(key, at + 1)) {
+    flip(file, at + 2, 1);
+    if (urlsIn(dirname(file)) !== before) return;
+    flip(file, at + 2, 1);
+  }
+  assert.fail(`no row has ${key}`);
+}
+
 test('F37: a bit flipped in the text of a URL is seen, which SQLite does not', (t) => {
   const crawl = crawlIn(t);
   const sound = copyOf(crawl, crawl.moments.at(-1)!);
   assert.ok(turnsIn(sound));
   const file = join(sound, 'state.sqlite');
-  const position = fs.readFileSync(file).indexOf('h/77/7');
-  flip(file, position + 2, 1);
+  flipInRow(file, 'h/77/7');
   const db = new Database(file, { readonly: true });
   assert.equal(db.pragma('integrity_check', { simple: true }), 'ok');
   db.close();

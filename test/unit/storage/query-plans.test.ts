@@ -50,20 +50,21 @@ test('plans: nothing on the path of a page walks through a table or sorts', () =
     store.insertUrl(HOST, { url: at(1), depth: 0, attempts: 1 }, null);
     store.insertUrl('c.test', { url: 'http://c.test/', depth: 0 }, null);
     store.nextUrl(number, 5);
+    store.nextUrl(number, 5, true);
     store.nextUrlAt(number);
-    store.requeue(number, at(1), 1, 9);
+    store.requeue(number, at(1), { attempts: 1, failedSince: 5, notBefore: 9 });
     store.recordPage(number, { ...page, url: at(2) });
     store.settle(HOST, at(2));
     store.skip(number, at(3), 'robots');
     store.endQueued(number, end, 5, 2);
     store.rowEvents(HOST, 0, 3, 0);
-    store.hostsMarkedBy('x');
+    store.hostsMarkedAbove('x', 5);
     store.robots(number, 'http://a.test');
     store.addToOutbox('b.test', 'x', { url: '1', depth: 0 });
     store.outboxOf('x', 3);
     store.outboxFirst();
-    store.outboxEntriesOf('b.test');
-    store.rerouteOutbox('b.test', 'y');
+    store.outboxAfter(0, 3);
+    store.rerouteOutbox(1, 'y');
     store.removeFromOutbox([1]);
     store.unsettled(3);
     store.commit(false);
@@ -76,6 +77,38 @@ test('plans: nothing on the path of a page walks through a table or sorts', () =
     const fine = walk === undefined || plan.includes('INDEX unsettled');
     assert.ok(fine && !plan.includes('TEMP B-TREE'), `${sql}\n${plan}`);
   }
+});
+
+test("plans: the sums over this agent's hosts are kept, not counted at each look", () => {
+  const changes: ((store: SqliteStore) => void)[] = [
+    (store) => store.insertUrl('c.test', { url: 'http://c.test/', depth: 0 }, null),
+    (store) => store.recordPage(store.host(HOST).number, { ...page, url: at(2) }),
+    (store) => store.skip(store.host('c.test').number, 'http://c.test/', 'robots'),
+    (store) => store.setOwned(HOST, false),
+    (store) => store.setOwned(HOST, true),
+    (store) => store.deleteHost('c.test'),
+  ];
+  const sums: unknown[] = [];
+  const { db, ran } = statementsOf((store) => {
+    sums.push(store.owned());
+    for (const change of changes) {
+      change(store);
+      sums.push(store.owned());
+    }
+    store.commit(false);
+  });
+  assert.deepEqual(sums, [
+    { hosts: 1, hostsWithQueue: 1, queued: 50, pages: 0 },
+    { hosts: 2, hostsWithQueue: 2, queued: 51, pages: 0 },
+    { hosts: 2, hostsWithQueue: 2, queued: 50, pages: 1 },
+    { hosts: 2, hostsWithQueue: 1, queued: 49, pages: 1 },
+    { hosts: 1, hostsWithQueue: 0, queued: 0, pages: 0 },
+    { hosts: 2, hostsWithQueue: 1, queued: 49, pages: 1 },
+    { hosts: 1, hostsWithQueue: 1, queued: 49, pages: 1 },
+  ]);
+  assert.equal(ran.filter((sql) => sql.includes('count(*) AS hosts')).length, 1);
+  const again = new SqliteStore(db, { durability: 'process', hostDelayMs: 1 });
+  assert.deepEqual(again.owned(), sums.at(-1));
 });
 
 const uses: [string, string, RegExp, (store: SqliteStore, number: number) => void][] = [
@@ -94,7 +127,13 @@ const uses: [string, string, RegExp, (store: SqliteStore, number: number) => voi
   ['the earliest wait', 'min(not_before)', /INDEX queue \(<expr>=\?\)/, (s, n) => s.nextUrlAt(n)],
   ['pages to settle', 'INDEXED BY', /INDEX unsettled/, (s) => s.unsettled(9)],
   ['the outbox of a peer', 'WHERE owner', /INDEX outbox_by_owner/, (s) => s.outboxOf('x', 9)],
-  ['hosts with a queue', 'queued > 0 ORDER', /INDEX hosts_with_queue/, (s) => s.hostsWithQueue()],
+  ['some hosts with a queue', 'number >= ', /INDEX hosts_with_queue/, (s) => s.queuedFrom(1, 9)],
+  [
+    'marks above a number',
+    'FROM marks m',
+    /INDEX marks_by_sender \(sender=\? AND mark>\?\)/,
+    (s) => s.hostsMarkedAbove('x', 5),
+  ],
 ];
 
 function next(store: SqliteStore, number: number): void {
@@ -116,4 +155,12 @@ test('plans: a page record or a queued URL of the views is found by an index', (
     const plan = planOf(db, `SELECT * FROM ${view} WHERE host = 'a.test'`);
     assert.doesNotMatch(plan, /SCAN/, `${view}: ${plan}`);
   }
+});
+
+test('plans: pages of one host are read by their ids, those that are queued again too', () => {
+  const { db } = statementsOf(() => {});
+  const plan = planOf(db, "SELECT * FROM pages WHERE host = 'a.test'");
+  assert.match(plan, /SEARCH p USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/);
+  assert.match(plan, /SEARCH h USING INDEX \S+ \(host=\?\)/);
+  assert.doesNotMatch(plan, /SCAN (?!CONSTANT)|MATERIALIZE|TEMP B-TREE/, plan);
 });

@@ -1,13 +1,24 @@
 // A process of its own that opens a state directory: `open` says what came of it and ends, `hold`
 // keeps it until it is killed, `write` writes turns until it is killed, telling of each commit.
-// Run by the tests of locks, permissions and crashes.
+// Run by the tests of locks, permissions and crashes. With a user it gives up root once all code is
+// loaded, so that the user need not be able to read the checkout.
 
 import { writeSync } from 'node:fs';
+import Database from 'better-sqlite3';
 import { openState } from '../../../agent/storage/database.ts';
 import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 
-const [mode, directory, durability] = process.argv.slice(2);
-if (directory === undefined) throw new Error('usage: state-process.ts MODE DIRECTORY DURABILITY');
+const [mode, directory, durability, user] = process.argv.slice(2);
+if (directory === undefined) {
+  throw new Error('usage: state-process.ts MODE DIRECTORY DURABILITY [USER]');
+}
+if (user !== undefined) {
+  // Loads the native part.
+  new Database(':memory:').close();
+  process.setgroups?.([]);
+  process.setgid?.(Number(user));
+  process.setuid?.(Number(user));
+}
 
 const opened = openState({ directory, crawl: 'c', agent: 'a' });
 tell(opened.ok ? { ok: true } : { ok: false, code: opened.code, message: opened.message });

@@ -29,9 +29,9 @@ export class StateProcess {
     rest: { durability?: string; uid?: number } = {},
   ) {
     const { durability = 'process', uid } = rest;
-    this.#child = spawn(process.execPath, [SCRIPT, mode, directory, durability], {
+    const user = uid === undefined ? [] : [String(uid)];
+    this.#child = spawn(process.execPath, [SCRIPT, mode, directory, durability, ...user], {
       stdio: ['ignore', 'pipe', 'inherit'],
-      ...(uid === undefined ? {} : { uid, gid: uid }),
     });
     this.#exited = once(this.#child, 'exit');
     this.#lines = createInterface({ input: this.#child.stdout! })[Symbol.asyncIterator]();

@@ -11,9 +11,9 @@ function file() {
   const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 100 });
   const read: ReadRow = (sql, ...values) =>
     db.prepare<unknown[], Record<string, unknown>>(sql).get(...values);
-  const explain = (identity: string) => {
+  const explain = (identity: string, form = identity) => {
     store.commit(false);
-    const found = explanationOf({ agent: 'a1', userAgent: 'tester/1.0', read, identity });
+    const found = explanationOf({ agent: 'a1', userAgent: 'tester/1.0', read, identity, form });
     store.begin();
     return found;
   };
@@ -55,6 +55,8 @@ test('explain: a page tells how it ended, where it was found, and by which rule'
   // What is asked for is what robots.txt is about, not the identity.
   assert.deepEqual([found.robots?.allowed, found.robots?.rule], [true, 'Allow: /x?s']);
   assert.equal(explain('https://h.test/x2').robots?.rule, 'Disallow: /x');
+  const unknown = explain('https://h.test/x3', 'https://h.test/x3?s=1');
+  assert.equal(unknown.robots?.rule, 'Disallow: /x', 'the first rule that matches decides');
   assert.equal(explain('http://h.test/x').robots, null, 'another origin');
 });
 
@@ -89,15 +91,15 @@ test('explain: orders for the host, a skip with its reason, and a URL on its way
   store.insertUrl('h.test', { url: 'http://h.test/', depth: 99 }, 'depth');
   store.addToOutbox('far.test', 'a2', { url: 'http://far.test/', depth: 0 });
   const orders = new OrderTable(db);
-  orders.saveOrder({ kind: 'block', host: 'h.test', value: 1, n: 1, by: 'a1' });
-  orders.saveOrder({ kind: 'delay', host: 'h.test', value: 5000, n: 2, by: 'a1' });
-  orders.saveOrder({ kind: 'pause', host: '', value: 1, n: 3, by: 'a1' });
+  orders.saveOrder({ kind: 'block', host: 'h.test', value: 1, n: 1, by: 'a1' }, 0);
+  orders.saveOrder({ kind: 'delay', host: 'h.test', value: 5000, n: 2, by: 'a1' }, 0);
+  orders.saveOrder({ kind: 'pause', host: '', value: 1, n: 3, by: 'a1' }, 0);
   const { url, host, paused } = explain('http://h.test/');
   assert.deepEqual([url?.state, url?.reason, paused], ['skipped', 'depth', true]);
   assert.deepEqual([host?.blocked, host?.delayMs], [true, 5000]);
   assert.equal(explain('http://far.test/').inOutbox, true);
-  orders.saveOrder({ kind: 'block', host: 'h.test', value: null, n: 4, by: 'a1' });
-  orders.saveOrder({ kind: 'delay', host: 'h.test', value: null, n: 5, by: 'a1' });
+  orders.saveOrder({ kind: 'block', host: 'h.test', value: null, n: 4, by: 'a1' }, 0);
+  orders.saveOrder({ kind: 'delay', host: 'h.test', value: null, n: 5, by: 'a1' }, 0);
   assert.deepEqual(
     [explain('http://h.test/').host?.blocked, explain('http://h.test/').host?.delayMs],
     [false, 100],

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openInMemory } from '../../../agent/storage/database.ts';
+import { TAIL_BOUNDS } from '../../../agent/storage/event-tails.ts';
 import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 import { HalfSipHash } from '../../../agent/url/half-sip-hash.ts';
 import { HOST, pageOf, turn } from '../../contract/store/store-contract.ts';
@@ -131,7 +132,8 @@ test('words: types and digests come out as they went in, also beyond what is num
      ORDER BY CAST(substr(url, length('http://${HOST}/') + 1) AS INTEGER)`,
   );
   assert.deepEqual(pages.all(), told);
-  const again = new SqliteStore(db, { durability: 'process', hostDelayMs: 0 });
+  const tails = { ...TAIL_BOUNDS, rowsPerTurn: types.length + 1 };
+  const again = new SqliteStore(db, { durability: 'process', hostDelayMs: 0, tails });
   const { events } = again.rowEvents(HOST, 0, 1e6, NOW);
   const sent = events.flatMap((event) => {
     if (event.kind !== 'done' || !event.page) return [];

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PageRecord } from '../../../agent/frontier/store.ts';
 import { openInMemory } from '../../../agent/storage/database.ts';
+import { OrderTable } from '../../../agent/storage/order-table.ts';
 import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 import { parseCrawlUrl } from '../../../agent/url/crawl-url.ts';
 
@@ -58,7 +59,8 @@ function fixture() {
 const columns: Record<string, string> = {
   pages:
     'url fetch_url host depth status content_type bytes digest fetched_at duration_ms error ' +
-    'redirect_to referrer attempts warc_file warc_offset canonical noindex noarchive unchanged round',
+    'redirect_to referrer attempts warc_file warc_offset canonical noindex noarchive unchanged round ' +
+    'queued_again',
   frontier: 'url host depth attempts not_before referrer round',
   skipped: 'url host reason referrer round',
   hosts:
@@ -173,6 +175,7 @@ test('views: pages tell what came, in whole milliseconds', () => {
       noarchive: 0,
       unchanged: 0,
       round: 0,
+      queued_again: 0,
     },
   ]);
 });
@@ -206,7 +209,13 @@ test('views: done are pages with a status, failed those without', () => {
 test('views: frontier waits for the later of the URL and its host', () => {
   const f = fixture();
   for (const n of [1, 2]) f.insert(`http://a.test/${n}`);
-  f.turn(() => f.store.requeue(f.store.host('a.test').number, 'http://a.test/2', 1, AT + 900.7));
+  f.turn(() =>
+    f.store.requeue(f.store.host('a.test').number, 'http://a.test/2', {
+      attempts: 1,
+      failedSince: 5,
+      notBefore: AT + 900.7,
+    }),
+  );
   const sql = 'SELECT attempts, not_before FROM frontier ORDER BY url';
   assert.deepEqual(f.rows(sql), [
     { attempts: 0, not_before: 0 },
@@ -248,6 +257,28 @@ test('views: hosts tell how they are doing', () => {
   assert.deepEqual(done, { host: host4, ...seen, next_fetch_at: null, state: 'done' });
 });
 
+test('views: orders tell those in force, and hosts the delay that the most specific one gives', () => {
+  const { db, insert, rows } = fixture();
+  const orders = new OrderTable(db);
+  for (const host of ['a.x.test', 'b.x.test', 'y.test']) insert(`http://${host}/`);
+  const give = (kind: 'block' | 'delay', host: string, value: number | null, n: number) =>
+    orders.saveOrder({ kind, host, value, n, by: 'a1' }, AT + n);
+  give('delay', '*.x.test', 5000, 1);
+  give('delay', 'a.x.test', 7000, 2);
+  give('block', '*.z.test', 1, 3);
+  give('block', 'gone.test', null, 4);
+  assert.deepEqual(rows('SELECT * FROM orders ORDER BY applied_at'), [
+    { kind: 'delay', host: '*.x.test', value: 5000, given_by: 'a1', applied_at: AT + 1 },
+    { kind: 'delay', host: 'a.x.test', value: 7000, given_by: 'a1', applied_at: AT + 2 },
+    { kind: 'block', host: '*.z.test', value: 1, given_by: 'a1', applied_at: AT + 3 },
+  ]);
+  assert.deepEqual(rows('SELECT host, delay_ms FROM hosts ORDER BY host'), [
+    { host: 'a.x.test', delay_ms: 7000 },
+    { host: 'b.x.test', delay_ms: 5000 },
+    { host: 'y.test', delay_ms: 1500 },
+  ]);
+});
+
 test('views: hosts tell the latest answer of robots.txt', () => {
   const f = fixture();
   f.insert('http://a.test/');
@@ -265,5 +296,81 @@ test('views: events tell when, what and its details as JSON', () => {
   f.turn(() => f.store.event(AT + 0.9, 'takeover', { from: 'a2', hosts: 3 }));
   assert.deepEqual(f.rows('SELECT * FROM events'), [
     { at: AT, kind: 'takeover', detail: '{"from":"a2","hosts":3}' },
+  ]);
+});
+
+const LAST = 'SELECT url, status, digest, attempts, round, queued_again FROM pages ORDER BY url';
+
+test('views: while a page is queued again, pages has its last answer and the round of that', () => {
+  const f = fixture();
+  for (const n of [1, 2, 3]) f.insert(`http://a.test/${n}`);
+  f.finish('http://a.test/1', { digest: 'one', attempts: 2 });
+  f.finish('http://a.test/2', { status: null, error: 'dns' });
+  f.turn(() => f.store.settle('a.test', 'http://a.test/1'));
+  const before = f.rows(LAST);
+  f.turn(() => f.store.beginRound(7));
+  f.turn(() => f.store.queueAgain('a.test', 100));
+  assert.deepEqual(
+    f.rows(LAST),
+    before.map((row) => ({ ...row, queued_again: 1 })),
+  );
+  assert.deepEqual(f.rows('SELECT url, attempts, round FROM frontier ORDER BY url'), [
+    { url: 'http://a.test/1', attempts: 0, round: 7 },
+    { url: 'http://a.test/2', attempts: 0, round: 7 },
+    { url: 'http://a.test/3', attempts: 0, round: 7 },
+  ]);
+  assert.deepEqual(f.rows('SELECT pages_done, pages_queued FROM hosts'), [
+    { pages_done: 0, pages_queued: 3 },
+  ]);
+
+  f.finish('http://a.test/1', { digest: 'two' });
+  const url = 'http://a.test/1';
+  assert.deepEqual(f.rows(LAST), [
+    { ...{ url, status: 200, digest: 'two', attempts: 1, round: 7, queued_again: 0 } },
+    { ...before[1], queued_again: 1 },
+  ]);
+  // A second round begins before the first has ended: the answer is still that of its own round.
+  f.turn(() => f.store.beginRound(8));
+  f.turn(() => f.store.queueAgain('a.test', 100));
+  assert.deepEqual(f.rows(LAST), [
+    { ...{ url, status: 200, digest: 'two', attempts: 1, round: 7, queued_again: 1 } },
+    { ...before[1], queued_again: 1 },
+  ]);
+  f.turn(() => f.store.skip(f.store.host('a.test').number, url, 'robots'));
+  assert.deepEqual(f.rows(LAST), [{ ...before[1], queued_again: 1 }]);
+});
+
+test('views: what a page was before it was settled is shown, and not asked of the server', () => {
+  const f = fixture();
+  f.insert('http://a.test/');
+  f.finish('http://a.test/', { digest: 'one', etag: '"e"', lastModified: 'then' });
+  f.turn(() => f.store.beginRound(7));
+  f.turn(() => f.store.queueAgain('a.test', 100));
+  assert.equal(f.rows(LAST)[0]?.digest, 'one');
+  f.turn(() => {
+    const { former } = f.store.nextUrl(f.store.host('a.test').number, AT)!;
+    assert.equal(former?.digest, 'one');
+    assert.equal(former.etag ?? former.lastModified, undefined);
+  });
+});
+
+test('views: a copy tells the last answer of a page that is queued again, and its round', () => {
+  const [owner, copy] = [fixture(), fixture()];
+  owner.insert('http://a.test/');
+  owner.turn(() => owner.store.beginRound(7));
+  owner.turn(() => owner.store.queueAgain('a.test', 100));
+  owner.finish('http://a.test/', { digest: 'one', attempts: 3 });
+  owner.turn(() => owner.store.settle('a.test', 'http://a.test/'));
+  owner.turn(() => owner.store.beginRound(8));
+  owner.turn(() => owner.store.queueAgain('a.test', 100));
+  const { events, to } = owner.store.rowEvents('a.test', 0, 100, 0);
+  const item = { host: 'a.test', from: 0, to, events, version: 1, backoffMs: 0, delayMs: 0 };
+  copy.turn(() => copy.store.applyRows('a1', item, true, 0));
+  assert.deepEqual(copy.rows(LAST), owner.rows(LAST));
+  assert.deepEqual(copy.rows(LAST), [
+    {
+      ...{ url: 'http://a.test/', status: 200, digest: 'one' },
+      ...{ attempts: 3, round: 7, queued_again: 1 },
+    },
   ]);
 });

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Scope, type ScopeRules } from '../../../agent/url/scope.ts';
 
-function admits(rules: Partial<ScopeRules>, identity: string): boolean {
+function admits(rules: Partial<ScopeRules>, url: string, fetchUrl?: string): boolean {
   const scope = new Scope({ hosts: ['*'], include: [], exclude: [], ...rules });
-  return scope.admits(new URL(identity).hostname, identity);
+  return scope.admits(new URL(url).hostname, fetchUrl === undefined ? { url } : { url, fetchUrl });
 }
 
 test('scope: a host pattern is that host alone', () => {
@@ -42,10 +42,41 @@ test('scope: covers the hosts, whichever of their URLs it admits', () => {
   assert.ok(!scope.covers('a.test'));
 });
 
-test('scope: a pattern with the flag g answers the same twice', () => {
-  const scope = new Scope({ hosts: ['*'], include: [/x/g], exclude: [] });
-  assert.ok(scope.admits('a.test', 'http://a.test/x'));
-  assert.ok(scope.admits('a.test', 'http://a.test/x'));
+test('scope: a URL is left out where exclude matches any of its spellings', () => {
+  const session = 'http://a.test/x?sid=1';
+  assert.ok(!admits({ exclude: [/sid=/] }, 'http://a.test/x', session), 'what is requested');
+  assert.ok(!admits({ exclude: [/x$/] }, 'http://a.test/x', session), 'the identity');
+  assert.ok(
+    !admits({ exclude: [/%7E/] }, 'http://a.test/~u/', 'http://a.test/%7Eu/'),
+    'as written',
+  );
+  const both = 'http://a.test/%7Eu/?sid=1';
+  assert.ok(!admits({ exclude: [/~u\/\?sid/] }, 'http://a.test/~u/', both), 'canonical, with all');
+  assert.ok(admits({ exclude: [/y/] }, 'http://a.test/~u/', both));
+});
+
+test('scope: include has to match the identity and, in canonical spelling, what is requested', () => {
+  assert.ok(admits({ include: [/\/~u\//] }, 'http://a.test/~u/', 'http://a.test/%7Eu/'));
+  assert.ok(!admits({ include: [/%7E/] }, 'http://a.test/~u/', 'http://a.test/%7Eu/'));
+  assert.ok(!admits({ include: [/x$/] }, 'http://a.test/x', 'http://a.test/x?sid=1'));
+  assert.ok(!admits({ include: [/sid=/] }, 'http://a.test/x', 'http://a.test/x?sid=1'));
+  assert.ok(admits({ include: [/\/x/] }, 'http://a.test/x', 'http://a.test/x?sid=1'));
+});
+
+test('scope: the verdict on what is requested names the rule and agrees with admits', () => {
+  const url = { url: 'http://a.test/x', fetchUrl: 'http://a.test/x?sid=1' };
+  const told: [Partial<ScopeRules>, string][] = [
+    [{ exclude: [/sid=/] }, 'scope.exclude: sid='],
+    [{ include: [/x$/] }, `no entry of scope.include for what is requested, ${url.fetchUrl}`],
+    [{ include: [/x/] }, 'scope.include: x'],
+    [{}, 'scope.hosts: *'],
+  ];
+  for (const [rules, rule] of told) {
+    const scope = new Scope({ hosts: ['*'], include: [], exclude: [], ...rules });
+    const verdict = scope.verdict('a.test', url);
+    assert.equal(verdict.rule, rule);
+    assert.equal(verdict.admitted, scope.admits('a.test', url));
+  }
 });
 
 test('scope: what is no host is refused by name', () => {
@@ -77,13 +108,16 @@ test('scope: the verdict is that of admits, and names the rule', () => {
   ];
   const scope = new Scope(rules);
   for (const [host, path, rule] of told) {
-    const { admitted, rule: said } = scope.verdict(host, `http://${host}${path}`);
+    const { admitted, rule: said } = scope.verdict(host, { url: `http://${host}${path}` });
     assert.equal(said, rule);
-    assert.equal(admitted, scope.admits(host, `http://${host}${path}`));
+    assert.equal(admitted, scope.admits(host, { url: `http://${host}${path}` }));
   }
   const open = new Scope({ hosts: ['a.test', '*.b.test'], include: [], exclude: [] });
-  assert.equal(open.verdict('a.test', 'http://a.test/').rule, 'scope.hosts: a.test');
-  assert.equal(open.verdict('x.y.b.test', 'http://x.y.b.test/').rule, 'scope.hosts: *.b.test');
+  assert.equal(open.verdict('a.test', { url: 'http://a.test/' }).rule, 'scope.hosts: a.test');
+  assert.equal(
+    open.verdict('x.y.b.test', { url: 'http://x.y.b.test/' }).rule,
+    'scope.hosts: *.b.test',
+  );
   const every = new Scope({ hosts: ['*'], include: [], exclude: [] });
-  assert.equal(every.verdict('a.test', 'http://a.test/').rule, 'scope.hosts: *');
+  assert.equal(every.verdict('a.test', { url: 'http://a.test/' }).rule, 'scope.hosts: *');
 });

@@ -1,0 +1,61 @@
+// What `launch` says of states that it would leave out, with what can be done about it.
+
+import { type Config, membersOf } from '../../config/config.ts';
+import type { LeftOut } from './left-out.ts';
+import { shownCrawl } from './load.ts';
+import { count, printable, programName } from './output.ts';
+
+/** One agent's share, such as `a3: 95 queued URLs and 3 pages of 12 hosts (h1, h2, …)`. */
+export function leftOutText({ agent, hosts, queued, pages, samples }: LeftOut): string {
+  const what = [
+    ...(queued > 0 ? [`${count(queued)} queued ${queued === 1 ? 'URL' : 'URLs'}`] : []),
+    ...(pages > 0 ? [`${count(pages)} fetched ${pages === 1 ? 'page' : 'pages'}`] : []),
+  ].join(' and ');
+  const named = [...samples.map(printable), ...(hosts > samples.length ? ['…'] : [])].join(', ');
+  return `${agent}: ${what} of ${count(hosts)} ${hosts === 1 ? 'host' : 'hosts'} (${named})`;
+}
+
+export interface RefusedLaunch {
+  /** Agents that were to be started. */
+  readonly chosen: readonly string[];
+  /** Agents of the config that this machine can start. */
+  readonly local: readonly string[];
+  /** Of the command line, to be given again. */
+  readonly refresh: boolean;
+  readonly repair: boolean;
+}
+
+/** The refusal. Each remedy is a command that works as printed. */
+export function leftOutRefusal(
+  config: Config,
+  leftOut: readonly LeftOut[],
+  { chosen, local, refresh, repair }: RefusedLaunch,
+): string {
+  const ids = leftOut.map(({ agent }) => agent);
+  const strangers = ids.filter((id) => !membersOf(config).some((member) => member.id === id));
+  const crawl = shownCrawl(config);
+  const again = `${refresh ? ' --refresh' : ''}${repair ? ' --repair' : ''}`;
+  const all = local.filter((id) => chosen.includes(id) || ids.includes(id));
+  // With the config as it was then, all of it is meant: those of today may have other names in it.
+  const which = strangers.length > 0 ? '' : ` --agents ${all.join(',')}`;
+  return [
+    'not started, because the work of agents would be left out; only their states have:',
+    ...leftOut.map((one) => `  ${leftOutText(one)}`),
+    ...(strangers.length > 0 ? [backText(config, strangers)] : []),
+    'start them too:',
+    `  ${programName()} launch ${crawl}${which}${again}`,
+    'to retire them, start them so, and while they run have them hand over to the others:',
+    `  ${programName()} stop ${crawl} ${ids.join(' ')}`,
+    `to give up what only they have, move their directories out of ${config.agent.dataDir}`,
+  ].join('\n');
+}
+
+/** Agents that were removed from the config, or have another name there now. */
+function backText({ cluster }: Config, strangers: readonly string[]): string {
+  const numbers = strangers.map((id) => Number(/^a(\d+)$/.exec(id)?.[1] ?? Number.NaN));
+  const isNumbered = typeof cluster.agents === 'number' && numbers.every(Number.isSafeInteger);
+  const how = isNumbered
+    ? `set cluster.agents to ${Math.max(...numbers)} again`
+    : 'put each back into cluster.agents under that id';
+  return `the config does not have ${strangers.join(', ')} (removed, or renamed): ${how}, then`;
+}

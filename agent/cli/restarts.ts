@@ -1,0 +1,49 @@
+// `launch --restart`: which agents that ended are started again, and after what wait. The wait grows
+// from one end to the next, so that an agent that cannot live costs little, and begins anew once an
+// agent has lived for long. Pure: `launch.ts` gives it the time.
+
+import { assertNever } from '../core/assert-never.ts';
+import type { Ending } from './endings.ts';
+
+const waitMsMin = 1000;
+/** The others crawl on meanwhile, and a cause that lasts is looked for once in five minutes. */
+const waitMsMax = 300_000;
+/** An agent that has lived for so long has got over what ended it before. */
+const soundAfterMs = 600_000;
+
+export class Restarts {
+  /** Ends in a row, by agent. */
+  readonly #ends = new Map<string, number>();
+
+  /**
+   * To be called once for each end.
+   *
+   * @param livedMs - from its start to its end
+   * @returns milliseconds to wait before the agent is started again
+   */
+  waitMs(id: string, livedMs: number): number {
+    const ends = livedMs >= soundAfterMs ? 0 : (this.#ends.get(id) ?? 0);
+    this.#ends.set(id, ends + 1);
+    return Math.min(waitMsMin * 2 ** ends, waitMsMax);
+  }
+}
+
+/**
+ * @param hasRun - whether the agent was at work before: an agent that is refused at its start (a port
+ *   in use, another crawl's directory) would be refused again
+ */
+export function mayRestart(ending: Ending, hasRun: boolean): boolean {
+  switch (ending.kind) {
+    case 'complete':
+    case 'left':
+    case 'interrupted':
+      return false;
+    case 'killed':
+    case 'crashed':
+      return true;
+    case 'failed':
+      return hasRun || ending.code === 1 || ending.code === 3;
+    default:
+      return assertNever(ending);
+  }
+}

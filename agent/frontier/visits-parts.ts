@@ -1,0 +1,42 @@
+// What the visits are made of: the ports that they need of the core and the store, and what the config
+// says of hosts and pages. `agent/protocol.ts` fills it in.
+
+import type { Instant } from '../../failure-detector/instant.ts';
+import type { Budgets } from '../core/budgets.ts';
+import type { Effects } from '../core/effects.ts';
+import type { Right } from '../core/fetch-right.ts';
+import type { Host } from '../core/messages.ts';
+import type { UrlScope } from '../url/request-scope.ts';
+import type { TrapLog } from './aftermath.ts';
+import type { DelayRules } from './host-delay.ts';
+import type { Chance } from './retry.ts';
+import type { AskOthers, RobotsLog } from './robots-gate.ts';
+import type { RobotsRules } from './rules-cache.ts';
+import type { FrontierStore } from './store.ts';
+
+export interface VisitsParts {
+  readonly store: FrontierStore;
+  readonly effects: Effects;
+  readonly events: TrapLog & RobotsLog;
+  readonly right: {
+    check(host: Host, now: Instant, untouched: boolean): Right;
+    waitUntil(host: Host, untilMs: number): void;
+  };
+  /** What the operator has ordered, and the delays that follow from it and the config. */
+  readonly orders: { blocks(host: Host): boolean; delayOf(host: Host): number };
+  readonly scope: UrlScope;
+  /** What the cluster shares: slots of addresses, and pages of the crawl. */
+  readonly budgets?: Pick<Budgets, 'slots' | 'pages'>;
+  readonly asks?: AskOthers;
+  readonly threads: number;
+  readonly delays: DelayRules;
+  readonly chance: Chance;
+  readonly heartbeatMs: number;
+  readonly pagesPerHost: number;
+  /** Stale pages at which the rest of a host is skipped; null: none. */
+  readonly stalePages: number | null;
+  readonly robots: boolean;
+  /** Whether the links of each page are kept for the view `links`. */
+  readonly keepLinks: boolean;
+  readonly parseRobots: (body: Uint8Array) => RobotsRules;
+}

@@ -1,0 +1,198 @@
+// From a request of the visits to its outcome: fetch, then for pages parse, scope and redirect,
+// for robots.txt what the answer means. Composed here of the fetch, parse and robots folders,
+// which do not know one another; agent.ts pushes the outcome into the next turn.
+
+import type { Capture } from '../archive/capture.ts';
+import type { PageRequest } from '../core/effects.ts';
+import type { ArchivedAt, Outcome } from '../core/outcome.ts';
+import type { BodyBudget } from '../fetch/body-budget.ts';
+import type { Fetcher, FetchRequest, FetchResponse } from '../fetch/fetch.ts';
+import {
+  headerDirectives,
+  NO_DIRECTIVES,
+  type RobotsDirectives,
+  togetherDirectives,
+} from '../parse/robots-directives.ts';
+import { SITEMAP_BYTES_MAX } from '../parse/sitemap-body.ts';
+import { ROBOTS_BYTES_MAX } from '../robots/robots-txt.ts';
+import { formOf, URL_CHARS_MAX } from '../url/crawl-url.ts';
+import { captureOf, unarchived } from './exchange-capture.ts';
+import { failureOutcome, UNREACHABLE } from './fetch-failure.ts';
+import { nothing, PageLinks, type PageLinksParts } from './page-links.ts';
+import { conditionsOf, notModified, UNCHANGED, validatorsOf } from './revalidation.ts';
+import { RobotsAnswers, type RobotsAnswersParts } from './robots-answers.ts';
+
+/** As much of a Content-Type header as is recorded. */
+const CONTENT_TYPE_CHARS_MAX = 200;
+
+const PACKED_SITEMAP = /^[^?#]+\.(?:xml|txt)\.gz$/i;
+export interface PipelineParts extends PageLinksParts, RobotsAnswersParts {
+  readonly fetcher: Fetcher;
+  readonly bodyBytesMax: number;
+  /** Of the whole agent. */
+  readonly bodies: BodyBudget;
+  readonly mayWrite: (request: PageRequest) => boolean;
+  /** No connection came about. */
+  readonly onUnreachable?: (request: PageRequest) => void;
+  /**
+   * Gives the place once the exchange is on disk, null where it cannot be; `others`: how many
+   * further exchanges are under way. Absent: no archive.
+   */
+  readonly archive?: (
+    capture: Capture,
+    body: readonly Uint8Array[],
+    others: number,
+  ) => Promise<ArchivedAt | null>;
+}
+
+export class PagePipeline {
+  readonly #p: PipelineParts;
+  readonly #links: PageLinks;
+  readonly #robots: RobotsAnswers;
+  readonly #open = new Map<number, { request: PageRequest; abort: AbortController }>();
+
+  constructor(parts: PipelineParts) {
+    this.#p = parts;
+    this.#links = new PageLinks(parts);
+    this.#robots = new RobotsAnswers(parts, this.#links);
+  }
+
+  /** Makes the request; whatever happens becomes an outcome. Never rejects. */
+  async run(request: PageRequest): Promise<Outcome> {
+    const account = this.#p.bodies.open();
+    try {
+      return await this.#outcomeOf(request, account);
+    } finally {
+      account.close();
+    }
+  }
+
+  async #outcomeOf(
+    request: PageRequest,
+    account: NonNullable<FetchRequest['account']>,
+  ): Promise<Outcome> {
+    const abort = new AbortController();
+    this.#open.set(request.id, { request, abort });
+    const isRobots = request.kind === 'robots';
+    const declared = !isRobots && isDeclared(request);
+    const pageMax = declared ? SITEMAP_BYTES_MAX : this.#p.bodyBytesMax;
+    const result = await this.#p.fetcher.fetch({
+      headers: conditionsOf(request, this.#p.archive !== undefined),
+      url: request.fetchUrl,
+      // Of a page, types without links are not read to the end; a sitemap may come as any.
+      kind: declared ? 'robots' : request.kind,
+      bodyBytesMax: isRobots ? ROBOTS_BYTES_MAX : pageMax,
+      signal: abort.signal,
+      account,
+      mayWrite: () => this.#p.mayWrite(request),
+      ...(request.address === undefined ? {} : { address: request.address }),
+    });
+    this.#open.delete(request.id);
+    if (result.kind === 'failure' && UNREACHABLE.has(result.code)) this.#p.onUnreachable?.(request);
+    if (result.kind === 'failure') {
+      return isRobots ? this.#robots.outcomeOf(request, result) : failureOutcome(request, result);
+    }
+    const archiving = this.#archive(request, result);
+    const outcome = isRobots
+      ? this.#robots.outcomeOf(request, result)
+      : await this.#page(request, result);
+    const archived = await archiving;
+    if (archived === undefined) return outcome;
+    return archived === null ? unarchived(request, result) : { ...outcome, archived };
+  }
+
+  /** Undefined: nothing is archived. Null: it cannot be. */
+  async #archive(
+    request: PageRequest,
+    response: FetchResponse,
+  ): Promise<ArchivedAt | null | undefined> {
+    const { raw } = response;
+    if (raw === null) return undefined;
+    return this.#p.archive?.(captureOf(request, response, raw), raw.body, this.#open.size);
+  }
+
+  /** Whether the server was asked only for what has changed. */
+  #isConditional(request: PageRequest): boolean {
+    return Object.keys(conditionsOf(request, this.#p.archive !== undefined)).length > 0;
+  }
+
+  abort(id: number): void {
+    this.#open.get(id)?.abort.abort();
+  }
+
+  abortAll(): void {
+    for (const { abort } of this.#open.values()) abort.abort();
+  }
+
+  /** What is asked of the host now, one request at a time; null: nothing. */
+  openAt(host: string): { readonly kind: PageRequest['kind']; readonly url: string } | null {
+    for (const { request } of this.#open.values()) {
+      if (request.host === host) return { kind: request.kind, url: request.fetchUrl };
+    }
+    return null;
+  }
+
+  async #page(request: PageRequest, response: FetchResponse): Promise<Outcome> {
+    const { status, contentType, bytes, truncated, retryAfterMs, ip, durationMs, endedAt } =
+      response;
+    if (status === 304 && request.former && this.#isConditional(request)) {
+      return notModified(request, request.former, response);
+    }
+    const isPage = status >= 200 && status < 300 && response.skipped === null;
+    const header = this.#headerDirectives(response);
+    const declared = isDeclared(request);
+    const found = isPage
+      ? await this.#links.linksOf(request, response, { header, declared, others: this.#open.size })
+      : nothing(null);
+    const { location } = response;
+    const target = location === null ? null : this.#links.redirect(location, request, declared);
+    // The page itself in another form, or behind a cookie: no page of its own.
+    const isSelf = target?.url === request.url;
+    const moved = isSelf && this.#links.acceptsForm(target) ? formOf(target) : null;
+    let { outOfScope } = found;
+    const links = found.links;
+    if (target && moved === null) {
+      if (!isSelf && this.#links.accepts(target)) links.push(target);
+      else outOfScope++;
+    }
+    return {
+      kind: 'response',
+      request,
+      status,
+      contentType: contentType?.slice(0, CONTENT_TYPE_CHARS_MAX) ?? null,
+      bytes,
+      truncated,
+      retryAfterMs,
+      ip,
+      durationMs,
+      endedAt,
+      digest: found.digest,
+      simhash: found.simhash,
+      redirectTo: (target?.url ?? location)?.slice(0, URL_CHARS_MAX) ?? null,
+      ...(moved !== null && { moved }),
+      ...(found.canonical !== null && { canonical: found.canonical }),
+      ...askedOf(togetherDirectives(header, found.directives)),
+      ...validatorsOf(response),
+      ...(found.digest !== null && found.digest === request.former?.digest && UNCHANGED),
+      note: found.note ?? response.skipped ?? (truncated ? 'truncated' : null),
+      links,
+      outOfScope,
+    };
+  }
+
+  #headerDirectives({ headers }: FetchResponse): RobotsDirectives {
+    const tag = headers['x-robots-tag'];
+    if (tag === undefined) return NO_DIRECTIVES;
+    return headerDirectives(String(tag), this.#p.productToken);
+  }
+}
+
+/** Whether it is known to be a sitemap before it is read, by whoever named it or by its name. */
+function isDeclared({ fetchUrl, sitemap = false }: PageRequest): boolean {
+  return sitemap || PACKED_SITEMAP.test(fetchUrl);
+}
+
+/** As it is recorded: what is not asked for is not said. */
+function askedOf({ noindex, noarchive }: RobotsDirectives) {
+  return { ...(noindex && { noindex }), ...(noarchive && { noarchive }) };
+}

@@ -1,0 +1,38 @@
+// Host patterns as the config and the operator's orders write them: a host, `*.h` for the subdomains
+// of h (not h itself), `*` for every host. A look-up costs one probe of a table per label of the
+// host, however many patterns there are.
+
+/** Values by serialised host pattern. */
+export class HostPatterns<T> {
+  readonly #exact = new Map<string, T>();
+  /** By the parent, `h` for `*.h`. */
+  readonly #parents = new Map<string, T>();
+  #everywhere: T | undefined;
+
+  constructor(entries: Iterable<readonly [pattern: string, value: T]> = []) {
+    for (const [pattern, value] of entries) {
+      if (pattern === '*') this.#everywhere = value;
+      else if (pattern.startsWith('*.')) this.#parents.set(pattern.slice(2), value);
+      else this.#exact.set(pattern, value);
+    }
+  }
+
+  /** The value of the most specific pattern that matches the host; undefined: none does. */
+  get(host: string): T | undefined {
+    const exact = this.#exact.get(host);
+    if (exact !== undefined) return exact;
+    if (this.#parents.size > 0) {
+      for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
+        const parent = this.#parents.get(host.slice(dot + 1));
+        if (parent !== undefined) return parent;
+      }
+    }
+    return this.#everywhere;
+  }
+}
+
+/** @returns whether the pattern matches the host */
+export function matchesHost(pattern: string, host: string): boolean {
+  if (pattern === '*') return true;
+  return pattern.startsWith('*.') ? host.endsWith(pattern.slice(1)) : host === pattern;
+}

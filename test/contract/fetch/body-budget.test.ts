@@ -1,0 +1,166 @@
+// What the fetcher does with a body for which there is no memory yet.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import zlib from 'node:zlib';
+import { type BodyAccount, BodyBudget } from '../../../agent/fetch/body-budget.ts';
+import {
+  asFailure,
+  asResponse,
+  createClient,
+  forEachClient,
+  HASTY,
+  OPEN_GUARD,
+  request,
+  withServer,
+} from './harness.ts';
+import { PAGE, play } from './http2-server.ts';
+import type { Step } from './scripted-server.ts';
+
+const MIB = 1024 ** 2;
+const create = (settings: Parameters<Parameters<typeof withServer>[0]>[0]) =>
+  createClient({
+    userAgent: 'ubiring-test',
+    now: () => performance.timeOrigin + performance.now(),
+    wallNow: () => Date.now(),
+    ...settings,
+  });
+const hasty = { timeouts: HASTY, guard: OPEN_GUARD };
+
+/** An account that tells when it is asked for memory and how much, and grants when told to. */
+function stubborn() {
+  const asked = Promise.withResolvers<number>();
+  let grant = () => {};
+  const account: Pick<BodyAccount, 'reserve'> = {
+    reserve: (bytes, onGranted) => {
+      grant = onGranted;
+      asked.resolve(bytes);
+      return false;
+    },
+  };
+  return { account, asked: asked.promise, grant: () => grant() };
+}
+
+/** Longer than the total time-out. */
+const longWait = () => wait(HASTY.totalMs + 500);
+
+const head = (fields: string) => `HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n${fields}\r\n`;
+const body = (bytes: number): Step => ({ repeat: 'x', bytes });
+const known = (bytes: number): Step[] => [
+  { send: head(`Content-Length: ${bytes}\r\n`) },
+  body(bytes),
+];
+
+forEachClient(() => {
+  test('body budget: a body that waits is not read, and its total time stands still', () =>
+    withServer(create, known(64 * MIB), hasty, async (fetcher, server, url) => {
+      const { account, asked, grant } = stubborn();
+      const fetched = fetcher.fetch(request(url, { bodyBytesMax: 4 * MIB, account }));
+      assert.equal(await asked, 4 * MIB);
+      await longWait();
+      // As much as the buffers of the kernel take.
+      assert.ok(server.written < 32 * MIB, `${server.written}`);
+      grant();
+      const response = asResponse(await fetched);
+      assert.deepEqual([response.body.length, response.truncated], [4 * MIB, true]);
+      assert.ok(response.durationMs < HASTY.totalMs, `${response.durationMs}`);
+    }));
+
+  test('body budget: once it is read the total time goes on where it stood', () => {
+    const drip: Step = { repeat: 'x', bytes: 16 * MIB, delayMsPerKiB: 10 };
+    const steps = [{ send: head('') }, body(1.5 * MIB), drip];
+    return withServer(create, steps, hasty, async (fetcher, _server, url) => {
+      const { account, asked, grant } = stubborn();
+      const startedAt = performance.now();
+      const fetched = fetcher.fetch(request(url, { bodyBytesMax: 32 * MIB, account }));
+      await asked;
+      await longWait();
+      grant();
+      const { code, durationMs } = asFailure(await fetched);
+      assert.equal(code, 'total_timeout');
+      const elapsedMs = performance.now() - startedAt;
+      assert.ok(durationMs < elapsedMs - HASTY.totalMs, `${durationMs} of ${elapsedMs}`);
+    });
+  });
+
+  test('body budget: a body that waits can be aborted', () =>
+    withServer(create, known(8 * MIB), hasty, async (fetcher, server, url) => {
+      const { account, asked, grant } = stubborn();
+      const abort = new AbortController();
+      const signal = abort.signal;
+      const fetched = fetcher.fetch(request(url, { bodyBytesMax: 8 * MIB, account, signal }));
+      await asked;
+      abort.abort();
+      assert.equal(asFailure(await fetched).code, 'aborted');
+      // The agent's other bodies may leave before the pipeline has closed this one's account.
+      grant();
+      await server.allClosed(5000);
+    }));
+
+  test('body budget: the first mebibyte is free, the length that is announced is reserved', () =>
+    withServer(
+      create,
+      (path) => known(path === '/free' ? MIB : 1.5 * MIB),
+      hasty,
+      async (fetcher, _server, url) => {
+        const never = { reserve: () => assert.fail('one mebibyte is free') };
+        const free = request(new URL('/free', url).href, {
+          bodyBytesMax: 8 * MIB,
+          account: never,
+        });
+        assert.equal(asResponse(await fetcher.fetch(free)).body.length, MIB);
+        const { account, asked, grant } = stubborn();
+        const fetched = fetcher.fetch(request(url, { bodyBytesMax: 8 * MIB, account }));
+        assert.equal(await asked, 1.5 * MIB);
+        grant();
+        assert.equal(asResponse(await fetched).truncated, false);
+      },
+    ));
+
+  test('body budget: of HTTP/2 a stream that waits holds up no other', () =>
+    play(
+      (stream, path) => {
+        if (path !== '/large') return PAGE(stream, path);
+        stream.respond({ ':status': 200, 'content-type': 'text/html' });
+        stream.end(Buffer.alloc(8 * MIB, 'x'));
+      },
+      async ({ fetcher, url, connections }) => {
+        asResponse(await fetcher.fetch(request(url)));
+        const { account, asked, grant } = stubborn();
+        const large = fetcher.fetch(request(`${url}large`, { bodyBytesMax: 9 * MIB, account }));
+        await asked;
+        await longWait();
+        for (let n = 0; n < 40; n++) asResponse(await fetcher.fetch(request(`${url}${n}`)));
+        assert.equal(connections(), 1);
+        grant();
+        assert.equal(asResponse(await large).body.length, 8 * MIB);
+      },
+    ));
+
+  test('body budget: many bodies share it, and each is read in the end', () => {
+    const coded = zlib.gzipSync(Buffer.alloc(5 * MIB, '<a href="/next">next</a>'));
+    const steps = [
+      { send: head(`Content-Encoding: gzip\r\nContent-Length: ${coded.length}\r\n`) },
+      { send_b64: coded.toString('base64') },
+    ];
+    return withServer(create, steps, { guard: OPEN_GUARD }, async (fetcher, _server, url) => {
+      const budget = new BodyBudget({ ordinaryBytesMax: 20 * MIB, largeBytesMax: 20 * MIB });
+      let most = 0;
+      const lengths = await Promise.all(
+        Array.from({ length: 12 }, async () => {
+          const account = budget.open();
+          const options = { bodyBytesMax: 8 * MIB, account };
+          const response = asResponse(await fetcher.fetch(request(url, options)));
+          most = Math.max(most, budget.reserved);
+          assert.ok(response.durationMs >= 0, `${response.durationMs}`);
+          account.close();
+          return response.body.length;
+        }),
+      );
+      assert.deepEqual(new Set(lengths), new Set([5 * MIB]));
+      assert.ok(most > 0 && most <= 20 * MIB, `${most}`);
+      assert.deepEqual([budget.reserved, budget.waiting], [0, 0]);
+    });
+  });
+});

@@ -1,0 +1,137 @@
+// HTTP/2 connections that fail: what is repeated at once, and that no later request meets them.
+
+import assert from 'node:assert/strict';
+import http2 from 'node:http2';
+import { test } from 'node:test';
+import { asFailure, asResponse, forEachClient, request } from './harness.ts';
+import { type Answer, PAGE, play } from './http2-server.ts';
+
+const {
+  NGHTTP2_ENHANCE_YOUR_CALM: CALM,
+  NGHTTP2_HTTP_1_1_REQUIRED: HTTP1,
+  NGHTTP2_NO_ERROR: NO_ERROR,
+  NGHTTP2_REFUSED_STREAM: REFUSED,
+} = http2.constants;
+
+/** Answers with a page, but for the streams of the given ordinal numbers, from 1. */
+function except(odd: Readonly<Record<number, Answer>>): Answer {
+  let streams = 0;
+  return (stream, path) => (odd[++streams] ?? PAGE)(stream, path);
+}
+
+/** A GOAWAY that names the stream before this one as the last, or this one itself. */
+function goAway(code: number, isProcessed: boolean): Answer {
+  return (stream) => stream.session!.goaway(code, stream.id! - (isProcessed ? 0 : 2));
+}
+
+forEachClient(() => {
+  const fatal: Record<string, { readonly answer: Answer; readonly code: string }> = {
+    'does not answer': { answer: () => {}, code: 'response_timeout' },
+    'stops within a body': {
+      answer: (stream) => {
+        stream.respond({ ':status': 200 });
+        stream.write('begun');
+      },
+      code: 'total_timeout',
+    },
+    'resets a stream with ENHANCE_YOUR_CALM': {
+      answer: (stream) => stream.close(CALM),
+      code: 'reset',
+    },
+    'goes away with ENHANCE_YOUR_CALM': { answer: goAway(CALM, true), code: 'reset' },
+  };
+  for (const [claim, { answer, code }] of Object.entries(fatal)) {
+    test(`http2: a connection that ${claim} is given up, and the next request has a new one`, () =>
+      play(except({ 2: answer }), async ({ fetcher, url, connections }) => {
+        asResponse(await fetcher.fetch(request(url)));
+        assert.equal(asFailure(await fetcher.fetch(request(`${url}odd`))).code, code);
+        assert.equal(connections(), 1);
+        asResponse(await fetcher.fetch(request(`${url}next`)));
+        assert.equal(connections(), 2);
+      }));
+  }
+
+  test('http2: a stream that is refused is repeated at once, on the same connection', () =>
+    play(
+      except({ 1: (stream) => stream.close(REFUSED) }),
+      async ({ fetcher, url, paths, connections }) => {
+        asResponse(await fetcher.fetch(request(url)));
+        assert.deepEqual([paths, connections()], [['/', '/'], 1]);
+      },
+    ));
+
+  test('http2: a stream that is refused every time fails after two repeats', () =>
+    play(
+      (stream) => stream.close(REFUSED),
+      async ({ fetcher, url, paths, connections }) => {
+        assert.equal(asFailure(await fetcher.fetch(request(url))).code, 'reset');
+        assert.deepEqual([paths.length, connections()], [3, 2], 'the last on a new connection');
+      },
+    ));
+
+  for (const [name, code] of Object.entries({ NO_ERROR, ENHANCE_YOUR_CALM: CALM })) {
+    test(`http2: a stream above the last one of a GOAWAY (${name}) is repeated at once`, () =>
+      play(except({ 2: goAway(code, false) }), async ({ fetcher, url, paths, connections }) => {
+        asResponse(await fetcher.fetch(request(url)));
+        asResponse(await fetcher.fetch(request(`${url}above`)));
+        assert.deepEqual([paths, connections()], [['/', '/above', '/above'], 2]);
+      }));
+  }
+
+  const refusals: Record<string, Answer> = {
+    'a stream': (stream) => stream.close(HTTP1),
+    'the connection': goAway(HTTP1, true),
+  };
+  for (const [what, answer] of Object.entries(refusals)) {
+    test(`http2: where ${what} ends with HTTP_1_1_REQUIRED, the host is asked in HTTP/1.1`, () =>
+      play(except({ 1: answer }), async ({ fetcher, url, spoken }) => {
+        const page = asResponse(await fetcher.fetch(request(url)));
+        assert.equal(Buffer.from(page.body).toString(), 'old');
+        asResponse(await fetcher.fetch(request(`${url}next`)));
+        assert.deepEqual(spoken, ['2.0', '1.1', '1.1']);
+      }));
+  }
+
+  test('http2: that a host wants HTTP/1.1 is remembered for an hour', () => {
+    let now = 1e12;
+    return play(
+      except({ 1: (stream) => stream.close(HTTP1) }),
+      async ({ fetcher, url, spoken }) => {
+        asResponse(await fetcher.fetch(request(url)));
+        now += 3_600_000;
+        asResponse(await fetcher.fetch(request(url)));
+        assert.deepEqual(spoken, ['2.0', '1.1', '2.0']);
+      },
+      { now: () => now },
+    );
+  });
+
+  test('http2: a used connection that goes before the response costs no attempt', () =>
+    play(
+      except({ 2: (stream) => stream.session?.socket.destroy() }),
+      async ({ fetcher, url, paths, connections }) => {
+        asResponse(await fetcher.fetch(request(url)));
+        asResponse(await fetcher.fetch(request(`${url}gone`)));
+        assert.deepEqual([paths, connections()], [['/', '/gone', '/gone'], 2]);
+      },
+    ));
+
+  test('http2: a new connection that goes before the response is a failure', () =>
+    play(
+      (stream) => stream.session?.socket.destroy(),
+      async ({ fetcher, url, paths }) => {
+        assert.equal(asFailure(await fetcher.fetch(request(url))).code, 'reset');
+        assert.deepEqual(paths, ['/']);
+      },
+    ));
+
+  test('http2: the right is asked for again before a repeat', () =>
+    play(except({ 1: (stream) => stream.close(REFUSED) }), async ({ fetcher, url, paths }) => {
+      let asked = 0;
+      const failure = asFailure(
+        await fetcher.fetch(request(url, { mayWrite: () => ++asked === 1 })),
+      );
+      assert.deepEqual([failure.code, failure.wrote, asked], ['no_right', true, 2]);
+      assert.deepEqual(paths, ['/']);
+    }));
+});

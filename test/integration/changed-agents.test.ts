@@ -1,0 +1,99 @@
+// `cluster.agents` is changed while the crawl runs: commands reach the agents that run, whether the
+// config has them or not, and say how to start those that do not.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { run, Scratch, start, until } from './cli-process.ts';
+import { startGate } from './gate-server.ts';
+
+/** Each takes a second or so. */
+const triesMax = 50;
+
+/** Two agents, with their numbers or their names in the config; their crawl does not end by itself. */
+async function stage(context: TestContext, numbered: boolean) {
+  const scratch = new Scratch();
+  const gate = await startGate();
+  context.after(async () => {
+    scratch.clean();
+    await gate.stop();
+  });
+  const failureDetector = { heartbeatMs: 100, suspectAfterMs: 2000 };
+  const more = numbered ? { cluster: { agents: 2, failureDetector } } : {};
+  const config = await scratch.config(3, { seeds: [gate.seed], ...more });
+  const written = JSON.parse(fs.readFileSync(config, 'utf8'));
+  const setAgents = (agents: unknown) => {
+    scratch.write('crawl.json', { ...written, cluster: { ...written.cluster, agents } });
+  };
+  const launch = start(['launch', config, '--agents', 'a1,a2']);
+  await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
+  const inCluster = async (...ids: string[]) => {
+    for (let tries = 0; tries < triesMax; tries++) {
+      const { stdout } = await run('status', config, '--json');
+      const { agents } = JSON.parse(stdout) as { agents: { id: string; members: unknown[] }[] };
+      const whole = agents.filter(({ members }) => members.length === ids.length - 1);
+      if (whole.map(({ id }) => id).join() === ids.join()) return;
+    }
+    assert.fail(`never one cluster: ${ids.join(', ')}`);
+  };
+  await inCluster('a1', 'a2');
+  return { scratch, gate, config, agents: written.cluster.agents, setAgents, launch, inCluster };
+}
+
+for (const numbered of [true, false]) {
+  const kind = numbered ? 'numbered' : 'listed';
+
+  test(`an agent is added to a ${kind} cluster that runs, by the command that is named`, async (context) => {
+    const { config, agents, setAgents, inCluster, launch } = await stage(context, numbered);
+    setAgents(numbered ? 3 : agents);
+    const status = await run('status', config);
+    assert.equal(status.code, 0, status.stderr);
+    const command = /ubiring.* (agent .* --id a3)$/m.exec(status.stderr)?.[1];
+    assert.ok(command, status.stderr);
+    for (const verb of ['pause', 'resume']) {
+      const { code, stdout, stderr } = await run(verb, config);
+      assert.match(stdout, /^a1: applied$[\s\S]*^a2: applied$/m, stderr);
+      // One that has an address and does not answer was not reached; one without was never there.
+      assert.equal(code, numbered ? 0 : 1, stderr);
+    }
+    const a3 = start(command.split(' '));
+    await inCluster('a1', 'a2', 'a3');
+    const stop = await run('stop', config);
+    assert.equal(stop.code, 0, stop.stdout + stop.stderr);
+    assert.equal((await a3.ended).code, 11);
+    assert.equal((await launch.ended).code, 11);
+  });
+
+  test(`an agent that was taken out of a ${kind} cluster is reached, and hands over`, async (context) => {
+    const { config, agents, setAgents, launch, gate, scratch } = await stage(context, numbered);
+    setAgents(numbered ? 1 : agents.slice(0, 1));
+    const status = JSON.parse((await run('status', config, '--json')).stdout);
+    assert.deepEqual(
+      [status.agents.map(({ id }: { id: string }) => id), status.unreachable],
+      [['a1', 'a2'], []],
+    );
+    const left = await run('stop', config, 'a2');
+    assert.deepEqual([left.code, left.stdout], [0, 'a2: applied\n'], left.stderr);
+    await until('its end', () => launch.stderr().includes('a2: left'));
+    gate.open();
+    const { code, stderr } = await launch.ended;
+    assert.equal(code, 0, stderr);
+    const audit = await run('audit', config);
+    assert.equal(audit.code, 0, audit.stdout + audit.stderr);
+    assert.ok(fs.existsSync(scratch.dataDir));
+  });
+}
+
+test('agents whose config has other names now are reached, and killed by their own', async (context) => {
+  const { config, agents, setAgents, launch } = await stage(context, false);
+  const renamed = agents.map((entry: { id: string }) => ({ ...entry, id: `b${entry.id}` }));
+  setAgents(renamed);
+  const paused = await run('pause', config);
+  assert.match(paused.stdout, /^a1: applied$/m, paused.stderr);
+  const killed = await run('kill', config, 'a2');
+  assert.deepEqual([killed.code, killed.stdout], [0, 'a2: killed\n'], killed.stderr);
+  await until('its end', () => launch.stderr().includes('a2 was killed'));
+  const stop = await run('stop', config);
+  assert.match(stop.stdout, /^a1: applied$/m, stop.stderr);
+  assert.equal((await launch.ended).code, 11);
+});

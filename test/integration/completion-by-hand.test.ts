@@ -1,0 +1,49 @@
+// The end of a crawl is recorded by its agents, whoever started them: by hand, by a service unit, or
+// by a launch that is gone.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { run, Scratch, start, until } from './cli-process.ts';
+import { startGate } from './gate-server.ts';
+
+/** A crawl that ends when its gate is opened. */
+async function stage(context: TestContext, agents: number) {
+  const scratch = new Scratch();
+  const gate = await startGate();
+  context.after(async () => {
+    scratch.clean();
+    await gate.stop();
+  });
+  const config = await scratch.config(agents, { seeds: [gate.seed] });
+  const note = () => {
+    const text = fs.readFileSync(path.join(scratch.dataDir, 'complete.json'), 'utf8');
+    return JSON.parse(text) as { agents: string[] };
+  };
+  return { scratch, gate, config, note };
+}
+
+test('agents by hand record that the crawl is complete', async (context) => {
+  const { gate, config, note } = await stage(context, 2);
+  gate.open();
+  const agents = ['a1', 'a2'].map((id) => start(['agent', config, '--id', id]));
+  for (const { code, stderr } of await Promise.all(agents.map(({ ended }) => ended))) {
+    assert.equal(code, 0, stderr);
+  }
+  assert.deepEqual(note().agents, ['a1', 'a2']);
+  const again = await run('launch', config);
+  assert.equal(again.code, 0, again.stderr);
+  assert.match(again.stderr, /the crawl is complete already/);
+});
+
+test('agents whose launch was killed record that the crawl is complete', async (context) => {
+  const { scratch, gate, config, note } = await stage(context, 2);
+  const launch = start(['launch', config]);
+  await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
+  launch.child.kill('SIGKILL');
+  gate.open();
+  // Written after `agent.pid` is removed.
+  await until('the record', () => fs.existsSync(path.join(scratch.dataDir, 'complete.json')));
+  assert.deepEqual(note().agents, ['a1', 'a2']);
+});

@@ -1,0 +1,96 @@
+// Agents that die under a launch: it says how to start each again, or does so itself with --restart;
+// where all of them crash it does not call that an interruption. A state file that is deleted under
+// its agent ends the agent.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { Scratch, start, until } from './cli-process.ts';
+import { startGate } from './gate-server.ts';
+
+/** A crawl that ends when its gate is opened. */
+async function stage(context: TestContext, agents: number) {
+  const scratch = new Scratch();
+  const gate = await startGate();
+  context.after(async () => {
+    scratch.clean();
+    await gate.stop();
+  });
+  const config = await scratch.config(agents, { seeds: [gate.seed] });
+  const ids = Array.from({ length: agents }, (_, k) => `a${k + 1}`);
+  const running = () => ids.every((id) => scratch.pid(id) !== null);
+  return { scratch, gate, config, running };
+}
+
+describe('agents that die', { concurrency: 2 }, () => {
+  test('the command that launch names starts a killed agent again', async (context) => {
+    const { scratch, gate, config, running } = await stage(context, 2);
+    const launch = start(['launch', config, '--data', scratch.dataDir]);
+    await until('both', running);
+    process.kill(scratch.pid('a2')!, 'SIGKILL');
+    const words = /a2 was killed \(SIGKILL\); 1 go on; to start it again: ubiring (agent .*)/;
+    await until('the remedy', () => words.test(launch.stderr()));
+    const again = start(words.exec(launch.stderr())![1]!.split(' '));
+    const joined = () => /"agent is listening"/.test(again.stderr());
+    await until('a2 again', joined);
+    gate.open();
+    const ends = await Promise.all([launch.ended, again.ended]);
+    for (const { code, stderr } of ends) assert.equal(code, 0, stderr);
+  });
+
+  test('launch --restart starts a killed agent again, and the crawl ends with 0', async (context) => {
+    const { scratch, gate, config, running } = await stage(context, 1);
+    const launch = start(['launch', config, '--restart']);
+    await until('a1', running);
+    for (const wait of ['1 s', '2 s']) {
+      const pid = scratch.pid('a1')!;
+      process.kill(pid, 'SIGKILL');
+      const said = `a1 was killed (SIGKILL); none is left; it is started again in ${wait}`;
+      await until('its word', () => launch.stderr().includes(said));
+      await until('a1 again', () => ![null, pid].includes(scratch.pid('a1')));
+    }
+    gate.open();
+    const { code, stdout, stderr } = await launch.ended;
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^a1 .* complete$/m);
+  });
+
+  test('launch --restart: a stop while an agent waits for its start ends the launch', async (context) => {
+    const { scratch, config, running } = await stage(context, 1);
+    const launch = start(['launch', config, '--restart']);
+    await until('a1', running);
+    process.kill(scratch.pid('a1')!, 'SIGABRT');
+    await until('its word', () => /a1 crashed .*started again/.test(launch.stderr()));
+    launch.child.kill('SIGTERM');
+    assert.equal((await launch.ended).code, 11);
+  });
+
+  test('launch: ends with 1 where all agents crash, with the remedy', async (context) => {
+    const { scratch, config, running } = await stage(context, 2);
+    const launch = start(['launch', config]);
+    await until('both', running);
+    for (const id of ['a1', 'a2']) process.kill(scratch.pid(id)!, 'SIGABRT');
+    const { code, stdout, stderr } = await launch.ended;
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /a1 crashed \(SIGABRT\): out of memory or of open files.*ulimit -n/);
+    assert.match(stdout, /^a2 .* crashed \(SIGABRT\)$/m);
+  });
+
+  for (const gone of ['state.sqlite', '.'] as const) {
+    const what = gone === '.' ? 'directory' : 'state file';
+    test(`an agent whose ${what} is deleted ends with 4, and the others go on`, async (context) => {
+      const { scratch, gate, config, running } = await stage(context, 2);
+      const launch = start(['launch', config]);
+      await until('both', running);
+      fs.rmSync(path.join(scratch.dataDir, 'a2', gone), { recursive: true });
+      const end = /a2.*state\.sqlite was deleted or replaced/;
+      await until('the end of a2', () => end.test(launch.stderr()));
+      await until('its word', () => /a2 failed \(4\); 1 go on; to start it/.test(launch.stderr()));
+      gate.open();
+      const { code, stdout, stderr } = await launch.ended;
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, /^a1 .* complete$/m);
+    });
+  }
+});

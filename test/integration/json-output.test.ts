@@ -1,0 +1,87 @@
+// With --json stdout is JSON in any case, also where nothing runs or the command fails; and kill says
+// so where the agent is another user's.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { run, Scratch, start, until } from './cli-process.ts';
+import { startGate } from './gate-server.ts';
+
+const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
+
+test('--json prints JSON also where nothing runs, or the command fails', async (context) => {
+  const scratch = new Scratch();
+  context.after(() => scratch.clean());
+  const config = await scratch.config(2);
+  const wrong = scratch.write('wrong.json', { cluster: { agents: 0 } });
+  for (const [code, ...words] of [
+    [1, 'status', config],
+    [1, 'stop', config],
+    [1, 'pause', config],
+    [1, 'block', config, 'example.org'],
+    [1, 'seed', config, 'https://example.org/'],
+    [1, 'kill', config, 'a1'],
+    [2, 'kill', config, 'a9'],
+    [1, 'query', config, 'SELECT 1'],
+    [4, 'audit', config],
+    [4, 'explain', wrong, 'https://example.org/'],
+    [4, 'config', 'check', wrong],
+    [4, 'ring', path.join(scratch.directory, 'missing.yaml')],
+    [2, 'status'],
+  ] as const) {
+    const ended = await run(...words, '--json');
+    assert.equal(ended.code, code, `${words.join(' ')}: ${ended.stderr}`);
+    assert.doesNotThrow(() => JSON.parse(ended.stdout), `${words.join(' ')}: ${ended.stdout}`);
+  }
+  const { stdout, stderr } = await run('stop', config, '--json');
+  const { error } = JSON.parse(stdout) as { error: { code: number; message: string } };
+  assert.equal(error.code, 1);
+  assert.equal(`${error.message}\n`, stderr);
+});
+
+test('seed refuses nonsense also where no agent runs, and names no remedy for it', async (context) => {
+  const scratch = new Scratch();
+  context.after(() => scratch.clean());
+  const config = await scratch.config(1, { scope: { hosts: ['example.org'] } });
+  const nonsense = await run('seed', config, 'mailto:x@example.org', 'http://elsewhere.test/');
+  assert.equal(nonsense.code, 1, nonsense.stderr);
+  assert.match(
+    nonsense.stderr,
+    /^mailto:x@example\.org: refused: .*\n.*elsewhere.*: refused: out of scope/,
+  );
+  assert.doesNotMatch(nonsense.stderr, /add the/);
+  const mixed = await run('seed', config, 'http://elsewhere.test/', 'http://example.org/new');
+  assert.equal(mixed.code, 1, mixed.stderr);
+  assert.match(mixed.stderr, /elsewhere\.test\/: refused[\s\S]*add the other URLs to the seeds/);
+});
+
+const skip = process.getuid?.() === 0 ? false : 'only root can run a command as another user';
+
+test("kill of another user's agent says that the permission is missing", {
+  skip,
+}, async (context) => {
+  const scratch = new Scratch();
+  const gate = await startGate();
+  context.after(async () => {
+    scratch.clean();
+    await gate.stop();
+  });
+  const config = await scratch.config(1, { seeds: [gate.seed] });
+  start(['launch', config]);
+  await until('a1', () => scratch.pid('a1') !== null);
+  fs.chmodSync(scratch.directory, 0o755);
+  const nobody = { uid: 65_534, gid: 65_534, encoding: 'utf8' } as const;
+  for (const mode of [0o700, 0o755]) {
+    fs.chmodSync(scratch.dataDir, mode);
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [main, 'kill', config, 'a1'],
+      nobody,
+    );
+    assert.equal(status, 1, stderr);
+    assert.match(stdout, /^a1: permission missing: .* run the command as that user or as root$/m);
+  }
+  assert.notEqual(scratch.pid('a1'), null);
+});

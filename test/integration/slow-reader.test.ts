@@ -1,0 +1,68 @@
+// A command whose stdout nobody reads, beside an agent that goes on writing: the command must give up
+// its read transaction within a bounded time, and still print every row when it is read.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, test } from 'node:test';
+import { openState } from '../../agent/storage/database.ts';
+import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
+import { Scratch, until } from './cli-process.ts';
+
+const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
+/** Some 5 MB of output, far above what a pipe and its ends hold. */
+const URLS = 20_000;
+
+describe('a reader that stays', () => {
+  let clean = () => {};
+  afterEach(() => clean());
+
+  const commands = [
+    ['query', 'SELECT url, host FROM frontier', '--format', 'csv'],
+    ['export', '--format', 'graph'],
+  ] as const;
+  for (const [command, ...words] of commands) {
+    test(`${command}: a blocked stdout does not keep the write-ahead log from reuse`, async () => {
+      const scratch = new Scratch();
+      const config = await scratch.config(1);
+      const directory = path.join(scratch.dataDir, 'a1');
+      const state = openState({ directory, crawl: 'cli-test', agent: 'a1' });
+      assert.ok(state.ok);
+      const store = new SqliteStore(state.db, { durability: 'process', hostDelayMs: 100 });
+      let queued = 0;
+      const queue = (count: number) => {
+        store.begin();
+        for (let left = count; left > 0; left--) {
+          const k = queued++;
+          const referrer = `http://h.test/${'from'.repeat(40)}/${k}`;
+          store.insertUrl('h.test', { url: `http://h.test/${k}`, depth: 1, referrer }, null);
+        }
+        store.commit(false);
+      };
+      queue(URLS);
+      const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit'];
+      const child = spawn(process.execPath, [main, command, config, ...words], { stdio });
+      clean = () => {
+        child.kill('SIGKILL');
+        store.close();
+        state.unlock();
+        scratch.clean();
+      };
+      const isWalFree = () => {
+        queue(1);
+        const [result] = state.db.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+        return result!.busy === 0;
+      };
+      // A checkpoint waits for readers as long as the connection waits for locks.
+      state.db.pragma('busy_timeout = 50');
+      await until('the command reads', () => !isWalFree());
+      await until('the command has given up its snapshot', isWalFree);
+      assert.equal(fs.statSync(path.join(directory, 'state.sqlite-wal')).size, 0);
+      assert.equal(child.exitCode, null);
+      const lines = (await text(child.stdout)).split('\n').length;
+      assert.ok(lines >= URLS, `${lines} lines`);
+    });
+  }
+});

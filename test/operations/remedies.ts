@@ -1,0 +1,77 @@
+// What the messages of a refused or interrupted launch tell an operator to do, and that done. A
+// message of which this table knows no remedy, and a remedy that does not help, are faults.
+
+import fs from 'node:fs';
+import { crawlName, type OperatedCrawl, type Said } from './operated-crawl.ts';
+
+interface Remedy {
+  readonly says: RegExp;
+  /** Does what the message says. */
+  readonly follow: (crawl: OperatedCrawl, match: RegExpMatchArray) => Promise<unknown> | unknown;
+}
+
+async function stopAll(crawl: OperatedCrawl): Promise<void> {
+  await crawl.run('stop');
+  await crawl.until('all agents have ended', () => crawl.running().length === 0);
+}
+
+export const remedies: readonly Remedy[] = [
+  { says: /in use by a running agent; stop (it|that one) first/, follow: stopAll },
+  {
+    says: /belongs to crawl '([^']+)', not '[^']+'; restore 'name: /,
+    follow(crawl, [, name]) {
+      crawl.name = name!;
+      crawl.writeConfig();
+    },
+  },
+  {
+    says: /cluster\.json .*; stop the agents, remove it, and launch again/,
+    async follow(crawl) {
+      for (const pid of crawl.running()) process.kill(pid, 'SIGTERM');
+      await crawl.until('all agents have ended', () => crawl.running().length === 0);
+      fs.rmSync(crawl.path('cluster.json'));
+    },
+  },
+  {
+    says: /stop that agent \(SIGTERM to the process in its agent\.pid\) and launch again/,
+    async follow(crawl) {
+      for (const pid of crawl.running()) process.kill(pid, 'SIGTERM');
+      await crawl.until('all agents have ended', () => crawl.running().length === 0);
+    },
+  },
+  {
+    says: /agent\.lock is damaged; delete it and start again/,
+    follow: (crawl) => {
+      for (let k = 1; k <= crawl.agents; k++) {
+        fs.rmSync(crawl.path(`a${k}`, 'agent.lock'), { force: true });
+      }
+    },
+  },
+  {
+    says: /crawl\.json:\d+:\d+: .*politenes/,
+    follow(crawl) {
+      crawl.typo = {};
+      crawl.writeConfig();
+    },
+  },
+  { says: /interrupted; launch again to go on/, follow: () => {} },
+  { says: /the crawl is not complete; launch again once the cause is gone/, follow: () => {} },
+];
+
+/** Follows the advice of a launch that did not end with 0. Gives what is wrong with it, or null. */
+export async function followAdvice(crawl: OperatedCrawl, said: Said): Promise<string | null> {
+  for (const { says, follow } of remedies) {
+    const match = says.exec(said.stderr);
+    if (!match) continue;
+    await follow(crawl, match);
+    return null;
+  }
+  return `no remedy is known for: ${said.command} (${said.code}): ${said.stderr.trim()}`;
+}
+
+/** As a careful operator leaves the config. */
+export function restoreConfig(crawl: OperatedCrawl): void {
+  crawl.name = crawlName;
+  crawl.typo = {};
+  crawl.writeConfig();
+}

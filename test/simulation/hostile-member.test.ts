@@ -1,0 +1,163 @@
+// A member that crawls like the others and says false things besides, each well formed. The others
+// lose no page, visit no host twice at once, come to their end once it is gone, and name it.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { BOUNDS } from '../../agent/core/bounds.ts';
+import type { AgentId, Message } from '../../agent/core/messages.ts';
+import { decodeFrame, encodeEnvelope } from '../../agent/messaging/codec.ts';
+import { crawling, inc } from './case-kit.ts';
+import type { Cluster } from './cluster.ts';
+
+const IDS = ['a1', 'a2', 'evil'] as const;
+const HONEST = ['a1', 'a2'] as const;
+/** So long it goes on. */
+const ATTACK_MS = 6000;
+const EVERY_MS = 50;
+const PAGES = 1200;
+
+interface Says {
+  readonly to: AgentId;
+  readonly as?: { readonly id: AgentId; readonly inc: number };
+  readonly message: Message;
+}
+
+/** Runs a crawl in which `evil` says all this again and again, and is killed in the end. */
+function attacked(saysAt: (c: Cluster, k: number) => readonly Says[], more = {}): Cluster {
+  const c = crawling(IDS, { backups: 2, ...more });
+  const startedAt = c.now;
+  for (let k = 0; k * EVERY_MS < ATTACK_MS; k++) {
+    c.at(startedAt + k * EVERY_MS, () => {
+      if (!c.agents.get('evil')?.alive) return;
+      for (const { to, as, message } of saysAt(c, k)) {
+        if (c.agents.get(to)?.end) continue;
+        const from = as ?? { id: 'evil', inc: inc(c, 'evil') };
+        const encoded = encodeEnvelope({ from, to: { id: to, inc: inc(c, to) }, message });
+        assert.ok(encoded.ok);
+        const decoded = decodeFrame(encoded.frame);
+        assert.ok(decoded.ok, 'well formed');
+        c.deliver(to, decoded.envelope);
+      }
+    });
+  }
+  c.run(ATTACK_MS);
+  c.kill('evil');
+  c.runUntil('the others have ended', () => HONEST.every((id) => c.agents.get(id)!.end), 120_000);
+  return c;
+}
+
+function assertUnharmed(c: Cluster): void {
+  assert.deepEqual(
+    HONEST.map((id) => c.agents.get(id)!.end?.code),
+    [0, 0],
+  );
+  assert.equal(c.fetched().size, PAGES);
+  assert.deepEqual(c.impolite(), []);
+}
+
+/** Who named `evil`, for which claim. */
+function namedBy(c: Cluster, claim: string): AgentId[] {
+  return HONEST.filter((id) =>
+    c.disks
+      .get(id)!
+      .db.prepare("SELECT detail FROM events WHERE kind = 'refused'")
+      .pluck()
+      .all()
+      .map((detail) => JSON.parse(String(detail)) as { agent: string; claim: string })
+      .some((detail) => detail.agent === 'evil' && detail.claim === claim),
+  );
+}
+
+const about = { version: 2 ** 50, backoffMs: 0, delayMs: 0 };
+const PAGE = {
+  ...{ status: 200, error: null, contentType: null, bytes: 0, digest: null },
+  ...{ fetchedAt: 1, durationMs: 1, redirectTo: null },
+};
+
+describe('a hostile member', () => {
+  it('ends no page by rows of hosts that it does not own', () => {
+    const c = attacked((cluster) =>
+      HONEST.map((to) => {
+        const hosts = Array.from({ length: 40 }, (_, k) => `h${k}.test`);
+        const theirs = hosts.filter((host) => cluster.order(host, IDS)[0] === to);
+        const rowsOf = (host: string) => {
+          const keys = Array.from({ length: 30 }, (_, p) => `h/p${p}`);
+          const found = keys.map((key, p) => {
+            return { kind: 'found', n: 2 * p + 1, key, depth: 1, attempts: 0 } as const;
+          });
+          const done = keys.map((key, p) => {
+            const state = 'response' as const;
+            return { kind: 'done', n: 2 * p + 2, key, state, attempts: 1, page: PAGE } as const;
+          });
+          const events = [...found, ...done].sort((x, y) => x.n - y.n);
+          return { host, from: 0, to: 60, events, ...about };
+        };
+        return { to, message: { type: 'ROWS', number: 1, items: theirs.map(rowsOf) } };
+      }),
+    );
+    assertUnharmed(c);
+    assert.deepEqual(namedBy(c, 'rows'), HONEST);
+  });
+
+  it('is not believed to have rows that were never sent, or numbers never given', () => {
+    const c = attacked((cluster) =>
+      HONEST.map((to) => {
+        const items = Array.from({ length: 40 }, (_, k) => ({ host: `h${k}.test`, mark: 2 ** 52 }));
+        const number = cluster.now % 2 === 0 ? 2 ** 40 : 1 + (cluster.now % 50);
+        return { to, message: { type: 'ROWS_ACK', number, gen: 0, items } };
+      }),
+    );
+    assertUnharmed(c);
+    assert.deepEqual(namedBy(c, 'rows-ack'), HONEST);
+  });
+
+  it('with a list without end is given up', () => {
+    const c = attacked(
+      (_, k) =>
+        HONEST.flatMap((to) =>
+          [0, 1, 2].map((more) => ({
+            to,
+            message: {
+              ...{ type: 'LIST', list: 2 ** 30, part: 3 * k + more, last: false, leavers: [] },
+              hosts: [`h${k % 40}.test`],
+            } as const,
+          })),
+        ),
+      { settings: () => ({ bounds: { ...BOUNDS, listParts: 50 } }) },
+    );
+    assertUnharmed(c);
+    assert.deepEqual(namedBy(c, 'list'), HONEST);
+  });
+
+  it('with a flood of URLs takes no more than some batches', () => {
+    // They are answered when copies are safe: without its own acknowledgements none is.
+    const lose = (from: AgentId, _: AgentId, message: Message) =>
+      from === 'evil' && message.type === 'ROWS_ACK';
+    const c = attacked((cluster, k) => {
+      cluster.lose = lose;
+      return HONEST.map((to) => {
+        const hosts = Array.from({ length: 40 }, (_, h) => `h${h}.test`);
+        const urls = hosts.map((host) => ({ url: `http://${host}/p1`, depth: 1 }));
+        return { to, message: { type: 'URLS', batch: 10_000 + k, urls } };
+      });
+    });
+    assertUnharmed(c);
+    assert.deepEqual(namedBy(c, 'urls'), HONEST);
+  });
+
+  it('that says HELLO for another, or from the address of another, changes no link', () => {
+    const hello = { type: 'HELLO', capacity: 1, fingerprint: 'same', n: 0 } as const;
+    const c = attacked((cluster) => [
+      {
+        to: 'a1',
+        as: { id: 'a2', inc: inc(cluster, 'a2') + 1 },
+        message: { ...hello, address: 'tcp://192.0.2.9:1' },
+      },
+      { to: 'a1', message: { ...hello, address: 'ipc://sim/a2' } },
+    ]);
+    assertUnharmed(c);
+    assert.equal(namedBy(c, 'hello').includes('a1'), true);
+    const elsewhere = c.snapshot('a1').members.filter(({ address }) => address.startsWith('tcp'));
+    assert.deepEqual(elsewhere, []);
+  });
+});

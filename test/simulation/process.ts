@@ -1,0 +1,85 @@
+// A process of a simulated agent: a real core and real visits over the real store, with the work of
+// its statements and look-ups counted. Made by `cluster.ts` at each start.
+
+import { BOUNDS } from '../../agent/core/bounds.ts';
+import { Core } from '../../agent/core/core.ts';
+import { Effects } from '../../agent/core/effects.ts';
+import type { UrlItem } from '../../agent/core/messages.ts';
+import type { CoreSettings } from '../../agent/core/settings.ts';
+import { admission } from '../../agent/frontier/admission.ts';
+import { Visits } from '../../agent/frontier/visits.ts';
+import { TAIL_BOUNDS, type TailBounds } from '../../agent/storage/event-tails.ts';
+import { OrderTable } from '../../agent/storage/order-table.ts';
+import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
+import type { UrlScope } from '../../agent/url/request-scope.ts';
+import { splitIdentity } from '../../agent/url/url-key.ts';
+import { readRobots } from './robots-web.ts';
+import type { Disk } from './running.ts';
+import { Work } from './work.ts';
+
+export const HEARTBEAT_MS = 100;
+export const THREADS = 4;
+
+export function processOf(
+  disk: Disk,
+  settings: CoreSettings,
+  options: {
+    readonly hostDelayMs: number;
+    readonly seeds: readonly UrlItem[];
+    readonly sliceUnits: number;
+    readonly scope: UrlScope;
+  },
+) {
+  const { hostDelayMs, seeds, sliceUnits, scope } = options;
+  const work = new Work();
+  const { build } = settings;
+  const db = work.counted(disk.db);
+  const store = new SqliteStore(db, {
+    durability: 'process',
+    hostDelayMs,
+    tails: tailsOf(settings),
+  });
+  const effects = new Effects();
+  const core = new Core({
+    settings: { ...settings, build: (members) => work.countedRing(build(members)) },
+    store,
+    effects,
+    slice: work.slice(sliceUnits),
+    hostOf: (url) => splitIdentity(url)?.host ?? null,
+    admit: admission({
+      depthPerHost: 1000,
+      urlLength: 2048,
+      repeatedSegments: 1000,
+      everyPort: false,
+    }),
+    inScope: (host, item) => scope.admits(host, item),
+    seeds,
+    orders: new OrderTable(disk.db),
+    visits: (right, orders, events, budgets, asks) =>
+      new Visits({
+        ...{ store, effects, right, orders, events, scope, budgets, asks },
+        threads: THREADS,
+        delays: { crawlDelayMaxMs: 30_000, responseTimeFactor: 0 },
+        chance: () => 0.5,
+        stalePages: null,
+        heartbeatMs: HEARTBEAT_MS,
+        pagesPerHost: 10_000,
+        robots: true,
+        keepLinks: false,
+        parseRobots: readRobots,
+      }),
+  });
+  return { store, effects, core, work };
+}
+
+/** Who sends few rows at a time also reads few, and has little room for what others lack. */
+function tailsOf({ bounds: { rowEvents } }: CoreSettings): TailBounds {
+  if (rowEvents >= BOUNDS.rowEvents) return TAIL_BOUNDS;
+  return {
+    atHand: 4 * rowEvents,
+    rowsPerTurn: rowEvents,
+    tailEvents: rowEvents,
+    backlogEvents: 16 * rowEvents,
+    unusedMs: 1000,
+  };
+}

@@ -1,0 +1,59 @@
+// A scope that the operator narrows or widens between two starts of a cluster, on real cores: what is
+// queued is judged before each request, and what was skipped comes back.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { UrlScope } from '../../agent/url/request-scope.ts';
+import { crawling, endCodes } from './case-kit.ts';
+import type { Cluster } from './cluster.ts';
+
+const IDS = ['a1', 'a2', 'a3'] as const;
+const isOdd = (url: string) => /[13579]$/.test(url);
+/** Pages of even numbers, and none of the host h2.test. */
+const NARROW: UrlScope = {
+  covers: (host) => host !== 'h2.test',
+  admits: (host, { url }) => host !== 'h2.test' && !isOdd(url),
+};
+const WIDE: UrlScope = { covers: () => true, admits: () => true };
+
+/** All agents end at once and start again under another config. */
+function restart(c: Cluster, scope: UrlScope): void {
+  for (const { id } of c.living()) c.kill(id);
+  c.scope = scope;
+  c.startAll();
+}
+
+function skippedByScope(c: Cluster): string[] {
+  return IDS.flatMap((id) => {
+    const sql = "SELECT url FROM skipped WHERE reason = 'scope'";
+    return c.disks.get(id)!.db.prepare<[], string>(sql).pluck().all();
+  });
+}
+
+describe('a scope that changes', () => {
+  it('scope: narrowed, nothing that it excludes is asked for, by whichever agent', () => {
+    const c = crawling(IDS);
+    restart(c, NARROW);
+    const since = c.now;
+    c.runToEnd();
+    const asked = c.log.filter(({ start }) => start > since);
+    assert.deepEqual(
+      asked.filter(({ host, url }) => !NARROW.admits(host, { url: url as never })),
+      [],
+    );
+    assert.deepEqual(endCodes(c), [0, 0, 0]);
+    assert.ok(skippedByScope(c).length > 0);
+  });
+
+  it('scope: widened again, what it had skipped is fetched, after a takeover too', () => {
+    const c = crawling(IDS);
+    restart(c, NARROW);
+    c.runToEnd();
+    assert.ok(skippedByScope(c).length > 0);
+    restart(c, WIDE);
+    c.run(200);
+    c.kill('a2');
+    c.runToEnd();
+    assert.equal(c.fetched().size, 1200);
+    assert.deepEqual(c.impolite(), []);
+  });
+});

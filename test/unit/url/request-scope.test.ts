@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Identity } from '../../../agent/url/crawl-url.ts';
+import { RequestScope } from '../../../agent/url/request-scope.ts';
+
+const SEED = 'http://a.test/' as Identity;
+const url = (text: string) => ({ url: text as Identity });
+
+function scopeOf(rules: { hosts?: string[]; include?: RegExp[]; exclude?: RegExp[] }) {
+  return new RequestScope({ hosts: ['a.test'], include: [], exclude: [], ...rules }, () => [SEED]);
+}
+
+test('request scope: a starting point need not match include', () => {
+  const scope = scopeOf({ include: [/\/docs\//] });
+  assert.ok(scope.admits('a.test', url(SEED)));
+  assert.ok(scope.admits('a.test', url('http://a.test/docs/1')));
+  assert.ok(!scope.admits('a.test', url('http://a.test/blog/1')));
+});
+
+test('request scope: exclude and the hosts count for starting points too', () => {
+  assert.ok(!scopeOf({ include: [/docs/], exclude: [/test\/$/] }).admits('a.test', url(SEED)));
+  assert.ok(!scopeOf({ exclude: [/test\/$/] }).admits('a.test', url(SEED)));
+  assert.ok(!scopeOf({ hosts: ['b.test'] }).admits('a.test', url(SEED)));
+});
+
+test('request scope: the robots.txt of a host in scope is no page', () => {
+  const scope = scopeOf({ exclude: [/[.]txt/] });
+  assert.ok(scope.admits('a.test', url('http://a.test/robots.txt')));
+  assert.ok(!scope.admits('a.test', url('http://a.test/x/robots.txt')));
+  assert.ok(!scope.admits('a.test', url('http://a.test/robots.txt?x')));
+  assert.ok(!scope.admits('b.test', url('http://b.test/robots.txt')));
+});

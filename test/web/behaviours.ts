@@ -1,0 +1,278 @@
+// Odd web servers as named behaviours, which any test may combine: what one host answers, with the
+// pages that a crawl of it must end with. A behaviour holds the state of one crawl, so every web
+// makes its own. All of them are bounded. See behaviour-web.ts for the servers.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { framings, rawAnswer } from './framings.ts';
+
+/** What is asked of a host, and the means to answer it. */
+export interface Asked {
+  /** With its query. */
+  readonly path: string;
+  /** `http://ADDRESS:PORT` of the host. */
+  readonly origin: string;
+  /** Requests for the path so far, this one included. */
+  readonly times: number;
+  /** Requests to the host before this one. */
+  readonly earlier: number;
+  readonly cookie: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+  /** Milliseconds before the first byte. */
+  readonly afterMs?: number;
+  /** Milliseconds between two of the parts in which the body is sent. */
+  readonly dripMs?: number;
+  /** The connection is closed after so many bytes of the body. */
+  readonly cutAfterBytes?: number;
+  /** Bytes of the response as they are, headers included; the status is only what they say. */
+  readonly raw?: Buffer;
+  /** No request may reach the host for so long after the answer. */
+  readonly waitMs?: number;
+}
+
+/** What of the crawl's config decides which pages are expected. */
+export interface CrawlOptions {
+  readonly dropTracking: boolean;
+}
+
+export interface Behaviour {
+  answer(asked: Asked): Answer;
+  /** Path and final status of each page that must be recorded. */
+  expected(options: CrawlOptions): Readonly<Record<string, number>>;
+  /** The server writes bytes itself, and closes each connection so long after an answer. */
+  readonly closesAfterMs?: number;
+}
+
+/** The file that every host has and none names: a config may. It names `/mapped`. */
+export const sitemapPath = '/sitemap.xml';
+export const mappedPath = '/mapped';
+
+const pageCount = 5;
+const paths = Array.from({ length: pageCount }, (_, n) => `/${n + 1}`);
+export const namedPerPage = 1000;
+const largeBytes = 2 * 1024 * 1024;
+
+const links = (targets: readonly string[]) =>
+  targets.map((target) => `<a href="${target}">x</a>`).join('\n');
+const html = (body: string): Answer => ({
+  status: 200,
+  headers: { 'content-type': 'text/html' },
+  body,
+});
+const all = (targets: readonly string[], status = 200) =>
+  Object.fromEntries(targets.map((target) => [target, status]));
+const redirect = (location: string, more: Readonly<Record<string, string>> = {}): Answer => ({
+  status: 302,
+  headers: { location, ...more },
+});
+
+/** A site whose front page links to the targets. It has no robots.txt. */
+function site({ path, origin }: Asked, targets: readonly string[] = paths): Answer {
+  if (path === '/robots.txt') return { status: 404 };
+  if (path === sitemapPath) {
+    const body = `<urlset><url><loc>${origin}${mappedPath}</loc></url></urlset>`;
+    return { status: 200, headers: { 'content-type': 'application/xml' }, body };
+  }
+  return html(path === '/' ? links(targets) : `the page ${path} of ${origin}`);
+}
+
+const isPage = ({ path }: Asked) => path !== '/robots.txt' && path !== sitemapPath;
+const sitePages = all(['/', ...paths]);
+
+/** A plain site, but for the answers that `odd` has. */
+function oddSite(odd: (asked: Asked) => Answer | null, more: Partial<Behaviour> = {}): Behaviour {
+  return {
+    answer: (asked) => odd(asked) ?? site(asked),
+    expected: () => sitePages,
+    ...more,
+  };
+}
+
+/** Busy for its first requests, robots.txt among them; `waitMs` is the least wait that it asks. */
+function restarting(retryAfter: string, waitMs: number): Behaviour {
+  return oddSite(({ earlier }) =>
+    earlier < 2 ? { status: 503, headers: { 'retry-after': retryAfter }, waitMs } : null,
+  );
+}
+
+const makers = {
+  plain: () => oddSite(() => null),
+
+  /** robots.txt is found after two redirects within the host; it forbids one page. */
+  robotsRedirect: () => {
+    const { '/2': _, ...expected } = sitePages;
+    const odd = ({ path }: Asked): Answer | null => {
+      if (path === '/robots.txt') return redirect('/rules');
+      if (path === '/rules') return redirect('/rules.txt');
+      if (path !== '/rules.txt') return null;
+      const headers = { 'content-type': 'text/plain' };
+      return { status: 200, headers, body: 'User-agent: *\nDisallow: /2' };
+    };
+    return oddSite(odd, { expected: () => expected });
+  },
+
+  /** One page leads to another over two redirects, each a page of its own. */
+  pageRedirects: () => {
+    const odd = ({ path }: Asked): Answer | null => {
+      if (path === '/1') return redirect('/hop');
+      return path === '/hop' ? redirect('/end') : null;
+    };
+    const expected = { ...sitePages, '/1': 302, '/hop': 302, '/end': 200 };
+    return oddSite(odd, { expected: () => expected });
+  },
+
+  /** Redirects from one spelling of a URL to another of the same page. */
+  selfRedirect: () => ({
+    answer: (asked) => {
+      if (asked.path === '/%7Eu/') return redirect('/~u/');
+      return site(asked, ['/%7Eu/', ...paths]);
+    },
+    expected: () => ({ ...sitePages, '/~u/': 200 }),
+  }),
+
+  /** Redirects to the same URL without its tracking parameter. */
+  trackingRedirect: () => ({
+    answer: (asked) => {
+      if (asked.path === '/t?utm_source=x&a=1') return redirect('/t?a=1');
+      return site(asked, ['/t?utm_source=x&amp;a=1', ...paths]);
+    },
+    expected: ({ dropTracking }) => ({
+      ...sitePages,
+      '/t?a=1': 200,
+      ...(dropTracking ? {} : { '/t?utm_source=x&a=1': 302 }),
+    }),
+  }),
+
+  /** Redirects each page to itself until the client sends the cookie that it sets. */
+  cookieWall: () =>
+    oddSite((asked) => {
+      if (!isPage(asked) || asked.cookie.includes('seen=1')) return null;
+      return redirect(asked.path, { 'set-cookie': 'seen=1; Path=/' });
+    }),
+
+  slow: () => ({
+    answer: (asked) => ({ ...site(asked), ...(isPage(asked) ? { afterMs: 250 } : {}) }),
+    expected: () => sitePages,
+  }),
+
+  /** The bodies of two pages come in five parts, over half a second. */
+  dripping: () => ({
+    answer: (asked) => {
+      const drips = asked.path === '/1' || asked.path === '/2';
+      return { ...site(asked), ...(drips ? { dripMs: 100 } : {}) };
+    },
+    expected: () => sitePages,
+  }),
+
+  /** Closes each connection about when the next request is due, without saying so. */
+  closesIdle: () => oddSite(() => null, { closesAfterMs: 20 }),
+
+  /** Responses whose framing is not what HTTP asks for. */
+  oddFraming: () => ({
+    answer: (asked) => {
+      const raw = framings[asked.path];
+      return raw ? { status: 200, raw } : site(asked, Object.keys(framings));
+    },
+    expected: () => all(['/', ...Object.keys(framings)]),
+    closesAfterMs: 5000,
+  }),
+
+  /** The connection is closed in the middle of two pages, at the first request for each. */
+  deadInTheMiddle: () =>
+    oddSite(({ path, times }) => {
+      if (times > 1 || (path !== '/1' && path !== '/2')) return null;
+      return { ...html('the first half, and no second'), cutAfterBytes: 14 };
+    }),
+
+  stackedCodings: () => ({
+    answer: (asked) => {
+      const plain = site(asked);
+      if (!isPage(asked)) return plain;
+      const headers = { ...plain.headers, 'content-encoding': 'gzip, gzip' };
+      return { ...plain, headers, body: gzipSync(gzipSync(plain.body ?? '')) };
+    },
+    expected: () => sitePages,
+  }),
+
+  large: () =>
+    oddSite(({ path }) => {
+      if (path !== '/1' && path !== '/2') return null;
+      return html(`<p>${path}</p>${'a large page '.repeat(largeBytes / 13)}`);
+    }),
+
+  restartingZero: () => restarting('0', 0),
+  restartingOne: () => restarting('1', 1000),
+  restartingPast: () => restarting('Mon, 01 Jan 2024 00:00:00 GMT', 0),
+
+  /** Too many requests, at the first request for each of two pages. */
+  limitedOnce: () =>
+    oddSite(({ path, times }) => {
+      if (times > 1 || (path !== '/1' && path !== '/3')) return null;
+      return { status: 429, headers: { 'retry-after': '1' }, waitMs: 1000 };
+    }),
+
+  timedOutOnce: () =>
+    oddSite(({ path, times }) => {
+      const status = { '/1': 408, '/2': 425 }[path];
+      return times === 1 && status !== undefined ? { status, body: 'not now' } : null;
+    }),
+
+  /** An endless calendar of one page. Only a limit ends its crawl. */
+  trap: () => ({
+    answer: (asked) => {
+      const day = Number(/^\/day\/(\d+)$/.exec(asked.path)?.[1] ?? 0);
+      return isPage(asked) ? html(links([`/day/${day + 1}`, `/day/${day + 2}`])) : site(asked);
+    },
+    expected: () => all(['/', '/day/1', '/day/2']),
+  }),
+
+  /** Each page names a thousand new hosts, addresses at which nobody listens, and two more pages. */
+  endlessHosts: () => {
+    let named = 0;
+    const fresh = () => {
+      named++;
+      return `http://127.${100 + (named >> 16)}.${(named >> 8) & 255}.${named & 255}:2/`;
+    };
+    return {
+      answer: (asked) => {
+        if (!isPage(asked)) return site(asked);
+        const more = [`${asked.path}a`, `${asked.path}b`];
+        return html(links([...Array.from({ length: namedPerPage }, fresh), ...more]));
+      },
+      expected: () => all(['/', '/a', '/b']),
+    };
+  },
+} satisfies Record<string, () => Behaviour>;
+
+export type BehaviourName = keyof typeof makers;
+
+export function isBehaviour(name: string): name is BehaviourName {
+  return Object.hasOwn(makers, name);
+}
+
+/** @returns the behaviour, with a state of its own */
+export function behaviour(name: BehaviourName): Behaviour {
+  return makers[name]();
+}
+
+/** The bytes of an answer, for servers that write them themselves. */
+export function bytesOf(answer: Answer): Buffer {
+  return answer.raw ?? rawAnswer(answer.status, answer.headers ?? {}, answer.body ?? '');
+}
+
+/** Calls `send` with each part of the body, in time; the last one at the end. */
+export async function drip(answer: Answer, send: (part: Buffer) => void): Promise<void> {
+  const body = Buffer.from(answer.body ?? '');
+  if (answer.afterMs !== undefined) await pause(answer.afterMs);
+  if (answer.dripMs === undefined) return send(body);
+  const partBytes = Math.ceil(body.length / 5);
+  for (let k = 0; k < 5; k++) {
+    if (k > 0) await pause(answer.dripMs);
+    send(body.subarray(k * partBytes, (k + 1) * partBytes));
+  }
+}
