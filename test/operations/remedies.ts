@@ -48,6 +48,13 @@ export const remedies: readonly Remedy[] = [
     },
   },
   {
+    says: /set cluster\.agents to (\d+) again, then\nstart them too:/,
+    follow(crawl, [, agents]) {
+      crawl.agents = Number(agents);
+      crawl.writeConfig();
+    },
+  },
+  {
     says: /crawl\.json:\d+:\d+: .*politenes/,
     follow(crawl) {
       crawl.typo = {};
