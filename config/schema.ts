@@ -331,8 +331,8 @@ const agent = z
       .meta({
         description:
           'Worker threads that parse pages; half as many more, one at least, are started where there ' +
-          'are bodies above 512 KiB or packed sitemaps. More than the cores left over by the main ' +
-          'thread only cost memory, some 30 MB each.',
+          'are bodies above 512 KiB or packed sitemaps, and as many again where one of those takes ' +
+          'long. More than the cores left over by the main thread only cost memory, some 30 MB each.',
       }),
     dataDir: z.string().min(1).max(4096).prefault('./data').meta({
       description:

@@ -8,6 +8,7 @@
 
 import { Worker } from 'node:worker_threads';
 import type { PageInput, ParsedPage } from './page.ts';
+import { isPacked, SITEMAP_BYTES_MAX } from './sitemap-body.ts';
 
 /** Of a page nothing outlives its answer: more room would be memory that nobody needs. */
 const HEAP = { maxYoungGenerationSizeMb: 12 };
@@ -32,8 +33,14 @@ const RESTARTS_MAX = 120;
 
 /** A page may use so much time of a processor; ordinary ones need milliseconds. */
 const CPU_MS_MAX = 5000;
-/** A page that has been parsed for so long is looked at, and again after as long. */
+/**
+ * A page that has been parsed for so long is looked at, and again after as long; sooner where it may
+ * use less than twice as much of a processor.
+ */
 const WATCH_MS = 500;
+
+/** Of pages that go one by one, so many of the smallest are parsed for each of the oldest. */
+const SMALLEST_FIRST = 3;
 
 /** How the pool is set up. */
 export interface ParsePoolOptions {
@@ -41,8 +48,16 @@ export interface ParsePoolOptions {
   readonly workers: number;
   /** For one page, in a thread that has loaded; of several together the later ones have up to twice. */
   readonly timeoutMs: number;
-  /** Time of a processor for one page; default 5000. It is measured from the page's first 500 ms on. */
+  /**
+   * Time of a processor for one page; default 5000. It is measured from the page's first 500 ms on,
+   * or from the first half of a shorter time.
+   */
   readonly cpuMs?: number;
+  /**
+   * Pages go one by one, small ones before large ones, and the one that has waited longest in every
+   * fourth place. They are copied, so that one that took too long may be parsed by another pool.
+   */
+  readonly oneByOne?: boolean;
   /** The thread's script; default: `worker` beside this file. */
   readonly script?: URL;
 }
@@ -107,6 +122,8 @@ export class ParsePool {
   #patience: NodeJS.Timeout | null = null;
   /** So many go together if they come in time. */
   #awaited = 1;
+  /** How many of the smallest pages were taken since the oldest was. */
+  #smallest = 0;
   #closed = false;
   /** Runs after a thread that could not load, until another may be started. */
   #restart: NodeJS.Timeout | null = null;
@@ -129,7 +146,7 @@ export class ParsePool {
     if (this.#closed) return Promise.reject(new ParseError('parse_closed', input.url));
     if (this.#options.workers === 0) return parseHere(input);
     return new Promise((resolve, reject) => {
-      const isSmall = input.body.byteLength <= TOGETHER_BYTES_MAX;
+      const isSmall = !this.#options.oneByOne && input.body.byteLength <= TOGETHER_BYTES_MAX;
       this.#queue.push({ input, resolve, reject, isSmall });
       this.#awaited = Math.min(Math.ceil(others * SHARE_AWAITED), TOGETHER_MAX);
       const isFirst = this.#queue.length === 1 && this.#awaited > 1;
@@ -150,6 +167,10 @@ export class ParsePool {
     if (this.#restart !== null) clearTimeout(this.#restart);
     for (const job of this.#queue.splice(0)) fail(job, 'parse_closed');
     await Promise.all([...this.#seats].map((seat) => this.#end(seat, 'parse_closed')));
+  }
+
+  get #cpuMs(): number {
+    return this.#options.cpuMs ?? CPU_MS_MAX;
   }
 
   get #hasRoom(): boolean {
@@ -177,6 +198,7 @@ export class ParsePool {
 
   /** The first page of the queue, and what goes to a thread with it. */
   #next(): Job[] {
+    if (this.#options.oneByOne) return this.#queue.splice(this.#nextOne(), 1);
     const large = this.#queue.findIndex(({ isSmall }) => !isSmall);
     const count = large < 0 ? this.#queue.length : Math.max(large, 1);
     const jobs = this.#queue.splice(0, Math.min(count, TOGETHER_MAX));
@@ -185,6 +207,17 @@ export class ParsePool {
       this.#patience = null;
     }
     return jobs;
+  }
+
+  /** The place in the queue of the smallest page, or, so that none waits for ever, of the oldest. */
+  #nextOne(): number {
+    if (this.#smallest === SMALLEST_FIRST) {
+      this.#smallest = 0;
+      return 0;
+    }
+    this.#smallest++;
+    const sizes = this.#queue.map(({ input }) => sizeOf(input));
+    return sizes.indexOf(Math.min(...sizes));
   }
 
   #newSeat(): Seat {
@@ -217,7 +250,7 @@ export class ParsePool {
   #post(seat: Seat): void {
     const { jobs } = seat;
     // What goes with others may have to go to another thread as well.
-    const ownBytes = jobs.length === 1 ? givenAway : copied;
+    const ownBytes = jobs.length === 1 && !this.#options.oneByOne ? givenAway : copied;
     const inputs = jobs.map(({ input }) => ({ ...input, body: ownBytes(input.body) }));
     seat.worker.postMessage(
       inputs,
@@ -234,7 +267,7 @@ export class ParsePool {
 
   #watch(seat: Seat, watch: Watch): void {
     seat.watch = watch;
-    const ms = Math.min(WATCH_MS, this.#options.timeoutMs - watch.waitedMs);
+    const ms = Math.min(WATCH_MS, this.#cpuMs / 2, this.#options.timeoutMs - watch.waitedMs);
     seat.timer = setTimeout(() => {
       watch.waitedMs += ms;
       if (atOf(seat) !== watch.at) this.#startTimer(seat);
@@ -253,8 +286,7 @@ export class ParsePool {
     if (usage === null || seat.watch !== watch || atOf(seat) !== watch.at) return;
     const usedMs = (usage.user + usage.system) / 1000;
     watch.cpuMs ??= usedMs;
-    const { cpuMs = CPU_MS_MAX } = this.#options;
-    if (usedMs - watch.cpuMs >= cpuMs) void this.#end(seat, 'parse_timeout');
+    if (usedMs - watch.cpuMs >= this.#cpuMs) void this.#end(seat, 'parse_timeout');
   }
 
   /** One message may answer some of the pages, the next ones the others. */
@@ -303,6 +335,11 @@ export class ParsePool {
 /** Which of the pages handed over the thread is at, or was; the first has number 0. */
 function atOf({ begun, answered }: Seat): number {
   return Math.max(Atomics.load(begun, 0) - 1, answered);
+}
+
+/** A packed sitemap may unpack to any size. */
+function sizeOf({ body, sitemap }: PageInput): number {
+  return sitemap !== undefined && isPacked(body) ? SITEMAP_BYTES_MAX : body.byteLength;
 }
 
 function fail(job: Job, code: ParseErrorCode, cause?: unknown): void {

@@ -207,6 +207,22 @@ test('pool: a page that uses too much of a processor fails alone', () =>
     }
   }));
 
+test('pool: one by one, small pages go first, and every fourth place is that of the oldest', () =>
+  withPool({ workers: 1, oneByOne: true, script: SCRIPT }, async (pool) => {
+    const order: string[] = [];
+    const sizes = [100, 900, 800, 50, 70, 60, 80];
+    const pages = sizes.map((size) => page(`http://a.test/${size}`, 'x'.padEnd(size)));
+    const packed = { ...page('http://a.test/packed'), sitemap: { declared: true } };
+    packed.body.set([0x1f, 0x8b]);
+    const all = [...pages, packed].map(async (one) => {
+      await pool.parse(one, MANY);
+      order.push(one.url.slice('http://a.test/'.length));
+      assert.notEqual(one.body.byteLength, 0, 'it is copied');
+    });
+    await Promise.all(all);
+    assert.deepEqual(order, ['100', '50', '60', '900', '70', '80', '800', 'packed']);
+  }));
+
 test('pool: a page that waits uses none of a processor', () =>
   withPool({ workers: 1, timeoutMs: 600_000, cpuMs: 300, script: SCRIPT }, async (pool) => {
     assert.equal((await pool.parse(page('http://a.test/sleep'))).links.length, 1);

@@ -15,10 +15,16 @@ parentPort!.postMessage('ready');
 
 function parsed(input: PageInput): ParsedPage {
   if (input.url.includes('hang')) for (;;);
+  if (input.url.includes('busy')) useProcessor(1000);
   if (input.url.includes('slow')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
   if (input.url.includes('sleep'))
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000);
   if (input.url.includes('throw')) throw new Error('as asked');
   if (input.url.includes('exit')) process.exit(0);
   return parsePage(input);
+}
+
+function useProcessor(ms: number): void {
+  const usedMs = () => (process.threadCpuUsage().user + process.threadCpuUsage().system) / 1000;
+  for (const start = usedMs(); usedMs() - start < ms; );
 }
