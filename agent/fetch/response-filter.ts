@@ -2,8 +2,8 @@
  * Lets responses through that browsers and curl read and the strict parser of Node refuses
  * (adr/0043): folded fields (RFC 9112, section 5.2), blanks before the colon (5.1), lines that end
  * in LF alone (2.2), lines that are no fields, another minor version, Content-Length beside
- * Transfer-Encoding or either given twice alike (6.3), odd chunks (`chunk-filter.ts`), and bytes
- * after the body. The filter stands between the socket and the parser and rewrites the head into
+ * Transfer-Encoding, either given twice alike, or a length that is no plain number (6.3), odd chunks
+ * (`chunk-filter.ts`), and bytes after the body. The filter stands between the socket and the parser and rewrites the head into
  * its strict form, so the body is framed by one parser and by one rule. No leniency can smuggle one
  * response into another: after such a response the connection is closed, and bytes beyond the end
  * of the body never reach the parser.
@@ -43,8 +43,8 @@ export interface FilteredHead {
   readonly bodyBytes: number;
   /** They are chunks. */
   readonly isChunked: boolean;
-  /** They end the transfer as no length does: a Content-Length is not true of them. */
-  readonly isCoded: boolean;
+  /** A Content-Length, as it was sent, does not tell their number. */
+  readonly isLengthVoid: boolean;
 }
 
 /** @param text - status line, fields and the empty line, each byte a character */
@@ -57,23 +57,28 @@ export function filterHead(text: string): FilteredHead {
   const isCoded = codings.some((coding) => coding.toLowerCase() !== 'identity');
   const status = Number(statusLine.slice(9, 12));
   const length = agreedLength(lengths);
+  const isPlain = lengths.every((value) => PLAIN_LENGTH.test(value.trim()));
   const isFaulty = isFaultyTransfer(statusLine, status, { codings, length });
   const isOdd =
-    !isStrict || isFaulty || lengths.length > 1 || (lengths.length > 0 && codings.length > 0);
+    !isStrict ||
+    isFaulty ||
+    !isPlain ||
+    lengths.length > 1 ||
+    (lengths.length > 0 && codings.length > 0);
   const isBodiless = BODILESS.has(status);
-  const bodyBytes = isBodiless ? 0 : isCoded || length === null ? Infinity : length;
+  const bodyBytes = isBodiless ? 0 : isCoded || typeof length !== 'number' ? Infinity : length;
   const coding = isCoded ? agreedCodings(codings) : '';
   const isChunked = !isBodiless && /(?:^|[, \t])chunked$/i.test(coding);
-  const head = { isOdd, status, bodyBytes, isChunked, isCoded };
+  const head = { isOdd, status, bodyBytes, isChunked, isLengthVoid: isCoded || !isPlain };
   if (!isOdd) return { ...head, text };
   const kept = fields.filter((field) => {
     const name = nameOf(field);
     // Lengths that differ stay, and the parser refuses them.
-    if (name === 'content-length') return !isCoded && length === null;
+    if (name === 'content-length') return !isCoded && length === 'differ';
     return name !== 'transfer-encoding';
   });
   if (isCoded) kept.push(`Transfer-Encoding: ${coding}`);
-  if (!isCoded && length !== null) kept.push(`Content-Length: ${length}`);
+  if (!isCoded && typeof length === 'number') kept.push(`Content-Length: ${length}`);
   return { ...head, text: [statusLine, ...kept, '', ''].join('\r\n') };
 }
 
@@ -106,11 +111,18 @@ function valuesOf(fields: readonly string[], name: string): string[] {
     .map((field) => field.slice(name.length + 1).trim());
 }
 
-/** Null where there is no length, or they do not agree. */
-function agreedLength(lengths: readonly string[]): number | null {
-  const [first, ...others] = lengths.map((length) => length.trim());
-  if (first === undefined || !/^\d{1,15}$/.test(first)) return null;
-  return others.every((other) => other === first) ? Number(first) : null;
+/** The parser refuses more digits. */
+const PLAIN_LENGTH = /^\d{1,19}$/;
+/** As curl and browsers read it: a sign, zeros and parameters count for nothing. */
+const LENGTH = /^\+?0*(\d{1,19})(?:[ \t]*;.*)?$/;
+
+/** Null: there is no number that tells the end, so the body ends with the connection. */
+function agreedLength(lengths: readonly string[]): number | null | 'differ' {
+  const [first = null, ...others] = lengths.map((length) => {
+    const digits = LENGTH.exec(length.trim())?.[1];
+    return digits === undefined ? null : Number(digits);
+  });
+  return others.every((other) => other === first) ? first : 'differ';
 }
 
 /** These end with the head, whatever it says. */
@@ -123,11 +135,14 @@ const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 function isFaultyTransfer(
   statusLine: string,
   status: number,
-  { codings, length }: { readonly codings: readonly string[]; readonly length: number | null },
+  {
+    codings,
+    length,
+  }: { readonly codings: readonly string[]; readonly length: ReturnType<typeof agreedLength> },
 ): boolean {
   if (codings.length > 1) return true;
   if (codings.length === 1) return statusLine.startsWith('HTTP/1.0') || BODILESS.has(status);
-  return status === 204 && length !== null && length > 0;
+  return status === 204 && typeof length === 'number' && length > 0;
 }
 
 /** Chunks are undone once, however often they are named. */
@@ -139,9 +154,9 @@ function agreedCodings(codings: readonly string[]): string {
 }
 
 /** Named otherwise is what is not true of the body that is stored (`raw-heads.ts`). */
-function archivedHead(text: string, isCoded: boolean): string {
+function archivedHead(text: string, isLengthVoid: boolean): string {
   const named = text.replace(/^transfer-encoding(?=[ \t]*:)/gim, ORIGINAL_TRANSFER_ENCODING);
-  return isCoded ? named.replace(/^(?=content-length[ \t]*:)/gim, 'X-Orig-') : named;
+  return isLengthVoid ? named.replace(/^(?=content-length[ \t]*:)/gim, 'X-Orig-') : named;
 }
 
 /** The bytes of one response, chunk by chunk, as the parser is to see them. */
@@ -204,7 +219,7 @@ export class ResponseFilter {
     }
     if (head.isChunked) this.#chunks = new ChunkFilter();
     if (head.isOdd && !isInterim) {
-      this.#oddHead = archivedHead(text.slice(start, headEnd), head.isCoded);
+      this.#oddHead = archivedHead(text.slice(start, headEnd), head.isLengthVoid);
     }
     this.#bodyLeft = isInterim ? null : head.status === 101 ? Infinity : head.bodyBytes;
     const after = rest.length === 0 ? null : isInterim ? this.push(rest) : this.#body(rest);

@@ -16,6 +16,8 @@ export const framings: Readonly<Record<string, Buffer>> = {
   '/line-feeds': Buffer.from(
     'HTTP/1.1 200 OK\nContent-Type: text/html\nContent-Length: 5\n\nhello',
   ),
+  '/length-signed': bytes('HTTP/1.1 200 OK', ['Content-Type: text/html', 'Content-Length: +5']),
+  '/length-endless': bytes('HTTP/1.1 200 OK', [`Content-Length: ${'9'.repeat(20)}`]),
   '/control': bytes('HTTP/1.1 200 OK', ['X-Control: a\x01b', 'Content-Length: 5']),
 };
 

@@ -182,11 +182,11 @@ const FRAMING: FetcherRow[] = [
     steps: [send(`${OK}Transfer-Encoding: chunked\r\n\r\nzz\r\n${LINK}`), FIN],
     expect: { code: ['http_syntax'] },
   },
-  {
-    claim: 'a length that is no number',
-    steps: [send(`${OK}Content-Length: many\r\n\r\n${LINK}`), FIN],
-    expect: { code: ['http_syntax'] },
-  },
+  ...['many', '-21', '99999999999999999999', ''].map((length) => ({
+    claim: `a length of '${length}' is none, and closing delimits the body`,
+    steps: [send(`${OK}Content-Length: ${length}\r\n\r\n${LINK}`), { waitMs: 50 }, send(LINK), FIN],
+    expect: { status: 200, truncated: false, body: LINK + LINK },
+  })),
   {
     claim: 'two lengths that differ',
     steps: [send(`${OK}Content-Length: 3\r\nContent-Length: 21\r\n\r\n${LINK}`), FIN],
@@ -233,6 +233,15 @@ const HEADERS: FetcherRow[] = [
       ['Content-Length beside chunks', 'Content-Length: 3\r\nTransfer-Encoding: chunked', CHUNKED],
       ['Content-Length twice alike', 'Content-Length: 21\r\nContent-Length: 21', LINK],
       ['Content-Length as a list', 'Content-Length: 21, 21', LINK],
+      ['a length with a sign', 'Content-Length: +21', LINK],
+      ['a length with a parameter', 'Content-Length: 21;x', LINK],
+      ['a length of 20 digits', 'Content-Length: 00000000000000000021', LINK],
+      ['bytes after a length with a sign', 'Content-Length: +21', `${LINK}HTTP/1.1 200 OK\r\n\r\n`],
+      [
+        'a length beside chunks that is none',
+        'Content-Length: 5;x\r\nTransfer-Encoding: chunked',
+        CHUNKED,
+      ],
       ['a folded field', 'X-A: a\r\n\tb: c\r\nContent-Length: 21', LINK],
       ['a folded Content-Length', 'Content-Length:\r\n 21', LINK],
       ['a blank before the colon', 'X-A : b\r\nContent-Length\t: 21', LINK],
