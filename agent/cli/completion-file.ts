@@ -6,10 +6,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { crawlKey } from '../../config/fingerprint.ts';
+import { readText } from '../../config/read-text.ts';
 import { type StateTotals, stateTotals } from './state-totals.ts';
 
 /** No key of a crawl, which are hexadecimal. */
 const REFRESHING = 'refreshing';
+/** A thousand agents with their totals, and more. */
+const bytesMax = 1024 * 1024;
 
 /** What the file holds. */
 export interface CompletionNote {
@@ -29,26 +32,56 @@ export type Completion =
   | { readonly kind: 'complete'; readonly note: CompletionNote }
   /** It was, and this round of it has begun since. */
   | { readonly kind: 'refreshing'; readonly round: number }
-  /** Of other seeds or limits, or not readable as what this program writes. */
+  /** Of other seeds or limits. */
   | { readonly kind: 'other' }
+  /** Not what this program writes; `why` is a sentence with the file as its actor. */
+  | { readonly kind: 'damaged'; readonly isFile: boolean; readonly why: string }
   | { readonly kind: 'none' };
 
 export function readCompletion(config: Config): Completion {
-  let text: string;
-  try {
-    text = fs.readFileSync(fileOf(config), 'utf8');
-  } catch {
-    return { kind: 'none' };
+  const file = fileOf(config);
+  const read = readText(file, bytesMax);
+  if (!read.ok) {
+    const stat = fs.statSync(file, { throwIfNoEntry: false });
+    if (stat === undefined) return { kind: 'none' };
+    return { kind: 'damaged', isFile: stat.isFile(), why: `${file} ${read.message}` };
   }
-  try {
-    const note = JSON.parse(text) as CompletionNote;
-    if (note.crawl === REFRESHING && Number.isSafeInteger(note.round)) {
-      return { kind: 'refreshing', round: note.round! };
-    }
-    return note.crawl === crawlKey(config) ? { kind: 'complete', note } : { kind: 'other' };
-  } catch {
-    return { kind: 'other' };
+  const note = parseNote(read.text);
+  if (note === null) {
+    return { kind: 'damaged', isFile: true, why: `${file} is not a record of completion` };
   }
+  if (note.crawl === REFRESHING && note.round !== undefined) {
+    return { kind: 'refreshing', round: note.round };
+  }
+  return note.crawl === crawlKey(config) ? { kind: 'complete', note } : { kind: 'other' };
+}
+
+/** By hand: an agent that `launch` has started does without the library for schemas (adr/0039). */
+function parseNote(text: string): CompletionNote | null {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (!isRecord(json)) return null;
+  const { crawl, at, agents, states = {}, round = 0 } = json;
+  const isSound =
+    typeof crawl === 'string' &&
+    [at, round].every(Number.isSafeInteger) &&
+    Array.isArray(agents) &&
+    agents.every((agent) => typeof agent === 'string') &&
+    isRecord(states) &&
+    Object.values(states).every(isTotals);
+  return isSound ? (json as unknown as CompletionNote) : null;
+}
+
+function isTotals(value: unknown): boolean {
+  return isRecord(value) && [value.pages, value.queued].every(Number.isSafeInteger);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Records the end of the crawl, unless another agent of this directory has done so already. */
@@ -76,8 +109,13 @@ function write(config: Config, note: CompletionNote): void {
   const file = fileOf(config);
   // Agents of one machine may be started with the same round side by side.
   const unfinished = `${file}.${process.pid}.tmp`;
-  fs.writeFileSync(unfinished, `${JSON.stringify(note)}\n`, { flush: true });
-  fs.renameSync(unfinished, file);
+  try {
+    fs.writeFileSync(unfinished, `${JSON.stringify(note)}\n`, { flush: true });
+    fs.renameSync(unfinished, file);
+  } catch (error) {
+    fs.rmSync(unfinished, { force: true });
+    throw error;
+  }
 }
 
 export function removeCompletion(config: Config): void {

@@ -31,6 +31,8 @@ export function cannotWrite(
   if (codeOfError(error) === 3) {
     return { code: 3, message: `disk full: ${why}; free some space there` };
   }
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (['EISDIR', 'ELOOP'].includes(code)) return { code: 4, message: `${why}; move it away` };
   return { code: 4, message: `${why}; name another directory with --data` };
 }
 

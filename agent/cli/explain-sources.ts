@@ -1,11 +1,11 @@
 // Where `ubiring explain` gets what is known of a URL: from the running agent that owns its host,
 // asked by way of any other; where none answers, from the state files of this machine.
 
-import { type AgentEntry, type Config, membersOf } from '../../config/config.ts';
+import { type Config, membersOf } from '../../config/config.ts';
 import { type Explanation, explanationOf } from '../explanation.ts';
 import { asForm, type CrawlUrl, type Identity } from '../url/crawl-url.ts';
 import { splitIdentity } from '../url/url-key.ts';
-import { askInTurn } from './ask.ts';
+import { type Asked, askInTurn } from './ask.ts';
 import { messageOf } from './exit-code.ts';
 import { openStateFiles } from './query-files.ts';
 import { ownersOf } from './query-owners.ts';
@@ -21,23 +21,24 @@ export interface Source {
 }
 
 /**
- * @param agents - with their endpoints; none where they have none yet
+ * @param whom - agents with their endpoints; none where they have none yet
  * @param url - the URL that is asked about; a URL that nobody knows is judged as it is spelled there
  * @param onProblem - told of each file that cannot be read
  */
 export async function sourceFor(
   config: Config,
-  agents: readonly AgentEntry[],
+  whom: Asked,
   url: Pick<CrawlUrl, 'identity' | 'fetchUrl'>,
   onProblem: (message: string) => void,
 ): Promise<Source> {
   const { identity } = url;
-  const first = await ask(agents, url);
+  const first = await ask(whom, url);
   if (first?.facts) {
     // Who answered once is asked first from then on: others may be gone.
-    const inTurn = agents.toSorted((a, b) => {
+    const agents = whom.agents.toSorted((a, b) => {
       return Number(b.id === first.by) - Number(a.id === first.by);
     });
+    const inTurn = { ...whom, agents };
     return {
       kind: 'agents',
       owner: first.owner,
@@ -61,10 +62,10 @@ interface Answer {
 }
 
 async function ask(
-  agents: readonly AgentEntry[],
+  whom: Asked,
   { identity, fetchUrl }: Pick<CrawlUrl, 'identity' | 'fetchUrl'>,
 ): Promise<Answer | null> {
-  const answer = await askInTurn(agents, 'explain', [identity, fetchUrl]);
+  const answer = await askInTurn(whom, 'explain', [identity, fetchUrl]);
   if (!answer.ok) return null;
   const { owner, facts } = answer.result as Omit<Answer, 'by'>;
   return { by: answer.by, owner, facts };

@@ -43,7 +43,7 @@ export async function explain(
     return 2;
   }
   const url = new IdentityRules(config.urls).apply(parsed);
-  const source = await sourceFor(config, agents, url, say);
+  const source = await sourceFor(config, { agents, dataDir: config.agent.dataDir }, url, say);
   let report: UrlReport;
   try {
     report = await reportOn(config, text, url, source);

@@ -33,7 +33,7 @@ export function planFreshStart(
   const plans = directories.filter((directory) => fs.existsSync(directory));
   for (const directory of plans) {
     const names = fs.readdirSync(directory);
-    const kept = [formerArchives, quarantine];
+    const kept = [archives, formerArchives, quarantine];
     if (names.every((name) => kept.includes(name))) continue;
     if (names.some((name) => marks.includes(name))) continue;
     return `${directory} is no agent's directory: it is not deleted; move it away`;
@@ -61,34 +61,57 @@ interface Emptying {
 
 /** The directory itself stays: it may be a symbolic link, or have rights of its own. */
 function emptyingOf(directory: string, at: number, deleteArchives: boolean): Emptying {
-  const names = fs.readdirSync(directory).filter((name) => name !== quarantine);
-  const isArchive = (name: string) => name === archives || name === formerArchives;
-  const inFull = (name: string) => path.join(directory, name);
-  const size = (some: readonly string[]) =>
-    bytesText(some.reduce((sum, name) => sum + bytesIn(inFull(name)), 0));
-  const hasArchives = names.includes(archives) && bytesIn(inFull(archives)) > 0;
-  const time = new Date(at).toISOString().replaceAll(':', '-');
-  const aside = path.join(formerArchives, time);
-  const moves = hasArchives && !deleteArchives ? [[inFull(archives), inFull(aside)] as const] : [];
-  const deleted = names.filter((name) => {
-    if (name === archives) return moves.length === 0;
-    return name !== formerArchives || deleteArchives;
-  });
-  const [state, gone] = [deleted.filter((name) => !isArchive(name)), deleted.filter(isArchive)];
+  const { current, former } = archivesOf(directory);
+  const aside = path.join(former, new Date(at).toISOString().replaceAll(':', '-'));
+  const archived = namesIn(current)
+    .map((name) => path.join(current, name))
+    .filter((file) => file !== former);
+  const isKept = !deleteArchives && bytesIn(...archived) > 0;
+  const moves = archived.map((file) => [file, path.join(aside, path.basename(file))] as const);
+  const gone = deleteArchives && fs.existsSync(former) ? [...archived, former] : archived;
+  const state = namesIn(directory)
+    .filter((name) => ![archives, formerArchives, quarantine].includes(name))
+    .map((name) => path.join(directory, name));
   const lines = [
-    ...(moves.length > 0
-      ? [`${directory}: keeps its archives (${size([archives])}), moved to ${inFull(aside)}`]
+    ...(isKept
+      ? [`${directory}: keeps its archives (${sizeText(archived)}), moved to ${aside}`]
       : []),
     ...(deleteArchives && gone.length > 0
-      ? [`${directory}: deletes its archives (${size(gone)})`]
+      ? [`${directory}: deletes its archives (${sizeText(gone)})`]
       : []),
-    ...(state.length > 0 ? [`${directory}: deletes its state and log (${size(state)})`] : []),
+    ...(state.length > 0 ? [`${directory}: deletes its state and log (${sizeText(state)})`] : []),
   ];
-  return { moves, deletes: deleted.map(inFull), lines };
+  return { moves: isKept ? moves : [], deletes: isKept ? state : [...gone, ...state], lines };
 }
 
-function bytesIn(file: string): number {
-  const stat = fs.lstatSync(file);
-  if (!stat.isDirectory()) return stat.size;
-  return fs.readdirSync(file).reduce((sum, name) => sum + bytesIn(path.join(file, name)), 0);
+/**
+ * Where the archives are, and where those of former crawls belong: on the same disk. Where `warc` is a
+ * link, or another file system is mounted there, that is within it.
+ */
+function archivesOf(directory: string): { current: string; former: string } {
+  const warc = path.join(directory, archives);
+  const former = path.join(directory, formerArchives);
+  const entry = fs.lstatSync(warc, { throwIfNoEntry: false });
+  if (entry === undefined || !fs.existsSync(warc)) return { current: warc, former };
+  const isMounted = entry.dev !== fs.statSync(directory).dev;
+  if (!entry.isSymbolicLink() && !isMounted) return { current: warc, former };
+  const current = fs.realpathSync(warc);
+  return { current, former: path.join(current, formerArchives) };
+}
+
+function namesIn(directory: string): readonly string[] {
+  return fs.existsSync(directory) ? fs.readdirSync(directory) : [];
+}
+
+function sizeText(files: readonly string[]): string {
+  return bytesText(bytesIn(...files));
+}
+
+function bytesIn(...files: readonly string[]): number {
+  const sizes = files.map((file) => {
+    const stat = fs.lstatSync(file);
+    if (!stat.isDirectory()) return stat.size;
+    return bytesIn(...fs.readdirSync(file).map((name) => path.join(file, name)));
+  });
+  return sizes.reduce((sum, size) => sum + size, 0);
 }

@@ -71,6 +71,9 @@ export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Jud
   const foreign = foreignAmong(config, ids);
   if (foreign !== null) return { kind: 'refused', code: 4, message: foreign };
   const completion = checkedCompletion(config, local);
+  if (completion.kind === 'damaged' && !completion.isFile) {
+    return { kind: 'refused', code: 4, message: `${completion.why}; move it away` };
+  }
   if (completion.kind === 'complete' && !flags.refresh && !flags.repair) {
     const message =
       'the crawl is complete already; --refresh asks what has changed, --fresh begins anew';
@@ -96,8 +99,11 @@ function completionNotes(completion: CheckedCompletion, flags: PlanFlags): strin
   const isOver = completion.kind === 'complete' || completion.kind === 'unsound';
   return [
     ...(completion.kind === 'other' ? ['the config has changed: crawling on'] : []),
+    ...(completion.kind === 'damaged'
+      ? [`${completion.why}: crawling on; it is written anew at the end`]
+      : []),
     ...(completion.kind === 'changed' ? ['the crawl goes on:', ...completion.why] : []),
-    ...(flags.refresh && !isOver && completion.kind !== 'refreshing' && completion.kind !== 'other'
+    ...(flags.refresh && !isOver && !['refreshing', 'other', 'damaged'].includes(completion.kind)
       ? ['the crawl is not complete: it goes on; --refresh is for a complete one']
       : []),
   ];
@@ -171,6 +177,7 @@ function roundOf(completion: CheckedCompletion, flags: PlanFlags): number | null
       return Math.max(Math.floor(wallMs() / 1000), (completion.note.round ?? 0) + 1);
     }
     case 'other':
+    case 'damaged':
       return flags.refresh ? Math.floor(wallMs() / 1000) : null;
     case 'changed':
     case 'none':

@@ -6,6 +6,7 @@ import type { AgentEntry, Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { type PortsProblemCode, resolveAgents } from '../../config/ports.ts';
 import { formatProblems } from '../../config/problem.ts';
+import type { Asked } from './ask.ts';
 import { cannotWrite, type ExitCode } from './exit-code.ts';
 import { makeDirectory } from './make-directory.ts';
 import { programName, say, styled } from './output.ts';
@@ -120,6 +121,11 @@ export function startCommand(id: string, config: Config): string {
 /** The agents that a command can be put to: those of the config that have an endpoint, and strangers. */
 export function reachable({ cluster, strangers }: ResolvedConfig): readonly AgentEntry[] {
   return [...cluster.agents, ...strangers];
+}
+
+/** As a command is put to them. */
+export function asked(config: ResolvedConfig): Asked {
+  return { agents: reachable(config), dataDir: config.agent.dataDir };
 }
 
 /** Says so where some of `ids` are neither agents of the config nor run beside them. */

@@ -10,7 +10,7 @@ import { type OrderSummary, TAKEN_BACK } from '../messaging/control-orders.ts';
 import { DELAY_MS_MAX } from '../messaging/limits.ts';
 import { askInTurn } from './ask.ts';
 import type { ExitCode } from './exit-code.ts';
-import { type CommonFlags, loadResolved, reachable } from './load.ts';
+import { asked, type CommonFlags, loadResolved, reachable } from './load.ts';
 import { print, say } from './output.ts';
 import { hostOf } from './owner.ts';
 
@@ -74,7 +74,7 @@ async function give(
   const loaded = await loadResolved(file, flags, { allocate: false, part: true });
   if (!loaded.ok) return loaded.code;
   const agents = reachable(loaded.config);
-  const answer = await askInTurn(agents, verb, args);
+  const answer = await askInTurn(asked(loaded.config), verb, args);
   if (!answer.ok) {
     say(answer.failures.join('\n'));
     say(`no agent took the order: ${verb} acts on a crawl that runs`);

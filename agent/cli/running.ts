@@ -6,6 +6,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { lockDirectory } from '../storage/database.ts';
+import { messageOf } from './exit-code.ts';
 
 export type Running =
   | { readonly kind: 'running'; readonly pid: number }
@@ -22,8 +23,9 @@ export function runningAgent(directory: string): Running {
   let pid: number;
   try {
     pid = Number(fs.readFileSync(file, 'utf8').trim());
-  } catch {
-    return { kind: 'unclear', message: `${file} cannot be read: the agent is just starting` };
+  } catch (error) {
+    const why = isMissing(error) ? 'is not there: the agent is just starting' : messageOf(error);
+    return { kind: 'unclear', message: `${file} ${why}` };
   }
   if (!Number.isSafeInteger(pid) || pid <= 1) {
     return { kind: 'unclear', message: `${file} holds no process id` };
@@ -64,6 +66,10 @@ export function permissionMissing(file: string): string {
   return `permission missing: ${file} is of ${whose}; run the command as that user or as root`;
 }
 
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
 function isDenied(error: unknown): boolean {
   return error instanceof Error && 'code' in error && ['EACCES', 'EPERM'].includes(`${error.code}`);
 }
@@ -74,6 +80,14 @@ export function isLocked(directory: string): boolean {
   const lock = lockDirectory(directory);
   if (lock.ok) lock.unlock();
   return !lock.ok && lock.code === 'locked';
+}
+
+/** Whether an agent has run in the directory and none does now. One that is not there is not unused. */
+export function isUnused(directory: string): boolean {
+  if (!fs.existsSync(path.join(directory, 'agent.lock'))) return false;
+  const lock = lockDirectory(directory, 0);
+  if (lock.ok) lock.unlock();
+  return lock.ok;
 }
 
 /** Whether the process has the file open; where the system does not tell, whether it exists. */

@@ -6,7 +6,7 @@ import { seedReader } from '../config-parts.ts';
 import { askInTurn } from './ask.ts';
 import { readCompletion } from './completion-file.ts';
 import type { ExitCode } from './exit-code.ts';
-import { type CommonFlags, loadResolved, reachable, shownPath } from './load.ts';
+import { asked, type CommonFlags, loadResolved, shownPath } from './load.ts';
 import { count, print, printable, programName, say } from './output.ts';
 
 /** URLs of one command: they travel in one message. */
@@ -31,7 +31,7 @@ export async function seed(
   const loaded = await loadResolved(file, flags, { allocate: false });
   if (!loaded.ok) return loaded.code;
   const { config } = loaded;
-  const answer = await askInTurn(reachable(config), 'seed', urls);
+  const answer = await askInTurn(asked(config), 'seed', urls);
   if (!answer.ok) {
     const over = readCompletion(config).kind === 'complete';
     // Judged here as an agent would: nothing is to be added to the config that no launch takes.

@@ -8,10 +8,10 @@ import { type CompletionNote, readCompletion } from './completion-file.ts';
 import type { ExitCode } from './exit-code.ts';
 import { nextSteps } from './launch-summary.ts';
 import {
+  asked,
   type CommonFlags,
   loadResolved,
   type ResolvedConfig,
-  reachable,
   shownPath,
   startCommand,
 } from './load.ts';
@@ -51,7 +51,7 @@ export async function status(
   const loaded = await loadResolved(file, flags, { allocate: false, part: true });
   if (!loaded.ok) return loaded.code;
   const { agents } = loaded.config.cluster;
-  const answer = await askFirst(reachable(loaded.config), 'status');
+  const answer = await askFirst(asked(loaded.config), 'status');
   if (!answer.ok) {
     const completion = readCompletion(loaded.config);
     if (completion.kind === 'complete') return completed(loaded.config, completion.note, flags);

@@ -5,7 +5,7 @@
 
 import { askInTurn } from './ask.ts';
 import type { ExitCode } from './exit-code.ts';
-import { allKnown, type CommonFlags, loadResolved, reachable } from './load.ts';
+import { allKnown, asked, type CommonFlags, loadResolved } from './load.ts';
 import { print, say } from './output.ts';
 
 /** @param ids - agents that are to leave; none: all are to stop */
@@ -18,7 +18,7 @@ export async function stop(
   if (!loaded.ok) return loaded.code;
   if (!allKnown(ids, loaded.config)) return 2;
   const verb = ids.length > 0 ? 'leave' : 'stop';
-  const answer = await askInTurn(reachable(loaded.config), verb, ids);
+  const answer = await askInTurn(asked(loaded.config), verb, ids);
   if (!answer.ok) {
     say(answer.failures.join('\n'));
     say('no agent answers: there is nothing to stop, or kill is needed');

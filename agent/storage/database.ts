@@ -4,7 +4,7 @@
 // held, and refused where they have none. Called by agent.ts at the start; readers
 // (`ubiring query`) open the file by themselves, read-only.
 
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Connection } from './connection.ts';
@@ -40,6 +40,8 @@ export type Opened =
     }
   | OpenFailure;
 
+/** Files in `DATA/ID` that hold nothing which is not written anew. */
+const SMALL_FILES = ['agent.lock', 'agent.pid', 'agent.endpoint'];
 /** Whoever only looks whether the directory is in use holds its lock for a moment. */
 const LOCK_WAIT_MS = 200;
 const WAL_KEPT_BYTES_MAX = 64 * 1024 * 1024;
@@ -154,6 +156,21 @@ function noteQuarantine(db: Connection, { at, why, to }: Quarantined & { at: num
   ).run(at, JSON.stringify({ why, to }));
 }
 
+/** What is said where something else stands in the place of a small file; null: nothing does. */
+function oddFile(directory: string): string | null {
+  for (const name of SMALL_FILES) {
+    const path = join(directory, name);
+    try {
+      const stat = statSync(path, { throwIfNoEntry: false });
+      if (stat && !stat.isFile()) return `${path} is no file; delete it and start again`;
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ELOOP')) throw error;
+      return `${path} is a link to itself; delete it and start again`;
+    }
+  }
+  return null;
+}
+
 function failureOf(error: unknown, directory: string): OpenFailure {
   const failure = storageFailureOf(error, directory);
   if (failure?.code === 'full') return { ok: false, code: 'full', message: failure.message };
@@ -170,10 +187,15 @@ const heldLocks = new Set<Connection>();
  * Holds `agent.lock` for the life of the process. The lock is one of the kernel's, taken by
  * SQLite: it goes with the process however that ends, so it can never be stale.
  */
-export function lockDirectory(directory: string): { ok: true; unlock: () => void } | OpenFailure {
+export function lockDirectory(
+  directory: string,
+  waitMs = LOCK_WAIT_MS,
+): { ok: true; unlock: () => void } | OpenFailure {
   let lock: Connection | undefined;
   try {
-    lock = new Database(join(directory, 'agent.lock'), { timeout: LOCK_WAIT_MS });
+    const odd = oddFile(directory);
+    if (odd !== null) return { ok: false, code: 'corrupt', message: odd };
+    lock = new Database(join(directory, 'agent.lock'), { timeout: waitMs });
     lock.pragma('journal_mode = DELETE');
     lock.exec('BEGIN EXCLUSIVE');
     const held = lock;

@@ -54,3 +54,74 @@ test('cluster.json: its loss splits no cluster, and a refused launch does not wr
   assert.equal((await again.ended).code, 11);
   await launch.ended;
 });
+
+test('a copy of the data directory: commands on it do not reach the agents of the original', async (context) => {
+  const scratch = new Scratch();
+  const web = await startWeb({ hosts: 2, pages: 12, port: 0, net: net + 1, sparse: true });
+  context.after(async () => {
+    scratch.clean();
+    await web.stop();
+  });
+  const config = await scratch.config(0, {
+    seeds: [web.seed],
+    politeness: { hostDelayMs: 60_000 },
+    cluster: { agents: 2 },
+  });
+  const launch = start(['launch', config]);
+  await until('both agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
+  const copy = path.join(scratch.directory, 'copy');
+  fs.cpSync(scratch.dataDir, copy, { recursive: true });
+
+  for (const words of [['status'], ['pause'], ['block', 'a.test'], ['stop'], ['stop', 'a2']]) {
+    const [verb = '', ...args] = words;
+    const said = await run(verb, config, ...args, '--data', copy);
+    assert.equal(said.code, 1, `${verb}: ${said.stdout}${said.stderr}`);
+    assert.match(said.stderr, new RegExp(`a1: no agent runs in ${copy}/a1`), verb);
+  }
+  const original = await run('status', config, '--json');
+  assert.equal(original.code, 0, original.stderr);
+  const { agents, orders } = JSON.parse(original.stdout) as { agents: []; orders: [] };
+  assert.deepEqual([agents.length, orders.length], [2, 0]);
+
+  assert.equal((await run('stop', config)).code, 0);
+  assert.equal((await launch.ended).code, 11);
+});
+
+test('complete.json: one that is damaged is named, and the crawl ends again', async (context) => {
+  const scratch = new Scratch();
+  const web = await startWeb({ hosts: 2, pages: 4, port: 0, net: net + 2, sparse: true });
+  context.after(async () => {
+    scratch.clean();
+    await web.stop();
+  });
+  const config = await scratch.config(0, {
+    seeds: [web.seed],
+    cluster: { agents: 1 },
+  });
+  assert.equal((await run('launch', config)).code, 0);
+  const file = path.join(scratch.dataDir, 'complete.json');
+  const sound = JSON.parse(fs.readFileSync(file, 'utf8'));
+  for (const text of [
+    '',
+    JSON.stringify({ ...sound, agents: null }),
+    JSON.stringify({ ...sound, states: { a1: null } }),
+  ]) {
+    fs.writeFileSync(file, text);
+    const again = await run('launch', config);
+    assert.equal(again.code, 0, again.stderr);
+    assert.match(again.stderr, /complete\.json is not a record of completion: crawling on/, text);
+    assert.deepEqual(JSON.parse(fs.readFileSync(file, 'utf8')).states, sound.states);
+  }
+  fs.rmSync(file);
+  fs.mkdirSync(file);
+  const refused = await run('launch', config);
+  assert.equal(refused.code, 4, refused.stderr);
+  assert.match(refused.stderr, /complete\.json is a directory; move it away/);
+  fs.rmdirSync(file);
+  const log = path.join(scratch.dataDir, 'a1', 'agent.log');
+  fs.rmSync(log, { force: true });
+  fs.mkdirSync(log);
+  const unlogged = await run('launch', config);
+  assert.equal(unlogged.code, 4, unlogged.stderr);
+  assert.match(unlogged.stderr, /agent\.log: EISDIR.*; move it away/);
+});

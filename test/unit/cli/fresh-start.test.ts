@@ -73,6 +73,22 @@ test('fresh: a symbolic link to the directory stays a link', (t) => {
   assert.deepEqual(left(directory).sort(), [`${aside}/a.cdxj`, `${aside}/a.warc.gz`]);
 });
 
+for (const deleteArchives of [false, true]) {
+  const what = deleteArchives ? 'deleted' : 'moved aside there';
+  test(`fresh: archives that a link leads to are ${what}, and the link stays`, (t) => {
+    const directory = directoryWith(t, ['state.sqlite', 'agent.log']);
+    const disk = directoryWith(t, ['a.warc.gz', 'archives/before/b.warc.gz']);
+    fs.symlinkSync(path.relative(directory, disk), path.join(directory, 'warc'));
+    const [first] = empty(directory, deleteArchives);
+    const time = path.basename(aside);
+    const moved = [`archives/${time}/a.warc.gz`, 'archives/before/b.warc.gz'];
+    assert.deepEqual(left(disk).sort(), deleteArchives ? [] : moved);
+    assert.equal(fs.realpathSync(path.join(directory, 'warc')), fs.realpathSync(disk));
+    const size = deleteArchives ? 'deletes its archives (2.0 KiB)' : 'keeps its archives (1.0 KiB)';
+    assert.ok(first?.startsWith(`${directory}: ${size}`), first);
+  });
+}
+
 test('fresh: nothing is touched where one directory is no agent’s', (t) => {
   const [mine, other] = [directoryWith(t, crawl), directoryWith(t, ['letters/to-x.txt'])];
   const refused = planFreshStart([mine, other], at, false);
