@@ -1,7 +1,9 @@
 // Hosts that have queued URLs and are not visited: new ones in the order of their discovery, those
 // that come back from a visit in the order in which they became ready, sleeping ones by the time
 // their wait ends, blocked ones until an event frees them. New hosts and those that come back take
-// turns, so neither waits for all of the other kind.
+// turns, so neither waits for all of the other kind. Those that are known as slow have a line of
+// their own, in which whoever is to be known as slow for the shortest time is first: the longer its
+// requests took the longer a host stands there, but not for ever.
 //
 // Pages may name millions of hosts, so only the first of the new hosts are in memory. The others are
 // read from the store when their turn comes: `#restFrom` is the number from which on every ready
@@ -10,12 +12,16 @@
 
 import type { Host } from '../core/messages.ts';
 import { MinHeap } from './min-heap.ts';
+import type { Line } from './places.ts';
 import type { QueuedHost } from './store.ts';
 
 /** Whose wait a host sleeps out: its own, or that of every URL in its queue. */
 export type SleepOf = 'host' | 'urls';
 
-/** New hosts in memory, and as many that come back. Beyond it, half of the new ones are dropped. */
+/**
+ * New hosts in memory, as many that come back, and as many slow ones. Beyond it, half of the new
+ * ones are dropped.
+ */
 export const READY_MAX = 2000;
 /** Hosts read from the store at a time: about a millisecond. */
 export const READ_MAX = 500;
@@ -29,8 +35,14 @@ export interface KnownHosts {
 type Parked =
   | { readonly kind: 'new' }
   | { readonly kind: 'back' }
+  | { readonly kind: 'slow'; readonly untilMs: number }
   | { readonly kind: 'sleeping'; readonly untilMs: number; readonly of: SleepOf }
   | { readonly kind: 'blocked' };
+
+export interface Ready {
+  readonly host: Host;
+  readonly line: Line;
+}
 
 const NEW: Parked = { kind: 'new' };
 const BACK: Parked = { kind: 'back' };
@@ -44,18 +56,31 @@ export class ParkedHosts {
   #newCount = 0;
   /** Ready hosts that were visited before. */
   readonly #back = new Set<Host>();
+  /** Hosts known as slow by until when; some entries are stale. */
+  readonly #slow = new MinHeap<Host>();
+  #slowCount = 0;
   readonly #sleeping = new MinHeap<Host>();
   readonly #blocked = new Set<Host>();
   readonly #known: KnownHosts;
   readonly #isVisited: (host: Host) => boolean;
+  readonly #slowUntil: (host: Host) => number;
+  #now = 0;
   /** Infinity: every ready host is in memory. */
   #restFrom = Infinity;
   #turn: 'new' | 'back' = 'back';
 
-  /** @param isVisited - a visit is at the host, so it is not parked though it has a queue */
-  constructor(known: KnownHosts, isVisited: (host: Host) => boolean) {
+  /**
+   * @param isVisited - a visit is at the host, so it is not parked though it has a queue
+   * @param slowUntil - until when the host is known as slow
+   */
+  constructor(
+    known: KnownHosts,
+    isVisited: (host: Host) => boolean,
+    slowUntil: (host: Host) => number = () => 0,
+  ) {
     this.#known = known;
     this.#isVisited = isVisited;
+    this.#slowUntil = slowUntil;
   }
 
   isEmpty(): boolean {
@@ -111,14 +136,28 @@ export class ParkedHosts {
   /** A host that was visited is ready again. */
   comeBack(host: Host): void {
     this.#remove(host);
-    if (this.#back.size < READY_MAX) {
+    if (this.#isSlow(host)) this.#addSlow(host);
+    else if (this.#back.size < READY_MAX) {
       this.#parked.set(host, BACK);
       this.#back.add(host);
     } else this.#addNew(host, this.#known.numberOf(host));
   }
 
+  #isSlow(host: Host): boolean {
+    return this.#slowUntil(host) > this.#now && this.#slowCount < READY_MAX;
+  }
+
+  #addSlow(host: Host): void {
+    const untilMs = this.#slowUntil(host);
+    this.#parked.set(host, { kind: 'slow', untilMs });
+    this.#slowCount++;
+    this.#slow.push(untilMs, host);
+  }
+
   #remove(host: Host): void {
-    if (this.#parked.get(host)?.kind === 'new') this.#newCount--;
+    const kind = this.#parked.get(host)?.kind;
+    if (kind === 'new') this.#newCount--;
+    if (kind === 'slow') this.#slowCount--;
     this.#parked.delete(host);
     this.#back.delete(host);
     this.#blocked.delete(host);
@@ -154,26 +193,53 @@ export class ParkedHosts {
     for (const host of [...this.#blocked]) this.comeBack(host);
   }
 
-  /** Makes those ready whose sleep is over. */
+  /** Makes those ready whose sleep is over; who is not known as slow any more leaves that line. */
   wakeUntil(now: number): void {
-    while (this.#sleeping.firstKey <= now) {
-      const untilMs = this.#sleeping.firstKey;
-      const host = this.#sleeping.pop();
-      if (host === undefined) return;
-      const parked = this.#parked.get(host);
-      if (parked?.kind === 'sleeping' && parked.untilMs === untilMs) this.comeBack(host);
+    this.#now = now;
+    for (const heap of [this.#sleeping, this.#slow]) {
+      while (heap.firstKey <= now) {
+        const host = this.#popCurrent(heap);
+        if (host !== undefined) this.comeBack(host);
+      }
     }
   }
 
+  /** The first of the heap, unless its entry is stale. */
+  #popCurrent(heap: MinHeap<Host>): Host | undefined {
+    const untilMs = heap.firstKey;
+    const host = heap.pop();
+    const parked = host === undefined ? undefined : this.#parked.get(host);
+    const kind = heap === this.#slow ? 'slow' : 'sleeping';
+    return parked?.kind === kind && parked.untilMs === untilMs ? host : undefined;
+  }
+
   /**
-   * The next ready host, taken out. Undefined: none is ready, or the hosts that were just read from
-   * the store are not; `hasReady` tells which.
+   * The next ready host of the lines that may have a visit, taken out. Undefined: none is ready, or
+   * the hosts that were just read from the store are not; `hasReady` tells which.
    */
-  takeReady(): Host | undefined {
-    const host = this.#turn === 'new' ? this.#takeNew() : this.#takeBack();
-    if (host === undefined) return this.#turn === 'new' ? this.#takeBack() : this.#takeNew();
-    this.#turn = this.#turn === 'new' ? 'back' : 'new';
-    return host;
+  takeReady(mayEnter: (line: Line) => boolean): Ready | undefined {
+    for (const line of ['slow', this.#turn, this.#turn === 'new' ? 'back' : 'new'] as const) {
+      const host = mayEnter(line) ? this.#take(line) : undefined;
+      if (host === undefined) continue;
+      if (line !== 'slow') this.#turn = line === 'new' ? 'back' : 'new';
+      return { host, line };
+    }
+    return undefined;
+  }
+
+  #take(line: Line): Host | undefined {
+    if (line === 'new') return this.#takeNew();
+    return line === 'back' ? this.#takeBack() : this.#takeSlow();
+  }
+
+  #takeSlow(): Host | undefined {
+    while (this.#slowCount > 0) {
+      const host = this.#popCurrent(this.#slow);
+      if (host === undefined) continue;
+      this.#remove(host);
+      return host;
+    }
+    return undefined;
   }
 
   #takeBack(): Host | undefined {
@@ -187,7 +253,9 @@ export class ParkedHosts {
     for (let host = this.#new.pop(); host !== undefined; host = this.#new.pop()) {
       if (this.#parked.get(host)?.kind !== 'new') continue;
       this.#remove(host);
-      return host;
+      // It was read from the store again.
+      if (this.#isSlow(host)) this.#addSlow(host);
+      else return host;
     }
     return undefined;
   }
@@ -203,11 +271,14 @@ export class ParkedHosts {
     if (read.length === READ_MAX) this.#restFrom = read.at(-1)!.number + 1;
   }
 
-  hasReady(): boolean {
-    return this.#newCount > 0 || this.#back.size > 0 || this.#restFrom < Infinity;
+  /** Whether a host of the line is ready, or may be. */
+  hasReady(line: Line): boolean {
+    if (line === 'slow') return this.#slowCount > 0;
+    if (line === 'back') return this.#back.size > 0;
+    return this.#newCount > 0 || this.#restFrom < Infinity;
   }
 
   nextWakeMs(): number {
-    return this.#sleeping.firstKey;
+    return Math.min(this.#sleeping.firstKey, this.#slow.firstKey);
   }
 }

@@ -1,24 +1,24 @@
-// The visits in the order in which they make their next steps: by the time at which each is due, with
-// quick hosts and all others in turns where both want a thread (threads.ts). Used by the visits.
+// The visits in the order in which they make their next steps: by the time at which each is due. A
+// visit of a slow host needs no thread (`threads.ts`), so those have an order of their own; where
+// both have one that may go on, they take turns. Used by the visits.
 
 import { MinHeap } from './min-heap.ts';
+import type { Place } from './places.ts';
 import { Threads } from './threads.ts';
 
 /** What the order needs of a visit. */
 export interface Scheduled {
   /** When its next step is due, on the monotonic clock; set by the order. */
   dueAt: number;
-  /** Its last request was answered soon; false before the first. */
-  readonly isQuick: boolean;
+  readonly place: Place;
 }
 
 export class VisitOrder<Visit extends Scheduled> {
   readonly threads: Threads;
   readonly #isWaiting: (visit: Visit) => boolean;
-  readonly #quick = new MinHeap<Visit>();
+  readonly #slow = new MinHeap<Visit>();
   readonly #others = new MinHeap<Visit>();
-  /** Whose turn it is where both kinds want a thread. */
-  #turn: 'quick' | 'others' = 'quick';
+  #turn: 'slow' | 'others' = 'others';
 
   /** @param isWaiting - whether the visit lasts and has no request open */
   constructor(threads: number, isWaiting: (visit: Visit) => boolean) {
@@ -28,25 +28,23 @@ export class VisitOrder<Visit extends Scheduled> {
 
   dueAt(visit: Visit, at: number): void {
     visit.dueAt = at;
-    (visit.isQuick ? this.#quick : this.#others).push(at, visit);
+    (visit.place === 'slow' ? this.#slow : this.#others).push(at, visit);
   }
 
-  /** The visit that is to make its next step, a thread being free for it; the kinds take turns. */
+  /** The visit that is to make its next step. */
   next(now: number): Visit | undefined {
-    const quick = this.#isDue(this.#quick, true, now);
-    const others = this.#isDue(this.#others, false, now);
-    const mayQuick = quick && this.threads.mayStart(true, now);
-    const mayOthers = others && this.threads.mayStart(false, now);
-    if (!mayQuick && !mayOthers) return undefined;
-    const from = mayQuick && (!mayOthers || this.#turn === 'quick') ? this.#quick : this.#others;
-    this.#turn = from === this.#quick ? 'others' : 'quick';
+    const slow = this.#isDue(this.#slow, true, now);
+    const others = this.#isDue(this.#others, false, now) && this.threads.mayStart(now);
+    if (!slow && !others) return undefined;
+    const from = others && (!slow || this.#turn === 'others') ? this.#others : this.#slow;
+    this.#turn = from === this.#slow ? 'others' : 'slow';
     return from.pop();
   }
 
   /** Drops entries that no visit goes by any more. */
-  #isDue(heap: MinHeap<Visit>, isQuick: boolean, now: number): boolean {
+  #isDue(heap: MinHeap<Visit>, isSlow: boolean, now: number): boolean {
     for (let visit = heap.first; visit && heap.firstKey <= now; visit = heap.first) {
-      const isCurrent = visit.dueAt === heap.firstKey && visit.isQuick === isQuick;
+      const isCurrent = visit.dueAt === heap.firstKey && (visit.place === 'slow') === isSlow;
       if (isCurrent && this.#isWaiting(visit)) return true;
       heap.pop();
     }
@@ -55,8 +53,8 @@ export class VisitOrder<Visit extends Scheduled> {
 
   /** When the next step is due. What was due at `tickedAt` and is left waits for a thread. */
   nextAtMs(tickedAt: number): number {
-    const atOf = ({ firstKey }: MinHeap<Visit>) =>
-      firstKey <= tickedAt ? this.threads.freeAtMs(tickedAt) : firstKey;
-    return Math.min(atOf(this.#quick), atOf(this.#others));
+    const { firstKey } = this.#others;
+    const othersAt = firstKey <= tickedAt ? this.threads.freeAtMs(tickedAt) : firstKey;
+    return Math.min(othersAt, this.#slow.firstKey);
   }
 }

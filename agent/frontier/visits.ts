@@ -1,8 +1,9 @@
 // The visits: a bounded number of hosts is visited at a time, each robots.txt first, then its queue
 // breadth first, one request at a time, with the politeness delay between the end of one and the
-// start of the next. A thread is held by a request only (`threads.ts`). A visit ends when nothing is
-// queued that could be asked for now, or when the host has to be left alone for longer than a delay.
-// While other hosts wait for a visit, it also ends after a slow request, or after some minutes.
+// start of the next. A thread is held by a request only (`threads.ts`), and slow hosts have places of
+// their own (`places.ts`). A visit ends when nothing is queued that could be asked for now, or when
+// the host has to be left alone for longer than a delay. While other hosts wait for its place, it
+// also ends after a request to a slow host, or after some minutes.
 // Pure: the core calls `tick` and `finish` each turn, requests go into the turn's effects, state
 // into the frontier store. Before each request the fetch right is asked.
 
@@ -28,13 +29,14 @@ import {
 } from './aftermath.ts';
 import { delayAfter } from './host-delay.ts';
 import { brakeOf, Novelty } from './novelty.ts';
-import { ParkedHosts, type SleepOf } from './parked-hosts.ts';
+import { ParkedHosts, type Ready, type SleepOf } from './parked-hosts.ts';
+import { type Line, type Place, Places } from './places.ts';
 import { ALL_BLOCKED, endingOf } from './queue-ending.ts';
 import { believedWait, isBusy, isLastTest } from './retry.ts';
 import { knownRobots, originOf, type RobotsAnswer, RobotsGate } from './robots-gate.ts';
 import { RulesCache } from './rules-cache.ts';
+import { SlowHosts } from './slow-hosts.ts';
 import type { HostRecord, QueuedUrl, QueueEnding } from './store.ts';
-import { hostsVisitedMax, YOUNG_MS } from './threads.ts';
 import { type Scheduled, VisitOrder } from './visit-order.ts';
 import type { VisitsParts } from './visits-parts.ts';
 
@@ -63,13 +65,14 @@ interface Visit extends Scheduled {
   open: PageRequest | null;
   /** The origin whose robots.txt is being asked for; redirects may have led elsewhere. */
   robotsOf: string;
-  isQuick: boolean;
+  place: Place;
   /** It waits for a slot, or has one. */
   asks: boolean;
   /** Queued URLs that are being ended, some each turn. Lost with the visit: tried again then. */
   ending: QueueEnding | null;
 }
 
+const LINES = ['slow', 'back', 'new'] as const;
 const FREE = { slots: null, pages: null };
 
 export class Visits implements VisitsPort {
@@ -79,7 +82,8 @@ export class Visits implements VisitsPort {
   readonly #gateParts: ConstructorParameters<typeof RobotsGate>[0];
   readonly #visits = new Map<Host, Visit>();
   readonly #order: VisitOrder<Visit>;
-  readonly #hostsMax: number;
+  readonly #places: Places<Visit>;
+  readonly #slowHosts = new SlowHosts();
   #tickedAt = 0;
   readonly #open = new Map<number, PageRequest>();
   /** Hosts whose stored waits the right is still to be told; filled by `queued`, emptied by ticks. */
@@ -96,14 +100,18 @@ export class Visits implements VisitsPort {
       parts.threads,
       (visit) => !visit.open && this.#visits.get(visit.record.host) === visit,
     );
-    this.#hostsMax = hostsVisitedMax(parts.threads);
+    this.#places = new Places(parts.threads);
     this.#page = { ...parts, novelty: new Novelty() };
     this.#gateParts = { ...parts, rules: new RulesCache() };
     const known = {
       numberOf: (host: Host) => parts.store.host(host).number,
       queuedFrom: (number: number, max: number) => parts.store.queuedFrom(number, max),
     };
-    this.#parked = new ParkedHosts(known, (host) => this.#visits.has(host));
+    this.#parked = new ParkedHosts(
+      known,
+      (host) => this.#visits.has(host),
+      (host) => this.#slowHosts.until(host),
+    );
   }
 
   queued(host: Host): void {
@@ -187,25 +195,21 @@ export class Visits implements VisitsPort {
 
   nextAtMs(): number {
     const dueAt = this.#heldBack ? Infinity : this.#order.nextAtMs(this.#tickedAt);
-    const at = Math.min(dueAt, this.#parked.nextWakeMs());
-    if (!this.#parked.hasReady()) return at;
-    return this.#isFull() ? Math.min(at, this.#order.threads.freeAtMs(this.#tickedAt)) : 0;
+    const ready = LINES.filter((line) => this.#parked.hasReady(line));
+    if (ready.some((line) => this.#places.mayEnter(line))) return 0;
+    const placeAt = ready.length === 0 ? Infinity : this.#places.freeAtMs();
+    return Math.min(dueAt, this.#parked.nextWakeMs(), placeAt);
   }
 
   tick(now: Instant, held: Held): void {
     this.#tellWaits(now);
     this.#tickedAt = now.mono;
-    this.#order.threads.settle(now.mono);
+    this.#places.settle(now.mono);
     this.#parked.wakeUntil(now.mono);
-    while (!this.#isFull()) {
-      const host = this.#parked.takeReady();
-      if (host === undefined) break;
-      const record = this.#p.store.host(host);
-      const gate = new RobotsGate(this.#gateParts, record);
-      const blank = { open: null, robotsOf: '', dueAt: 0, asks: false, ending: null };
-      const visit: Visit = { record, gate, isQuick: false, since: now.mono, ...blank };
-      this.#visits.set(host, visit);
-      this.#order.dueAt(visit, now.mono);
+    const mayEnter = (line: Line) => this.#places.mayEnter(line);
+    for (let next = this.#parked.takeReady(mayEnter); next; ) {
+      this.#begin(next, now);
+      next = this.#parked.takeReady(mayEnter);
     }
     // Those that are due wait for a turn that does not hold them back.
     this.#heldBack = held.all;
@@ -220,6 +224,17 @@ export class Visits implements VisitsPort {
       // A slot is not held, and no place in line kept, while anything else is waited for.
       if (!visit.asks) this.#p.budgets?.slots?.leave(visit.record.host, now);
     }
+  }
+
+  #begin({ host, line }: Ready, now: Instant): void {
+    const record = this.#p.store.host(host);
+    const gate = new RobotsGate(this.#gateParts, record);
+    const place = line === 'slow' ? 'slow' : 'ordinary';
+    const blank = { open: null, robotsOf: '', dueAt: 0, asks: false, ending: null };
+    const visit: Visit = { record, gate, place, since: now.mono, ...blank };
+    this.#visits.set(host, visit);
+    this.#places.enter(visit);
+    this.#order.dueAt(visit, now.mono);
   }
 
   /** Brings one visit to its next request, wait or end. */
@@ -349,7 +364,8 @@ export class Visits implements VisitsPort {
     visit.asks = true;
     visit.open = request;
     this.#open.set(id, request);
-    this.#order.threads.started(id, visit.isQuick, now.mono);
+    if (visit.place !== 'slow') this.#order.threads.started(id, now.mono);
+    this.#places.asked(visit, now.mono);
     this.#p.effects.push({ type: 'request', request });
     return true;
   }
@@ -384,7 +400,8 @@ export class Visits implements VisitsPort {
   }
 
   #end(visit: Visit): void {
-    this.#visits.delete(visit.record.host);
+    if (!this.#visits.delete(visit.record.host)) return;
+    this.#places.leave(visit);
     this.#p.budgets?.pages?.leave(visit.record.host);
   }
 
@@ -415,26 +432,34 @@ export class Visits implements VisitsPort {
           : pageEnded(this.#page, record, outcome);
     pages?.ended(request.id, finished.page !== null);
     visit.ending ??= ending;
-    visit.isQuick = outcome.durationMs < YOUNG_MS;
+    this.#slowHosts.answered(request.host, outcome.durationMs, endedAt);
     record.delayMs = this.#delayAfter(visit, outcome);
     this.#p.right.waitUntil(request.host, endedAt + record.delayMs);
     this.#p.store.saveHost(record, outcome.ip);
-    if (this.#givesWay(visit, now)) {
+    this.#places.answered(visit);
+    if (this.#keepsPlace(visit, now)) this.#order.dueAt(visit, now.mono);
+    else {
       this.#end(visit);
       this.#parked.comeBack(request.host);
-    } else this.#order.dueAt(visit, now.mono);
+    }
     return finished;
   }
 
-  /** A visit whose request gave its thread up takes no place: few hosts can be as slow. */
-  #isFull(): boolean {
-    return this.#visits.size - this.#order.threads.slow >= this.#hostsMax;
-  }
-
-  /** Where others wait for a place, a slow host leaves it after each request. */
-  #givesWay({ ending, isQuick, since }: Visit, now: Instant): boolean {
-    if (ending || (isQuick && now.mono - since < PLACE_MS)) return false;
-    return this.#isFull() && this.#parked.hasReady();
+  /** Whether the visit goes on, at the place that is for such a host now. */
+  #keepsPlace(visit: Visit, now: Instant): boolean {
+    if (visit.ending) return true;
+    const isSlow = this.#slowHosts.until(visit.record.host) > now.mono;
+    const place = isSlow ? 'slow' : 'ordinary';
+    if (visit.place !== place) {
+      if (!this.#places.mayEnter(isSlow ? 'slow' : 'back')) return false;
+      this.#places.move(visit, place);
+      return true;
+    }
+    // Where others wait for a place, a slow host leaves it after each request.
+    if (!this.#places.isFull(place)) return true;
+    if (isSlow) return !this.#parked.hasReady('slow');
+    if (now.mono - visit.since < PLACE_MS) return true;
+    return !this.#parked.hasReady('back') && !this.#parked.hasReady('new');
   }
 
   #delayAfter({ record, gate }: Visit, { durationMs }: Outcome): number {

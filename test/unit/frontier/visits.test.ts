@@ -43,7 +43,7 @@ test('visits: hosts come up in the order of discovery as threads come free', () 
 });
 
 test('visits: no host has two threads, no more threads than there are', () => {
-  const agent = agentWith({ threads: 3, web: () => ({ status: 200, tookMs: 700 }) });
+  const agent = agentWith({ threads: 3, web: () => ({ status: 200, tookMs: 70 }) });
   for (let n = 0; n < 40; n++) agent.find(page(n, `h${n % 8}.test`));
   agent.run();
   for (const { start } of agent.log) {
