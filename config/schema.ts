@@ -319,9 +319,9 @@ const agent = z
       .prefault(64)
       .meta({
         description:
-          'Requests that one agent makes at the same time; one that is open for longer than 750 ms ' +
-          'no longer counts, up to three times as many. Turned up: more memory (a mebibyte of each ' +
-          'body at worst, and 200 MiB for all), sockets and open files.',
+          'Requests that one agent makes at the same time; one that is open for longer than 500 ms ' +
+          '(less below 16 threads) no longer counts, up to nine times as many in all. Turned up: ' +
+          'more memory (a mebibyte of each body at worst, and 200 MiB for all), sockets and open files.',
       }),
     parseWorkers: z
       .int()

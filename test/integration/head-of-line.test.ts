@@ -16,6 +16,10 @@ const cases = [
     title: 'more hosts that do not answer than are visited at a time, found first, hold nobody up',
     ...{ hosts: 42, slowHosts: 40, pages: 15, slowPages: 1, threads: 16 },
   },
+  {
+    title: 'many times as many hosts that do not answer as threads, found first, hold nobody up',
+    ...{ hosts: 62, slowHosts: 60, pages: 15, slowPages: 1, threads: 4 },
+  },
 ];
 
 for (const { title, ...web } of cases) test(`visits: ${title}`, (t) => crawl(t, web));
