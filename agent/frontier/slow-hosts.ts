@@ -6,7 +6,7 @@
 import type { Host } from '../core/messages.ts';
 
 /** An answer that takes longer is slow. Pages that a server has to compute take less. */
-export const SLOW_MS = 3000;
+const SLOW_MS = 3000;
 /** For how many times as long as its slow request a host is known as slow. */
 const KNOWN_FACTOR = 8;
 /** Hosts known at a time; the host that was slow longest ago is forgotten for another. */
