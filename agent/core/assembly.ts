@@ -130,7 +130,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   });
   const operator: Operator = new Operator({
     ...{ orders, store, effects, events, view, outbound, routing, completion, visits, hostOf },
-    ...{ copies: replication, requeues, aborts },
+    ...{ copies: replication, requeues, aborts, refused },
     course: () => ending.course,
   });
   return {

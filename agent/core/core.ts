@@ -96,7 +96,7 @@ export class Core {
     }
     if (!this.#p.membership.accepts(envelope)) return;
     if (message.type === 'WELCOME') {
-      this.#p.operator.onOrders(message.orders, now);
+      this.#p.operator.onOrders(from.id, message.orders, now);
       return this.#p.membership.onWelcome(message, now);
     }
     if (message.type === 'COMPLETE') return this.#p.ending.onComplete(from.id);
@@ -147,7 +147,7 @@ export class Core {
       case 'BATCH_REFUSED':
         return this.#p.routing.onBatchRefused(member, message.batch, message.reason, now);
       case 'ORDERS':
-        return this.#p.operator.onOrders(message.orders, now);
+        return this.#p.operator.onOrders(member.card.id, message.orders, now);
       case 'LEAVE':
         return this.#p.membership.remove(member, 'left', now);
       case 'RELAY':

@@ -5,25 +5,32 @@
 
 import type { AgentId, Incarnation } from './messages.ts';
 
-/** Ids remembered; the configured ones and the joiners of a long life fit many times over. */
-const GONE_MAX = 10_000;
+/**
+ * Ids remembered, here and on disk: heartbeats name all of them. Beyond, those go first that others
+ * only speak of, since anybody can invent such.
+ */
+export const GONE_MAX = 2000;
 
 export interface GoneStore {
-  gone(): readonly { id: AgentId; inc: Incarnation }[];
-  saveGone(id: AgentId, inc: Incarnation): void;
+  all(): readonly { id: AgentId; inc: Incarnation }[];
+  save(id: AgentId, inc: Incarnation): void;
+  drop(id: AgentId): void;
 }
 
 export class Gone {
   readonly #store: GoneStore;
+  readonly #isKnown: (id: AgentId) => boolean;
   readonly #gone = new Map<AgentId, { inc: Incarnation; since: number }>();
 
-  constructor(store: GoneStore) {
+  /** @param isKnown - whether the config has the agent, or it has been in view */
+  constructor(store: GoneStore, isKnown: (id: AgentId) => boolean) {
     this.#store = store;
+    this.#isKnown = isKnown;
   }
 
   /** What former lives knew, as if it had been learned now: for how long is not known. */
   recall(now: number): void {
-    for (const { id, inc } of this.#store.gone()) this.#keep(id, inc, now);
+    for (const { id, inc } of this.#store.all()) this.#keep(id, inc, now);
   }
 
   /** The highest incarnation of the identifier known gone; 0 if none is. */
@@ -37,16 +44,21 @@ export class Gone {
 
   note(id: AgentId, inc: Incarnation, at: number): void {
     if (this.has(id, inc)) return;
+    this.#store.save(id, inc);
     this.#keep(id, inc, at);
-    this.#store.saveGone(id, inc);
   }
 
   #keep(id: AgentId, inc: Incarnation, at: number): void {
     this.#gone.delete(id);
     this.#gone.set(id, { inc, since: at });
-    if (this.#gone.size <= GONE_MAX) return;
-    const oldest = this.#gone.keys().next().value;
-    if (oldest !== undefined) this.#gone.delete(oldest);
+    if (this.#gone.size > GONE_MAX) this.#dropOne();
+  }
+
+  #dropOne(): void {
+    const ids = [...this.#gone.keys()];
+    const id = ids.find((one) => !this.#isKnown(one)) ?? ids[0]!;
+    this.#gone.delete(id);
+    this.#store.drop(id);
   }
 
   /** `since`: when this agent first knew it, on its monotonic clock. */

@@ -70,7 +70,7 @@ export class Membership {
     outbound: Outbound;
     detector: FailureDetector;
     lease: Lease;
-    store: GoneStore;
+    store: { readonly gone: GoneStore };
     changes: Changes;
     orders: Pick<Orders, 'all' | 'hash'>;
     refused: RefusedClaims;
@@ -84,7 +84,7 @@ export class Membership {
     this.#changes = parts.changes;
     this.#orders = parts.orders;
     this.#refused = parts.refused;
-    this.#gone = new Gone(parts.store);
+    this.#gone = new Gone(parts.store.gone, (id) => this.#known.has(id));
     for (const peer of parts.settings.configured) this.#remember(peer.id, peer.address);
   }
 

@@ -13,6 +13,7 @@ import type { EventLog } from './event-log.ts';
 import type { AgentId, Host, Order, UrlItem } from './messages.ts';
 import { ORDERS_MAX, type OrderInForce, type Orders } from './orders.ts';
 import type { Outbound } from './outbound.ts';
+import type { RefusedClaims } from './refused-claims.ts';
 import type { Requeues } from './requeues.ts';
 import type { Routing } from './routing.ts';
 import type { Copies } from './settlement.ts';
@@ -66,6 +67,7 @@ export interface OperatorParts {
   readonly completion: Completion;
   readonly visits: Visits;
   readonly requeues: Requeues;
+  readonly refused: RefusedClaims;
   readonly hostOf: (url: string) => Host | null;
   readonly course: () => Course['kind'];
   readonly aborts: Pick<Aborts, 'abort'>;
@@ -95,7 +97,9 @@ export class Operator {
 
   /** An order stamped by another agent, whose giver waits for `tell`. */
   take(order: Order, now: Instant, tell: (receipt: OrderReceipt) => void): void {
-    this.onOrders([order], now);
+    const { later, refused } = this.#p.orders.merge([order], now.mono, now.wall);
+    if (refused !== null) return tell({ ok: false, why: refused });
+    this.#obey(later, now);
     this.#receipt(order, tell);
   }
 
@@ -112,8 +116,10 @@ export class Operator {
     this.#whenDurable(() => tell(receipt));
   }
 
-  onOrders(orders: readonly Order[], now: Instant): void {
-    this.#obey(this.#p.orders.merge(orders, now.mono), now);
+  onOrders(from: AgentId, orders: readonly Order[], now: Instant): void {
+    const { later, refused } = this.#p.orders.merge(orders, now.mono, now.wall);
+    if (refused !== null) this.#p.refused.refuse(from, 'orders', refused, now);
+    this.#obey(later, now);
   }
 
   /** The latest orders in force, and which agents are known to have them. */
@@ -137,10 +143,8 @@ export class Operator {
 
   /** A new round, by the number that all agents are given; heard before, it changes nothing. */
   refresh(round: number, now: Instant): void {
-    this.onOrders(
-      [{ kind: 'refresh', host: '', value: round, n: round, by: this.#p.view.me }],
-      now,
-    );
+    const by = this.#p.view.me;
+    this.onOrders(by, [{ kind: 'refresh', host: '', value: round, n: round, by }], now);
   }
 
   /** Every member has the same orders: else one could end without a round, or a host unblocked. */

@@ -13,6 +13,7 @@ export interface OrderStore {
   orders(): Order[];
   /** In place of an earlier one of the same kind and host; `at`: when it came to this agent. */
   saveOrder(order: Order, at: number): void;
+  dropOrder(order: Pick<Order, 'kind' | 'host'>): void;
 }
 
 /** An order that holds, and the agents that have it on disk. */
@@ -22,6 +23,21 @@ export interface OrderInForce extends Pick<Order, 'kind' | 'host' | 'value' | 'b
 
 /** Of these an agent takes no more: all of them travel in one message. */
 export const ORDERS_MAX = 2000;
+/**
+ * A round is numbered by the seconds of its giver's clock, and other orders go one above what is known.
+ * A number further ahead of the clock here is no honest one, and would outrank all that follow.
+ */
+const NUMBER_AHEAD_MAX = 7 * 24 * 3600;
+/** What goes last where there are too many orders, by the same rule at every agent. */
+const RANKS: readonly Order['kind'][] = ['pause', 'refresh', 'block', 'delay'];
+
+/** What came of the orders of one message. */
+export interface Merged {
+  /** Those that changed something. */
+  readonly later: readonly Order[];
+  /** Why others were not taken; null: all were. */
+  readonly refused: string | null;
+}
 
 export class Orders {
   readonly #me: AgentId;
@@ -50,6 +66,7 @@ export class Orders {
       this.#known.set(keyOf(order), order);
       this.#holders.set(keyOf(order), new Set([parts.id, order.by]));
     }
+    this.#trim();
   }
 
   get paused(): boolean {
@@ -100,22 +117,51 @@ export class Orders {
    */
   give(order: Pick<Order, 'kind' | 'host' | 'value'>, at: number): Order | null {
     if (this.#known.size >= ORDERS_MAX && !this.#known.has(keyOf(order))) return null;
-    let last = 0;
-    for (const { n } of this.#known.values()) last = Math.max(last, n);
-    const given = { ...order, n: last + 1, by: this.#me };
+    const given = { ...order, n: this.#highest() + 1, by: this.#me };
     this.#keep(given, at);
     return given;
   }
 
-  /** Takes over what is later than what is known; gives those that changed something. */
-  merge(orders: readonly Order[], at: number): Order[] {
+  /**
+   * Takes over what is later than what is known. Of too many orders the same ones go at every agent,
+   * whichever came first: else two would never agree, and the crawl never end.
+   *
+   * @param at - monotonic milliseconds: when they came
+   * @param wallMs - by which numbers are judged
+   */
+  merge(orders: readonly Order[], at: number, wallMs: number): Merged {
+    const max = Math.floor(wallMs / 1000) + NUMBER_AHEAD_MAX;
     const later = orders.filter((order) => {
       const known = this.#known.get(keyOf(order));
-      if (known && !isLater(order, known)) return false;
-      this.#keep(order, at);
+      if (order.n > max || (known && !isLater(order, known))) return false;
+      this.#known.set(keyOf(order), order);
       return true;
     });
-    return later;
+    const isCut = this.#trim();
+    const kept = later.filter((order) => this.#known.get(keyOf(order)) === order);
+    for (const order of kept) this.#keep(order, at);
+    const ahead = orders.find(({ n }) => n > max);
+    if (ahead) return { later: kept, refused: `${ahead.n} is far above the number of any order` };
+    return { later: kept, refused: isCut ? `there are more than ${ORDERS_MAX} orders` : null };
+  }
+
+  /** Whether there were too many. */
+  #trim(): boolean {
+    if (this.#known.size <= ORDERS_MAX) return false;
+    for (const order of this.all().toSorted(byRank).slice(ORDERS_MAX)) {
+      this.#known.delete(keyOf(order));
+      this.#holders.delete(keyOf(order));
+      this.#store.dropOrder(order);
+    }
+    this.#hash = null;
+    this.#compiled = null;
+    return true;
+  }
+
+  #highest(): number {
+    let highest = 0;
+    for (const { n } of this.#known.values()) highest = Math.max(highest, n);
+    return highest;
   }
 
   #keep(order: Order, at: number): void {
@@ -179,6 +225,13 @@ function isInForce({ kind, value }: Order): boolean {
 
 function keyOf({ kind, host }: Pick<Order, 'kind' | 'host'>): string {
   return `${kind} ${host}`;
+}
+
+/** The higher first. An order only ever rises, so what goes at one agent goes at all. */
+function byRank(a: Order, b: Order): number {
+  if (a.kind !== b.kind) return RANKS.indexOf(a.kind) - RANKS.indexOf(b.kind);
+  if (a.n !== b.n) return b.n - a.n;
+  return keyOf(a) < keyOf(b) ? -1 : 1;
 }
 
 /** A total order: two agents that hear the same words always end with the same one. */

@@ -3,6 +3,7 @@
 // implementation in memory. Nothing here is a promise of durability: that comes with the commit,
 // which the runtime makes before it performs effects marked durable.
 
+import type { GoneStore } from './gone.ts';
 import type {
   AgentId,
   Host,
@@ -77,8 +78,7 @@ export interface Store {
   /** Durable before it returns: an incarnation is stored before its first use. */
   saveIncarnation(inc: Incarnation): void;
   /** The highest incarnation of each agent that was known gone. */
-  gone(): { id: AgentId; inc: Incarnation }[];
-  saveGone(id: AgentId, inc: Incarnation): void;
+  readonly gone: GoneStore;
   /** The highest number given so far to a *found* or *done*. */
   counter(): number;
   /** Raises the counter at a start, so that a restored copy never reuses numbers. */

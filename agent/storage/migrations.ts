@@ -351,6 +351,14 @@ DROP INDEX marks_by_sender;
 CREATE INDEX marks_by_sender ON marks (sender, mark);
 `;
 
+/** A row for each agent that is known gone, in place of one text with all of them. */
+const GONE_AGENTS = `
+CREATE TABLE gone_agents (id TEXT PRIMARY KEY, inc INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO gone_agents (id, inc)
+  SELECT key, value FROM json_each((SELECT value FROM meta WHERE key = 'gone'));
+DELETE FROM meta WHERE key = 'gone';
+`;
+
 export const MIGRATIONS: readonly string[] = [
   FIRST,
   ORDERS,
@@ -370,6 +378,7 @@ export const MIGRATIONS: readonly string[] = [
   LAST_ANSWERS,
   SHUT_URLS,
   ORDERS_BY_PATTERN,
+  GONE_AGENTS,
 ];
 
 /** The schema between whose step and the next the rows of the older tables are moved. */

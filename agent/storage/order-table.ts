@@ -19,6 +19,10 @@ export class OrderTable implements OrderStore {
   saveOrder(order: Order, at: number): void {
     this.#s.save.run({ ...order, at: Math.round(at) });
   }
+
+  dropOrder({ kind, host }: Pick<Order, 'kind' | 'host'>): void {
+    this.#s.drop.run(kind, host);
+  }
 }
 
 function statements(db: Connection) {
@@ -30,5 +34,6 @@ function statements(db: Connection) {
       `INSERT OR REPLACE INTO order_rows (kind, host, value, number, agent, applied_at)
        VALUES ($kind, $host, $value, $n, $by, $at)`,
     ),
+    drop: db.prepare<[string, string]>('DELETE FROM order_rows WHERE kind = ? AND host = ?'),
   };
 }

@@ -30,6 +30,7 @@ import { keyOf } from '../url/url-key.ts';
 import type { Connection } from './connection.ts';
 import type { TailBounds } from './event-tails.ts';
 import { storageFailureOf } from './failure.ts';
+import { GoneTable } from './gone-table.ts';
 import { HostTable } from './host-table.ts';
 import { OutboxTable } from './outbox-table.ts';
 import { RowTable } from './row-table.ts';
@@ -58,6 +59,7 @@ interface ArchiveEnd {
 }
 
 export class SqliteStore implements Store, FrontierStore {
+  readonly gone: GoneTable;
   readonly #db: Connection;
   readonly #durability: Durability;
   readonly #hosts: HostTable;
@@ -83,6 +85,7 @@ export class SqliteStore implements Store, FrontierStore {
     this.#rows = new RowTable(db, this.#hosts, numbers, ids, options.tails);
     this.#urls = new UrlTable(db, this.#hosts, numbers, ids, this.#rows);
     this.#outbox = new OutboxTable(db);
+    this.gone = new GoneTable(db);
     this.#s.saveMeta.run('delay_ms', options.hostDelayMs);
     if (options.durability === 'process') db.pragma('synchronous = OFF');
     db.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);
@@ -169,16 +172,6 @@ export class SqliteStore implements Store, FrontierStore {
     } finally {
       this.#db.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);
     }
-  }
-
-  gone(): { id: AgentId; inc: Incarnation }[] {
-    const stored = JSON.parse(String(this.#s.meta.get('gone') ?? '{}')) as Record<string, number>;
-    return Object.entries(stored).map(([id, inc]) => ({ id, inc }));
-  }
-
-  saveGone(id: AgentId, inc: Incarnation): void {
-    const all = Object.fromEntries(this.gone().map((entry) => [entry.id, entry.inc]));
-    this.#s.saveMeta.run('gone', JSON.stringify({ ...all, [id]: inc }));
   }
 
   counter(): number {

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Order } from '../../../agent/core/messages.ts';
 import { ORDERS_MAX, Orders } from '../../../agent/core/orders.ts';
+import { isOrder } from '../../../agent/messaging/validate.ts';
 import { openInMemory } from '../../../agent/storage/database.ts';
 import { OrderTable } from '../../../agent/storage/order-table.ts';
 
@@ -23,7 +24,7 @@ function agent(id = 'a1', store = new OrderTable(openInMemory())): Orders {
 
 function merged(...lists: (readonly Order[])[]): Orders {
   const all = agent();
-  for (const list of lists) all.merge(list, 0);
+  for (const list of lists) all.merge(list, 0, 0);
   return all;
 }
 
@@ -51,7 +52,7 @@ describe('orders: merging', () => {
       fc.property(orders, (a) => {
         const once = merged(a);
         const before = once.hash();
-        assert.deepEqual(once.merge(a, 0), []);
+        assert.deepEqual(once.merge(a, 0, 0).later, []);
         assert.equal(once.hash(), before);
       }),
     );
@@ -62,7 +63,7 @@ describe('orders: merging', () => {
       fc.property(orders, (a) => {
         const store = new OrderTable(openInMemory());
         const former = agent('a1', store);
-        former.merge(a, 0);
+        former.merge(a, 0, 0);
         assert.equal(agent('a1', store).hash(), former.hash());
       }),
     );
@@ -74,11 +75,11 @@ describe('orders: meaning', () => {
     fc.assert(
       fc.property(orders, fc.constantFrom('a0', 'a9'), (a, id) => {
         const here = agent(id);
-        here.merge(a, 0);
+        here.merge(a, 0, 0);
         const given = here.give({ kind: 'block', host: 'h1.test', value: 1 }, 0);
         assert.ok(given);
         const there = merged(a);
-        there.merge([given], 0);
+        there.merge([given], 0, 0);
         assert.equal(there.blocks('h1.test'), true);
       }),
     );
@@ -142,5 +143,59 @@ describe('orders: meaning', () => {
     assert.equal(a.give({ kind: 'block', host: 'more', value: 1 }, 0), null);
     assert.ok(a.give({ kind: 'block', host: 'h0', value: null }, 0));
     assert.equal(a.blocks('h0'), false);
+  });
+
+  it('orders: of too many the same ones go at every agent, delays first, and on disk too', () => {
+    const flood = Array.from({ length: 3 * ORDERS_MAX }, (_, k): Order => {
+      return { kind: 'delay', host: `h${k}`, value: 5, n: 3 + (k % 7), by: 'zz' };
+    });
+    const honest: Order[] = [
+      { kind: 'pause', host: '', value: 1, n: 1, by: 'a1' },
+      { kind: 'block', host: 'x.test', value: 1, n: 2, by: 'a1' },
+    ];
+    const store = new OrderTable(openInMemory());
+    const one = agent('a1', store);
+    one.merge(honest, 0, 0);
+    const refused = [0, 1, 2].map(
+      (k) => one.merge(flood.slice(k * ORDERS_MAX, (k + 1) * ORDERS_MAX), 0, 0).refused,
+    );
+    assert.deepEqual(
+      refused,
+      [0, 1, 2].map(() => `there are more than ${ORDERS_MAX} orders`),
+    );
+    const other = merged(flood.toReversed(), honest);
+    assert.equal(one.all().length, ORDERS_MAX);
+    assert.equal(one.hash(), other.hash());
+    assert.deepEqual([one.paused, one.blocks('x.test')], [true, true]);
+    assert.equal(store.orders().length, ORDERS_MAX);
+    assert.equal(agent('a1', store).hash(), one.hash());
+    assert.deepEqual(one.merge(flood, 0, 0).later, []);
+  });
+
+  it('orders: a file that has too many is brought within the limit', () => {
+    const store = new OrderTable(openInMemory());
+    for (let k = 0; k < ORDERS_MAX + 10; k++) {
+      store.saveOrder({ kind: 'delay', host: `h${k}`, value: 5, n: k + 1, by: 'zz' }, 0);
+    }
+    assert.equal(agent('a1', store).all().length, ORDERS_MAX);
+    assert.equal(store.orders().length, ORDERS_MAX);
+  });
+
+  it('orders: a number that is beyond belief is refused, and every order can be taken back', () => {
+    const wall = Date.UTC(2026, 0);
+    const a = agent();
+    const n = 2 ** 40;
+    const pause: Order = { kind: 'pause', host: '', value: 1, n, by: 'zz' };
+    const round: Order = { kind: 'refresh', host: '', value: n, n, by: 'zz' };
+    const { later, refused } = a.merge([pause, round], 0, wall);
+    assert.deepEqual(later, []);
+    assert.match(refused ?? '', /far above the number of any order/);
+    assert.deepEqual([a.paused, a.round], [false, 0]);
+    const today = Math.floor(wall / 1000);
+    const honest: Order = { kind: 'refresh', host: '', value: today, n: today, by: 'a2' };
+    assert.deepEqual(a.merge([honest, { ...pause, n: today + 1 }], 0, wall).later.length, 2);
+    const resumed = a.give({ kind: 'pause', host: '', value: null }, 0);
+    assert.equal(isOrder(resumed), true);
+    assert.equal(a.paused, false);
   });
 });

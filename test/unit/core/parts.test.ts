@@ -5,15 +5,12 @@ import { BOUNDS } from '../../../agent/core/bounds.ts';
 import { Effects } from '../../../agent/core/effects.ts';
 import type { EventDetail } from '../../../agent/core/event-log.ts';
 import { FetchRight, HELD_MAX } from '../../../agent/core/fetch-right.ts';
-import { Gone } from '../../../agent/core/gone.ts';
 import { HandOff } from '../../../agent/core/hand-off.ts';
 import type { Envelope, Message, MessageType } from '../../../agent/core/messages.ts';
 import { Outbound } from '../../../agent/core/outbound.ts';
 import { RefusedClaims } from '../../../agent/core/refused-claims.ts';
 import type { CoreSettings } from '../../../agent/core/settings.ts';
 import { type Member, View } from '../../../agent/core/view.ts';
-import { openInMemory } from '../../../agent/storage/database.ts';
-import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 import type { RingMember } from '../../../assignment/assignment.ts';
 import { Lease } from '../../../failure-detector/lease.ts';
 import { Cluster, DELAY_MS, LEASE_MS, SUSPECT_MS } from '../../simulation/cluster.ts';
@@ -308,25 +305,6 @@ describe('a kill', () => {
     const fetched = c.log.filter((v) => v.by === 'a1' && v.whole && v.end > since);
     const pages = fetched.filter((v) => !v.url.endsWith('/robots.txt'));
     assert.ok(pages.length > 0 && pages.length <= 2 * THREADS, `${pages.length} pages`);
-  });
-});
-
-describe('gone', () => {
-  it('only grows, in whatever order it is heard', () => {
-    const gone = new Gone(
-      new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 }),
-    );
-    for (const inc of [3, 7, 5]) gone.note('a', inc, inc);
-    assert.equal(gone.highest('a'), 7);
-    assert.deepEqual([...gone.entries()], [{ id: 'a', inc: 7, since: 7 }]);
-  });
-
-  it('is known to the next process, for how long is not', () => {
-    const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
-    new Gone(store).note('a', 7, 100);
-    const next = new Gone(store);
-    next.recall(900);
-    assert.deepEqual([...next.entries()], [{ id: 'a', inc: 7, since: 900 }]);
   });
 });
 
