@@ -9,6 +9,7 @@ import { agentProgram } from './agent-environment.ts';
 import type { AgentStart } from './agent-run.ts';
 import { type Ending, endingOf } from './endings.ts';
 import { type EndKind, type FromAgent, statusEveryMs, type ToAgent } from './launch-messages.ts';
+import { memoryKills } from './memory-kills.ts';
 
 /** So many reports missed mean that an agent hangs or is suspended, and not just busy. */
 const silentAfterMs = 10 * statusEveryMs;
@@ -17,6 +18,7 @@ export class AgentProcess {
   readonly id: string;
   /** Monotonic milliseconds. */
   readonly startedAt = monotonicMs();
+  readonly #memoryKills = memoryKills();
   readonly #child: ChildProcess;
   #status: AgentStatus | null = null;
   #statusAt = Infinity;
@@ -41,7 +43,7 @@ export class AgentProcess {
     });
     const end = (code: number | null, signal: string | null) => {
       if (this.#ending) return;
-      this.#ending = endingOf(this.#last, code, signal);
+      this.#ending = endingOf(this.#last, code, signal, this.#hasMemoryRunOut());
       onEnd(this);
     };
     // Not `exit`: the last words may still be in the channel then.
@@ -57,6 +59,11 @@ export class AgentProcess {
       };
       end(1, null);
     });
+  }
+
+  #hasMemoryRunOut(): boolean {
+    const now = memoryKills();
+    return now !== null && this.#memoryKills !== null && now > this.#memoryKills;
   }
 
   get pid(): number | undefined {

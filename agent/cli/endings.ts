@@ -13,8 +13,11 @@ export type Ending =
   | { readonly kind: 'interrupted' }
   | { readonly kind: 'failed'; readonly code: ExitCode; readonly reason: string }
   | { readonly kind: 'killed'; readonly signal: string }
-  /** By a signal that the process brought on itself, as where its memory or its files ran out. */
-  | { readonly kind: 'crashed'; readonly signal: string };
+  /**
+   * By a signal that the process brought on itself, as where its memory or its files ran out;
+   * `outOfMemory`: by the system, because the memory of the machine or of the container ran out.
+   */
+  | { readonly kind: 'crashed'; readonly signal: string; readonly outOfMemory?: true };
 
 /** Signals with which a process ends itself, or by which the system ends it for a fault of its own. */
 const crashSignals: readonly string[] = [
@@ -24,13 +27,18 @@ const crashSignals: readonly string[] = [
 /**
  * @param last - the agent's last word; null where it died without one
  * @param code - exit code of its process; null where a signal ended it
+ * @param ranOut - whether the system has killed processes for want of memory while the agent ran
  */
 export function endingOf(
   last: Extract<FromAgent, { type: 'ended' }> | null,
   code: number | null,
   signal: string | null,
+  ranOut = false,
 ): Ending {
   if (last === null) {
+    if (code === null && signal === 'SIGKILL' && ranOut) {
+      return { kind: 'crashed', signal, outOfMemory: true };
+    }
     if (code === null) {
       const kind = crashSignals.includes(signal ?? '') ? 'crashed' : 'killed';
       return { kind, signal: signal ?? 'a signal' };

@@ -16,9 +16,10 @@ import { cannotWrite, type ExitCode } from './exit-code.ts';
 import { planFreshStart } from './fresh-start.ts';
 import { compareStates } from './left-out.ts';
 import { leftOutRefusal } from './left-out-text.ts';
-import type { ResolvedConfig } from './load.ts';
+import { type ResolvedConfig, shownCrawl } from './load.ts';
 import { localAgents, portProblem, selectAgents } from './local-agents.ts';
 import { makeDirectory } from './make-directory.ts';
+import { programName } from './output.ts';
 import { repairOf } from './repair.ts';
 import { isLocked } from './running.ts';
 
@@ -65,7 +66,7 @@ export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Jud
   const { ids } = chosen;
   const notes = flags.agents === undefined ? [...(found?.why.values() ?? [])].map(notStarted) : [];
 
-  const inUse = inUseOf(ids.map((id) => path.join(config.agent.dataDir, id)));
+  const inUse = inUseOf(config, ids);
   if (inUse !== null) return { kind: 'refused', code: 4, message: inUse };
   if (flags.fresh) return { kind: 'start', ids, notes, round: null, awaits: [] };
   const foreign = foreignAmong(config, ids);
@@ -145,11 +146,17 @@ export async function prepareLaunch(
   return null;
 }
 
-function inUseOf(directories: readonly string[]): string | null {
-  const locked = directories.filter(isLocked);
+/** What is said where agents that are to be started run already; null where none does. */
+export function inUseOf(config: Config, ids: readonly string[]): string | null {
+  const directoryOf = (id: string) => path.join(config.agent.dataDir, id);
+  const locked = ids.filter((id) => isLocked(directoryOf(id)));
   if (locked.length === 0) return null;
   const verb = locked.length === 1 ? 'is' : 'are';
-  return `${locked.join(', ')} ${verb} in use by a running agent; stop it first`;
+  const which = locked.length === ids.length ? '' : ` ${locked.join(' ')}`;
+  return [
+    `${locked.map(directoryOf).join(', ')} ${verb} in use by a running agent; stop it first:`,
+    `  ${programName()} stop ${shownCrawl(config)}${which}`,
+  ].join('\n');
 }
 
 /** Why one of the state files is not this crawl's; null where all are, or are not there. */

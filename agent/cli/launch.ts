@@ -3,12 +3,14 @@
 // without it. An agent that dies stays dead, since the others take over what was its; those that
 // are suspended when the others are done have nothing left to do, and are killed.
 
+import type { Config } from '../../config/config.ts';
 import { monotonicMs } from '../runtime/clock.ts';
 import { AgentProcess } from './agent-process.ts';
 import { type Ending, verdictOf } from './endings.ts';
 import type { ExitCode } from './exit-code.ts';
+import { lockLaunch } from './launch-lock.ts';
 import { type EndKind, statusEveryMs } from './launch-messages.ts';
-import { judgeLaunch, type PlanFlags, prepareLaunch, type Start } from './launch-plan.ts';
+import { inUseOf, judgeLaunch, type PlanFlags, prepareLaunch, type Start } from './launch-plan.ts';
 import { launchSummary, nextSteps } from './launch-summary.ts';
 import {
   type CommonFlags,
@@ -30,6 +32,9 @@ const atOnceMs = 2000;
 const crashRemedy =
   'out of memory or of open files, or a fault of the program, as said above; raise the limits of ' +
   'memory or of files (ulimit -n 4096), or lower agent.threads';
+const memoryRemedy =
+  'by the system, it seems, for want of memory; give the machine or the container more of it, or ' +
+  'lower agent.threads';
 /** How long the summary waits for a reader of stdout. */
 const printMsMax = 10_000;
 
@@ -61,7 +66,31 @@ export async function launch(file: string, flags: CommonFlags & PlanFlags): Prom
     say(nextSteps(loaded.config));
     return 0;
   }
-  const resolved = await withEndpoints(loaded.config, { allocate: true });
+  const lock = lockLaunch(loaded.config);
+  if (!lock.ok) {
+    say(lock.message);
+    return lock.code;
+  }
+  try {
+    return await launchLocked(loaded.config, start, flags, lock.unlock);
+  } finally {
+    lock.unlock();
+  }
+}
+
+/** @param unlock - to be called when the agents hold their own locks; more than once changes nothing */
+async function launchLocked(
+  loaded: Config,
+  start: Start,
+  flags: PlanFlags,
+  unlock: () => void,
+): Promise<ExitCode> {
+  const inUse = inUseOf(loaded, start.ids);
+  if (inUse !== null) {
+    say(inUse);
+    return 4;
+  }
+  const resolved = await withEndpoints(loaded, { allocate: true });
   if (!resolved.ok) return resolved.code;
   const { config } = resolved;
   const refused = await prepareLaunch(config, start, flags, say);
@@ -70,7 +99,7 @@ export async function launch(file: string, flags: CommonFlags & PlanFlags): Prom
     return refused.code;
   }
   const startedMs = monotonicMs();
-  const run = new Launch({ config, restart: flags.restart ?? false, ...start });
+  const run = new Launch({ config, restart: flags.restart ?? false, onStarted: unlock, ...start });
   // By now signals are heard, which this may bring about.
   say(`${config.name}: ${start.ids.length} agents, state in ${config.agent.dataDir}`);
   const code = await run.ended;
@@ -96,6 +125,8 @@ interface LaunchOptions extends Pick<Start, 'ids' | 'round' | 'awaits'> {
   readonly config: ResolvedConfig;
   /** Whether agents that die are started again. */
   readonly restart: boolean;
+  /** Called, perhaps more than once, when each agent holds its lock or has ended. */
+  readonly onStarted: () => void;
 }
 
 class Launch {
@@ -148,6 +179,9 @@ class Launch {
       status: agent.status,
     }));
     this.#view.show(this.#meter.at(now, reported), now);
+    if (reported.every(({ status }, k) => status !== null || this.agents[k]?.ending !== null)) {
+      this.#options.onStarted();
+    }
     this.#endSuspended();
     this.#endOverdue(now);
   }
@@ -178,7 +212,9 @@ class Launch {
     if (ending.kind === 'killed' && !this.#isOver()) {
       this.#view.warn(`${id} was killed (${ending.signal}); ${next}`);
     } else if (ending.kind === 'crashed') {
-      this.#view.warn(`${id} crashed (${ending.signal}): ${crashRemedy}; ${next}`);
+      const what = ending.outOfMemory ? 'was killed' : 'crashed';
+      const remedy = ending.outOfMemory ? memoryRemedy : crashRemedy;
+      this.#view.warn(`${id} ${what} (${ending.signal}): ${remedy}; ${next}`);
     } else if (ending.kind === 'failed') {
       const why = isTold ? '' : `: ${ending.reason}`;
       this.#view.warn(`${id} failed (${ending.code})${why}; ${next}`);

@@ -91,7 +91,7 @@ export function isUnused(directory: string): boolean {
 }
 
 /** Whether the process has the file open; where the system does not tell, whether it exists. */
-function holdsOpen(pid: number, file: string): boolean | 'denied' {
+export function holdsOpen(pid: number, file: string): boolean | 'denied' {
   const folder = `/proc/${pid}/fd`;
   try {
     const wanted = fs.realpathSync(file);

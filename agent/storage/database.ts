@@ -133,9 +133,8 @@ function openLocked(
 
 function refusalOf(why: string, path: string, { directory }: OpenOptions): OpenFailure {
   const message =
-    `${path} ${why}, and no other agent has copies of what it held; restore it from a ` +
-    `copy, salvage it with 'sqlite3 ${path} .recover', or move ${directory} away and ` +
-    'start the agent again: it begins anew from the seeds';
+    `${path} ${why}, and no other agent has copies of what it held; restore it from a copy, ` +
+    `or move ${directory} away and start the agent again: it begins anew from the seeds`;
   return { ok: false, code: 'corrupt', message };
 }
 
@@ -183,40 +182,51 @@ function failureOf(error: unknown, directory: string): OpenFailure {
 /** A lock that nobody refers to any more would be collected as garbage, and so given up. */
 const heldLocks = new Set<Connection>();
 
+export type Lock = { readonly ok: true; readonly unlock: () => void } | OpenFailure;
+
+/** Holds `agent.lock` in `DATA/ID`, for the life of the process or until it is unlocked. */
+export function lockDirectory(directory: string, waitMs = LOCK_WAIT_MS): Lock {
+  const odd = oddFile(directory);
+  if (odd !== null) return { ok: false, code: 'corrupt', message: odd };
+  const held = () =>
+    `${directory} is in use by a running agent; stop that one first ` +
+    '(`ubiring stop CONFIG ID`), or name another directory with --data';
+  return lockFile(directory, 'agent.lock', held, waitMs);
+}
+
 /**
- * Holds `agent.lock` for the life of the process. The lock is one of the kernel's, taken by
- * SQLite: it goes with the process however that ends, so it can never be stale.
+ * The lock is one of the kernel's, taken by SQLite: it goes with the process however that ends, so it
+ * can never be stale.
+ *
+ * @param held - what is said where another process holds it
  */
-export function lockDirectory(
+export function lockFile(
   directory: string,
+  name: string,
+  held: () => string,
   waitMs = LOCK_WAIT_MS,
-): { ok: true; unlock: () => void } | OpenFailure {
+): Lock {
   let lock: Connection | undefined;
   try {
-    const odd = oddFile(directory);
-    if (odd !== null) return { ok: false, code: 'corrupt', message: odd };
-    lock = new Database(join(directory, 'agent.lock'), { timeout: waitMs });
+    lock = new Database(join(directory, name), { timeout: waitMs });
     lock.pragma('journal_mode = DELETE');
     lock.exec('BEGIN EXCLUSIVE');
-    const held = lock;
-    heldLocks.add(held);
+    const taken = lock;
+    heldLocks.add(taken);
     const unlock = () => {
-      heldLocks.delete(held);
-      held.close();
+      heldLocks.delete(taken);
+      taken.close();
     };
     return { ok: true, unlock };
   } catch (error) {
     lock?.close();
     const code = error instanceof Database.SqliteError ? error.code : '';
     if (code.startsWith('SQLITE_BUSY')) {
-      const message =
-        `${directory} is in use by a running agent; stop that one first ` +
-        '(`ubiring stop CONFIG ID`), or name another directory with --data';
-      return { ok: false, code: 'locked', message };
+      return { ok: false, code: 'locked', message: held() };
     }
     if (isDamage(code)) {
       // It never holds anything, so that nothing is lost with it.
-      const message = `${join(directory, 'agent.lock')} is damaged; delete it and start again`;
+      const message = `${join(directory, name)} is damaged; delete it and start again`;
       return { ok: false, code: 'corrupt', message };
     }
     return failureOf(error, directory);

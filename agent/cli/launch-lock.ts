@@ -1,0 +1,57 @@
+// `DATA/launch.lock`: held by a launch from before it changes anything until each of its agents holds
+// its own lock. Of two that are begun at the same moment one is refused, and they do not share the
+// agents between them.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import type { Config } from '../../config/config.ts';
+import { type Lock, lockFile } from '../storage/database.ts';
+import { cannotWrite, type ExitCode } from './exit-code.ts';
+import { makeDirectory } from './make-directory.ts';
+import { holdsOpen } from './running.ts';
+
+const LOCK = 'launch.lock';
+
+export type LaunchLock =
+  | Extract<Lock, { ok: true }>
+  | { readonly ok: false; readonly code: ExitCode; readonly message: string };
+
+/** Makes the data directory where it is not there yet. */
+export function lockLaunch({ agent: { dataDir } }: Config): LaunchLock {
+  const pidFile = path.join(dataDir, 'launch.pid');
+  try {
+    makeDirectory(dataDir);
+    const lock = lockFile(dataDir, LOCK, () => heldText(dataDir, pidFile));
+    if (!lock.ok) {
+      return { ok: false, code: lock.code === 'full' ? 3 : 4, message: lock.message };
+    }
+    fs.writeFileSync(pidFile, `${process.pid}\n`);
+    let isHeld = true;
+    const unlock = () => {
+      if (!isHeld) return;
+      isHeld = false;
+      fs.rmSync(pidFile, { force: true });
+      lock.unlock();
+    };
+    return { ok: true, unlock };
+  } catch (error) {
+    return { ok: false, ...cannotWrite(`in ${dataDir}`, error) };
+  }
+}
+
+function heldText(dataDir: string, pidFile: string): string {
+  const pid = pidIn(pidFile, path.join(dataDir, LOCK));
+  const [which, how] = pid === null ? ['', ''] : [` (process ${pid})`, `:\n  kill -INT ${pid}`];
+  return `another launch${which} is just starting the agents of ${dataDir}; wait for it, or end it${how}`;
+}
+
+/** Null where the file is of a launch that was killed: its number may be another process's by now. */
+function pidIn(file: string, lock: string): number | null {
+  try {
+    const pid = Number(fs.readFileSync(file, 'utf8').trim());
+    const isPid = Number.isSafeInteger(pid) && pid > 1;
+    return isPid && holdsOpen(pid, lock) === true ? pid : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,58 @@
+// Two launches on one data directory at the same instant: one starts all agents, the other none.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { lockFile } from '../../agent/storage/database.ts';
+import { run, Scratch, start, until } from './cli-process.ts';
+import { startGate } from './gate-server.ts';
+
+test('launch: one that is begun while another starts is refused, names it and changes nothing', async (t) => {
+  const scratch = new Scratch();
+  t.after(() => scratch.clean());
+  const config = await scratch.config(0, { cluster: { agents: 2 } });
+  fs.mkdirSync(scratch.dataDir);
+  const lock = lockFile(scratch.dataDir, 'launch.lock', () => 'held');
+  assert.ok(lock.ok);
+  fs.writeFileSync(path.join(scratch.dataDir, 'launch.pid'), `${process.pid}\n`);
+  const before = fs.readdirSync(scratch.dataDir);
+  for (const flags of [[], ['--fresh']]) {
+    const { code, stderr } = await run('launch', config, ...flags);
+    assert.equal(code, 4, stderr);
+    assert.match(
+      stderr,
+      new RegExp(`another launch \\(process ${process.pid}\\) is just starting`),
+    );
+  }
+  assert.deepEqual(fs.readdirSync(scratch.dataDir), before);
+  // The number that a killed launch leaves may be another process's by now.
+  fs.writeFileSync(path.join(scratch.dataDir, 'launch.pid'), '1\n');
+  const { stderr } = await run('launch', config);
+  assert.match(stderr, /another launch is just starting .*; wait for it, or end it$/m);
+  lock.unlock();
+});
+
+test('launch: of several at the same instant one starts all agents', async (t) => {
+  const scratch = new Scratch();
+  const gate = await startGate();
+  t.after(async () => {
+    scratch.clean();
+    await gate.stop();
+  });
+  const config = await scratch.config(2, { seeds: [gate.seed] });
+  const launches = Array.from({ length: 3 }, () => start(['launch', config]));
+  let refused = 0;
+  const isRefused = launches.map(async ({ ended }) => {
+    const { code, stderr } = await ended;
+    if (code !== 0) assert.match(stderr, /another launch|in use by a running agent/);
+    if (code === 4) refused++;
+    return code;
+  });
+  await until('the end of all but one', () => refused === launches.length - 1);
+  gate.open();
+  assert.deepEqual((await Promise.all(isRefused)).toSorted(), [0, 4, 4]);
+  for (const { stdout } of await Promise.all(launches.map(({ ended }) => ended))) {
+    if (stdout !== '') assert.match(stdout, /^a1 .* complete$\n^a2 .* complete$/m);
+  }
+});
