@@ -54,7 +54,7 @@ export async function runAgent(
   logUncaught(opened, launched);
   orders.onReopen(() => opened.reopen());
   const end = await run(start, opened, orders);
-  if (kindOf(end) === 'complete') noteCompletion(config, end, opened);
+  if (kindOf(end) === 'complete') await noteCompletion(config, end, opened);
   // Without a terminal the log is on stderr, and has said it.
   const isTold = end.code !== 0 && end.code !== 11 && !process.stderr.isTTY;
   if (!launched && !isTold) say(`${id}: ${end.reason}`);
@@ -82,7 +82,8 @@ async function run(start: AgentStart, { log }: AgentLog, orders: Orders): Promis
     return { code: started.code, reason: started.message };
   }
   const { agent, notice } = started;
-  if (notice) say(`${id}: ${notice}`);
+  // Without a terminal the log is on stderr, and has said it.
+  if (notice && process.stderr.isTTY) say(`${id}: ${notice}`);
   orders.obey(agent);
   // A launch that is suspended takes no reports, and they must not gather here.
   let isTold = true;
@@ -100,10 +101,18 @@ async function run(start: AgentStart, { log }: AgentLog, orders: Orders): Promis
 }
 
 /** Each agent does so: it may have been started by hand, or its launch may have been killed. */
-function noteCompletion(config: ResolvedConfig, { completion }: AgentEnd, { log }: AgentLog): void {
+async function noteCompletion(
+  config: ResolvedConfig,
+  { completion }: AgentEnd,
+  { log }: AgentLog,
+): Promise<void> {
   if (completion === undefined) return;
   try {
-    recordCompletion(config, { at: wallMs(), ...completion });
+    const open = recordCompletion(config, { at: wallMs(), ...completion });
+    if (open.length === 0) return;
+    // Loaded where it is needed: with it comes the library for schemas (adr/0039).
+    const { openWorkText } = await import('./left-out-text.ts');
+    log.warn(openWorkText(config, open));
   } catch (error) {
     log.error({ err: error }, 'complete.json cannot be written: the next start finds no end');
   }

@@ -7,6 +7,7 @@ import path from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { crawlKey } from '../../config/fingerprint.ts';
 import { readText } from '../../config/read-text.ts';
+import { compareStates, type LeftOut } from './left-out.ts';
 import { type StateTotals, stateTotals } from './state-totals.ts';
 
 /** No key of a crawl, which are hexadecimal. */
@@ -84,19 +85,28 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Records the end of the crawl, unless another agent of this directory has done so already. */
+/**
+ * Records the end of the crawl, unless another agent of this directory has done so already, or states
+ * of agents that were not there have URLs queued that nobody else knows.
+ *
+ * @returns these states, if nothing was recorded for them
+ */
 export function recordCompletion(
   config: Config,
   what: Omit<CompletionNote, 'crawl' | 'states'>,
-): void {
+): readonly LeftOut[] {
   const known = readCompletion(config);
-  if (known.kind === 'complete' && known.note.round === what.round) return;
+  if (known.kind === 'complete' && known.note.round === what.round) return [];
   const { dataDir } = config.agent;
+  const { leftOut } = compareStates(dataDir, config.name, what.agents);
+  const open = leftOut.filter(({ queued }) => queued > 0);
+  if (open.length > 0) return open;
   const states = what.agents.flatMap((agent) => {
     const totals = stateTotals(dataDir, agent);
     return totals === null ? [] : [[agent, totals] as const];
   });
   write(config, { crawl: crawlKey(config), ...what, states: Object.fromEntries(states) });
+  return [];
 }
 
 /** In place of the word that the crawl is over: nobody takes it for that from here on. */

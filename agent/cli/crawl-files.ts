@@ -44,8 +44,9 @@ export function openCrawlFiles(file: string, flags: CommonFlags, inVain: string)
     };
     const end = () => {
       if (!isPart) return 0;
+      const unsaid = missing.filter((id) => !problems.some((said) => said.startsWith(`${id}: `)));
       const absent =
-        missing.length > 0 ? `; in view, and without a state: ${missing.join(', ')}` : '';
+        unsaid.length > 0 ? `; in view, and without a state: ${unsaid.join(', ')}` : '';
       say(`the output is not complete: a state is missing or damaged${absent}`);
       say('to restore it from the copies of the other agents, while none runs:');
       say(`  ${programName()} launch ${shownCrawl(config)} --repair`);

@@ -2,7 +2,7 @@
 
 import { type Config, membersOf } from '../../config/config.ts';
 import type { LeftOut } from './left-out.ts';
-import { shownCrawl } from './load.ts';
+import { shownCrawl, startCommand } from './load.ts';
 import { count, printable, programName } from './output.ts';
 
 /** One agent's share, such as `a3: 95 queued URLs and 3 pages of 12 hosts (h1, h2, …)`. */
@@ -58,4 +58,17 @@ function backText({ cluster }: Config, strangers: readonly string[]): string {
     ? `set cluster.agents to ${Math.max(...numbers)} again`
     : 'put each back into cluster.agents under that id';
   return `the config does not have ${strangers.join(', ')} (removed, or renamed): ${how}, then`;
+}
+
+/** What an agent by hand says of agents whose work waits for them, when it starts and when it ends. */
+export function openWorkText(config: Config, leftOut: readonly LeftOut[]): string {
+  const known = leftOut.filter(({ agent }) => membersOf(config).some(({ id }) => id === agent));
+  const strangers = leftOut.filter((one) => !known.includes(one)).map(({ agent }) => agent);
+  return [
+    'the crawl is not complete without agents that do not run; only their states have:',
+    ...leftOut.map((one) => `  ${leftOutText(one)}`),
+    ...(strangers.length > 0 ? [backText(config, strangers)] : []),
+    'start each beside the others:',
+    ...leftOut.map(({ agent }) => `  ${startCommand(agent, config)}`),
+  ].join('\n');
 }

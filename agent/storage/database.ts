@@ -186,8 +186,12 @@ export type Lock = { readonly ok: true; readonly unlock: () => void } | OpenFail
 
 /** Holds `agent.lock` in `DATA/ID`, for the life of the process or until it is unlocked. */
 export function lockDirectory(directory: string, waitMs = LOCK_WAIT_MS): Lock {
-  const odd = oddFile(directory);
-  if (odd !== null) return { ok: false, code: 'corrupt', message: odd };
+  try {
+    const odd = oddFile(directory);
+    if (odd !== null) return { ok: false, code: 'corrupt', message: odd };
+  } catch (error) {
+    return failureOf(error, directory);
+  }
   const held = () =>
     `${directory} is in use by a running agent; stop that one first ` +
     '(`ubiring stop CONFIG ID`), or name another directory with --data';

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { run, Scratch, start, until } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
+import { makeQueuedState } from './queued-state.ts';
 
 /** A crawl that ends when its gate is opened. */
 async function stage(context: TestContext, agents: number) {
@@ -45,5 +46,22 @@ test('agents whose launch was killed record that the crawl is complete', async (
   gate.open();
   // Written after `agent.pid` is removed.
   await until('the record', () => fs.existsSync(path.join(scratch.dataDir, 'complete.json')));
+  assert.deepEqual(note().agents, ['a1', 'a2']);
+});
+
+test('an agent by hand names the agents whose work waits, and records no end without them', async (context) => {
+  const { scratch, gate, config, note } = await stage(context, 2);
+  gate.open();
+  makeQueuedState(scratch, 'a2', `${gate.seed}more`);
+  const alone = await run('agent', config, '--id', 'a1');
+  assert.equal(alone.code, 0, alone.stderr);
+  assert.match(alone.stderr, /^ {2}a2: 1 queued URL of 1 host \(127\.44\.0\.1\)$/m);
+  const command = /^ {2}ubiring (agent .* --id a2)$/m.exec(alone.stderr)?.[1];
+  assert.ok(command !== undefined, alone.stderr);
+  assert.throws(note, /ENOENT/);
+  const both = [start(['agent', config, '--id', 'a1']), start(command.split(' '))];
+  for (const { code, stderr } of await Promise.all(both.map(({ ended }) => ended))) {
+    assert.equal(code, 0, stderr);
+  }
   assert.deepEqual(note().agents, ['a1', 'a2']);
 });

@@ -1,0 +1,19 @@
+// The state of an agent that knows one URL and has not fetched it, made without a crawl.
+
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { openState } from '../../agent/storage/database.ts';
+import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
+import type { Scratch } from './cli-process.ts';
+
+export function makeQueuedState(scratch: Scratch, agent: string, url: string): void {
+  const directory = path.join(scratch.dataDir, agent);
+  const opened = openState({ directory, crawl: 'cli-test', agent });
+  assert.ok(opened.ok);
+  const store = new SqliteStore(opened.db, { durability: 'process', hostDelayMs: 1 });
+  store.begin();
+  store.insertUrl(new URL(url).hostname, { url, depth: 1 }, null);
+  store.commit(true);
+  store.close();
+  opened.unlock();
+}
