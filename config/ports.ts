@@ -161,7 +161,7 @@ function entriesOf(placement: Placement): readonly AgentEntry[] {
 }
 
 function notLaunched(file: string): ResolvedAgents {
-  const message = `${file} does not exist: the agents have no ports yet; run "ubiring launch" first`;
+  const message = `${file} does not exist: the agents have no ports yet`;
   return { ok: false, code: 'cluster-not-launched', message };
 }
 

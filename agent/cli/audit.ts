@@ -9,9 +9,9 @@ import { type Audit, auditText } from './audit-report.ts';
 import { AuditTally } from './audit-tally.ts';
 import { DamagedFile, walkHosts } from './audit-walk.ts';
 import type { ExitCode } from './exit-code.ts';
-import { type CommonFlags, load, shownCrawl } from './load.ts';
+import { type CommonFlags, load, shownCrawl, startCommand } from './load.ts';
 import { print, programName, say } from './output.ts';
-import { openStateFiles, type StateFile } from './query-files.ts';
+import { foundAgents, openStateFiles, type StateFile } from './query-files.ts';
 import { type Owners, ownersOf } from './query-owners.ts';
 
 /** 0: it adds up; 1: it does not; 4: a file that is needed is missing or damaged. */
@@ -24,9 +24,10 @@ export async function audit(
   const { config } = loaded;
   const { dataDir } = config.agent;
   const { files, problems } = openStateFiles(dataDir, []);
+  const unread = foundAgents(dataDir).filter((id) => !files.some(({ agent }) => agent === id));
   let result: Audit;
   try {
-    if (problems.length > 0) return refuse(problems, ...unreadable(config));
+    if (problems.length > 0) return refuse(problems, ...unreadable(config, unread));
     if (files.length === 0) {
       return refuse([`no agent has a state in ${dataDir}`], 'name the directory with --data');
     }
@@ -38,7 +39,8 @@ export async function audit(
     }
     result = auditFiles(files, owners);
   } catch (error) {
-    if (error instanceof DamagedFile) return refuse([error.message], ...unreadable(config));
+    if (error instanceof DamagedFile)
+      return refuse([error.message], ...unreadable(config, [error.agent]));
     throw error;
   } finally {
     for (const opened of files) opened.close();
@@ -49,12 +51,13 @@ export async function audit(
 }
 
 /** What helps, as commands that work as printed. */
-function unreadable(config: Config): string[] {
-  const crawl = shownCrawl(config);
+function unreadable(config: Config, agents: readonly string[]): string[] {
   return [
-    'nothing is proved without it. What it held comes back from the copies of the other agents:',
-    `  ${programName()} launch ${crawl} --repair        if no agent runs`,
-    `  ${programName()} agent ${crawl} --id ID          if the others run`,
+    'nothing is proved without it. What it held comes back from the copies of the other agents.',
+    'If no agent runs:',
+    `  ${programName()} launch ${shownCrawl(config)} --repair`,
+    'if the others run:',
+    ...agents.map((id) => `  ${startCommand(id, config)}`),
     'of an agent that is gone for good, and whose hosts others have taken over, move the directory away',
   ];
 }

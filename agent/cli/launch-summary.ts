@@ -66,8 +66,8 @@ function blockedText(totals: readonly AgentTotals[], { http }: ResolvedConfig): 
   const host = totals.find(({ blockedHost }) => blockedHost !== null)?.blockedHost;
   return (
     `${count(blocked)} ${blocked === 1 ? 'URL was' : 'URLs were'} skipped as blocked, as of ` +
-    `${host}: private addresses are refused unless http.allowPrivateAddresses is true, and hosts ` +
-    'blocked by order until block --off\n\n'
+    `${host}: private addresses are refused unless http.allowPrivateAddresses is true when a crawl ` +
+    'begins (launch --fresh begins anew), and hosts blocked by order until block --off\n\n'
   );
 }
 

@@ -95,6 +95,7 @@ export async function withEndpoints(
   const resolved = await resolveAgents(config, { allocate, isRunning: isLocked });
   if (!resolved.ok) {
     say(resolved.message);
+    if (resolved.code === 'cluster-not-launched') say(`to start them:\n  ${launchCommand(config)}`);
     return { ok: false, code: codeOf(resolved.code) };
   }
   const { agents, unplaced } = resolved;
@@ -112,6 +113,10 @@ function codeOf(code: PortsProblemCode): ExitCode {
 
 function neverStarted(id: string, config: Config): string {
   return `${id} was never started; to add it to the crawl: ${startCommand(id, config)}`;
+}
+
+export function launchCommand(config: Config): string {
+  return `${programName()} launch ${shownCrawl(config)}`;
 }
 
 export function startCommand(id: string, config: Config): string {

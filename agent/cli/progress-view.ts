@@ -79,7 +79,7 @@ function waitsText({ hostsAwaitingRobots: waits, robotsWaitReason: why }: Progre
 }
 
 function leftText({ paused, etaMs }: Progress): string {
-  if (paused) return 'paused, until `ubiring resume`';
+  if (paused) return 'paused, until `ubiring resume CONFIG`';
   return etaMs === null ? 'not known yet' : `about ${durationText(etaMs)}`;
 }
 

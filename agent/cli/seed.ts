@@ -6,8 +6,8 @@ import { seedReader } from '../config-parts.ts';
 import { askInTurn } from './ask.ts';
 import { readCompletion } from './completion-file.ts';
 import type { ExitCode } from './exit-code.ts';
-import { asked, type CommonFlags, loadResolved, shownPath } from './load.ts';
-import { count, print, printable, programName, say } from './output.ts';
+import { asked, type CommonFlags, launchCommand, loadResolved, shownPath } from './load.ts';
+import { count, print, printable, say } from './output.ts';
 
 /** URLs of one command: they travel in one message. */
 const SEEDS_MAX = 500;
@@ -42,7 +42,7 @@ export async function seed(
     }
     if (refused.every(([, what]) => 'refused' in what)) return 1;
     if (!over) say(answer.failures.join('\n'));
-    const launch = `${programName()} launch ${shownPath(config)}`;
+    const launch = launchCommand(config);
     say(
       `${over ? 'the crawl is complete' : 'no agent took them'}: ` +
         `add the ${refused.some(([, what]) => 'refused' in what) ? 'other ' : ''}URLs to the seeds of ${shownPath(config)} and run ${launch}`,

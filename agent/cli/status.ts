@@ -12,7 +12,7 @@ import {
   type CommonFlags,
   loadResolved,
   type ResolvedConfig,
-  shownPath,
+  shownCrawl,
   startCommand,
 } from './load.ts';
 import {
@@ -56,7 +56,7 @@ export async function status(
     const completion = readCompletion(loaded.config);
     if (completion.kind === 'complete') return completed(loaded.config, completion.note, flags);
     say(answer.failures.join('\n'));
-    const shown = shownPath(loaded.config);
+    const shown = shownCrawl(loaded.config);
     say(`no agent answers; what their files hold can still be asked:`);
     say(`  ${programName()} query ${shown} "${agentsQuery}"`);
     return 1;

@@ -3,10 +3,20 @@
 // passes it on; what each said is printed, since an order that did nothing must not look like one
 // that worked.
 
+import path from 'node:path';
 import { askInTurn } from './ask.ts';
 import type { ExitCode } from './exit-code.ts';
-import { allKnown, asked, type CommonFlags, loadResolved } from './load.ts';
-import { print, say } from './output.ts';
+import {
+  allKnown,
+  asked,
+  type CommonFlags,
+  loadResolved,
+  type ResolvedConfig,
+  reachable,
+  shownCrawl,
+} from './load.ts';
+import { print, programName, say } from './output.ts';
+import { isLocked } from './running.ts';
 
 /** @param ids - agents that are to leave; none: all are to stop */
 export async function stop(
@@ -21,11 +31,21 @@ export async function stop(
   const answer = await askInTurn(asked(loaded.config), verb, ids);
   if (!answer.ok) {
     say(answer.failures.join('\n'));
-    say('no agent answers: there is nothing to stop, or kill is needed');
+    say(unanswered(loaded.config));
     return 1;
   }
   const said = Object.entries(answer.result as Record<string, string>);
   if (flags.json) await print(`${JSON.stringify(answer.result)}\n`);
   else await print(said.map(([id, what]) => `${id}: ${what}\n`).join(''));
   return said.every(([, what]) => what === 'applied') ? 0 : 1;
+}
+
+function unanswered(config: ResolvedConfig): string {
+  const ids = reachable(config).map(({ id }) => id);
+  const running = ids.filter((id) => isLocked(path.join(config.agent.dataDir, id)));
+  if (running.length === 0) return 'no agent answers: on this machine there is nothing to stop';
+  return [
+    `no agent answers, though ${running.join(', ')} of this machine did not end; to end at once:`,
+    `  ${programName()} kill ${shownCrawl(config)} ${running.join(' ')}`,
+  ].join('\n');
 }

@@ -26,10 +26,18 @@ export interface Running {
   readonly ended: Promise<Ended>;
   /** What it has said so far. */
   stderr(): string;
+  stdout(): string;
 }
 
-/** @param more - in its environment, beside the test's own */
-export function start(args: readonly string[], more: NodeJS.ProcessEnv = {}): Running {
+/**
+ * @param more - in its environment, beside the test's own
+ * @param msMax - after which it is killed
+ */
+export function start(
+  args: readonly string[],
+  more: NodeJS.ProcessEnv = {},
+  msMax = commandMsMax,
+): Running {
   // Called by itself, as a user has it, also where the tests are run by npm.
   const { npm_lifecycle_event: _script, ...env } = process.env;
   const child = spawn(process.execPath, [main, ...args], {
@@ -44,19 +52,19 @@ export function start(args: readonly string[], more: NodeJS.ProcessEnv = {}): Ru
     said.stderr += text;
   });
   const limit = setTimeout(() => {
-    said.stderr += `\nkilled by the test after ${commandMsMax / 1000} s`;
+    said.stderr += `\nkilled by the test after ${msMax / 1000} s`;
     child.kill('SIGKILL');
     // Agents that a launch leaves behind hold its pipes, and there would be no `close`.
     child.stdout.destroy();
     child.stderr.destroy();
-  }, commandMsMax);
+  }, msMax);
   const ended = new Promise<Ended>((resolve) => {
     child.on('close', (code) => {
       clearTimeout(limit);
       resolve({ code, ...said });
     });
   });
-  return { child, ended, stderr: () => said.stderr };
+  return { child, ended, stderr: () => said.stderr, stdout: () => said.stdout };
 }
 
 export function run(...args: string[]): Promise<Ended> {

@@ -1,0 +1,39 @@
+// No message of the product names a remedy that nobody has tried: each text that tells a person what to
+// do is in the table of test/operations/, whose situations CI plays to the end.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { noRemedies, triedElsewhere, untried } from '../operations/remedy-coverage.ts';
+import { remedyTexts } from '../operations/remedy-texts.ts';
+import { situations } from '../operations/situations.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const texts = remedyTexts(root).map(({ path: file, text }) => `${file}: ${text}`);
+const tried = [
+  ...situations.flatMap(({ says }) => says),
+  ...triedElsewhere.map(({ says }) => says),
+];
+const known = [...tried, ...[...untried, ...noRemedies].map(([says]) => says)];
+
+test('remedies: each that the source names is tried, or said to be untried', () => {
+  const unknown = texts.filter((text) => {
+    // What is wrong with a config is tried by test/unit/config/.
+    if (text.startsWith('config/') && !text.startsWith('config/ports.ts')) return false;
+    return !known.some((says) => text.includes(says));
+  });
+  assert.deepEqual(unknown, []);
+});
+
+test('remedies: the table names nothing that the source does not have', () => {
+  const stale = known.filter((says) => !texts.some((text) => text.includes(says)));
+  assert.deepEqual(stale, []);
+});
+
+test('remedies: the tests that try some of them are there', () => {
+  const missing = triedElsewhere.filter(({ by: [file, name] }) => {
+    return !fs.readFileSync(path.join(root, file), 'utf8').includes(name);
+  });
+  assert.deepEqual(missing, []);
+});

@@ -1,0 +1,404 @@
+// Situations in which something is wrong with the data directory or the config, and the product says
+// what to do: that is done, as it says, and must help.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { makeQueuedState } from '../integration/queued-state.ts';
+import type { Situation } from './situation.ts';
+import type { Stage } from './stage.ts';
+
+function garble(file: string): void {
+  fs.writeFileSync(file, 'x'.repeat(50_000));
+}
+
+function makeState(stage: Stage, agent: string): void {
+  makeQueuedState(stage.scratch, agent, `${stage.gate.seed}more`);
+}
+
+/** One agent's crawl that is complete, its state file then changed by this statement. */
+async function alter(stage: Stage, sql: string): Promise<void> {
+  await stage.completes();
+  const db = new Database(stage.state('a1'));
+  db.exec(sql);
+  db.close();
+  fs.rmSync(stage.path('complete.json'));
+}
+
+const elsewhere = (stage: Stage) => ['--data', path.join(stage.scratch.directory, 'elsewhere')];
+
+export const fileSituations: readonly Situation[] = [
+  {
+    name: 'an audit where there is no state',
+    says: ['agent/cli/audit.ts: name the directory with --data'],
+    async play(stage) {
+      await stage.completes();
+      await stage.run(4, 'audit', ...elsewhere(stage));
+      await stage.run(0, 'audit', '--data', stage.scratch.dataDir);
+    },
+  },
+  {
+    name: 'a state of a complete crawl is damaged',
+    agents: 2,
+    says: [
+      'agent/cli/audit.ts:   ubiring launch … --repair',
+      'agent/cli/crawl-files.ts:   ubiring launch … --repair',
+    ],
+    async play(stage) {
+      await stage.completes();
+      for (const command of [['audit'], ['query', 'SELECT url FROM pages']]) {
+        garble(stage.state('a2'));
+        await stage.run(4, command[0]!, ...command.slice(1));
+        await stage.follow(0, 'launch');
+        await stage.run(0, command[0]!, ...command.slice(1));
+      }
+    },
+  },
+  {
+    name: 'a state is damaged while the others run',
+    agents: 2,
+    says: ['agent/cli/load.ts: ubiring agent … --id …'],
+    async play(stage) {
+      const launch = await stage.runs(['a1', 'a2'], 'launch');
+      process.kill(stage.scratch.pid('a2')!, 'SIGKILL');
+      await stage.until('the end of a2', () => /a2 was killed/.test(launch.stderr()));
+      garble(stage.state('a2'));
+      for (const end of ['-wal', '-shm']) fs.rmSync(stage.state('a2') + end, { force: true });
+      await stage.run(4, 'audit');
+      const again = stage.begin(stage.printed('agent'));
+      await stage.until('a2', () => /"agent is listening"/.test(again.stderr()));
+      stage.gate.open();
+      for (const { code, stderr } of [await launch.ended, await again.ended]) {
+        assert.equal(code, 0, stderr);
+      }
+      await stage.run(0, 'audit');
+    },
+  },
+  {
+    name: 'the damaged state of an agent that is gone for good',
+    agents: 2,
+    says: ['whose hosts others have taken over, move the directory away'],
+    async play(stage) {
+      const launch = await stage.runs(['a1', 'a2'], 'launch');
+      process.kill(stage.scratch.pid('a2')!, 'SIGKILL');
+      await stage.until('the end of a2', () => /a2 was killed/.test(launch.stderr()));
+      garble(stage.state('a2'));
+      stage.gate.open();
+      assert.equal((await launch.ended).code, 0);
+      await stage.run(4, 'audit');
+      fs.renameSync(stage.path('a2'), path.join(stage.scratch.directory, 'a2'));
+      await stage.run(0, 'audit');
+    },
+  },
+  {
+    name: 'a state is somewhere else',
+    agents: 2,
+    says: [
+      'together and name where with --data; if it is lost, restore it from the copies of the others:',
+    ],
+    async play(stage) {
+      await stage.completes();
+      const away = path.join(stage.scratch.directory, 'away');
+      fs.mkdirSync(away);
+      fs.renameSync(stage.path('a2'), path.join(away, 'a2'));
+      await stage.run(4, 'audit');
+      fs.cpSync(stage.path('a1'), path.join(away, 'a1'), { recursive: true });
+      await stage.run(0, 'audit', '--data', away);
+      await stage.follow(0, 'launch');
+      await stage.run(0, 'audit');
+    },
+  },
+  {
+    name: 'a state that only an agent in view no more has',
+    agents: 3,
+    says: ['queued at this agent alone, which is in view no more; start it: it goes on there'],
+    async play(stage) {
+      stage.gate.open();
+      await stage.run(0, 'launch', '--agents', 'a1,a2');
+      makeState(stage, 'a3');
+      await stage.run(1, 'audit');
+      await stage.run(0, 'launch');
+      await stage.run(0, 'audit');
+    },
+  },
+  {
+    name: 'work of agents that the config has no more',
+    says: [
+      'set cluster.agents to … again',
+      'to give up what only they have, move their directories out of …',
+    ],
+    async play(stage) {
+      stage.edit((config) => {
+        const { failureDetector } = config.cluster as { failureDetector: object };
+        config.cluster = { agents: 1, failureDetector };
+      });
+      makeState(stage, 'a2');
+      await stage.run(4, 'launch');
+      const [, number] = /set cluster\.agents to (\d+) again/.exec(stage.said())!;
+      const moved = path.join(stage.scratch.directory, 'moved');
+      fs.renameSync(stage.path('a2'), moved);
+      await stage.completes();
+      fs.renameSync(moved, stage.path('a2'));
+      stage.edit((config) => {
+        config.cluster = { ...(config.cluster as object), agents: Number(number) };
+      });
+      await stage.completes();
+    },
+  },
+  {
+    name: '--fresh where a directory is no agent’s',
+    says: ["is no agent's directory: it is not deleted; move it away"],
+    async play(stage) {
+      fs.mkdirSync(stage.path('a1'), { recursive: true });
+      fs.writeFileSync(stage.path('a1', 'thesis.txt'), '');
+      await stage.run(4, 'launch', '--fresh');
+      fs.renameSync(stage.path('a1'), path.join(stage.scratch.directory, 'thesis'));
+      await stage.completes('--fresh');
+    },
+  },
+  {
+    name: 'a file is where the data directory should be',
+    says: ['agent/cli/exit-code.ts: …; name another directory with --data'],
+    async play(stage) {
+      fs.writeFileSync(stage.scratch.dataDir, '');
+      await stage.run(4, 'launch');
+      await stage.completes(...elsewhere(stage));
+      fs.rmSync(stage.scratch.dataDir);
+    },
+  },
+  {
+    name: 'what is no file is where the lock of an agent should be',
+    says: [
+      'is no file; delete it and start again',
+      'is a link to itself; delete it and start again',
+    ],
+    async play(stage) {
+      const lock = stage.path('a1', 'agent.lock');
+      fs.mkdirSync(lock, { recursive: true });
+      await stage.run(4, 'agent', '--id', 'a1');
+      fs.rmdirSync(lock);
+      fs.symlinkSync(lock, lock);
+      await stage.run(4, 'agent', '--id', 'a1');
+      fs.rmSync(lock);
+      stage.gate.open();
+      await stage.run(0, 'agent', '--id', 'a1');
+    },
+  },
+  {
+    name: 'the log of a state cannot be read',
+    says: [
+      'agent/storage/failure.ts: cannot read or write in …: …; look at the disk and its permissions',
+    ],
+    async play(stage) {
+      await stage.completes();
+      fs.rmSync(stage.path('complete.json'));
+      fs.rmSync(`${stage.state('a1')}-wal`, { force: true });
+      fs.mkdirSync(`${stage.state('a1')}-wal`);
+      await stage.run(4, 'agent', '--id', 'a1');
+      await stage.completes(...elsewhere(stage));
+      fs.rmdirSync(`${stage.state('a1')}-wal`);
+      await stage.run(0, 'agent', '--id', 'a1');
+    },
+  },
+  {
+    name: 'a file is where the archive should be',
+    says: ['start the agent again, or set archive.warc to false'],
+    async play(stage) {
+      stage.gate.open();
+      fs.mkdirSync(stage.path('a1'), { recursive: true });
+      fs.writeFileSync(stage.path('a1', 'warc'), '');
+      await stage.run(4, 'agent', '--id', 'a1');
+      stage.edit((config) => {
+        config.archive = { warc: false };
+      });
+      await stage.run(0, 'agent', '--id', 'a1');
+      await stage.run(0, 'audit');
+    },
+  },
+  {
+    name: 'a lock that is damaged',
+    says: ['is damaged; delete it and start again'],
+    async play(stage) {
+      fs.mkdirSync(stage.path('a1'), { recursive: true });
+      garble(stage.path('a1', 'agent.lock'));
+      await stage.run(4, 'agent', '--id', 'a1');
+      fs.rmSync(stage.path('a1', 'agent.lock'));
+      stage.gate.open();
+      await stage.run(0, 'agent', '--id', 'a1');
+    },
+  },
+  {
+    name: 'a state is damaged, and nobody has copies',
+    says: ['restore it from a copy, or move … away and start the agent again'],
+    async play(stage) {
+      await stage.completes();
+      fs.rmSync(stage.path('complete.json'));
+      const copy = fs.readFileSync(stage.state('a1'));
+      garble(stage.state('a1'));
+      await stage.run(4, 'agent', '--id', 'a1');
+      fs.writeFileSync(stage.state('a1'), copy);
+      await stage.run(0, 'agent', '--id', 'a1');
+      fs.rmSync(stage.path('complete.json'));
+      garble(stage.state('a1'));
+      await stage.run(4, 'agent', '--id', 'a1');
+      fs.renameSync(stage.path('a1'), path.join(stage.scratch.directory, 'a1'));
+      await stage.run(0, 'agent', '--id', 'a1');
+    },
+  },
+  {
+    name: 'a complete crawl lost its state, and nobody has copies',
+    says: [
+      'no other agent has copies of what it held (cluster.backups, number of agents): restore the file',
+      'agent/cli/repair.ts:   ubiring launch … --fresh',
+    ],
+    async play(stage) {
+      await stage.completes();
+      const copy = fs.readFileSync(stage.state('a1'));
+      fs.rmSync(stage.state('a1'));
+      await stage.run(4, 'launch');
+      fs.writeFileSync(stage.state('a1'), copy);
+      await stage.completes();
+      fs.rmSync(stage.state('a1'));
+      await stage.run(4, 'launch');
+      await stage.follow(0, 'launch');
+      await stage.completes();
+    },
+  },
+  {
+    name: 'a state of a newer version',
+    says: ['it was written by a newer version; upgrade, or name another directory with --data'],
+    async play(stage) {
+      await alter(stage, 'PRAGMA user_version = 9999');
+      await stage.run(4, 'agent', '--id', 'a1');
+      await stage.completes(...elsewhere(stage));
+    },
+  },
+  {
+    name: 'the database of another program',
+    says: ["is another program's database; name another directory with --data"],
+    async play(stage) {
+      fs.mkdirSync(stage.path('a1'), { recursive: true });
+      const db = new Database(stage.state('a1'));
+      db.exec('CREATE TABLE notes (text)');
+      db.close();
+      await stage.run(4, 'agent', '--id', 'a1');
+      await stage.completes(...elsewhere(stage));
+    },
+  },
+  {
+    name: 'a state of another crawl',
+    says: [
+      "restore 'name: …' in the config, or",
+      "agent/storage/examination.ts: … belongs to … '…', not '…'; …name another directory",
+    ],
+    async play(stage) {
+      await stage.completes();
+      const rename = (name: string) => stage.edit((config) => (config.name = name));
+      rename('another');
+      await stage.run(4, 'launch');
+      await stage.completes(...elsewhere(stage));
+      rename(/restore 'name: ([^']+)'/.exec(stage.said())![1]!);
+      await stage.completes();
+      rename('another');
+      await stage.completes('--fresh');
+    },
+  },
+  {
+    name: 'ports are asked for before there are any',
+    says: ['agent/cli/load.ts: ubiring launch …'],
+    async play(stage) {
+      stage.edit((config) => {
+        config.cluster = { agents: 1 };
+      });
+      await stage.run(1, 'status');
+      stage.gate.open();
+      await stage.follow(0, 'launch');
+      await stage.run(0, 'status');
+    },
+  },
+  {
+    name: 'cluster.json is damaged',
+    says: ['stop the agents, remove it, and launch again'],
+    async play(stage) {
+      stage.edit((config) => {
+        config.cluster = { agents: 1 };
+      });
+      await stage.completes();
+      garble(stage.path('cluster.json'));
+      fs.rmSync(stage.path('complete.json'));
+      await stage.run(4, 'launch');
+      fs.rmSync(stage.path('cluster.json'));
+      await stage.completes();
+    },
+  },
+  {
+    name: 'the ports of an agent that runs are lost',
+    agents: 2,
+    says: ['stop that agent (SIGTERM to the process in its agent.pid) and launch again'],
+    async play(stage) {
+      stage.edit((config) => {
+        const { failureDetector } = config.cluster as { failureDetector: object };
+        config.cluster = { agents: 2, failureDetector };
+      });
+      const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
+      fs.rmSync(stage.path('cluster.json'));
+      fs.rmSync(stage.path('a1', 'agent.endpoint'));
+      await stage.run(4, 'agent', '--id', 'a2');
+      process.kill(Number(fs.readFileSync(stage.path('a1', 'agent.pid'), 'utf8')), 'SIGTERM');
+      assert.equal((await agent.ended).code, 0);
+      await stage.completes();
+    },
+  },
+  {
+    name: 'a clock that seems to be ahead',
+    says: ["clock is right, confirm it with 'touch …'"],
+    async play(stage) {
+      await stage.completes();
+      fs.rmSync(stage.path('complete.json'));
+      for (const end of ['', '-wal']) {
+        if (fs.existsSync(stage.state('a1') + end)) fs.utimesSync(stage.state('a1') + end, 1, 1);
+      }
+      await stage.run(4, 'agent', '--id', 'a1');
+      const [, file] = /'touch ([^']+)'/.exec(stage.said())!;
+      fs.utimesSync(file!, new Date(), new Date());
+      await stage.run(0, 'agent', '--id', 'a1');
+    },
+  },
+  {
+    name: 'a part of the config that a command does not need is wrong',
+    says: ['agent/cli/load.ts: …: … (ubiring config check …)'],
+    async play(stage) {
+      await stage.completes();
+      stage.edit((config) => (config.limits = { pagesPerHost: -1 }));
+      await stage.run(0, 'audit');
+      const [, command] = /\(ubiring (config check \S+)\)/.exec(stage.said())!;
+      const [verb, ...words] = command!.split(' ');
+      const { code, stderr } = await stage.begin([verb!, ...words]).ended;
+      assert.equal(code, 4);
+      assert.match(stderr, /limits\.pagesPerHost/);
+      stage.edit((config) => delete config.limits);
+      await stage.run(0, 'launch');
+    },
+  },
+  {
+    name: 'seeds whose hosts are private',
+    says: [
+      'their hosts are private; set http.allowPrivateAddresses to true to crawl them',
+      'private addresses are refused unless http.allowPrivateAddresses is true when a crawl begins',
+    ],
+    async play(stage) {
+      stage.gate.open();
+      const allow = (isAllowed: boolean) =>
+        stage.edit((config) => {
+          config.http = { ...(config.http as object), allowPrivateAddresses: isAllowed };
+        });
+      allow(false);
+      await stage.run(0, 'launch');
+      allow(true);
+      await stage.run(0, 'launch', '--fresh');
+      const { stdout } = await stage.run(0, 'query', 'SELECT url FROM pages', '--format', 'csv');
+      assert.match(stdout, /127\.44\.0\.1/);
+    },
+  },
+];

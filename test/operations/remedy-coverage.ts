@@ -1,0 +1,98 @@
+// How each remedy that the product names is tried: by a situation of this folder, or by a test that was
+// there before and does the same. And texts that look like a remedy and name none.
+
+export interface TriedElsewhere {
+  readonly says: string;
+  /** A test file and the beginning of the name of a test in it, which does what is said. */
+  readonly by: readonly [file: string, test: string];
+}
+
+const fewer = 'test/integration/fewer-agents.test.ts';
+const disks = 'test/chaos/storage-disk.test.ts';
+
+export const triedElsewhere: readonly TriedElsewhere[] = [
+  ...['start them too:', 'agent/cli/left-out-text.ts:   ubiring launch', 'put each back into'].map(
+    (says) => ({ says, by: [fewer, 'launch refuses to leave out agents with open work'] as const }),
+  ),
+  ...['to retire them, start them so', 'agent/cli/left-out-text.ts:   ubiring stop'].map(
+    (says) => ({
+      says,
+      by: [fewer, 'an agent that hands over while it runs may be left out after that'] as const,
+    }),
+  ),
+  {
+    says: 'agent/cli/repair.ts:   ubiring launch … --repair',
+    by: ['test/integration/repair.test.ts', 'launch refuses where more states are lost than'],
+  },
+  ...['agent/archive/failure.ts: disk full', 'agent/storage/failure.ts: disk full'].map((says) => ({
+    says,
+    by: [disks, 'F32: alone on a full disk it stops, and goes on when there is space'] as const,
+  })),
+  ...['agent/cli/exit-code.ts: disk full', 'config/ports.ts: disk full'].map((says) => ({
+    says,
+    by: [
+      'test/integration/launch-unwritable.test.ts',
+      'launch: a data directory on a full disk is 3, said once, with the remedy',
+    ] as const,
+  })),
+  {
+    says: 'is damaged (…); nothing more is written; start the agent again',
+    by: ['test/operations/file-situations.ts', 'a state is damaged while the others run'],
+  },
+  {
+    says: 'agent/agent-end.ts: …: raise the limit of open files (ulimit -n 4096)',
+    by: ['test/operations/agent-situations.ts', 'too few open files'],
+  },
+  {
+    says: 'skipped as blocked, as of',
+    by: ['test/integration/operator.test.ts', 'a pattern blocks, is listed until it is taken back'],
+  },
+  {
+    says: 'permission missing: … is of …; run the command as that user or as root',
+    by: ['test/integration/changed-agents.test.ts', 'agents whose config has other names now'],
+  },
+  ...['start each beside the others:'].map((says) => ({
+    says,
+    by: [
+      'test/integration/completion-by-hand.test.ts',
+      'an agent by hand names the agents whose work waits',
+    ] as const,
+  })),
+  {
+    says: 'agent/core/operator.ts: the crawl is complete: add the URL to the seeds',
+    by: ['test/operations/agent-situations.ts', 'a seed for a crawl that does not run'],
+  },
+];
+
+/** Remedies that no test follows, and what that would need. */
+export const untried: readonly (readonly [says: string, needs: string])[] = [
+  ['…: stop one of the two', 'two machines with the same agent'],
+  ['… runs at …: stop that one, or this one at …', 'two machines with the same agent'],
+  ['ring point shared by … and …: rename one', 'two names with the same 64 bits'],
+  ['set the clock that is wrong; state that began', 'two machines with clocks a year apart'],
+  ['agent/storage/database.ts: cannot write in …: …; name another', 'another user than root'],
+  ['agent/cli/exit-code.ts: …; move it away', 'a situation that is still to be written'],
+  ['agent/cli/launch-plan.ts: …; move it away', 'a situation that is still to be written'],
+  ['for want of memory; give the machine or the container more', 'memory that runs out'],
+  ['has a write-ahead log of …: end the program that reads', 'a log of 256 MiB'],
+  ['one long transaction: end that program', 'a log of 256 MiB'],
+  ['which is full: name a directory with room in TMPDIR', 'a full disk for temporary files'],
+  ['too many commands at once; try again', 'more commands at once than a machine starts'],
+  ['too many seeds are on their way; try again', 'an owner that takes no seeds'],
+  ['agent/storage/reading.ts: has schema …', 'a newer version'],
+];
+
+/** Parts of such texts, and why nothing is to be done. */
+export const noRemedies: readonly (readonly [says: string, why: string])[] = [
+  ['and the pages beyond are queued again', 'the agent does so'],
+  ['pages whose records were lost are queued again', 'the agent does so'],
+  ['; it is started again in …', 'the launch does so'],
+  ['…, again after …', 'the agent does so'],
+  ['the crawl is not complete: it goes on; --refresh is for a complete one', 'it goes on'],
+  ['upgrade that nobody asked for', 'what a server did'],
+  ['agent/storage/move-rows.ts: ', 'a list of columns'],
+  ['agent/cli/left-out-text.ts:  --', 'an option of the command around it'],
+  ['agent/cli/load.ts: … --data …', 'an option of the command around it'],
+  ['agent/cli/launch-summary.ts:   ubiring query …', 'a query to look at the result'],
+  ['agent/cli/local-agents.ts: --agents', 'says what the option takes'],
+];
