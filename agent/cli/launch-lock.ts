@@ -4,6 +4,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
 import { type Lock, lockFile } from '../storage/database.ts';
 import { cannotWrite, type ExitCode } from './exit-code.ts';
@@ -11,6 +12,9 @@ import { makeDirectory } from './make-directory.ts';
 import { holdsOpen } from './running.ts';
 
 const LOCK = 'launch.lock';
+/** Several times what the agents of a launch take to start on a busy machine. */
+const startMsMax = 30_000;
+const pollMs = 50;
 
 export type LaunchLock =
   | Extract<Lock, { ok: true }>
@@ -37,6 +41,20 @@ export function lockLaunch({ agent: { dataDir } }: Config): LaunchLock {
   } catch (error) {
     return { ok: false, ...cannotWrite(`in ${dataDir}`, error) };
   }
+}
+
+/** Waits, for half a minute at most, until no launch is starting agents of the data directory. */
+export async function startingEnded(dataDir: string): Promise<void> {
+  for (let waited = 0; waited < startMsMax && isStarting(dataDir); waited += pollMs) {
+    await pause(pollMs);
+  }
+}
+
+function isStarting(dataDir: string): boolean {
+  if (!fs.existsSync(path.join(dataDir, LOCK))) return false;
+  const lock = lockFile(dataDir, LOCK, () => '', 0);
+  if (lock.ok) lock.unlock();
+  return !lock.ok && lock.code === 'locked';
 }
 
 function heldText(dataDir: string, pidFile: string): string {

@@ -6,6 +6,7 @@
 import path from 'node:path';
 import { askInTurn } from './ask.ts';
 import type { ExitCode } from './exit-code.ts';
+import { startingEnded } from './launch-lock.ts';
 import {
   allKnown,
   asked,
@@ -28,16 +29,31 @@ export async function stop(
   if (!loaded.ok) return loaded.code;
   if (!allKnown(ids, loaded.config)) return 2;
   const verb = ids.length > 0 ? 'leave' : 'stop';
+  await startingEnded(loaded.config.agent.dataDir);
   const answer = await askInTurn(asked(loaded.config), verb, ids);
   if (!answer.ok) {
     say(answer.failures.join('\n'));
     say(unanswered(loaded.config));
     return 1;
   }
-  const said = Object.entries(answer.result as Record<string, string>);
-  if (flags.json) await print(`${JSON.stringify(answer.result)}\n`);
+  const result = answer.result as Record<string, string>;
+  if (ids.length === 0) await stopTheOthers(loaded.config, result);
+  const said = Object.entries(result);
+  if (flags.json) await print(`${JSON.stringify(result)}\n`);
   else await print(said.map(([id, what]) => `${id}: ${what}\n`).join(''));
   return said.every(([, what]) => what === 'applied') ? 0 : 1;
+}
+
+/** Agents that run here and have not met the one that took the order do not get it from that one. */
+async function stopTheOthers(config: ResolvedConfig, said: Record<string, string>): Promise<void> {
+  const { dataDir } = config.agent;
+  for (const agent of reachable(config)) {
+    const { id } = agent;
+    if (said[id] === 'applied' || !isLocked(path.join(dataDir, id))) continue;
+    const answer = await askInTurn({ agents: [agent], dataDir }, 'stop', []);
+    const result = answer.ok ? (answer.result as Record<string, string>) : {};
+    said[id] = result[id] ?? 'unreachable';
+  }
 }
 
 function unanswered(config: ResolvedConfig): string {

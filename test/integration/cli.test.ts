@@ -224,7 +224,7 @@ describe('command line', { concurrency: 4 }, () => {
   test('status, stop and kill of a cluster that does not run say so and end with 1', async () => {
     const status = await run('status', config);
     assert.equal(status.code, 1);
-    assert.match(status.stderr, /a1: tcp.*\n[\s\S]*query .*crawl\.json/);
+    assert.match(status.stderr, /a1: no agent runs in .*\n[\s\S]*query .*crawl\.json/);
     assert.equal((await run('stop', config)).code, 1);
     const killed = await run('kill', config, 'a1');
     assert.deepEqual([killed.code, killed.stdout], [1, 'a1: does not run on this machine\n']);

@@ -56,3 +56,26 @@ test('launch: of several at the same instant one starts all agents', async (t) =
     if (stdout !== '') assert.match(stdout, /^a1 .* complete$\n^a2 .* complete$/m);
   }
 });
+
+test('stop: while a launch starts its agents all of them are told, or it ends with 1', async (t) => {
+  const scratch = new Scratch();
+  const gate = await startGate();
+  t.after(async () => {
+    scratch.clean();
+    await gate.stop();
+  });
+  const config = await scratch.config(3, { seeds: [gate.seed] });
+  const launch = start(['launch', config]);
+  const isThere = () => fs.existsSync(path.join(scratch.dataDir, 'launch.lock'));
+  await until('the launch to start its agents', isThere);
+  const { code, stdout, stderr } = await run('stop', config);
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(stdout.trimEnd().split('\n').toSorted(), [
+    'a1: applied',
+    'a2: applied',
+    'a3: applied',
+  ]);
+  const ended = await launch.ended;
+  assert.equal(ended.code, 11, ended.stderr);
+  assert.doesNotMatch(ended.stderr, /should have ended/);
+});
