@@ -10,5 +10,6 @@ export const HOST_ERRORS: readonly string[] = [
   'tls',
   'host_busy',
   'host_silent',
+  'host_failing',
   'robots_unreachable',
 ];

@@ -25,6 +25,8 @@ export interface PageRequest {
   readonly referrer?: string;
   /** Named as a sitemap (UrlItem). */
   readonly sitemap?: boolean;
+  /** The page has ended; that it is given again shows that its host is not at fault. */
+  readonly isTest?: true;
   /** The page as it was in the round before; absent where it is to be read whole. */
   readonly former?: PageRow;
   /** The only one that may be connected to; null: none. Absent: any. */

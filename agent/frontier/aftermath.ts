@@ -15,7 +15,8 @@ import type {
 import type { Finished, NamedUrls } from '../core/visits.ts';
 import type { RequestForm } from '../url/crawl-url.ts';
 import { brakeOf, type Novelty } from './novelty.ts';
-import { type Chance, holdsHost, isBusy, stepsAt, verdictOn } from './retry.ts';
+import { ALL_BLOCKED } from './queue-ending.ts';
+import { type Chance, holdsHost, isBusy, signOf, stepsAt, verdictOn } from './retry.ts';
 import { originOf } from './robots-gate.ts';
 import type { FrontierStore, HostRecord, QueueEnding } from './store.ts';
 
@@ -47,6 +48,8 @@ export const NO_PAGE: Aftermath = { finished: { page: null }, ending: null };
 const BUSY_ERROR = 'host_busy';
 /** The same because it was reached and gave no answer. */
 const SILENT_ERROR = 'host_silent';
+/** The same because nothing but failures came, and took long. */
+const FAILING_ERROR = 'host_failing';
 /** Of a page that redirects to itself once more than `FORM_HOPS_MAX`. */
 const LOOP_ERROR = 'redirect_loop';
 /** As many redirects to the page's own identity are followed. */
@@ -59,7 +62,12 @@ export function pageEnded(
 ): Aftermath {
   const { request, endedAt } = outcome;
   const verdict = verdictOn(outcome, request.attempts, record, parts.chance);
-  noteTrouble(record, outcome, 'hostWaitMs' in verdict ? verdict.hostWaitMs : 0);
+  const hostWaitMs = 'hostWaitMs' in verdict ? verdict.hostWaitMs : 0;
+  noteTrouble(record, outcome, hostWaitMs);
+  if (request.isTest) {
+    holdHost(parts, record, endedAt, hostWaitMs);
+    return tested(outcome);
+  }
   switch (verdict.kind) {
     case 'withdrawn':
       return NO_PAGE;
@@ -83,9 +91,23 @@ export function pageEnded(
       noteNovelty(parts, record, outcome);
       if (parts.keepLinks && outcome.kind === 'response') saveLinks(parts.store, outcome);
       const page = { host: request.host, url: request.url };
-      const ending = verdict.givesUp ? giveUp(record, outcome) : null;
+      const ending = verdict.givesUp ? giveUp(outcome) : null;
       return { finished: { page }, ending };
     }
+  }
+}
+
+/** Of a host that is to be given up: it is not, where it gives a page that it gave before. */
+function tested(outcome: ResponseOutcome | FailureOutcome): Aftermath {
+  const isForbidden = outcome.kind === 'failure' && outcome.cause === 'forbidden-address';
+  switch (signOf(outcome, 0)) {
+    case 'answers':
+    case 'busy':
+      return NO_PAGE;
+    case 'nothing':
+      return isForbidden ? { ...NO_PAGE, ending: ALL_BLOCKED } : NO_PAGE;
+    default:
+      return { ...NO_PAGE, ending: giveUp(outcome) };
   }
 }
 
@@ -123,6 +145,10 @@ export function holdHost(
 /** The host was reached, and did not say that it has enough. */
 export function noteAnswer(record: HostRecord): void {
   noteReached(record);
+  noteNotBusy(record);
+}
+
+function noteNotBusy(record: HostRecord): void {
   record.busySince = null;
   record.blocks = 0;
 }
@@ -153,25 +179,30 @@ function noteTrouble(
   outcome: ResponseOutcome | FailureOutcome,
   waitMs: number,
 ): void {
+  const { request } = outcome;
+  const sign = signOf(outcome, request.attempts);
   if (outcome.kind === 'response') {
-    if (isBusy(outcome.status)) noteBusy(record, outcome, waitMs);
-    else noteAnswer(record);
-    return;
+    if (isBusy(outcome.status)) return noteBusy(record, outcome, waitMs);
+    noteNotBusy(record);
   }
-  switch (outcome.cause) {
-    case 'connection':
+  switch (sign) {
+    case 'answers':
+      return noteReached(record);
+    case 'unreached':
       record.unconnected++;
       return;
-    case 'no-answer':
-      if (holdsHost(record)) record.unconnected++;
+    case 'unanswered':
+    case 'failing':
+      if (holdsHost(sign, record)) record.unconnected++;
+      else if (sign === 'failing' && record.unanswered === 0) record.unconnected = 0;
       record.unanswered++;
       return;
-    case 'exchange':
-      // An answer that is none says nothing about how busy the host is.
-      noteReached(record);
+    case 'reached':
+      // A failure does not end a row of failures.
+      if (record.unanswered === 0) record.unconnected = 0;
       return;
-    case 'forbidden-address':
-    case 'withdrawn':
+    case 'busy':
+    case 'nothing':
       return;
   }
 }
@@ -191,17 +222,19 @@ function noteNovelty(
   events.record(endedAt, 'trap', { host, stale: record.stale, samples });
 }
 
-/** The origin's other URLs end too; a later one finds the host with a clean slate. */
-function giveUp(record: HostRecord, outcome: ResponseOutcome | FailureOutcome): QueueEnding {
-  noteAnswer(record);
-  record.busy = 0;
-  record.busyUntil = 0;
-  const error = outcome.kind === 'response' ? BUSY_ERROR : unreachedError(outcome);
-  return { origin: originOf(outcome.request.url), as: { kind: 'failed', error } };
+/**
+ * The origin's other URLs end too. Until all have, the host's trouble stands in its record: where the
+ * ending is lost with the visit, one more failure begins it again.
+ */
+function giveUp(outcome: ResponseOutcome | FailureOutcome): QueueEnding {
+  const as = { kind: 'failed', error: hostError(outcome) } as const;
+  return { origin: originOf(outcome.request.url), as, ofHost: true };
 }
 
-function unreachedError({ cause, code }: FailureOutcome): string {
-  return cause === 'no-answer' ? SILENT_ERROR : code;
+function hostError(outcome: ResponseOutcome | FailureOutcome): string {
+  if (outcome.kind === 'response') return isBusy(outcome.status) ? BUSY_ERROR : FAILING_ERROR;
+  if (outcome.cause === 'connection') return outcome.code;
+  return outcome.cause === 'no-answer' ? SILENT_ERROR : FAILING_ERROR;
 }
 
 function recordPage(
@@ -264,6 +297,7 @@ function placeOf(request: PageRequest, { file, offset, original }: ArchivedAt) {
 export function namedBy(outcome: Outcome, record: HostRecord | null): NamedUrls {
   if (!record || outcome.kind === 'failure') return NO_URLS;
   if (outcome.kind === 'robots') return sitemapsOf(outcome);
+  if (outcome.request.isTest) return NO_URLS;
   const { links, request, moved } = outcome;
   // Chance decides about waits only.
   const { kind } = verdictOn(outcome, request.attempts, record, () => 0);

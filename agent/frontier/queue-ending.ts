@@ -2,7 +2,26 @@
 // the scope does not have it any more, its pages are used up or are not new. Asked at each step of
 // a visit; the visit then ends some queued URLs a turn.
 
-import type { QueueEnding } from './store.ts';
+import type { Instant } from '../../failure-detector/instant.ts';
+import type { HostRecord, QueueEnding, QueuePlace } from './store.ts';
+import type { VisitsParts } from './visits-parts.ts';
+
+/** Queued URLs that end together, in one turn: a queue of a million must not stop the loop. */
+const ENDED_PER_TURN = 500;
+/** A step that did its share of a turn goes on after this, in a turn of its own. */
+export const NEXT_TURN_MS = 1;
+
+/** What of a visit the ends of its queue go by. */
+export interface Ends {
+  readonly record: HostRecord;
+  /**
+   * Queued URLs that are being ended, some each turn. Lost with the visit: what begins it is in the
+   * records of the host and its robots.txt.
+   */
+  ending: QueueEnding | null;
+  /** Up to where the queue was looked at for them. */
+  endedTo: QueuePlace | null;
+}
 
 /** Its address may not be asked. */
 export const ALL_BLOCKED: QueueEnding = {
@@ -15,15 +34,51 @@ const OUT_OF_SCOPE: QueueEnding = { origin: null, as: { kind: 'skipped', reason:
 const OVER_PAGE_LIMIT: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'pages' } };
 const TRAPPED: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'trap' } };
 
-export interface QueueFacts {
+interface QueueFacts {
   readonly isInScope: boolean;
   readonly isBlocked: boolean;
   readonly pagesLeft: number;
   readonly isTrap: boolean;
 }
 
+/** Ends queued URLs that are to end without a request; 0, or when to go on with those left. */
+export function endQueued(parts: VisitsParts, visit: Ends, now: Instant): number {
+  const { number, host, stale } = visit.record;
+  const { store, scope, pagesPerHost, stalePages, orders, budgets } = parts;
+  const pagesLeft = budgets?.pages?.over ? 0 : pagesPerHost - store.pagesDone(number);
+  const ending = endingOf(visit.ending, {
+    isInScope: scope.covers(host),
+    isBlocked: orders.blocks(host),
+    pagesLeft,
+    isTrap: stalePages !== null && stale >= stalePages,
+  });
+  // Of a whole queue nothing is passed over: what comes meanwhile ends, too.
+  if (ending !== visit.ending || ending?.origin === null) visit.endedTo = null;
+  visit.ending = ending;
+  if (!ending) return 0;
+  // What fails counts against the page limits, and what is over the limit is skipped.
+  const counted = ending.as.kind === 'failed' ? budgets?.pages : null;
+  const max = ending.as.kind === 'failed' ? Math.min(ENDED_PER_TURN, pagesLeft) : ENDED_PER_TURN;
+  const allowed = counted ? counted.takeSome(host, max, now) : max;
+  if (allowed === 0) return parts.heartbeatMs;
+  const { ended, upTo } = store.endQueued(number, ending, now.mono, allowed, visit.endedTo);
+  counted?.giveBack(allowed - ended);
+  visit.endedTo = upTo;
+  if (upTo !== null) return NEXT_TURN_MS;
+  visit.ending = null;
+  if (ending.ofHost) forgetTrouble(parts, visit.record);
+  return 0;
+}
+
+/** A URL that is found after its host was given up finds it with a clean slate. */
+function forgetTrouble({ store }: VisitsParts, record: HostRecord): void {
+  const row = { unconnected: 0, unanswered: 0, busySince: null, blocks: 0 };
+  Object.assign(record, { ...row, busy: 0, busyUntil: 0 });
+  store.saveHost(record, null);
+}
+
 /** @param ending - that has begun; null: none has */
-export function endingOf(ending: QueueEnding | null, facts: QueueFacts): QueueEnding | null {
+function endingOf(ending: QueueEnding | null, facts: QueueFacts): QueueEnding | null {
   if (!facts.isInScope) return OUT_OF_SCOPE;
   if (facts.isBlocked) return BLOCKED_BY_ORDER;
   const begun = ending === BLOCKED_BY_ORDER ? null : ending;

@@ -1,7 +1,8 @@
 // The retry table: what follows a request that did not end well. A pure function of the outcome and
 // of the failures before it, called by the aftermath of each page request. A server that says that
 // it is busy, that cannot be reached or that stops answering holds back the whole host; a page that
-// fails alone comes back later while the host's other pages go on. A URL or a host is given up only
+// fails alone comes back later while the host's other pages go on, unless nothing but such failures
+// comes for long. A URL or a host is given up only
 // when its attempts are used up and a minimum time has passed since its first failure, so a short
 // outage loses nothing. Both are bounded, so every queued URL ends in bounded time.
 
@@ -42,6 +43,17 @@ const OTHERS_FIRST_MS = 1000;
  * takes as long as the time-outs allow, ten seconds by default.
  */
 const UNANSWERED_FREE = 8;
+/**
+ * Pages in a row whose first attempt failed slowly that do not hold back the host. Further attempts
+ * at them say nothing new: where most pages are good, the bad ones are what is left in the end. More
+ * than of the unanswered, since a server that answers may have a part that is broken.
+ */
+const FAILED_FREE = 16;
+/**
+ * A failure that takes longer is slow. Quicker ones cost a host about what its delay does, and its
+ * pages are bounded by their attempts, so each is recorded with its own outcome.
+ */
+const SLOW_FAILURE_MS = 1000;
 /** No wait is longer, whatever Retry-After says (and setTimeout fires at once beyond 24.8 days). */
 const WAIT_MS_MAX = 24 * 3600 * 1000;
 
@@ -77,8 +89,43 @@ export interface Trouble {
   readonly blocks: number;
   /** Waits in a row because the host could not be reached or did not answer. */
   readonly unconnected: number;
-  /** Requests in a row that reached the host and got no answer. */
+  /** Requests in a row that reached the host and got no answer, or a slow failure. */
   readonly unanswered: number;
+}
+
+/** What an outcome says of its host. */
+export type Sign =
+  /** It gives pages, or says what it has not. */
+  | 'answers'
+  | 'busy'
+  | 'unreached'
+  | 'unanswered'
+  /** It took long over a page that it had not failed at before. */
+  | 'failing'
+  /** It was reached; the failure is the page's as long as nothing else is known. */
+  | 'reached'
+  | 'nothing';
+
+/** @param attemptsBefore - attempts at this URL that were counted before this one, of any kind */
+export function signOf(outcome: ResponseOutcome | FailureOutcome, attemptsBefore: number): Sign {
+  const isFailing = attemptsBefore === 0 && outcome.durationMs >= SLOW_FAILURE_MS;
+  if (outcome.kind === 'response') {
+    const { status } = outcome;
+    if (isBusy(status)) return 'busy';
+    if (status < 500 && !asksAgain(status)) return 'answers';
+    return isFailing ? 'failing' : 'reached';
+  }
+  switch (outcome.cause) {
+    case 'connection':
+      return 'unreached';
+    case 'no-answer':
+      return 'unanswered';
+    case 'exchange':
+      return isFailing ? 'failing' : 'reached';
+    case 'forbidden-address':
+    case 'withdrawn':
+      return 'nothing';
+  }
 }
 
 /** A number from 0 up to 1. */
@@ -93,20 +140,16 @@ export function verdictOn(
 ): Verdict {
   const failingMs = elapsedMs(outcome.request.failedSince ?? null, outcome.endedAt);
   const row: Row = { failures: attemptsBefore, failingMs };
-  if (outcome.kind === 'response') return onStatus(outcome, row, trouble, chance);
+  const sign = signOf(outcome, attemptsBefore);
+  const ofHost = sign === 'unreached' || holdsHost(sign, trouble);
+  if (outcome.kind === 'response') return onStatus(outcome, row, trouble, { ofHost, chance });
   switch (outcome.cause) {
     case 'forbidden-address':
       return { kind: 'blocked' };
     case 'withdrawn':
       return { kind: 'withdrawn' };
-    case 'connection':
-      return onNoConnection(row, trouble.unconnected);
-    case 'no-answer':
-      return trouble.unanswered < UNANSWERED_FREE
-        ? alone(RETRY_WAITS_MS, row)
-        : onNoConnection(row, trouble.unconnected);
-    case 'exchange':
-      return alone(RETRY_WAITS_MS, row);
+    default:
+      return ofHost ? onNoConnection(row, trouble.unconnected) : alone(RETRY_WAITS_MS, row);
   }
 }
 
@@ -119,14 +162,20 @@ export function asksAgain(status: number | null): boolean {
   return status !== null && ASKS_AGAIN.has(status);
 }
 
-/** Whether the request that got no answer is one too many to be the fault of its page alone. */
-export function holdsHost({ unanswered }: Trouble): boolean {
+/** Whether the request is one too many that brought nothing to be the fault of its page alone. */
+export function holdsHost(sign: Sign, { unanswered }: Trouble): boolean {
+  if (sign === 'unanswered') return unanswered >= UNANSWERED_FREE;
+  return sign === 'failing' && unanswered >= FAILED_FREE;
+}
+
+/** Whether the host may be at fault, so that pages of all kinds are to be tried. */
+export function isDoubtful({ unanswered }: Trouble): boolean {
   return unanswered >= UNANSWERED_FREE;
 }
 
-/** Whether the next request is the last one before an unanswering host is given up. */
+/** Whether the next request is the last one before such a host is given up. */
 export function isLastTest({ unanswered, unconnected }: Trouble): boolean {
-  return unanswered > 0 && unconnected === RETRY_WAITS_MS.length;
+  return unanswered > 0 && unconnected >= RETRY_WAITS_MS.length;
 }
 
 /** Steps of back-off that still count when a request ends. */
@@ -181,12 +230,20 @@ export function busyWaitMs(
   return Math.min(WAIT_MS_MAX, waitMs);
 }
 
-function onStatus(outcome: ResponseOutcome, row: Row, trouble: Trouble, chance: Chance): Verdict {
+function onStatus(
+  outcome: ResponseOutcome,
+  row: Row,
+  trouble: Trouble,
+  { ofHost, chance }: { readonly ofHost: boolean; readonly chance: Chance },
+): Verdict {
   const { status, retryAfterMs } = outcome;
   if (isBusy(status)) return onBusy(outcome, row, trouble, chance);
-  const hostWaitMs = Math.min(retryAfterMs ?? 0, WAIT_MS_MAX);
-  if (status < 500 && !asksAgain(status)) return { kind: 'final', hostWaitMs, givesUp: false };
-  const verdict = alone(waitsOf(status), row);
+  const askedMs = Math.min(retryAfterMs ?? 0, WAIT_MS_MAX);
+  if (status < 500 && !asksAgain(status)) {
+    return { kind: 'final', hostWaitMs: askedMs, givesUp: false };
+  }
+  const verdict = ofHost ? onNoConnection(row, trouble.unconnected) : alone(waitsOf(status), row);
+  const hostWaitMs = Math.max(verdict.hostWaitMs, askedMs);
   return verdict.kind === 'again'
     ? { ...verdict, waitMs: Math.max(verdict.waitMs, hostWaitMs), hostWaitMs }
     : { ...verdict, hostWaitMs };
@@ -215,7 +272,7 @@ function onBusy(
 }
 
 /** The host has its own row of attempts, so that one bad page never condemns the others. */
-function onNoConnection(row: Row, unconnectedBefore: number): Verdict {
+function onNoConnection(row: Row, unconnectedBefore: number): AgainOrFinal {
   const hostWaitMs = RETRY_WAITS_MS[unconnectedBefore];
   if (hostWaitMs === undefined) return { kind: 'final', hostWaitMs: 0, givesUp: true };
   const verdict = alone(RETRY_WAITS_MS, row);
@@ -224,7 +281,9 @@ function onNoConnection(row: Row, unconnectedBefore: number): Verdict {
     : { ...verdict, hostWaitMs };
 }
 
-function alone(waits: readonly number[], row: Row): Extract<Verdict, { kind: 'again' | 'final' }> {
+type AgainOrFinal = Extract<Verdict, { kind: 'again' | 'final' }>;
+
+function alone(waits: readonly number[], row: Row): AgainOrFinal {
   const waitMs = nextWaitMs(waits, row);
   return waitMs === undefined
     ? { kind: 'final', hostWaitMs: 0, givesUp: false }

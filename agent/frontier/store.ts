@@ -24,7 +24,7 @@ export interface HostRecord {
   blocks: number;
   /** Waits in a row because the host could not be reached or did not answer. */
   unconnected: number;
-  /** Requests in a row that reached the host and got no answer. */
+  /** Requests in a row that reached the host and got no answer, or a slow failure. */
   unanswered: number;
   /** The delay after its last request, 0 before the first. */
   delayMs: number;
@@ -39,7 +39,12 @@ export interface QueueEnding {
   readonly as:
     | { readonly kind: 'skipped'; readonly reason: SkipReason }
     | { readonly kind: 'failed'; readonly error: string };
+  /** The host is given up, for what its record tells. */
+  readonly ofHost?: true;
 }
+
+/** Up to where the queue of a host was looked at, in the order of the queue. */
+export type QueuePlace = readonly [notBefore: number, depth: number, found: number];
 
 export interface QueuedUrl {
   readonly url: Identity;
@@ -124,10 +129,12 @@ export interface FrontierStore {
   /** URLs of the host that ended with a response or failed. */
   pagesDone(hostNumber: number): number;
   /**
-   * The first queued URL by depth, then order found, whose own wait is over. `last`: the last of
-   * them instead.
+   * The first queued URL by depth, then order found, whose own wait is over. `at`: the last of them
+   * instead, or about as far from the first to the last as the number says (0 up to 1).
    */
-  nextUrl(hostNumber: number, now: number, last?: boolean): QueuedUrl | null;
+  nextUrl(hostNumber: number, now: number, at?: 'last' | number): QueuedUrl | null;
+  /** The form in which a page was requested that ended with a good response; null: none did. */
+  goodForm(hostNumber: number, url: Identity): RequestForm | null;
   /** When the host's next queued URL may be asked for (0: at once), or null if none is queued. */
   nextUrlAt(hostNumber: number): number | null;
   /** Ends a queued URL with its record; one that has ended already stays as it is. */
@@ -138,8 +145,17 @@ export interface FrontierStore {
   /** The queued URL is requested in another form from now on, with no failed attempt yet. */
   moveTo(hostNumber: number, url: string, hop: FormHop): void;
   skip(hostNumber: number, url: string, reason: SkipReason): void;
-  /** Ends up to `max` queued URLs, waiting ones too. Gives how many; fewer than `max`: all. */
-  endQueued(hostNumber: number, ending: QueueEnding, now: number, max: number): number;
+  /**
+   * Ends up to `max` queued URLs, waiting ones too, and looks at some thousand at most. Gives how
+   * many, and where to go on; null: all were looked at.
+   */
+  endQueued(
+    hostNumber: number,
+    ending: QueueEnding,
+    now: number,
+    max: number,
+    after?: QueuePlace | null,
+  ): { readonly ended: number; readonly upTo: QueuePlace | null };
   countOutOfScope(hostNumber: number, links: number): void;
   robots(hostNumber: number, origin: string): RobotsRecord | null;
   saveRobots(hostNumber: number, origin: string, record: RobotsRecord): void;

@@ -31,12 +31,12 @@ import { delayAfter } from './host-delay.ts';
 import { brakeOf, Novelty } from './novelty.ts';
 import { ParkedHosts, type Ready, type SleepOf } from './parked-hosts.ts';
 import { type Line, type Place, Places } from './places.ts';
-import { ALL_BLOCKED, endingOf } from './queue-ending.ts';
-import { believedWait, isBusy, isLastTest } from './retry.ts';
+import { ALL_BLOCKED, type Ends, endQueued, NEXT_TURN_MS } from './queue-ending.ts';
+import { believedWait, isBusy, isDoubtful, isLastTest } from './retry.ts';
 import { knownRobots, originOf, type RobotsAnswer, RobotsGate } from './robots-gate.ts';
 import { RulesCache } from './rules-cache.ts';
 import { SlowHosts } from './slow-hosts.ts';
-import type { HostRecord, QueuedUrl, QueueEnding } from './store.ts';
+import type { HostRecord, QueuedUrl } from './store.ts';
 import { type Scheduled, VisitOrder } from './visit-order.ts';
 import type { VisitsParts } from './visits-parts.ts';
 
@@ -44,10 +44,6 @@ import type { VisitsParts } from './visits-parts.ts';
 const SKIPS_PER_TURN = 200;
 /** Steps of reading and checking rules in one turn, after which other visits wait for the next. */
 const ROBOTS_STEPS_PER_TURN = 8_000_000;
-/** Queued URLs that end together, in one turn: a queue of a million must not stop the loop. */
-const ENDED_PER_TURN = 500;
-/** A step that did its share of a turn goes on after this, in a turn of its own. */
-const NEXT_TURN_MS = 1;
 /** After so long a host is looked at again whose links wait in the outbox. */
 const HELD_MS = 250;
 /** A visit lasts through waits up to this beyond the delay; longer ones end it. */
@@ -57,10 +53,9 @@ const PLACE_MS = 180_000;
 /** How soon a missing lease is asked for again, as a share of the heartbeat interval. */
 const LEASE_RETRY = 0.25;
 
-interface Visit extends Scheduled {
+interface Visit extends Scheduled, Ends {
   /** When it began. */
   readonly since: number;
-  readonly record: HostRecord;
   readonly gate: RobotsGate;
   open: PageRequest | null;
   /** The origin whose robots.txt is being asked for; redirects may have led elsewhere. */
@@ -68,8 +63,6 @@ interface Visit extends Scheduled {
   place: Place;
   /** It waits for a slot, or has one. */
   asks: boolean;
-  /** Queued URLs that are being ended, some each turn. Lost with the visit: tried again then. */
-  ending: QueueEnding | null;
 }
 
 const LINES = ['slow', 'back', 'new'] as const;
@@ -230,8 +223,9 @@ export class Visits implements VisitsPort {
     const record = this.#p.store.host(host);
     const gate = new RobotsGate(this.#gateParts, record);
     const place = line === 'slow' ? 'slow' : 'ordinary';
-    const blank = { open: null, robotsOf: '', dueAt: 0, asks: false, ending: null };
-    const visit: Visit = { record, gate, place, since: now.mono, ...blank };
+    const blank = { open: null, robotsOf: '', dueAt: 0, asks: false };
+    const ends = { ending: null, endedTo: null };
+    const visit: Visit = { record, gate, place, since: now.mono, ...blank, ...ends };
     this.#visits.set(host, visit);
     this.#places.enter(visit);
     this.#order.dueAt(visit, now.mono);
@@ -245,7 +239,7 @@ export class Visits implements VisitsPort {
     // A host that has become another's comes back, if it does, with a change of the view.
     if (right.kind === 'foreign') return this.#end(visit);
     if (right.kind === 'blocked') return this.#shelve(visit);
-    const goOnMs = this.#endQueued(visit, now);
+    const goOnMs = endQueued(this.#p, visit, now);
     if (goOnMs > 0) return this.#order.dueAt(visit, now.mono + goOnMs);
     const storedAt = store.nextUrlAt(record.number);
     if (storedAt === null) return this.#end(visit);
@@ -261,9 +255,9 @@ export class Visits implements VisitsPort {
     // One URL in any case: a host with many to skip must not take the turns of those behind it.
     for (let first = true; first || (this.#skipsLeft > 0 && this.#stepsLeft > 0); first = false) {
       const until = queuedAt < storedAt ? Infinity : now.mono;
-      // A host is tested with another page than those at hand, which may be slow ones all.
-      const next = store.nextUrl(record.number, until, isLastTest(record));
+      const next = store.nextUrl(record.number, until, this.#placeInQueue(record));
       if (!next) break;
+      if (this.#tests(visit, next, now)) return;
       const before = visit.gate.steps;
       const passed = this.#pass(visit, next, now);
       this.#stepsLeft -= visit.gate.steps - before;
@@ -273,36 +267,37 @@ export class Visits implements VisitsPort {
     this.#order.dueAt(visit, now.mono + NEXT_TURN_MS);
   }
 
+  /** A host is tried with other pages than those at hand, which may be slow ones all. */
+  #placeInQueue(record: HostRecord): 'last' | number {
+    if (isLastTest(record)) return 'last';
+    return isDoubtful(record) ? this.#p.chance() : 0;
+  }
+
+  /**
+   * Before a host is given up, it is asked for a page that it gave before, so that the pages it fails
+   * at do not condemn it: the one where the queued URL was found, or its front page.
+   */
+  #tests(visit: Visit, { url, referrer, depth }: QueuedUrl, now: Instant): boolean {
+    const { record, gate } = visit;
+    if (!isLastTest(record)) return false;
+    const origin = originOf(url);
+    for (const known of [referrer, `${origin}/`]) {
+      if (known === undefined || originOf(known) !== origin) continue;
+      const fetchUrl = this.#p.store.goodForm(record.number, known);
+      if (fetchUrl === null || !this.#p.scope.admits(record.host, { url: known, fetchUrl }))
+        continue;
+      if (this.#p.robots && gate.check(fetchUrl, now.mono).kind !== 'pass') continue;
+      const page = { url: known, fetchUrl, depth, attempts: 0, isTest: true } as const;
+      return this.#request(visit, 'page', page, now);
+    }
+    return false;
+  }
+
   /** As today's delay has it: a longer one may have been ordered since the last request. */
   #delayEnd({ host, lastFetchAt }: HostRecord, now: Instant): number {
     // A time to come is one of a clock that was set back.
     if (lastFetchAt === null || lastFetchAt > now.mono) return 0;
     return lastFetchAt + this.#p.orders.delayOf(host);
-  }
-
-  /** Ends queued URLs that are to end without a request; 0, or when to go on with those left. */
-  #endQueued(visit: Visit, now: Instant): number {
-    const { number, host } = visit.record;
-    const { store, scope, pagesPerHost, stalePages, orders, budgets } = this.#p;
-    const pagesLeft = budgets?.pages?.over ? 0 : pagesPerHost - store.pagesDone(number);
-    visit.ending = endingOf(visit.ending, {
-      isInScope: scope.covers(host),
-      isBlocked: orders.blocks(host),
-      pagesLeft,
-      isTrap: stalePages !== null && visit.record.stale >= stalePages,
-    });
-    if (!visit.ending) return 0;
-    // What fails counts against the page limits, and what is over the limit is skipped.
-    const counted = visit.ending.as.kind === 'failed' ? budgets?.pages : null;
-    const max =
-      visit.ending.as.kind === 'failed' ? Math.min(ENDED_PER_TURN, pagesLeft) : ENDED_PER_TURN;
-    const allowed = counted ? counted.takeSome(host, max, now) : max;
-    if (allowed === 0) return this.#p.heartbeatMs;
-    const ended = store.endQueued(number, visit.ending, now.mono, allowed);
-    counted?.giveBack(allowed - ended);
-    if (ended === allowed) return NEXT_TURN_MS;
-    visit.ending = null;
-    return 0;
   }
 
   /** The URL is requested, or robots.txt before it, or waited for; false: it was skipped. */
@@ -344,7 +339,12 @@ export class Visits implements VisitsPort {
   }
 
   /** True: it begins, or waits for what the cluster shares. */
-  #request(visit: Visit, kind: PageRequest['kind'], next: QueuedUrl, now: Instant): true {
+  #request(
+    visit: Visit,
+    kind: PageRequest['kind'],
+    next: QueuedUrl & Pick<PageRequest, 'isTest'>,
+    now: Instant,
+  ): true {
     const { host } = visit.record;
     const { slots, pages } = this.#p.budgets ?? FREE;
     if (kind === 'page' && pages?.has(host) === false) {

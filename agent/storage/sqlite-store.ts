@@ -22,11 +22,10 @@ import type {
   PageRecord,
   QueuedHost,
   QueuedUrl,
-  QueueEnding,
   Retry,
   RobotsRecord,
 } from '../frontier/store.ts';
-import { keyOf } from '../url/url-key.ts';
+import type { Identity } from '../url/crawl-url.ts';
 import type { Connection } from './connection.ts';
 import type { TailBounds } from './event-tails.ts';
 import { storageFailureOf } from './failure.ts';
@@ -416,8 +415,12 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#hosts.numbered(hostNumber).pagesDone;
   }
 
-  nextUrl(hostNumber: number, now: number, last = false): QueuedUrl | null {
-    return this.#urls.next(hostNumber, now, last);
+  nextUrl(hostNumber: number, now: number, at: 'last' | number = 0): QueuedUrl | null {
+    return this.#urls.next(hostNumber, now, at);
+  }
+
+  goodForm(hostNumber: number, url: Identity) {
+    return this.#urls.goodForm(hostNumber, url);
   }
 
   nextUrlAt(hostNumber: number): number | null {
@@ -445,14 +448,8 @@ export class SqliteStore implements Store, FrontierStore {
     this.#urls.skip(hostNumber, url, reason);
   }
 
-  endQueued(hostNumber: number, ending: QueueEnding, now: number, max: number): number {
-    const { origin, as } = ending;
-    const prefix = origin === null ? '' : this.#keysUnder(hostNumber, origin);
-    return this.#urls.endQueued(hostNumber, prefix, as, now, max);
-  }
-
-  #keysUnder(hostNumber: number, origin: string): string {
-    return keyOf(`${origin}/`, this.#hosts.numbered(hostNumber).host);
+  endQueued(...args: Parameters<FrontierStore['endQueued']>) {
+    return this.#urls.endQueued(...args);
   }
 
   countOutOfScope(hostNumber: number, links: number): void {

@@ -4,8 +4,15 @@
 
 import type { Host, PageRow, UrlItem } from '../core/messages.ts';
 import type { SkipReason } from '../core/store.ts';
-import type { FormHop, PageRecord, QueuedUrl, QueueEnding, Retry } from '../frontier/store.ts';
-import { asForm, type Identity } from '../url/crawl-url.ts';
+import type {
+  FormHop,
+  PageRecord,
+  QueuedUrl,
+  QueueEnding,
+  QueuePlace,
+  Retry,
+} from '../frontier/store.ts';
+import { asForm, type Identity, type RequestForm } from '../url/crawl-url.ts';
 import { identityOf, keyOf } from '../url/url-key.ts';
 import type { Connection } from './connection.ts';
 import type { HostRow, HostTable } from './host-table.ts';
@@ -16,6 +23,12 @@ import type { RefreshTable } from './refresh-table.ts';
 import type { RowTable } from './row-table.ts';
 import { hostNumberOf, hostOfId, referrerOf, type UrlIds } from './url-ids.ts';
 import { wordOf } from './words.ts';
+
+/** A turn looks at so many queued URLs for those that are to end: some milliseconds. */
+const LOOKED_AT_MAX = 1000;
+/** Of a longer queue, the URLs that are taken at a place in it are among so many first ones. */
+const PLACES_MAX = 10_000;
+const BEFORE_ALL: QueuePlace = [-1, -1, -1];
 
 interface QueuedRow {
   readonly id: number;
@@ -89,10 +102,9 @@ export class UrlTable {
     return true;
   }
 
-  /** @param last - the last of the queue instead of the first */
-  next(hostNumber: number, now: number, last: boolean): QueuedUrl | null {
+  next(hostNumber: number, now: number, at: 'last' | number): QueuedUrl | null {
     this.#s.release.run(hostNumber, now);
-    const found = (last ? this.#s.last : this.#s.next).get(hostNumber);
+    const found = this.#nextRow(hostNumber, at);
     if (!found) return null;
     const { host } = this.#hosts.numbered(hostNumber);
     const { id, depth, attempts, failedSince, hops, referrer } = found;
@@ -107,6 +119,21 @@ export class UrlTable {
       ...(found.sitemap > 0 && { sitemap: true }),
       ...(former && { former: whole(former, host) }),
     };
+  }
+
+  #nextRow(hostNumber: number, at: 'last' | number): QueuedRow | undefined {
+    if (at === 'last') return this.#s.last.get(hostNumber);
+    const { queued } = this.#hosts.numbered(hostNumber);
+    const skipped = Math.floor(at * Math.min(queued, PLACES_MAX));
+    // Of the queue, some may wait.
+    const there = skipped > 0 ? this.#s.nth.get(hostNumber, skipped) : undefined;
+    return there ?? this.#s.next.get(hostNumber);
+  }
+
+  goodForm(hostNumber: number, url: Identity): RequestForm | null {
+    const id = this.#idOf(this.#hosts.numbered(hostNumber), url);
+    const good = this.#s.good.get(id);
+    return good ? (good.fetchUrl ?? asForm(url)) : null;
   }
 
   nextAt(hostNumber: number): number | null {
@@ -179,21 +206,25 @@ export class UrlTable {
     return this.#ids.find(row.number, keyOf(url, row.host));
   }
 
-  /** Ends up to `max` queued URLs whose keys begin with `prefix`; gives how many. */
   endQueued(
     hostNumber: number,
-    prefix: string,
-    as: QueueEnding['as'],
+    { origin, as }: QueueEnding,
     now: number,
     max: number,
-  ): number {
+    after: QueuePlace | null = null,
+  ): { ended: number; upTo: QueuePlace | null } {
     const row = this.#hosts.numbered(hostNumber);
-    const ids = this.#s.queuedIds.all(hostNumber, prefix, prefix, max);
-    for (const id of ids) {
+    const prefix = origin === null ? '' : keyOf(`${origin}/`, row.host);
+    const looked = this.#s.queued.all(hostNumber, ...(after ?? BEFORE_ALL), LOOKED_AT_MAX);
+    let ended = 0;
+    for (const { id, key, notBefore, depth, found } of looked) {
+      if (!key.startsWith(prefix)) continue;
       if (as.kind === 'skipped') this.#skip(row, id, as.reason);
       else this.#fail(row, id, as.error, now);
+      if (++ended === max) return { ended, upTo: [notBefore, depth, found] };
     }
-    return ids.length;
+    const last = looked.length === LOOKED_AT_MAX ? looked.at(-1)! : null;
+    return { ended, upTo: last && [last.notBefore, last.depth, last.found] };
   }
 
   #fail(row: HostRow, id: number, error: string, now: number): void {
@@ -294,18 +325,25 @@ function statements(db: Connection) {
        WHERE ${HOST} AND state = 0 AND not_before > 0 AND not_before <= ?`,
     ),
     next: db.prepare<[number], QueuedRow>(`${NEXT} ORDER BY depth, found LIMIT 1`),
+    nth: db.prepare<[number, number], QueuedRow>(`${NEXT} ORDER BY depth, found LIMIT 1 OFFSET ?`),
+    good: db.prepare<[number], { fetchUrl: RequestForm | null }>(
+      `SELECT u.fetch_url AS fetchUrl FROM urls u JOIN page_records p ON p.id = u.id
+       WHERE u.id = ? AND u.state = 1 AND p.status BETWEEN 200 AND 399`,
+    ),
     last: db.prepare<[number], QueuedRow>(`${NEXT} ORDER BY depth DESC, found DESC LIMIT 1`),
     nextAt: db
       .prepare<[number], number | null>(
         `SELECT min(not_before) FROM urls WHERE ${HOST} AND state = 0`,
       )
       .pluck(),
-    queuedIds: db
-      .prepare<[number, string, string, number], number>(
-        `SELECT id FROM urls WHERE ${hostOfId('id')} = ? AND state = 0
-         AND substr(key, 1, length(?)) = ? LIMIT ?`,
-      )
-      .pluck(),
+    queued: db.prepare<
+      [number, number, number, number, number],
+      { id: number; key: string; notBefore: number; depth: number; found: number }
+    >(
+      `SELECT id, key, not_before AS notBefore, depth, found FROM urls
+       WHERE ${HOST} AND state = 0 AND (not_before, depth, found) > (?, ?, ?)
+       ORDER BY not_before, depth, found LIMIT ?`,
+    ),
     leaveQueue: db
       .prepare<[number, number | null, string | null, number], number>(
         `UPDATE urls SET state = ?, attempts = coalesce(?, attempts), reason = ?, not_before = 0

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UrlItem } from '../../../agent/core/messages.ts';
-import type { PageRecord, Retry } from '../../../agent/frontier/store.ts';
+import type { PageRecord, QueuePlace, Retry } from '../../../agent/frontier/store.ts';
 import type { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 
 export interface StoreUnderTest {
@@ -173,26 +173,42 @@ claim('queues of an origin end, a share at a time, and none of another', (store)
   turn(store, () => store.requeue(number, urls[2]!, retryOf(2, 900)));
   const ending = { origin: 'http://a.test', as: { kind: 'failed', error: 'dns' } } as const;
   assert.equal(
-    turn(store, () => store.endQueued(number, ending, 7, 2)),
+    turn(store, () => store.endQueued(number, ending, 7, 2).ended),
     2,
   );
   assert.equal(
-    turn(store, () => store.endQueued(number, ending, 7, 2)),
+    turn(store, () => store.endQueued(number, ending, 7, 2).ended),
     1,
   );
   assert.equal(
-    turn(store, () => store.endQueued(number, ending, 7, 2)),
+    turn(store, () => store.endQueued(number, ending, 7, 2).ended),
     0,
   );
   assert.equal(store.pagesDone(number), 3);
   assert.equal(store.queuedOf(HOST), 3);
   const rest = { origin: null, as: { kind: 'skipped', reason: 'pages' } } as const;
   assert.equal(
-    turn(store, () => store.endQueued(number, rest, 7, 100)),
+    turn(store, () => store.endQueued(number, rest, 7, 100).ended),
     3,
   );
   assert.equal(store.owned().queued, 0);
   assert.equal(store.owned().pages, 3);
+});
+
+claim('a queue is looked at in pieces, however few of it end', (store) => {
+  const others = Array.from({ length: 2500 }, (_, n) => `https://a.test/${n}`);
+  insert(store, ...[at('/1'), ...others, at('/2')].map((url) => ({ url, depth: 0 })));
+  const { number } = store.host(HOST);
+  const ending = { origin: 'http://a.test', as: { kind: 'failed', error: 'dns' } } as const;
+  const pieces: number[] = [];
+  let upTo: QueuePlace | null = null;
+  do {
+    const piece = turn(store, () => store.endQueued(number, ending, 7, 500, upTo));
+    pieces.push(piece.ended);
+    upTo = piece.upTo;
+  } while (upTo !== null);
+  assert.deepEqual(pieces, [1, 0, 1]);
+  assert.equal(store.queuedOf(HOST), 2500);
 });
 
 // ---- the states of URLs and hosts

@@ -163,7 +163,7 @@ export class OneAgent {
     let atOnce = 0;
     for (;;) {
       this.turn();
-      const next = Math.min(this.visits.nextAtMs(), ...[...this.#open.values()].map((o) => o.end));
+      const next = this.nextAt();
       if (next === Infinity) return this.now - began;
       atOnce = next <= this.now ? atOnce + 1 : 0;
       assert.ok(atOnce < TURNS_AT_ONCE_MAX, 'the loop spins');
@@ -173,6 +173,11 @@ export class OneAgent {
       }
       this.now = Math.max(next, this.now);
     }
+  }
+
+  /** When there is something to do next. */
+  nextAt(): number {
+    return Math.min(this.visits.nextAtMs(), ...[...this.#open.values()].map((o) => o.end));
   }
 
   /** One turn of the loop at this instant. */

@@ -50,7 +50,9 @@ test('plans: nothing on the path of a page walks through a table or sorts', () =
     store.insertUrl(HOST, { url: at(1), depth: 0, attempts: 1 }, null);
     store.insertUrl('c.test', { url: 'http://c.test/', depth: 0 }, null);
     store.nextUrl(number, 5);
-    store.nextUrl(number, 5, true);
+    store.nextUrl(number, 5, 'last');
+    store.nextUrl(number, 5, 0.9);
+    store.goodForm(number, at(1));
     store.nextUrlAt(number);
     store.requeue(number, at(1), { attempts: 1, failedSince: 5, notBefore: 9 });
     store.recordPage(number, { ...page, url: at(2) });
