@@ -56,6 +56,8 @@ export interface ResponseOutcome extends Ended {
   readonly redirectTo: string | null;
   /** The form to request next, where the response redirects to the page's own identity. */
   readonly moved?: RequestForm;
+  /** Whether a request to where it redirects would bring cookies; absent: it would not. */
+  readonly bringsCookies?: true;
   /** Identity of what the page calls its canonical form; absent where it names none. */
   readonly canonical?: string;
   readonly noindex?: boolean;

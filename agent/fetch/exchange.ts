@@ -306,6 +306,7 @@ export class Exchange implements CallEvents {
       return;
     }
     const { status, headers } = head;
+    const location = readLocation(status, headers.location);
     const response = {
       kind: 'response' as const,
       status,
@@ -314,7 +315,8 @@ export class Exchange implements CallEvents {
       bytes: this.#reader?.received ?? 0,
       truncated: truncated !== null,
       skipped: this.#skipped,
-      location: readLocation(status, headers.location),
+      location,
+      ...(location !== null && this.#hasCookies(location) && { bringsCookies: true as const }),
       retryAfterMs: status < 300 ? null : parseRetryAfter(headers, this.#context.wallNow()),
       raw: this.#context.keepRaw ? this.#raw(head, truncated) : null,
       ...this.#timing(),
@@ -323,6 +325,12 @@ export class Exchange implements CallEvents {
     const body = this.#reader?.take() ?? Promise.resolve(new Uint8Array(0));
     this.#release();
     void body.then((body) => resolve({ ...response, body }));
+  }
+
+  #hasCookies(location: string): boolean {
+    const { cookies, now } = this.#context;
+    const target = cookies && URL.parse(location, this.#url!.href);
+    return target !== null && cookies!.headerFor(target, now()) !== null;
   }
 
   #raw(head: ResponseHead, truncated: RawExchange['truncated']): RawExchange {

@@ -60,6 +60,8 @@ export interface FetchResponse {
   readonly skipped: 'type' | null;
   /** Target of a 300, 301, 302, 303, 307 or 308 as text, still relative; null otherwise. */
   readonly location: string | null;
+  /** Whether a request to `location` would bring cookies; absent: it would not. */
+  readonly bringsCookies?: true;
   /** Wait that Retry-After asks for, from `endedAt`, 0 to 24 h; null where absent, garbage or 2xx. */
   readonly retryAfterMs: number | null;
   /** As it was on the wire; null unless the fetcher was asked to keep it. */

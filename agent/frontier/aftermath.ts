@@ -13,7 +13,7 @@ import type {
   RobotsOutcome,
 } from '../core/outcome.ts';
 import type { Finished, NamedUrls } from '../core/visits.ts';
-import type { RequestForm } from '../url/crawl-url.ts';
+import { formOf, type RequestForm } from '../url/crawl-url.ts';
 import { brakeOf, type Novelty } from './novelty.ts';
 import { ALL_BLOCKED } from './queue-ending.ts';
 import { type Chance, holdsHost, isBusy, signOf, stepsAt, verdictOn } from './retry.ts';
@@ -39,8 +39,11 @@ export interface Aftermath {
   readonly finished: Finished;
   /** Queued URLs that end with this one. */
   readonly ending: QueueEnding | null;
+  /** A page that had ended is queued again. */
+  readonly isReopened?: true;
 }
 
+const REOPENED = { isReopened: true } as const;
 const NO_URLS: NamedUrls = { count: 0, part: () => [] };
 export const NO_PAGE: Aftermath = { finished: { page: null }, ending: null };
 
@@ -92,7 +95,8 @@ export function pageEnded(
       if (parts.keepLinks && outcome.kind === 'response') saveLinks(parts.store, outcome);
       const page = { host: request.host, url: request.url };
       const ending = verdict.givesUp ? giveUp(outcome) : null;
-      return { finished: { page }, ending };
+      const reopened = outcome.kind === 'response' && ledBack(parts.store, record, outcome);
+      return { finished: { page }, ending, ...(reopened && REOPENED) };
     }
   }
 }
@@ -128,6 +132,22 @@ function movedTo(
   const common = { request, endedAt, durationMs, ip, message };
   recordPage(store, number, { ...common, kind: 'failure', code: LOOP_ERROR, cause: 'exchange' });
   return { finished: { page: { host, url } }, ending: null };
+}
+
+/**
+ * Redirects led from a page over others and back to it. It is requested again where that is another
+ * request than before: with a cookie that was set on the way, or in another form.
+ */
+function ledBack(
+  store: FrontierStore,
+  { number, host }: HostRecord,
+  { request, redirectTo, links, bringsCookies }: ResponseOutcome,
+): boolean {
+  if (redirectTo === null) return false;
+  const target = links.find(({ redirect }) => redirect);
+  if (target?.host !== host) return false;
+  const way = { from: request.url, fetchUrl: formOf(target), isOther: bringsCookies === true };
+  return store.askAgain(number, target.url, { ...way, hopsMax: FORM_HOPS_MAX });
 }
 
 /** The host is left alone for `waitMs` from `endedAt`; whoever takes it over is told so too. */

@@ -78,6 +78,17 @@ export interface FormHop {
   readonly hops: number;
 }
 
+/** Redirects by way of other URLs that led back to a page. */
+export interface WayBack {
+  /** The last of those URLs. */
+  readonly from: Identity;
+  readonly fetchUrl: RequestForm;
+  /** The request differs from the former one even in the same form. */
+  readonly isOther: boolean;
+  /** Of the redirects on the way, and of the times that the page is queued again. */
+  readonly hopsMax: number;
+}
+
 /** A finished page: its row (null status with an error code: no response came) and its URL. */
 export interface PageRecord extends PageRow {
   readonly url: Identity;
@@ -142,6 +153,12 @@ export interface FrontierStore {
   /** What the page links to, for the view `links`; in place of what it did before. */
   saveLinks(source: string, targets: readonly string[]): void;
   requeue(hostNumber: number, url: string, retry: Retry): void;
+  /**
+   * A page that ended with a redirect is queued again. False: it has not ended so, it does not lead
+   * to `from`, it has been queued for such a reason as often as it may, or the same request would be
+   * made.
+   */
+  askAgain(hostNumber: number, url: Identity, way: WayBack): boolean;
   /** The queued URL is requested in another form from now on, with no failed attempt yet. */
   moveTo(hostNumber: number, url: string, hop: FormHop): void;
   skip(hostNumber: number, url: string, reason: SkipReason): void;

@@ -424,13 +424,14 @@ export class Visits implements VisitsPort {
     visit.open = null;
     const { record } = visit;
     record.lastFetchAt = endedAt;
-    const { finished, ending } =
+    const { finished, ending, isReopened } =
       outcome.kind === 'robots'
         ? this.#robotsEnded(visit, outcome)
         : outcome.kind === 'failure' && request.kind === 'robots'
           ? this.#robotsFailed(visit, outcome)
           : pageEnded(this.#page, record, outcome);
     pages?.ended(request.id, finished.page !== null);
+    if (isReopened) pages?.giveBack(1);
     visit.ending ??= ending;
     this.#slowHosts.answered(request.host, outcome.durationMs, endedAt);
     record.delayMs = this.#delayAfter(visit, outcome);
@@ -471,7 +472,7 @@ export class Visits implements VisitsPort {
   #robotsEnded(
     visit: Visit,
     outcome: Pick<RobotsOutcome, 'request' | 'answer' | 'endedAt' | 'retryAfterMs'>,
-  ) {
+  ): Aftermath {
     const { record, gate, robotsOf } = visit;
     const { request, answer, endedAt, retryAfterMs = 0 } = outcome;
     const waitMs = gate.answered(robotsOf, request.fetchUrl, answer, endedAt);

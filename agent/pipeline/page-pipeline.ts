@@ -170,6 +170,7 @@ export class PagePipeline {
       simhash: found.simhash,
       redirectTo: (target?.url ?? location)?.slice(0, URL_CHARS_MAX) ?? null,
       ...(moved !== null && { moved }),
+      ...(response.bringsCookies && { bringsCookies: true as const }),
       ...(found.canonical !== null && { canonical: found.canonical }),
       ...askedOf(togetherDirectives(header, found.directives)),
       ...validatorsOf(response),

@@ -21,7 +21,6 @@ import type {
   HostRecord,
   PageRecord,
   QueuedHost,
-  QueuedUrl,
   Retry,
   RobotsRecord,
 } from '../frontier/store.ts';
@@ -415,7 +414,7 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#hosts.numbered(hostNumber).pagesDone;
   }
 
-  nextUrl(hostNumber: number, now: number, at: 'last' | number = 0): QueuedUrl | null {
+  nextUrl(hostNumber: number, now: number, at: 'last' | number = 0) {
     return this.#urls.next(hostNumber, now, at);
   }
 
@@ -442,6 +441,10 @@ export class SqliteStore implements Store, FrontierStore {
 
   moveTo(hostNumber: number, url: string, hop: FormHop): void {
     this.#urls.moveTo(hostNumber, url, hop);
+  }
+
+  askAgain(...args: Parameters<FrontierStore['askAgain']>) {
+    return this.#urls.askAgain(...args);
   }
 
   skip(hostNumber: number, url: string, reason: SkipReason): void {

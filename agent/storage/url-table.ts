@@ -11,9 +11,10 @@ import type {
   QueueEnding,
   QueuePlace,
   Retry,
+  WayBack,
 } from '../frontier/store.ts';
 import { asForm, type Identity, type RequestForm } from '../url/crawl-url.ts';
-import { identityOf, keyOf } from '../url/url-key.ts';
+import { identityOf, keyOf, splitIdentity } from '../url/url-key.ts';
 import type { Connection } from './connection.ts';
 import type { HostRow, HostTable } from './host-table.ts';
 import type { Numbers } from './numbers.ts';
@@ -168,6 +169,34 @@ export class UrlTable {
     const row = this.#hosts.numbered(hostNumber);
     const form = fetchUrl === asForm(url) ? null : fetchUrl;
     this.#rows.amendments.moveTo(row, this.#idOf(row, url), form, hops);
+  }
+
+  /**
+   * Copies and former owners may have the page as done, so it moves to a later round, before which
+   * that counts for nothing (adr/0029).
+   */
+  askAgain(hostNumber: number, url: Identity, way: WayBack): boolean {
+    const { fetchUrl, isOther, hopsMax } = way;
+    const row = this.#hosts.numbered(hostNumber);
+    const known = this.#s.answered.get(this.#idOf(row, url));
+    if (!known || known.hops >= hopsMax || !this.#leadsTo(row, url, way)) return false;
+    const form = fetchUrl === asForm(url) ? null : fetchUrl;
+    if (form === known.fetchUrl && !isOther) return false;
+    const round = Math.max(this.#refresh.round, known.round + 1);
+    this.#refresh.move(row, known, round, 0, undefined);
+    this.#rows.amendments.moveTo(row, known.id, form, known.hops + 1);
+    return true;
+  }
+
+  /** Whether the redirects of pages that have ended lead there. */
+  #leadsTo(row: HostRow, url: Identity, { from, hopsMax }: WayBack): boolean {
+    let at: string | null | undefined = url;
+    for (let hops = 0; hops <= hopsMax; hops++) {
+      if (at === from) return true;
+      if (typeof at !== 'string' || splitIdentity(at)?.host !== row.host) return false;
+      at = this.#pages.read(this.#idOf(row, at))?.redirectTo;
+    }
+    return false;
   }
 
   skip(hostNumber: number, url: string, reason: SkipReason): void {
@@ -330,6 +359,10 @@ function statements(db: Connection) {
       `SELECT u.fetch_url AS fetchUrl FROM urls u JOIN page_records p ON p.id = u.id
        WHERE u.id = ? AND u.state = 1 AND p.status BETWEEN 200 AND 399`,
     ),
+    answered: db.prepare<
+      [number],
+      { id: number; state: number; round: number; hops: number; fetchUrl: string | null }
+    >('SELECT id, state, round, hops, fetch_url AS fetchUrl FROM urls WHERE id = ? AND state = 1'),
     last: db.prepare<[number], QueuedRow>(`${NEXT} ORDER BY depth DESC, found DESC LIMIT 1`),
     nextAt: db
       .prepare<[number], number | null>(

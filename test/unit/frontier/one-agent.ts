@@ -29,6 +29,8 @@ export type Answer =
       retryAfterMs?: number;
       links?: string[];
       redirectTo?: string;
+      /** A request to there would bring cookies. */
+      bringsCookies?: true;
       /** Redirects to this form of the page itself. */
       moved?: string;
       tookMs?: number;
@@ -304,6 +306,7 @@ function outcomeOf({ request, start, end, answer }: Asked & { answer: Answer }):
     return { ...common, kind: 'robots', answer: { kind: 'allowAll', reason: 'status_404' } };
   }
   const { status, retryAfterMs = null, redirectTo = null, moved, digest, simhash } = answer;
+  const { bringsCookies } = answer;
   const links: FoundLink[] = (answer.links ?? []).map((url) => linkTo(url));
   if (redirectTo !== null) links.push({ ...linkTo(redirectTo), redirect: true });
   return {
@@ -318,6 +321,7 @@ function outcomeOf({ request, start, end, answer }: Asked & { answer: Answer }):
     simhash: simhash ?? null,
     redirectTo,
     ...(moved !== undefined && { moved }),
+    ...(bringsCookies && { bringsCookies }),
     note: null,
     links,
     outOfScope: 0,

@@ -101,3 +101,88 @@ test('self redirects: the redirects followed survive a restart, and a new round 
   third.run();
   assert.equal(third.log.length, 6);
 });
+
+test('cookie walls: a page that redirects lead back to is requested again with the cookie', () => {
+  let hasCookie = false;
+  const agent = agentOf((form) => {
+    if (form === 'http://a.test/') {
+      if (!hasCookie) return { status: 302, redirectTo: 'http://a.test/wall?to=/' };
+      return { status: 200, links: ['http://a.test/1', 'http://a.test/2'] };
+    }
+    if (!form.includes('wall')) return { status: 200 };
+    hasCookie = true;
+    return form.endsWith('/')
+      ? { status: 302, redirectTo: 'http://a.test/wall2', bringsCookies: true }
+      : { status: 302, redirectTo: 'http://a.test/', bringsCookies: true };
+  });
+  agent.find('http://a.test/');
+  agent.run();
+  assert.deepEqual(agent.pages(), {
+    'http://a.test/': 200,
+    'http://a.test/1': 200,
+    'http://a.test/2': 200,
+    'http://a.test/wall2': 302,
+    'http://a.test/wall?to=/': 302,
+  });
+  agent.checkPoliteness();
+  agent.checkAccounts();
+});
+
+for (const [name, brings, requests] of [
+  ['without cookies at once', false, 2],
+  ['with cookies after five more requests for each', true, 12],
+] as const) {
+  test(`cookie walls: redirects in a circle end ${name}`, () => {
+    const cookie = brings ? { bringsCookies: true as const } : {};
+    const agent = agentOf((form) => {
+      const redirectTo = form === 'http://a.test/' ? 'http://a.test/wall' : 'http://a.test/';
+      return { status: 302, redirectTo, ...cookie };
+    });
+    agent.find('http://a.test/');
+    agent.run();
+    assert.equal(agent.log.length, requests);
+    assert.deepEqual(agent.pages(), { 'http://a.test/': 302, 'http://a.test/wall': 302 });
+    agent.checkAccounts();
+  });
+}
+
+test('cookie walls: a wall that always leads on has the page requested six times at most', () => {
+  let n = 0;
+  const agent = agentOf((form) =>
+    form === 'http://a.test/'
+      ? { status: 302, redirectTo: `http://a.test/wall?${++n}` }
+      : { status: 302, redirectTo: 'http://a.test/', bringsCookies: true },
+  );
+  agent.find('http://a.test/');
+  agent.run();
+  assert.equal(agent.timesOf('http://a.test/').length, 6);
+  assert.equal(agent.pages()['http://a.test/'], 302);
+  agent.checkAccounts();
+});
+
+test('cookie walls: a way back in another form needs no cookie', () => {
+  const agent = agentOf((form) => {
+    if (form === FORM_U) return { status: 302, redirectTo: 'http://a.test/hop' };
+    return form === 'http://a.test/hop' ? { status: 302, redirectTo: URL_U } : { status: 200 };
+  });
+  agent.find({ url: URL_U, fetchUrl: FORM_U });
+  agent.run();
+  assert.deepEqual(forms(agent), [FORM_U, 'http://a.test/hop', URL_U]);
+  assert.equal(agent.pages()[URL_U], 200);
+});
+
+test('cookie walls: the page waits for its next request over a restart', () => {
+  const db = openInMemory();
+  const wall = (form: string): Answer =>
+    form === 'http://a.test/'
+      ? { status: 302, redirectTo: 'http://a.test/wall' }
+      : { status: 302, redirectTo: 'http://a.test/', bringsCookies: true };
+  const first = agentOf(wall, db);
+  first.find('http://a.test/');
+  first.run(1100);
+  assert.equal(first.log.length, 2);
+  const second = agentOf(() => ({ status: 200 }), db);
+  second.run();
+  assert.deepEqual(second.pages(), { 'http://a.test/': 200, 'http://a.test/wall': 302 });
+  second.checkAccounts();
+});
