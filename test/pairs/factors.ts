@@ -17,6 +17,7 @@ const behaviours = {
     'selfRedirect',
     'trackingRedirect',
     'cookieWall',
+    'cookieWallAway',
   ],
   connection: [
     'slow',
@@ -64,6 +65,7 @@ export const factors: Factors = {
  */
 export const excluded: readonly Excluded[] = [
   { form: 'cookieWall', cookies: 'off' },
+  { form: 'cookieWallAway', cookies: 'off' },
   { load: 'trap', limits: 'wide' },
   ...['https', 'h2', 'tunnel'].map((way) => ({ way, addresses: 'shared' })),
 ];

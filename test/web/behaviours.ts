@@ -155,6 +155,17 @@ const makers = {
       return redirect(asked.path, { 'set-cookie': 'seen=1; Path=/' });
     }),
 
+  /** The same by way of another URL, which sets the cookie and leads back. */
+  cookieWallAway: () => {
+    const odd = (asked: Asked): Answer | null => {
+      const [path, to] = asked.path.split('?to=');
+      if (path === '/wall') return redirect(to ?? '/', { 'set-cookie': 'seen=1; Path=/' });
+      if (!isPage(asked) || asked.cookie.includes('seen=1')) return null;
+      return redirect(`/wall?to=${asked.path}`);
+    };
+    return oddSite(odd, { expected: () => ({ ...sitePages, '/wall?to=/': 302 }) });
+  },
+
   slow: () => ({
     answer: (asked) => ({ ...site(asked), ...(isPage(asked) ? { afterMs: 250 } : {}) }),
     expected: () => sitePages,
