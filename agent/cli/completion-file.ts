@@ -98,7 +98,9 @@ export function recordCompletion(
   const known = readCompletion(config);
   if (known.kind === 'complete' && known.note.round === what.round) return [];
   const { dataDir } = config.agent;
-  const { leftOut } = compareStates(dataDir, config.name, what.agents);
+  const { leftOut } = compareStates(dataDir, config.name, what.agents, {
+    onlyQueued: true,
+  });
   const open = leftOut.filter(({ queued }) => queued > 0);
   if (open.length > 0) return open;
   const states = what.agents.flatMap((agent) => {

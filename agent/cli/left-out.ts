@@ -44,11 +44,13 @@ export interface Comparison {
 /**
  * @param crawl - its name; states of other crawls in the same directory do not count
  * @param crawling - agents whose states take part; those that run do in any case
+ * @param options.onlyQueued - whether hosts without queued URLs are passed over, which is quick
  */
 export function compareStates(
   dataDir: string,
   crawl: string,
   crawling: readonly string[],
+  { onlyQueued = false } = {},
 ): Comparison {
   const unknown: string[] = [];
   const opened: StateFile[] = [];
@@ -73,7 +75,7 @@ export function compareStates(
       return typeof file === 'string' ? [] : [file];
     });
     opened.push(...others);
-    const found = left.map((file) => leftOutOf(file, others, unknown));
+    const found = left.map((file) => leftOutOf(file, others, unknown, onlyQueued));
     return { leftOut: found.filter(({ hosts }) => hosts > 0), unknown };
   } finally {
     for (const file of opened) file.close();
@@ -102,12 +104,18 @@ interface HostRow {
 
 type Standing = { readonly round: bigint; readonly isDone: boolean };
 
-function leftOutOf(file: StateFile, others: readonly StateFile[], unknown: string[]): LeftOut {
+function leftOutOf(
+  file: StateFile,
+  others: readonly StateFile[],
+  unknown: string[],
+  onlyQueued: boolean,
+): LeftOut {
   const hosts = new Set<string>();
   let [queued, pages] = [0, 0];
   try {
     for (const values of file.rows(HOSTS_WITH_PAGES)) {
       const row = hostRow(values);
+      if (onlyQueued && row.queued === 0n) continue;
       const copies = copiesOf(row.host, others);
       if (copies.some(({ of }) => covers(of, row))) continue;
       const known = urlsOf(copies);

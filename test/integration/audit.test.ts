@@ -161,6 +161,9 @@ describe('audit', () => {
     fs.writeFileSync(path.join(data, 'a1', 'state.sqlite'), 'no database '.repeat(900));
     const damaged = await run('audit', config, '--data', data);
     assert.deepEqual([damaged.code, damaged.stdout], [4, '']);
-    assert.match(damaged.stderr, /a1: .*a1\/state\.sqlite is damaged.*\n.*\n.*\n.*launch .* --repair/);
+    assert.match(
+      damaged.stderr,
+      /a1: .*a1\/state\.sqlite is damaged.*\n.*\n.*\n.*launch .* --repair/,
+    );
   });
 });
