@@ -89,6 +89,11 @@ export class FetchRight {
     this.upheaval(now.mono);
   }
 
+  /** No host has the right: this agent has not joined, or is leaving or stopping. */
+  get isShut(): boolean {
+    return !this.joined || this.closed;
+  }
+
   /** Someone was removed or reborn: a host that looks unknown may have been visited just now. */
   upheaval(at: number): void {
     this.#upheavalAt = at;
@@ -99,7 +104,7 @@ export class FetchRight {
    * then it is taken up without a delay unless somebody was removed or reborn within one.
    */
   check(host: Host, now: Instant, untouched: boolean): Right {
-    if (!this.joined || this.closed) return BLOCKED;
+    if (this.isShut) return BLOCKED;
     if (!this.#view.owns(host)) return FOREIGN;
     if (this.#handOff.awaits(host)) return BLOCKED;
     if (!this.#holds(host)) {

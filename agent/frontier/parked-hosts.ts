@@ -25,6 +25,8 @@ export type SleepOf = 'host' | 'urls';
 export const READY_MAX = 2000;
 /** Hosts read from the store at a time: about a millisecond. */
 export const READ_MAX = 500;
+/** Hosts that are looked at, or woken, in one turn: some milliseconds. */
+export const LOOKS_MAX = 500;
 
 export interface KnownHosts {
   numberOf(host: Host): number;
@@ -48,6 +50,16 @@ const NEW: Parked = { kind: 'new' };
 const BACK: Parked = { kind: 'back' };
 const BLOCKED: Parked = { kind: 'blocked' };
 
+/** What a change that may concern every host has still to do. */
+interface Walk {
+  readonly hosts: Iterator<Host>;
+  /** Hosts that are parked later need no look, or a look more does no harm. */
+  left: number;
+  readonly owns: ((host: Host) => boolean) | null;
+  readonly unblocks: boolean;
+  readonly rouses: ((host: Host) => boolean) | null;
+}
+
 export class ParkedHosts {
   readonly #parked = new Map<Host, Parked>();
   /** New hosts in memory by their numbers; some entries are stale. */
@@ -68,6 +80,8 @@ export class ParkedHosts {
   /** Infinity: every ready host is in memory. */
   #restFrom = Infinity;
   #turn: 'new' | 'back' = 'back';
+  /** One for all changes: a later one begins it anew. Hundreds of thousands may be asleep or blocked. */
+  #walk: Walk | null = null;
 
   /**
    * @param isVisited - a visit is at the host, so it is not parked though it has a queue
@@ -92,9 +106,41 @@ export class ParkedHosts {
     return this.#parked.size;
   }
 
-  /** Forgets the hosts that are another agent's now. */
+  /** Forgets the hosts that are another agent's now, the first of them at once. */
   keepOnly(owns: (host: Host) => boolean): void {
-    for (const host of [...this.#parked.keys()]) if (!owns(host)) this.#remove(host);
+    this.#walkAnew({ owns });
+  }
+
+  #walkAnew(change: Partial<Pick<Walk, 'owns' | 'unblocks' | 'rouses'>>): void {
+    const { owns = null, unblocks = false, rouses = null } = this.#walk ?? {};
+    // To rouse one that is not named costs a look.
+    const both = rouses && change.rouses ? () => true : (change.rouses ?? rouses);
+    this.#walk = {
+      hosts: this.#parked.keys(),
+      left: this.#parked.size,
+      owns: change.owns ?? owns,
+      unblocks: change.unblocks ?? unblocks,
+      rouses: both,
+    };
+    this.goOn();
+  }
+
+  /** Goes on, for some hosts, with what concerns all. */
+  goOn(): void {
+    const walk = this.#walk;
+    if (walk === null) return;
+    for (let looks = Math.min(LOOKS_MAX, walk.left); looks > 0; looks--, walk.left--) {
+      const { done, value: host } = walk.hosts.next();
+      if (done) walk.left = 0;
+      else this.#look(walk, host);
+    }
+    if (walk.left <= 0) this.#walk = null;
+  }
+
+  #look({ owns, unblocks, rouses }: Walk, host: Host): void {
+    if (owns && !owns(host)) return this.#remove(host);
+    if (unblocks) this.unblock(host);
+    if (rouses?.(host)) this.rouse(host);
   }
 
   has(host: Host): boolean {
@@ -185,19 +231,25 @@ export class ParkedHosts {
     if (kind === 'sleeping' || kind === 'blocked') this.comeBack(host);
   }
 
+  /** As `rouse` those that are named, the first of them at once. */
   rouseAll(named: (host: Host) => boolean): void {
-    for (const host of [...this.#parked.keys()]) if (named(host)) this.rouse(host);
+    this.#walkAnew({ rouses: named });
   }
 
+  /** As `unblock` all, the first of them at once. */
   unblockAll(): void {
-    for (const host of [...this.#blocked]) this.comeBack(host);
+    if (this.#blocked.size > 0) this.#walkAnew({ unblocks: true });
   }
 
-  /** Makes those ready whose sleep is over; who is not known as slow any more leaves that line. */
+  /**
+   * Makes those ready whose sleep is over, some at a time; who is not known as slow any more leaves
+   * that line.
+   */
   wakeUntil(now: number): void {
     this.#now = now;
+    let left = LOOKS_MAX;
     for (const heap of [this.#sleeping, this.#slow]) {
-      while (heap.firstKey <= now) {
+      for (; left > 0 && heap.firstKey <= now; left--) {
         const host = this.#popCurrent(heap);
         if (host !== undefined) this.comeBack(host);
       }
@@ -278,7 +330,9 @@ export class ParkedHosts {
     return this.#newCount > 0 || this.#restFrom < Infinity;
   }
 
+  /** When there is something to do by time: `wakeUntil`, or at once `goOn`. */
   nextWakeMs(): number {
+    if (this.#walk !== null) return 0;
     return Math.min(this.#sleeping.firstKey, this.#slow.firstKey);
   }
 }

@@ -19,6 +19,8 @@ export interface VisitsParts {
   readonly effects: Effects;
   readonly events: TrapLog & RobotsLog;
   readonly right: {
+    /** No host has the right now, whatever is found, and `wakeAll` follows when that ends. */
+    readonly isShut: boolean;
     check(host: Host, now: Instant, untouched: boolean): Right;
     waitUntil(host: Host, untilMs: number): void;
   };

@@ -188,7 +188,7 @@ export class Visits implements VisitsPort {
 
   nextAtMs(): number {
     const dueAt = this.#heldBack ? Infinity : this.#order.nextAtMs(this.#tickedAt);
-    const ready = LINES.filter((line) => this.#parked.hasReady(line));
+    const ready = this.#p.right.isShut ? [] : LINES.filter((line) => this.#parked.hasReady(line));
     if (ready.some((line) => this.#places.mayEnter(line))) return 0;
     const placeAt = ready.length === 0 ? Infinity : this.#places.freeAtMs();
     return Math.min(dueAt, this.#parked.nextWakeMs(), placeAt);
@@ -198,8 +198,10 @@ export class Visits implements VisitsPort {
     this.#tellWaits(now);
     this.#tickedAt = now.mono;
     this.#places.settle(now.mono);
+    this.#parked.goOn();
     this.#parked.wakeUntil(now.mono);
-    const mayEnter = (line: Line) => this.#places.mayEnter(line);
+    // Without the right to any host all that are ready would come back as blocked ones, into memory.
+    const mayEnter = (line: Line) => !this.#p.right.isShut && this.#places.mayEnter(line);
     for (let next = this.#parked.takeReady(mayEnter); next; ) {
       this.#begin(next, now);
       next = this.#parked.takeReady(mayEnter);

@@ -70,6 +70,10 @@ export interface Asked {
 export class OneAgent {
   now: number;
   holdBack = false;
+  /** No host has the right. */
+  isShut = false;
+  /** How often a right was asked for. */
+  checks = 0;
   readonly held = new Set<string>();
   readonly log: Asked[] = [];
   readonly db: ReturnType<typeof openInMemory>;
@@ -108,11 +112,15 @@ export class OneAgent {
       repeatedSegments: 5,
       everyPort: false,
     });
+    const isShut = () => this.isShut;
     this.visits = new Visits({
       store: this.store,
       effects: this.effects,
       events: this.events,
       right: {
+        get isShut() {
+          return isShut();
+        },
         check: (host) => this.#right(host),
         waitUntil: (host, until) => {
           this.waits.set(host, Math.max(until, this.waits.get(host) ?? 0));
@@ -135,7 +143,8 @@ export class OneAgent {
   }
 
   #right(host: string): Right {
-    const kind = this.rights.get(host) ?? 'granted';
+    this.checks++;
+    const kind = this.isShut ? 'blocked' : (this.rights.get(host) ?? 'granted');
     if (kind === 'foreign' || kind === 'blocked') return { kind };
     const untilMs = this.waits.get(host) ?? 0;
     return untilMs > this.now ? { kind: 'wait', untilMs } : { kind };

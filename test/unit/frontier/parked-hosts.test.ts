@@ -3,7 +3,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { admission } from '../../../agent/frontier/admission.ts';
 import { MinHeap } from '../../../agent/frontier/min-heap.ts';
-import { ParkedHosts, READ_MAX, READY_MAX } from '../../../agent/frontier/parked-hosts.ts';
+import {
+  LOOKS_MAX,
+  ParkedHosts,
+  READ_MAX,
+  READY_MAX,
+} from '../../../agent/frontier/parked-hosts.ts';
 
 const numberOf = (host: string) => Number(host.slice(1));
 
@@ -88,6 +93,97 @@ test('parked hosts: a blocked host waits for its event, whatever is queued', () 
   assert.equal(takeReady(parked), 'h2');
   parked.unblockAll();
   assert.equal(takeReady(parked), 'h1');
+});
+
+const many = Array.from({ length: 20 * LOOKS_MAX }, (_, n) => `h${n}`);
+
+/** What is done in one turn, as the predicate or the way out of the waits counts it. */
+const changes: Record<string, (parked: ParkedHosts, count: () => void) => void> = {
+  'of the owners': (parked, count) =>
+    parked.keepOnly((host) => {
+      count();
+      return numberOf(host) % 2 === 0;
+    }),
+  'by an order': (parked, count) =>
+    parked.rouseAll(() => {
+      count();
+      return true;
+    }),
+};
+
+for (const [what, change] of Object.entries(changes)) {
+  test(`parked hosts: a change ${what} is brought to some hosts in a turn, and to all in the end`, () => {
+    const parked = byDigit();
+    for (const host of many) parked.block(host);
+    let looks = 0;
+    const inOneTurn: number[] = [];
+    change(parked, () => looks++);
+    for (; ; parked.goOn()) {
+      inOneTurn.push(looks);
+      looks = 0;
+      if (parked.nextWakeMs() > 0) break;
+    }
+    assert.deepEqual(inOneTurn, Array(many.length / LOOKS_MAX).fill(LOOKS_MAX));
+    const isNoMoreBlocked = (host: string) => !parked.has(host) || numberOf(host) % 2 === 0;
+    assert.ok(what !== 'of the owners' || many.every(isNoMoreBlocked));
+  });
+}
+
+/** Takes all that are ready. */
+function takeAll(parked: ParkedHosts): string[] {
+  const taken: string[] = [];
+  while (parked.hasReady()) taken.push(parked.takeReady()!);
+  return taken;
+}
+
+test('parked hosts: of those that are freed or due at once some are made ready in a turn', () => {
+  const parked = byDigit();
+  const freed: Record<string, () => void> = {
+    blocked: () => parked.unblockAll(),
+    asleep: () => parked.wakeUntil(100),
+  };
+  for (const [how, free] of Object.entries(freed)) {
+    for (const host of many) {
+      if (how === 'blocked') parked.block(host);
+      else parked.sleep(host, 100, 'host');
+    }
+    const ready = new Set<string>();
+    for (free(); parked.nextWakeMs() <= 100 || parked.hasReady(); ) {
+      const taken = takeAll(parked);
+      assert.ok(taken.length <= LOOKS_MAX, `${taken.length} in one turn`);
+      for (const host of taken) ready.add(host);
+      parked.goOn();
+      parked.wakeUntil(100);
+    }
+    assert.equal(ready.size, many.length, how);
+    assert.equal(parked.isEmpty(), true);
+  }
+});
+
+test('parked hosts: hosts that are blocked again as soon as they are freed keep no turn busy', () => {
+  const parked = byDigit();
+  for (const host of many) parked.block(host);
+  parked.unblockAll();
+  let turns = 1;
+  for (; parked.nextWakeMs() === 0; turns++) {
+    for (const host of takeAll(parked)) parked.block(host);
+    parked.goOn();
+  }
+  assert.ok(turns <= many.length / LOOKS_MAX + 1, `${turns} turns`);
+});
+
+test('parked hosts: two changes at once are brought to each host', () => {
+  const parked = byDigit();
+  for (const host of many) parked.block(host);
+  parked.keepOnly((host) => numberOf(host) % 2 === 0);
+  parked.unblockAll();
+  const ready = new Set(takeAll(parked));
+  while (parked.nextWakeMs() === 0) {
+    parked.goOn();
+    for (const host of takeAll(parked)) ready.add(host);
+  }
+  assert.equal(ready.size, many.length / 2);
+  assert.equal(parked.isEmpty(), true);
 });
 
 test('parked hosts: of many new hosts few are in memory, and all come up in their order', () => {

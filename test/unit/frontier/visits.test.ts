@@ -80,6 +80,19 @@ test('visits: the delay holds when a host that was left gets a URL again', () =>
   assert.deepEqual(agent.timesOf(page(2)), [1010]);
 });
 
+test('visits: as long as no host has the right, none is looked at', () => {
+  const agent = agentWith();
+  agent.isShut = true;
+  for (let n = 0; n < 500; n++) agent.find(page(1, `h${n}.test`));
+  agent.run();
+  assert.equal(agent.turns, 1, 'nothing is due');
+  assert.equal(agent.checks, 0, 'none was taken to be blocked');
+  agent.isShut = false;
+  agent.visits.wakeAll();
+  agent.run();
+  assert.equal(agent.asked().length, 500);
+});
+
 test('visits: with no delay at all pages follow one another', () => {
   const agent = agentWith({ hostDelayMs: 0 });
   for (let n = 0; n < 20; n++) agent.find(page(n));
