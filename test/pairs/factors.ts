@@ -34,6 +34,7 @@ const behaviours = {
     'restartingPast',
     'limitedOnce',
     'timedOutOnce',
+    'copies',
     'trap',
   ],
 } as const satisfies Record<(typeof hostFactors)[number], readonly BehaviourName[]>;
@@ -60,13 +61,14 @@ export const factors: Factors = {
 };
 
 /**
- * A cookie wall lets nobody in who keeps no cookies, and a trap ends only at a limit. The hosts'
- * certificates name addresses.
+ * A cookie wall lets nobody in who keeps no cookies, a trap ends only at a limit, and the slow-down
+ * for copies begins above the tight one. The hosts' certificates name addresses.
  */
 export const excluded: readonly Excluded[] = [
   { form: 'cookieWall', cookies: 'off' },
   { form: 'cookieWallAway', cookies: 'off' },
   { load: 'trap', limits: 'wide' },
+  { load: 'copies', limits: 'tight' },
   ...['https', 'h2', 'tunnel'].map((way) => ({ way, addresses: 'shared' })),
 ];
 

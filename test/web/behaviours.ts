@@ -55,6 +55,10 @@ export const mappedPath = '/mapped';
 const pageCount = 5;
 const paths = Array.from({ length: pageCount }, (_, n) => `/${n + 1}`);
 export const namedPerPage = 1000;
+const copyCount = 70;
+const slowedFrom = 60;
+/** Twice the delay of the crawls in which these hosts are. */
+const slowedMs = 40;
 const largeBytes = 2 * 1024 * 1024;
 
 const links = (targets: readonly string[]) =>
@@ -232,6 +236,24 @@ const makers = {
       const status = { '/1': 408, '/2': 425 }[path];
       return times === 1 && status !== undefined ? { status, body: 'not now' } : null;
     }),
+
+  /**
+   * Copies of one page under many names. From the 50th on the crawler doubles its delay; of those that
+   * it does not count, as the first after a hand-off and before a page that is new, there are few.
+   */
+  copies: () => {
+    const names = Array.from({ length: copyCount }, (_, n) => `/copy/${n + 1}`);
+    let copies = 0;
+    return {
+      answer: (asked) => {
+        if (!names.includes(asked.path)) return site(asked, names);
+        if (asked.times === 1) copies++;
+        const isSlowed = asked.times === 1 && copies >= slowedFrom;
+        return { ...html('the same text'), ...(isSlowed ? { waitMs: slowedMs } : {}) };
+      },
+      expected: () => all(['/', ...names]),
+    };
+  },
 
   /** An endless calendar of one page. Only a limit ends its crawl. */
   trap: () => ({
