@@ -7,7 +7,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { parseDocument } from './document.ts';
 import { type PageInput, type ParsedPage, parsePage } from './page.ts';
 
-/** Answers with more than this in their links go by themselves: reading one stops the main thread. */
+/** Answers with more in their links or lists go by themselves: reading one stops the main thread. */
 const ANSWER_CHARS_MAX = 256 * 1024;
 
 const port = parentPort;
@@ -30,6 +30,7 @@ port.on('message', async (inputs: readonly PageInput[]) => {
     const page = input.sitemap ? await parseDocument(input) : parsePage(input);
     pages.push(page);
     for (const { identity } of page.links) chars += identity.length;
+    chars += page.listed?.urls.length ?? 0;
     if (chars < ANSWER_CHARS_MAX && pages.length < inputs.length) continue;
     answer(pages);
     pages = [];

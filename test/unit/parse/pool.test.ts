@@ -145,30 +145,47 @@ test('pool: each of several pages has the time that one has', () =>
     assert.deepEqual(together(parsed), Array(8).fill(8));
   }));
 
-test('pool: long answers of pages that are together come one by one', async () => {
-  const workerData = new Int32Array(new SharedArrayBuffer(4));
-  const worker = new Worker(new URL('../../../agent/parse/worker.ts', import.meta.url), {
-    workerData,
-  });
-  try {
-    await once(worker, 'message');
-    const links = Array.from({ length: 150 }, (_, n) => `<a href=${n}>`).join('');
-    const long = `<base href="http://a.test/${'x'.repeat(7000)}/">${links}`;
-    const answers: number[] = [];
-    const all = new Promise<void>((resolve) => {
-      worker.on('message', (pages: ParsedPage[]) => {
-        answers.push(pages.length);
-        if (answers.reduce((sum, count) => sum + count, 0) === 4) resolve();
+const names = Array.from({ length: 150 }, (_, n) => n);
+
+/** Pages whose links, or whose list, have more than 256 Ki characters. */
+const long: Record<string, PageInput> = {
+  links: page(
+    'http://a.test/',
+    `<base href="http://a.test/${'x'.repeat(7000)}/">${names.map((n) => `<a href=${n}>`).join('')}`,
+  ),
+  lists: {
+    ...page(
+      'http://a.test/',
+      names.map((n) => `http://a.test/${'x'.repeat(1900)}/${n}`).join('\n'),
+    ),
+    sitemap: { declared: true },
+  },
+};
+
+for (const [what, input] of Object.entries(long)) {
+  test(`pool: long answers of pages that are together come one by one: ${what}`, async () => {
+    const workerData = new Int32Array(new SharedArrayBuffer(4));
+    const script = new URL('../../../agent/parse/worker.ts', import.meta.url);
+    const worker = new Worker(script, { workerData });
+    try {
+      await once(worker, 'message');
+      const answers: number[] = [];
+      const all = new Promise<void>((resolve) => {
+        worker.on('message', (pages: ParsedPage[]) => {
+          answers.push(pages.length);
+          if (answers.reduce((sum, count) => sum + count, 0) === 4) resolve();
+        });
       });
-    });
-    worker.postMessage(['', long, long, ''].map((body) => page('http://a.test/', body)));
-    await all;
-    assert.deepEqual(answers, [2, 1, 1]);
-    assert.equal(Atomics.load(workerData, 0), 4);
-  } finally {
-    await worker.terminate();
-  }
-});
+      const short = page('http://a.test/', '');
+      worker.postMessage([short, input, input, short]);
+      await all;
+      assert.deepEqual(answers, [2, 1, 1]);
+      assert.equal(Atomics.load(workerData, 0), 4);
+    } finally {
+      await worker.terminate();
+    }
+  });
+}
 
 test('pool: a sitemap is read on a thread, and its URLs come back in one buffer', () =>
   withPool({ workers: 1 }, async (pool) => {
