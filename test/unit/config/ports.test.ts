@@ -70,11 +70,11 @@ test('ports: an occupied port is not given away', async () => {
   }
 });
 
-test('ports: who may not allocate is told to launch first, and nothing is written', async () => {
+test('ports: who may not allocate is told that there are none, and nothing is written', async () => {
   const config = cluster(2);
   const problem = await refused(config, false);
   assert.equal(problem.code, 'cluster-not-launched');
-  assert.match(problem.message, /launch/);
+  assert.match(problem.message, /have no ports yet/);
   assert.equal(fs.existsSync(config.agent.dataDir), false);
 });
 

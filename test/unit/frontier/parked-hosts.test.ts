@@ -132,7 +132,7 @@ for (const [what, change] of Object.entries(changes)) {
 /** Takes all that are ready. */
 function takeAll(parked: ParkedHosts): string[] {
   const taken: string[] = [];
-  while (parked.hasReady()) taken.push(parked.takeReady()!);
+  while (hasReady(parked)) taken.push(takeReady(parked)!);
   return taken;
 }
 
@@ -148,7 +148,7 @@ test('parked hosts: of those that are freed or due at once some are made ready i
       else parked.sleep(host, 100, 'host');
     }
     const ready = new Set<string>();
-    for (free(); parked.nextWakeMs() <= 100 || parked.hasReady(); ) {
+    for (free(); parked.nextWakeMs() <= 100 || hasReady(parked); ) {
       const taken = takeAll(parked);
       assert.ok(taken.length <= LOOKS_MAX, `${taken.length} in one turn`);
       for (const host of taken) ready.add(host);
