@@ -318,7 +318,7 @@ for (const [what, damage] of F38) {
     const opened = openState({ directory, ...mine });
     assert.ok(!opened.ok, 'it began empty');
     assert.equal(opened.code, 'corrupt');
-    assert.match(opened.message, /state\.sqlite.*salvage.*begins anew from the seeds/);
+    assert.match(opened.message, /state\.sqlite.*restore it.*begins anew from the seeds/);
     for (const [name, bytes] of before) {
       assert.ok(fs.readFileSync(join(directory, name)).equals(bytes), `${name} was changed`);
     }
