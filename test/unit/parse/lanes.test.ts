@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { ParseLanes } from '../../../agent/parse/lanes.ts';
 import type { PageInput } from '../../../agent/parse/page.ts';
@@ -66,7 +67,8 @@ test('parse lanes: pages of the largest kind are not tried where they hold up sm
     const hangs = lanes.parse({ body, contentType: 'text/html', url: 'http://a.test/hang' }, 0);
     const closed = assert.rejects(hangs, { code: 'parse_closed' });
     await lanes.parse(large('http://calm.test/'), 0);
-    assert.equal(body.byteLength, 0, 'it was given away, not copied');
+    // It is given away, not copied, once the thread of its lane has loaded.
+    while (body.byteLength > 0) await pause(5);
     await lanes.close();
     await closed;
   }));
