@@ -15,7 +15,6 @@ import type {
 import type { Finished, NamedUrls } from '../core/visits.ts';
 import { formOf, type RequestForm } from '../url/crawl-url.ts';
 import { brakeOf, type Novelty } from './novelty.ts';
-import { ALL_BLOCKED } from './queue-ending.ts';
 import { type Chance, holdsHost, isBusy, signOf, stepsAt, verdictOn } from './retry.ts';
 import { originOf } from './robots-gate.ts';
 import type { FrontierStore, HostRecord, QueueEnding } from './store.ts';
@@ -55,6 +54,11 @@ const SILENT_ERROR = 'host_silent';
 const FAILING_ERROR = 'host_failing';
 /** Of a page that redirects to itself once more than `FORM_HOPS_MAX`. */
 const LOOP_ERROR = 'redirect_loop';
+/** Of a host whose address may not be asked. */
+export const ALL_BLOCKED: QueueEnding = {
+  origin: null,
+  as: { kind: 'skipped', reason: 'blocked' },
+};
 /** As many redirects to the page's own identity are followed. */
 const FORM_HOPS_MAX = 5;
 

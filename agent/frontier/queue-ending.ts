@@ -3,6 +3,7 @@
 // a visit; the visit then ends some queued URLs a turn.
 
 import type { Instant } from '../../failure-detector/instant.ts';
+import { ALL_BLOCKED } from './aftermath.ts';
 import type { HostRecord, QueueEnding, QueuePlace } from './store.ts';
 import type { VisitsParts } from './visits-parts.ts';
 
@@ -23,11 +24,6 @@ export interface Ends {
   endedTo: QueuePlace | null;
 }
 
-/** Its address may not be asked. */
-export const ALL_BLOCKED: QueueEnding = {
-  origin: null,
-  as: { kind: 'skipped', reason: 'blocked' },
-};
 /** The same by the operator's order, which may be taken back. */
 const BLOCKED_BY_ORDER: QueueEnding = { ...ALL_BLOCKED };
 const OUT_OF_SCOPE: QueueEnding = { origin: null, as: { kind: 'skipped', reason: 'scope' } };

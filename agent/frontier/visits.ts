@@ -21,6 +21,7 @@ import type {
 import {
   type Aftermath,
   type AftermathParts,
+  ALL_BLOCKED,
   holdHost,
   NO_PAGE,
   namedBy,
@@ -31,7 +32,7 @@ import { delayAfter } from './host-delay.ts';
 import { brakeOf, Novelty } from './novelty.ts';
 import { ParkedHosts, type Ready, type SleepOf } from './parked-hosts.ts';
 import { type Line, type Place, Places } from './places.ts';
-import { ALL_BLOCKED, type Ends, endQueued, NEXT_TURN_MS } from './queue-ending.ts';
+import { type Ends, endQueued, NEXT_TURN_MS } from './queue-ending.ts';
 import { believedWait, isBusy, isDoubtful, isLastTest } from './retry.ts';
 import { knownRobots, originOf, type RobotsAnswer, RobotsGate } from './robots-gate.ts';
 import { RulesCache } from './rules-cache.ts';

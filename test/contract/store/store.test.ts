@@ -9,6 +9,7 @@ import { test } from 'node:test';
 import Database from 'better-sqlite3';
 import { openInMemory, openState } from '../../../agent/storage/database.ts';
 import { type Durability, SqliteStore } from '../../../agent/storage/sqlite-store.ts';
+import './outbox-contract.ts';
 import { at, HOST, pageOf, type StoreUnderTest, storeContract, turn } from './store-contract.ts';
 
 function inFile(durability: Durability): StoreUnderTest & { readonly directory: string } {
