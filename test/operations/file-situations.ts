@@ -187,9 +187,7 @@ export const fileSituations: readonly Situation[] = [
   },
   {
     name: 'the log of a state cannot be read',
-    says: [
-      'agent/storage/failure.ts: cannot read or write in …: …; look at the disk and its permissions',
-    ],
+    says: ['agent/storage/database.ts: cannot write in …: …; name another directory with --data'],
     async play(stage) {
       await stage.completes();
       fs.rmSync(stage.path('complete.json'));

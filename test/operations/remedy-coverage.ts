@@ -70,7 +70,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['… runs at …: stop that one, or this one at …', 'two machines with the same agent'],
   ['ring point shared by … and …: rename one', 'two names with the same 64 bits'],
   ['set the clock that is wrong; state that began', 'two machines with clocks a year apart'],
-  ['agent/storage/database.ts: cannot write in …: …; name another', 'another user than root'],
+  ['agent/storage/failure.ts: cannot read or write in …: …; look at', 'a disk that fails'],
   ['agent/cli/exit-code.ts: …; move it away', 'a situation that is still to be written'],
   ['agent/cli/launch-plan.ts: …; move it away', 'a situation that is still to be written'],
   ['for want of memory; give the machine or the container more', 'memory that runs out'],
