@@ -88,7 +88,12 @@ export async function resolveAgents(
   const ids = membersOf(config).map(({ id }) => id);
   for (let round = 0; round < roundsMax; round++) {
     const read = readPlacement(file);
-    if (!read.ok) return read;
+    if (!read.ok) {
+      // Commands reach the agents that run by what each of them has recorded.
+      const recorded = options.allocate ? [] : withRecorded(dataDir, ids, []);
+      if (read.code !== 'cluster-file-corrupt' || recorded.length < ids.length) return read;
+      return { ok: true, agents: entriesOf(recorded), unplaced: [] };
+    }
     const known = withRecorded(dataDir, ids, read.placement);
     const unplaced = ids.filter((id) => !known.some((agent) => agent.id === id));
     const isWhole = read.placement.length >= agents;

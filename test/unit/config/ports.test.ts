@@ -154,6 +154,20 @@ for (const [what, text] of [
       assert.match(problem.message, /cluster\.json .*remove it/);
     }
     assert.equal(fs.readFileSync(fileOf(config), 'utf8'), text);
+    // With what the agents have recorded, commands reach them, so that they can be stopped.
+    for (const [id, port] of [
+      ['a1', 7101],
+      ['a2', 7102],
+    ]) {
+      fs.mkdirSync(path.join(config.agent.dataDir, `${id}`));
+      const record = path.join(config.agent.dataDir, `${id}`, 'agent.endpoint');
+      fs.writeFileSync(record, `tcp://127.0.0.1:${port}\n`);
+    }
+    assert.equal((await refused(config, true)).code, 'cluster-file-corrupt');
+    const found = await resolveAgents(config, { allocate: false });
+    assert.ok(found.ok);
+    const addresses = found.agents.map(({ address }) => address);
+    assert.deepEqual(addresses, ['tcp://127.0.0.1:7101', 'tcp://127.0.0.1:7102']);
   });
 }
 
