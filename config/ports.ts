@@ -88,15 +88,13 @@ export async function resolveAgents(
   const ids = membersOf(config).map(({ id }) => id);
   for (let round = 0; round < roundsMax; round++) {
     const read = readPlacement(file);
-    if (!read.ok) {
-      // Commands reach the agents that run by what each of them has recorded.
-      const recorded = options.allocate ? [] : withRecorded(dataDir, ids, []);
-      if (read.code !== 'cluster-file-corrupt' || recorded.length < ids.length) return read;
-      return { ok: true, agents: entriesOf(recorded), unplaced: [] };
-    }
-    const known = withRecorded(dataDir, ids, read.placement);
+    // Without a sound file, commands reach the agents at the endpoints that these have recorded.
+    if (!read.ok && (options.allocate || read.code !== 'cluster-file-corrupt')) return read;
+    const placement = read.ok ? read.placement : [];
+    const known = withRecorded(dataDir, ids, placement);
+    if (!read.ok && known.length === 0) return read;
     const unplaced = ids.filter((id) => !known.some((agent) => agent.id === id));
-    const isWhole = read.placement.length >= agents;
+    const isWhole = placement.length >= agents;
     if (unplaced.length === 0 && (isWhole || !options.allocate)) {
       return { ok: true, agents: entriesOf(known.slice(0, agents)), unplaced };
     }
@@ -108,7 +106,7 @@ export async function resolveAgents(
     if (running.length > 0) return unknownPorts(file, running);
     try {
       fs.mkdirSync(dataDir, { recursive: true });
-      extend(file, read.placement, await place(config, read.placement, known));
+      extend(file, placement, await place(config, placement, known));
     } catch (error) {
       return unusable(dataDir, error);
     }

@@ -7,7 +7,7 @@ import { type AgentStart, runAgent } from './agent-run.ts';
 import { checkedCompletion } from './completion-check.ts';
 import { removeCompletion } from './completion-file.ts';
 import type { ExitCode } from './exit-code.ts';
-import { compareStates } from './left-out.ts';
+import { openWork } from './left-out.ts';
 import { openWorkText } from './left-out-text.ts';
 import { allKnown, type CommonFlags, loadResolved, type ResolvedConfig } from './load.ts';
 import { Orders } from './orders.ts';
@@ -46,10 +46,9 @@ export async function agentCommand(
   return runAgent({ ...start, awaits: past.awaits }, { orders, launched: false });
 }
 
-/** Others may be about to be started, so that this is no reason to refuse. */
+/** Warns only: the other agents may be about to be started. */
 function sayOpenWork(config: ResolvedConfig, id: string): void {
-  const { leftOut } = compareStates(config.agent.dataDir, config.name, [id]);
-  const open = leftOut.filter(({ queued }) => queued > 0);
+  const open = openWork(config.agent.dataDir, config.name, [id]);
   if (open.length > 0) say(openWorkText(config, open));
 }
 

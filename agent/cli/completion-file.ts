@@ -7,7 +7,7 @@ import path from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { crawlKey } from '../../config/fingerprint.ts';
 import { readText } from '../../config/read-text.ts';
-import { compareStates, type LeftOut } from './left-out.ts';
+import { type LeftOut, openWork } from './left-out.ts';
 import { type StateTotals, stateTotals } from './state-totals.ts';
 
 /** No key of a crawl, which are hexadecimal. */
@@ -98,10 +98,7 @@ export function recordCompletion(
   const known = readCompletion(config);
   if (known.kind === 'complete' && known.note.round === what.round) return [];
   const { dataDir } = config.agent;
-  const { leftOut } = compareStates(dataDir, config.name, what.agents, {
-    onlyQueued: true,
-  });
-  const open = leftOut.filter(({ queued }) => queued > 0);
+  const open = openWork(dataDir, config.name, what.agents);
   if (open.length > 0) return open;
   const states = what.agents.flatMap((agent) => {
     const totals = stateTotals(dataDir, agent);

@@ -1,6 +1,6 @@
-// `DATA/launch.lock`: held by a launch from before it changes anything until each of its agents holds
-// its own lock. Of two that are begun at the same moment one is refused, and they do not share the
-// agents between them.
+// The lock `DATA/launch.lock`. A launch holds it from before it changes anything until each of its
+// agents holds a lock of its own. A second launch that begins meanwhile is refused, so that two never
+// start some of the agents each.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -9,7 +9,7 @@ import type { Config } from '../../config/config.ts';
 import { type Lock, lockFile } from '../storage/database.ts';
 import { cannotWrite, type ExitCode } from './exit-code.ts';
 import { makeDirectory } from './make-directory.ts';
-import { holdsOpen } from './running.ts';
+import { holdsOpen, isLocked } from './running.ts';
 
 const LOCK = 'launch.lock';
 /** Several times what the agents of a launch take to start on a busy machine. */
@@ -45,16 +45,9 @@ export function lockLaunch({ agent: { dataDir } }: Config): LaunchLock {
 
 /** Waits, for half a minute at most, until no launch is starting agents of the data directory. */
 export async function startingEnded(dataDir: string): Promise<void> {
-  for (let waited = 0; waited < startMsMax && isStarting(dataDir); waited += pollMs) {
+  for (let waited = 0; waited < startMsMax && isLocked(dataDir, LOCK); waited += pollMs) {
     await pause(pollMs);
   }
-}
-
-function isStarting(dataDir: string): boolean {
-  if (!fs.existsSync(path.join(dataDir, LOCK))) return false;
-  const lock = lockFile(dataDir, LOCK, () => '', 0);
-  if (lock.ok) lock.unlock();
-  return !lock.ok && lock.code === 'locked';
 }
 
 function heldText(dataDir: string, pidFile: string): string {

@@ -42,9 +42,23 @@ export interface Comparison {
 }
 
 /**
+ * The states among those left out that have URLs queued which nobody else knows. It passes over hosts
+ * without a queue, so it is quick although a dead agent may leave many hosts behind. For the
+ * parameters see `compareStates`.
+ */
+export function openWork(
+  dataDir: string,
+  crawl: string,
+  crawling: readonly string[],
+): readonly LeftOut[] {
+  const { leftOut } = compareStates(dataDir, crawl, crawling, { onlyQueued: true });
+  return leftOut.filter(({ queued }) => queued > 0);
+}
+
+/**
  * @param crawl - its name; states of other crawls in the same directory do not count
  * @param crawling - agents whose states take part; those that run do in any case
- * @param options.onlyQueued - whether hosts without queued URLs are passed over, which is quick
+ * @param options.onlyQueued - whether hosts without queued URLs are passed over
  */
 export function compareStates(
   dataDir: string,

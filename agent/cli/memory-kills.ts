@@ -1,5 +1,5 @@
-// Whether the system has killed processes because memory ran out. It does so by SIGKILL, as whoever
-// kills an agent to see the others take over; only the system's own count tells the two apart.
+// Counts the processes that the system has killed because memory ran out. The system uses SIGKILL, and
+// so does a person who kills an agent as a test. Only the system's own count tells the two apart.
 
 import fs from 'node:fs';
 

@@ -5,7 +5,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { lockDirectory } from '../storage/database.ts';
+import { lockDirectory, lockFile } from '../storage/database.ts';
 import { messageOf } from './exit-code.ts';
 
 export type Running =
@@ -74,10 +74,14 @@ function isDenied(error: unknown): boolean {
   return error instanceof Error && 'code' in error && ['EACCES', 'EPERM'].includes(`${error.code}`);
 }
 
-/** Whether another process holds the directory's lock. A directory that is not there is free. */
-export function isLocked(directory: string): boolean {
-  if (!fs.existsSync(path.join(directory, 'agent.lock'))) return false;
-  const lock = lockDirectory(directory);
+/**
+ * Whether another process holds the directory's lock. A directory that is not there is free.
+ *
+ * @param name - of the lock file
+ */
+export function isLocked(directory: string, name = 'agent.lock'): boolean {
+  if (!fs.existsSync(path.join(directory, name))) return false;
+  const lock = lockFile(directory, name, () => '');
   if (lock.ok) lock.unlock();
   return !lock.ok && lock.code === 'locked';
 }

@@ -1,13 +1,13 @@
 // What is known to be gone: of each identifier the highest incarnation that was suspected, left or
-// superseded, by own finding or hearsay (PROTOCOL rule 1). It only grows, and merging it is taking
+// superseded, by own finding or hearsay (PROTOCOL rule 1). An incarnation only rises: merging is taking
 // the maximum, so it may be told and heard in any order. The membership keeps it over rebirths of
 // this agent, and a new process finds it in the store: what was gone once stays gone.
 
 import type { AgentId, Incarnation } from './messages.ts';
 
 /**
- * Ids remembered, here and on disk: heartbeats name all of them. Beyond, those go first that others
- * only speak of, since anybody can invent such.
+ * Ids remembered, here and on disk: heartbeats name all of them. Beyond this number, ids that this
+ * agent knows from others alone are dropped first, since anybody can invent such ids.
  */
 export const GONE_MAX = 2000;
 

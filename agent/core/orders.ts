@@ -123,8 +123,9 @@ export class Orders {
   }
 
   /**
-   * Takes over what is later than what is known. Of too many orders the same ones go at every agent,
-   * whichever came first: else two would never agree, and the crawl never end.
+   * Takes over the orders that are later than the known ones. Beyond `ORDERS_MAX`, every agent drops
+   * the same orders, in whatever sequence they came. Otherwise two agents would never agree, and the
+   * crawl would never end.
    *
    * @param at - monotonic milliseconds: when they came
    * @param wallMs - by which numbers are judged

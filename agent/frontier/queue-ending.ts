@@ -48,11 +48,11 @@ export function endQueued(parts: VisitsParts, visit: Ends, now: Instant): number
     pagesLeft,
     isTrap: stalePages !== null && stale >= stalePages,
   });
-  // Of a whole queue nothing is passed over: what comes meanwhile ends, too.
+  // Where the whole queue ends, URLs that are found meanwhile end too, so each turn begins at its start.
   if (ending !== visit.ending || ending?.origin === null) visit.endedTo = null;
   visit.ending = ending;
   if (!ending) return 0;
-  // What fails counts against the page limits, and what is over the limit is skipped.
+  // A failed URL counts as a page. URLs beyond the page limit are skipped.
   const counted = ending.as.kind === 'failed' ? budgets?.pages : null;
   const max = ending.as.kind === 'failed' ? Math.min(ENDED_PER_TURN, pagesLeft) : ENDED_PER_TURN;
   const allowed = counted ? counted.takeSome(host, max, now) : max;

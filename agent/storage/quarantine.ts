@@ -1,6 +1,7 @@
 // Sets a damaged state aside: the file and what SQLite keeps beside it move to
 // `quarantine/TIME/` in the agent's directory, where nothing reads them and nothing ever deletes
-// them. A rename on the same disk needs no space and keeps every byte for whoever wants to salvage. Called by `openState`, under the directory's lock.
+// them. A rename on the same disk needs no space, and keeps every byte for a person to examine.
+// `openState` calls this while it holds the directory's lock.
 
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';

@@ -124,10 +124,11 @@ export class UrlTable {
 
   #nextRow(hostNumber: number, at: 'last' | number): QueuedRow | undefined {
     if (at === 'last') return this.#s.last.get(hostNumber);
+    if (at === 0) return this.#s.next.get(hostNumber);
     const { queued } = this.#hosts.numbered(hostNumber);
     const skipped = Math.floor(at * Math.min(queued, PLACES_MAX));
-    // Of the queue, some may wait.
-    const there = skipped > 0 ? this.#s.nth.get(hostNumber, skipped) : undefined;
+    // Some queued URLs wait and cannot be taken, so the place may lie beyond the last that can.
+    const there = this.#s.nth.get(hostNumber, skipped);
     return there ?? this.#s.next.get(hostNumber);
   }
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { lockFile } from '../../agent/storage/database.ts';
 import { run, Scratch, start, until } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
@@ -33,14 +33,19 @@ test('launch: one that is begun while another starts is refused, names it and ch
   lock.unlock();
 });
 
-test('launch: of several at the same instant one starts all agents', async (t) => {
+/** A crawl whose only page is answered when the gate opens. */
+async function gated(t: TestContext, agents: number) {
   const scratch = new Scratch();
   const gate = await startGate();
   t.after(async () => {
     scratch.clean();
     await gate.stop();
   });
-  const config = await scratch.config(2, { seeds: [gate.seed] });
+  return { scratch, gate, config: await scratch.config(agents, { seeds: [gate.seed] }) };
+}
+
+test('launch: of several at the same instant one starts all agents', async (t) => {
+  const { gate, config } = await gated(t, 2);
   const launches = Array.from({ length: 3 }, () => start(['launch', config]));
   let refused = 0;
   const isRefused = launches.map(async ({ ended }) => {
@@ -57,14 +62,8 @@ test('launch: of several at the same instant one starts all agents', async (t) =
   }
 });
 
-test('stop: while a launch starts its agents all of them are told, or it ends with 1', async (t) => {
-  const scratch = new Scratch();
-  const gate = await startGate();
-  t.after(async () => {
-    scratch.clean();
-    await gate.stop();
-  });
-  const config = await scratch.config(3, { seeds: [gate.seed] });
+test('stop: all agents of a launch that is just starting them are told', async (t) => {
+  const { scratch, config } = await gated(t, 3);
   const launch = start(['launch', config]);
   const isThere = () => fs.existsSync(path.join(scratch.dataDir, 'launch.lock'));
   await until('the launch to start its agents', isThere);

@@ -19,7 +19,7 @@ const known = [...tried, ...[...untried, ...noRemedies].map(([says]) => says)];
 
 test('remedies: each that the source names is tried, or said to be untried', () => {
   const unknown = texts.filter((text) => {
-    // What is wrong with a config is tried by test/unit/config/.
+    // The tests in test/unit/config/ try the messages about an invalid config.
     if (text.startsWith('config/') && !text.startsWith('config/ports.ts')) return false;
     return !known.some((says) => text.includes(says));
   });

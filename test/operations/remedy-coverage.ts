@@ -1,5 +1,5 @@
-// How each remedy that the product names is tried: by a situation of this folder, or by a test that was
-// there before and does the same. And texts that look like a remedy and name none.
+// Remedies of the product that no situation of this folder tries: those that another test follows,
+// those that no test follows, and texts that look like a remedy and name none.
 
 export interface TriedElsewhere {
   readonly says: string;
@@ -51,13 +51,13 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     says: 'permission missing: … is of …; run the command as that user or as root',
     by: ['test/integration/changed-agents.test.ts', 'agents whose config has other names now'],
   },
-  ...['start each beside the others:'].map((says) => ({
-    says,
+  {
+    says: 'start each beside the others:',
     by: [
       'test/integration/completion-by-hand.test.ts',
       'an agent by hand names the agents whose work waits',
-    ] as const,
-  })),
+    ],
+  },
   {
     says: 'agent/core/operator.ts: the crawl is complete: add the URL to the seeds',
     by: ['test/operations/agent-situations.ts', 'a seed for a crawl that does not run'],

@@ -1,5 +1,5 @@
-// Where a situation is played: a crawl with commands that are run as processes, everything that they
-// say, and the commands that are printed there, to be run as they are printed.
+// A stage on which a situation is played. It runs the commands of a small crawl as processes, keeps what
+// they print, and runs the commands in that output as they are printed.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -1,4 +1,5 @@
-// What is known to be gone: it only grows, outlives the process, and is bounded.
+// The agents that are known gone: their incarnations only rise, a new process finds them, and their
+// number is bounded.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
