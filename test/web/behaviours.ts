@@ -194,7 +194,8 @@ const makers = {
       return raw ? { status: 200, raw } : site(asked, Object.keys(framings));
     },
     expected: () => all(['/', ...Object.keys(framings)]),
-    closesAfterMs: 5000,
+    // A body without a length that can be used lasts until then.
+    closesAfterMs: 1000,
   }),
 
   /** The connection is closed in the middle of two pages, at the first request for each. */
