@@ -8,6 +8,7 @@ import { brokenMarks } from '../checkers/marks.ts';
 import { brokenRows } from '../checkers/rows.ts';
 import type { Judgement } from '../web/judge.ts';
 import type { RunningWeb } from '../web/server.ts';
+import type { Cluster } from './harness.ts';
 import type { Ended } from './harness-process.ts';
 import type { StateFile } from './harness-state.ts';
 
@@ -28,6 +29,16 @@ export interface Costs {
   readonly overlapMax?: number;
   /** Requests that overlap with another at their host, or come too soon after one. */
   readonly strayMax?: number;
+}
+
+/** Requests that an agent may have open at once: one at each host, and no more than ADR 0042 says. */
+export function openMax({ threads, web }: Pick<Cluster, 'threads' | 'web'>): number {
+  return Math.min(web.web.options.hosts, Math.max(9 * threads, 256));
+}
+
+/** Pages that one crash may cost: those open, and as many as threads that are not copied yet. */
+export function perCrash(cluster: Pick<Cluster, 'threads' | 'web'>): number {
+  return cluster.threads + openMax(cluster);
 }
 
 /** Holds whatever befalls the agents. */

@@ -92,13 +92,31 @@ export async function behindProxies(
 }
 
 /** Requests at a host at once, or too soon, among those that `which` selects. */
-export function straysOf(
-  { web, delayMs }: Cluster,
-  which: (request: LoggedRequest) => boolean,
-): number {
-  const rules = { delayMs, slackMs };
-  const { concurrent, tooSoon } = judge(web.web, web.requests().filter(which), rules);
+export function straysOf(cluster: Cluster, which: (request: LoggedRequest) => boolean): number {
+  const { web, delayMs } = cluster;
+  const requests = givenUpInTime(cluster, web.requests().filter(which));
+  const { concurrent, tooSoon } = judge(web.web, requests, { delayMs, slackMs });
   return concurrent.count + tooSoon.count;
+}
+
+/**
+ * The requests, of which those that a client gave up end when its agent says that it did: a server
+ * on a busy machine notices it late.
+ */
+function givenUpInTime(
+  cluster: Cluster,
+  requests: readonly LoggedRequest[],
+): readonly LoggedRequest[] {
+  const aborts = cluster.ids.flatMap((id) => cluster.state(id).events('abort'));
+  return requests.map((request) => {
+    const { host, startMs, endMs, status } = request;
+    if (status !== 0) return request;
+    const at = aborts
+      .filter(({ detail }) => (detail.hosts as readonly string[]).includes(host))
+      .map((abort) => abort.at)
+      .filter((ms) => ms > startMs - cluster.suspectAfterMs && ms <= endMs);
+    return at.length === 0 ? request : { ...request, endMs: Math.max(...at) };
+  });
 }
 
 /** As `assertWhole`, with the slack that the matrix grants (I3). */

@@ -6,6 +6,7 @@ import { describe, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Random } from '../simulation/random.ts';
 import { runs } from './harness.ts';
+import { openMax, perCrash } from './harness-verdict.ts';
 import {
   assertCrawled,
   assertHealed,
@@ -59,7 +60,7 @@ describe('networks that are unsteady', { concurrency: 2 }, () => {
       assert.ok(lost <= lossesMax, `${id}: ${lost} losses`);
     }
     gate.open();
-    assertCrawled(cluster, await cluster.finish(), { overlapMax: 2 * cluster.threads });
+    assertCrawled(cluster, await cluster.finish(), { overlapMax: perCrash(cluster) });
   });
 
   linkFault('F22: links cut one by one, and healed in another order', async (t, run) => {
@@ -124,7 +125,7 @@ describe('networks that are unsteady', { concurrency: 2 }, () => {
     await cluster.reaches(1);
     assertNobodyLost(made, sinceMs);
     gate.open();
-    assertCrawled(cluster, await cluster.finish(), { overlapMax: cluster.threads });
+    assertCrawled(cluster, await cluster.finish(), { overlapMax: openMax(cluster) });
   });
 });
 
