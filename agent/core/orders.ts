@@ -134,15 +134,16 @@ export class Orders {
     const max = Math.floor(wallMs / 1000) + NUMBER_AHEAD_MAX;
     const later = orders.filter((order) => {
       const known = this.#known.get(keyOf(order));
-      if (order.n > max || (known && !isLater(order, known))) return false;
+      if (reachOf(order) > max || (known && !isLater(order, known))) return false;
       this.#known.set(keyOf(order), order);
       return true;
     });
     const isCut = this.#trim();
     const kept = later.filter((order) => this.#known.get(keyOf(order)) === order);
     for (const order of kept) this.#keep(order, at);
-    const ahead = orders.find(({ n }) => n > max);
-    if (ahead) return { later: kept, refused: `${ahead.n} is far above the number of any order` };
+    const ahead = Math.max(...orders.map(reachOf));
+    if (ahead > max)
+      return { later: kept, refused: `${ahead} is far above the number of any order` };
     return { later: kept, refused: isCut ? `there are more than ${ORDERS_MAX} orders` : null };
   }
 
@@ -217,6 +218,11 @@ function compile(known: Iterable<Order>) {
         .map((order) => [order.host, order]),
     );
   return { block: of('block', true), unblock: of('block', false), delay: of('delay', true) };
+}
+
+/** The highest number in it: a round far ahead would outrank all later ones, as its number would. */
+function reachOf({ kind, value, n }: Order): number {
+  return kind === 'refresh' ? Math.max(n, value ?? 0) : n;
 }
 
 /** A round is an order too, but none that anybody would take back. */
