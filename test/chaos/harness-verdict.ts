@@ -8,7 +8,6 @@ import { brokenMarks } from '../checkers/marks.ts';
 import { brokenRows } from '../checkers/rows.ts';
 import type { Judgement } from '../web/judge.ts';
 import type { RunningWeb } from '../web/server.ts';
-import type { Cluster } from './harness.ts';
 import type { Ended } from './harness-process.ts';
 import type { StateFile } from './harness-state.ts';
 
@@ -31,13 +30,18 @@ export interface Costs {
   readonly strayMax?: number;
 }
 
+interface Crawled {
+  readonly threads: number;
+  readonly web: RunningWeb;
+}
+
 /** Requests that an agent may have open at once: one at each host, and no more than ADR 0042 says. */
-export function openMax({ threads, web }: Pick<Cluster, 'threads' | 'web'>): number {
+export function openMax({ threads, web }: Crawled): number {
   return Math.min(web.web.options.hosts, Math.max(9 * threads, 256));
 }
 
 /** Pages that one crash may cost: those open, and as many as threads that are not copied yet. */
-export function perCrash(cluster: Pick<Cluster, 'threads' | 'web'>): number {
+export function perCrash(cluster: Crawled): number {
   return cluster.threads + openMax(cluster);
 }
 
