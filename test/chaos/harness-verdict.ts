@@ -30,19 +30,10 @@ export interface Costs {
   readonly strayMax?: number;
 }
 
-interface Crawled {
-  readonly threads: number;
-  readonly web: RunningWeb;
-}
-
-/** Requests that an agent may have open at once: one at each host, and no more than ADR 0042 says. */
-export function openMax({ threads, web }: Crawled): number {
-  return Math.min(web.web.options.hosts, Math.max(9 * threads, 256));
-}
-
-/** Pages that one crash may cost: those open, and as many as threads that are not copied yet. */
-export function perCrash(cluster: Crawled): number {
-  return cluster.threads + openMax(cluster);
+/** Open requests that the agents gave up, by their own events. */
+export function abortedIn({ ends, state }: Pick<Verdict, 'ends' | 'state'>): number {
+  const events = ends.flatMap(({ id }) => state(id).events('abort'));
+  return events.reduce((sum, { detail }) => sum + Number(detail.requests), 0);
 }
 
 /** Holds whatever befalls the agents. */

@@ -5,7 +5,6 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ClusterOptions, fault } from './harness.ts';
-import { openMax, perCrash } from './harness-verdict.ts';
 import {
   assertCrawled,
   assertHealed,
@@ -77,7 +76,7 @@ describe('links that are slow or faulty', { concurrency: 2 }, () => {
     }
     assertNobodyLost(made, sinceMs);
     gate.open();
-    assertCrawled(cluster, await cluster.finish(), { overlapMax: openMax(cluster) });
+    assertCrawled(cluster, await cluster.finish(), { overlapMax: cluster.threads });
   });
 
   fault('F24: after a clog longer than the time-out all are one again', async (t, run) => {
@@ -89,7 +88,7 @@ describe('links that are slow or faulty', { concurrency: 2 }, () => {
     proxies[0]!.fault = {};
     await assertHealed(made, nowMs());
     gate.open();
-    assertCrawled(cluster, await cluster.finish(), { overlapMax: perCrash(cluster) });
+    assertCrawled(cluster, await cluster.finish(), { overlapMax: 2 * cluster.threads });
   });
 
   fault('F25: messages repeated, reordered and replayed change nothing', async (t, run) => {
@@ -102,14 +101,14 @@ describe('links that are slow or faulty', { concurrency: 2 }, () => {
   fault('F26: damaged bytes are noticed and sent again', async (t, run) => {
     const crawl = await crawlUnder(t, run, { flipEveryBytes: 8 * 1024 });
     assert.ok(crawl.counts.flipped > 10, 'too few to tell');
-    assertCrawled(crawl.cluster, crawl.verdict, { overlapMax: perCrash(crawl.cluster) });
+    assertCrawled(crawl.cluster, crawl.verdict, { overlapMax: 2 * crawl.cluster.threads });
   });
 
   fault('F27: connections reset every second lose nothing', async (t, run) => {
     const crawl = await crawlUnder(t, run, { resetAfterMs: 1000 }, { quorum: 'majority' });
     assert.ok(crawl.counts.resets > 10, 'too few to tell');
     t.diagnostic(`losses: ${crawl.losses}`);
-    assertCrawled(crawl.cluster, crawl.verdict, { overlapMax: openMax(crawl.cluster) });
+    assertCrawled(crawl.cluster, crawl.verdict, { overlapMax: crawl.cluster.threads });
   });
 
   fault(

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { describe } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Cluster, fault, gated, runs } from './harness.ts';
-import { assertWhole, enders, openMax } from './harness-verdict.ts';
+import { assertWhole, enders } from './harness-verdict.ts';
 
 /** Sections of the config that all agents must agree on, each with another value. */
 const otherSettings: readonly (readonly [string, Record<string, unknown>])[] = [
@@ -119,7 +119,7 @@ describe('clusters that come and go', { concurrency: 2 }, () => {
     gate.open();
     const verdict = await cluster.finish();
     // Two that leave at once change the lease under open requests, which are then asked again.
-    assertWhole(verdict, { overlapMax: openMax(cluster) });
+    assertWhole(verdict, { overlapMax: cluster.threads });
     assert.equal(enders(verdict).length, 3);
   });
 });

@@ -10,11 +10,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { Cluster, type ClusterOptions, fault, gated } from './harness.ts';
 import type { Ended } from './harness-process.ts';
-import { assertWhole, perCrash } from './harness-verdict.ts';
+import { assertWhole } from './harness-verdict.ts';
 import { badDisk, SmallDisk } from './storage-disks.ts';
 
 /** Room for the whole state of a small crawl and its log. */
 const diskKib = 16 * 1024;
+const perCrash = ({ threads }: Cluster) => 2 * threads;
 
 /** Its end, which must come soon after the disk failed. */
 async function endOf(cluster: Cluster, id: string): Promise<Ended> {

@@ -7,7 +7,7 @@ import { describe, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Cluster, fault, gated, runs } from './harness.ts';
 import { startSite } from './harness-site.ts';
-import { assertWhole, perCrash } from './harness-verdict.ts';
+import { assertWhole } from './harness-verdict.ts';
 import { obstacleTo } from './needs.ts';
 import { WallClock } from './time-clocks.ts';
 
@@ -37,7 +37,7 @@ describe('faults of time', { concurrency: 2, skip }, () => {
       if (seconds > 0) await cluster.event('a2', 'rejoin', 'a2');
       await cluster.served(20);
       gate.open();
-      assertWhole(await cluster.finish(), { overlapMax: perCrash(cluster) });
+      assertWhole(await cluster.finish(), { overlapMax: 2 * cluster.threads });
       if (seconds < 0) assert.deepEqual(cluster.state('a1').events('suspect'), []);
     });
   }
@@ -67,7 +67,7 @@ describe('faults of time', { concurrency: 2, skip }, () => {
     await cluster.restart('a1');
     await cluster.joined('a1');
     gate.open();
-    assertWhole(await cluster.finish(), { overlapMax: perCrash(cluster) });
+    assertWhole(await cluster.finish(), { overlapMax: 2 * cluster.threads });
   });
 });
 

@@ -5,8 +5,11 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { fault, gated } from './harness.ts';
-import { assertWhole, perCrash, type Verdict } from './harness-verdict.ts';
+import { type Cluster, fault, gated } from './harness.ts';
+import { assertWhole, type Verdict } from './harness-verdict.ts';
+
+/** What one crash may cost: the dead agent's open requests, and as many not copied yet. */
+const perCrash = ({ threads }: Cluster) => 2 * threads;
 
 /** Handshakes keep both cores busy for a while, which is no silence. */
 const patience = { heartbeatMs: 200, suspectAfterMs: 4000 };
