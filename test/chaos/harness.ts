@@ -9,6 +9,7 @@ import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { recordCompletion } from '../../agent/cli/completion-file.ts';
+import { askAgent } from '../../agent/messaging/control-client.ts';
 import { wallMs } from '../../agent/runtime/clock.ts';
 import { freePorts } from '../../bench/ports.ts';
 import { loadConfig } from '../../config/load.ts';
@@ -57,6 +58,8 @@ export function fault(claim: string, body: (t: TestContext, run: number) => Prom
 /** All that is waited for comes within this, or the test has failed. */
 const waitMsMax = 90_000;
 const pollMs = 20;
+/** Longer than an agent waits for the others (1.5 s). */
+const answerMsMax = 4000;
 /** A web that two agents a core crawl in some seconds, most of which they wait. */
 const webSize = { hosts: 16, pages: 12, port: 0, answerMs: 5 };
 const webShares = { flaky: 0, slow: 0 };
@@ -88,7 +91,8 @@ export class Cluster {
     this.#env = options.env ?? (() => ({}));
     this.delayMs = options.delayMs ?? 60;
     this.heartbeatMs = options.heartbeatMs ?? 100;
-    this.suspectAfterMs = options.suspectAfterMs ?? 1500;
+    // The lease, 0.6 of it, must outlast what a busy machine withholds from an agent that is well.
+    this.suspectAfterMs = options.suspectAfterMs ?? 3000;
     this.threads = options.threads ?? 8;
     this.ids = ports.map((_, k) => `a${k + 1}`);
     this.#scratch = new Scratch();
@@ -257,6 +261,28 @@ export class Cluster {
   async served(count: number): Promise<void> {
     const before = this.web.requests().length;
     await this.until(`${count} requests`, () => this.web.requests().length >= before + count);
+  }
+
+  /**
+   * Resolves when the agent and the others that are awake have heard each other: each sends the
+   * heartbeats that are due before it answers, so one answer of all of them shows that they heard
+   * the agent, and one some heartbeats later that it has their echo.
+   */
+  async heard(id: string): Promise<void> {
+    await this.#answeredBy(id, this.awake());
+    await pause(3 * this.heartbeatMs);
+    await this.#answeredBy(id, this.awake());
+  }
+
+  /** Asks the one for the status of the cluster until it has that of all these. */
+  async #answeredBy(id: string, expected: readonly string[]): Promise<void> {
+    for (const endMs = steadyMs() + waitMsMax; ; ) {
+      const answer = await askAgent(this.addressOf(id), 'status', [], answerMsMax);
+      const { agents = [] } = (answer.ok ? answer.result : {}) as { agents?: { id: string }[] };
+      const answered = new Set(agents.map((agent) => agent.id));
+      if (expected.every((other) => answered.has(other))) return;
+      assert.ok(steadyMs() < endMs, `${id} is not heard: ${JSON.stringify(answer)}`);
+    }
   }
 
   /** Resolves when the agent's events have one of that kind about another agent, or itself. */

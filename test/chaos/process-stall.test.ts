@@ -26,7 +26,8 @@ function changes(cluster: Cluster): string[] {
 
 describe('processes that do not die', { concurrency: 2 }, () => {
   fault('F06: stopped for half the time-out, again and again: nobody notices', async (t, seed) => {
-    const suspectAfterMs = 3000;
+    // Half of it leaves a tenth until the lease lapses, for whatever else delays the agent.
+    const suspectAfterMs = 8000;
     const { gate, cluster } = await gated(t, { agents: 3, suspectAfterMs, web: { seed } });
     await cluster.startAll();
     await Promise.all(cluster.ids.map((id) => cluster.joined(id)));
@@ -34,7 +35,7 @@ describe('processes that do not die', { concurrency: 2 }, () => {
       cluster.suspend('a2');
       await pause(suspectAfterMs / 2);
       cluster.resume('a2');
-      await pause(cluster.heartbeatMs * 3);
+      await cluster.heard('a2');
     }
     assert.deepEqual(changes(cluster), []);
     gate.open();
@@ -81,7 +82,7 @@ describe('processes that do not die', { concurrency: 2 }, () => {
     fault(
       `F09: its event loop blocked for ${share} time-outs, it accuses nobody`,
       async (t, seed) => {
-        const suspectAfterMs = 2000;
+        const suspectAfterMs = 4000;
         const spinMs = share * suspectAfterMs;
         const web = { seed, pages: 20 };
         const { gate, cluster } = await gated(t, { agents: 3, web, suspectAfterMs, delayMs: 100 });
