@@ -363,9 +363,7 @@ export class Core {
       this.#rebirth(0, now, now.mono - gapMs);
       return true;
     }
-    if (gapMs > 3 * this.#settings.heartbeatMs) {
-      this.#p.detector.excuse(now.mono, this.#settings.suspectAfterMs * 0.3);
-    }
+    if (gapMs > 3 * this.#settings.heartbeatMs) this.#p.membership.excuse(now);
     return false;
   }
 

@@ -355,6 +355,18 @@ export class Membership {
     }
   }
 
+  /**
+   * This agent stood still itself: news and echoes may wait unread, so what it has not seen of the
+   * others meanwhile is not held against them. To put a judgement off harms nothing but speed.
+   */
+  excuse(now: Instant): void {
+    const graceMs = this.#settings.suspectAfterMs * 0.3;
+    this.#detector.excuse(now.mono, graceMs);
+    for (const member of this.#view.members()) {
+      member.echoedAt = Math.max(member.echoedAt, now.mono - graceMs);
+    }
+  }
+
   /** Silence of a member after which a detour to it is tried; the lease must not lapse before. */
   get #unheardMs(): number {
     const { heartbeatMs, suspectAfterMs } = this.#settings;

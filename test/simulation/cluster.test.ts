@@ -91,6 +91,24 @@ describe('a cluster with faults', () => {
     assert.deepEqual(ends(c), { a1: 0, a2: 0, a3: 0 });
   });
 
+  it('an agent that stands still again before it was answered calls nobody deaf', () => {
+    const c = cluster(['a1', 'a2', 'a3'], 40, 20);
+    const incarnations = () =>
+      ['a1', 'a3'].map((id) => c.agents.get(id)!.core.snapshot(c.instant(id)).incarnation);
+    c.startAll();
+    c.runUntil('a tenth is fetched', () => c.log.length >= 80);
+    const before = incarnations();
+    for (let k = 0; k < 4; k++) {
+      // Less than the lease, which it holds on, and longer than an answer takes.
+      c.stall('a2', 0.59 * SUSPECT_MS);
+      c.run(0.59 * SUSPECT_MS + 15);
+    }
+    c.run(SUSPECT_MS);
+    assert.deepEqual(incarnations(), before);
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+  });
+
   it('an agent that joins late gets its hosts by list and yield, politely', () => {
     const c = cluster(['a1', 'a2', 'a3'], 40, 10);
     c.start('a1');

@@ -122,6 +122,7 @@ export class Cluster {
       ...parts,
       inputs: [],
       stalledUntil: 0,
+      readsLater: false,
       alive: true,
       end: null,
       open: new Map(),
@@ -201,6 +202,7 @@ export class Cluster {
   stall(id: AgentId, ms: number): void {
     const agent = this.agents.get(id)!;
     agent.stalledUntil = Math.max(agent.stalledUntil, this.now + ms);
+    agent.readsLater = true;
     for (const { visit } of agent.open.values()) this.#cutShort(visit);
   }
 
@@ -292,7 +294,9 @@ export class Cluster {
     agent.lastTurn = this.now;
     agent.store.begin();
     const before = agent.work.units;
-    while (agent.inputs.length > 0 && agent.work.units - before < SLICE_UNITS) {
+    const reads = !agent.readsLater;
+    agent.readsLater = false;
+    while (reads && agent.inputs.length > 0 && agent.work.units - before < SLICE_UNITS) {
       agent.inputs.shift()!();
     }
     agent.core.onDeadline(this.instant(agent.id));

@@ -36,6 +36,8 @@ export interface Running {
   readonly work: Work;
   inputs: (() => void)[];
   stalledUntil: number;
+  /** It wakes from a standstill: timers come before what waits in its sockets. */
+  readsLater: boolean;
   alive: boolean;
   /** `members`: who was in its view, itself included. */
   end: { code: number; reason: string; at: number; members: readonly AgentId[] } | null;
