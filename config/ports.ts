@@ -4,7 +4,8 @@
 // over the file, so that a lost or rewritten `cluster.json` cannot split a running cluster in two.
 //
 // Two processes may allocate at once, so the file is made by a hard link, which one of them wins. A
-// port once given to an agent is never changed. If N grows, the file is replaced by a longer one; the
+// port once given to an agent is kept, unless another program has taken it while no agent of the crawl
+// runs: then a launch gives it another. If N grows, the file is replaced by a longer one; the
 // successor of a file of n agents is settled the same way, by a link named after n, so that all
 // agree on it without a lock that a crash would leave behind.
 
@@ -71,10 +72,16 @@ type Placement = z.output<typeof clusterFile>['agents'];
  *
  * @param options.allocate - whether missing ports may be looked for and written
  * @param options.isRunning - whether an agent runs in a directory `DATA/ID`
+ * @param options.moving - agents that get another port than the one they had; none where an agent of
+ *   the crawl runs, since it would look for them at the old one
  */
 export async function resolveAgents(
   config: Config,
-  options: { readonly allocate: boolean; readonly isRunning?: (directory: string) => boolean },
+  options: {
+    readonly allocate: boolean;
+    readonly isRunning?: (directory: string) => boolean;
+    readonly moving?: readonly string[] | undefined;
+  },
 ): Promise<ResolvedAgents> {
   const { agents } = config.cluster;
   const { dataDir } = config.agent;
@@ -86,6 +93,14 @@ export async function resolveAgents(
   }
   const file = path.join(dataDir, 'cluster.json');
   const ids = membersOf(config).map(({ id }) => id);
+  const { allocate, moving = [] } = options;
+  if (allocate && moving.length > 0) {
+    try {
+      await move(config, file, moving);
+    } catch (error) {
+      return unusable(dataDir, error);
+    }
+  }
   for (let round = 0; round < roundsMax; round++) {
     const read = readPlacement(file);
     // Without a sound file, commands reach the agents at the endpoints that these have recorded.
@@ -216,27 +231,52 @@ function parsePlacement(text: string): Placement | null {
   return inOrder && ports.size === agents.length ? agents : null;
 }
 
+/** Gives the agents other ports, in the file, and forgets those that they have recorded. */
+async function move(config: Config, file: string, moving: readonly string[]): Promise<void> {
+  const { dataDir } = config.agent;
+  const read = readPlacement(file);
+  const placement = read.ok ? read.placement : [];
+  const ids = membersOf(config).map(({ id }) => id);
+  const known = withRecorded(dataDir, ids, placement);
+  const temporary = `${file}.${process.pid}.tmp`;
+  try {
+    writeDurably(temporary, await place(config, placement, known, moving));
+    fs.renameSync(temporary, file);
+  } finally {
+    fs.rmSync(temporary, { force: true });
+  }
+  for (const id of moving) fs.rmSync(path.join(dataDir, id, ENDPOINT_FILE), { force: true });
+}
+
 /**
- * Finds ports for the agents that have none, in the file or by their own record (`known`). All are
- * held open until the last is found.
+ * Finds ports for the agents that have none, in the file or by their own record (`known`), and for
+ * those that are to have another (`moving`). All are held open until the last is found.
  */
-async function place(config: Config, placed: Placement, known: Placement): Promise<Placement> {
+async function place(
+  config: Config,
+  placed: Placement,
+  known: Placement,
+  moving: readonly string[] = [],
+): Promise<Placement> {
   const held: net.Server[] = [];
   try {
     const taken = new Set([...placed, ...known].map(({ port }) => port));
-    const added: Placement = [];
-    for (const { id } of membersOf(config).slice(placed.length)) {
-      const recorded = known.find((agent) => agent.id === id);
-      const used = [...placed, ...added];
-      if (recorded && !used.some(({ port }) => port === recorded.port)) {
-        added.push(recorded);
+    const kept = placed.filter(({ id }) => !moving.includes(id));
+    const found: Placement = [];
+    const ids = [...placed, ...membersOf(config).slice(placed.length)].map(({ id }) => id);
+    for (const id of ids) {
+      const recorded = known.find((agent) => agent.id === id && !moving.includes(id));
+      const used = [...kept, ...found].filter((agent) => agent.id !== id);
+      const before = kept.find((agent) => agent.id === id) ?? recorded;
+      if (before && !used.some(({ port }) => port === before.port)) {
+        found.push(before);
         continue;
       }
       const port = await holdPort(`${config.agent.dataDir} ${id}`, taken, held);
       taken.add(port);
-      added.push({ id, port });
+      found.push({ id, port });
     }
-    return [...placed, ...added];
+    return found;
   } finally {
     await Promise.all(held.map((server) => new Promise((done) => server.close(done))));
   }

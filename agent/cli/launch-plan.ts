@@ -6,18 +6,18 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { type AgentEntry, type Config, membersOf } from '../../config/config.ts';
+import { type Config, membersOf } from '../../config/config.ts';
 import { wallMs } from '../runtime/clock.ts';
 import { markSuspect } from '../storage/database.ts';
 import { foreignState } from '../storage/examination.ts';
 import { type CheckedCompletion, checkedCompletion } from './completion-check.ts';
 import { readCompletion, removeCompletion, writeRefreshing } from './completion-file.ts';
 import { cannotWrite, type ExitCode } from './exit-code.ts';
-import { planFreshStart } from './fresh-start.ts';
+import { type FreshStart, planFreshStart } from './fresh-start.ts';
 import { compareStates } from './left-out.ts';
 import { leftOutRefusal } from './left-out-text.ts';
-import { type ResolvedConfig, shownCrawl } from './load.ts';
-import { localAgents, portProblem, selectAgents } from './local-agents.ts';
+import { shownCrawl } from './load.ts';
+import { localAgents, selectAgents } from './local-agents.ts';
 import { makeDirectory } from './make-directory.ts';
 import { programName } from './output.ts';
 import { repairOf } from './repair.ts';
@@ -110,40 +110,46 @@ function completionNotes(completion: CheckedCompletion, flags: PlanFlags): strin
   ];
 }
 
+/** What `--fresh` would do to the directories of `start`, or why not; looks only. */
+export function judgeFresh(config: Config, start: Start, flags: PlanFlags): FreshStart | Refused {
+  const directories = directoriesOf(config, start);
+  try {
+    const fresh = planFreshStart(directories, wallMs(), flags.deleteArchives ?? false);
+    return typeof fresh === 'string' ? { kind: 'refused', code: 4, message: fresh } : fresh;
+  } catch (error) {
+    return { kind: 'refused', ...cannotWrite(`in ${config.agent.dataDir}`, error) };
+  }
+}
+
 /**
  * Changes what has to be changed before the agents of `start` are started. With `fresh` their
- * directories are emptied when this resolves.
+ * directories are emptied when this returns.
  *
  * @param tell - told what is deleted, and what is kept, before it is done
  */
-export async function prepareLaunch(
-  config: ResolvedConfig,
+export function prepareLaunch(
+  config: Config,
   start: Start,
-  flags: PlanFlags,
+  { repair, fresh }: { readonly repair?: boolean | undefined; readonly fresh: FreshStart | null },
   tell: (line: string) => void,
-): Promise<Refused | null> {
-  const agents = config.cluster.agents.filter(({ id }) => start.ids.includes(id));
-  const problems = await Promise.all(agents.map((agent: AgentEntry) => portProblem(agent)));
-  const ports = problems.filter((problem) => problem !== null);
-  if (ports.length > 0) return { kind: 'refused', code: 5, message: ports.join('\n') };
+): Refused | null {
   const { dataDir } = config.agent;
-  const directories = start.ids.map((id) => path.join(dataDir, id));
   try {
     makeWritable(dataDir);
-    if (flags.fresh) {
-      const fresh = planFreshStart(directories, wallMs(), flags.deleteArchives ?? false);
-      if (typeof fresh === 'string') return { kind: 'refused', code: 4, message: fresh };
-      for (const line of fresh.lines) tell(line);
-      fresh.run();
-    }
+    for (const line of fresh?.lines ?? []) tell(line);
+    fresh?.run();
     // The next start of each reads the whole file, however large.
-    if (flags.repair) for (const directory of directories) markSuspect(directory);
+    if (repair) for (const directory of directoriesOf(config, start)) markSuspect(directory);
     if (start.round !== null) writeRefreshing(config, start.round, wallMs());
     else if (readCompletion(config).kind !== 'none') removeCompletion(config);
   } catch (error) {
     return { kind: 'refused', ...cannotWrite(`in ${dataDir}`, error) };
   }
   return null;
+}
+
+function directoriesOf(config: Config, { ids }: Start): string[] {
+  return ids.map((id) => path.join(config.agent.dataDir, id));
 }
 
 /** What is said where agents that are to be started run already; null where none does. */

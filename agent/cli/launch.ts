@@ -10,7 +10,15 @@ import { type Ending, verdictOf } from './endings.ts';
 import type { ExitCode } from './exit-code.ts';
 import { lockLaunch } from './launch-lock.ts';
 import { type EndKind, statusEveryMs } from './launch-messages.ts';
-import { inUseOf, judgeLaunch, type PlanFlags, prepareLaunch, type Start } from './launch-plan.ts';
+import {
+  inUseOf,
+  judgeFresh,
+  judgeLaunch,
+  type PlanFlags,
+  prepareLaunch,
+  type Start,
+} from './launch-plan.ts';
+import { judgePorts } from './launch-ports.ts';
 import { launchSummary, nextSteps } from './launch-summary.ts';
 import {
   type CommonFlags,
@@ -90,10 +98,22 @@ async function launchLocked(
     say(inUse);
     return 4;
   }
-  const resolved = await withEndpoints(loaded, { allocate: true });
+  // All that can refuse the launch comes before what it writes.
+  const ports = await judgePorts(loaded, start.ids);
+  if (!ports.ok) {
+    say(ports.message);
+    return 5;
+  }
+  const fresh = flags.fresh ? judgeFresh(loaded, start, flags) : null;
+  if (fresh !== null && 'code' in fresh) {
+    say(fresh.message);
+    return fresh.code;
+  }
+  for (const note of ports.notes) say(note);
+  const resolved = await withEndpoints(loaded, { allocate: true, moving: ports.moving });
   if (!resolved.ok) return resolved.code;
   const { config } = resolved;
-  const refused = await prepareLaunch(config, start, flags, say);
+  const refused = prepareLaunch(config, start, { repair: flags.repair, fresh }, say);
   if (refused !== null) {
     say(refused.message);
     return refused.code;

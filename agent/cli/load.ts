@@ -75,10 +75,13 @@ export async function loadResolved(
   return loaded.ok ? withEndpoints(loaded.config, options) : loaded;
 }
 
-/** The config with the endpoints of its agents. `allocate`: finds ports for those without. */
+/**
+ * The config with the endpoints of its agents. `allocate`: finds ports for those without, and others
+ * for those that are `moving`.
+ */
 export async function withEndpoints(
   config: Config,
-  options: { readonly allocate: boolean },
+  options: { readonly allocate: boolean; readonly moving?: readonly string[] | undefined },
 ): Promise<LoadResult<ResolvedConfig>> {
   const { dataDir } = config.agent;
   // The ports of numbered agents are kept there.
@@ -91,8 +94,8 @@ export async function withEndpoints(
       return { ok: false, code };
     }
   }
-  const { allocate } = options;
-  const resolved = await resolveAgents(config, { allocate, isRunning: isLocked });
+  const { allocate, moving } = options;
+  const resolved = await resolveAgents(config, { allocate, isRunning: isLocked, moving });
   if (!resolved.ok) {
     say(resolved.message);
     if (resolved.code === 'cluster-not-launched') say(`to start them:\n  ${launchCommand(config)}`);

@@ -5,7 +5,7 @@ import dns from 'node:dns/promises';
 import net from 'node:net';
 import os from 'node:os';
 import type { AgentEntry } from '../../config/config.ts';
-import { isWildcard, parseEndpoint } from '../../config/endpoint.ts';
+import { parseEndpoint } from '../../config/endpoint.ts';
 import { messageOf } from './exit-code.ts';
 
 export interface LocalAgents {
@@ -32,7 +32,7 @@ export async function localAgents(agents: readonly AgentEntry[]): Promise<LocalA
 async function whyNotLocal(address: string, own: ReadonlySet<string>): Promise<string | null> {
   const endpoint = parseEndpoint(address);
   if (endpoint === null) return `${address} is no endpoint`;
-  const host = bare(endpoint.host);
+  const host = bareHost(endpoint.host);
   if (net.isIP(host) !== 0) return isOwn(host, own) ? null : notOfHere(host);
   try {
     const found = await dns.lookup(host, { all: true });
@@ -51,7 +51,8 @@ function isOwn(ip: string, own: ReadonlySet<string>): boolean {
   return own.has(ip) || ip === '::1' || (net.isIPv4(ip) && ip.startsWith('127.'));
 }
 
-function bare(host: string): string {
+/** As sockets take it: an IPv6 address without its brackets. */
+export function bareHost(host: string): string {
   return host.startsWith('[') ? host.slice(1, -1) : host;
 }
 
@@ -100,21 +101,4 @@ export function selectAgents(
     return { ok: false, code: 4, message: `${message}${reasons(away)}` };
   }
   return { ok: true, ids: local.filter((id) => ids.includes(id)) };
-}
-
-/** @returns why the agent cannot listen, or null; another program on its port is the usual reason */
-export function portProblem({ id, listen }: AgentEntry): Promise<string | null> {
-  const endpoint = parseEndpoint(listen);
-  if (endpoint === null) return Promise.resolve(`${id}: ${listen} is no endpoint`);
-  const host = isWildcard(endpoint) ? undefined : bare(endpoint.host);
-  return new Promise((resolve) => {
-    const server = net.createServer((socket) => socket.destroy());
-    server.once('error', (error) => {
-      const inUse = 'code' in error && error.code === 'EADDRINUSE';
-      resolve(`${id}: ${inUse ? `${listen} is in use by another program` : messageOf(error)}`);
-    });
-    server.listen({ host, port: endpoint.port, exclusive: true }, () => {
-      server.close(() => resolve(null));
-    });
-  });
 }

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { startWeb } from '../web/server.ts';
-import { run, Scratch, start, until } from './cli-process.ts';
+import { listening, run, Scratch, start, until } from './cli-process.ts';
 
 /** Second byte of loopback addresses that no other test's web uses. */
 const net = 46;
@@ -85,6 +85,61 @@ test('a copy of the data directory: commands on it do not reach the agents of th
 
   assert.equal((await run('stop', config)).code, 0);
   assert.equal((await launch.ended).code, 11);
+});
+
+test('a port that another program has taken: a numbered agent gets another, once nobody looks for it there', async (context) => {
+  const scratch = new Scratch();
+  const web = await startWeb({ hosts: 4, pages: 6, port: 0, net: net + 3, sparse: true });
+  context.after(async () => {
+    scratch.clean();
+    await web.stop();
+  });
+  const failureDetector = { heartbeatMs: 100, suspectAfterMs: 2000 };
+  const crawl = (hostDelayMs: number) =>
+    scratch.config(0, {
+      seeds: [web.seed],
+      politeness: { hostDelayMs },
+      cluster: { agents: 2, failureDetector },
+    });
+  const slow = await crawl(60_000);
+  const both = start(['launch', slow]);
+  await until('both agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
+  const file = path.join(scratch.dataDir, 'cluster.json');
+  const portsOf = (): number[] => {
+    const { agents } = JSON.parse(fs.readFileSync(file, 'utf8')) as { agents: { port: number }[] };
+    return agents.map(({ port }) => port);
+  };
+  const before = portsOf();
+  const copy = path.join(scratch.directory, 'copy');
+  fs.cpSync(scratch.dataDir, copy, { recursive: true });
+  const copied = await run('launch', slow, '--data', copy);
+  assert.equal(copied.code, 5, copied.stderr);
+  assert.match(copied.stderr, /a1: .* is in use by an agent a1, of another data directory/);
+  assert.equal((await run('stop', slow)).code, 0);
+  assert.equal((await both.ended).code, 11);
+
+  const other = await listening(before[0]!);
+  context.after(() => other.close());
+  // Alone a2 knows a1 by its old port.
+  const alone = start(['agent', slow, '--id', 'a2']);
+  await until('a2 alone', () => scratch.pid('a2') !== null);
+  fs.rmSync(file);
+  const refused = await run('launch', slow, '--agents', 'a1');
+  assert.equal(refused.code, 5, refused.stderr);
+  assert.match(
+    refused.stderr,
+    /a1: tcp.* is in use by another program; .*stop the agents that run/,
+  );
+  assert.equal(fs.existsSync(file), false, 'a launch that is refused writes nothing');
+  assert.equal((await run('stop', slow)).code, 0);
+  await alone.ended;
+
+  const again = await run('launch', await crawl(20));
+  assert.equal(again.code, 0, again.stderr);
+  assert.match(again.stderr, /a1: tcp.* is in use by another program: it gets another port/);
+  const after = portsOf();
+  assert.notEqual(after[0], before[0]);
+  assert.equal(after[1], before[1]);
 });
 
 test('complete.json: one that is damaged is named, and the crawl ends again', async (context) => {

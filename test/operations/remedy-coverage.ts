@@ -35,6 +35,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
       'launch: a data directory on a full disk is 3, said once, with the remedy',
     ] as const,
   })),
+  ...['or give … another port in', 'or stop the agents that run, and launch again'].map((says) => ({
+    says,
+    by: ['test/integration/cluster-file.test.ts', 'a port that another program has taken'] as const,
+  })),
   {
     says: 'is damaged (…); nothing more is written; start the agent again',
     by: ['test/operations/file-situations.ts', 'a state is damaged while the others run'],

@@ -123,6 +123,23 @@ test('ports: what an agent has recorded wins over cluster.json and survives its 
   assert.deepEqual(await placed(config, false), await placed(config));
 });
 
+test('ports: an agent that is moved gets another port, the others keep theirs', async () => {
+  const config = cluster(3);
+  const before = await placed(config);
+  const { dataDir } = config.agent;
+  const record = path.join(dataDir, 'a2', 'agent.endpoint');
+  fs.mkdirSync(path.dirname(record));
+  fs.writeFileSync(record, 'tcp://127.0.0.1:7102\n');
+  const resolved = await resolveAgents(config, { allocate: true, moving: ['a2'] });
+  assert.ok(resolved.ok);
+  const after = await placed(config, false);
+  assert.deepEqual([after[0], after[2]], [before[0], before[2]]);
+  assert.ok(![7102, before[1]!.port].includes(after[1]!.port));
+  assert.equal(resolved.agents[1]!.listen, `tcp://127.0.0.1:${after[1]!.port}`);
+  assert.deepEqual(fs.readdirSync(dataDir).sort(), ['a2', 'cluster.json']);
+  assert.deepEqual((await placed(cluster(4, dataDir))).slice(0, 3), after);
+});
+
 test('ports: none is allocated while an agent runs whose port is not known', async () => {
   const config = cluster(2);
   const resolved = await resolveAgents(config, {
