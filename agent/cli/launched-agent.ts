@@ -28,8 +28,10 @@ async function main(): Promise<ExitCode> {
   // Loaded late, since it takes a while: orders are heard by now.
   const { finish, runAgent } = await import('./agent-run.ts');
   if (!read.ok) {
-    say(formatProblems(read.problems));
-    return finish(4, 'its seed files cannot be read any more', 'failed');
+    // A launch says it, with the agent's name.
+    const problems = formatProblems(read.problems);
+    if (!launched) say(problems);
+    return finish(4, problems, 'failed');
   }
   try {
     return await runAgent(read.start, { orders, launched });

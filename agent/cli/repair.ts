@@ -48,8 +48,14 @@ export function repairOf(
   if (isTooMuch && !asked) {
     return { ok: false, message: [...lost, ...fewCopies(config, agents, copies)].join('\n') };
   }
-  const notes = [...lost, 'repair: what is lost comes back from the copies of the other agents'];
-  return { ok: true, awaits, notes };
+  // What is wrong with a file its agent says, as it begins with an empty one.
+  const which = agents.map(({ agent }) => agent).join(', ');
+  const what = `${which}: no sound state in ${config.agent.dataDir}`;
+  return {
+    ok: true,
+    awaits,
+    notes: [`${what}; what is lost comes back from the copies of the other agents`],
+  };
 }
 
 const nothing: Repair = { ok: true, awaits: [], notes: [] };

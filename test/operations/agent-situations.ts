@@ -2,9 +2,11 @@
 // that is done, as it says, and must help.
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
 import { isLocked } from '../../agent/cli/running.ts';
 import type { Situation } from './situation.ts';
@@ -150,18 +152,22 @@ export const agentSituations: readonly Situation[] = [
     name: 'too few open files',
     says: ['raise the limits of memory or of files (ulimit -n 4096), or lower agent.threads'],
     async play(stage) {
-      const limited = (limit: number, verb: string) => {
+      // Meanwhile the gate answers from this process.
+      const limited = async (limit: number, verb: string) => {
         const line = `ulimit -n ${limit}; exec "$0" "$@"`;
         const main = path.join(root, 'agent/main.ts');
         const words = ['-c', line, process.execPath, main, verb, stage.config];
         const { npm_lifecycle_event: _, ...env } = process.env;
-        return spawnSync('sh', words, { encoding: 'utf8', env });
+        const child = spawn('sh', words, { env, stdio: ['ignore', 'ignore', 'pipe'] });
+        const ended = once(child, 'close');
+        const stderr = await text(child.stderr);
+        return { status: (await ended)[0], stderr };
       };
-      const { status, stderr } = limited(30, 'launch');
+      const { status, stderr } = await limited(30, 'launch');
       assert.equal(status, 1, stderr);
       stage.note(stderr);
       stage.gate.open();
-      const again = limited(4096, 'launch');
+      const again = await limited(4096, 'launch');
       assert.equal(again.status, 0, again.stderr);
     },
   },

@@ -1,11 +1,14 @@
 // What a launch gives its agents is what it has read, with seeds that need not cross over.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, describe, it } from 'node:test';
 import { agentProgram } from '../../../agent/cli/agent-environment.ts';
+import type { FromAgent } from '../../../agent/cli/launch-messages.ts';
 import { inputOf, startOf } from '../../../agent/cli/start-input.ts';
 import { readConfig } from '../../../bench/launched.ts';
 
@@ -71,6 +74,24 @@ describe('what an agent reads on stdin', () => {
     const { status, stderr } = spawnSync(process.execPath, line, { input, encoding: 'utf8' });
     assert.equal(status, 4, stderr);
     assert.match(stderr, /more\.txt: does not exist; check the path/);
+  });
+
+  it('is refused by a word to the launch, which alone says what is wrong', async () => {
+    fs.writeFileSync(seedFile, 'http://a.example/');
+    const start = { config: configWith({ seedFiles: ['more.txt'] }), id: 'a1' };
+    const input = inputOf(start);
+    fs.rmSync(seedFile);
+    const { line } = agentProgram(start);
+    const child = spawn(process.execPath, line, { stdio: ['pipe', 'ignore', 'pipe', 'ipc'] });
+    const words: FromAgent[] = [];
+    child.on('message', (message: FromAgent) => words.push(message));
+    child.stdin!.end(input);
+    const ended = once(child, 'close');
+    assert.equal(await text(child.stderr!), '');
+    await ended;
+    const [{ type, reason } = { type: '', reason: '' }] = words.filter((w) => w.type === 'ended');
+    assert.equal(type, 'ended');
+    assert.match(reason, /more\.txt: does not exist; check the path/);
   });
 
   function scopeOf(hosts: readonly string[]) {
