@@ -2,7 +2,7 @@
 // by agent.ts, for errors at the start and in a turn alike, and by the command that runs it.
 
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { crawlKey } from '../config/fingerprint.ts';
 import { ArchiveError } from './archive/failure.ts';
@@ -59,7 +59,8 @@ export function endOfFailure(error: unknown, directory: string): FailureEnd {
 export function goneReason(file: string): string {
   return (
     `${file} was deleted or replaced while the agent ran; start the agent again: it begins with ` +
-    'what is there, and has its hosts from the copies of the others'
+    'what is there, and has its hosts from the copies of the others; where no other has copies, ' +
+    `move ${dirname(file)} away first: it begins anew from the seeds`
   );
 }
 

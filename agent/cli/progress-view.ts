@@ -87,7 +87,8 @@ export function progressLine(progress: Progress): string {
   const { alive, total, hosts, pages, queued, etaMs, paused } = progress;
   const waits = progress.hostsAwaitingRobots;
   const why = waits > 0 ? ` (${waitsText(progress)})` : '';
-  const eta = paused ? ', paused' : etaMs === null ? '' : `, about ${durationText(etaMs)} left`;
+  const left = etaMs === null ? '' : `, about ${durationText(etaMs)} left`;
+  const eta = paused ? `, ${leftText(progress)}` : left;
   return (
     `agents ${alive}/${total}, hosts ${count(hosts)}${why}, pages ${count(pages)} ` +
     `(${progress.pagesPerSecond.toFixed(1)}/s), queue ${count(queued)}${eta}`

@@ -145,6 +145,10 @@ export const agentSituations: readonly Situation[] = [
       const launch = await stage.runs(['a1'], 'launch');
       fs.rmSync(stage.state('a1'));
       assert.equal((await launch.ended).code, 4);
+      const [, directory] = /; where no other has copies, move (\S+) away first/.exec(
+        stage.said(),
+      )!;
+      fs.renameSync(directory!, `${directory}.away`);
       await stage.completes();
     },
   },
@@ -209,7 +213,8 @@ export const agentSituations: readonly Situation[] = [
     name: 'the status of agents that do not run, in another directory',
     says: ['agent/cli/status.ts:   ubiring query … "…"'],
     async play(stage) {
-      const launch = await stage.runs(['a1'], 'launch', '--data', stage.path('deep'));
+      const launch = stage.begin(['launch', stage.config, '--data', stage.path('deep')]);
+      await stage.until('a1', () => fs.existsSync(stage.path('deep', 'a1', 'agent.pid')));
       launch.child.kill('SIGTERM');
       assert.equal((await launch.ended).code, 11);
       await stage.run(1, 'status', '--data', stage.path('deep'));
@@ -246,7 +251,7 @@ export const agentSituations: readonly Situation[] = [
     says: ['a delay is given in milliseconds or as in a config (2s), or taken back with --off'],
     async play(stage) {
       await stage.runs(['a1'], 'launch');
-      await stage.run(2, 'delay', '*', 'slow');
+      await stage.run(2, 'delay', '*');
       await stage.run(0, 'delay', '*', '2s');
       await stage.run(0, 'delay', '*', '50');
       await stage.run(0, 'delay', '*', '--off');

@@ -215,6 +215,22 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
+    name: 'directories are where the record of the end and a log should be',
+    says: ['agent/cli/launch-plan.ts: …; move it away', 'agent/cli/exit-code.ts: …; move it away'],
+    async play(stage) {
+      await stage.completes();
+      fs.rmSync(stage.path('complete.json'));
+      for (const file of [stage.path('complete.json'), stage.path('a1', 'agent.log')]) {
+        fs.rmSync(file, { force: true });
+        fs.mkdirSync(file);
+        const { stderr } = await stage.run(4, 'launch');
+        assert.ok(stderr.includes(file), stderr);
+        fs.rmdirSync(file);
+      }
+      await stage.completes();
+    },
+  },
+  {
     name: 'a lock that is damaged',
     says: ['is damaged; delete it and start again'],
     async play(stage) {

@@ -48,6 +48,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/operations/agent-situations.ts', 'too few open files'],
   },
   {
+    says: 'agent/cli/stored-orders.ts: ',
+    by: ['test/integration/operator.test.ts', 'an order that completed the crawl is named by'],
+  },
+  {
     says: 'skipped as blocked, as of',
     by: ['test/integration/operator.test.ts', 'a pattern blocks, is listed until it is taken back'],
   },
@@ -75,8 +79,6 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['ring point shared by … and …: rename one', 'two names with the same 64 bits'],
   ['set the clock that is wrong; state that began', 'two machines with clocks a year apart'],
   ['agent/storage/failure.ts: cannot read or write in …: …; look at', 'a disk that fails'],
-  ['agent/cli/exit-code.ts: …; move it away', 'a situation that is still to be written'],
-  ['agent/cli/launch-plan.ts: …; move it away', 'a situation that is still to be written'],
   ['for want of memory; give the machine or the container more', 'memory that runs out'],
   ['has a write-ahead log of …: end the program that reads', 'a log of 256 MiB'],
   ['one long transaction: end that program', 'a log of 256 MiB'],
