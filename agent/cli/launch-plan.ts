@@ -22,6 +22,7 @@ import { makeDirectory } from './make-directory.ts';
 import { programName } from './output.ts';
 import { repairOf } from './repair.ts';
 import { isLocked } from './running.ts';
+import { ordersInForce } from './stored-orders.ts';
 
 export interface PlanFlags {
   readonly agents?: string;
@@ -71,6 +72,7 @@ export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Jud
   if (flags.fresh) return { kind: 'start', ids, notes, round: null, awaits: [] };
   const foreign = foreignAmong(config, ids);
   if (foreign !== null) return { kind: 'refused', code: 4, message: foreign };
+  notes.push(...ordersInForce(config));
   const completion = checkedCompletion(config, local);
   if (completion.kind === 'damaged' && !completion.isFile) {
     return { kind: 'refused', code: 4, message: `${completion.why}; move it away` };

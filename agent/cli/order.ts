@@ -1,18 +1,27 @@
 // `ubiring pause`, `resume`, `block` and `delay`: orders to the whole cluster while it crawls. One
 // agent takes the order, stores it and passes it on; what each agent said is printed. An agent that
 // was not reached obeys as soon as it hears from any other, and before its first request where it
-// joins anew; until then the command ends with 1.
+// joins anew; until then the command ends with 1. Where no agent runs, an order in force can still be
+// taken back, in their files.
 
 import { parseHostPattern } from '../../config/host.ts';
 import { parseDuration } from '../../config/quantity.ts';
-import type { ControlVerb } from '../core/messages.ts';
-import { type OrderSummary, TAKEN_BACK } from '../messaging/control-orders.ts';
+import type { ControlVerb, Order } from '../core/messages.ts';
+import { type OrderSummary, orderOf, TAKEN_BACK } from '../messaging/control-orders.ts';
 import { DELAY_MS_MAX } from '../messaging/limits.ts';
 import { askInTurn } from './ask.ts';
 import type { ExitCode } from './exit-code.ts';
-import { asked, type CommonFlags, loadResolved, reachable } from './load.ts';
+import {
+  asked,
+  type CommonFlags,
+  launchCommand,
+  loadResolved,
+  type ResolvedConfig,
+  reachable,
+} from './load.ts';
 import { print, say } from './output.ts';
 import { hostOf } from './owner.ts';
+import { ordersInForce, takeBack } from './stored-orders.ts';
 
 export type OrderFlags = CommonFlags & { readonly json?: boolean; readonly off?: boolean };
 
@@ -76,6 +85,10 @@ async function give(
   const agents = reachable(loaded.config);
   const answer = await askInTurn(asked(loaded.config), verb, args);
   if (!answer.ok) {
+    const what = orderOf(verb, args);
+    if (typeof what !== 'string' && what.value === null) {
+      return giveStored(loaded.config, what, flags);
+    }
     say(answer.failures.join('\n'));
     say(`no agent took the order: ${verb} acts on a crawl that runs`);
     return 1;
@@ -89,6 +102,27 @@ async function give(
   if (silent.length > 0) say(`${silent.join(', ')}: will obey on hearing from another agent`);
   const holds = sayOfHosts(args, summary);
   return silent.length === 0 && holds ? 0 : 1;
+}
+
+/** No agent answers: it is taken back in their files, if none runs. */
+async function giveStored(
+  config: ResolvedConfig,
+  what: Pick<Order, 'kind' | 'host'>,
+  flags: OrderFlags,
+): Promise<ExitCode> {
+  const taken = takeBack(config, what);
+  if (!taken.ok) {
+    say(`no agent took the order: ${taken.message}`);
+    return 1;
+  }
+  const ids = config.cluster.agents.map(({ id }) => id);
+  const said = ids.map((id) => [id, taken.agents.includes(id) ? 'applied' : 'unreachable']);
+  const all: Record<string, string> = Object.fromEntries(said);
+  await print(flags.json ? `${JSON.stringify(all)}\n` : lines(all));
+  say('no agent runs: it is taken back in their files; to go on:');
+  say(`  ${launchCommand(config)}`);
+  for (const line of ordersInForce(config)) say(line);
+  return ids.every((id) => taken.agents.includes(id)) ? 0 : 1;
 }
 
 /** What the order comes to, where that is not what was meant; false: it changes nothing. */

@@ -5,6 +5,8 @@ import type { Order } from '../core/messages.ts';
 import type { OrderStore } from '../core/orders.ts';
 import type { Connection } from './connection.ts';
 
+export const ALL_ORDERS = 'SELECT kind, host, value, number AS n, agent AS "by" FROM order_rows';
+
 export class OrderTable implements OrderStore {
   readonly #s: ReturnType<typeof statements>;
 
@@ -27,9 +29,7 @@ export class OrderTable implements OrderStore {
 
 function statements(db: Connection) {
   return {
-    all: db.prepare<[], Order>(
-      'SELECT kind, host, value, number AS n, agent AS "by" FROM order_rows',
-    ),
+    all: db.prepare<[], Order>(ALL_ORDERS),
     save: db.prepare<[Order & { readonly at: number }]>(
       `INSERT OR REPLACE INTO order_rows (kind, host, value, number, agent, applied_at)
        VALUES ($kind, $host, $value, $n, $by, $at)`,

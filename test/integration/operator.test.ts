@@ -235,6 +235,43 @@ describe('operator', { concurrency: 1 }, () => {
     assert.ok(edges.every((line) => line.split('\t').length === 2));
   });
 
+  test('an order that completed the crawl is named by launch, and taken back where nothing runs', async (t) => {
+    const gate = await startGate();
+    const scratch = new Scratch();
+    t.after(async () => {
+      scratch.clean();
+      await gate.stop();
+    });
+    const config = await scratch.config(2, { seeds: [gate.seed] });
+    const first = start(['launch', config]);
+    await until('agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
+    assert.equal((await run('delay', config, 'x.test', '2s')).code, 0);
+    assert.equal((await run('block', config, '*')).code, 0);
+    gate.open();
+    assert.equal((await first.ended).code, 0);
+    const none = await run('query', config, 'SELECT url, status FROM pages', '--json');
+    assert.equal(none.stdout.trim(), '[]');
+
+    const complete = await run('launch', config);
+    assert.equal(complete.code, 0, complete.stderr);
+    assert.match(complete.stderr, /^in force: block \*, given by a\d; .*block .* '\*' --off$/m);
+    assert.match(complete.stderr, /^in force: delay x\.test 2 s, given by a\d; /m);
+    assert.match(complete.stderr, /complete already/);
+    const other = await run('block', config, 'y.test', '--off');
+    assert.equal(other.code, 1, other.stderr);
+    assert.match(other.stderr, /no such order is in force\nin force: block[^\n]*\nin force: delay/);
+
+    const { code, stdout, stderr } = await run('block', config, '*', '--off');
+    assert.equal(code, 0, stderr);
+    assert.equal(stdout, 'a1: applied\na2: applied\n');
+    const again = await run('launch', config);
+    assert.equal(again.code, 0, again.stderr);
+    assert.doesNotMatch(again.stderr, /in force: block/);
+    const { stdout: pages } = await run('query', config, 'SELECT status FROM pages', '--json');
+    assert.deepEqual(JSON.parse(pages), [{ status: 200 }]);
+    assert.equal((await run('audit', config)).code, 0);
+  });
+
   test('an order to a crawl that does not run says so', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
