@@ -29,6 +29,10 @@ function factsOf(report: UrlReport): [string, string][] {
   facts.push(['found', found], ['depth', String(url.depth)], ['attempts', String(url.attempts)]);
   if (url.fetchedAt !== null)
     facts.push(['fetched', `${dateText(url.fetchedAt)}, ${answer(report)}`]);
+  if (url.former?.fetchedAt != null) {
+    const { fetchedAt, ...ended } = url.former;
+    facts.push(['before', `${dateText(fetchedAt)}, ${endingText(ended)}`]);
+  }
   if (url.redirectTo !== null) facts.push(['redirects to', url.redirectTo]);
   if (url.warcFile !== null) facts.push(['archived', `${url.warcFile} at ${url.warcOffset}`]);
   return facts;
@@ -40,22 +44,27 @@ function toldBy(agent: string | undefined, source: UrlReport['source']): string 
 }
 
 function stateText({ stored }: UrlReport, state: string): string {
-  const { reason = null, notBefore = 0 } = stored?.url ?? {};
+  const { reason = null, notBefore = 0, again = false } = stored?.url ?? {};
+  const queued = again ? 'queued again' : 'queued';
   if (state === 'skipped') return `skipped: ${reason ?? 'no reason kept'}`;
   if (state !== 'queued') return state;
   if (stored?.open?.kind === 'page' && stored.open.url === stored.url?.fetchUrl) {
-    return 'queued, asked for just now';
+    return `${queued}, asked for just now`;
   }
   const wait = Math.max(notBefore, stored?.host?.notBefore ?? 0);
   const paused = stored?.paused ? ', the crawl is paused' : '';
-  return `queued${wait > 0 ? `, not before ${dateText(wait)}` : ''}${paused}`;
+  return `${queued}${wait > 0 ? `, not before ${dateText(wait)}` : ''}${paused}`;
 }
 
 function answer({ stored }: UrlReport): string {
   const { status, error, contentType, durationMs, bytes } = stored!.url!;
-  const what = status === null ? `no response: ${error}` : `status ${status}`;
+  const what = endingText({ status, error });
   const more = [contentType, bytes === null ? null : `${bytes} bytes`, `${durationMs} ms`];
   return [what, ...more.filter((text) => text !== null)].join(', ');
+}
+
+function endingText({ status, error }: { status: number | null; error: string | null }): string {
+  return status === null ? `no response: ${error}` : `status ${status}`;
 }
 
 function chainText({ chain }: UrlReport): string[] {

@@ -23,6 +23,10 @@ export interface UrlFacts {
   readonly fetchUrl: RequestForm;
   /** Null for a seed. */
   readonly referrer: string | null;
+  /** Queued once more: for a refresh, or because the rules that it was skipped by have changed. */
+  readonly again: boolean;
+  /** How a page that is queued again ended last, which `pages` shows meanwhile; else null. */
+  readonly former: Pick<UrlFacts, 'status' | 'error' | 'fetchedAt'> | null;
   /** Whether every link on it is safe. */
   readonly settled: boolean;
   readonly status: number | null;
@@ -103,9 +107,10 @@ const HOST = `SELECT number, owned, pages_done, queued, not_before, last_fetch_a
 const URL_ROW = `SELECT u.*, p.status, ${wordOf('p.error')} AS error,
   ${wordOf('p.content_type')} AS content_type, p.bytes, p.fetched_at, p.duration_ms,
   p.redirect_to, ${wordOf('p.warc_file')} AS warc_file, p.warc_offset,
-  ${referrerOf('u')} AS found_on
+  ${referrerOf('u')} AS found_on, f.status AS former_status, ${wordOf('f.error')} AS former_error,
+  f.fetched_at AS former_at
   FROM host_rows h JOIN urls u ON ${idsOfHost('u.id', 'h.number')}
-  LEFT JOIN page_records p ON p.id = u.id
+  LEFT JOIN page_records p ON p.id = u.id LEFT JOIN former_pages f ON f.id = u.id
   WHERE h.number = ? AND u.key = ?`;
 
 /** As `URL_ROW` does. In the order of discovery, of keys that begin as the file's own does. */
@@ -148,6 +153,8 @@ function urlFacts(
     fetchUrl: textOrNull(row.fetch_url) ?? asForm(identity),
     // A key of the same host has no `t` there; a whole URL begins with `http`.
     referrer: referrer === null || referrer[1] === 't' ? referrer : identityOf(host, referrer),
+    again: Number(row.state) === 0 && Number(row.again) > 0,
+    former: formerOf(row),
     settled: Number(row.done) > 0,
     status: numberOrNull(row.status),
     error: textOrNull(row.error),
@@ -159,6 +166,12 @@ function urlFacts(
     warcFile: textOrNull(row.warc_file),
     warcOffset: numberOrNull(row.warc_offset),
   };
+}
+
+function formerOf(row: Record<string, unknown>): UrlFacts['former'] {
+  if (row.former_at === null) return null;
+  const [status, fetchedAt] = [numberOrNull(row.former_status), numberOrNull(row.former_at)];
+  return { status, error: textOrNull(row.former_error), fetchedAt };
 }
 
 function robotsFacts(read: ReadRow, number: number, identity: Identity): RobotsFacts | null {

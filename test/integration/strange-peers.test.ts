@@ -8,6 +8,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
+import type { ClusterStatus } from '../../agent/cli/status.ts';
 import type { Envelope, Message } from '../../agent/core/messages.ts';
 import { Transport } from '../../agent/messaging/transport.ts';
 import { fingerprintOf } from '../../config/fingerprint.ts';
@@ -139,6 +140,28 @@ describe('strange peers', { concurrency: 2 }, () => {
     const { code, stderr } = await launch.ended;
     assert.equal(code, 0, stderr);
     assertUnharmed(web);
+  });
+
+  test('a claim that is refused is counted in status --json, with its sender', async (t) => {
+    const [gate, scratch] = [await gateOf(t), scratchOf(t)];
+    const file = await scratch.config(2, { seeds: [gate.seed] });
+    const launch = start(['launch', file, '--agents', '1']);
+    await until('a1', () => scratch.pid('a1') !== null);
+    const { config, listen: address } = readConfig(file, 'a2');
+    const fake = await impostor(t, 'a2', address, () => {});
+    const fingerprint = fingerprintOf(config, { protocol: 999, canonicalForm: 1 });
+    const hello: Message = { type: 'HELLO', capacity: 1, address, fingerprint, n: 0 };
+    const { listen } = readConfig(file, 'a1');
+    fake.send({ id: 'a9', inc: 0 }, listen, hello);
+    // One that is answered: on the same connection what came before it was read before it.
+    fake.send({ id: 'a1', inc: 0 }, listen, hello);
+    await until('the refusal', () => fake.received.some(({ type }) => type === 'REFUSED'));
+    const { code, stdout, stderr } = await run('status', file, '--json');
+    assert.equal(code, 0, stderr);
+    const [{ refused } = { refused: [] }] = (JSON.parse(stdout) as ClusterStatus).agents;
+    assert.deepEqual(refused, [{ agent: 'a2', claim: 'hello', count: 1 }]);
+    gate.open();
+    assert.equal((await launch.ended).code, 0);
   });
 
   test('F51: an agent that a joined one of another version refuses ends with 5 and says why', async (t) => {

@@ -60,6 +60,25 @@ test('explain: a page tells how it ended, where it was found, and by which rule'
   assert.equal(explain('http://h.test/x').robots, null, 'another origin');
 });
 
+test('explain: a page that is queued again tells so, and how it ended before', () => {
+  const { store, explain, number } = file();
+  const [url, fresh] = ['https://h.test/', 'https://h.test/x'];
+  store.insertUrl('h.test', { url, depth: 0 }, null);
+  assert.deepEqual([explain(url).url?.again, explain(url).url?.former], [false, null]);
+  store.recordPage(number('h.test'), {
+    ...{ url, status: null, error: 'timeout', contentType: null, bytes: 0, digest: null },
+    ...{ fetchedAt: 77, durationMs: 3, redirectTo: null, attempts: 2 },
+  });
+  assert.deepEqual([explain(url).url?.again, explain(url).url?.former], [false, null]);
+  store.beginRound(5);
+  store.queueAgain('h.test', 10);
+  store.insertUrl('h.test', { url: fresh, depth: 1 }, null);
+  const { state, again, former, fetchedAt } = explain(url).url!;
+  assert.deepEqual([state, again, fetchedAt], ['queued', true, null]);
+  assert.deepEqual(former, { status: null, error: 'timeout', fetchedAt: 77 });
+  assert.deepEqual([explain(fresh).url?.again, explain(fresh).url?.former], [false, null]);
+});
+
 test('explain: robots.txt out of reach forbids for now, and says why', () => {
   const { store, explain, number } = file();
   store.insertUrl('h.test', { url: 'http://h.test/', depth: 0 }, null);
