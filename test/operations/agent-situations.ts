@@ -18,6 +18,37 @@ const free = (stage: Stage, ...ids: string[]) =>
   stage.until('free directories', () => ids.every((id) => !isLocked(stage.path(id))));
 
 export const agentSituations: readonly Situation[] = [
+  // These two wait for a minute each, while others are played beside them.
+  {
+    name: 'another program holds the state',
+    says: [
+      'agent/storage/failure.ts: … is locked by another program',
+      "agent/agent.ts: … was locked by another program for … s; end that program's transaction",
+    ],
+    async play(stage) {
+      const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
+      const other = new Database(stage.state('a1'));
+      other.exec('BEGIN IMMEDIATE');
+      assert.equal((await agent.ended).code, 4);
+      await stage.run(4, 'agent', '--id', 'a1');
+      other.exec('ROLLBACK');
+      other.close();
+      stage.gate.open();
+      await stage.run(0, 'agent', '--id', 'a1');
+      await stage.run(0, 'audit');
+    },
+  },
+  {
+    name: 'a repair by one agent of two',
+    agents: 2,
+    says: ['start all agents together (ubiring launch CONFIG --repair'],
+    async play(stage) {
+      await stage.completes();
+      fs.rmSync(stage.state('a1'));
+      await stage.run(5, 'agent', '--id', 'a1', '--repair');
+      await stage.completes('--repair');
+    },
+  },
   {
     name: 'a launch beside one that runs',
     agents: 2,
@@ -176,25 +207,6 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'another program holds the state',
-    says: [
-      'agent/storage/failure.ts: … is locked by another program',
-      "agent/agent.ts: … was locked by another program for … s; end that program's transaction",
-    ],
-    async play(stage) {
-      const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
-      const other = new Database(stage.state('a1'));
-      other.exec('BEGIN IMMEDIATE');
-      assert.equal((await agent.ended).code, 4);
-      await stage.run(4, 'agent', '--id', 'a1');
-      other.exec('ROLLBACK');
-      other.close();
-      stage.gate.open();
-      await stage.run(0, 'agent', '--id', 'a1');
-      await stage.run(0, 'audit');
-    },
-  },
-  {
     name: 'a seed for a crawl that does not run',
     says: ['add the …URLs to the seeds of … and run …'],
     async play(stage) {
@@ -270,17 +282,6 @@ export const agentSituations: readonly Situation[] = [
       stage.note(stderr);
       stage.gate.open();
       await stage.run(0, 'agent', '--id', 'a1');
-    },
-  },
-  {
-    name: 'a repair by one agent of two',
-    agents: 2,
-    says: ['start all agents together (ubiring launch CONFIG --repair'],
-    async play(stage) {
-      await stage.completes();
-      fs.rmSync(stage.state('a1'));
-      await stage.run(5, 'agent', '--id', 'a1', '--repair');
-      await stage.completes('--repair');
     },
   },
 ];

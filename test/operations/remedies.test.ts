@@ -6,7 +6,8 @@ import { describe, test } from 'node:test';
 import { situations } from './situations.ts';
 import { Stage } from './stage.ts';
 
-describe('remedies', { concurrency: 2 }, () => {
+// One more than a small machine has cores: some situations wait for most of their time.
+describe('remedies', { concurrency: 3 }, () => {
   for (const { name, agents = 1, says, play } of situations) {
     test(name, async (context) => {
       const stage = await Stage.make(agents);

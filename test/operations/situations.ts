@@ -4,4 +4,4 @@ import { agentSituations } from './agent-situations.ts';
 import { fileSituations } from './file-situations.ts';
 import type { Situation } from './situation.ts';
 
-export const situations: readonly Situation[] = [...fileSituations, ...agentSituations];
+export const situations: readonly Situation[] = [...agentSituations, ...fileSituations];
