@@ -17,7 +17,7 @@ import type { CoreSettings } from './core/settings.ts';
 import { ownDelay } from './frontier/host-delay.ts';
 import { productTokenOf } from './robots/product-token.ts';
 import { parseRobots } from './robots/robots-txt.ts';
-import { secret } from './runtime/random.ts';
+import { randomId, secret } from './runtime/random.ts';
 import { CANONICAL_FORM_VERSION, type CrawlUrl, parseCrawlUrl, spelled } from './url/crawl-url.ts';
 import { IdentityRules } from './url/identity-rules.ts';
 import { RequestScope } from './url/request-scope.ts';
@@ -50,6 +50,7 @@ export function settingsOf(parts: {
     leaseMs: leaseMsOf(config),
     bounds: { ...BOUNDS, uncopied: config.agent.threads },
     seenKey: secret(),
+    proofKey: randomId(),
     delayMs: ownDelay(config.politeness),
     ipDelayMs: config.politeness.ipDelayMs,
     pagesMax: config.limits.pages,

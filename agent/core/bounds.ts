@@ -39,6 +39,8 @@ export interface Bounds {
   readonly refreshUrls: number;
   /** Other members of whom one heartbeat has news. */
   readonly news: number;
+  /** Members that the config does not have: each has a link. */
+  readonly unconfigured: number;
   /** How long a host waits for the robots.txt of another that its own leads to. */
   readonly robotsWaitMs: number;
 }
@@ -78,6 +80,7 @@ export const BOUNDS: Bounds = {
   refreshUrls: 500,
   // Some 4 KB. With more members each is told of all of them in turn (`membership.ts`).
   news: 32,
+  unconfigured: 256,
   // The other is queued for as long, so the crawl would not end sooner without; what is busy is
   // given up within four hours. It counts as one attempt of four, so a day is the longest.
   robotsWaitMs: 6 * 3600 * 1000,

@@ -87,6 +87,8 @@ export class Core {
       case 'HELLO':
         this.#p.membership.onHello(envelope, message, now);
         return this.#p.ending.answerComplete(envelope, message.address);
+      case 'PROBE':
+        return this.#p.membership.onProbe(envelope, message);
       case 'HEARTBEAT':
         return this.#onHeartbeat(envelope, message, now, relayed);
       case 'REFUSED':
@@ -153,6 +155,7 @@ export class Core {
       case 'RELAY':
         return this.#onRelay(member, message, now);
       case 'HELLO':
+      case 'PROBE':
       case 'WELCOME':
       case 'REFUSED':
       case 'HEARTBEAT':

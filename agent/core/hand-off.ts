@@ -216,8 +216,14 @@ export class HandOff {
   #sweep(): void {
     for (let left = this.#settings.bounds.hostsPerTurn; this.#swept && left > 0; left--) {
       const next = this.#swept.next();
-      if (next.done) this.#swept = null;
-      else if (!this.awaits(next.value[0])) this.#awaited.delete(next.value[0]);
+      if (next.done) {
+        this.#swept = null;
+        return;
+      }
+      const [host, keys] = next.value;
+      // Each by itself: another member may still be to yield the host, and then none would be left to.
+      for (const key of keys) if (!this.#received.has(key)) keys.delete(key);
+      if (keys.size === 0) this.#awaited.delete(host);
     }
   }
 

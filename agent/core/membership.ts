@@ -6,16 +6,18 @@
 import type { FailureDetector } from '../../failure-detector/detector.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { Lease } from '../../failure-detector/lease.ts';
+import { AddressProofs, type Claim, type Word } from './address-proofs.ts';
 import { Gone, type GoneStore } from './gone.ts';
 import type { AgentId, Envelope, Incarnation, Message, News } from './messages.ts';
 import type { Orders } from './orders.ts';
 import type { Outbound } from './outbound.ts';
 import type { RefusedClaims } from './refused-claims.ts';
-import type { CoreSettings } from './settings.ts';
+import { type CoreSettings, unheardMs } from './settings.ts';
 import type { Member, View } from './view.ts';
 
 type Heartbeat = Extract<Message, { type: 'HEARTBEAT' }>;
 type Hello = Extract<Message, { type: 'HELLO' }>;
+type Probe = Extract<Message, { type: 'PROBE' }>;
 type Welcome = Extract<Message, { type: 'WELCOME' }>;
 
 export type RemovalReason = 'superseded' | 'left' | 'suspected';
@@ -43,6 +45,7 @@ export class Membership {
   readonly #changes: Changes;
   readonly #orders: Pick<Orders, 'all' | 'hash'>;
   readonly #refused: RefusedClaims;
+  readonly #proofs: AddressProofs;
   readonly #gone: Gone;
   /** Ids that a member removed so long ago that none of them can hold a lease any more. */
   readonly #longGone = new Set<AgentId>();
@@ -53,6 +56,7 @@ export class Membership {
   readonly #suspects = new Map<AgentId, Incarnation>();
   /** Incarnations removed for their silence: word from one of them shows that it was a mistake. */
   readonly #judged = new Map<AgentId, Incarnation>();
+  /** Where to say HELLO. Those who are in neither the config nor the view go first at its bound. */
   readonly #known = new Map<AgentId, string>();
   /** Agents that this process must meet before it joins for the first time. */
   readonly #awaited: Set<AgentId>;
@@ -84,6 +88,7 @@ export class Membership {
     this.#changes = parts.changes;
     this.#orders = parts.orders;
     this.#refused = parts.refused;
+    this.#proofs = new AddressProofs(parts.settings, parts.view, parts.outbound);
     this.#gone = new Gone(parts.store.gone, (id) => this.#known.has(id));
     for (const peer of parts.settings.configured) this.#remember(peer.id, peer.address);
   }
@@ -98,6 +103,7 @@ export class Membership {
     this.joined = false;
     this.#counter = 0;
     this.#startAt = now.mono;
+    this.#proofs.reset(now);
     this.greet();
   }
 
@@ -130,35 +136,31 @@ export class Membership {
 
   onHello(envelope: Envelope, hello: Hello, now: Instant): void {
     const { id, inc } = envelope.from;
-    const peer = { id, inc, address: hello.address };
-    if (!this.#mayBeAt(peer)) {
-      const why = `the config does not have it at ${hello.address}`;
-      return this.#refused.refuse(id, 'hello', why, now);
+    const { capacity, address, proof } = hello;
+    const peer = { id, inc, address };
+    if (id === this.#settings.id) {
+      return this.#refused.refuse(id, 'hello', 'this agent itself has that identifier', now);
+    }
+    if (this.#proofs.takeDenial(this.#view.get(id), inc, proof)) return;
+    const verdict = this.#proofs.judge(peer, { by: id, proof }, this.#isNew(peer), now);
+    if (verdict.code !== 'granted') {
+      const { code, why } = verdict;
+      if (why !== undefined) this.#refused.refuse(id, 'hello', why, now);
+      return code === 'refused' ? this.#refuse(peer, why) : undefined;
     }
     const difference = this.#settings.compare(this.#settings.fingerprint, hello.fingerprint);
     if (difference) {
       const { path, a, b } = difference;
       const joined = this.joined;
-      this.#outbound.toAddress(peer, { type: 'REFUSED', path, yours: b, theirs: a, joined });
-      return;
+      return this.#outbound.toAddress(peer, { type: 'REFUSED', path, yours: b, theirs: a, joined });
     }
     const collision = this.#collisionWith({ id, capacity: hello.capacity });
     if (collision) {
       const path = `ring point shared by ${collision.a} and ${collision.b}: rename one`;
-      const joined = this.joined;
-      this.#outbound.toAddress(peer, { type: 'REFUSED', path, yours: id, theirs: '', joined });
-      return;
+      return this.#refuse(peer, path);
     }
-    const { capacity, address } = hello;
-    const twin = this.#view.get(id);
-    if (twin && inc > twin.card.inc && this.#runsElsewhere(twin, address, now)) {
-      const path = `${id} runs at ${twin.card.address}: stop that one, or this one at ${address}`;
-      const { joined } = this;
-      this.#refused.refuse(id, 'hello', path, now);
-      this.#outbound.toAddress(peer, { type: 'REFUSED', path, yours: id, theirs: '', joined });
-      return;
-    }
-    this.#hear({ id, inc, capacity, address, counter: 0, joined: false, direct: true }, now);
+    const news = { id, inc, capacity, address, counter: 0, joined: false, direct: true };
+    this.#hear(news, now, { by: id, proof });
     const member = this.#view.get(id);
     if (member?.card.inc === inc && !member.greeted) {
       member.greeted = true;
@@ -173,6 +175,27 @@ export class Membership {
     const members = [this.#newsOfMyself(), ...this.#news(now)];
     const orders = this.#orders.all();
     this.#outbound.toAddress(peer, { type: 'WELCOME', members, gone, orders });
+  }
+
+  #refuse(peer: Claim, path: string): void {
+    const { joined } = this;
+    this.#outbound.toAddress(peer, { type: 'REFUSED', path, yours: peer.id, theirs: '', joined });
+  }
+
+  /** Neither in view nor known to be gone. */
+  #isNew({ id, inc }: { id: AgentId; inc: Incarnation }): boolean {
+    const member = this.#view.get(id);
+    return !this.#gone.has(id, inc) && (!member || inc > Math.max(member.card.inc, member.goneInc));
+  }
+
+  /** Where this agent is said to listen somebody asks whether it does. */
+  onProbe(envelope: Envelope, { nonce, address }: Probe): void {
+    const { from, to } = envelope;
+    if (to.inc !== this.#outbound.inc) return;
+    const answer: Hello = { ...this.#hello(), proof: nonce };
+    const member = this.#view.get(from.id);
+    if (member?.card.inc === from.inc) this.#outbound.toMember(member, answer);
+    else this.#outbound.toAddress({ ...from, address }, answer);
   }
 
   #collisionWith(joiner: { id: AgentId; capacity: number }): { a: string; b: string } | null {
@@ -217,14 +240,18 @@ export class Membership {
     }
     for (const gone of beat.gone) this.#hearGone(gone.id, gone.inc, now);
     const { counter, joined, capacity, address } = beat;
-    this.#hear({ id, inc, capacity, address, counter, joined, direct: !relayed }, now);
+    const news = { id, inc, capacity, address, counter, joined, direct: !relayed };
+    this.#hear(news, now, { by: id });
     const member = this.#view.get(id);
     if (!member || member.card.inc !== inc) return;
     member.heardAt = now.mono;
     member.silent = false;
     if (!relayed) member.directAt = now.mono;
     this.#takeWord(member, beat, now);
-    for (const news of beat.news) this.#hear(news, now);
+    const isOfConfig = this.#outbound.isConfigured(member.card);
+    for (const other of beat.news) {
+      this.#hear(other, now, { by: id, vouched: isOfConfig && other.direct });
+    }
   }
 
   /**
@@ -266,34 +293,20 @@ export class Membership {
   }
 
   /** News of an incarnation, direct or relayed (rule 1). */
-  #hear(news: News, now: Instant): void {
+  #hear(news: News, now: Instant, word: Word = {}): void {
     const { id, inc } = news;
     if (id === this.#settings.id) return this.#hearOfMyself(inc, now);
     if (this.#gone.has(id, inc)) return;
-    const member = this.#view.get(id);
-    if (!member || inc > Math.max(member.card.inc, member.goneInc)) {
-      if (!this.#mayBeAt(news)) return;
-      if (member && this.#runsElsewhere(member, news.address, now)) return;
-      return this.#add(news, now);
+    if (this.#isNew(news)) {
+      const verdict = this.#proofs.judge(news, word, true, now);
+      if (verdict.code === 'granted') return this.#add(news, now);
+      if (verdict.code !== 'refused' || word.by === undefined) return;
+      return this.#refused.refuse(word.by, 'news', verdict.why, now);
     }
-    if (inc !== member.card.inc) return;
+    const member = this.#view.get(id);
+    if (!member || inc !== member.card.inc) return;
     if (news.joined) member.joined = true;
     if (!member.disowned) this.#detector.news(id, news.counter, now.mono);
-  }
-
-  /**
-   * Whether an incarnation with another address is a second process and no later life: the one in
-   * view was heard so lately that it may hold a lease. Taken in, the second would draw all that is
-   * sent to the first, which would then believe that everybody else has died.
-   */
-  #runsElsewhere(member: Member, address: string, now: Instant): boolean {
-    const { card, heardAt } = member;
-    return card.address !== address && now.mono - heardAt < this.#settings.leaseMs;
-  }
-
-  /** A socket file can be any of this machine: only what the config names is connected to. */
-  #mayBeAt(peer: { id: AgentId; address: string }): boolean {
-    return !peer.address.startsWith('ipc:') || this.#outbound.isConfigured(peer);
   }
 
   #hearOfMyself(inc: Incarnation, now: Instant): void {
@@ -307,6 +320,7 @@ export class Membership {
     if (old) this.remove(old, 'superseded', now);
     this.#gone.note(news.id, news.inc - 1, now.mono);
     this.#remember(news.id, news.address);
+    this.#proofs.settled(news.id);
     const member = this.#view.add(news, now.mono);
     this.#detector.watch(news.id, news.counter, now.mono);
     this.#suspects.delete(news.id);
@@ -320,6 +334,7 @@ export class Membership {
     this.#detector.forget(id);
     this.#lease.forget(id);
     if (why === 'suspected') this.#judged.set(id, inc);
+    if (why === 'left' && !this.#isInConfig(id)) this.#known.delete(id);
     this.#gone.note(id, Math.max(inc, member.goneInc), now.mono);
     this.#changes.removed(member, why, now);
   }
@@ -336,7 +351,7 @@ export class Membership {
   judge(now: Instant): void {
     for (const member of [...this.#view.members()]) {
       // Of a cut both ways neither end is told: who is not heard may well not hear this agent.
-      member.silent = now.mono - member.heardAt >= this.#unheardMs;
+      member.silent = now.mono - member.heardAt >= unheardMs(this.#settings);
       if (member.silent) member.hearsMe = false;
       const still = now.mono - member.echoedAt >= this.#settings.suspectAfterMs;
       if (still && !member.disowned) member.disowned = true;
@@ -367,12 +382,6 @@ export class Membership {
     }
   }
 
-  /** Silence of a member after which a detour to it is tried; the lease must not lapse before. */
-  get #unheardMs(): number {
-    const { heartbeatMs, suspectAfterMs } = this.#settings;
-    return Math.min(3 * heartbeatMs, suspectAfterMs / 2);
-  }
-
   /** More than half of the configured members, this one included, suspect the incarnation. */
   #votesAgainst(id: AgentId, inc: Incarnation): boolean {
     let votes = 0;
@@ -393,6 +402,8 @@ export class Membership {
     for (const id of this.#awaited) if (this.#view.has(id)) this.#awaited.delete(id);
     if (this.#awaited.size > 0) return false;
     if (now.mono - this.#startAt >= this.#settings.suspectAfterMs) return true;
+    // Hosts of a member that is not in view yet would seem to be this agent's.
+    if (this.#proofs.isAsking(now)) return false;
     return this.#settings.configured.every(
       ({ id }) => id === this.#settings.id || this.#view.has(id) || this.#longGone.has(id),
     );
@@ -473,13 +484,27 @@ export class Membership {
     for (const m of this.#view.members()) {
       if (m.disowned) continue;
       const counter = this.#detector.counter(m.card.id) ?? 0;
-      const direct = now.mono - m.directAt < this.#unheardMs;
+      const direct = now.mono - m.directAt < unheardMs(this.#settings);
       news.push({ ...m.card, counter, joined: m.joined, direct });
     }
     return news;
   }
 
   #remember(id: AgentId, address: string): void {
-    if (id !== this.#settings.id && address !== '') this.#known.set(id, address);
+    if (id === this.#settings.id || address === '') return;
+    this.#known.set(id, address);
+    const { configured, bounds } = this.#settings;
+    if (this.#known.size > configured.length + bounds.unconfigured) this.#forgetOne();
+  }
+
+  /** One that is neither in view nor in the config need not learn that it is gone. */
+  #forgetOne(): void {
+    for (const id of this.#known.keys()) {
+      if (!this.#view.has(id) && !this.#isInConfig(id)) return void this.#known.delete(id);
+    }
+  }
+
+  #isInConfig(id: AgentId): boolean {
+    return this.#settings.configured.some((peer) => peer.id === id);
   }
 }

@@ -208,6 +208,15 @@ export type Message =
       readonly fingerprint: string;
       /** The counter of the sender's database, by which a roll-back is noticed. */
       readonly n: number;
+      /** Of a PROBE that this answers: the sender is reached at its address. */
+      readonly proof?: string;
+    }
+  | {
+      /** To where an agent is said to listen; it answers with a HELLO, if it is that incarnation. */
+      readonly type: 'PROBE';
+      readonly nonce: string;
+      /** The sender's. */
+      readonly address: string;
     }
   | {
       readonly type: 'WELCOME';

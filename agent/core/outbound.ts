@@ -44,6 +44,8 @@ export class Outbound {
    * there: any other address is the word of a stranger, who may name that of a member as his own.
    */
   toAddress(to: { id: AgentId; address: string; inc?: Incarnation }, message: Message): void {
+    // A socket file can be any of this machine: only what the config names is connected to.
+    if (to.address.startsWith('ipc:') && !this.isConfigured(to)) return;
     const isBelieved = this.#view.get(to.id)?.card.address === to.address || this.isConfigured(to);
     this.#push(to, this.#envelope(to.id, to.inc ?? 0, message), false, !isBelieved);
   }

@@ -7,7 +7,15 @@ import type { EventLog } from './event-log.ts';
 import type { AgentId } from './messages.ts';
 
 /** The kind of claim that was refused. */
-export type Claim = 'hello' | 'rows' | 'rows-ack' | 'list' | 'yield-ack' | 'urls' | 'orders';
+export type Claim =
+  | 'hello'
+  | 'news'
+  | 'rows'
+  | 'rows-ack'
+  | 'list'
+  | 'yield-ack'
+  | 'urls'
+  | 'orders';
 
 /** One sender's claims of one kind are told of at most this often. */
 const TOLD_EVERY_MS = 10_000;

@@ -33,6 +33,8 @@ export interface CoreSettings {
   readonly bounds: Bounds;
   /** Of the hash of the filter of repeats: a whole number below 2^53 that sites cannot know. */
   readonly seenKey: number;
+  /** Of the proofs of addresses: a text that nobody outside this process knows. */
+  readonly proofKey: string;
   readonly fingerprint: string;
   readonly fingerprintHash: string;
   /** The first path at which two fingerprints differ, with both values, or null. */
@@ -48,6 +50,11 @@ export interface Difference {
   readonly path: string;
   readonly a: string;
   readonly b: string;
+}
+
+/** Silence of a member after which a detour to it is tried; the lease must not lapse before. */
+export function unheardMs(settings: Pick<CoreSettings, 'heartbeatMs' | 'suspectAfterMs'>): number {
+  return Math.min(3 * settings.heartbeatMs, settings.suspectAfterMs / 2);
 }
 
 /** Unanswered messages are sent again after this: a few round trips, well under a heartbeat. */

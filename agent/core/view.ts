@@ -16,6 +16,16 @@ export interface LastWord {
   readonly news: ReadonlyMap<AgentId, { inc: Incarnation; counter: number; direct: boolean }>;
 }
 
+/** A later incarnation that claims the identifier of a member. */
+export interface Rival {
+  readonly inc: Incarnation;
+  readonly address: string;
+  /** Since when the member has been asked. */
+  readonly since: number;
+  /** The member has answered. */
+  denied: boolean;
+}
+
 export interface Member {
   readonly card: MemberCard;
   joined: boolean;
@@ -43,6 +53,8 @@ export interface Member {
   readonly detours: Map<Message['type'], number>;
   /** The incarnations that it names as suspected (majority only). */
   suspects: ReadonlyMap<AgentId, Incarnation>;
+  /** Who claims its identifier; null: nobody has. */
+  rival: Rival | null;
 }
 
 export class View {
@@ -95,6 +107,7 @@ export class View {
       silent: false,
       detours: new Map(),
       suspects: new Map(),
+      rival: null,
     };
     this.#members.set(id, member);
     this.#assignment = null;

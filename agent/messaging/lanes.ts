@@ -11,6 +11,7 @@ export type Lane = 'control' | 'bulk';
 /** Only the newest of these says anything, so a newer one takes the place of one that waits. */
 const NEWEST_ONLY: ReadonlySet<MessageType> = new Set<MessageType>([
   'HELLO',
+  'PROBE',
   'WELCOME',
   'REFUSED',
   'HEARTBEAT',

@@ -5,7 +5,7 @@
 /** First two bytes of a frame: `UB`. Tells a peer of this program from any other talker. */
 export const MAGIC = [0x55, 0x42] as const;
 /** Raised when a frame can no longer be understood by the version before. */
-export const WIRE_VERSION = 9;
+export const WIRE_VERSION = 10;
 /** Where the encoding and the checksum lie, behind magic and version. */
 export const ENCODING_AT = 3;
 export const CHECKSUM_AT = 4;

@@ -243,7 +243,9 @@ const messages: { readonly [K in MessageType]: Check } = {
     address,
     fingerprint: text(FINGERPRINT_CHARS_MAX),
     n: whole,
+    proof: optional(hash),
   }),
+  PROBE: message<'PROBE'>({ nonce: hash, address }),
   WELCOME: message<'WELCOME'>({
     members: news,
     gone: list(shape<End & { ageMs: number }>({ id, inc: incarnation, ageMs: duration }), GONE_MAX),

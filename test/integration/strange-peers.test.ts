@@ -9,8 +9,10 @@ import net from 'node:net';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import type { ClusterStatus } from '../../agent/cli/status.ts';
+import { settingsOf } from '../../agent/config-parts.ts';
 import type { Envelope, Message } from '../../agent/core/messages.ts';
 import { Transport } from '../../agent/messaging/transport.ts';
+import type { AgentEntry } from '../../config/config.ts';
 import { fingerprintOf } from '../../config/fingerprint.ts';
 import { loadConfig } from '../../config/load.ts';
 import { play } from '../contract/messaging/kit.ts';
@@ -86,7 +88,7 @@ async function impostor(
   const bound = await transport.bind();
   assert.ok(bound.ok);
   t.after(() => transport.close({ lingerMs: 0 }));
-  return { received, send };
+  return { received, send, address: transport.endpoint ?? '' };
 }
 
 describe('strange peers', { concurrency: 2 }, () => {
@@ -176,6 +178,35 @@ describe('strange peers', { concurrency: 2 }, () => {
     const { code, stderr } = await run('agent', file, '--id', 'a1');
     assert.equal(code, 5, stderr);
     assert.match(stderr, /a2 refused this one: version\.protocol is 1 here and 999 there/);
+  });
+
+  test('an agent outside the config is a member once it has answered where it says it listens', async (t) => {
+    const [web, gate, scratch] = [await webOf(t, 48), await gateOf(t), scratchOf(t)];
+    const file = await scratch.config(2, { seeds: [web.seed, gate.seed] });
+    const launch = start(['launch', file, '--agents', '1']);
+    await until('the first requests', () => web.requests().length > 3);
+    const { config, listen } = readConfig(file, 'a1');
+    const agents = config.cluster.agents as readonly AgentEntry[];
+    const { fingerprint } = settingsOf({ config, entry: agents[0]!, agents });
+    const victim = await impostor(t, 'victim', 'tcp://127.0.0.1:*', () => {});
+    const hello = { type: 'HELLO', capacity: 1, fingerprint, n: 0 } as const;
+    let a1 = { id: 'a1', inc: 0 };
+    const x = await impostor(t, 'x', 'tcp://127.0.0.1:*', ({ message, from }, send) => {
+      if (message.type !== 'PROBE') return;
+      a1 = from;
+      send(listen, { ...hello, address: x.address, proof: message.nonce });
+    });
+    x.send(a1, listen, { ...hello, address: victim.address });
+    await until('the other address is asked', () => victim.received.length > 0);
+    x.send(a1, listen, { ...hello, address: x.address });
+    const isWelcome = () => x.received.some(({ type }) => type === 'WELCOME');
+    await until('the welcome', isWelcome);
+    assert.deepEqual(new Set(victim.received.map(({ type }) => type)), new Set(['PROBE']));
+    x.send(a1, listen, { type: 'LEAVE' });
+    gate.open();
+    const { code, stderr } = await launch.ended;
+    assert.equal(code, 0, stderr);
+    assertUnharmed(web);
   });
 
   test('F50: an agent with other settings ends with 5, naming the key and both values', async (t) => {

@@ -22,6 +22,7 @@ import { impolite } from '../checkers/politeness.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 import { CALM, Network } from './network.ts';
 import { EVEN_PAGES, type OddPages } from './odd-pages.ts';
+import { Places } from './places.ts';
 import { HEARTBEAT_MS, processOf, THREADS } from './process.ts';
 import { Random } from './random.ts';
 import type { RobotsLeads } from './robots-web.ts';
@@ -46,6 +47,7 @@ export class Cluster {
   readonly sent: { from: AgentId; to: AgentId; message: Message; at: number }[] = [];
   readonly agents = new Map<AgentId, Running>();
   readonly network: Network;
+  readonly places = new Places();
   readonly random: Random;
   readonly delayMs: number;
   readonly ipDelayMs: number;
@@ -70,6 +72,8 @@ export class Cluster {
   scope: UrlScope = { covers: () => true, admits: () => true };
   /** Drops a message if it says so. */
   lose: (from: AgentId, to: AgentId, message: Message) => boolean = () => false;
+  /** Is told of messages to an address that no agent has. */
+  astray: (address: string, envelope: Envelope) => void = () => {};
   readonly #o: ClusterOptions;
   /** Requests for the robots.txt of each host. */
   readonly #robotsAsked = new Map<string, number>();
@@ -141,8 +145,10 @@ export class Cluster {
     return {
       id,
       capacity: 1,
-      address: `ipc://sim/${id}`,
-      configured: this.#o.ids.map((name) => ({ id: name, address: `ipc://sim/${name}` })),
+      address: this.places.of(id),
+      configured: this.#o.ids.map((name) => {
+        return { id: name, address: name === id ? this.places.of(id) : this.places.inConfig(name) };
+      }),
       backups: this.backups,
       quorum: this.#o.quorum ?? 'none',
       heartbeatMs: HEARTBEAT_MS,
@@ -151,6 +157,7 @@ export class Cluster {
       bounds: { ...BOUNDS, uncopied: THREADS },
       // As if drawn by each process.
       seenKey: sha256(`${id} ${this.now}`).readUIntBE(0, 6),
+      proofKey: `of ${id} ${this.now}`,
       delayMs: () => this.delayMs,
       ipDelayMs: this.ipDelayMs,
       pagesMax: this.#o.pagesMax ?? null,
@@ -333,8 +340,12 @@ export class Cluster {
 
   #perform(agent: Running, effect: Effect): void {
     switch (effect.type) {
-      case 'send':
-        return this.send(agent, effect.to.id, effect.envelope);
+      case 'send': {
+        const to = this.places.residentOf(effect.to.address);
+        if (to !== undefined) this.send(agent, to, effect.envelope);
+        else this.astray(effect.to.address, effect.envelope);
+        return;
+      }
       case 'request':
         return this.#request(agent, effect.request);
       case 'resolve':

@@ -54,6 +54,8 @@ export interface Plan {
   readonly down: Set<AgentId>;
   /** Agents that never come back, or left. */
   readonly away: Set<AgentId>;
+  /** Of those that are restarted, who comes back at another address; apart from all other chance. */
+  readonly moving: Random;
   /** Links that are cut for the whole of the crawl. */
   readonly deadLinks: (readonly [AgentId, AgentId])[];
   /** Agents whose disks were set back. */
@@ -139,9 +141,10 @@ export function drawPlan(seed: number, kind: Kind): Plan {
     split: false,
   };
   const when = { healed: false, cutUntil: 0, refreshedAt: null };
+  const moving = new Random(seed * 99_991 + 17);
   const completion = { completeAt: Infinity, completeBy: ids };
   const drawn = { kind, quorum, backups, ids, random, cluster, pagesMax, capacities } as const;
-  return { ...drawn, ...none, ...nothing, ...when, ...completion };
+  return { ...drawn, ...none, ...nothing, ...when, ...completion, moving };
 }
 
 /**
@@ -209,6 +212,7 @@ function drawBounds(random: Random): Bounds {
     triedPages: BOUNDS.triedPages,
     refreshUrls: pick(1, 4, 500),
     news: pick(1, 3, 32),
+    unconfigured: BOUNDS.unconfigured,
     robotsWaitMs: BOUNDS.robotsWaitMs,
     // So few that each page tells the root's owner of it again; or so many that none does.
     seenUrls: pick(1, 4, 1024),

@@ -3,7 +3,7 @@
 
 import { crc32 } from 'node:zlib';
 
-const version = 9;
+const version = 10;
 
 /** Puts magic, version, encoding and a right checksum before the body. */
 export function sealed(body: string | Uint8Array, encoding = 0, wireVersion = version): Buffer {

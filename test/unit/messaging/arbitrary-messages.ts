@@ -156,6 +156,7 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
     fingerprint: fc.string({ maxLength: 3000 }),
     n: whole,
   }),
+  PROBE: fc.record({ type: fc.constant('PROBE'), nonce: word, address }),
   WELCOME: fc.record({
     type: fc.constant('WELCOME'),
     members: news,

@@ -1,0 +1,224 @@
+// Where an agent says that it listens is only its word. An address that the config has for it is
+// believed. At any other address the agent is asked for a proof: a PROBE goes there with a nonce, and the
+// HELLO that answers brings it back. The nonce is a keyed digest of the claim, so nothing has to be
+// remembered to check it. An identifier in view goes over to a later incarnation only where the one in
+// view does not deny it: it is asked too, and its answer, or its heartbeats, are the denial. Called by
+// `membership.ts` before it takes an incarnation into the view.
+
+import type { Instant } from '../../failure-detector/instant.ts';
+import type { AgentId, Incarnation } from './messages.ts';
+import type { Outbound } from './outbound.ts';
+import { type CoreSettings, resendAfterMs, unheardMs } from './settings.ts';
+import type { Member, Rival, View } from './view.ts';
+
+/** Claims of which is remembered when they were first made and last asked; the oldest is dropped. */
+const ASKED_MAX = 64;
+
+/** An incarnation, and where it is said to listen. */
+export interface Claim {
+  readonly id: AgentId;
+  readonly inc: Incarnation;
+  readonly address: string;
+}
+
+/** What speaks for a claim. */
+export interface Word {
+  /** Who says so; absent: nobody is to be named for it. */
+  readonly by?: AgentId;
+  /** Of the agent itself. */
+  readonly proof?: string | undefined;
+  /** An agent of the config, at its address there, says that it hears it straight. */
+  readonly vouched?: boolean;
+}
+
+/**
+ * `asked`: not yet, and a PROBE is on its way; the claim comes again with each heartbeat. `why` is there
+ * when it has been so for long.
+ */
+export type Verdict =
+  | { readonly code: 'granted' }
+  | { readonly code: 'asked'; readonly why?: string }
+  | { readonly code: 'refused'; readonly why: string };
+
+const GRANTED: Verdict = { code: 'granted' };
+const ASKED: Verdict = { code: 'asked' };
+
+export class AddressProofs {
+  readonly #settings: CoreSettings;
+  readonly #view: View;
+  readonly #outbound: Outbound;
+  /** By identifier. Filled by claims that need a proof, emptied by `settled` and at `ASKED_MAX`. */
+  readonly #asked = new Map<AgentId, Claim & { since: number; at: number }>();
+  /** When the last PROBE of a claim went to each address; cleared at `ASKED_MAX`. */
+  readonly #probedAt = new Map<string, number>();
+  #startAt = 0;
+
+  constructor(settings: CoreSettings, view: View, outbound: Outbound) {
+    this.#settings = settings;
+    this.#view = view;
+    this.#outbound = outbound;
+  }
+
+  reset(now: Instant): void {
+    this.#startAt = now.mono;
+    this.#asked.clear();
+    this.#probedAt.clear();
+  }
+
+  /** Whether the claim may be acted on; `isNews`: of an incarnation that would come into view. */
+  judge(claim: Claim, word: Word, isNews: boolean, now: Instant): Verdict {
+    const why = this.#objectionTo(claim);
+    if (why !== null) return { code: 'refused', why };
+    if (!this.#isReachable(claim, word, now)) return this.#unanswered(claim, word, now);
+    const old = this.#view.get(claim.id);
+    if (!old || !isNews) return GRANTED;
+    if (old.card.address === claim.address) return this.#nextLife(old, claim, word, now);
+    return this.#succession(old, claim, now);
+  }
+
+  /** Why nobody may be there under that name, whoever answers; null: nothing is known against it. */
+  #objectionTo({ id, address }: Claim): string | null {
+    if (this.#outbound.isConfigured({ id, address })) return null;
+    if (address.startsWith('ipc:')) return `the config does not have it at ${address}`;
+    const { configured } = this.#settings;
+    const members = [...this.#view.members()].map(({ card }) => card);
+    const holder = [this.#settings, ...configured, ...members].find(
+      (other) => other.address === address && other.id !== id,
+    );
+    if (holder) return `its address ${address} is that of ${holder.id}`;
+    if (this.#view.has(id) || configured.some((peer) => peer.id === id)) return null;
+    const max = this.#settings.bounds.unconfigured;
+    const isFull = this.#unconfigured() >= max;
+    return isFull ? `${max} agents that are not in the config are members already` : null;
+  }
+
+  #unconfigured(): number {
+    const configured = new Set(this.#settings.configured.map(({ id }) => id));
+    return [...this.#view.members()].filter(({ card }) => !configured.has(card.id)).length;
+  }
+
+  /** Whether the agent is known to be reached at its address; else it is asked there. */
+  #isReachable(claim: Claim, { proof, vouched }: Word, now: Instant): boolean {
+    const { id, address } = claim;
+    if (this.#outbound.isConfigured(claim)) return true;
+    if (this.#view.get(id)?.card.address === address) return true;
+    const { configured, leaseMs } = this.#settings;
+    const isElsewhere = !this.#view.has(id) && configured.some((peer) => peer.id === id);
+    // Where the config has it, HELLO has not been said for long enough yet.
+    const isEarly = isElsewhere && now.mono - this.#startAt < leaseMs;
+    const asked = this.#ask(claim, now);
+    // Who cannot be reached from here, but from there, can be spoken to by relay.
+    const isVouched = vouched === true && now.mono - asked.since >= leaseMs;
+    if (!isEarly && (proof === this.#nonceOf(claim) || isVouched)) return true;
+    this.#probe(claim, this.#nonceOf(claim), now);
+    return false;
+  }
+
+  /** An agent that says so itself, and is not there, is named; of others it may be true elsewhere. */
+  #unanswered({ id, address }: Claim, { by }: Word, now: Instant): Verdict {
+    const since = this.#asked.get(id)?.since ?? now.mono;
+    if (by !== id || now.mono - since < this.#settings.suspectAfterMs) return ASKED;
+    return { code: 'asked', why: `nobody answers for it at ${address}` };
+  }
+
+  #ask({ id, inc, address }: Claim, now: Instant): { since: number } {
+    const known = this.#asked.get(id);
+    const isSame = known?.inc === inc && known.address === address;
+    const asked = { id, inc, address, since: isSame ? known.since : now.mono, at: now.mono };
+    this.#asked.delete(id);
+    this.#asked.set(id, asked);
+    if (this.#asked.size > ASKED_MAX) {
+      const oldest = this.#asked.keys().next().value;
+      if (oldest !== undefined) this.#asked.delete(oldest);
+    }
+    return asked;
+  }
+
+  /** The identifier is in view now. */
+  settled(id: AgentId): void {
+    this.#asked.delete(id);
+  }
+
+  /** An agent that is not in view has claimed lately to be a member, and may yet prove it. */
+  isAsking(now: Instant): boolean {
+    for (const { at } of this.#asked.values()) {
+      if (now.mono - at < this.#settings.suspectAfterMs) return true;
+    }
+    return false;
+  }
+
+  /** At the same address: a process that was reborn or restarted answers for its new life only. */
+  #nextLife(old: Member, claim: Claim, { proof }: Word, now: Instant): Verdict {
+    const { card, heardAt } = old;
+    const patienceMs = unheardMs(this.#settings);
+    if (proof === this.#nonceOf(claim)) return GRANTED;
+    if (now.mono - heardAt >= patienceMs) return GRANTED;
+    if (heardAt - this.#rivalOf(old, claim, now).since > patienceMs) {
+      return { code: 'refused', why: `${card.id} goes on as incarnation ${card.inc}` };
+    }
+    this.#probe(claim, this.#nonceOf(claim), now);
+    return ASKED;
+  }
+
+  /**
+   * At another address it is a second process, unless the member has ended. Taken in, the second would
+   * draw all that is sent to the first, which would then believe that everybody else has died.
+   */
+  #succession(old: Member, claim: Claim, now: Instant): Verdict {
+    const { card, heardAt } = old;
+    const rival = this.#rivalOf(old, claim, now);
+    // What was on its way when the claim came is no denial.
+    if (rival.denied || heardAt - rival.since > unheardMs(this.#settings)) {
+      const why = `${card.id} runs at ${card.address}: stop that one, or this one at ${claim.address}`;
+      return { code: 'refused', why };
+    }
+    if (now.mono - Math.max(heardAt, rival.since) >= this.#settings.leaseMs) return GRANTED;
+    if (this.#isDue(card.address, now)) {
+      const nonce = this.#denialOf(old, rival);
+      this.#outbound.toMember(old, { type: 'PROBE', nonce, address: this.#settings.address });
+    }
+    return ASKED;
+  }
+
+  #rivalOf(old: Member, { inc, address }: Claim, now: Instant): Rival {
+    const { rival } = old;
+    if (rival?.inc === inc && rival.address === address) return rival;
+    // Claims that alternate must not put off the moment at which silence decides.
+    const isSilent = rival && !rival.denied && old.heardAt <= rival.since;
+    const since = isSilent ? rival.since : now.mono;
+    old.rival = { inc, address, since, denied: false };
+    return old.rival;
+  }
+
+  /** Whether a HELLO is the answer of a member to a rival's claim. */
+  takeDenial(member: Member | undefined, inc: Incarnation, proof: string | undefined): boolean {
+    if (!member?.rival || member.card.inc !== inc || proof === undefined) return false;
+    if (proof !== this.#denialOf(member, member.rival)) return false;
+    member.rival.denied = true;
+    return true;
+  }
+
+  #nonceOf({ id, inc, address }: Claim): string {
+    return this.#settings.digest(`${this.#settings.proofKey} ${id} ${inc} ${address}`);
+  }
+
+  #denialOf({ card }: Member, { inc, address, since }: Rival): string {
+    const of = `${card.id} ${card.inc} ${card.address} ${inc} ${address} ${since}`;
+    return this.#settings.digest(`${this.#settings.proofKey} ${of}`);
+  }
+
+  #probe(claim: Claim, nonce: string, now: Instant): void {
+    if (!this.#isDue(claim.address, now)) return;
+    const { address } = this.#settings;
+    this.#outbound.toAddress(claim, { type: 'PROBE', nonce, address });
+  }
+
+  /** Every member's heartbeat may name it, and one PROBE is enough for all of them. */
+  #isDue(address: string, now: Instant): boolean {
+    const at = this.#probedAt.get(address) ?? -Infinity;
+    if (now.mono - at < resendAfterMs(this.#settings)) return false;
+    if (this.#probedAt.size >= ASKED_MAX) this.#probedAt.clear();
+    this.#probedAt.set(address, now.mono);
+    return true;
+  }
+}

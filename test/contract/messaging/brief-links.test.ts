@@ -1,0 +1,86 @@
+// Links to addresses that only their own word speaks for, on real sockets.
+
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import { describe, it, type TestContext } from 'node:test';
+import type { Message } from '../../../agent/core/messages.ts';
+import { envelope, heartbeat, type Station, station, until } from './kit.ts';
+
+const BRIEF_LINKS_MAX = 32;
+const probe: Message = { type: 'PROBE', nonce: 'n', address: 'tcp://127.0.0.1:7101' };
+
+/** Counts the connections to one address of many. */
+async function doors(t: TestContext, count: number) {
+  const open = new Set<net.Socket>();
+  const visited = new Set<number>();
+  const servers = Array.from({ length: count }, (_, k) =>
+    net.createServer((socket) => {
+      visited.add(k);
+      open.add(socket.on('error', () => {}));
+      socket.on('close', () => open.delete(socket)).resume();
+    }),
+  );
+  t.after(() => {
+    for (const socket of open) socket.destroy();
+    for (const server of servers) server.close();
+  });
+  const addresses = await Promise.all(
+    servers.map(async (server) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      server.listen({ host: '127.0.0.1', port: 0 }, resolve);
+      await promise;
+      return `tcp://127.0.0.1:${(server.address() as net.AddressInfo).port}`;
+    }),
+  );
+  return { addresses, open, visited };
+}
+
+function briefly({ transport }: Station, id: string, address: string): void {
+  transport.send({ id, address }, envelope('a', id, probe), 'control', true);
+}
+
+describe('brief links', { concurrency: 2, timeout: 60_000 }, () => {
+  it('brief links: a few strangers are answered at a time, and the links end by themselves', async (t) => {
+    const a = await station(t, 'a');
+    const { addresses, open, visited } = await doors(t, BRIEF_LINKS_MAX + 8);
+    for (const [k, address] of addresses.entries()) briefly(a, `x${k}`, address);
+    await until('each link is made', () => visited.size === BRIEF_LINKS_MAX);
+    assert.equal(a.transport.stats().refused.unsendable, addresses.length - BRIEF_LINKS_MAX);
+    assert.deepEqual(a.transport.stats().peers, []);
+    await until('they are closed', () => open.size === 0);
+    const last = addresses.length - 1;
+    briefly(a, 'x', addresses[last]!);
+    await until('there is room again', () => visited.has(last));
+  });
+
+  it('brief links: a stranger takes neither the link of a member nor its place', async (t) => {
+    const [a, b, x] = [await station(t, 'a'), await station(t, 'b'), await station(t, 'x')];
+    const member = { id: 'b', address: b.address };
+    a.transport.send(member, envelope('a', 'b', heartbeat(1)), 'control');
+    await until('the member is spoken to', () => b.received.length === 1);
+    briefly(a, 'b', x.address);
+    await until('the stranger is asked', () => x.received.length === 1);
+    assert.deepEqual(
+      a.transport.stats().peers.map(({ id, address }) => ({ id, address })),
+      [member],
+    );
+    a.transport.send(member, envelope('a', 'b', heartbeat(2)), 'control');
+    await until('the member is spoken to as before', () => b.received.length === 2);
+    assert.equal(x.received.length, 1);
+  });
+
+  it('brief links: what waits for one address is a frame of each type', async (t) => {
+    const [a, b] = [await station(t, 'a'), await station(t, 'b')];
+    await b.transport.close({ lingerMs: 0 });
+    for (let k = 0; k < 2000; k++) briefly(a, 'x', b.address);
+    const again = await station(t, 'b', { listen: b.address });
+    // One that the socket was to take, and the newest.
+    await until('both have come', () => again.received.length === 2);
+    a.transport.send({ id: 'b', address: b.address }, envelope('a', 'b', heartbeat(1)), 'control');
+    await until('what was sent later has come', () => again.received.length === 3);
+    assert.deepEqual(
+      again.received.map(({ message }) => message.type),
+      ['PROBE', 'PROBE', 'HEARTBEAT'],
+    );
+  });
+});

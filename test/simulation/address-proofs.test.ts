@@ -1,0 +1,159 @@
+// Agents at addresses that the config of the others does not have: honest ones come in as soon as they
+// have answered there, and nobody takes the place of a member that is alive.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { BOUNDS } from '../../agent/core/bounds.ts';
+import type { AgentId, Envelope, Message } from '../../agent/core/messages.ts';
+import { cluster, crawling, endCodes, inc, sentOf } from './case-kit.ts';
+import { type Cluster, LEASE_MS, SUSPECT_MS } from './cluster.ts';
+import { HEARTBEAT_MS } from './process.ts';
+
+const HELLO = { type: 'HELLO', capacity: 1, fingerprint: 'same', n: 0 } as const;
+/** Where no agent listens, but whoever sends the false claims. */
+const EVIL = 'tcp://192.0.2.9:1';
+
+/** The agents but the last have the config of a cluster without it. */
+function unconfigured(ids: readonly AgentId[], more = {}): Cluster {
+  const known = ids.slice(0, -1);
+  const settings = (id: AgentId) =>
+    known.includes(id)
+      ? { configured: known.map((name) => ({ id: name, address: `ipc://sim/${name}` })) }
+      : {};
+  const c = cluster(ids, { settings, ...more });
+  c.places.move(ids.at(-1)!);
+  for (const id of known) c.start(id);
+  c.runUntil('the crawl is on its way', () => c.log.length >= 60);
+  return c;
+}
+
+function addressOf(c: Cluster, id: AgentId, at: AgentId): string | undefined {
+  return c.snapshot(at).members.find((member) => member.id === id)?.address;
+}
+
+function assertWhole(c: Cluster): void {
+  assert.deepEqual(new Set(endCodes(c)), new Set([0]));
+  assert.equal(c.fetched().size, 1200);
+  assert.deepEqual(c.impolite(), []);
+}
+
+/** HELLO again and again, from `as`; whoever sends it answers probes where it says it listens. */
+function claims(c: Cluster, as: { id: AgentId; inc: number }, address: string, answers = true) {
+  const say = (to: AgentId, more: Partial<Extract<Message, { type: 'HELLO' }>> = {}) => {
+    const message = { ...HELLO, address, ...more };
+    c.deliver(to, { from: as, to: { id: to, inc: 0 }, message });
+  };
+  const heard: Envelope[] = [];
+  c.astray = (at, envelope) => {
+    if (at !== address) return;
+    heard.push(envelope);
+    const { message, from } = envelope;
+    if (answers && message.type === 'PROBE') say(from.id, { proof: message.nonce });
+  };
+  const from = c.now;
+  for (let ms = 0; ms < 3 * SUSPECT_MS; ms += HEARTBEAT_MS) {
+    c.at(from + ms, () => {
+      for (const { id } of c.living()) if (id !== as.id) say(id);
+    });
+  }
+  return heard;
+}
+
+const typesOf = (heard: readonly Envelope[]) => new Set(heard.map(({ message }) => message.type));
+
+describe('addresses that the config does not have', () => {
+  it('an agent joins there once it has answered', () => {
+    const c = unconfigured(['a1', 'a2', 'a3']);
+    c.start('a3');
+    const startedAt = c.now;
+    c.runUntil('a3 has joined', () => c.snapshot('a3').joined, 10_000);
+    assert.ok(c.now - startedAt < SUSPECT_MS, `${c.now - startedAt} ms`);
+    assert.equal(addressOf(c, 'a3', 'a1'), 'tcp://sim/a3/1');
+    assert.deepEqual(new Set(sentOf(c, 'PROBE').map(({ to }) => to)), new Set(['a3']));
+    c.runToEnd();
+    assertWhole(c);
+  });
+
+  it('at the addresses of the config nobody is asked', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    assert.deepEqual(sentOf(c, 'PROBE'), []);
+  });
+
+  it('an agent that nobody can reach there is no member, and gets nothing but questions', () => {
+    const c = crawling(['a1', 'a2']);
+    const heard = claims(c, { id: 'a9', inc: c.now }, EVIL, false);
+    c.run(2 * SUSPECT_MS);
+    assert.equal(addressOf(c, 'a9', 'a1'), undefined);
+    assert.deepEqual(typesOf(heard), new Set(['PROBE']));
+    const named = c.snapshot('a1').refused.map(({ agent, claim }) => `${agent} ${claim}`);
+    assert.deepEqual(named, ['a9 hello']);
+  });
+
+  it('an agent comes back there after a crash, within a lease', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    c.kill('a2');
+    c.places.move('a2');
+    c.run(HEARTBEAT_MS);
+    c.start('a2');
+    const startedAt = c.now;
+    c.runUntil('a2 has joined', () => c.snapshot('a2').joined, 10_000);
+    const tookMs = c.now - startedAt;
+    assert.ok(tookMs < LEASE_MS + 4 * HEARTBEAT_MS, `${tookMs} ms`);
+    for (const at of ['a1', 'a3']) assert.equal(addressOf(c, 'a2', at), 'tcp://sim/a2/1');
+    c.runToEnd();
+    assertWhole(c);
+  });
+
+  it('a second process of a living agent is refused as soon as that has answered', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    const was = inc(c, 'a2');
+    const heard = claims(c, { id: 'a2', inc: was + 1 }, EVIL);
+    c.run(3 * HEARTBEAT_MS);
+    assert.deepEqual(typesOf(heard), new Set(['PROBE', 'REFUSED']));
+    c.run(3 * SUSPECT_MS);
+    assert.equal(inc(c, 'a2'), was);
+    assert.equal(addressOf(c, 'a2', 'a1'), 'ipc://sim/a2');
+    c.runToEnd();
+    assertWhole(c);
+  });
+
+  it('a second identifier at an address is refused, and so is one more than may be members', () => {
+    const bounds = { ...BOUNDS, unconfigured: 1 };
+    const c = crawling(['a1', 'a2'], { settings: () => ({ bounds }) });
+    const names = () => c.snapshot('a1').members.map(({ id }) => id);
+    claims(c, { id: 'a8', inc: c.now }, EVIL);
+    c.run(HEARTBEAT_MS);
+    assert.deepEqual(names(), ['a2', 'a8']);
+    claims(c, { id: 'a9', inc: c.now }, EVIL);
+    c.run(HEARTBEAT_MS);
+    claims(c, { id: 'a7', inc: c.now }, 'tcp://192.0.2.9:2');
+    c.run(HEARTBEAT_MS);
+    assert.deepEqual(names(), ['a2', 'a8']);
+    const why = c.disks.get('a1')!.db.prepare("SELECT detail FROM events WHERE kind = 'refused'");
+    const told = why.pluck().all().map(String).join();
+    assert.match(told, /its address tcp:\/\/192\.0\.2\.9:1 is that of a8/);
+    assert.match(told, /1 agents that are not in the config are members already/);
+  });
+});
+
+describe('a false claim', () => {
+  it('of a later life of a member, at its own address, ends nobody', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    const was = inc(c, 'a2');
+    claims(c, { id: 'a2', inc: was + 1 }, 'ipc://sim/a2');
+    c.run(3 * SUSPECT_MS);
+    assert.equal(inc(c, 'a2'), was);
+    const named = c.snapshot('a1').refused.map(({ agent, claim }) => `${agent} ${claim}`);
+    assert.deepEqual(named, ['a2 hello']);
+    c.runToEnd();
+    assertWhole(c);
+  });
+
+  it('to be the very agent that is told ends nobody', () => {
+    const c = crawling(['a1', 'a2']);
+    const from = { id: 'a1', inc: inc(c, 'a1') + 1 };
+    c.deliver('a1', { from, to: { id: 'a1', inc: 0 }, message: { ...HELLO, address: EVIL } });
+    c.runToEnd();
+    assertWhole(c);
+  });
+});
