@@ -325,11 +325,11 @@ class Agent implements RunningAgent {
   }
 
   /** Answered at the configured address, so that a start with a wrong clock ends and says so. */
-  #refuseClock({ id, inc }: { id: string; inc: number }): void {
+  #refuseClock({ id, inc, greeting }: NonNullable<RefusedFrame['ahead']>): void {
     const peer = this.#p.agents.find((agent) => agent.id === id);
     if (!peer) return;
     const { joined } = this.#core.snapshot(systemClock.now());
-    this.#sendTo({ ...peer, inc }, clockRefusal({ id, inc, joined, nowMs: wallMs() }));
+    this.#sendTo({ ...peer, inc }, clockRefusal({ id, inc, greeting, joined, nowMs: wallMs() }));
   }
 
   #explain(identity: Identity, form: RequestForm): Explanation {

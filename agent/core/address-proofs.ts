@@ -5,8 +5,9 @@
 // view does not deny it: it is asked too, and its answer, or its heartbeats, are the denial. Called by
 // `membership.ts` before it takes an incarnation into the view.
 
+import type { FailureDetector } from '../../failure-detector/detector.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
-import type { AgentId, Incarnation } from './messages.ts';
+import type { AgentId, Incarnation, Message } from './messages.ts';
 import type { Outbound } from './outbound.ts';
 import { type CoreSettings, resendAfterMs, unheardMs } from './settings.ts';
 import type { Member, Rival, View } from './view.ts';
@@ -19,6 +20,7 @@ export interface Claim {
   readonly id: AgentId;
   readonly inc: Incarnation;
   readonly address: string;
+  readonly capacity: number;
 }
 
 /** What speaks for a claim. */
@@ -47,16 +49,23 @@ export class AddressProofs {
   readonly #settings: CoreSettings;
   readonly #view: View;
   readonly #outbound: Outbound;
+  readonly #detector: Pick<FailureDetector, 'lastNewsMs'>;
   /** By identifier. Filled by claims that need a proof, emptied by `settled` and at `ASKED_MAX`. */
-  readonly #asked = new Map<AgentId, Claim & { since: number; at: number }>();
+  readonly #asked = new Map<AgentId, Omit<Claim, 'capacity'> & { since: number; at: number }>();
   /** When the last PROBE of a claim went to each address; cleared at `ASKED_MAX`. */
   readonly #probedAt = new Map<string, number>();
   #startAt = 0;
 
-  constructor(settings: CoreSettings, view: View, outbound: Outbound) {
-    this.#settings = settings;
-    this.#view = view;
-    this.#outbound = outbound;
+  constructor(parts: {
+    settings: CoreSettings;
+    view: View;
+    outbound: Outbound;
+    detector: Pick<FailureDetector, 'lastNewsMs'>;
+  }) {
+    this.#settings = parts.settings;
+    this.#view = parts.view;
+    this.#outbound = parts.outbound;
+    this.#detector = parts.detector;
   }
 
   reset(now: Instant): void {
@@ -77,7 +86,7 @@ export class AddressProofs {
   }
 
   /** Why nobody may be there under that name, whoever answers; null: nothing is known against it. */
-  #objectionTo({ id, address }: Claim): string | null {
+  #objectionTo({ id, address, capacity }: Claim): string | null {
     if (this.#outbound.isConfigured({ id, address })) return null;
     if (address.startsWith('ipc:')) return `the config does not have it at ${address}`;
     const { configured } = this.#settings;
@@ -86,15 +95,14 @@ export class AddressProofs {
       (other) => other.address === address && other.id !== id,
     );
     if (holder) return `its address ${address} is that of ${holder.id}`;
-    if (this.#view.has(id) || configured.some((peer) => peer.id === id)) return null;
-    const max = this.#settings.bounds.unconfigured;
-    const isFull = this.#unconfigured() >= max;
-    return isFull ? `${max} agents that are not in the config are members already` : null;
-  }
-
-  #unconfigured(): number {
-    const configured = new Set(this.#settings.configured.map(({ id }) => id));
-    return [...this.#view.members()].filter(({ card }) => !configured.has(card.id)).length;
+    const inConfig = new Set(configured.map((peer) => peer.id));
+    if (inConfig.has(id)) return null;
+    const { unconfigured: max, unconfiguredCapacity: capacityMax } = this.#settings.bounds;
+    const others = members.filter((other) => other.id !== id && !inConfig.has(other.id));
+    if (others.length >= max) return `${max} agents that are not in the config are members already`;
+    const total = others.reduce((sum, other) => sum + other.capacity, capacity);
+    if (total <= capacityMax) return null;
+    return `agents that are not in the config would have a capacity of ${total} together`;
   }
 
   /** Whether the agent is known to be reached at its address; else it is asked there. */
@@ -172,10 +180,12 @@ export class AddressProofs {
       const why = `${card.id} runs at ${card.address}: stop that one, or this one at ${claim.address}`;
       return { code: 'refused', why };
     }
-    if (now.mono - Math.max(heardAt, rival.since) >= this.#settings.leaseMs) return GRANTED;
+    // Its lease lasts as long as others pass on that it lives, and this agent echoes that.
+    const lastNewsMs = this.#detector.lastNewsMs(card.id) ?? heardAt;
+    if (now.mono - Math.max(heardAt, lastNewsMs, rival.since) >= this.#settings.leaseMs)
+      return GRANTED;
     if (this.#isDue(card.address, now)) {
-      const nonce = this.#denialOf(old, rival);
-      this.#outbound.toMember(old, { type: 'PROBE', nonce, address: this.#settings.address });
+      this.#outbound.toMember(old, this.#question(this.#denialOf(old, rival)));
     }
     return ASKED;
   }
@@ -209,8 +219,12 @@ export class AddressProofs {
 
   #probe(claim: Claim, nonce: string, now: Instant): void {
     if (!this.#isDue(claim.address, now)) return;
-    const { address } = this.#settings;
-    this.#outbound.toAddress(claim, { type: 'PROBE', nonce, address });
+    this.#outbound.toAddress(claim, this.#question(nonce));
+  }
+
+  #question(nonce: string): Message {
+    const { address, fingerprintHash } = this.#settings;
+    return { type: 'PROBE', nonce, fingerprintHash, address };
   }
 
   /** Every member's heartbeat may name it, and one PROBE is enough for all of them. */

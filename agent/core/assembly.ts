@@ -13,6 +13,7 @@ import type { Effects } from './effects.ts';
 import { Ending } from './ending.ts';
 import { EventLog } from './event-log.ts';
 import { FetchRight } from './fetch-right.ts';
+import { Gate } from './gate.ts';
 import { HandOff } from './hand-off.ts';
 import { HoldBack } from './hold-back.ts';
 import { HostMoves } from './host-moves.ts';
@@ -82,6 +83,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
     ...{ settings, view, outbound, detector, lease, store, orders, refused },
     changes: hooks.changes,
   });
+  const gate = new Gate({ settings, view, outbound, refused, membership });
   const handOff = new HandOff(settings, view, outbound, refused);
   const delayOf = (host: Host) => Math.max(orders.delayOf(host), store.delayOf(host));
   const right = new FetchRight(settings, view, lease, handOff, delayOf);
@@ -137,7 +139,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
     ...{ view, outbound, detector, stall, membership, handOff, right, visits, replication },
     ...{ settlement, seen, routing, known, inbox, moves, completion, ending, events },
     ...{ orders, operator, requeues, budgets, asks, aborts, backlog, arrivals, seeds, holdBack },
-    ...{ refused, intake },
+    ...{ refused, intake, gate },
   };
 }
 

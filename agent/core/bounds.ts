@@ -41,6 +41,8 @@ export interface Bounds {
   readonly news: number;
   /** Members that the config does not have: each has a link. */
   readonly unconfigured: number;
+  /** Capacity of all of them together: each has that many times `replicas` points on the ring. */
+  readonly unconfiguredCapacity: number;
   /** How long a host waits for the robots.txt of another that its own leads to. */
   readonly robotsWaitMs: number;
 }
@@ -81,6 +83,8 @@ export const BOUNDS: Bounds = {
   // Some 4 KB. With more members each is told of all of them in turn (`membership.ts`).
   news: 32,
   unconfigured: 256,
+  // 200,000 points, of which a new ring takes some tenths of a second.
+  unconfiguredCapacity: 1024,
   // The other is queued for as long, so the crawl would not end sooner without; what is busy is
   // given up within four hours. It counts as one attempt of four, so a day is the longest.
   robotsWaitMs: 6 * 3600 * 1000,

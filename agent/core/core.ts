@@ -83,28 +83,27 @@ export class Core {
       if (message.type !== 'HELLO') return;
       return this.#p.refused.refuse(from.id, 'hello', `it calls this agent ${to.id}`, now);
     }
+    if (!this.#p.gate.admits(envelope, now)) return;
     switch (message.type) {
       case 'HELLO':
         this.#p.membership.onHello(envelope, message, now);
-        return this.#p.ending.answerComplete(envelope, message.address);
+        return this.#p.ending.answerComplete(from);
       case 'PROBE':
         return this.#p.membership.onProbe(envelope, message);
       case 'HEARTBEAT':
         return this.#onHeartbeat(envelope, message, now, relayed);
       case 'REFUSED':
-        if (envelope.to.inc !== this.#p.outbound.inc) return;
         return this.#p.membership.onRefused(from.id, message);
-      default:
+      case 'WELCOME':
+        this.#p.operator.onOrders(from.id, message.orders, now);
+        return this.#p.membership.onWelcome(message, now);
+      case 'COMPLETE':
+        return this.#p.ending.onComplete(from.id);
+      default: {
+        const member = this.#p.view.get(from.id);
+        if (member) this.#onMemberMessage(member, envelope, now);
+      }
     }
-    if (!this.#p.membership.accepts(envelope)) return;
-    if (message.type === 'WELCOME') {
-      this.#p.operator.onOrders(from.id, message.orders, now);
-      return this.#p.membership.onWelcome(message, now);
-    }
-    if (message.type === 'COMPLETE') return this.#p.ending.onComplete(from.id);
-    const member = this.#p.view.get(from.id);
-    if (!member || member.card.inc !== from.inc) return;
-    this.#onMemberMessage(member, envelope, now);
   }
 
   #onHeartbeat(envelope: Envelope, beat: Heartbeat, now: Instant, relayed: boolean): void {

@@ -10,12 +10,12 @@ import type { Effects, EndCode } from './effects.ts';
 import type { EventLog } from './event-log.ts';
 import type { HandOff } from './hand-off.ts';
 import type { HostMoves } from './host-moves.ts';
-import type { AgentId, Envelope } from './messages.ts';
+import type { AgentId, Envelope, Message } from './messages.ts';
 import type { Outbound } from './outbound.ts';
 import type { Routing } from './routing.ts';
 import type { CoreSettings } from './settings.ts';
 import type { Store } from './store.ts';
-import type { View } from './view.ts';
+import type { Member, View } from './view.ts';
 import type { Visits } from './visits.ts';
 
 /** A leaver serves the others for so long at most before it goes (DESIGN section 6). */
@@ -138,14 +138,15 @@ export class Ending {
   tellComplete(): void {
     if (this.#course.kind !== 'complete') return;
     for (const member of this.#p.view.members()) {
-      this.#p.outbound.toMember(member, { type: 'COMPLETE' });
+      this.#p.outbound.toMember(member, completeFor(member));
     }
   }
 
-  /** To a HELLO: there is nothing left to join. */
-  answerComplete(envelope: Envelope, address: string): void {
-    if (this.#course.kind !== 'complete') return;
-    this.#p.outbound.toAddress({ ...envelope.from, address }, { type: 'COMPLETE' });
+  /** To a member that has said HELLO: there is nothing left to join. */
+  answerComplete({ id, inc }: Envelope['from']): void {
+    const member = this.#p.view.get(id);
+    if (this.#course.kind !== 'complete' || member?.card.inc !== inc) return;
+    this.#p.outbound.toAddress(member.card, completeFor(member));
   }
 
   /** A member's word is only noted; a joiner, who can see nothing for itself, takes it. */
@@ -188,4 +189,8 @@ export class Ending {
     const twin = `another process runs as agent ${id} (incarnation ${inc})`;
     this.end(5, `${twin}: stop one of the two`);
   }
+}
+
+function completeFor({ greeting }: Member): Message {
+  return greeting === undefined ? { type: 'COMPLETE' } : { type: 'COMPLETE', greeting };
 }

@@ -8,6 +8,7 @@ import type { Instant } from '../../failure-detector/instant.ts';
 import type { Lease } from '../../failure-detector/lease.ts';
 import { AddressProofs, type Claim, type Word } from './address-proofs.ts';
 import { Gone, type GoneStore } from './gone.ts';
+import { Greetings, refusalText } from './greetings.ts';
 import type { AgentId, Envelope, Incarnation, Message, News } from './messages.ts';
 import type { Orders } from './orders.ts';
 import type { Outbound } from './outbound.ts';
@@ -56,8 +57,7 @@ export class Membership {
   readonly #suspects = new Map<AgentId, Incarnation>();
   /** Incarnations removed for their silence: word from one of them shows that it was a mistake. */
   readonly #judged = new Map<AgentId, Incarnation>();
-  /** Where to say HELLO. Those who are in neither the config nor the view go first at its bound. */
-  readonly #known = new Map<AgentId, string>();
+  readonly greetings: Greetings;
   /** Agents that this process must meet before it joins for the first time. */
   readonly #awaited: Set<AgentId>;
   #startAt = 0;
@@ -88,9 +88,9 @@ export class Membership {
     this.#changes = parts.changes;
     this.#orders = parts.orders;
     this.#refused = parts.refused;
-    this.#proofs = new AddressProofs(parts.settings, parts.view, parts.outbound);
-    this.#gone = new Gone(parts.store.gone, (id) => this.#known.has(id));
-    for (const peer of parts.settings.configured) this.#remember(peer.id, peer.address);
+    this.greetings = new Greetings(parts.settings, parts.outbound, parts.view);
+    this.#proofs = new AddressProofs(parts);
+    this.#gone = new Gone(parts.store.gone, (id) => this.greetings.isKnown(id));
   }
 
   /** A new incarnation: an empty view, everybody owed a greeting. What is gone stays gone. */
@@ -114,58 +114,48 @@ export class Membership {
 
   /** HELLO to all who are known and not in view; repeated with the heartbeats until answered. */
   greet(): void {
-    for (const [id, address] of this.#known) {
-      if (!this.#view.has(id)) this.#outbound.toAddress({ id, address }, this.#hello());
+    for (const [id, address] of this.greetings.addresses()) {
+      const peer = { id, address };
+      if (this.#view.has(id)) continue;
+      this.#outbound.toAddress(peer, this.greetings.helloTo(peer, this.helloCounter));
     }
   }
 
-  #hello(): Hello {
-    const { capacity, address, fingerprint } = this.#settings;
-    return { type: 'HELLO', capacity, address, fingerprint, n: this.helloCounter };
-  }
-
-  /** PROTOCOL, envelope rule: meant for this incarnation, from one not known gone. */
-  accepts(envelope: Envelope): boolean {
-    const { from, to } = envelope;
-    return (
-      to.inc === this.#outbound.inc &&
-      to.id === this.#settings.id &&
-      !this.#gone.has(from.id, from.inc)
-    );
+  isGone(id: AgentId, inc: Incarnation): boolean {
+    return this.#gone.has(id, inc);
   }
 
   onHello(envelope: Envelope, hello: Hello, now: Instant): void {
     const { id, inc } = envelope.from;
     const { capacity, address, proof } = hello;
-    const peer = { id, inc, address };
+    const peer = { id, inc, address, capacity };
+    const difference = this.#settings.compare(this.#settings.fingerprint, hello.fingerprint);
     if (id === this.#settings.id) {
+      if (!difference && inc > this.#outbound.inc) return this.#hearOfMyself(inc, now);
       return this.#refused.refuse(id, 'hello', 'this agent itself has that identifier', now);
     }
+    if (difference) return this.#refuse(peer, hello, difference.path, difference.b, difference.a);
     if (this.#proofs.takeDenial(this.#view.get(id), inc, proof)) return;
     const verdict = this.#proofs.judge(peer, { by: id, proof }, this.#isNew(peer), now);
     if (verdict.code !== 'granted') {
       const { code, why } = verdict;
       if (why !== undefined) this.#refused.refuse(id, 'hello', why, now);
-      return code === 'refused' ? this.#refuse(peer, why) : undefined;
+      return code === 'refused' ? this.#refuse(peer, hello, why) : undefined;
     }
-    const difference = this.#settings.compare(this.#settings.fingerprint, hello.fingerprint);
-    if (difference) {
-      const { path, a, b } = difference;
-      const joined = this.joined;
-      return this.#outbound.toAddress(peer, { type: 'REFUSED', path, yours: b, theirs: a, joined });
-    }
-    const collision = this.#collisionWith({ id, capacity: hello.capacity });
+    const collision = this.#collisionWith({ id, capacity });
     if (collision) {
       const path = `ring point shared by ${collision.a} and ${collision.b}: rename one`;
-      return this.#refuse(peer, path);
+      return this.#refuse(peer, hello, path);
     }
-    const news = { id, inc, capacity, address, counter: 0, joined: false, direct: true };
-    this.#hear(news, now, { by: id, proof });
+    this.#hear({ ...peer, counter: 0, joined: false, direct: true }, now, { by: id, proof });
     const member = this.#view.get(id);
     if (member?.card.inc === inc && !member.greeted) {
       member.greeted = true;
       this.#changes.greeted(member, hello.n, now);
     }
+    const { greeting } = hello;
+    if (greeting === undefined) return;
+    if (member?.card.inc === inc) member.greeting = greeting;
     // While some incarnation of it is in view here, nobody may count it as long gone.
     const gone = [...this.#gone.entries()].map((g) => ({
       id: g.id,
@@ -174,12 +164,12 @@ export class Membership {
     }));
     const members = [this.#newsOfMyself(), ...this.#news(now)];
     const orders = this.#orders.all();
-    this.#outbound.toAddress(peer, { type: 'WELCOME', members, gone, orders });
+    this.#outbound.toAddress(peer, { type: 'WELCOME', greeting, members, gone, orders });
   }
 
-  #refuse(peer: Claim, path: string): void {
-    const { joined } = this;
-    this.#outbound.toAddress(peer, { type: 'REFUSED', path, yours: peer.id, theirs: '', joined });
+  #refuse(peer: Claim, { greeting }: Hello, path: string, yours = peer.id, theirs = ''): void {
+    const answer = { type: 'REFUSED', path, yours, theirs, joined: this.joined } as const;
+    this.#outbound.toAddress(peer, greeting === undefined ? answer : { ...answer, greeting });
   }
 
   /** Neither in view nor known to be gone. */
@@ -192,7 +182,8 @@ export class Membership {
   onProbe(envelope: Envelope, { nonce, address }: Probe): void {
     const { from, to } = envelope;
     if (to.inc !== this.#outbound.inc) return;
-    const answer: Hello = { ...this.#hello(), proof: nonce };
+    const hello = this.greetings.helloTo({ id: from.id, address }, this.helloCounter);
+    const answer: Hello = { ...hello, proof: nonce };
     const member = this.#view.get(from.id);
     if (member?.card.inc === from.inc) this.#outbound.toMember(member, answer);
     else this.#outbound.toAddress({ ...from, address }, answer);
@@ -211,18 +202,13 @@ export class Membership {
       this.#hearGone(id, inc, now);
       if (ageMs >= this.#settings.suspectAfterMs) this.#longGone.add(id);
     }
-    for (const news of welcome.members) this.#hear({ ...news, direct: false }, now);
+    const members = welcome.members.map((news) => ({ ...news, direct: false }));
+    this.#hearAll(members, now, () => ({}));
   }
 
   onRefused(from: AgentId, refused: Extract<Message, { type: 'REFUSED' }>): void {
     if (this.joined || !(refused.joined || from < this.#settings.id)) return;
-    const { path, yours, theirs } = refused;
-    this.#changes.refused(
-      theirs === ''
-        ? `agent ${from} refused this one: ${path}`
-        : `agent ${from} refused this one: ${path} is ${yours} here and ${theirs} there; ` +
-            'give all agents of a cluster the same configuration',
-    );
+    this.#changes.refused(refusalText(from, refused));
   }
 
   /**
@@ -230,7 +216,6 @@ export class Membership {
    * `relayed`: it came by a third agent and says nothing of the straight path.
    */
   onHeartbeat(envelope: Envelope, beat: Heartbeat, now: Instant, relayed = false): void {
-    if (beat.fingerprintHash !== this.#settings.fingerprintHash) return;
     if (this.#isDisowned([...beat.gone, ...beat.suspects], beat.news, now)) return;
     const { id, inc } = envelope.from;
     if (this.#gone.has(id, inc)) {
@@ -238,19 +223,39 @@ export class Membership {
       this.#judged.delete(id);
       return;
     }
-    for (const gone of beat.gone) this.#hearGone(gone.id, gone.inc, now);
     const { counter, joined, capacity, address } = beat;
     const news = { id, inc, capacity, address, counter, joined, direct: !relayed };
     this.#hear(news, now, { by: id });
     const member = this.#view.get(id);
-    if (!member || member.card.inc !== inc) return;
+    if (member?.card.inc !== inc) return this.#hearStranger(id, beat, now);
     member.heardAt = now.mono;
     member.silent = false;
     if (!relayed) member.directAt = now.mono;
+    for (const gone of beat.gone) this.#hearGone(gone.id, gone.inc, now);
     this.#takeWord(member, beat, now);
     const isOfConfig = this.#outbound.isConfigured(member.card);
-    for (const other of beat.news) {
-      this.#hear(other, now, { by: id, vouched: isOfConfig && other.direct });
+    this.#hearAll(beat.news, now, ({ direct }) => ({ by: id, vouched: isOfConfig && direct }));
+  }
+
+  /** What no member says of this agent changes nothing. */
+  #hearStranger(id: AgentId, { news }: Heartbeat, now: Instant): void {
+    const { id: me } = this.#settings;
+    const isTwin = (one: News) => one.id === me && one.inc > this.#outbound.inc;
+    if (id === me || !news.some(isTwin)) return;
+    this.#refused.refuse(id, 'news', 'it is no member, and names a later life of this agent', now);
+  }
+
+  /**
+   * Of those whom the config lacks one frame brings one into view at the most: each moves hosts, and
+   * a sender may invent a thousand. The others come with the next heartbeat.
+   */
+  #hearAll(all: readonly News[], now: Instant, wordFor: (news: News) => Word): void {
+    let isFull = false;
+    for (const news of all) {
+      const isInvented = !this.#outbound.isConfigured(news) && !this.#view.has(news.id);
+      if (isFull && isInvented) continue;
+      this.#hear(news, now, wordFor(news));
+      isFull ||= isInvented && this.#view.has(news.id);
     }
   }
 
@@ -309,6 +314,7 @@ export class Membership {
     if (!member.disowned) this.#detector.news(id, news.counter, now.mono);
   }
 
+  /** Of a higher incarnation, from one who may say so: a former life's, or a second process (rule 4). */
   #hearOfMyself(inc: Incarnation, now: Instant): void {
     if (inc <= this.#outbound.inc) return;
     if (this.joined) this.#changes.impostor(inc);
@@ -319,7 +325,7 @@ export class Membership {
     const old = this.#view.get(news.id);
     if (old) this.remove(old, 'superseded', now);
     this.#gone.note(news.id, news.inc - 1, now.mono);
-    this.#remember(news.id, news.address);
+    this.greetings.remember(news.id, news.address);
     this.#proofs.settled(news.id);
     const member = this.#view.add(news, now.mono);
     this.#detector.watch(news.id, news.counter, now.mono);
@@ -334,7 +340,7 @@ export class Membership {
     this.#detector.forget(id);
     this.#lease.forget(id);
     if (why === 'suspected') this.#judged.set(id, inc);
-    if (why === 'left' && !this.#isInConfig(id)) this.#known.delete(id);
+    if (why === 'left') this.greetings.forget(id);
     this.#gone.note(id, Math.max(inc, member.goneInc), now.mono);
     this.#changes.removed(member, why, now);
   }
@@ -435,7 +441,7 @@ export class Membership {
     this.#lease.sent(this.#counter, now);
     const untold = new Map(beat.more ? all.map((news) => [news.id, news]) : []);
     for (const { id } of told) untold.delete(id);
-    for (const [id, known] of this.#known) {
+    for (const [id, known] of this.greetings.addresses()) {
       const member = this.#view.get(id);
       // The echo, by which leases are held and cuts are found, goes to each member each time.
       const echo = untold.get(id);
@@ -488,23 +494,5 @@ export class Membership {
       news.push({ ...m.card, counter, joined: m.joined, direct });
     }
     return news;
-  }
-
-  #remember(id: AgentId, address: string): void {
-    if (id === this.#settings.id || address === '') return;
-    this.#known.set(id, address);
-    const { configured, bounds } = this.#settings;
-    if (this.#known.size > configured.length + bounds.unconfigured) this.#forgetOne();
-  }
-
-  /** One that is neither in view nor in the config need not learn that it is gone. */
-  #forgetOne(): void {
-    for (const id of this.#known.keys()) {
-      if (!this.#view.has(id) && !this.#isInConfig(id)) return void this.#known.delete(id);
-    }
-  }
-
-  #isInConfig(id: AgentId): boolean {
-    return this.#settings.configured.some((peer) => peer.id === id);
   }
 }

@@ -208,6 +208,8 @@ export type Message =
       readonly fingerprint: string;
       /** The counter of the sender's database, by which a roll-back is noticed. */
       readonly n: number;
+      /** Comes back in the answer, and shows that it is one; absent: no answer is wanted. */
+      readonly greeting?: string;
       /** Of a PROBE that this answers: the sender is reached at its address. */
       readonly proof?: string;
     }
@@ -215,11 +217,15 @@ export type Message =
       /** To where an agent is said to listen; it answers with a HELLO, if it is that incarnation. */
       readonly type: 'PROBE';
       readonly nonce: string;
+      /** The answer tells the settings, which is for those who have them. */
+      readonly fingerprintHash: string;
       /** The sender's. */
       readonly address: string;
     }
   | {
       readonly type: 'WELCOME';
+      /** Of the HELLO that this answers. */
+      readonly greeting: string;
       readonly members: readonly News[];
       readonly gone: readonly { id: AgentId; inc: Incarnation; ageMs: number }[];
       /** Obeyed before the first request. */
@@ -227,6 +233,8 @@ export type Message =
     }
   | {
       readonly type: 'REFUSED';
+      /** Of the HELLO that this answers. */
+      readonly greeting?: string;
       readonly path: string;
       readonly yours: string;
       readonly theirs: string;
@@ -307,7 +315,11 @@ export type Message =
   | { readonly type: 'BATCH_REFUSED'; readonly batch: number; readonly reason: string }
   | { readonly type: 'LEAVE' }
   | { readonly type: 'ORDERS'; readonly orders: readonly Order[] }
-  | { readonly type: 'COMPLETE' }
+  | {
+      readonly type: 'COMPLETE';
+      /** Of the last HELLO of the agent that is told; absent: it has said none. */
+      readonly greeting?: string;
+    }
   | {
       /** To the owner of an address: the sender is ready to ask it, or still does. */
       readonly type: 'SLOT_ASK';

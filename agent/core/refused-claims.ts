@@ -15,7 +15,11 @@ export type Claim =
   | 'list'
   | 'yield-ack'
   | 'urls'
-  | 'orders';
+  | 'orders'
+  /** Of a message, by its sender: it is no member, was not asked, or has other settings. */
+  | 'stranger'
+  | 'unasked'
+  | 'settings';
 
 /** One sender's claims of one kind are told of at most this often. */
 const TOLD_EVERY_MS = 10_000;

@@ -33,7 +33,7 @@ export interface CoreSettings {
   readonly bounds: Bounds;
   /** Of the hash of the filter of repeats: a whole number below 2^53 that sites cannot know. */
   readonly seenKey: number;
-  /** Of the proofs of addresses: a text that nobody outside this process knows. */
+  /** Of the proofs of addresses and the greetings: a text that nobody outside this process knows. */
   readonly proofKey: string;
   readonly fingerprint: string;
   readonly fingerprintHash: string;

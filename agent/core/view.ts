@@ -55,6 +55,8 @@ export interface Member {
   suspects: ReadonlyMap<AgentId, Incarnation>;
   /** Who claims its identifier; null: nobody has. */
   rival: Rival | null;
+  /** Of its last HELLO. */
+  greeting?: string | undefined;
 }
 
 export class View {

@@ -20,7 +20,7 @@ import {
   QUICK_BRACKETS,
   WIRE_VERSION,
 } from './limits.ts';
-import { type End, validateEnvelope } from './validate.ts';
+import { type Ahead, type End, validateEnvelope } from './validate.ts';
 
 const JSON_PLAIN = 0;
 const JSON_DEFLATED = 1;
@@ -48,7 +48,7 @@ export interface FrameError {
   readonly from?: End;
   readonly to?: End;
   readonly batch?: number;
-  readonly ahead?: End;
+  readonly ahead?: Ahead;
 }
 
 export type Decoded = { readonly ok: true; readonly envelope: Envelope } | FrameError;

@@ -3,7 +3,7 @@
 // transport counts here; `stats()` shows the sums.
 
 import type { FrameCode } from './codec.ts';
-import type { End } from './validate.ts';
+import type { Ahead, End } from './validate.ts';
 
 /** The part of a pino logger that this folder uses. */
 export interface TransportLog {
@@ -32,7 +32,7 @@ export interface RefusedFrame {
   readonly from?: End;
   readonly to?: End;
   readonly batch?: number;
-  readonly ahead?: End;
+  readonly ahead?: Ahead;
 }
 
 /** Silence of the log after a line about a reason. */

@@ -71,6 +71,11 @@ export interface End {
   readonly inc: Incarnation;
 }
 
+/** A sender whose incarnation is beyond belief, and the greeting of its HELLO. */
+export interface Ahead extends End {
+  readonly greeting?: string;
+}
+
 /**
  * `batch`, with both ends, is there when the frame was a URLS batch that is wrong only inside: the
  * receiver answers it with BATCH_REFUSED, so that it is not resent for ever.
@@ -84,7 +89,7 @@ export type Validated =
       readonly to?: End;
       readonly batch?: number;
       /** The sender, where its incarnation is above the highest believable one. */
-      readonly ahead?: End;
+      readonly ahead?: Ahead;
     };
 
 type Body<K extends MessageType> = Omit<Extract<Message, { type: K }>, 'type'>;
@@ -244,14 +249,17 @@ const messages: { readonly [K in MessageType]: Check } = {
     fingerprint: text(FINGERPRINT_CHARS_MAX),
     n: whole,
     proof: optional(hash),
+    greeting: optional(hash),
   }),
-  PROBE: message<'PROBE'>({ nonce: hash, address }),
+  PROBE: message<'PROBE'>({ nonce: hash, fingerprintHash: hash, address }),
   WELCOME: message<'WELCOME'>({
+    greeting: hash,
     members: news,
     gone: list(shape<End & { ageMs: number }>({ id, inc: incarnation, ageMs: duration }), GONE_MAX),
     orders,
   }),
   REFUSED: message<'REFUSED'>({
+    greeting: optional(hash),
     path: text(REASON_CHARS_MAX),
     yours: text(FINGERPRINT_CHARS_MAX),
     theirs: text(FINGERPRINT_CHARS_MAX),
@@ -342,7 +350,7 @@ const messages: { readonly [K in MessageType]: Check } = {
   BATCH_REFUSED: message<'BATCH_REFUSED'>({ batch: whole, reason: text(REASON_CHARS_MAX) }),
   LEAVE: message<'LEAVE'>({}),
   ORDERS: message<'ORDERS'>({ orders }),
-  COMPLETE: message<'COMPLETE'>({}),
+  COMPLETE: message<'COMPLETE'>({ greeting: optional(hash) }),
   SLOT_ASK: message<'SLOT_ASK'>({ address: ip, slot: whole, ask: whole }),
   SLOT_GRANT: message<'SLOT_GRANT'>({ address: ip, slot: whole, ask: whole, forMs: duration }),
   SLOT_END: message<'SLOT_END'>({ address: ip, slot: whole, agoMs: duration }),
@@ -453,11 +461,15 @@ export function validateEnvelope(value: unknown, incarnationMax = INCARNATION_MA
 function readable(
   value: unknown,
   incarnationMax: number,
-): { from?: End; to?: End; batch?: number; ahead?: End } {
+): { from?: End; to?: End; batch?: number; ahead?: Ahead } {
   if (!isRecord(value)) return {};
   if (end(value.from, incarnationMax) !== null) {
     if (end(value.from, INCARNATION_MAX) !== null) return {};
-    return { ahead: value.from as unknown as End };
+    const ahead = value.from as unknown as End;
+    const greeting = isRecord(value.message) ? value.message.greeting : undefined;
+    return {
+      ahead: hash(greeting, 0) === null ? { ...ahead, greeting: greeting as string } : ahead,
+    };
   }
   const from = value.from as unknown as End;
   const inner = value.message;

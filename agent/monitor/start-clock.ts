@@ -73,6 +73,8 @@ function timeText(ms: number): string {
 export function clockRefusal(to: {
   readonly id: string;
   readonly inc: number;
+  /** Of its HELLO. */
+  readonly greeting?: string | undefined;
   /** Whether this agent has joined. */
   readonly joined: boolean;
   readonly nowMs: number;
@@ -81,5 +83,7 @@ export function clockRefusal(to: {
     `its clock or that of its stored incarnation says ${timeText(to.inc)}, the clock here says ` +
     `${timeText(to.nowMs)}, which is more than 366 days apart: set the clock that is wrong; ` +
     `state that began with the wrong clock has to be deleted before ${to.id} is started again`;
-  return { type: 'REFUSED', path, yours: to.id, theirs: '', joined: to.joined };
+  const { id, joined, greeting } = to;
+  const answer = { type: 'REFUSED', path, yours: id, theirs: '', joined } as const;
+  return greeting === undefined ? answer : { ...answer, greeting };
 }

@@ -173,7 +173,8 @@ describe('strange peers', { concurrency: 2 }, () => {
     await impostor(t, 'a2', listen, ({ message }, send) => {
       if (message.type !== 'HELLO') return;
       const versions = { path: 'version.protocol', yours: '1', theirs: '999' };
-      send(message.address, { type: 'REFUSED', ...versions, joined: true });
+      const { greeting = '' } = message;
+      send(message.address, { type: 'REFUSED', greeting, ...versions, joined: true });
     });
     const { code, stderr } = await run('agent', file, '--id', 'a1');
     assert.equal(code, 5, stderr);
@@ -189,7 +190,7 @@ describe('strange peers', { concurrency: 2 }, () => {
     const agents = config.cluster.agents as readonly AgentEntry[];
     const { fingerprint } = settingsOf({ config, entry: agents[0]!, agents });
     const victim = await impostor(t, 'victim', 'tcp://127.0.0.1:*', () => {});
-    const hello = { type: 'HELLO', capacity: 1, fingerprint, n: 0 } as const;
+    const hello = { type: 'HELLO', capacity: 1, fingerprint, greeting: 'g', n: 0 } as const;
     let a1 = { id: 'a1', inc: 0 };
     const x = await impostor(t, 'x', 'tcp://127.0.0.1:*', ({ message, from }, send) => {
       if (message.type !== 'PROBE') return;

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { BOUNDS } from '../../agent/core/bounds.ts';
 import type { AgentId, Envelope, Message } from '../../agent/core/messages.ts';
-import { cluster, crawling, endCodes, inc, sentOf } from './case-kit.ts';
+import { cluster, crawling, endCodes, heartbeats, inc, sentOf } from './case-kit.ts';
 import { type Cluster, LEASE_MS, SUSPECT_MS } from './cluster.ts';
 import { HEARTBEAT_MS } from './process.ts';
 
@@ -37,10 +37,17 @@ function assertWhole(c: Cluster): void {
   assert.deepEqual(c.impolite(), []);
 }
 
+const names = (c: Cluster, at: AgentId) => c.snapshot(at).members.map(({ id }) => id);
+
 /** HELLO again and again, from `as`; whoever sends it answers probes where it says it listens. */
-function claims(c: Cluster, as: { id: AgentId; inc: number }, address: string, answers = true) {
+function claims(
+  c: Cluster,
+  as: { id: AgentId; inc: number },
+  address: string,
+  { answers = true, capacity = 1 } = {},
+) {
   const say = (to: AgentId, more: Partial<Extract<Message, { type: 'HELLO' }>> = {}) => {
-    const message = { ...HELLO, address, ...more };
+    const message = { ...HELLO, capacity, address, ...more };
     c.deliver(to, { from: as, to: { id: to, inc: 0 }, message });
   };
   const heard: Envelope[] = [];
@@ -81,7 +88,7 @@ describe('addresses that the config does not have', () => {
 
   it('an agent that nobody can reach there is no member, and gets nothing but questions', () => {
     const c = crawling(['a1', 'a2']);
-    const heard = claims(c, { id: 'a9', inc: c.now }, EVIL, false);
+    const heard = claims(c, { id: 'a9', inc: c.now }, EVIL, { answers: false });
     c.run(2 * SUSPECT_MS);
     assert.equal(addressOf(c, 'a9', 'a1'), undefined);
     assert.deepEqual(typesOf(heard), new Set(['PROBE']));
@@ -120,19 +127,50 @@ describe('addresses that the config does not have', () => {
   it('a second identifier at an address is refused, and so is one more than may be members', () => {
     const bounds = { ...BOUNDS, unconfigured: 1 };
     const c = crawling(['a1', 'a2'], { settings: () => ({ bounds }) });
-    const names = () => c.snapshot('a1').members.map(({ id }) => id);
     claims(c, { id: 'a8', inc: c.now }, EVIL);
     c.run(HEARTBEAT_MS);
-    assert.deepEqual(names(), ['a2', 'a8']);
+    assert.deepEqual(names(c, 'a1'), ['a2', 'a8']);
     claims(c, { id: 'a9', inc: c.now }, EVIL);
     c.run(HEARTBEAT_MS);
     claims(c, { id: 'a7', inc: c.now }, 'tcp://192.0.2.9:2');
     c.run(HEARTBEAT_MS);
-    assert.deepEqual(names(), ['a2', 'a8']);
+    assert.deepEqual(names(c, 'a1'), ['a2', 'a8']);
     const why = c.disks.get('a1')!.db.prepare("SELECT detail FROM events WHERE kind = 'refused'");
     const told = why.pluck().all().map(String).join();
     assert.match(told, /its address tcp:\/\/192\.0\.2\.9:1 is that of a8/);
     assert.match(told, /1 agents that are not in the config are members already/);
+  });
+
+  it('such agents have a capacity together that does not hold the others up', () => {
+    const c = crawling(['a1', 'a2']);
+    const capacities = [600, 600, 400];
+    for (const [k, capacity] of capacities.entries()) {
+      claims(c, { id: `g${k}`, inc: c.now }, `tcp://192.0.2.9:${k + 1}`, { capacity });
+      c.run(HEARTBEAT_MS);
+    }
+    assert.deepEqual(names(c, 'a1'), ['a2', 'g0', 'g2']);
+    const named = c.snapshot('a1').refused.map(({ agent, claim }) => `${agent} ${claim}`);
+    assert.deepEqual(named, ['g1 hello']);
+  });
+
+  it('of many that a member of the config says it hears, one frame brings one into view', () => {
+    const c = crawling(['a1', 'a2']);
+    const ghosts = Array.from({ length: 60 }, (_, k) => {
+      const card = { id: `g${k}`, inc: c.now, capacity: 1, address: `tcp://192.0.2.9:${k + 1}` };
+      return { ...card, counter: 1, joined: true, direct: true };
+    });
+    const a2 = { id: 'a2', inc: inc(c, 'a2') };
+    const lie = () => {
+      const [beat] = heartbeats(c, 'a2', 0).slice(-1);
+      const message = { ...beat!, news: [...beat!.news, ...ghosts] };
+      c.deliver('a1', { from: a2, to: { id: 'a1', inc: inc(c, 'a1') }, message });
+    };
+    lie();
+    c.run(LEASE_MS);
+    assert.deepEqual(names(c, 'a1'), ['a2']);
+    lie();
+    c.run(1);
+    assert.deepEqual(names(c, 'a1'), ['a2', 'g0']);
   });
 });
 
@@ -149,11 +187,20 @@ describe('a false claim', () => {
     assertWhole(c);
   });
 
-  it('to be the very agent that is told ends nobody', () => {
+  it('to be the very agent that is told ends nobody, where the settings differ', () => {
+    const c = crawling(['a1', 'a2']);
+    const from = { id: 'a1', inc: inc(c, 'a1') + 1 };
+    const message = { ...HELLO, fingerprint: 'other', address: EVIL };
+    c.deliver('a1', { from, to: { id: 'a1', inc: 0 }, message });
+    c.runToEnd();
+    assertWhole(c);
+  });
+
+  it('with its settings does: another process runs under its identifier', () => {
     const c = crawling(['a1', 'a2']);
     const from = { id: 'a1', inc: inc(c, 'a1') + 1 };
     c.deliver('a1', { from, to: { id: 'a1', inc: 0 }, message: { ...HELLO, address: EVIL } });
-    c.runToEnd();
-    assertWhole(c);
+    c.run(1);
+    assert.equal(c.agents.get('a1')?.end?.code, 5);
   });
 });

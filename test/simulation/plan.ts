@@ -213,6 +213,7 @@ function drawBounds(random: Random): Bounds {
     refreshUrls: pick(1, 4, 500),
     news: pick(1, 3, 32),
     unconfigured: BOUNDS.unconfigured,
+    unconfiguredCapacity: BOUNDS.unconfiguredCapacity,
     robotsWaitMs: BOUNDS.robotsWaitMs,
     // So few that each page tells the root's owner of it again; or so many that none does.
     seenUrls: pick(1, 4, 1024),

@@ -7,7 +7,8 @@ import type { Message } from '../../../agent/core/messages.ts';
 import { envelope, heartbeat, type Station, station, until } from './kit.ts';
 
 const BRIEF_LINKS_MAX = 32;
-const probe: Message = { type: 'PROBE', nonce: 'n', address: 'tcp://127.0.0.1:7101' };
+const address = 'tcp://127.0.0.1:7101';
+const probe: Message = { type: 'PROBE', nonce: 'n', fingerprintHash: 'f', address };
 
 /** Counts the connections to one address of many. */
 async function doors(t: TestContext, count: number) {

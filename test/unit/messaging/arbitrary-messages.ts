@@ -156,9 +156,10 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
     fingerprint: fc.string({ maxLength: 3000 }),
     n: whole,
   }),
-  PROBE: fc.record({ type: fc.constant('PROBE'), nonce: word, address }),
+  PROBE: fc.record({ type: fc.constant('PROBE'), nonce: word, fingerprintHash: word, address }),
   WELCOME: fc.record({
     type: fc.constant('WELCOME'),
+    greeting: word,
     members: news,
     gone: fc.array(fc.record({ id, inc, ageMs: durationMs })),
     orders,
