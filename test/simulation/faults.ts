@@ -64,14 +64,15 @@ function crash(plan: Plan, a: AgentId, _b: AgentId, ms: number): void {
   });
 }
 
-/** Of the restarts that come at another address. */
-const MOVES_SHARE = 0.3;
+/** Of the restarts of the mover, those that come at another address. */
+const MOVES_SHARE = 0.5;
 
 export function restart(plan: Plan, id: AgentId): void {
   if (!plan.down.delete(id)) return;
   plan.capacities.set(id, plan.reweighed.get(id) ?? plan.capacities.get(id)!);
-  // The config of the others has its first address all the same.
-  if (plan.moving.chance(MOVES_SHARE)) plan.cluster.places.move(id);
+  // The config of the others has its first address all the same. Of two that had moved while both
+  // were down neither would know where the other is, so one agent of a crawl moves.
+  if (id === plan.mover && plan.moving.chance(MOVES_SHARE)) plan.cluster.places.move(id);
   plan.cluster.start(id);
 }
 

@@ -54,7 +54,8 @@ export interface Plan {
   readonly down: Set<AgentId>;
   /** Agents that never come back, or left. */
   readonly away: Set<AgentId>;
-  /** Of those that are restarted, who comes back at another address; apart from all other chance. */
+  /** Comes back at another address after some of its crashes; drawn apart from all other chance. */
+  readonly mover: AgentId;
   readonly moving: Random;
   /** Links that are cut for the whole of the crawl. */
   readonly deadLinks: (readonly [AgentId, AgentId])[];
@@ -144,7 +145,7 @@ export function drawPlan(seed: number, kind: Kind): Plan {
   const moving = new Random(seed * 99_991 + 17);
   const completion = { completeAt: Infinity, completeBy: ids };
   const drawn = { kind, quorum, backups, ids, random, cluster, pagesMax, capacities } as const;
-  return { ...drawn, ...none, ...nothing, ...when, ...completion, moving };
+  return { ...drawn, ...none, ...nothing, ...when, ...completion, moving, mover: moving.pick(ids) };
 }
 
 /**

@@ -28,6 +28,7 @@ import {
 } from './plan.ts';
 import { HEARTBEAT_MS, THREADS } from './process.ts';
 import { disobeyed } from './robots-web.ts';
+import { planStranger, STRANGER } from './strangers.ts';
 
 /** After the healing all living agents must have ended within this: some forty time-outs. */
 const END_MS = 40 * SUSPECT_MS;
@@ -59,6 +60,7 @@ export function runSwarm(seed: number, kind: Kind): Verdict {
   startAgents(plan);
   planFaults(plan);
   planRefresh(plan, seed);
+  const believed = planStranger(plan, seed);
   for (let i = 0; i < PROBES; i++) {
     const at = EPOCH + plan.random.between(500, SPAN_MS * 1.3);
     cluster.at(at, () => violations.push(...probe(plan)));
@@ -81,6 +83,7 @@ export function runSwarm(seed: number, kind: Kind): Verdict {
   }
   violations.push(
     ...incarnations.offences,
+    ...believed,
     ...cluster.refused,
     ...cluster.heavy,
     ...check(plan, incarnations.count),
@@ -176,10 +179,13 @@ function check(plan: Plan, incarnations: number): string[] {
   return [...violations, ...checkCopies(plan)];
 }
 
-/** Nobody says what is false, whatever befalls the cluster, so nothing is refused as that. */
+/** No agent says what is false, whatever befalls the cluster, so nothing is refused as that. */
 function accusations({ cluster }: Plan): string[] {
   return [...cluster.agents.keys()].flatMap((id) =>
-    cluster.snapshot(id).refused.map((sum) => `${id} refused: ${JSON.stringify(sum)}`),
+    cluster
+      .snapshot(id)
+      .refused.filter(({ agent }) => agent !== STRANGER)
+      .map((sum) => `${id} refused: ${JSON.stringify(sum)}`),
   );
 }
 
