@@ -73,6 +73,8 @@ export class Core {
   }
 
   onMessage(envelope: Envelope, now: Instant): void {
+    // The socket is bound before the start: an answer would come from an incarnation that never is.
+    if (this.#p.outbound.inc === 0) return;
     if (this.#p.ending.course === 'ended' || this.#noticesStall(now)) return;
     this.#receive(envelope, now, false);
   }

@@ -69,6 +69,20 @@ describe('a stranger', () => {
     });
   }
 
+  it('is not answered before the agent has an incarnation', () => {
+    const c = cluster(IDS);
+    c.start('a1');
+    const { core, effects } = c.agents.get('a1')!;
+    const address = 'tcp://192.0.2.9:1';
+    const message = { type: 'HELLO', capacity: 1, address, fingerprint: 'x', n: 0 } as const;
+    const hello = { from: ZZ, to: { id: 'a1', inc: 0 }, message };
+    core.onMessage(hello, c.instant('a1'));
+    assert.deepEqual(effects.take(), []);
+    c.run(1);
+    core.onMessage(hello, c.instant('a1'));
+    assert.equal(effects.take().length, 1);
+  });
+
   it('cannot refuse an agent that joins', () => {
     const c = cluster(IDS);
     c.startAll();
