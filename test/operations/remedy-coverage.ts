@@ -96,6 +96,7 @@ export const noRemedies: readonly (readonly [says: string, why: string])[] = [
   ['…, again after …', 'the agent does so'],
   ['the crawl is not complete: it goes on; --refresh is for a complete one', 'it goes on'],
   ['upgrade that nobody asked for', 'what a server did'],
+  ['agent/cli/explain-text.ts: queued again', 'a state of a URL'],
   ['agent/storage/move-rows.ts: ', 'a list of columns'],
   ['agent/cli/left-out-text.ts:  --', 'an option of the command around it'],
   ['agent/cli/load.ts: … --data …', 'an option of the command around it'],
