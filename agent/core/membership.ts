@@ -12,6 +12,7 @@ import { Greetings, refusalText } from './greetings.ts';
 import type { AgentId, Envelope, Incarnation, Message, News } from './messages.ts';
 import type { Orders } from './orders.ts';
 import type { Outbound } from './outbound.ts';
+import { type Consequences, OwnLife } from './own-life.ts';
 import type { RefusedClaims } from './refused-claims.ts';
 import { type CoreSettings, unheardMs } from './settings.ts';
 import type { Member, View } from './view.ts';
@@ -24,17 +25,14 @@ type Welcome = Extract<Message, { type: 'WELCOME' }>;
 export type RemovalReason = 'superseded' | 'left' | 'suspected';
 
 /** What the core does when the view changes. */
-export interface Changes {
+export interface Changes extends Consequences {
   added(member: Member, now: Instant): void;
   /** Called before the member is taken out, so that its hosts are still known. */
   removing(member: Member, why: RemovalReason, now: Instant): void;
   removed(member: Member, why: RemovalReason, now: Instant): void;
-  /** This agent is called gone: it must go on with an incarnation above this one. */
-  disowned(above: Incarnation, now: Instant): void;
   /** A member said HELLO with the counter that its database had. */
   greeted(member: Member, counter: number, now: Instant): void;
   refused(message: string): void;
-  impostor(inc: Incarnation): void;
 }
 
 export class Membership {
@@ -46,6 +44,7 @@ export class Membership {
   readonly #changes: Changes;
   readonly #orders: Pick<Orders, 'all' | 'hash'>;
   readonly #refused: RefusedClaims;
+  readonly #ownLife: OwnLife;
   readonly #proofs: AddressProofs;
   readonly #gone: Gone;
   /** Ids that a member removed so long ago that none of them can hold a lease any more. */
@@ -88,6 +87,7 @@ export class Membership {
     this.#changes = parts.changes;
     this.#orders = parts.orders;
     this.#refused = parts.refused;
+    this.#ownLife = new OwnLife(parts);
     this.greetings = new Greetings(parts.settings, parts.outbound, parts.view);
     this.#proofs = new AddressProofs(parts);
     this.#gone = new Gone(parts.store.gone, (id) => this.greetings.isKnown(id));
@@ -131,7 +131,8 @@ export class Membership {
     const peer = { id, inc, address, capacity };
     const difference = this.#settings.compare(this.#settings.fingerprint, hello.fingerprint);
     if (id === this.#settings.id) {
-      if (!difference && inc > this.#outbound.inc) return this.#hearOfMyself(inc, now);
+      if (!difference && inc > this.#outbound.inc)
+        return this.#ownLife.isLater(inc, this.joined, now);
       return this.#refused.refuse(id, 'hello', 'this agent itself has that identifier', now);
     }
     if (difference) return this.#refuse(peer, hello, difference.path, difference.b, difference.a);
@@ -197,7 +198,7 @@ export class Membership {
   }
 
   onWelcome(welcome: Welcome, now: Instant): void {
-    if (this.#isDisowned(welcome.gone, welcome.members, now)) return;
+    if (this.#ownLife.isOver(welcome.gone, welcome.members, now)) return;
     for (const { id, inc, ageMs } of welcome.gone) {
       this.#hearGone(id, inc, now);
       if (ageMs >= this.#settings.suspectAfterMs) this.#longGone.add(id);
@@ -212,12 +213,14 @@ export class Membership {
   }
 
   /**
-   * Entries about this agent are read in every case; all else only from one who counts.
+   * What is said of this agent is read of everybody who was a member once or is in the config, even of
+   * one that is gone: who removed this agent tells it so. All else is read of members only.
    * `relayed`: it came by a third agent and says nothing of the straight path.
    */
   onHeartbeat(envelope: Envelope, beat: Heartbeat, now: Instant, relayed = false): void {
-    if (this.#isDisowned([...beat.gone, ...beat.suspects], beat.news, now)) return;
     const { id, inc } = envelope.from;
+    const against = [...beat.gone, ...beat.suspects];
+    if (this.greetings.isKnown(id) && this.#ownLife.isOver(against, beat.news, now)) return;
     if (this.#gone.has(id, inc)) {
       if (this.#judged.get(id) === inc) this.#detector.mistake(id, now.mono);
       this.#judged.delete(id);
@@ -227,7 +230,7 @@ export class Membership {
     const news = { id, inc, capacity, address, counter, joined, direct: !relayed };
     this.#hear(news, now, { by: id });
     const member = this.#view.get(id);
-    if (member?.card.inc !== inc) return this.#hearStranger(id, beat, now);
+    if (member?.card.inc !== inc) return this.#ownLife.hearStranger(id, beat, now);
     member.heardAt = now.mono;
     member.silent = false;
     if (!relayed) member.directAt = now.mono;
@@ -235,14 +238,6 @@ export class Membership {
     this.#takeWord(member, beat, now);
     const isOfConfig = this.#outbound.isConfigured(member.card);
     this.#hearAll(beat.news, now, ({ direct }) => ({ by: id, vouched: isOfConfig && direct }));
-  }
-
-  /** What no member says of this agent changes nothing. */
-  #hearStranger(id: AgentId, { news }: Heartbeat, now: Instant): void {
-    const { id: me } = this.#settings;
-    const isTwin = (one: News) => one.id === me && one.inc > this.#outbound.inc;
-    if (id === me || !news.some(isTwin)) return;
-    this.#refused.refuse(id, 'news', 'it is no member, and names a later life of this agent', now);
   }
 
   /**
@@ -257,22 +252,6 @@ export class Membership {
       this.#hear(news, now, wordFor(news));
       isFull ||= isInvented && this.#view.has(news.id);
     }
-  }
-
-  /**
-   * Whether this incarnation is called gone; then this agent goes on above every one that is
-   * known of it: with an empty database it may be behind its own former lives.
-   */
-  #isDisowned(
-    against: readonly { id: AgentId; inc: Incarnation }[],
-    news: readonly News[],
-    now: Instant,
-  ): boolean {
-    const ofMe = (said: { id: AgentId }) => said.id === this.#settings.id;
-    const called = Math.max(0, ...against.filter(ofMe).map(({ inc }) => inc));
-    if (called < this.#outbound.inc) return false;
-    this.#changes.disowned(Math.max(called, ...news.filter(ofMe).map(({ inc }) => inc)), now);
-    return true;
   }
 
   #takeWord(member: Member, beat: Heartbeat, now: Instant): void {
@@ -300,7 +279,7 @@ export class Membership {
   /** News of an incarnation, direct or relayed (rule 1). */
   #hear(news: News, now: Instant, word: Word = {}): void {
     const { id, inc } = news;
-    if (id === this.#settings.id) return this.#hearOfMyself(inc, now);
+    if (id === this.#settings.id) return this.#ownLife.isLater(inc, this.joined, now);
     if (this.#gone.has(id, inc)) return;
     if (this.#isNew(news)) {
       const verdict = this.#proofs.judge(news, word, true, now);
@@ -312,13 +291,6 @@ export class Membership {
     if (!member || inc !== member.card.inc) return;
     if (news.joined) member.joined = true;
     if (!member.disowned) this.#detector.news(id, news.counter, now.mono);
-  }
-
-  /** Of a higher incarnation, from one who may say so: a former life's, or a second process (rule 4). */
-  #hearOfMyself(inc: Incarnation, now: Instant): void {
-    if (inc <= this.#outbound.inc) return;
-    if (this.joined) this.#changes.impostor(inc);
-    else this.#changes.disowned(inc, now);
   }
 
   #add(news: News, now: Instant): void {

@@ -6,10 +6,12 @@ import { describe, it } from 'node:test';
 import type { AgentId, Message, Order } from '../../agent/core/messages.ts';
 import { cluster, crawling, endCodes, heartbeats, inc } from './case-kit.ts';
 import { type Cluster, SUSPECT_MS } from './cluster.ts';
+import { HEARTBEAT_MS } from './process.ts';
 
 const IDS = ['a1', 'a2'] as const;
 const ZZ = { id: 'zz', inc: 5 };
 const PAGES = 1200;
+const YEAR_MS = 366 * 24 * 3600 * 1000;
 
 function say(c: Cluster, to: AgentId, message: Message, from = ZZ): void {
   c.deliver(to, { from, to: { id: to, inc: inc(c, to) }, message });
@@ -152,5 +154,40 @@ describe('an agent that is told of a higher incarnation of itself', () => {
     c.runToEnd();
     assert.deepEqual(endCodes(c), [0, 0]);
     assert.equal(c.fetched().size, PAGES);
+  });
+
+  /** A heartbeat after which a1 might go on above that incarnation of it, again and again. */
+  function calledGone(from: (c: Cluster) => { id: AgentId; inc: number }, aheadMs: number) {
+    const c = crawling(IDS);
+    const was = inc(c, 'a1');
+    for (let k = 0; k < 10; k++) {
+      const [beat] = heartbeats(c, 'a2', 0).slice(-1);
+      const gone = [{ id: 'a1', inc: aheadMs === 0 ? inc(c, 'a1') : c.now + aheadMs }];
+      say(c, 'a1', { ...beat!, gone, suspects: gone }, from(c));
+      c.run(HEARTBEAT_MS);
+    }
+    return { c, was };
+  }
+
+  for (const aheadMs of [0, YEAR_MS]) {
+    it(`that is said to be gone, ${aheadMs} ms ahead, by one that is no member, goes on`, () => {
+      const { c, was } = calledGone(() => ZZ, aheadMs);
+      assert.equal(inc(c, 'a1'), was);
+      const named = c.snapshot('a1').refused.map(({ agent, claim }) => `${agent} ${claim}`);
+      assert.deepEqual(named, ['zz news']);
+      c.runToEnd();
+      assert.deepEqual(endCodes(c), [0, 0]);
+      assert.equal(c.fetched().size, PAGES);
+    });
+  }
+
+  it('and gone by a former life of a member joins anew', () => {
+    const { c, was } = calledGone((at) => ({ id: 'a2', inc: inc(at, 'a2') - 1 }), 0);
+    assert.ok(inc(c, 'a1') > was);
+  });
+
+  it('is not driven beyond what others believe, not by a member either', () => {
+    const { c, was } = calledGone((at) => ({ id: 'a2', inc: inc(at, 'a2') }), YEAR_MS);
+    assert.equal(inc(c, 'a1'), was);
   });
 });

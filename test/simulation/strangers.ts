@@ -63,6 +63,8 @@ const CLAIMS: readonly ((of: News) => Message)[] = [
   ({ address }) => ({ type: 'HELLO', capacity: 2, address, n: 0, greeting: 'g', ...AGREEING }),
   ({ address }) => ({ type: 'PROBE', nonce: 'n', address, ...AGREEING }),
   (of) => ({ type: 'HEARTBEAT', ...of, ...AGREEING, ...QUIET, gone: [], news: [of] }),
+  (of) => ({ type: 'HEARTBEAT', ...of, ...AGREEING, ...QUIET, gone: [of], news: [] }),
+  (of) => ({ type: 'HEARTBEAT', ...of, ...AGREEING, ...QUIET, gone: [], suspects: [of], news: [] }),
   (of) => {
     const ghosts = Array.from({ length: 40 }, (_, k) => ({ ...of, id: `y${k}` }));
     return { type: 'HEARTBEAT', ...of, ...AGREEING, ...QUIET, gone: [], news: ghosts };
