@@ -69,17 +69,21 @@ type Input =
   | { readonly type: 'stop' }
   | { readonly type: 'operate'; readonly act: (operator: Operator, now: Instant) => void };
 
-/** Starts agent `id` of the config. On failure nothing is left open. */
-export async function startAgent(options: {
-  config: Config;
-  id: string;
-  log: Logger;
+export interface AgentOptions {
+  readonly config: Config;
+  readonly id: string;
+  readonly log: Logger;
   /** The round in which known pages are asked for again. */
-  refresh?: number | undefined;
+  readonly refresh?: number | undefined;
   /** Agents that must be met before anything is crawled; a start without them ends with 5. */
-  awaits?: readonly string[];
-}): Promise<Started> {
-  const { config, id, log, refresh, awaits = [] } = options;
+  readonly awaits?: readonly string[];
+  /** Awaited at the end, before another process can have the state. Never rejects. */
+  readonly beforeUnlock?: (end: AgentEnd) => Promise<void>;
+}
+
+/** Starts agent `id` of the config. On failure nothing is left open. */
+export async function startAgent(options: AgentOptions): Promise<Started> {
+  const { config, id, log } = options;
   const { agents } = config.cluster;
   if (typeof agents === 'number') {
     throw new Error('the ports of numbered agents must be resolved before an agent is started');
@@ -102,8 +106,8 @@ export async function startAgent(options: {
   }
   if (opened.notice) log.warn(opened.notice);
   try {
-    const stored = { directory, log, state: opened };
-    const agent = new Agent({ refresh, awaits, config, entry, agents, createFetcher, ...stored });
+    const stored = { directory, state: opened };
+    const agent = new Agent({ ...options, ...stored, entry, agents, createFetcher });
     const failure = await agent.bind();
     return failure ?? { ok: true, agent, notice: opened.notice };
   } catch (error) {
@@ -114,15 +118,11 @@ export async function startAgent(options: {
   }
 }
 
-interface AgentParts {
-  readonly refresh: number | undefined;
-  readonly awaits: readonly string[];
+interface AgentParts extends AgentOptions {
   readonly createFetcher: CreateFetcher;
-  readonly config: Config;
   readonly entry: AgentEntry;
   readonly agents: readonly AgentEntry[];
   readonly directory: string;
-  readonly log: Logger;
   readonly state: Extract<ReturnType<typeof openState>, { ok: true }>;
 }
 
@@ -234,7 +234,8 @@ class Agent implements RunningAgent {
     const bound = await this.#transport.bind();
     if (!bound.ok) {
       await this.#close();
-      this.#closeState();
+      this.#closeStore();
+      this.#p.state.unlock();
       return { ok: false, code: bound.code === 'port_in_use' ? 5 : 4, message: bound.message };
     }
     try {
@@ -288,16 +289,13 @@ class Agent implements RunningAgent {
 
   #readStatus(): AgentStatus {
     const now = systemClock.now();
-    const { hosts, hostsWithQueue, pages } = this.#store.owned();
     const snapshot = this.#core.snapshot(now);
     return {
+      ...this.#store.owned(),
       ...snapshot,
       pid: process.pid,
-      hosts,
-      hostsWithQueue,
       hostsAwaitingRobots: this.#robotsWaits.look(),
       robotsWaitReason: this.#robotsWaits.why,
-      pages,
       threads: this.#p.config.agent.threads,
       pagesPerSecond: this.#rate.at(now.mono, snapshot.fetched),
       loopDelayMs: this.#loopDelay.at(now.mono),
@@ -459,18 +457,20 @@ class Agent implements RunningAgent {
   async #end({ code, reason }: AgentEnd, more: object | null = {}): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
-    const completion = code === 0 ? { completion: this.#completion() } : {};
+    const end = { code, reason, ...(code === 0 && { completion: this.#completion() }) };
     this.#stopCheck();
     const level = code === 0 || code === 11 ? 'info' : 'fatal';
     this.#turns.close();
     this.#pipeline.abortAll();
     await this.#transport.close({ lingerMs: LINGER_MS });
     await this.#close();
-    this.#closeState();
+    this.#closeStore();
+    await this.#p.beforeUnlock?.(end);
+    this.#p.state.unlock();
     this.#loopDelay.disable();
     this.#removeProcess();
     if (more) this.#p.log[level]({ code, ...more }, reason);
-    this.#resolveEnded({ code, reason, ...completion });
+    this.#resolveEnded(end);
   }
 
   #completion(): NonNullable<AgentEnd['completion']> {
@@ -480,13 +480,12 @@ class Agent implements RunningAgent {
     return { agents, ...(round > 0 && { round }) };
   }
 
-  #closeState(): void {
+  #closeStore(): void {
     try {
       this.#store.close();
     } catch (error) {
       this.#p.log.error({ err: error }, 'closing the state file');
     }
-    this.#p.state.unlock();
   }
 
   #removeProcess(): void {

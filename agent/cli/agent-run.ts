@@ -54,7 +54,6 @@ export async function runAgent(
   logUncaught(opened, launched);
   orders.onReopen(() => opened.reopen());
   const end = await run(start, opened, orders);
-  if (kindOf(end) === 'complete') await noteCompletion(config, end, opened);
   // Without a terminal the log is on stderr, and has said it.
   const isTold = end.code !== 0 && end.code !== 11 && !process.stderr.isTTY;
   if (!launched && !isTold) say(`${id}: ${end.reason}`);
@@ -73,10 +72,13 @@ function keepYoung(): void {
   setFlagsFromString('--max-semi-space-size=0');
 }
 
-async function run(start: AgentStart, { log }: AgentLog, orders: Orders): Promise<AgentEnd> {
-  const { id } = start;
+async function run(start: AgentStart, agentLog: AgentLog, orders: Orders): Promise<AgentEnd> {
+  const { config, id } = start;
+  const { log } = agentLog;
   const { startAgent } = await import('../agent.ts');
-  const started = await startAgent({ ...start, log });
+  // Before the lock is free: whoever takes a block back then finds a record, and removes it.
+  const beforeUnlock = (end: AgentEnd) => noteCompletion(config, end, agentLog);
+  const started = await startAgent({ ...start, log, beforeUnlock });
   if (!started.ok) {
     log.fatal({ code: started.code }, started.message);
     return { code: started.code, reason: started.message };
@@ -103,10 +105,11 @@ async function run(start: AgentStart, { log }: AgentLog, orders: Orders): Promis
 /** Each agent does so: it may have been started by hand, or its launch may have been killed. */
 async function noteCompletion(
   config: ResolvedConfig,
-  { completion }: AgentEnd,
+  end: AgentEnd,
   { log }: AgentLog,
 ): Promise<void> {
-  if (completion === undefined) return;
+  const { completion } = end;
+  if (completion === undefined || kindOf(end) !== 'complete') return;
   try {
     const open = recordCompletion(config, { at: wallMs(), ...completion });
     if (open.length === 0) return;

@@ -44,7 +44,6 @@ test('agents whose launch was killed record that the crawl is complete', async (
   await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
   launch.child.kill('SIGKILL');
   gate.open();
-  // Written after `agent.pid` is removed.
   await until('the record', () => fs.existsSync(path.join(scratch.dataDir, 'complete.json')));
   assert.deepEqual(note().agents, ['a1', 'a2']);
 });
@@ -65,3 +64,42 @@ test('an agent by hand names the agents whose work waits, and records no end wit
   }
   assert.deepEqual(note().agents, ['a1', 'a2']);
 });
+
+test('the end is recorded before anybody else can have the state: `--off` comes before it or removes it', async (context) => {
+  const { scratch, gate, config } = await stage(context, 1);
+  const held = path.join(scratch.directory, 'held');
+  const preload = scratch.write('hold.mjs', holdRecord(held));
+  const agent = start(['agent', config, '--id', 'a1'], { NODE_OPTIONS: `--import=${preload}` });
+  await until('the agent', () => scratch.pid('a1') !== null);
+  assert.equal((await run('block', config, '*')).code, 0);
+  gate.open();
+  await until('the record to be written', () => fs.existsSync(held));
+  const early = await run('block', config, '*', '--off');
+  fs.rmSync(held);
+  assert.equal((await agent.ended).code, 0);
+  assert.notEqual(early.code, 0, `${early.stdout}${early.stderr}`);
+
+  const off = await run('block', config, '*', '--off');
+  assert.equal(off.code, 0, off.stderr);
+  const again = await run('launch', config);
+  assert.equal(again.code, 0, again.stderr);
+  assert.doesNotMatch(again.stderr, /complete already/);
+  const { stdout } = await run('query', config, 'SELECT status FROM pages', '--json');
+  assert.deepEqual(JSON.parse(stdout), [{ status: 200 }]);
+});
+
+/** A module that stops the process just before the record appears, for as long as the file is there. */
+function holdRecord(file: string): string {
+  return `
+    import fs from 'node:fs';
+    const { renameSync } = fs;
+    const pause = new Int32Array(new SharedArrayBuffer(4));
+    fs.renameSync = (from, to) => {
+      if (String(to).endsWith('complete.json')) {
+        fs.writeFileSync(${JSON.stringify(file)}, '');
+        while (fs.existsSync(${JSON.stringify(file)})) Atomics.wait(pause, 0, 0, 20);
+      }
+      renameSync(from, to);
+    };
+  `;
+}
