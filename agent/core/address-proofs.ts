@@ -9,6 +9,7 @@ import type { FailureDetector } from '../../failure-detector/detector.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { AgentId, Incarnation, Message } from './messages.ts';
 import type { Outbound } from './outbound.ts';
+import { putLatest } from './put-latest.ts';
 import { type CoreSettings, resendAfterMs, unheardMs } from './settings.ts';
 import type { Member, Rival, View } from './view.ts';
 
@@ -52,7 +53,7 @@ export class AddressProofs {
   readonly #detector: Pick<FailureDetector, 'lastNewsMs'>;
   /** By identifier. Filled by claims that need a proof, emptied by `settled` and at `ASKED_MAX`. */
   readonly #asked = new Map<AgentId, Omit<Claim, 'capacity'> & { since: number; at: number }>();
-  /** When the last PROBE of a claim went to each address; cleared at `ASKED_MAX`. */
+  /** When the last PROBE went out, by its nonce; the oldest is dropped at `ASKED_MAX`. */
   readonly #probedAt = new Map<string, number>();
   #startAt = 0;
 
@@ -155,15 +156,19 @@ export class AddressProofs {
     return false;
   }
 
-  /** At the same address: a process that was reborn or restarted answers for its new life only. */
+  /**
+   * At the same address: a process that was reborn or restarted answers for its new life only. A claim
+   * that the member has outlived is false, however long it is silent later: the next life has another.
+   */
   #nextLife(old: Member, claim: Claim, { proof }: Word, now: Instant): Verdict {
     const { card, heardAt } = old;
     const patienceMs = unheardMs(this.#settings);
     if (proof === this.#nonceOf(claim)) return GRANTED;
-    if (now.mono - heardAt >= patienceMs) return GRANTED;
-    if (heardAt - this.#rivalOf(old, claim, now).since > patienceMs) {
+    const { since } = this.#rivalOf(old, claim, now);
+    if (heardAt - since > patienceMs) {
       return { code: 'refused', why: `${card.id} goes on as incarnation ${card.inc}` };
     }
+    if (now.mono - Math.max(heardAt, since) >= patienceMs) return GRANTED;
     this.#probe(claim, this.#nonceOf(claim), now);
     return ASKED;
   }
@@ -184,9 +189,8 @@ export class AddressProofs {
     const lastNewsMs = this.#detector.lastNewsMs(card.id) ?? heardAt;
     if (now.mono - Math.max(heardAt, lastNewsMs, rival.since) >= this.#settings.leaseMs)
       return GRANTED;
-    if (this.#isDue(card.address, now)) {
-      this.#outbound.toMember(old, this.#question(this.#denialOf(old, rival)));
-    }
+    const nonce = this.#denialOf(old, rival);
+    if (this.#isDue(nonce, now)) this.#outbound.toMember(old, this.#question(nonce));
     return ASKED;
   }
 
@@ -218,7 +222,7 @@ export class AddressProofs {
   }
 
   #probe(claim: Claim, nonce: string, now: Instant): void {
-    if (!this.#isDue(claim.address, now)) return;
+    if (!this.#isDue(nonce, now)) return;
     this.#outbound.toAddress(claim, this.#question(nonce));
   }
 
@@ -227,12 +231,14 @@ export class AddressProofs {
     return { type: 'PROBE', nonce, fingerprintHash, address };
   }
 
-  /** Every member's heartbeat may name it, and one PROBE is enough for all of them. */
-  #isDue(address: string, now: Instant): boolean {
-    const at = this.#probedAt.get(address) ?? -Infinity;
+  /**
+   * Every member's heartbeat may make the claim, and one PROBE is enough for all of them. Other claims
+   * to its address do not count: whoever makes them first would keep the PROBE from the one that is there.
+   */
+  #isDue(nonce: string, now: Instant): boolean {
+    const at = this.#probedAt.get(nonce) ?? -Infinity;
     if (now.mono - at < resendAfterMs(this.#settings)) return false;
-    if (this.#probedAt.size >= ASKED_MAX) this.#probedAt.clear();
-    this.#probedAt.set(address, now.mono);
+    putLatest(this.#probedAt, nonce, now.mono, ASKED_MAX);
     return true;
   }
 }

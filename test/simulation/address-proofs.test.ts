@@ -81,6 +81,25 @@ describe('addresses that the config does not have', () => {
     assertWhole(c);
   });
 
+  it('an agent joins there though another claims its address without end', () => {
+    const c = unconfigured(['a1', 'a2', 'a3']);
+    const address = c.places.of('a3');
+    for (let ms = 0; ms < SUSPECT_MS; ms += 5) {
+      c.at(c.now + ms, () => {
+        const from = { id: 'a9', inc: 1 };
+        for (const id of ['a1', 'a2']) {
+          c.deliver(id, { from, to: { id, inc: 0 }, message: { ...HELLO, address } });
+        }
+      });
+    }
+    c.run(HEARTBEAT_MS);
+    c.start('a3');
+    c.run(SUSPECT_MS / 2);
+    assert.deepEqual(names(c, 'a1'), ['a2', 'a3']);
+    c.runToEnd();
+    assertWhole(c);
+  });
+
   it('at the addresses of the config nobody is asked', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     assert.deepEqual(sentOf(c, 'PROBE'), []);
@@ -175,6 +194,21 @@ describe('addresses that the config does not have', () => {
 });
 
 describe('a false claim', () => {
+  it('of a later life is not believed when the member, which outlived it, falls silent', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    const was = inc(c, 'a2');
+    claims(c, { id: 'a2', inc: was + 1 }, 'ipc://sim/a2');
+    c.run(6 * HEARTBEAT_MS);
+    c.lose = (from) => from === 'a2';
+    c.run(4 * HEARTBEAT_MS);
+    c.lose = () => false;
+    assert.equal(c.snapshot('a1').members.find(({ id }) => id === 'a2')?.inc, was);
+    c.run(SUSPECT_MS);
+    assert.equal(inc(c, 'a2'), was);
+    c.runToEnd();
+    assertWhole(c);
+  });
+
   it('of a later life of a member, at its own address, ends nobody', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     const was = inc(c, 'a2');

@@ -1,0 +1,11 @@
+// For what is remembered of agents that come and go: their identifiers are without number.
+
+/** Puts it behind all others in the map, and drops what has stood there longest beyond `max`. */
+export function putLatest<K, V>(map: Map<K, V>, key: K, value: V, max: number): void {
+  map.delete(key);
+  map.set(key, value);
+  for (const oldest of map.keys()) {
+    if (map.size <= max) return;
+    map.delete(oldest);
+  }
+}
