@@ -95,8 +95,10 @@ export class AddressProofs {
     const holder = [this.#settings, ...configured, ...members].find(
       (other) => other.address === address && other.id !== id,
     );
-    if (holder) return `its address ${address} is that of ${holder.id}`;
     const inConfig = new Set(configured.map((peer) => peer.id));
+    if (holder && !this.#isVacant(holder.id, inConfig)) {
+      return `its address ${address} is that of ${holder.id}`;
+    }
     if (inConfig.has(id)) return null;
     const { unconfigured: max, unconfiguredCapacity: capacityMax } = this.#settings.bounds;
     const others = members.filter((other) => other.id !== id && !inConfig.has(other.id));
@@ -104,6 +106,14 @@ export class AddressProofs {
     const total = others.reduce((sum, other) => sum + other.capacity, capacity);
     if (total <= capacityMax) return null;
     return `agents that are not in the config would have a capacity of ${total} together`;
+  }
+
+  /**
+   * Whether a member that the config does not have has fallen silent: another may have been started
+   * where it was. It is asked there, and only one process can answer.
+   */
+  #isVacant(holder: AgentId, inConfig: ReadonlySet<AgentId>): boolean {
+    return !inConfig.has(holder) && this.#view.get(holder)?.silent === true;
   }
 
   /** Whether the agent is known to be reached at its address; else it is asked there. */

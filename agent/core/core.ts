@@ -14,6 +14,7 @@ import type { RemovalReason } from './membership.ts';
 import type { AgentId, Envelope, Host, Incarnation, Message } from './messages.ts';
 import type { Operator } from './operator.ts';
 import type { Outcome } from './outcome.ts';
+import { IDENTIFIERS_MAX, putLatest } from './put-latest.ts';
 import { isOfRobots } from './robots-asks.ts';
 import type { CoreSettings } from './settings.ts';
 import type { Destination } from './slots.ts';
@@ -295,7 +296,7 @@ export class Core {
     if (why !== 'superseded') this.#viewChanged(now);
     const silentMs = Math.round(now.mono - member.heardAt);
     const kind = why === 'left' ? 'leave' : why === 'suspected' ? 'suspect' : 'remove';
-    this.#lostAt.set(id, member.heardAt);
+    putLatest(this.#lostAt, id, member.heardAt, IDENTIFIERS_MAX);
     this.#p.events.record(now.mono, kind, { agent: id, incarnation: inc, silentMs });
   }
 

@@ -31,17 +31,17 @@ export class Greetings {
     this.#addresses.set(id, address);
     const { configured, bounds } = this.#settings;
     if (this.#addresses.size <= configured.length + bounds.unconfigured) return;
-    const isOver = (known: AgentId) => !this.#view.has(known) && !this.#isInConfig(known);
+    const isOver = (known: AgentId) => !this.#view.has(known) && !this.isInConfig(known);
     const over = [...this.#addresses.keys()].find(isOver);
     if (over !== undefined) this.#addresses.delete(over);
   }
 
   /** It has left, and need not learn anything any more. */
   forget(id: AgentId): void {
-    if (!this.#isInConfig(id)) this.#addresses.delete(id);
+    if (!this.isInConfig(id)) this.#addresses.delete(id);
   }
 
-  #isInConfig(id: AgentId): boolean {
+  isInConfig(id: AgentId): boolean {
     return this.#settings.configured.some((peer) => peer.id === id);
   }
 

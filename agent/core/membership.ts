@@ -13,6 +13,7 @@ import type { AgentId, Envelope, Incarnation, Message, News } from './messages.t
 import type { Orders } from './orders.ts';
 import type { Outbound } from './outbound.ts';
 import { type Consequences, OwnLife } from './own-life.ts';
+import { IDENTIFIERS_MAX, putLatest } from './put-latest.ts';
 import type { RefusedClaims } from './refused-claims.ts';
 import { type CoreSettings, unheardMs } from './settings.ts';
 import type { Member, View } from './view.ts';
@@ -47,7 +48,7 @@ export class Membership {
   readonly #ownLife: OwnLife;
   readonly #proofs: AddressProofs;
   readonly #gone: Gone;
-  /** Ids that a member removed so long ago that none of them can hold a lease any more. */
+  /** Ids of the config that a member removed so long ago that none of them can hold a lease any more. */
   readonly #longGone = new Set<AgentId>();
   /**
    * Incarnations that this agent suspects, by its own finding (majority only; final). They stay
@@ -201,7 +202,8 @@ export class Membership {
     if (this.#ownLife.isOver(welcome.gone, welcome.members, now)) return;
     for (const { id, inc, ageMs } of welcome.gone) {
       this.#hearGone(id, inc, now);
-      if (ageMs >= this.#settings.suspectAfterMs) this.#longGone.add(id);
+      const isLong = ageMs >= this.#settings.suspectAfterMs;
+      if (isLong && !this.joined && this.greetings.isInConfig(id)) this.#longGone.add(id);
     }
     const members = welcome.members.map((news) => ({ ...news, direct: false }));
     this.#hearAll(members, now, () => ({}));
@@ -311,7 +313,7 @@ export class Membership {
     this.#view.delete(id);
     this.#detector.forget(id);
     this.#lease.forget(id);
-    if (why === 'suspected') this.#judged.set(id, inc);
+    if (why === 'suspected') putLatest(this.#judged, id, inc, IDENTIFIERS_MAX);
     if (why === 'left') this.greetings.forget(id);
     this.#gone.note(id, Math.max(inc, member.goneInc), now.mono);
     this.#changes.removed(member, why, now);
@@ -338,8 +340,9 @@ export class Membership {
       const member = this.#view.get(id);
       if (!member) continue;
       member.disowned = true;
-      if (this.#settings.quorum === 'majority') this.#suspects.set(id, member.card.inc);
-      else this.remove(member, 'suspected', now);
+      if (this.#settings.quorum === 'majority') {
+        putLatest(this.#suspects, id, member.card.inc, IDENTIFIERS_MAX);
+      } else this.remove(member, 'suspected', now);
     }
     for (const [id, inc] of [...this.#suspects]) {
       const member = this.#view.get(id);

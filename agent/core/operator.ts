@@ -76,8 +76,6 @@ export interface OperatorParts {
 export class Operator {
   readonly #p: OperatorParts;
   readonly #seeds: PendingSeeds[] = [];
-  /** The digest of each member's orders, as it told it last. */
-  readonly #told = new Map<AgentId, string>();
 
   constructor(parts: OperatorParts) {
     this.#p = parts;
@@ -130,7 +128,7 @@ export class Operator {
   /** The digest in a member's heartbeat: what it lacks it is sent, once a heartbeat. */
   heard(member: Member, hash: string): void {
     const { orders, outbound } = this.#p;
-    this.#told.set(member.card.id, hash);
+    member.orders = hash;
     if (hash === orders.hash()) return orders.hasAll(member.card.id);
     const all = orders.all();
     if (all.length > 0) outbound.toMember(member, { type: 'ORDERS', orders: all });
@@ -151,10 +149,7 @@ export class Operator {
   get isQuiet(): boolean {
     const { orders, view } = this.#p;
     const hash = orders.hash();
-    for (const { card } of view.members()) {
-      if ((this.#told.get(card.id) ?? '') !== hash) return false;
-    }
-    return true;
+    return [...view.members()].every((member) => member.orders === hash);
   }
 
   #obey(orders: readonly Order[], now: Instant): void {

@@ -7,6 +7,7 @@
 
 import { HostPatterns } from '../url/host-patterns.ts';
 import type { AgentId, Host, Order } from './messages.ts';
+import { IDENTIFIERS_MAX, putLatest } from './put-latest.ts';
 
 /** Where orders outlive the process. Within the turn's transaction. */
 export interface OrderStore {
@@ -45,7 +46,7 @@ export class Orders {
   readonly #store: OrderStore;
   readonly #digest: (text: string) => string;
   readonly #known = new Map<string, Order>();
-  /** By order, the agents that are known to have it: at most the members that ever were. */
+  /** By order, the agents that are known to have it: this agent first, and the oldest is dropped. */
   readonly #holders = new Map<string, Set<AgentId>>();
   /** The digest under which each agent was noted last. */
   readonly #reached = new Map<AgentId, string>();
@@ -178,8 +179,12 @@ export class Orders {
   hasAll(id: AgentId): void {
     const hash = this.hash();
     if (this.#reached.get(id) === hash) return;
-    this.#reached.set(id, hash);
-    for (const key of this.#known.keys()) this.#holders.get(key)?.add(id);
+    putLatest(this.#reached, id, hash, IDENTIFIERS_MAX);
+    for (const holders of this.#holders.values()) {
+      holders.add(id);
+      const [, oldest] = holders;
+      if (oldest !== undefined && holders.size > IDENTIFIERS_MAX) holders.delete(oldest);
+    }
   }
 
   /** The latest that are in force, the newest first, with the agents that are known to have them. */

@@ -53,6 +53,8 @@ export interface Member {
   readonly detours: Map<Message['type'], number>;
   /** The incarnations that it names as suspected (majority only). */
   suspects: ReadonlyMap<AgentId, Incarnation>;
+  /** The digest of its orders, as it told it last; empty: none. */
+  orders: string;
   /** Who claims its identifier; null: nobody has. */
   rival: Rival | null;
   /** Of its last HELLO. */
@@ -109,6 +111,7 @@ export class View {
       silent: false,
       detours: new Map(),
       suspects: new Map(),
+      orders: '',
       rival: null,
     };
     this.#members.set(id, member);

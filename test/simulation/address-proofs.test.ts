@@ -160,6 +160,18 @@ describe('addresses that the config does not have', () => {
     assert.match(told, /1 agents that are not in the config are members already/);
   });
 
+  it('an agent joins where one that the config does not have either fell silent', () => {
+    const c = crawling(['a1', 'a2']);
+    claims(c, { id: 'a8', inc: c.now }, EVIL);
+    c.run(4 * HEARTBEAT_MS);
+    assert.deepEqual(names(c, 'a1'), ['a2', 'a8']);
+    const heard = claims(c, { id: 'a9', inc: c.now }, EVIL);
+    c.run(HEARTBEAT_MS);
+    assert.deepEqual(names(c, 'a1'), ['a2', 'a8', 'a9']);
+    const toA9 = heard.filter(({ to }) => to.id === 'a9');
+    assert.equal(typesOf(toA9).has('REFUSED'), false);
+  });
+
   it('such agents have a capacity together that does not hold the others up', () => {
     const c = crawling(['a1', 'a2']);
     const capacities = [600, 600, 400];

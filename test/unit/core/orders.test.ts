@@ -201,3 +201,11 @@ describe('orders: meaning', () => {
     assert.equal(a.paused, false);
   });
 });
+
+it('orders: of agents without number that have them the latest are known, and this one', () => {
+  const all = merged([{ kind: 'pause', host: '', value: 1, n: 1, by: 'a2' }]);
+  for (let k = 0; k < 5000; k++) all.hasAll(`g${k}`);
+  const applied = all.inForce(1)[0]!.applied;
+  assert.equal(applied.length, 2000);
+  assert.ok(applied.includes('a1') && applied.includes('g4999') && !applied.includes('g0'));
+});
