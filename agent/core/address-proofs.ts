@@ -158,7 +158,7 @@ export class AddressProofs {
     this.#asked.delete(id);
   }
 
-  /** An agent that is not in view has claimed lately to be a member, and may yet prove it. */
+  /** Whether an agent that is not in view has lately been said to be a member, and may yet prove it. */
   isAsking(now: Instant): boolean {
     for (const { at } of this.#asked.values()) {
       if (now.mono - at < this.#settings.suspectAfterMs) return true;
