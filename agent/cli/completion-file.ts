@@ -131,6 +131,18 @@ export function removeCompletion(config: Config): void {
   fs.rmSync(fileOf(config), { force: true });
 }
 
+/** Takes the word that the crawl is over away, so that putting it back takes no space. */
+export function setCompletionAside(config: Config): { drop(): void; putBack(): void } | null {
+  if (readCompletion(config).kind !== 'complete') return null;
+  const file = fileOf(config);
+  const aside = `${file}.${process.pid}.tmp`;
+  fs.renameSync(file, aside);
+  return {
+    drop: () => fs.rmSync(aside, { force: true }),
+    putBack: () => fs.renameSync(aside, file),
+  };
+}
+
 function fileOf(config: Config): string {
   return path.join(config.agent.dataDir, 'complete.json');
 }

@@ -1,6 +1,6 @@
 // The lock `DATA/launch.lock`. A launch holds it from before it changes anything until each of its
 // agents holds a lock of its own. A second launch that begins meanwhile is refused, so that two never
-// start some of the agents each.
+// start some of the agents each. An order that is taken back in the state files holds it, too.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -53,7 +53,10 @@ export async function startingEnded(dataDir: string): Promise<void> {
 function heldText(dataDir: string, pidFile: string): string {
   const pid = pidIn(pidFile, path.join(dataDir, LOCK));
   const [which, how] = pid === null ? ['', ''] : [` (process ${pid})`, `:\n  kill -INT ${pid}`];
-  return `another launch${which} is just starting the agents of ${dataDir}; wait for it, or end it${how}`;
+  return (
+    `another launch${which} is just starting the agents of ${dataDir}, or an order is taken back ` +
+    `there; wait for it, or end it${how}`
+  );
 }
 
 /** Null where the file is of a launch that was killed: its number may be another process's by now. */

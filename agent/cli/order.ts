@@ -11,6 +11,7 @@ import { type OrderSummary, orderOf, TAKEN_BACK } from '../messaging/control-ord
 import { DELAY_MS_MAX } from '../messaging/limits.ts';
 import { askInTurn } from './ask.ts';
 import type { ExitCode } from './exit-code.ts';
+import { startingEnded } from './launch-lock.ts';
 import {
   asked,
   type CommonFlags,
@@ -83,13 +84,14 @@ async function give(
   const loaded = await loadResolved(file, flags, { allocate: false, part: true });
   if (!loaded.ok) return loaded.code;
   const agents = reachable(loaded.config);
+  await startingEnded(loaded.config.agent.dataDir);
   const answer = await askInTurn(asked(loaded.config), verb, args);
   if (!answer.ok) {
+    say(answer.failures.join('\n'));
     const what = orderOf(verb, args);
     if (typeof what !== 'string' && what.value === null) {
       return giveStored(loaded.config, what, flags);
     }
-    say(answer.failures.join('\n'));
     say(`no agent took the order: ${verb} acts on a crawl that runs`);
     return 1;
   }
@@ -110,19 +112,22 @@ async function giveStored(
   what: Pick<Order, 'kind' | 'host'>,
   flags: OrderFlags,
 ): Promise<ExitCode> {
-  const taken = takeBack(config, what);
-  if (!taken.ok) {
-    say(`no agent took the order: ${taken.message}`);
-    return 1;
+  const { agents, failure, stillBlockedBy } = takeBack(config, what);
+  if (failure !== null && agents.length === 0) {
+    say(`no agent took the order: ${failure.message}`);
+    return failure.code;
   }
   const ids = config.cluster.agents.map(({ id }) => id);
-  const said = ids.map((id) => [id, taken.agents.includes(id) ? 'applied' : 'unreachable']);
+  const said = ids.map((id) => [id, agents.includes(id) ? 'applied' : 'unreachable']);
   const all: Record<string, string> = Object.fromEntries(said);
   await print(flags.json ? `${JSON.stringify(all)}\n` : lines(all));
-  say('no agent runs: it is taken back in their files; to go on:');
+  if (failure !== null) say(failure.message);
+  say('no agent of this data directory runs: it is taken back in their files; to go on:');
   say(`  ${launchCommand(config)}`);
   for (const line of ordersInForce(config)) say(line);
-  return ids.every((id) => taken.agents.includes(id)) ? 0 : 1;
+  if (stillBlockedBy !== undefined) say(stillBlockedText(what.host, stillBlockedBy));
+  if (failure !== null) return failure.code;
+  return ids.every((id) => agents.includes(id)) && stillBlockedBy === undefined ? 0 : 1;
 }
 
 /** What the order comes to, where that is not what was meant; false: it changes nothing. */
@@ -132,13 +137,17 @@ function sayOfHosts(
 ): boolean {
   if (pattern === undefined) return true;
   if (stillBlockedBy !== undefined) {
-    say(`${pattern} is still blocked, by ${stillBlockedBy}: take that back`);
+    say(stillBlockedText(pattern, stillBlockedBy));
     return false;
   }
   if (hosts > 0) return true;
   const later = value === TAKEN_BACK ? '' : '; the order holds for hosts that are found later';
   say(`no agent that answered knows a host ${pattern}${later}`);
   return true;
+}
+
+function stillBlockedText(pattern: string, by: string): string {
+  return `${pattern} is still blocked, by ${by}: take that back`;
 }
 
 function lines(said: Readonly<Record<string, string>>): string {

@@ -39,7 +39,7 @@ export function runningAgent(directory: string): Running {
 }
 
 /** What is another user's and must be opened to tell whether an agent runs; null where nothing is. */
-function barredPath(directory: string): string | null {
+export function barredPath(directory: string): string | null {
   const { R_OK, W_OK, X_OK } = fs.constants;
   const lock = path.join(directory, 'agent.lock');
   for (const [file, mode] of [

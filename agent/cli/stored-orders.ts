@@ -2,25 +2,32 @@
 // force, since a crawl that is paused or blocked looks like one that hangs. An order can be taken back
 // there too: `block '*'` completes a crawl, and then no agent is left to be told.
 
+import fs from 'node:fs';
 import path from 'node:path';
-import type { Config } from '../../config/config.ts';
+import { type Config, membersOf } from '../../config/config.ts';
 import type { Order } from '../core/messages.ts';
+import { Orders } from '../core/orders.ts';
 import { wallMs } from '../runtime/clock.ts';
 import { CRAWL_NAME } from '../storage/coverage-queries.ts';
-import { type Opened, openState } from '../storage/database.ts';
-import { ALL_ORDERS, OrderTable } from '../storage/order-table.ts';
-import { readCompletion, removeCompletion } from './completion-file.ts';
+import { openState } from '../storage/database.ts';
+import { storageFailureOf } from '../storage/failure.ts';
+import { OrderTable } from '../storage/order-table.ts';
+import { openForReading } from '../storage/reading.ts';
+import { setCompletionAside } from './completion-file.ts';
+import { cannotWrite, type ExitCode, messageOf } from './exit-code.ts';
+import { lockLaunch } from './launch-lock.ts';
 import { shownCrawl } from './load.ts';
 import { durationText, programName } from './output.ts';
-import { foundAgents, openStateFile } from './query-files.ts';
+import { foundAgents } from './query-files.ts';
+import { barredPath, permissionMissing } from './running.ts';
 
 /** Of so many a line each; the view `orders` has all. */
 const shownMax = 10;
 
-/** The latest word on each thing, as far as the files can be read; the newest first. */
-function storedOrders(config: Config): Order[] {
+/** The latest word on each thing; the newest first. */
+function latestOf(orders: readonly Order[]): Order[] {
   const latest = new Map<string, Order>();
-  for (const order of statesOf(config).flatMap(({ orders }) => orders)) {
+  for (const order of orders) {
     const known = latest.get(keyOf(order));
     const isLater = !known || order.n > known.n || (order.n === known.n && order.by > known.by);
     if (isLater) latest.set(keyOf(order), order);
@@ -28,29 +35,48 @@ function storedOrders(config: Config): Order[] {
   return [...latest.values()].sort((a, b) => b.n - a.n);
 }
 
-/** The states of this crawl in the data directory. */
-function statesOf({ name, agent: { dataDir } }: Config) {
-  return foundAgents(dataDir).flatMap((agent) => {
-    const file = openStateFile(agent, path.join(dataDir, agent, 'state.sqlite'));
-    if (typeof file === 'string') return [];
-    try {
-      const [[crawl] = []] = file.plainRows(CRAWL_NAME);
-      if (crawl !== name) return [];
-      const rows = [...file.plainRows(ALL_ORDERS)];
-      const orders = rows.map(([kind, host, value, n, by]) => ({ kind, host, value, n, by }));
-      return [{ agent, orders: orders as Order[] }];
-    } catch {
-      // Whoever needs the file says what is wrong with it.
-      return [];
-    } finally {
-      file.close();
-    }
-  });
+interface StoredOrders {
+  /** By agent of this crawl. */
+  readonly states: ReadonlyMap<string, readonly Order[]>;
+  /** Sentences that name each file which could not be read. */
+  readonly problems: readonly string[];
+}
+
+function storedOrders(config: Config): StoredOrders {
+  const { dataDir } = config.agent;
+  const states = new Map<string, readonly Order[]>();
+  const problems: string[] = [];
+  const members = membersOf(config).map(({ id }) => id);
+  for (const agent of new Set([...foundAgents(dataDir), ...members])) {
+    const directory = path.join(dataDir, agent);
+    const barred = barredPath(directory);
+    const read = barred === null ? ordersIn(config, directory) : permissionMissing(barred);
+    if (typeof read === 'string') problems.push(`${agent}: ${read}`);
+    else if (read !== null) states.set(agent, read);
+  }
+  return { states, problems };
+}
+
+/** Null where there is no state of this crawl; a sentence where the file cannot be read. */
+function ordersIn({ name }: Config, directory: string): readonly Order[] | string | null {
+  const file = path.join(directory, 'state.sqlite');
+  if (!fs.existsSync(file)) return null;
+  const read = openForReading(file);
+  if (!read.ok) return `${file} ${read.why}`;
+  try {
+    if (read.db.prepare<[], string>(CRAWL_NAME).pluck().get() !== name) return null;
+    return new OrderTable(read.db).orders();
+  } catch (error) {
+    return `${file} cannot be read: ${messageOf(error)}`;
+  } finally {
+    read.db.close();
+  }
 }
 
 /** A line for each order in force, with the command that takes it back. */
 export function ordersInForce(config: Config): string[] {
-  const inForce = storedOrders(config).filter(isInForce);
+  const { states } = storedOrders(config);
+  const inForce = latestOf([...states.values()].flat()).filter(isInForce);
   const lines = inForce.slice(0, shownMax).map((order) => `in force: ${textOf(order, config)}`);
   const more = inForce.length - shownMax;
   return more > 0 ? [...lines, `in force: ${more} more (view orders)`] : lines;
@@ -65,44 +91,120 @@ function textOf({ kind, host, value, by }: Order, config: Config): string {
   return `${kind} ${host}${long}, given by ${by}; to take it back: ${takeBack}`;
 }
 
-export type TakenBack =
-  /** Agents that have it on disk now. */
-  | { readonly ok: true; readonly agents: readonly string[] }
-  | { readonly ok: false; readonly message: string };
+export interface TakenBack {
+  /** Agents that have it on disk now; where there are none, nothing was changed. */
+  readonly agents: readonly string[];
+  /** Why not all agents of the data directory have it. */
+  readonly failure: Failure | null;
+  /** Of a block: the pattern that still blocks its hosts. */
+  readonly stillBlockedBy: string | undefined;
+}
 
-/** In all state files of the directory, of which no agent may run; on failure nothing was changed. */
-export function takeBack(config: Config, words: Pick<Order, 'kind' | 'host'>): TakenBack {
-  const { kind, host } = words;
-  const known = storedOrders(config);
-  const isThere = known.some((order) => keyOf(order) === keyOf(words) && isInForce(order));
-  if (!isThere) {
-    const what = kind === 'pause' ? 'the crawl is not paused' : 'no such order is in force';
-    return { ok: false, message: [what, ...ordersInForce(config)].join('\n') };
+interface Failure {
+  readonly code: ExitCode;
+  readonly message: string;
+}
+
+type Words = Pick<Order, 'kind' | 'host'>;
+
+/** In all state files of the directory, of which no agent may run. */
+export function takeBack(config: Config, words: Words): TakenBack {
+  const { states, problems } = storedOrders(config);
+  // In such a file the order may be in force, by a later word than any other has.
+  if (problems.length > 0) return refused(4, problems.join('\n'));
+  const known = latestOf([...states.values()].flat());
+  if (!known.some((order) => keyOf(order) === keyOf(words) && isInForce(order))) {
+    const what = words.kind === 'pause' ? 'the crawl is not paused' : 'no such order is in force';
+    return refused(1, [what, ...ordersInForce(config)].join('\n'));
   }
-  const opened: (Opened & { ok: true })[] = [];
+  // No launch starts agents meanwhile: each would find its directory in use.
+  const lock = lockLaunch(config);
+  if (!lock.ok) return refused(lock.code, lock.message);
   try {
-    const agents = statesOf(config).map(({ agent }) => agent);
+    return takeBackLocked(config, words, [...states.keys()]);
+  } finally {
+    lock.unlock();
+  }
+}
+
+function refused(code: ExitCode, message: string): TakenBack {
+  return { agents: [], failure: { code, message }, stillBlockedBy: undefined };
+}
+
+interface OpenedState {
+  readonly agent: string;
+  readonly directory: string;
+  readonly orders: OrderTable;
+  readonly close: () => void;
+}
+
+function takeBackLocked(config: Config, words: Words, agents: readonly string[]): TakenBack {
+  const opened: OpenedState[] = [];
+  try {
     for (const agent of agents) {
-      const directory = path.join(config.agent.dataDir, agent);
-      const state = openState({ directory, crawl: config.name, agent });
-      if (!state.ok) return { ok: false, message: state.message };
+      const state = openOne(config, agent);
+      if ('message' in state) return refused(state.code, state.message);
       opened.push(state);
     }
-    const n = Math.max(...known.map((order) => order.n)) + 1;
+    const known = latestOf(opened.flatMap(({ orders }) => orders.orders()));
+    const n = Math.max(0, ...known.map((order) => order.n)) + 1;
+    const order: Order = { ...words, value: null, n, by: agents[0]! };
     // First, since without the record a launch looks again, and without the order it finds nothing.
-    if (kind === 'block' && readCompletion(config).kind === 'complete') {
-      removeCompletion(config);
-    }
-    for (const { db } of opened) {
-      new OrderTable(db).saveOrder({ kind, host, value: null, n, by: agents[0]! }, wallMs());
-    }
-    return { ok: true, agents };
+    const record = words.kind === 'block' ? setCompletionAside(config) : null;
+    const saved = save(order, opened);
+    if (saved.agents.length > 0) record?.drop();
+    else record?.putBack();
+    return { ...saved, stillBlockedBy: stillBlocking(known, order) };
+  } catch (error) {
+    const { code, message } = failureOf(error, config.agent.dataDir);
+    return refused(code, message);
   } finally {
-    for (const { db, unlock } of opened) {
-      db.close();
-      unlock();
-    }
+    for (const { close } of opened) close();
   }
+}
+
+function openOne(config: Config, agent: string): OpenedState | Failure {
+  const directory = path.join(config.agent.dataDir, agent);
+  const state = openState({ directory, crawl: config.name, agent });
+  if (state.ok) {
+    const close = () => {
+      state.db.close();
+      state.unlock();
+    };
+    return { agent, directory, orders: new OrderTable(state.db), close };
+  }
+  if (state.code !== 'locked') {
+    return { code: state.code === 'full' ? 3 : 4, message: state.message };
+  }
+  return { code: 4, message: `${directory}: an agent starts, ends or does not answer; try again` };
+}
+
+/** Once one file has it, it is taken back: the other agents obey on hearing from that one. */
+function save(order: Order, opened: readonly OpenedState[]): Omit<TakenBack, 'stillBlockedBy'> {
+  const agents: string[] = [];
+  for (const { agent, directory, orders } of opened) {
+    try {
+      orders.saveOrder(order, wallMs());
+    } catch (error) {
+      return { agents, failure: failureOf(error, directory) };
+    }
+    agents.push(agent);
+  }
+  return { agents, failure: null };
+}
+
+function failureOf(error: unknown, directory: string): Failure {
+  const failure = storageFailureOf(error, directory);
+  if (failure === null) return cannotWrite(`in ${directory}`, error);
+  return { code: failure.code === 'full' ? 3 : 4, message: failure.message };
+}
+
+/** By the rule of the agents. */
+function stillBlocking(known: readonly Order[], takenBack: Order): string | undefined {
+  if (takenBack.kind !== 'block') return undefined;
+  const store = { orders: () => [...known, takenBack], saveOrder() {}, dropOrder() {} };
+  const parts = { id: takenBack.by, delayMs: () => 0, digest: (text: string) => text };
+  return new Orders({ ...parts, store }).above(takenBack)?.host;
 }
 
 function isInForce({ kind, value }: Order): boolean {

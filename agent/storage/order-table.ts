@@ -5,7 +5,7 @@ import type { Order } from '../core/messages.ts';
 import type { OrderStore } from '../core/orders.ts';
 import type { Connection } from './connection.ts';
 
-export const ALL_ORDERS = 'SELECT kind, host, value, number AS n, agent AS "by" FROM order_rows';
+const ALL_ORDERS = 'SELECT kind, host, value, number AS n, agent AS "by" FROM order_rows';
 
 export class OrderTable implements OrderStore {
   readonly #s: ReturnType<typeof statements>;

@@ -78,3 +78,25 @@ test('stop: all agents of a launch that is just starting them are told', async (
   assert.equal(ended.code, 11, ended.stderr);
   assert.doesNotMatch(ended.stderr, /should have ended/);
 });
+
+test('resume: agents that are just being started are waited for, and told', async (t) => {
+  const { scratch, gate, config } = await gated(t, 1);
+  const first = start(['agent', config, '--id', 'a1']);
+  await until('the agent', () => scratch.pid('a1') !== null);
+  assert.equal((await run('pause', config)).code, 0);
+  assert.equal((await run('stop', config)).code, 0);
+  assert.equal((await first.ended).code, 11);
+
+  // As a launch holds it, until its agents hold theirs.
+  const lock = lockFile(scratch.dataDir, 'launch.lock', () => 'held');
+  assert.ok(lock.ok);
+  const resume = start(['resume', config]);
+  const agent = start(['agent', config, '--id', 'a1']);
+  await until('the agent', () => scratch.pid('a1') !== null || agent.child.exitCode !== null);
+  lock.unlock();
+  const { code, stdout, stderr } = await resume.ended;
+  assert.deepEqual([code, stdout], [0, 'a1: applied\n'], stderr);
+  assert.doesNotMatch(stderr, /in their files/);
+  gate.open();
+  assert.equal((await agent.ended).code, 0);
+});

@@ -2,6 +2,9 @@
 // log: pause, resume, block, delay, seed, explain; and export and explain once nothing runs.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { UrlReport } from '../../agent/cli/explain-report.ts';
@@ -9,6 +12,9 @@ import type { ListedOrder } from '../../agent/cli/status-orders.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
 import { run, Scratch, start, until } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
+
+const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
+const skip = process.getuid?.() === 0 ? false : 'only root can run a command as another user';
 
 const ids = ['a1', 'a2', 'a3'];
 /** Looks at the status, each a process of some 300 ms or more; a join takes some heartbeats. */
@@ -246,6 +252,7 @@ describe('operator', { concurrency: 1 }, () => {
     const first = start(['launch', config]);
     await until('agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
     assert.equal((await run('delay', config, 'x.test', '2s')).code, 0);
+    assert.equal((await run('block', config, 'z.test')).code, 0);
     assert.equal((await run('block', config, '*')).code, 0);
     gate.open();
     assert.equal((await first.ended).code, 0);
@@ -257,6 +264,13 @@ describe('operator', { concurrency: 1 }, () => {
     assert.match(complete.stderr, /^in force: block \*, given by a\d; .*block .* '\*' --off$/m);
     assert.match(complete.stderr, /^in force: delay x\.test 2 s, given by a\d; /m);
     assert.match(complete.stderr, /complete already/);
+    const still = await run('block', config, 'z.test', '--off');
+    assert.deepEqual([still.code, still.stdout], [1, 'a1: applied\na2: applied\n'], still.stderr);
+    assert.match(
+      still.stderr,
+      /^a1: no agent runs in .*\n[\s\S]*no agent of this data directory runs/,
+    );
+    assert.match(still.stderr, /z\.test is still blocked, by \*: take that back/);
     const other = await run('block', config, 'y.test', '--off');
     assert.equal(other.code, 1, other.stderr);
     assert.match(other.stderr, /no such order is in force\nin force: block[^\n]*\nin force: delay/);
@@ -270,6 +284,20 @@ describe('operator', { concurrency: 1 }, () => {
     const { stdout: pages } = await run('query', config, 'SELECT status FROM pages', '--json');
     assert.deepEqual(JSON.parse(pages), [{ status: 200 }]);
     assert.equal((await run('audit', config)).code, 0);
+  });
+
+  test("an order is not looked for in vain in another user's files", { skip }, async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const config = await scratch.config(1);
+    const directory = path.join(scratch.dataDir, 'a1');
+    fs.mkdirSync(directory, { recursive: true });
+    fs.chmodSync(directory, 0o700);
+    fs.chmodSync(scratch.directory, 0o755);
+    const nobody = { uid: 65_534, gid: 65_534, encoding: 'utf8' } as const;
+    const { status, stderr } = spawnSync(process.execPath, [main, 'resume', config], nobody);
+    assert.equal(status, 4, stderr);
+    assert.match(stderr, /a1: permission missing: .*data\/a1 is of user 0; run the command as/);
   });
 
   test('an order to a crawl that does not run says so', async (t) => {
