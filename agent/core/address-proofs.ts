@@ -13,7 +13,7 @@ import { putLatest } from './put-latest.ts';
 import { type CoreSettings, resendAfterMs, unheardMs } from './settings.ts';
 import type { Member, Rival, View } from './view.ts';
 
-/** Claims of which is remembered when they were first made and last asked; the oldest is dropped. */
+/** Claims remembered at least; as many as members may come in by them, where that is more. */
 const ASKED_MAX = 64;
 
 /** An incarnation, and where it is said to listen. */
@@ -32,6 +32,16 @@ export interface Word {
   readonly proof?: string | undefined;
   /** An agent of the config, at its address there, says that it hears it straight. */
   readonly vouched?: boolean;
+  /** It said so in the answer to a HELLO of this agent, which nobody else can have sent. */
+  readonly asked?: boolean;
+}
+
+interface Asked extends Omit<Claim, 'capacity'> {
+  /** When it was first made, and when last. */
+  readonly since: number;
+  readonly at: number;
+  /** An agent of the config has vouched for it. */
+  readonly vouched: boolean;
 }
 
 /**
@@ -51,10 +61,11 @@ export class AddressProofs {
   readonly #view: View;
   readonly #outbound: Outbound;
   readonly #detector: Pick<FailureDetector, 'lastNewsMs'>;
-  /** By identifier. Filled by claims that need a proof, emptied by `settled` and at `ASKED_MAX`. */
-  readonly #asked = new Map<AgentId, Omit<Claim, 'capacity'> & { since: number; at: number }>();
-  /** When the last PROBE went out, by its nonce; the oldest is dropped at `ASKED_MAX`. */
+  /** By identifier. Filled by claims that need a proof, emptied by `settled` and at `#askedMax`. */
+  readonly #asked = new Map<AgentId, Asked>();
+  /** When the last PROBE went out, by its nonce; the oldest is dropped at `#askedMax`. */
   readonly #probedAt = new Map<string, number>();
+  readonly #askedMax: number;
   #startAt = 0;
 
   constructor(parts: {
@@ -67,6 +78,7 @@ export class AddressProofs {
     this.#view = parts.view;
     this.#outbound = parts.outbound;
     this.#detector = parts.detector;
+    this.#askedMax = Math.max(ASKED_MAX, parts.settings.bounds.unconfigured);
   }
 
   reset(now: Instant): void {
@@ -117,7 +129,7 @@ export class AddressProofs {
   }
 
   /** Whether the agent is known to be reached at its address; else it is asked there. */
-  #isReachable(claim: Claim, { proof, vouched }: Word, now: Instant): boolean {
+  #isReachable(claim: Claim, word: Word, now: Instant): boolean {
     const { id, address } = claim;
     if (this.#outbound.isConfigured(claim)) return true;
     if (this.#view.get(id)?.card.address === address) return true;
@@ -125,10 +137,11 @@ export class AddressProofs {
     const isElsewhere = !this.#view.has(id) && configured.some((peer) => peer.id === id);
     // Where the config has it, HELLO has not been said for long enough yet.
     const isEarly = isElsewhere && now.mono - this.#startAt < leaseMs;
-    const asked = this.#ask(claim, now);
-    // Who cannot be reached from here, but from there, can be spoken to by relay.
-    const isVouched = vouched === true && now.mono - asked.since >= leaseMs;
-    if (!isEarly && (proof === this.#nonceOf(claim) || isVouched)) return true;
+    const { since } = this.#ask(claim, word.vouched === true, now);
+    // Who cannot be reached from here, but from there, can be spoken to by relay. An agent that joins
+    // cannot ask hundreds before it does.
+    const isVouched = word.vouched && (word.asked || now.mono - since >= leaseMs);
+    if (!isEarly && (word.proof === this.#nonceOf(claim) || isVouched)) return true;
     this.#probe(claim, this.#nonceOf(claim), now);
     return false;
   }
@@ -140,16 +153,18 @@ export class AddressProofs {
     return { code: 'asked', why: `nobody answers for it at ${address}` };
   }
 
-  #ask({ id, inc, address }: Claim, now: Instant): { since: number } {
+  #ask({ id, inc, address }: Claim, isVouched: boolean, now: Instant): Asked {
     const known = this.#asked.get(id);
-    const isSame = known?.inc === inc && known.address === address;
-    const asked = { id, inc, address, since: isSame ? known.since : now.mono, at: now.mono };
+    const same = known?.inc === inc && known.address === address ? known : null;
+    const vouched = isVouched || same?.vouched === true;
+    const asked = { id, inc, address, since: same?.since ?? now.mono, at: now.mono, vouched };
     this.#asked.delete(id);
-    this.#asked.set(id, asked);
-    if (this.#asked.size > ASKED_MAX) {
-      const oldest = this.#asked.keys().next().value;
-      if (oldest !== undefined) this.#asked.delete(oldest);
+    // Claims that anybody can make do not push out those that an agent of the config vouches for.
+    if (this.#asked.size >= this.#askedMax) {
+      const all = [...this.#asked.values()];
+      this.#asked.delete((all.find((one) => !one.vouched) ?? all[0]!).id);
     }
+    this.#asked.set(id, asked);
     return asked;
   }
 
@@ -158,12 +173,17 @@ export class AddressProofs {
     this.#asked.delete(id);
   }
 
-  /** Whether an agent that is not in view has lately been said to be a member, and may yet prove it. */
+  /**
+   * Whether a join is to wait: an agent that is not in view is said to be a member, and may yet prove
+   * it. For `suspectAfterMs` after the start anybody may have said so, and for three times as long an
+   * agent of the config.
+   */
   isAsking(now: Instant): boolean {
-    for (const { at } of this.#asked.values()) {
-      if (now.mono - at < this.#settings.suspectAfterMs) return true;
-    }
-    return false;
+    const { suspectAfterMs } = this.#settings;
+    const forMs = now.mono - this.#startAt;
+    const isWaitedFor = ({ at, vouched }: Asked) =>
+      now.mono - at < suspectAfterMs && forMs < (vouched ? 3 : 1) * suspectAfterMs;
+    return this.#asked.values().some(isWaitedFor);
   }
 
   /**
@@ -248,7 +268,7 @@ export class AddressProofs {
   #isDue(nonce: string, now: Instant): boolean {
     const at = this.#probedAt.get(nonce) ?? -Infinity;
     if (now.mono - at < resendAfterMs(this.#settings)) return false;
-    putLatest(this.#probedAt, nonce, now.mono, ASKED_MAX);
+    putLatest(this.#probedAt, nonce, now.mono, this.#askedMax);
     return true;
   }
 }

@@ -99,7 +99,7 @@ export class Core {
         return this.#p.membership.onRefused(from.id, message);
       case 'WELCOME':
         this.#p.operator.onOrders(from.id, message.orders, now);
-        return this.#p.membership.onWelcome(message, now);
+        return this.#p.membership.onWelcome(from.id, message, now);
       case 'COMPLETE':
         return this.#p.ending.onComplete(from.id);
       default: {

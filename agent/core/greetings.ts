@@ -49,6 +49,10 @@ export class Greetings {
     return this.#addresses.has(id);
   }
 
+  addressOf(id: AgentId): string | undefined {
+    return this.#addresses.get(id);
+  }
+
   addresses(): Iterable<readonly [AgentId, string]> {
     return this.#addresses;
   }

@@ -198,7 +198,7 @@ export class Membership {
     return this.#settings.collision([{ id, capacity }, ...members, joiner]);
   }
 
-  onWelcome(welcome: Welcome, now: Instant): void {
+  onWelcome(from: AgentId, welcome: Welcome, now: Instant): void {
     if (this.#ownLife.isOver(welcome.gone, welcome.members, now)) return;
     for (const { id, inc, ageMs } of welcome.gone) {
       this.#hearGone(id, inc, now);
@@ -206,7 +206,13 @@ export class Membership {
       if (isLong && !this.joined && this.greetings.isInConfig(id)) this.#longGone.add(id);
     }
     const members = welcome.members.map((news) => ({ ...news, direct: false }));
-    this.#hearAll(members, now, () => ({}));
+    const address = this.greetings.addressOf(from) ?? '';
+    if (this.joined || !this.#outbound.isConfigured({ id: from, address })) {
+      return this.#hearAll(members, now, () => ({}));
+    }
+    // It owns nothing yet that could move, and must know all owners before it does.
+    const heard = new Set(welcome.members.flatMap(({ id, direct }) => (direct ? [id] : [])));
+    for (const one of members) this.#hear(one, now, { asked: true, vouched: heard.has(one.id) });
   }
 
   onRefused(from: AgentId, refused: Extract<Message, { type: 'REFUSED' }>): void {
@@ -382,9 +388,9 @@ export class Membership {
   allMet(now: Instant): boolean {
     for (const id of this.#awaited) if (this.#view.has(id)) this.#awaited.delete(id);
     if (this.#awaited.size > 0) return false;
-    if (now.mono - this.#startAt >= this.#settings.suspectAfterMs) return true;
     // Hosts of a member that is not in view yet would seem to be this agent's.
     if (this.#proofs.isAsking(now)) return false;
+    if (now.mono - this.#startAt >= this.#settings.suspectAfterMs) return true;
     return this.#settings.configured.every(
       ({ id }) => id === this.#settings.id || this.#view.has(id) || this.#longGone.has(id),
     );

@@ -10,6 +10,7 @@ import { type Cluster, LEASE_MS, SUSPECT_MS } from './cluster.ts';
 import { HEARTBEAT_MS } from './process.ts';
 
 const HELLO = { type: 'HELLO', capacity: 1, fingerprint: 'same', n: 0 } as const;
+const MANY = 30;
 /** Where no agent listens, but whoever sends the false claims. */
 const EVIL = 'tcp://192.0.2.9:1';
 
@@ -202,6 +203,41 @@ describe('addresses that the config does not have', () => {
     lie();
     c.run(1);
     assert.deepEqual(names(c, 'a1'), ['a2', 'g0']);
+  });
+});
+
+/** As `messaging/brief-links.ts`: so many addresses are asked at a time, each for so long. */
+function fewAsked(c: Cluster, id: AgentId, max: number, ms: number): void {
+  const until = new Map<AgentId, number>();
+  c.lose = (from, to, { type }) => {
+    if (from !== id || type !== 'PROBE') return false;
+    for (const [one, at] of until) if (at <= c.now) until.delete(one);
+    if (!until.has(to) && until.size >= max) return true;
+    until.set(to, until.get(to) ?? c.now + ms);
+    return false;
+  };
+}
+
+describe('an agent that starts among many that its config does not have', () => {
+  it('knows all of them when it joins, though it can ask few at a time', () => {
+    const many = Array.from({ length: MANY }, (_, k) => `m${k}`);
+    const config = ['a1', 'a2'];
+    const configured = config.map((id) => ({ id, address: `ipc://sim/${id}` }));
+    const settings = () => ({ configured });
+    const c = cluster([...config, ...many], { settings }, 200, 200);
+    for (const id of many) c.places.move(id);
+    c.startAll();
+    c.runUntil('all have met', () => names(c, 'a2').length === MANY + 1, 20_000);
+    c.runUntil('the crawl is on its way', () => c.log.length >= 1000);
+    c.kill('a1');
+    c.runUntil('a1 is gone', () => !names(c, 'a2').includes('a1'));
+    fewAsked(c, 'a1', 8, 5 * SUSPECT_MS);
+    c.start('a1');
+    c.runUntil('a1 has joined', () => c.snapshot('a1').joined, 5 * SUSPECT_MS);
+    assert.equal(names(c, 'a1').length, MANY + 1);
+    c.run(SUSPECT_MS);
+    assert.deepEqual(c.impolite(), []);
+    c.close();
   });
 });
 
