@@ -76,7 +76,8 @@ async function run(start: AgentStart, agentLog: AgentLog, orders: Orders): Promi
   const { config, id } = start;
   const { log } = agentLog;
   const { startAgent } = await import('../agent.ts');
-  // Before the lock is free: whoever takes a block back then finds a record, and removes it.
+  // The record is written while the state is locked. A command that takes a block back needs
+  // the lock, so it finds the record and removes it.
   const beforeUnlock = (end: AgentEnd) => noteCompletion(config, end, agentLog);
   const started = await startAgent({ ...start, log, beforeUnlock });
   if (!started.ok) {

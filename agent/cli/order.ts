@@ -1,8 +1,8 @@
 // `ubiring pause`, `resume`, `block` and `delay`: orders to the whole cluster while it crawls. One
 // agent takes the order, stores it and passes it on; what each agent said is printed. An agent that
 // was not reached obeys as soon as it hears from any other, and before its first request where it
-// joins anew; until then the command ends with 1. Where no agent runs, an order in force can still be
-// taken back, in their files.
+// joins anew; until then the command ends with 1. Where no agent runs, the command takes an order back
+// in the state files.
 
 import { parseHostPattern } from '../../config/host.ts';
 import { parseDuration } from '../../config/quantity.ts';

@@ -48,7 +48,7 @@ export function repairOf(
   if (isTooMuch && !asked) {
     return { ok: false, message: [...lost, ...fewCopies(config, agents, copies)].join('\n') };
   }
-  // What is wrong with a file its agent says, as it begins with an empty one.
+  // The agent itself says what is wrong with its file, when it begins with an empty one.
   const which = agents.map(({ agent }) => agent).join(', ');
   const what = `${which}: no sound state in ${config.agent.dataDir}`;
   return {

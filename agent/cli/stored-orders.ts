@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { type Config, membersOf } from '../../config/config.ts';
 import type { Order } from '../core/messages.ts';
-import { Orders } from '../core/orders.ts';
+import { isInForce, isLater, keyOf, Orders } from '../core/orders.ts';
 import { wallMs } from '../runtime/clock.ts';
 import { CRAWL_NAME } from '../storage/coverage-queries.ts';
 import { openState } from '../storage/database.ts';
@@ -29,8 +29,7 @@ function latestOf(orders: readonly Order[]): Order[] {
   const latest = new Map<string, Order>();
   for (const order of orders) {
     const known = latest.get(keyOf(order));
-    const isLater = !known || order.n > known.n || (order.n === known.n && order.by > known.by);
-    if (isLater) latest.set(keyOf(order), order);
+    if (!known || isLater(order, known)) latest.set(keyOf(order), order);
   }
   return [...latest.values()].sort((a, b) => b.n - a.n);
 }
@@ -205,12 +204,4 @@ function stillBlocking(known: readonly Order[], takenBack: Order): string | unde
   const store = { orders: () => [...known, takenBack], saveOrder() {}, dropOrder() {} };
   const parts = { id: takenBack.by, delayMs: () => 0, digest: (text: string) => text };
   return new Orders({ ...parts, store }).above(takenBack)?.host;
-}
-
-function isInForce({ kind, value }: Order): boolean {
-  return value !== null && kind !== 'refresh';
-}
-
-function keyOf({ kind, host }: Pick<Order, 'kind' | 'host'>): string {
-  return `${kind} ${host}`;
 }

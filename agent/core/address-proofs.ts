@@ -1,6 +1,6 @@
-// Where an agent says that it listens is only its word. An address that the config has for it is
-// believed. At any other address the agent is asked for a proof: a PROBE goes there with a nonce, and the
-// HELLO that answers brings it back. The nonce is a keyed digest of the claim, so nothing has to be
+// An agent may name any address as its own. This agent believes the address that the config has for it.
+// At any other address it asks for a proof: it sends a PROBE with a nonce there, and the HELLO that
+// answers brings the nonce back. The nonce is a keyed digest of the claim, so nothing has to be
 // remembered to check it. An identifier in view goes over to a later incarnation only where the one in
 // view does not deny it: it is asked too, and its answer, or its heartbeats, are the denial. Called by
 // `membership.ts` before it takes an incarnation into the view.
@@ -135,11 +135,11 @@ export class AddressProofs {
     if (this.#view.get(id)?.card.address === address) return true;
     const { configured, leaseMs } = this.#settings;
     const isElsewhere = !this.#view.has(id) && configured.some((peer) => peer.id === id);
-    // Where the config has it, HELLO has not been said for long enough yet.
+    // The agent at the address of the config has not had time yet to answer our HELLO.
     const isEarly = isElsewhere && now.mono - this.#startAt < leaseMs;
     const { since } = this.#ask(claim, word.vouched === true, now);
-    // Who cannot be reached from here, but from there, can be spoken to by relay. An agent that joins
-    // cannot ask hundreds before it does.
+    // An agent that only the voucher reaches can be spoken to by relay. Before its join an agent does
+    // not wait: it cannot ask hundreds of addresses in that time.
     const isVouched = word.vouched && (word.asked || now.mono - since >= leaseMs);
     if (!isEarly && (word.proof === this.#nonceOf(claim) || isVouched)) return true;
     this.#probe(claim, this.#nonceOf(claim), now);
@@ -210,7 +210,7 @@ export class AddressProofs {
   #succession(old: Member, claim: Claim, now: Instant): Verdict {
     const { card, heardAt } = old;
     const rival = this.#rivalOf(old, claim, now);
-    // What was on its way when the claim came is no denial.
+    // A heartbeat that was sent before the claim came is no denial.
     if (rival.denied || heardAt - rival.since > unheardMs(this.#settings)) {
       const why = `${card.id} runs at ${card.address}: stop that one, or this one at ${claim.address}`;
       return { code: 'refused', why };
@@ -262,8 +262,8 @@ export class AddressProofs {
   }
 
   /**
-   * Every member's heartbeat may make the claim, and one PROBE is enough for all of them. Other claims
-   * to its address do not count: whoever makes them first would keep the PROBE from the one that is there.
+   * Every member's heartbeat may repeat the claim, and one PROBE is enough for all of them. Each claim
+   * to an address has a PROBE of its own, so that a false claim does not hold up the true one.
    */
   #isDue(nonce: string, now: Instant): boolean {
     const at = this.#probedAt.get(nonce) ?? -Infinity;

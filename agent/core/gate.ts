@@ -1,7 +1,7 @@
 // The one gate through which every message passes before any part of the core acts on it: who may
-// change something here by a message of that type. An agent that it has not been spoken to by, or whose
-// settings differ, can only ask to be let in. Whoever is refused is named in an event. Called by
-// `core.ts`, for what comes by a relay too.
+// change something here by a message of that type. An agent that has not said
+// HELLO, or has other settings, can only ask to be let in. An event names each sender that is refused.
+// Called by `core.ts`, also for messages that come by a relay.
 
 import type { Greetings } from './greetings.ts';
 import type { AgentId, Envelope, Incarnation, Message, MessageType } from './messages.ts';
@@ -13,7 +13,7 @@ import type { View } from './view.ts';
 /**
  * From whom a message is taken.
  *
- * - `anyone`: it asks for something, and is judged by whoever answers.
+ * - `anyone`: the message is a request, and its handler judges it.
  * - `agreeing`: who names the digest of the same settings.
  * - `asked`: who brings back the greeting of a HELLO that this incarnation sent to him.
  * - `end`: before this agent has joined as `asked`, afterwards as `member`.
@@ -82,7 +82,7 @@ export class Gate {
     if (sender === 'anyone') return true;
     if (sender === 'agreeing') return this.#agrees(from.id, message, now);
     const { view, outbound, membership } = this.#p;
-    // What was meant for an earlier life, or said by one that is gone, is late and not false.
+    // A message to an earlier incarnation, or from one that is gone, is only late: nobody is named for it.
     if (to.inc !== outbound.inc || membership.isGone(from.id, from.inc)) return false;
     const isMember = view.get(from.id)?.card.inc === from.inc;
     if (sender === 'asked' || (sender === 'end' && !membership.joined)) {

@@ -221,8 +221,8 @@ export class Membership {
   }
 
   /**
-   * What is said of this agent is read of everybody who was a member once or is in the config, even of
-   * one that is gone: who removed this agent tells it so. All else is read of members only.
+   * Agents of the config and former members are heard about this agent itself, even when they are gone:
+   * an agent that removed this one tells it so. About all else only members are heard.
    * `relayed`: it came by a third agent and says nothing of the straight path.
    */
   onHeartbeat(envelope: Envelope, beat: Heartbeat, now: Instant, relayed = false): void {

@@ -231,11 +231,11 @@ function reachOf({ kind, value, n }: Order): number {
 }
 
 /** A round is an order too, but none that anybody would take back. */
-function isInForce({ kind, value }: Order): boolean {
+export function isInForce({ kind, value }: Order): boolean {
   return value !== null && kind !== 'refresh';
 }
 
-function keyOf({ kind, host }: Pick<Order, 'kind' | 'host'>): string {
+export function keyOf({ kind, host }: Pick<Order, 'kind' | 'host'>): string {
   return `${kind} ${host}`;
 }
 
@@ -247,7 +247,7 @@ function byRank(a: Order, b: Order): number {
 }
 
 /** A total order: two agents that hear the same words always end with the same one. */
-function isLater(a: Order, b: Order): boolean {
+export function isLater(a: Order, b: Order): boolean {
   if (a.n !== b.n) return a.n > b.n;
   // The value counts only after a disk was set back, when an agent may give a number twice.
   return a.by !== b.by ? a.by > b.by : (a.value ?? -1) > (b.value ?? -1);
