@@ -18,9 +18,9 @@ import type { ChainLink, FilterVerdict, UrlReport } from './explain-report.ts';
 import { robotsFilter } from './explain-robots.ts';
 import { type Source, sourceFor } from './explain-sources.ts';
 import { explainText } from './explain-text.ts';
+import { ringOf } from './host-order.ts';
 import { type CommonFlags, load } from './load.ts';
 import { print, say } from './output.ts';
-import { ringOf } from './owner.ts';
 
 /** Referrers followed up to the seed: beyond any depth limit that makes sense. */
 const CHAIN_MAX = 100;

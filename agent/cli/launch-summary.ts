@@ -1,12 +1,10 @@
 // The end of a launch: a table of what each agent did, as its file tells, and what to ask next.
 
-import type { Config } from '../../config/config.ts';
 import type { AgentProcess } from './agent-process.ts';
 import { type Ending, endingText } from './endings.ts';
 import { messageOf } from './exit-code.ts';
-import { type ResolvedConfig, shownCrawl } from './load.ts';
-import { bytesText, count, durationText, programName, renderTable } from './output.ts';
-import { largestHostsQuery, statusesQuery } from './query-examples.ts';
+import type { ResolvedConfig } from './load.ts';
+import { bytesText, count, durationText, renderTable } from './output.ts';
 import { type AgentTotals, crawlTotals } from './query-totals.ts';
 
 /** What a line of the table shows. */
@@ -91,14 +89,4 @@ function rowOf(id: string, totals: Totals | null, end: string): string[] {
   if (totals === null) return [id, '-', '-', '-', '-', end];
   const { pages, failed, hosts, bytes } = totals;
   return [id, count(pages), count(failed), count(hosts), bytesText(bytes), end];
-}
-
-/** Commands that show what was crawled. */
-export function nextSteps(config: Config): string {
-  const ask = `  ${programName()} query ${shownCrawl(config)}`;
-  return [
-    'to see what was crawled:',
-    `${ask} "${statusesQuery}"`,
-    `${ask} "${largestHostsQuery}"`,
-  ].join('\n');
 }

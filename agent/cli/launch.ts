@@ -19,7 +19,7 @@ import {
   type Start,
 } from './launch-plan.ts';
 import { judgePorts } from './launch-ports.ts';
-import { launchSummary, nextSteps } from './launch-summary.ts';
+import { launchSummary } from './launch-summary.ts';
 import {
   type CommonFlags,
   load,
@@ -27,6 +27,7 @@ import {
   startCommand,
   withEndpoints,
 } from './load.ts';
+import { nextSteps } from './next-steps.ts';
 import { durationText, print, say } from './output.ts';
 import { endMsMax, Overdue } from './overdue.ts';
 import { warnOfPrivateSeeds } from './private-seeds.ts';

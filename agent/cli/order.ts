@@ -11,6 +11,7 @@ import { type OrderSummary, orderOf, TAKEN_BACK } from '../messaging/control-ord
 import { DELAY_MS_MAX } from '../messaging/limits.ts';
 import { askInTurn } from './ask.ts';
 import type { ExitCode } from './exit-code.ts';
+import { hostOf } from './host-order.ts';
 import { startingEnded } from './launch-lock.ts';
 import {
   asked,
@@ -21,7 +22,6 @@ import {
   reachable,
 } from './load.ts';
 import { print, say } from './output.ts';
-import { hostOf } from './owner.ts';
 import { ordersInForce, takeBack } from './stored-orders.ts';
 
 export type OrderFlags = CommonFlags & { readonly json?: boolean; readonly off?: boolean };

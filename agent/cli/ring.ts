@@ -3,9 +3,9 @@
 
 import { type Config, membersOf } from '../../config/config.ts';
 import type { ExitCode } from './exit-code.ts';
+import { ringOf } from './host-order.ts';
 import { type CommonFlags, load } from './load.ts';
 import { print, renderTable } from './output.ts';
-import { ringOf } from './owner.ts';
 
 /** What `--json` prints. */
 export interface RingReport {

@@ -6,7 +6,6 @@ import type { AgentStatus } from '../monitor/status.ts';
 import { askFirst } from './ask.ts';
 import { type CompletionNote, readCompletion } from './completion-file.ts';
 import type { ExitCode } from './exit-code.ts';
-import { nextSteps } from './launch-summary.ts';
 import {
   asked,
   type CommonFlags,
@@ -15,6 +14,7 @@ import {
   shownCrawl,
   startCommand,
 } from './load.ts';
+import { nextSteps } from './next-steps.ts';
 import {
   bytesText,
   count,

@@ -4,18 +4,13 @@
 // this agent, and a new process finds it in the store: what was gone once stays gone.
 
 import type { AgentId, Incarnation } from './messages.ts';
+import type { GoneStore } from './store.ts';
 
 /**
  * Ids remembered, here and on disk: heartbeats name all of them. Beyond this number, ids that this
  * agent knows from others alone are dropped first, since anybody can invent such ids.
  */
 export const GONE_MAX = 2000;
-
-export interface GoneStore {
-  all(): readonly { id: AgentId; inc: Incarnation }[];
-  save(id: AgentId, inc: Incarnation): void;
-  drop(id: AgentId): void;
-}
 
 export class Gone {
   readonly #store: GoneStore;

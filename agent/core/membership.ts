@@ -7,7 +7,7 @@ import type { FailureDetector } from '../../failure-detector/detector.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { Lease } from '../../failure-detector/lease.ts';
 import { AddressProofs, type Claim, type Word } from './address-proofs.ts';
-import { Gone, type GoneStore } from './gone.ts';
+import { Gone } from './gone.ts';
 import { Greetings, refusalText } from './greetings.ts';
 import type { AgentId, Envelope, Incarnation, Message, News } from './messages.ts';
 import type { Orders } from './orders.ts';
@@ -16,6 +16,7 @@ import { type Consequences, OwnLife } from './own-life.ts';
 import { IDENTIFIERS_MAX, putLatest } from './put-latest.ts';
 import type { RefusedClaims } from './refused-claims.ts';
 import { type CoreSettings, unheardMs } from './settings.ts';
+import type { GoneStore } from './store.ts';
 import type { Member, View } from './view.ts';
 
 type Heartbeat = Extract<Message, { type: 'HEARTBEAT' }>;

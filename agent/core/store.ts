@@ -3,7 +3,6 @@
 // implementation in memory. Nothing here is a promise of durability: that comes with the commit,
 // which the runtime makes before it performs effects marked durable.
 
-import type { GoneStore } from './gone.ts';
 import type {
   AgentId,
   Host,
@@ -185,4 +184,11 @@ export interface Store {
   reopenUrl(host: Host, url: string): void;
 
   event(at: number, kind: EventKind, detail: Readonly<Record<string, unknown>>): void;
+}
+
+/** Agents that are known gone, each with the highest incarnation that is. */
+export interface GoneStore {
+  all(): readonly { id: AgentId; inc: Incarnation }[];
+  save(id: AgentId, inc: Incarnation): void;
+  drop(id: AgentId): void;
 }

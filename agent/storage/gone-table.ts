@@ -1,8 +1,8 @@
 // The agents that are known gone, in an agent's file: a row for each, replaced by later words. Read
 // once at the start; every change is written in the turn that hears of it.
 
-import type { GoneStore } from '../core/gone.ts';
 import type { AgentId, Incarnation } from '../core/messages.ts';
+import type { GoneStore } from '../core/store.ts';
 import type { Connection } from './connection.ts';
 
 export class GoneTable implements GoneStore {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { hostOf } from '../../../agent/cli/host-order.ts';
 import { localAgents, selectAgents } from '../../../agent/cli/local-agents.ts';
-import { hostOf } from '../../../agent/cli/owner.ts';
 import { clusterStatus, statusText } from '../../../agent/cli/status.ts';
 import { agentStatus } from './agent-status.ts';
 
