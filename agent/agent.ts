@@ -293,6 +293,7 @@ class Agent implements RunningAgent {
     return {
       ...this.#store.owned(),
       ...snapshot,
+      crawl: this.#p.config.name,
       pid: process.pid,
       hostsAwaitingRobots: this.#robotsWaits.look(),
       robotsWaitReason: this.#robotsWaits.why,

@@ -10,6 +10,7 @@ import type { AgentEntry, Config } from '../../config/config.ts';
 import { isWildcard, parseEndpoint } from '../../config/endpoint.ts';
 import { resolveAgents } from '../../config/ports.ts';
 import { askAgent } from '../messaging/control-client.ts';
+import type { AgentStatus } from '../monitor/status.ts';
 import { messageOf } from './exit-code.ts';
 import { shownCrawl, shownPath } from './load.ts';
 import { bareHost } from './local-agents.ts';
@@ -51,8 +52,11 @@ export async function judgePorts(config: Config, ids: readonly string[]): Promis
         `${said}; end that, or stop the agents that run, and launch again: ${id} then gets another port\n` +
           `  ${programName()} stop ${shownCrawl(config)}`,
       );
-    } else if (await isAgent(listen, id)) {
-      messages.push(`${id}: ${listen} is in use by an agent ${id}, of another data directory`);
+    } else if (await isOfCrawl(listen, id, config.name)) {
+      messages.push(
+        `${id}: ${listen} is in use by an agent ${id} of this crawl, in another data directory; ` +
+          'stop the crawl there (`ubiring stop CONFIG --data DIRECTORY`), and launch again',
+      );
     }
   }
   if (messages.length > 0) return { ok: false, message: messages.join('\n') };
@@ -66,11 +70,14 @@ function runningIn(dataDir: string): readonly string[] {
   return fs.readdirSync(dataDir).filter((name) => isLocked(path.join(dataDir, name)));
 }
 
-async function isAgent(address: string, id: string): Promise<boolean> {
+/** An agent of another crawl is one more program: every numbered crawl has an agent a1. */
+async function isOfCrawl(address: string, id: string, name: string): Promise<boolean> {
   const answer = await askAgent(address, 'status', [], answerMsMax);
-  if (!answer.ok) return answer.code === 'refused';
-  const { agents } = answer.result as { readonly agents: readonly { readonly id: string }[] };
-  return agents.some((agent) => agent.id === id);
+  // Whoever speaks the protocol and gives no answer may be the agent, and busy.
+  if (!answer.ok) return answer.code !== 'unreachable';
+  const { agents } = answer.result as { readonly agents: readonly AgentStatus[] };
+  const found = agents.find((agent) => agent.id === id);
+  return found !== undefined && (found.crawl ?? name) === name;
 }
 
 /** Why the agent cannot listen, or null; another program on its port is the usual reason. */

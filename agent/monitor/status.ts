@@ -5,6 +5,8 @@ import type { MessageType } from '../core/messages.ts';
 import type { CoreSnapshot } from '../core/snapshot.ts';
 
 export interface AgentStatus extends CoreSnapshot {
+  /** The `name` of its config; absent from an agent of an earlier version. */
+  readonly crawl?: string;
   readonly pid: number;
   readonly hosts: number;
   readonly hostsWithQueue: number;

@@ -114,7 +114,10 @@ test('a port that another program has taken: a numbered agent gets another, once
   fs.cpSync(scratch.dataDir, copy, { recursive: true });
   const copied = await run('launch', slow, '--data', copy);
   assert.equal(copied.code, 5, copied.stderr);
-  assert.match(copied.stderr, /a1: .* is in use by an agent a1, of another data directory/);
+  assert.match(
+    copied.stderr,
+    /a1: .* is in use by an agent a1 of this crawl, in another data directory/,
+  );
   assert.equal((await run('stop', slow)).code, 0);
   assert.equal((await both.ended).code, 11);
 
@@ -140,6 +143,41 @@ test('a port that another program has taken: a numbered agent gets another, once
   const after = portsOf();
   assert.notEqual(after[0], before[0]);
   assert.equal(after[1], before[1]);
+});
+
+test('a port at which an agent of another crawl runs: a numbered agent gets another', async (context) => {
+  const scratch = new Scratch();
+  const web = await startWeb({ hosts: 4, pages: 6, port: 0, net: net + 4, sparse: true });
+  context.after(async () => {
+    scratch.clean();
+    await web.stop();
+  });
+  const crawl = (name: string, hostDelayMs: number) => {
+    const cluster = { agents: 2, failureDetector: { heartbeatMs: 100, suspectAfterMs: 2000 } };
+    return scratch.config(0, { name, seeds: [web.seed], politeness: { hostDelayMs }, cluster });
+  };
+  const config = await crawl('first', 60_000);
+  const first = start(['launch', config]);
+  await until('both agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
+  const second = path.join(scratch.directory, 'second');
+  fs.mkdirSync(second);
+  fs.cpSync(path.join(scratch.dataDir, 'cluster.json'), path.join(second, 'cluster.json'));
+
+  const launched = await run('launch', await crawl('second', 20), '--data', second);
+  assert.equal(launched.code, 0, launched.stderr);
+  for (const id of ['a1', 'a2']) {
+    assert.match(launched.stderr, new RegExp(`${id}: .* by another program: it gets another port`));
+  }
+  await crawl('first', 60_000);
+  const { stdout } = await run('status', config, '--json');
+  const { agents } = JSON.parse(stdout) as { agents: { crawl: string; members: unknown[] }[] };
+  const seen = agents.map(({ crawl, members }) => [crawl, members.length]);
+  assert.deepEqual(seen, [
+    ['first', 1],
+    ['first', 1],
+  ]);
+  assert.equal((await run('stop', config)).code, 0);
+  assert.equal((await first.ended).code, 11);
 });
 
 test('complete.json: one that is damaged is named, and the crawl ends again', async (context) => {

@@ -102,6 +102,22 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
+    name: 'a launch on a copy of the data directory of a crawl that runs',
+    says: ['stop the crawl there (`ubiring stop CONFIG --data DIRECTORY`), and launch again'],
+    async play(stage) {
+      stage.edit((config) => {
+        config.cluster = { agents: 1 };
+      });
+      const launch = await stage.runs(['a1'], 'launch');
+      const copy = ['--data', path.join(stage.scratch.directory, 'copy')];
+      fs.cpSync(stage.scratch.dataDir, copy[1]!, { recursive: true });
+      await stage.run(5, 'launch', ...copy);
+      await stage.run(0, 'stop', '--data', stage.scratch.dataDir);
+      assert.equal((await launch.ended).code, 11);
+      await stage.completes(...copy);
+    },
+  },
+  {
     name: 'an agent that is stopped',
     says: ['agent/core/ending.ts: stopped; launch again to go on'],
     async play(stage) {
