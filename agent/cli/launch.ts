@@ -250,7 +250,8 @@ class Launch {
   #next({ id, ending, startedAt, status }: AgentProcess): string {
     if (ending === null || this.#isOver() || ending.kind === 'left') return '';
     const { config, restart } = this.#options;
-    if (restart && mayRestart(ending, status !== null)) {
+    const ran = status !== null ? 'now' : this.#restarts.has(id) ? 'before' : 'never';
+    if (restart && mayRestart(ending, ran)) {
       const waitMs = this.#restarts.waitMs(id, monotonicMs() - startedAt);
       this.#waiting.set(
         id,

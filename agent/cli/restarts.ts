@@ -15,6 +15,11 @@ export class Restarts {
   /** Ends in a row, by agent. */
   readonly #ends = new Map<string, number>();
 
+  /** Whether the agent has ended before. */
+  has(id: string): boolean {
+    return this.#ends.has(id);
+  }
+
   /**
    * To be called once for each end.
    *
@@ -29,10 +34,12 @@ export class Restarts {
 }
 
 /**
- * @param hasRun - whether the agent was at work before: an agent that is refused at its start (a port
- *   in use, another crawl's directory) would be refused again
+ * @param ran - whether the agent was at work: `now`, in the process that ended; `before`, in one that
+ *   it was started again after. An agent that is refused at its first start (a port in use, another
+ *   crawl's directory) would be refused again. One that ran before had its port, and gets it back
+ *   once whoever took it meanwhile has ended.
  */
-export function mayRestart(ending: Ending, hasRun: boolean): boolean {
+export function mayRestart(ending: Ending, ran: 'now' | 'before' | 'never'): boolean {
   switch (ending.kind) {
     case 'complete':
     case 'left':
@@ -42,7 +49,8 @@ export function mayRestart(ending: Ending, hasRun: boolean): boolean {
     case 'crashed':
       return true;
     case 'failed':
-      return hasRun || ending.code === 1 || ending.code === 3;
+      if (ending.code === 1 || ending.code === 3) return true;
+      return ran === 'now' || (ran === 'before' && ending.code === 5);
     default:
       return assertNever(ending);
   }

@@ -4,9 +4,10 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import type net from 'node:net';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { Scratch, start, until } from './cli-process.ts';
+import { listening, Scratch, start, until } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 
 /** A crawl that ends when its gate is opened. */
@@ -54,6 +55,29 @@ describe('agents that die', { concurrency: 2 }, () => {
     const { code, stdout, stderr } = await launch.ended;
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^a1 .* complete$/m);
+  });
+
+  test('launch --restart tries again where the port of the agent was taken meanwhile', async (context) => {
+    const { scratch, gate, config, running } = await stage(context, 1);
+    const launch = start(['launch', config, '--restart']);
+    await until('a1', running);
+    const [{ listen }] = JSON.parse(fs.readFileSync(config, 'utf8')).cluster.agents;
+    // The launch hears of the end only when the port is taken.
+    launch.child.kill('SIGSTOP');
+    process.kill(scratch.pid('a1')!, 'SIGKILL');
+    let taken: net.Server | undefined;
+    while (!taken) taken = await listening(Number(new URL(listen).port)).catch(() => undefined);
+    context.after(() => taken.close());
+    launch.child.kill('SIGCONT');
+    const said = /a1 failed \(5\).*; none is left; it is started again in 2 s/;
+    await until('its word', () => {
+      assert.equal(launch.child.exitCode, null, launch.stderr());
+      return said.test(launch.stderr());
+    });
+    taken.close();
+    gate.open();
+    const { code, stderr } = await launch.ended;
+    assert.equal(code, 0, stderr);
   });
 
   test('launch --restart: a stop while an agent waits for its start ends the launch', async (context) => {

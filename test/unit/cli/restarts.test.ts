@@ -18,13 +18,15 @@ test('restarts: each agent has its own wait, which begins anew after ten minutes
 
 test('restarts: who ended as it should is not started again, nor who would be refused again', () => {
   const failed = (code: 1 | 3 | 4 | 5) => ({ kind: 'failed', code, reason: '' }) as const;
-  assert.equal(mayRestart({ kind: 'complete' }, true), false);
-  assert.equal(mayRestart({ kind: 'left', reason: '' }, true), false);
-  assert.equal(mayRestart({ kind: 'interrupted' }, true), false);
-  assert.equal(mayRestart(failed(5), false), false);
-  assert.equal(mayRestart(failed(4), false), false);
-  assert.equal(mayRestart(failed(4), true), true);
-  assert.equal(mayRestart(failed(3), false), true);
-  assert.equal(mayRestart({ kind: 'killed', signal: 'SIGKILL' }, false), true);
-  assert.equal(mayRestart({ kind: 'crashed', signal: 'SIGABRT' }, false), true);
+  assert.equal(mayRestart({ kind: 'complete' }, 'now'), false);
+  assert.equal(mayRestart({ kind: 'left', reason: '' }, 'now'), false);
+  assert.equal(mayRestart({ kind: 'interrupted' }, 'now'), false);
+  assert.equal(mayRestart(failed(5), 'never'), false);
+  assert.equal(mayRestart(failed(4), 'never'), false);
+  assert.equal(mayRestart(failed(4), 'now'), true);
+  assert.equal(mayRestart(failed(4), 'before'), false);
+  assert.equal(mayRestart(failed(5), 'before'), true);
+  assert.equal(mayRestart(failed(3), 'never'), true);
+  assert.equal(mayRestart({ kind: 'killed', signal: 'SIGKILL' }, 'never'), true);
+  assert.equal(mayRestart({ kind: 'crashed', signal: 'SIGABRT' }, 'never'), true);
 });
