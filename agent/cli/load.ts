@@ -136,13 +136,26 @@ export function asked(config: ResolvedConfig): Asked {
   return { agents: reachable(config), dataDir: config.agent.dataDir };
 }
 
-/** Says so where some of `ids` are neither agents of the config nor run beside them. */
-export function allKnown(ids: readonly string[], config: ResolvedConfig): boolean {
-  const known = [...reachable(config).map(({ id }) => id), ...config.unplaced];
+/**
+ * Says so where some of `ids` are neither agents of the config nor run beside them.
+ *
+ * @param met - those that the agents that run have in view
+ */
+export function allKnown(
+  ids: readonly string[],
+  config: ResolvedConfig,
+  met: readonly string[] = [],
+): boolean {
+  const known = [...new Set([...placedIn(config), ...met])];
   const unknown = ids.filter((id) => !known.includes(id));
   if (unknown.length === 0) return true;
   say(`no agent ${unknown.join(', ')} in ${config.file}; it has ${known.join(', ')}`);
   return false;
+}
+
+/** Agents of the config, and those that run beside them. */
+export function placedIn(config: ResolvedConfig): readonly string[] {
+  return [...reachable(config).map(({ id }) => id), ...config.unplaced];
 }
 
 /** The config's path as a person would type it. */

@@ -4,7 +4,8 @@
 // that worked.
 
 import path from 'node:path';
-import { askInTurn } from './ask.ts';
+import type { AgentStatus } from '../monitor/status.ts';
+import { askFirst, askInTurn } from './ask.ts';
 import type { ExitCode } from './exit-code.ts';
 import { startingEnded } from './launch-lock.ts';
 import {
@@ -12,6 +13,7 @@ import {
   asked,
   type CommonFlags,
   loadResolved,
+  placedIn,
   type ResolvedConfig,
   reachable,
   shownCrawl,
@@ -27,9 +29,11 @@ export async function stop(
 ): Promise<ExitCode> {
   const loaded = await loadResolved(file, flags, { allocate: false, part: true });
   if (!loaded.ok) return loaded.code;
-  if (!allKnown(ids, loaded.config)) return 2;
   const verb = ids.length > 0 ? 'leave' : 'stop';
   await startingEnded(loaded.config.agent.dataDir);
+  const known = placedIn(loaded.config);
+  const met = ids.every((id) => known.includes(id)) ? [] : await membersMet(loaded.config);
+  if (!allKnown(ids, loaded.config, met)) return 2;
   const answer = await askInTurn(asked(loaded.config), verb, ids);
   if (!answer.ok) {
     say(answer.failures.join('\n'));
@@ -42,6 +46,14 @@ export async function stop(
   if (flags.json) await print(`${JSON.stringify(result)}\n`);
   else await print(said.map(([id, what]) => `${id}: ${what}\n`).join(''));
   return said.every(([, what]) => what === 'applied') ? 0 : 1;
+}
+
+/** Whom the agents that run have in view: an agent elsewhere may be of a config that has more agents. */
+async function membersMet(config: ResolvedConfig): Promise<readonly string[]> {
+  const answer = await askFirst(asked(config), 'status');
+  if (!answer.ok) return [];
+  const { agents } = answer.result as { readonly agents: readonly AgentStatus[] };
+  return agents.flatMap(({ members }) => members.map(({ id }) => id));
 }
 
 /** Agents that run here and have not met the one that took the order do not get it from that one. */

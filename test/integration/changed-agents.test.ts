@@ -84,6 +84,24 @@ for (const numbered of [true, false]) {
   });
 }
 
+test('an agent that another config alone has is told to leave', async (context) => {
+  const { scratch, config, agents, setAgents, launch, inCluster } = await stage(context, false);
+  const more = JSON.parse(fs.readFileSync(config, 'utf8'));
+  more.agent.dataDir = 'elsewhere';
+  const a3 = start(['agent', scratch.write('more.json', more), '--id', 'a3']);
+  setAgents(agents.slice(0, 2));
+  await inCluster('a1', 'a2', 'a3');
+  const unknown = await run('stop', config, 'a4');
+  assert.equal(unknown.code, 2, unknown.stderr);
+  assert.match(unknown.stderr, /no agent a4 in .*; it has a1, a2, a3/);
+  const left = await run('stop', config, 'a3');
+  assert.deepEqual([left.code, left.stdout], [0, 'a3: applied\n'], left.stderr);
+  assert.equal((await a3.ended).code, 0);
+  await inCluster('a1', 'a2');
+  assert.equal((await run('stop', config)).code, 0);
+  assert.equal((await launch.ended).code, 11);
+});
+
 test('agents whose config has other names now are reached, and killed by their own', async (context) => {
   const { config, agents, setAgents, launch } = await stage(context, false);
   const renamed = agents.map((entry: { id: string }) => ({ ...entry, id: `b${entry.id}` }));
