@@ -22,7 +22,10 @@ export interface Course {
   readonly backups: number | null;
   /** How its last life went on, as far as it could tell. */
   readonly end: 'complete' | 'left' | null;
-  /** Unix milliseconds of its last event; -Infinity where there is none. */
+  /**
+   * Unix milliseconds of its last event; -Infinity where it never joined, since it then knows of
+   * nobody's standing. What it refused tells nothing of that, either.
+   */
   readonly lastAt: number;
 }
 
@@ -78,14 +81,15 @@ function courseOf(file: StateFile): Course {
   let end: Course['end'] = null;
   let backups: number | null = null;
   let lastAt = -Infinity;
+  let hasJoined = false;
   for (const [at, kind, text] of eventsOf(file)) {
-    lastAt = Math.max(lastAt, Number(at));
+    if (kind !== 'refused') lastAt = Math.max(lastAt, Number(at));
     const detail = parsed(text);
     const mine = detail.agent === undefined || detail.agent === agent;
     // Who goes after the end of the crawl took no hosts along.
     if (end === 'complete' && !mine) continue;
     if (kind === 'join') {
-      if (mine) [end, backups] = [null, null];
+      if (mine) [end, backups, hasJoined] = [null, null, true];
       if (mine && detail.view) view = new Set(detail.view);
       if (detail.agent !== undefined) view.add(detail.agent);
       if (detail.capacity) capacities.set(detail.agent ?? agent, detail.capacity);
@@ -102,6 +106,7 @@ function courseOf(file: StateFile): Course {
     }
     for (const id of view) met.add(id);
   }
+  if (!hasJoined) lastAt = -Infinity;
   return { agent, view, met, capacities, backups, end, lastAt };
 }
 

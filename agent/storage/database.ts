@@ -282,9 +282,12 @@ function migrate(db: Connection, slotsKey: number): void {
   }
 }
 
-/** Writes in any case, so that a file that may only be read fails here and not in a turn. */
+/**
+ * Writes in any case, so that a file that may only be read fails here and not in a turn. What
+ * another crawl has claimed was found unused, see `examine`.
+ */
 function claim(db: Connection, claims: Claims): void {
-  const save = db.prepare<[string, string]>('INSERT OR IGNORE INTO meta VALUES (?, ?)');
+  const save = db.prepare<[string, string]>('INSERT OR REPLACE INTO meta VALUES (?, ?)');
   db.transaction(() => {
     for (const key of ['crawl', 'agent'] as const) save.run(key, claims[key]);
   })();

@@ -115,6 +115,7 @@ function foreignIn(db: Connection, path: string, claims: Claims): Examined | nul
   for (const key of ['crawl', 'agent'] as const) {
     const theirs = metaOf(db, key);
     if (theirs === undefined || theirs === claims[key]) continue;
+    if (key === 'crawl' && isUnused(db)) continue;
     const restore = key === 'crawl' ? `restore 'name: ${theirs}' in the config, or ` : '';
     const message =
       `${path} belongs to ${key} '${theirs}', not '${claims[key]}'; ${restore}name another ` +
@@ -122,6 +123,19 @@ function foreignIn(db: Connection, path: string, claims: Claims): Examined | nul
     return { kind: 'foreign', code: 'other_crawl', message };
   }
   return null;
+}
+
+/**
+ * An agent that the others refused, for a mistyped name as a rule, leaves such a file: it knows of no
+ * host, and was never let in. Nothing is lost where another crawl takes it over.
+ */
+function isUnused(db: Connection): boolean {
+  if (versionOf(db) !== MIGRATIONS.length || lossIn(db) !== null) return false;
+  const held = db.prepare<[], number>(`
+    SELECT EXISTS (SELECT 1 FROM host_rows) OR EXISTS (SELECT 1 FROM outbox)
+      OR EXISTS (SELECT 1 FROM order_rows)
+      OR EXISTS (SELECT 1 FROM event_rows WHERE kind = 'join')`);
+  return held.pluck().get() === 0;
 }
 
 /**

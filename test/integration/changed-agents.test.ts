@@ -102,6 +102,28 @@ test('an agent that another config alone has is told to leave', async (context) 
   assert.equal((await launch.ended).code, 11);
 });
 
+test('an agent that was refused for a mistyped name is let in with the right one', async (context) => {
+  const { scratch, gate, config, launch } = await stage(context, false);
+  const mistyped = { ...JSON.parse(fs.readFileSync(config, 'utf8')), name: 'typo' };
+  const refused = await run('agent', scratch.write('typo.json', mistyped), '--id', 'a3');
+  assert.equal(refused.code, 5, refused.stderr);
+  const audit = await run('audit', config, '--json');
+  assert.equal(audit.code, 0, audit.stderr);
+  const { agents } = JSON.parse(audit.stdout) as { agents: { agent: string; inView: boolean }[] };
+  const inView = agents.filter((entry) => entry.inView).map(({ agent }) => agent);
+  assert.deepEqual(inView, ['a1', 'a2']);
+  const a3 = start(['agent', config, '--id', 'a3']);
+  await until('a3 has joined', () => {
+    assert.equal(a3.child.exitCode, null, a3.stderr());
+    return /agent is listening/.test(a3.stderr());
+  });
+  gate.open();
+  for (const { code, stderr } of [await launch.ended, await a3.ended]) {
+    assert.equal(code, 0, stderr);
+  }
+  assert.equal((await run('audit', config)).code, 0);
+});
+
 test('agents whose config has other names now are reached, and killed by their own', async (context) => {
   const { config, agents, setAgents, launch } = await stage(context, false);
   const renamed = agents.map((entry: { id: string }) => ({ ...entry, id: `b${entry.id}` }));

@@ -54,6 +54,15 @@ test('owners: who comes back is in view again, who leaves is not', () => {
   assert.equal(ownersOf([left], config).courses[0]?.end, 'left');
 });
 
+test('owners: an agent that never joined, or was refused later, knows nothing of the others', () => {
+  const others = [file('a1', joined('a1', 1)), file('a2', joined('a2', 2))];
+  const never = file('a4', [5, 'quarantine', {}], [9, 'refused', { agent: 'a1' }]);
+  assert.deepEqual(ownersOf([...others, never], config).view, ['a1', 'a2', 'a3']);
+  const left: Event = [1.5, 'leave', {}];
+  const late = file('a3', joined('a3', 1), left, [9, 'refused', { agent: 'a1' }]);
+  assert.deepEqual(ownersOf([...others, late], config).view, ['a1', 'a2', 'a3']);
+});
+
 test('owners: agents that end after the completion take nothing along', () => {
   const complete: Event = [20, 'complete', { view: ['a1', 'a3'] }];
   const files = [file('a1', joined('a1', 1), complete, [30, 'suspect', { agent: 'a3' }])];

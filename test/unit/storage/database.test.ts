@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import Database from 'better-sqlite3';
+import type { Connection } from '../../../agent/storage/connection.ts';
 import { openState } from '../../../agent/storage/database.ts';
 import { MIGRATIONS } from '../../../agent/storage/migrations.ts';
 import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
@@ -234,6 +235,27 @@ test("state: another crawl's or agent's file is refused, and left as it is", (t)
     crawl: 'c',
     agent: 'b',
   });
+});
+
+test("state: another crawl's file that an agent never joined with, and that holds nothing, is taken over", (t) => {
+  const directory = scratch(t);
+  const opening = (crawl: string, agent = 'a') => openState({ directory, crawl, agent });
+  const crawlOf = (db: Connection) =>
+    db.prepare("SELECT value FROM meta WHERE key = 'crawl'").pluck().get();
+  const note = (db: Connection, kind: string) =>
+    db.prepare("INSERT INTO event_rows (at, kind, detail) VALUES (1, ?, '{}')").run(kind);
+  const use = (crawl: string, act: (db: Connection) => void) => {
+    const opened = opening(crawl);
+    assert.ok(opened.ok, 'was refused');
+    act(opened.db);
+    opened.db.close();
+    opened.unlock();
+  };
+  use('typo', (db) => note(db, 'refused'));
+  assert.ok(!opening('c', 'b').ok, "another agent's is not");
+  use('c', (db) => assert.equal(crawlOf(db), 'c'));
+  use('c', (db) => note(db, 'join'));
+  assert.ok(!opening('typo').ok);
 });
 
 test("state: a database that is not ubiring's is refused, and left as it is", (t) => {
