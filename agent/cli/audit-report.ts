@@ -42,6 +42,8 @@ export interface Audit {
     readonly end: Course['end'];
     readonly file: string;
   }[];
+  /** By agent, the tables that were not checked for damage, because the time for it was over. */
+  readonly unchecked: Readonly<Record<string, readonly string[]>>;
   /** Why it is not `ok`; the first hundred. */
   readonly problems: { readonly count: number; readonly list: readonly Finding[] };
   readonly warnings: { readonly count: number; readonly list: readonly Finding[] };
@@ -62,6 +64,7 @@ export function auditText(audit: Audit): string {
     ...copyLines(audit),
     ...listLines('worth knowing', worthKnowing(audit), warningsShownMax, audit),
     ...listLines('wrong', problems, shownMax, audit),
+    ...uncheckedLines(audit),
     '',
     `${verdict}${problems.count > 0 ? `: ${count(problems.count)} things are wrong` : ''}`,
     '',
@@ -116,6 +119,13 @@ function copyLines({ hosts, copies, complete }: Audit): string[] {
     `${count(hosts)} hosts, ${count(hosts - hostsWithFew)} of them whole at ${agents}${moving}`,
     `copies: ${count(behind)} URLs behind their owners, ${count(ahead)} ahead`,
   ];
+}
+
+function uncheckedLines({ unchecked }: Audit): string[] {
+  const left = Object.entries(unchecked);
+  if (left.length === 0) return [];
+  const lines = left.map(([agent, tables]) => printable(`  ${agent}: ${tables.join(', ')}`));
+  return ['', 'large files; not checked for damage beyond what was counted:', ...lines];
 }
 
 /** While the crawl goes on, some copies are always on their way: that they are is said above. */

@@ -54,8 +54,9 @@ export interface WalkedHost {
 export class DamagedFile extends Error {
   readonly agent: string;
 
-  constructor(file: StateFile, cause: unknown) {
-    super(`${file.agent}: ${file.path} is damaged (${messageOf(cause)})`, { cause });
+  /** @param why - what SQLite says */
+  constructor(file: StateFile, why: string) {
+    super(`${file.agent}: ${file.path} is damaged (${why})`);
     this.agent = file.agent;
   }
 }
@@ -85,7 +86,7 @@ class Stream {
       const { value, done } = this.#rows.next();
       this.head = done ? null : value;
     } catch (error) {
-      throw isDamage(error) ? new DamagedFile(this.#file, error) : error;
+      throw isDamage(error) ? new DamagedFile(this.#file, messageOf(error)) : error;
     }
   }
 }

@@ -7,6 +7,7 @@
 import fs from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { type QuickCheck, quickCheck } from '../storage/examination.ts';
 import { HELD_HOSTS } from '../storage/held-hosts.ts';
 import { openForReading } from '../storage/reading.ts';
 
@@ -20,6 +21,8 @@ export interface StateFile {
   plainRows(sql: string): IterableIterator<unknown[]>;
   /** First row of a statement, its columns by name. */
   first(sql: string, ...values: readonly unknown[]): Record<string, unknown> | undefined;
+  /** For damage, also where no statement looks: see `quickCheck`. */
+  check(mayGoOn: () => boolean): QuickCheck;
   close(): void;
 }
 
@@ -159,6 +162,7 @@ function readerOf(agent: string, path: string, db: Database.Database): StateFile
     first(sql, ...values) {
       return db.prepare<unknown[], Record<string, unknown>>(sql).get(...values);
     },
+    check: (mayGoOn) => quickCheck(db, mayGoOn),
     close() {
       for (const rows of open) rows.return?.();
       db.close();

@@ -6,7 +6,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import Database from 'better-sqlite3';
+import { checkFiles } from '../../agent/cli/audit.ts';
 import type { Audit } from '../../agent/cli/audit-report.ts';
+import { openStateFile } from '../../agent/cli/query-files.ts';
 import { parseCrawlUrl } from '../../agent/url/crawl-url.ts';
 import { judge } from '../web/judge.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
@@ -149,6 +151,42 @@ describe('audit', () => {
     const { stdout } = await run('audit', config, '--data', data);
     assert.match(stdout, /a1\/state\.sqlite: http:\S+:1\/left-over: queued, though .* complete/);
     assert.match(stdout, /it does NOT add up: \d+ things are wrong\n$/);
+  });
+
+  test('damage in a table that the account does not read ends with 4, and says what SQLite found', async () => {
+    const data = path.join(scratch.directory, 'unread');
+    fs.cpSync(scratch.dataDir, data, { recursive: true });
+    const file = path.join(data, 'a1', 'state.sqlite');
+    const db = new Database(file);
+    const page = db.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'robots'").pluck();
+    const [root, size] = [Number(page.get()), Number(db.pragma('page_size', { simple: true }))];
+    db.pragma('wal_checkpoint(TRUNCATE)');
+    db.close();
+    const bytes = fs.readFileSync(file);
+    bytes.fill(0xff, (root - 1) * size, (root - 1) * size + 100);
+    fs.writeFileSync(file, bytes);
+    const { code, stdout, stderr } = await run('audit', config, '--data', data);
+    assert.deepEqual([code, stdout], [4, ''], stderr);
+    const [said = '', ...remedy] = stderr.split('\n');
+    assert.match(said, /^a1: .*a1\/state\.sqlite is damaged \(Tree \d+ page \d+.*\)$/);
+    assert.match(remedy.join('\n'), /launch .* --repair/);
+    const repaired = await run('launch', config, '--data', data, '--repair');
+    assert.equal(repaired.code, 0, repaired.stderr);
+    assert.match(repaired.stderr, /is damaged \(Tree \d+ page \d+.*quarantine/);
+    assert.equal((await run('audit', config, '--data', data)).code, 0);
+  });
+
+  test('a check that has no time left names what it did not come to', () => {
+    const state = openStateFile('a1', path.join(scratch.dataDir, 'a1', 'state.sqlite'));
+    assert.ok(typeof state !== 'string');
+    assert.deepEqual(
+      checkFiles([state], () => true),
+      {},
+    );
+    let tables = 0;
+    const { a1 = [] } = checkFiles([state], () => ++tables <= 2);
+    state.close();
+    assert.ok(a1.includes('robots') && !a1.includes('meta'), a1.join());
   });
 
   test('a damaged file and a missing one end with 4, the file and what to do', async () => {
