@@ -11,6 +11,7 @@ import type { QuickCheck } from '../storage/examination.ts';
 import { type Audit, auditText } from './audit-report.ts';
 import { AuditTally } from './audit-tally.ts';
 import { DamagedFile, walkHosts } from './audit-walk.ts';
+import { whereElse } from './crawl-files.ts';
 import { type ExitCode, messageOf } from './exit-code.ts';
 import { type CommonFlags, load, shownCrawl, startCommand } from './load.ts';
 import { print, programName, say } from './output.ts';
@@ -41,7 +42,7 @@ export async function audit(
     const missing = owners.view.filter((id) => !files.some(({ agent }) => agent === id));
     if (missing.length > 0) {
       const said = missing.map((id) => `${id}: in view, and no state of it in ${dataDir}`);
-      return refuse(said, ...elsewhere(config));
+      return refuse(said, 'nothing is proved without it', ...whereElse(config));
     }
     const endsAt = monotonicMs() + checkMsMax;
     const unchecked = checkFiles(files, () => monotonicMs() < endsAt);
@@ -67,14 +68,6 @@ function unreadable(config: Config, agents: readonly string[]): string[] {
     'if the others run:',
     ...agents.map((id) => `  ${startCommand(id, config)}`),
     'of an agent that is gone for good, and whose hosts others have taken over, move the directory away',
-  ];
-}
-
-function elsewhere(config: Config): string[] {
-  return [
-    'nothing is proved without it. If it is on another machine, bring the directories of all agents',
-    'together and name where with --data; if it is lost, restore it from the copies of the others:',
-    `  ${programName()} launch ${shownCrawl(config)} --repair`,
   ];
 }
 

@@ -37,23 +37,39 @@ export function openCrawlFiles(file: string, flags: CommonFlags, inVain: string)
     // `audit` goes by the same rule: an agent that was in view has hosts, one that never joined has
     // none.
     const missing = view.filter((id) => !files.some(({ agent }) => agent === id));
-    let isPart = hasUnreadable || missing.length > 0;
+    let hasDamage = hasUnreadable;
     const onProblem = (message: string) => {
-      isPart = true;
+      hasDamage = true;
       say(message);
     };
     const end = () => {
-      if (!isPart) return 0;
+      if (!hasDamage && missing.length === 0) return 0;
       const unsaid = missing.filter((id) => !problems.some((said) => said.startsWith(`${id}: `)));
       const absent =
         unsaid.length > 0 ? `; in view, and without a state: ${unsaid.join(', ')}` : '';
       say(`the output is not complete: a state is missing or damaged${absent}`);
-      say('to restore it from the copies of the other agents, while none runs:');
-      say(`  ${programName()} launch ${shownCrawl(config)} --repair`);
+      const remedy = missing.length > 0 ? whereElse(config) : repairLines(config);
+      say(remedy.join('\n'));
       return 4;
     };
     return { ok: true, files, views: new ClusterViews(files, onProblem, owner), end };
   }
   say(`${inVain}: no agent has a readable state in ${dataDir}`);
   return { ok: false, code: hasUnreadable ? 4 : 1 };
+}
+
+/** What helps where an agent that is in view has no state in the data directory. */
+export function whereElse(config: Config): string[] {
+  return [
+    'if it is in another data directory, or on another machine: bring the directories of all agents',
+    'together and name where with --data; if it is lost:',
+    ...repairLines(config),
+  ];
+}
+
+function repairLines(config: Config): string[] {
+  return [
+    'to restore it from the copies of the other agents, while none runs:',
+    `  ${programName()} launch ${shownCrawl(config)} --repair`,
+  ];
 }

@@ -94,19 +94,21 @@ export const fileSituations: readonly Situation[] = [
   {
     name: 'a state is somewhere else',
     agents: 2,
-    says: [
-      'together and name where with --data; if it is lost, restore it from the copies of the others:',
-    ],
+    says: ['together and name where with --data; if it is lost:'],
     async play(stage) {
       await stage.completes();
       const away = path.join(stage.scratch.directory, 'away');
       fs.mkdirSync(away);
       fs.renameSync(stage.path('a2'), path.join(away, 'a2'));
-      await stage.run(4, 'audit');
+      const commands = [['audit'], ['query', 'SELECT url FROM pages'], ['export']] as const;
+      for (const [verb, ...args] of commands) {
+        const { stderr } = await stage.run(4, verb, ...args);
+        assert.match(stderr, /bring the directories of all agents\ntogether/, verb);
+      }
       fs.cpSync(stage.path('a1'), path.join(away, 'a1'), { recursive: true });
-      await stage.run(0, 'audit', '--data', away);
+      for (const [verb, ...args] of commands) await stage.run(0, verb, ...args, '--data', away);
       await stage.follow(0, 'launch');
-      await stage.run(0, 'audit');
+      for (const [verb, ...args] of commands) await stage.run(0, verb, ...args);
     },
   },
   {

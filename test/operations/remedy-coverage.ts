@@ -100,6 +100,6 @@ export const noRemedies: readonly (readonly [says: string, why: string])[] = [
   ['agent/storage/move-rows.ts: ', 'a list of columns'],
   ['agent/cli/left-out-text.ts:  --', 'an option of the command around it'],
   ['agent/cli/load.ts: … --data …', 'an option of the command around it'],
-  ['agent/cli/launch-summary.ts:   ubiring query …', 'a query to look at the result'],
+  ['agent/cli/next-steps.ts:   ubiring query …', 'a query to look at the result'],
   ['agent/cli/local-agents.ts: --agents', 'says what the option takes'],
 ];
