@@ -87,7 +87,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 /**
  * Records the end of the crawl, unless another agent of this directory has done so already, or states
- * of agents that were not there have URLs queued that nobody else knows.
+ * of agents that were not there, running or not, have URLs queued that nobody else knows.
  *
  * @returns these states, if nothing was recorded for them
  */
@@ -98,7 +98,8 @@ export function recordCompletion(
   const known = readCompletion(config);
   if (known.kind === 'complete' && known.note.round === what.round) return [];
   const { dataDir } = config.agent;
-  const open = openWork(dataDir, config.name, what.agents);
+  // An agent that has just started, or hears nobody, runs beside them and is no part of their end.
+  const open = openWork(dataDir, config.name, what.agents, { runningToo: true });
   if (open.length > 0) return open;
   const states = what.agents.flatMap((agent) => {
     const totals = stateTotals(dataDir, agent);

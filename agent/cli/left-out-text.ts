@@ -1,9 +1,11 @@
 // What `launch` says of states that it would leave out, with what can be done about it.
 
+import path from 'node:path';
 import { type Config, membersOf } from '../../config/config.ts';
 import type { LeftOut } from './left-out.ts';
 import { shownCrawl, startCommand } from './load.ts';
 import { count, printable, programName } from './output.ts';
+import { isLocked } from './running.ts';
 
 /** One agent's share, such as `a3: 95 queued URLs and 3 pages of 12 hosts (h1, h2, …)`. */
 export function leftOutText({ agent, hosts, queued, pages, samples }: LeftOut): string {
@@ -62,6 +64,17 @@ function backText({ cluster }: Config, strangers: readonly string[]): string {
 
 /** What an agent by hand says of agents whose work waits for them, when it starts and when it ends. */
 export function openWorkText(config: Config, leftOut: readonly LeftOut[]): string {
+  const isRunning = ({ agent }: LeftOut) => isLocked(path.join(config.agent.dataDir, agent));
+  const running = leftOut.filter(isRunning);
+  const idle = leftOut.filter((one) => !running.includes(one));
+  return [
+    ...(running.length > 0 ? ['the crawl is not complete: agents that run go on with'] : []),
+    ...running.map((one) => `  ${leftOutText(one)}`),
+    ...(idle.length > 0 ? idleText(config, idle) : []),
+  ].join('\n');
+}
+
+function idleText(config: Config, leftOut: readonly LeftOut[]): string[] {
   const known = leftOut.filter(({ agent }) => membersOf(config).some(({ id }) => id === agent));
   const strangers = leftOut.filter((one) => !known.includes(one)).map(({ agent }) => agent);
   return [
@@ -70,5 +83,5 @@ export function openWorkText(config: Config, leftOut: readonly LeftOut[]): strin
     ...(strangers.length > 0 ? [backText(config, strangers)] : []),
     'start each beside the others:',
     ...leftOut.map(({ agent }) => `  ${startCommand(agent, config)}`),
-  ].join('\n');
+  ];
 }

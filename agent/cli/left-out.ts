@@ -50,21 +50,24 @@ export function openWork(
   dataDir: string,
   crawl: string,
   crawling: readonly string[],
+  { runningToo = false } = {},
 ): readonly LeftOut[] {
-  const { leftOut } = compareStates(dataDir, crawl, crawling, { onlyQueued: true });
+  const options = { onlyQueued: true, runningToo };
+  const { leftOut } = compareStates(dataDir, crawl, crawling, options);
   return leftOut.filter(({ queued }) => queued > 0);
 }
 
 /**
  * @param crawl - its name; states of other crawls in the same directory do not count
- * @param crawling - agents whose states take part; those that run do in any case
+ * @param crawling - agents whose states take part; those that run do, too, unless `runningToo`
  * @param options.onlyQueued - whether hosts without queued URLs are passed over
+ * @param options.runningToo - whether agents that run and are not among `crawling` are left out
  */
 export function compareStates(
   dataDir: string,
   crawl: string,
   crawling: readonly string[],
-  { onlyQueued = false } = {},
+  { onlyQueued = false, runningToo = false } = {},
 ): Comparison {
   const unknown: string[] = [];
   const opened: StateFile[] = [];
@@ -79,7 +82,7 @@ export function compareStates(
   };
   try {
     const idle = foundAgents(dataDir).filter((agent) => !crawling.includes(agent));
-    const aside = idle.filter((agent) => !isLocked(join(dataDir, agent)));
+    const aside = idle.filter((agent) => runningToo || !isLocked(join(dataDir, agent)));
     const left = aside.flatMap(open).filter((file) => hasPagesOf(file, crawl, unknown));
     if (left.length === 0) return { leftOut: [], unknown };
     const taking = foundAgents(dataDir).filter((agent) => !aside.includes(agent));

@@ -9,6 +9,9 @@ import { run, Scratch, start, until } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 import { makeQueuedState } from './queued-state.ts';
 
+/** Each takes a second or so. */
+const triesMax = 50;
+
 /** A crawl that ends when its gate is opened. */
 async function stage(context: TestContext, agents: number) {
   const scratch = new Scratch();
@@ -27,8 +30,11 @@ async function stage(context: TestContext, agents: number) {
 
 test('agents by hand record that the crawl is complete', async (context) => {
   const { gate, config, note } = await stage(context, 2);
-  gate.open();
   const agents = ['a1', 'a2'].map((id) => start(['agent', config, '--id', id]));
+  const isUp = ({ stderr }: (typeof agents)[0]) => /agent is listening/.test(stderr());
+  await until('both', () => agents.every(isUp));
+  await metEachOther(config);
+  gate.open();
   for (const { code, stderr } of await Promise.all(agents.map(({ ended }) => ended))) {
     assert.equal(code, 0, stderr);
   }
@@ -51,18 +57,45 @@ test('agents whose launch was killed record that the crawl is complete', async (
 test('an agent by hand names the agents whose work waits, and records no end without them', async (context) => {
   const { scratch, gate, config, note } = await stage(context, 2);
   gate.open();
-  makeQueuedState(scratch, 'a2', `${gate.seed}more`);
+  const later = await startGate();
+  context.after(() => later.stop());
+  makeQueuedState(scratch, 'a2', `${later.seed}more`);
   const alone = await run('agent', config, '--id', 'a1');
   assert.equal(alone.code, 0, alone.stderr);
   assert.match(alone.stderr, /^ {2}a2: 1 queued URL of 1 host \(127\.44\.0\.1\)$/m);
   const command = /^ {2}ubiring (agent .* --id a2)$/m.exec(alone.stderr)?.[1];
   assert.ok(command !== undefined, alone.stderr);
   assert.throws(note, /ENOENT/);
-  const both = [start(['agent', config, '--id', 'a1']), start(command.split(' '))];
+  // Its page holds it up until both have met.
+  const a2 = start(command.split(' '));
+  await until('a2', () => /agent is listening/.test(a2.stderr()));
+  const both = [start(['agent', config, '--id', 'a1']), a2];
+  await metEachOther(config);
+  later.open();
   for (const { code, stderr } of await Promise.all(both.map(({ ended }) => ended))) {
     assert.equal(code, 0, stderr);
   }
   assert.deepEqual(note().agents, ['a1', 'a2']);
+});
+
+test('an end is not recorded beside an agent that runs, was not met, and has work', async (context) => {
+  const { scratch, gate, config, note } = await stage(context, 2);
+  makeQueuedState(scratch, 'a2', `${gate.seed}more`);
+  const a2 = start(['agent', config, '--id', 'a2']);
+  await until('a2', () => scratch.pid('a2') !== null);
+  a2.child.kill('SIGSTOP');
+  gate.open();
+  const a1 = await run('agent', config, '--id', 'a1');
+  assert.equal(a1.code, 0, a1.stderr);
+  assert.throws(note, /ENOENT/);
+  assert.match(a1.stderr, /agents that run go on with\\n {2}a2: \d queued URL/);
+  a2.child.kill('SIGCONT');
+  const { code, stderr } = await a2.ended;
+  assert.equal(code, 0, stderr);
+  const sql = "SELECT count(*) AS n FROM pages WHERE url LIKE '%/more'";
+  const { stdout } = await run('query', config, sql, '--json');
+  assert.deepEqual(JSON.parse(stdout), [{ n: 1 }]);
+  assert.deepEqual(note().agents, ['a2']);
 });
 
 test('the end is recorded before anybody else can have the state: `--off` comes before it or removes it', async (context) => {
@@ -87,6 +120,15 @@ test('the end is recorded before anybody else can have the state: `--off` comes 
   const { stdout } = await run('query', config, 'SELECT status FROM pages', '--json');
   assert.deepEqual(JSON.parse(stdout), [{ status: 200 }]);
 });
+
+async function metEachOther(config: string): Promise<void> {
+  for (let tries = 0; tries < triesMax; tries++) {
+    const { stdout } = await run('status', config, '--json');
+    const { agents } = JSON.parse(stdout) as { agents: { joined: boolean; members: unknown[] }[] };
+    if (agents.filter((one) => one.joined && one.members.length === 1).length === 2) return;
+  }
+  assert.fail('they never met');
+}
 
 /** A module that stops the process just before the record appears, for as long as the file is there. */
 function holdRecord(file: string): string {
