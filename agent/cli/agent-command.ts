@@ -2,18 +2,27 @@
 // cluster, a restart or a late joiner. What the signals mean is in CONTRACT.
 
 import path from 'node:path';
+import { type Config, membersOf } from '../../config/config.ts';
 import { markSuspect } from '../storage/database.ts';
 import { type AgentStart, runAgent } from './agent-run.ts';
 import { checkedCompletion } from './completion-check.ts';
 import { removeCompletion } from './completion-file.ts';
 import type { ExitCode } from './exit-code.ts';
+import { judgePorts } from './launch-ports.ts';
 import { openWork } from './left-out.ts';
 import { openWorkText } from './left-out-text.ts';
-import { allKnown, type CommonFlags, loadResolved, type ResolvedConfig } from './load.ts';
+import {
+  type CommonFlags,
+  launchCommand,
+  load,
+  type ResolvedConfig,
+  withEndpoints,
+} from './load.ts';
 import { Orders } from './orders.ts';
 import { say } from './output.ts';
 import { warnOfPrivateSeeds } from './private-seeds.ts';
 import { type Repair, repairOf } from './repair.ts';
+import { isLocked } from './running.ts';
 
 export async function agentCommand(
   file: string,
@@ -29,12 +38,24 @@ export async function agentCommand(
     return 2;
   }
   const orders = new Orders(false);
-  // The ports of numbered agents are found by whoever comes first, so an agent may be that.
-  const loaded = await loadResolved(file, flags, { allocate: true, warn: true });
+  const loaded = load(file, flags, { warn: true });
   if (!loaded.ok) return loaded.code;
-  const { config } = loaded;
-  warnOfPrivateSeeds(config);
-  if (!allKnown([id], config)) return 2;
+  warnOfPrivateSeeds(loaded.config);
+  const members = membersOf(loaded.config).map((member) => member.id);
+  if (!members.includes(id)) {
+    say(`no agent ${id} in ${loaded.config.file}; it has ${members.join(', ')}`);
+    return 2;
+  }
+  // Before ports are allocated: an agent that is refused changes nothing.
+  const taken = await portTaken(loaded.config, id);
+  if (taken !== null) {
+    say(taken);
+    return 5;
+  }
+  // The ports of numbered agents are found by whoever comes first, so an agent may be that.
+  const resolved = await withEndpoints(loaded.config, { allocate: true });
+  if (!resolved.ok) return resolved.code;
+  const { config } = resolved;
   const start: AgentStart = { config, id, refresh };
   if (refresh !== undefined) return runAgent(start, { orders, launched: false });
   const past = await pastEnd(config, id, repair);
@@ -44,6 +65,17 @@ export async function agentCommand(
   }
   sayOpenWork(config, id);
   return runAgent({ ...start, awaits: past.awaits }, { orders, launched: false });
+}
+
+/** Of a numbered agent why it cannot listen; null where it can, or runs already. */
+async function portTaken(config: Config, id: string): Promise<string | null> {
+  if (typeof config.cluster.agents !== 'number') return null;
+  if (isLocked(path.join(config.agent.dataDir, id))) return null;
+  const ports = await judgePorts(config, [id]);
+  if (!ports.ok) return ports.message;
+  if (ports.taken.length === 0) return null;
+  const remedy = `end that, or have a launch give ${id} another port:\n  ${launchCommand(config)}`;
+  return `${ports.taken.join('\n')}; ${remedy}`;
 }
 
 /** Warns only: the other agents may be about to be started. */

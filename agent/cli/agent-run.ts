@@ -53,6 +53,11 @@ export async function runAgent(
   }
   logUncaught(opened, launched);
   orders.onReopen(() => opened.reopen());
+  if (!launched) {
+    // An order that is taken back in the files holds the states for a moment.
+    const { startingEnded } = await import('./launch-lock.ts');
+    await startingEnded(config.agent.dataDir);
+  }
   const end = await run(start, opened, orders);
   // Without a terminal the log is on stderr, and has said it.
   const isTold = end.code !== 0 && end.code !== 11 && !process.stderr.isTTY;

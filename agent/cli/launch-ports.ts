@@ -21,7 +21,13 @@ import { isLocked } from './running.ts';
 const answerMsMax = 2000;
 
 export type PortsFound =
-  | { readonly ok: true; readonly moving: readonly string[]; readonly notes: readonly string[] }
+  | {
+      readonly ok: true;
+      /** Agents that another port has to be found for. */
+      readonly moving: readonly string[];
+      /** Of each of these why, as a sentence that begins with its identifier. */
+      readonly taken: readonly string[];
+    }
   | { readonly ok: false; readonly message: string };
 
 interface Problem {
@@ -60,8 +66,8 @@ export async function judgePorts(config: Config, ids: readonly string[]): Promis
     }
   }
   if (messages.length > 0) return { ok: false, message: messages.join('\n') };
-  const notes = problems.map(({ id, why }) => `${id}: ${why}: it gets another port`);
-  return { ok: true, moving: problems.map(({ id }) => id), notes };
+  const taken = problems.map(({ id, why }) => `${id}: ${why}`);
+  return { ok: true, moving: problems.map(({ id }) => id), taken };
 }
 
 /** Also those that the config does not have any more. */

@@ -110,7 +110,7 @@ async function launchLocked(
     say(fresh.message);
     return fresh.code;
   }
-  for (const note of ports.notes) say(note);
+  for (const why of ports.taken) say(`${why}: it gets another port`);
   const resolved = await withEndpoints(loaded, { allocate: true, moving: ports.moving });
   if (!resolved.ok) return resolved.code;
   const { config } = resolved;

@@ -134,6 +134,9 @@ test('a port that another program has taken: a numbered agent gets another, once
     /a1: tcp.* is in use by another program; .*stop the agents that run/,
   );
   assert.equal(fs.existsSync(file), false, 'a launch that is refused writes nothing');
+  const byHand = await run('agent', slow, '--id', 'a1');
+  assert.deepEqual([byHand.code, byHand.stderr], [5, refused.stderr]);
+  assert.equal(fs.existsSync(file), false, 'nor does an agent');
   assert.equal((await run('stop', slow)).code, 0);
   await alone.ended;
 

@@ -1,4 +1,5 @@
 // Two launches on one data directory at the same instant: one starts all agents, the other none.
+// What holds the same lock for a moment is waited for.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -99,4 +100,33 @@ test('resume: agents that are just being started are waited for, and told', asyn
   assert.doesNotMatch(stderr, /in their files/);
   gate.open();
   assert.equal((await agent.ended).code, 0);
+});
+
+test('an agent by hand waits while an order is taken back in the files', async (t) => {
+  const { scratch, gate, config } = await gated(t, 1);
+  gate.open();
+  const directory = path.join(scratch.dataDir, 'a1');
+  fs.mkdirSync(directory, { recursive: true });
+  const locks = [
+    lockFile(scratch.dataDir, 'launch.lock', () => 'held'),
+    lockFile(directory, 'agent.lock', () => 'held'),
+  ];
+  const looked = path.join(scratch.directory, 'looked');
+  const preload = scratch.write(
+    'look.mjs',
+    `import fs from 'node:fs';
+    const { existsSync } = fs;
+    fs.existsSync = (file) => {
+      if (String(file).endsWith('launch.lock')) fs.writeFileSync(${JSON.stringify(looked)}, '');
+      return existsSync(file);
+    };`,
+  );
+  const agent = start(['agent', config, '--id', 'a1'], { NODE_OPTIONS: `--import=${preload}` });
+  await until('it looks', () => {
+    assert.equal(agent.child.exitCode, null, agent.stderr());
+    return fs.existsSync(looked);
+  });
+  for (const lock of locks) assert.ok(lock.ok && lock.unlock() === undefined);
+  const { code, stderr } = await agent.ended;
+  assert.equal(code, 0, stderr);
 });

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
 import { isLocked } from '../../agent/cli/running.ts';
+import { listening } from '../integration/cli-process.ts';
 import type { Situation } from './situation.ts';
 import type { Stage } from './stage.ts';
 
@@ -115,6 +116,25 @@ export const agentSituations: readonly Situation[] = [
       await stage.run(0, 'stop', '--data', stage.scratch.dataDir);
       assert.equal((await launch.ended).code, 11);
       await stage.completes(...copy);
+    },
+  },
+  {
+    name: 'an agent by hand whose port another program has',
+    says: ['end that, or have a launch give … another port:'],
+    async play(stage) {
+      stage.edit((config) => {
+        config.cluster = { agents: 1 };
+      });
+      const launch = await stage.runs(['a1'], 'launch');
+      const endpoint = fs.readFileSync(stage.path('a1', 'agent.endpoint'), 'utf8');
+      await stage.run(0, 'stop');
+      assert.equal((await launch.ended).code, 11);
+      const other = await listening(Number(new URL(endpoint.trim()).port));
+      await stage.run(5, 'agent', '--id', 'a1');
+      stage.gate.open();
+      await stage.follow(0, 'launch');
+      other.close();
+      await stage.run(0, 'audit');
     },
   },
   {
