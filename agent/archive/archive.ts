@@ -3,7 +3,8 @@
 // kill or a loss of power took. The work is done in a thread (worker.ts), started by the first
 // capture. Captures go to it several at a time, since a message and an fsync cost more than a page;
 // the bytes on their way to it are bounded, and what is beyond waits with the visit that fetched
-// it, which is the pressure back on the visits. Put together by agent.ts.
+// it, which is the pressure back on the visits. Of large captures, which take tenths of a second to
+// pack, one goes at a time, and small ones overtake the others. Put together by agent.ts.
 
 import fs from 'node:fs';
 import { Worker } from 'node:worker_threads';
@@ -16,6 +17,7 @@ import type { CaptureItem, FromWorker, ToWorker, WorkerStart } from './worker.ts
 
 /** Bodies handed to the thread and not yet written; one larger goes alone. */
 const HANDED_BYTES_MAX = 64 * 1024 * 1024;
+const LARGE_BYTES = 1024 * 1024;
 /**
  * A capture waits until the thread is idle and it is one of an eighth of those that may come, much
  * as an outcome waits for its turn (runtime/turns.ts). Where little is under way it waits for the thread
@@ -44,12 +46,13 @@ export interface ArchiveOptions {
   readonly script?: URL;
 }
 
+const NO_BYTES = new Uint8Array(0);
 /** What the thread makes it drops at once: more room for it is memory that nobody needs. */
 const HEAP = { maxYoungGenerationSizeMb: 8 };
 
 interface Job {
   readonly capture: Capture;
-  readonly body: readonly Uint8Array[];
+  readonly body: Uint8Array[];
   readonly bytes: number;
   readonly resolve: (place: ArchivePlace | null) => void;
 }
@@ -62,6 +65,7 @@ export class Archive {
   readonly #waiting: Job[] = [];
   readonly #handed = new Map<number, Job>();
   #handedBytes = 0;
+  #handsLarge = false;
   /** Ends the wait of captures for others. */
   #patience: NodeJS.Timeout | null = null;
   #lastId = 0;
@@ -91,12 +95,12 @@ export class Archive {
   /**
    * Archives one exchange.
    *
-   * @param body as received; must not change afterwards
+   * @param body as received; its pieces must not change, and are taken out of the list
    * @param others how many further exchanges are under way
    * @returns where the response is, once it is on disk; null where the archive failed or was
    * closed before
    */
-  append(capture: Capture, body: readonly Uint8Array[], others = 0): Promise<ArchivePlace | null> {
+  append(capture: Capture, body: Uint8Array[], others = 0): Promise<ArchivePlace | null> {
     if (this.#isOver) return Promise.resolve(null);
     return new Promise((resolve) => {
       const bytes = body.reduce((sum, part) => sum + part.byteLength, 0);
@@ -134,19 +138,28 @@ export class Archive {
     if (this.#patience) clearTimeout(this.#patience);
     this.#patience = null;
     const items: CaptureItem[] = [];
-    for (let job = this.#waiting[0]; job !== undefined; job = this.#waiting[0]) {
-      const isMore = this.#handedBytes + job.bytes > HANDED_BYTES_MAX;
-      if (isMore && this.#handed.size > 0) break;
-      this.#waiting.shift();
+    const smallFirst = (a: Job, b: Job) => Number(isLarge(a)) - Number(isLarge(b));
+    for (const job of this.#waiting.splice(0).toSorted(smallFirst)) {
+      if (!this.#hasRoomFor(job)) {
+        this.#waiting.push(job);
+        continue;
+      }
       const id = ++this.#lastId;
       this.#handed.set(id, job);
       this.#handedBytes += job.bytes;
+      this.#handsLarge ||= isLarge(job);
       items.push({ id, capture: job.capture, body: joined(job) });
     }
     if (items.length === 0) return;
     this.#worker ??= this.#startWorker();
     const buffers = items.map(({ body }) => body.buffer);
     this.#worker.postMessage({ type: 'append', items } satisfies ToWorker, buffers);
+  }
+
+  #hasRoomFor(job: Job): boolean {
+    if (this.#handed.size === 0) return true;
+    if (isLarge(job) && this.#handsLarge) return false;
+    return this.#handedBytes + job.bytes <= HANDED_BYTES_MAX;
   }
 
   #startWorker(): Worker {
@@ -175,6 +188,7 @@ export class Archive {
       if (job === undefined) continue;
       this.#handed.delete(id);
       this.#handedBytes -= job.bytes;
+      if (isLarge(job)) this.#handsLarge = false;
       job.resolve(place);
     }
     this.#pump();
@@ -192,13 +206,19 @@ export class Archive {
   }
 }
 
+function isLarge({ bytes }: Job): boolean {
+  return bytes > LARGE_BYTES;
+}
+
 /** One buffer of its own, which can be given away. */
 function joined({ body, bytes }: Job): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(bytes);
   let offset = 0;
-  for (const part of body) {
+  for (const [k, part] of body.entries()) {
     whole.set(part, offset);
     offset += part.byteLength;
+    // Frees it: the job lasts until the record is on disk.
+    body[k] = NO_BYTES;
   }
   return whole;
 }

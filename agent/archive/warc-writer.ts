@@ -33,6 +33,9 @@ export interface WriterOptions {
   readonly newId: () => string;
 }
 
+/** Written by itself. */
+const LARGE_BYTES = 1024 * 1024;
+
 /** A file that grows: what it holds for certain, and what waits for the next flush. */
 class Growing {
   readonly fd: number;
@@ -60,15 +63,17 @@ class Growing {
   /** Gives whether there was anything to write. On an error the file ends as it did before. */
   write(): boolean {
     if (this.#waiting.length === 0) return false;
-    const bytes = Buffer.concat(this.#waiting);
+    const waiting = this.#waiting;
     this.#waiting = [];
     try {
-      for (let at = 0; at < bytes.length; ) at += fs.writeSync(this.fd, bytes, at);
+      for (const bytes of together(waiting)) {
+        for (let at = 0; at < bytes.length; ) at += fs.writeSync(this.fd, bytes, at);
+      }
     } catch (error) {
       this.#cutBack();
       throw error;
     }
-    this.#flushed += bytes.length;
+    this.#flushed = this.#end;
     return true;
   }
 
@@ -79,6 +84,21 @@ class Growing {
       // The next start cuts it back.
     }
   }
+}
+
+/** Small records in one buffer for one write; a large one as it is, since a copy is memory. */
+function* together(records: readonly Uint8Array[]): Generator<Uint8Array> {
+  let small: Uint8Array[] = [];
+  for (const record of records) {
+    if (record.byteLength < LARGE_BYTES) {
+      small.push(record);
+      continue;
+    }
+    yield Buffer.concat(small);
+    small = [];
+    yield record;
+  }
+  yield Buffer.concat(small);
 }
 
 interface Current {

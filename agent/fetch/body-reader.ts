@@ -8,7 +8,7 @@
 import type { Transform } from 'node:stream';
 import zlib from 'node:zlib';
 import { otherWork } from '../runtime/other-work.ts';
-import { BODY_BYTES_FREE } from './body-budget.ts';
+import { BODY_BYTES_FREE, BODY_STEP_BYTES } from './body-budget.ts';
 import { BodyPieces } from './body-pieces.ts';
 import { GzipMembers } from './gzip-members.ts';
 import { ZstdFrames } from './zstd-frames.ts';
@@ -29,10 +29,18 @@ export interface BodySource {
   resume(): void;
 }
 
+type Reserve = (bytes: number, onGranted: () => void) => boolean;
+
+/** See the constructor of {@link BodyReader}. */
+export interface BodyMemory {
+  readonly reserve: Reserve;
+  readonly keepsWire: boolean;
+}
+
 /** More codings than this on one body are an attack: nobody sends more than two. */
 const CODINGS_MAX = 3;
 /** Compressed input that yields no output has to end too; honest input is hardly ever larger. */
-const WIRE_BYTES_PER_DECODED_BYTE_MAX = 2;
+const WIRE_BYTES_PER_DECODED_BYTE_MAX = 1.125;
 /** Allowance for the headers of a coding, which exceed the rule above in tiny bodies. */
 const WIRE_BYTES_MIN = 4096;
 /**
@@ -58,7 +66,8 @@ export class BodyReader {
   readonly #codings: readonly string[];
   readonly #source: BodySource;
   readonly #onEnd: (end: BodyEnd) => void;
-  readonly #reserve: (onGranted: () => void) => boolean;
+  readonly #reserve: Reserve;
+  readonly #keepsWire: boolean;
   readonly #pieces = new BodyPieces();
   /** Coded bytes so far, while they may have to be decoded again; else null. */
   #kept: BodyPieces | null = null;
@@ -68,23 +77,25 @@ export class BodyReader {
   #ended = false;
   #wireEnded = false;
   #decodedAll = false;
-  /** For what lies beyond the bytes that are free. */
-  #memory: 'unasked' | 'awaited' | 'granted' = 'unasked';
+  /** Bytes that may be held. */
+  #granted = BODY_BYTES_FREE;
+  #awaitsMemory = false;
 
   /**
    * @param contentEncoding the header; unknown codings are taken as none, as browsers do.
    * @param bytesMax cap on the decoded body.
    * @param onEnd called once, never after {@link stop}; synchronously from push or finish where
    * nothing is to be decoded.
-   * @param reserve asked once, when more than {@link BODY_BYTES_FREE} are to be held: whether there is
-   * memory for the whole body. If not, nothing is read or decoded until it calls back.
+   * @param memory `reserve` is asked when more than {@link BODY_BYTES_FREE} are held, and after each
+   * {@link BODY_STEP_BYTES}: whether there is memory beyond the bytes that are free. If not, nothing
+   * is read or decoded until it calls back. `keepsWire`: somebody else holds what is pushed.
    */
   constructor(
     contentEncoding: string | undefined,
     bytesMax: number,
     source: BodySource,
     onEnd: (end: BodyEnd) => void,
-    reserve: (onGranted: () => void) => boolean = () => true,
+    { reserve, keepsWire }: BodyMemory = { reserve: () => true, keepsWire: false },
   ) {
     this.#codings = knownCodings(contentEncoding);
     this.#kept =
@@ -93,6 +104,7 @@ export class BodyReader {
     this.#source = source;
     this.#onEnd = onEnd;
     this.#reserve = reserve;
+    this.#keepsWire = keepsWire;
   }
 
   /** Bytes received so far, before decoding. */
@@ -182,11 +194,15 @@ export class BodyReader {
   }
 
   #claim(): void {
-    if (this.#ended || this.#memory !== 'unasked') return;
-    if (Math.max(this.#decoded, this.#received) <= BODY_BYTES_FREE) return;
-    this.#memory = 'awaited';
-    if (this.#reserve(() => this.#onGranted())) {
-      this.#memory = 'granted';
+    if (this.#ended || this.#awaitsMemory) return;
+    // What is not coded is held once.
+    const isCoded = this.#decoders !== null && this.#decoders.length > 0;
+    const held = this.#decoded + (this.#keepsWire && isCoded ? this.#received : 0);
+    if (held <= this.#granted) return;
+    this.#granted = held + BODY_STEP_BYTES;
+    this.#awaitsMemory = true;
+    if (this.#reserve(this.#granted - BODY_BYTES_FREE, () => this.#onGranted())) {
+      this.#awaitsMemory = false;
       return;
     }
     this.#source.pause();
@@ -194,14 +210,14 @@ export class BodyReader {
   }
 
   #onGranted(): void {
-    this.#memory = 'granted';
+    this.#awaitsMemory = false;
     if (this.#ended) return;
     this.#decoders?.at(-1)?.resume();
     if (!this.#decoders?.[0]?.writableNeedDrain) this.#source.resume();
   }
 
   #resume(): void {
-    if (this.#memory !== 'awaited') this.#source.resume();
+    if (!this.#awaitsMemory) this.#source.resume();
   }
 
   /** The cap, or what so few bytes may become. */
@@ -276,7 +292,7 @@ export class BodyReader {
     this.#decoded = 0;
     const decoder = new GzipMembers({ chunkSize: OUTPUT_CHUNK_BYTES });
     this.#decoders = this.#connected([decoder]);
-    if (this.#memory === 'awaited') decoder.pause();
+    if (this.#awaitsMemory) decoder.pause();
     if (decoder.write(Buffer.concat(wire.take()))) this.#resume();
     else this.#source.pause();
     if (this.#wireEnded) decoder.end();

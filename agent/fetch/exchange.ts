@@ -10,7 +10,7 @@ import { addressKey } from './address-choice.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { bodyCap } from './body-cap.ts';
 import { BodyPieces } from './body-pieces.ts';
-import { type BodyEnd, BodyReader } from './body-reader.ts';
+import { type BodyEnd, type BodyMemory, BodyReader } from './body-reader.ts';
 import type { BodyStream, Call, CallEvents, ConnectionVerdict, ResponseHead } from './call.ts';
 import type { ContentTypes } from './content-types.ts';
 import type { CookieJar } from './cookie-jar.ts';
@@ -208,25 +208,31 @@ export class Exchange implements CallEvents {
       return;
     }
     const cap = bodyCap(kind, status, type, bodyBytesMax);
-    const bytes = bytesAwaited(headers, cap);
-    const reserve = (onGranted: () => void) => this.#reserve(bytes, onGranted);
+    const memory = this.#memoryFor(bytesAwaited(headers, cap));
     const onEnd = (end: BodyEnd) => this.#onBodyEnd(end);
-    this.#read(body, new BodyReader(headers['content-encoding'], cap, body, onEnd, reserve));
+    this.#read(body, new BodyReader(headers['content-encoding'], cap, body, onEnd, memory));
   }
 
   /** The total time does not run while it is this agent that makes the server wait. */
-  #reserve(bytes: number, onGranted: () => void): boolean {
-    const { account } = this.#request;
-    const isGranted = account?.reserve(bytes, () => {
-      if (this.#settled) return;
-      this.#endWait();
-      this.#startTotal();
-      onGranted();
-    });
-    if (isGranted ?? true) return true;
-    this.#waitsSince = this.#context.now();
-    clearTimeout(this.#totalTimer);
-    return false;
+  #memoryFor(bytesMax: number): BodyMemory {
+    const startedAt = this.#context.now();
+    const onTooSlow = () =>
+      this.#breakOff('total_timeout', 'too slow while others wait for memory');
+    const reserve = (bytes: number, onGranted: () => void) => {
+      const { account } = this.#request;
+      const go = () => {
+        if (this.#settled) return;
+        this.#endWait();
+        this.#startTotal();
+        onGranted();
+      };
+      const holder = { bytesMax, startedAt, onGranted: go, onTooSlow };
+      if (account?.reserve(bytes, holder) ?? true) return true;
+      this.#waitsSince = this.#context.now();
+      clearTimeout(this.#totalTimer);
+      return false;
+    };
+    return { reserve, keepsWire: this.#context.keepRaw };
   }
 
   #endWait(): void {
@@ -235,7 +241,7 @@ export class Exchange implements CallEvents {
     const now = this.#context.now();
     this.#waitsSince = null;
     this.#totalFrom += now - since;
-    this.#waitedMs = Math.max((this.#lastByteAt ?? now) - since, 0);
+    this.#waitedMs += Math.max((this.#lastByteAt ?? now) - since, 0);
   }
 
   #startTotal(): void {
@@ -364,6 +370,7 @@ export class Exchange implements CallEvents {
     clearTimeout(this.#totalTimer);
     this.#request.signal.removeEventListener('abort', this.#onAbort);
     this.#reader?.stop();
+    this.#request.account?.ended();
     if (connection !== 'keep') {
       this.#call?.destroy(connection);
     }

@@ -18,10 +18,10 @@ export interface FetchRequest {
   /** Aborting ends the request at once, with code `aborted`. */
   readonly signal: AbortSignal;
   /**
-   * The account on which the body reserves memory beyond its first mebibyte. While the body waits for
+   * The account on which the body reserves memory beyond what is free. While the body waits for
    * memory it is not read, and its total time stands still. Absent: no reservation is needed.
    */
-  readonly account?: Pick<BodyAccount, 'reserve'>;
+  readonly account?: Pick<BodyAccount, 'reserve' | 'ended'>;
   /**
    * Asked synchronously when the connection is ready and before the first byte of the request is
    * written, and asked again before a repeat (`Repeat` in `call.ts`). False means that the fetch
@@ -85,7 +85,7 @@ export interface RawExchange {
    */
   readonly responseHead: string;
   /** After the framing of the transfer and before content decoding. */
-  readonly body: readonly Uint8Array[];
+  readonly body: Uint8Array[];
   /** Why the body is only a prefix: a cap, the total time-out, the connection; null: it is whole. */
   readonly truncated: 'length' | 'time' | 'disconnect' | null;
 }

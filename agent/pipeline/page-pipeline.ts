@@ -40,7 +40,7 @@ export interface PipelineParts extends PageLinksParts, RobotsAnswersParts {
    */
   readonly archive?: (
     capture: Capture,
-    body: readonly Uint8Array[],
+    body: Uint8Array[],
     others: number,
   ) => Promise<ArchivedAt | null>;
 }

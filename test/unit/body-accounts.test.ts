@@ -15,6 +15,12 @@ const PAGE: FetchResult = {
   ...{ body: new Uint8Array(0), truncated: false, skipped: null, location: null },
   ...{ retryAfterMs: null, raw: null, ...TIMES },
 };
+const HOLDER = {
+  bytesMax: 100,
+  startedAt: 0,
+  onGranted: assert.fail,
+  onTooSlow: assert.fail,
+};
 const RAW = { url: '', requestHead: '', responseHead: '', body: [], truncated: null };
 const FAILURE: FetchResult = { kind: 'failure', code: 'reset', message: '', wrote: true, ...TIMES };
 
@@ -23,7 +29,7 @@ function pipelineOf(bodies: BodyBudget, parts: Partial<PipelineParts>, result = 
     bodies,
     fetcher: {
       fetch: async ({ account }) => {
-        assert.equal(account?.reserve(100, assert.fail), true);
+        assert.equal(account?.reserve(100, HOLDER), true);
         return result;
       },
       close: async () => {},

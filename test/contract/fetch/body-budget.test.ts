@@ -28,16 +28,21 @@ const create = (settings: Parameters<Parameters<typeof withServer>[0]>[0]) =>
   });
 const hasty = { timeouts: HASTY, guard: OPEN_GUARD };
 
-/** An account that tells when it is asked for memory and how much, and grants when told to. */
+/** An account that tells when it is asked for memory and how much at most; grants when told to. */
 function stubborn() {
   const asked = Promise.withResolvers<number>();
   let grant = () => {};
-  const account: Pick<BodyAccount, 'reserve'> = {
-    reserve: (bytes, onGranted) => {
-      grant = onGranted;
-      asked.resolve(bytes);
-      return false;
+  let isOpen = false;
+  const account: Pick<BodyAccount, 'reserve' | 'ended'> = {
+    reserve: (_, holder) => {
+      grant = () => {
+        isOpen = true;
+        holder.onGranted();
+      };
+      asked.resolve(holder.bytesMax);
+      return isOpen;
     },
+    ended: () => {},
   };
   return { account, asked: asked.promise, grant: () => grant() };
 }
@@ -98,18 +103,18 @@ forEachClient(() => {
       await server.allClosed(5000);
     }));
 
-  test('body budget: the first mebibyte is free, the length that is announced is reserved', () =>
+  test('body budget: the first quarter mebibyte is free, the announced length is the most', () =>
     withServer(
       create,
-      (path) => known(path === '/free' ? MIB : 1.5 * MIB),
+      (path) => known(path === '/free' ? MIB / 4 : 1.5 * MIB),
       hasty,
       async (fetcher, _server, url) => {
-        const never = { reserve: () => assert.fail('one mebibyte is free') };
+        const never = { reserve: () => assert.fail('it is free'), ended: () => {} };
         const free = request(new URL('/free', url).href, {
           bodyBytesMax: 8 * MIB,
           account: never,
         });
-        assert.equal(asResponse(await fetcher.fetch(free)).body.length, MIB);
+        assert.equal(asResponse(await fetcher.fetch(free)).body.length, MIB / 4);
         const { account, asked, grant } = stubborn();
         const fetched = fetcher.fetch(request(url, { bodyBytesMax: 8 * MIB, account }));
         assert.equal(await asked, 1.5 * MIB);
@@ -138,6 +143,29 @@ forEachClient(() => {
       },
     ));
 
+  test('body budget: bodies that drip hold what they have sent, and others do not wait for them', () => {
+    const drips: Step[] = [
+      { send: head(`Content-Length: ${8 * MIB}\r\n`) },
+      body(1.5 * MIB),
+      { repeat: 'x', bytes: MIB, delayMsPerKiB: 1000 },
+    ];
+    const steps = (path: string) => (path === '/calm' ? known(2 * MIB) : drips);
+    return withServer(create, steps, { guard: OPEN_GUARD }, async (fetcher, _server, url) => {
+      const budget = new BodyBudget({ ordinaryBytesMax: 20 * MIB, largeBytesMax: 0 });
+      const abort = new AbortController();
+      const fetchOf = (path: string) => {
+        const options = { bodyBytesMax: 8 * MIB, account: budget.open(), signal: abort.signal };
+        return fetcher.fetch(request(new URL(path, url).href, options));
+      };
+      const dripping = Array.from({ length: 8 }, (_, k) => fetchOf(`/${k}`));
+      while (budget.reserved < 8 * MIB) await wait(10);
+      const isFirst = await Promise.race([fetchOf('/calm'), ...dripping]);
+      assert.equal(asResponse(isFirst).body.length, 2 * MIB);
+      abort.abort();
+      for (const one of await Promise.all(dripping)) assert.equal(asFailure(one).code, 'aborted');
+    });
+  });
+
   test('body budget: many bodies share it, and each is read in the end', () => {
     const coded = zlib.gzipSync(Buffer.alloc(5 * MIB, '<a href="/next">next</a>'));
     const steps = [
@@ -159,7 +187,8 @@ forEachClient(() => {
         }),
       );
       assert.deepEqual(new Set(lengths), new Set([5 * MIB]));
-      assert.ok(most > 0 && most <= 20 * MIB, `${most}`);
+      // The bound, and one body where all wait for one another.
+      assert.ok(most > 0 && most <= 20 * MIB + 5.5 * MIB, `${most}`);
       assert.deepEqual([budget.reserved, budget.waiting], [0, 0]);
     });
   });

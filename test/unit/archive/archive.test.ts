@@ -21,7 +21,7 @@ function opened(t: Pick<TestContext, 'after'>, script?: URL) {
     ...{
       directory,
       agent: 'a1',
-      fileBytes: 1000,
+      fileBytes: 1024 ** 3,
       compression: { format: 'gzip', level: 1 } as const,
     },
     ...{ durable: false, about: [], known: null },
@@ -45,4 +45,19 @@ test('archive: one that is closed has not failed', async (t) => {
   assert.ok(await archive.append(capture, [Buffer.from('x')]));
   await archive.close();
   assert.deepEqual(failures, []);
+});
+
+test('archive: of large captures one goes to the thread at a time, and small ones overtake', async (t) => {
+  const { archive } = opened(t);
+  const large = Buffer.alloc(2 * 1024 ** 2, 'x');
+  const bodies = [large, large, large, Buffer.from('small')];
+  const ended: number[] = [];
+  await Promise.all(
+    bodies.map(async (body, k) => {
+      await archive.append(capture, [Buffer.from([k]), body]);
+      ended.push(k);
+    }),
+  );
+  assert.deepEqual(ended, [0, 3, 1, 2]);
+  await archive.close();
 });
