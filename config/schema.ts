@@ -150,8 +150,9 @@ const limits = z
       .prefault('10MiB')
       .meta({
         description:
-          'Bytes of a body after decoding; the rest is cut off. Bodies beyond their first mebibyte ' +
-          'share 200 MiB of an agent; above 16 MiB fewer of them are read at a time.',
+          'Bytes of a body after decoding; the rest is cut off. Bodies beyond their first 256 KiB ' +
+          'share 128 MiB of an agent as they come. Where quick ones have to wait, slow ones, below ' +
+          '512 KiB a second, are broken off as `total_timeout` and tried again.',
         example: '2MiB',
       }),
   })
@@ -321,7 +322,7 @@ const agent = z
         description:
           'Requests that one agent makes at the same time; one that is open for longer than 500 ms ' +
           '(less below 16 threads) no longer counts, up to nine times as many in all. Turned up: ' +
-          'more memory (a mebibyte of each body at worst, and 200 MiB for all), sockets and open files.',
+          'more memory (256 KiB of each body at worst, and 128 MiB for all), sockets and open files.',
       }),
     parseWorkers: z
       .int()

@@ -111,7 +111,8 @@ export interface FetchFailure {
  *   connection (name, TCP and TLS together) within `connectMs`
  * - `tls`: handshake or certificate refused
  * - `response_timeout`: no complete header within `responseMs`, 1xx responses included
- * - `total_timeout`: not finished within `totalMs`, however busily it drips
+ * - `total_timeout`: not finished within `totalMs`, however busily it drips, or slow while others
+ *   wait for memory
  * - `reset`: the connection broke before the header or, by a reset, within the body
  * - `truncated_body`: the connection or the coding ended before the body did
  * - `http_syntax`, `headers_too_large`: not HTTP, or more header than is read
