@@ -14,7 +14,7 @@ const columns = {
     ...['url', 'fetch_url', 'host', 'depth', 'status', 'content_type', 'bytes', 'digest'],
     ...['fetched_at', 'duration_ms', 'error', 'redirect_to', 'referrer', 'attempts'],
     ...['warc_file', 'warc_offset', 'canonical', 'noindex', 'noarchive'],
-    ...['unchanged', 'round', 'queued_again'],
+    ...['unchanged', 'round', 'queued_again', 'skipped'],
   ],
   frontier: ['url', 'host', 'depth', 'attempts', 'not_before', 'referrer', 'round'],
   skipped: ['url', 'host', 'reason', 'referrer', 'round'],
@@ -31,6 +31,8 @@ type ViewName = keyof typeof columns;
 /** Views whose rows are URLs of a host. */
 const urlViews = ['pages', 'frontier', 'skipped'] as const;
 type UrlView = (typeof urlViews)[number];
+/** Where a row of `skipped` has its reason, after its agent. */
+const reasonAt = 1 + columns.skipped.indexOf('reason');
 
 /** The views of a set of files, with what must be told when they are read. */
 export class ClusterViews {
@@ -139,10 +141,8 @@ export class ClusterViews {
   *#mergedRows(view: UrlView, host: string): Generator<unknown[]> {
     for (const { stands, answer } of this.#mergedClaims(host)) {
       if (viewOf(stands) === view) yield rowOf(view, stands);
-      // The last answer of a page that is queued again, whichever file has it.
-      else if (view === 'pages' && viewOf(stands) === 'frontier' && answer) {
-        yield rowOf(view, answer, true);
-      }
+      // The last answer of a page that is queued again or skipped, whichever file has it.
+      else if (view === 'pages' && answer) yield rowOf(view, answer, stands);
     }
   }
 
@@ -226,12 +226,16 @@ function claimOf(view: UrlView, row: unknown[]): Claim {
   };
 }
 
-/** The winner's row, with what was merged from the others in its place. */
-function rowOf(view: UrlView, claim: Claim, isQueuedAgain = false): unknown[] {
+/**
+ * The winner's row, with what was merged from the others in its place.
+ *
+ * @param stands - what has become of the page since, where the claim is its last answer
+ */
+function rowOf(view: UrlView, claim: Claim, stands = claim): unknown[] {
   const { depth, attempts, referrer } = claim;
-  const again = isQueuedAgain ? 1n : 0n;
   const merged: Readonly<Record<string, unknown>> = {
-    ...{ depth, attempts, referrer, queued_again: again },
+    ...{ depth, attempts, referrer, queued_again: stands.state === 'queued' ? 1n : 0n },
+    skipped: stands.state === 'skipped' ? stands.row[reasonAt] : null,
   };
   const names: readonly string[] = columns[view];
   return [

@@ -77,7 +77,7 @@ export interface PageRow {
   readonly unchanged?: boolean;
 }
 
-/** The last record of a page that is queued again, kept until the page ends anew. */
+/** The last record of a page that is queued again, or skipped since, kept until it ends anew. */
 export interface FormerPage extends PageRow {
   /** In which the page ended so; absent in the first, and where an older version queued it again. */
   readonly round?: number;

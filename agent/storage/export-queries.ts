@@ -10,7 +10,7 @@ export const EXPORT_LINKS = 'SELECT source, target FROM links';
 
 /** The same where it did not: of each URL the page that it was first found on, once. */
 export const EXPORT_REFERRERS: readonly string[] = [
-  'pages WHERE NOT queued_again AND',
+  'pages WHERE NOT queued_again AND skipped IS NULL AND',
   'frontier WHERE',
   'skipped WHERE',
 ].map((source) => `SELECT referrer, url FROM ${source} referrer IS NOT NULL`);

@@ -1,6 +1,7 @@
-// The last records of pages that are queued again, in the table `former_pages`: those of `page_records`
-// with the round in which the page ended so and the requests that it took then, which its row of
-// `urls` does not have any more. The view `pages` shows them until the pages end anew.
+// The last records of pages that are queued again, or were skipped when their turn came, in the table
+// `former_pages`: those of `page_records` with the round in which the page ended so and the requests
+// that it took then, which its row of `urls` does not have any more. The view `pages` shows them until
+// the pages end anew.
 
 import type { FormerPage, PageRow } from '../core/messages.ts';
 import type { Connection } from './connection.ts';

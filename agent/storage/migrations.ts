@@ -10,7 +10,7 @@
 // identity without its host (agent/url/url-key.ts).
 
 import { ORDERS_BY_PATTERN } from './schema-orders.ts';
-import { LAST_ANSWERS } from './schema-rounds.ts';
+import { ANSWERS_OF_SKIPPED, LAST_ANSWERS } from './schema-rounds.ts';
 import { SLOTS_CLEAR, SLOTS_SCHEMA } from './schema-slots.ts';
 import { SHUT_URLS } from './shut-urls.ts';
 
@@ -379,6 +379,7 @@ export const MIGRATIONS: readonly string[] = [
   SHUT_URLS,
   ORDERS_BY_PATTERN,
   GONE_AGENTS,
+  ANSWERS_OF_SKIPPED,
 ];
 
 /** The schema between whose step and the next the rows of the older tables are moved. */

@@ -1,5 +1,5 @@
 // The records of finished pages by the ids of their URLs: those of `page_records`, and those that
-// `former_pages` keeps aside while their pages are queued again. Written for pages that were fetched
+// `former_pages` keeps aside until their pages end anew. Written for pages that were fetched
 // here (url-table.ts) and for those that came with a copy (row-table.ts).
 
 import type { PageRow } from '../core/messages.ts';

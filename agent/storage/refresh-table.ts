@@ -1,8 +1,8 @@
 // A new round of a crawl: the known URLs of a host are queued again, each under a third number,
 // *again*, which is above the *found* of all that was known of the host before (docs/adr). The
 // record of the page is kept aside as its *former* one until the page ends anew: the view `pages`
-// shows it meanwhile, and it has what the server can be asked by. Reached through `SqliteStore`; copies that come in go the same way
-// (row-table.ts).
+// shows it meanwhile, also where the URL is skipped, and it has what the server can be asked by.
+// Reached through `SqliteStore`; copies that come in go the same way (row-table.ts).
 
 import type { FormerPage, Host, PageRow } from '../core/messages.ts';
 import type { Connection } from './connection.ts';
@@ -13,6 +13,7 @@ import type { PageTable } from './page-table.ts';
 import { idsOfHost } from './url-ids.ts';
 import type { Words } from './words.ts';
 
+const QUEUED = 0;
 const SKIPPED = 3;
 
 interface KnownRow {
@@ -80,12 +81,22 @@ export class RefreshTable {
 
   /** What is known of the page when it is queued again. */
   #formerOf({ id, state, done, round, attempts }: KnownRow): FormerPage | undefined {
-    if (state === 0) return this.#formers.told(id);
+    if (hasFormer(state)) return this.#formers.told(id);
     const page = this.#pages.read(id);
     if (!page) return undefined;
     const former = { ...page, ...(round > 0 && { round }), attempts };
     // What a page links to may not be safe before it is settled, so it is read anew.
     return done > 0 ? former : withoutValidators(former);
+  }
+
+  /**
+   * Queues a URL again that rules had skipped, in a round after that (docs/adr/0029). Its page is
+   * read whole: the rules of today are to judge its links.
+   */
+  reopen(host: HostRow, url: Pick<KnownRow, 'id' | 'state' | 'round'>): void {
+    const former = this.#formers.told(url.id);
+    const round = Math.max(this.#round, url.round + 1);
+    this.move(host, url, round, 0, former && withoutValidators(former));
   }
 
   /**
@@ -109,9 +120,9 @@ export class RefreshTable {
     this.#note(host, id, n, 'again');
   }
 
-  /** Of a queued page, as it travels. */
-  told(id: number): FormerPage | undefined {
-    return this.#formers.told(id);
+  /** The former record of the URL as it travels, where it may have one. */
+  told({ id, state }: Pick<KnownRow, 'id' | 'state'>): FormerPage | undefined {
+    return hasFormer(state) ? this.#formers.told(id) : undefined;
   }
 
   /** Of a queued page: the record alone. */
@@ -128,6 +139,11 @@ export class RefreshTable {
 /** The page as it was, but the server is not asked whether it has changed since. */
 function withoutValidators({ etag, lastModified, ...rest }: FormerPage): FormerPage {
   return rest;
+}
+
+/** A page that is queued again, or skipped since, keeps its record of before; one that ended, not. */
+function hasFormer(state: number): boolean {
+  return state === QUEUED || state === SKIPPED;
 }
 
 /** What was skipped by rules that cannot have changed stays so. */

@@ -175,7 +175,7 @@ export class RowTable {
     if (n !== row[kind]) return null;
     const { id, key, round, attempts } = row;
     if (kind === 'again') {
-      const former = row.state === 0 ? this.#refresh.told(id) : undefined;
+      const former = this.#refresh.told(row);
       const sitemap = row.sitemap > 0 && { sitemap: true };
       const { hops, fetchUrl } = row;
       const moved = hops > 0 && { hops, ...(fetchUrl !== null && { fetchUrl }) };
@@ -296,7 +296,7 @@ export class RowTable {
     this.#s.finish.run(state, attempts, event.reason ?? null, row.id);
     this.#shut.skipped(event.reason);
     if (row.state === 0) this.#hosts.addQueued(host, -1);
-    if (row.again > 0) this.#refresh.forget(row.id);
+    if (row.again > 0 && state !== SKIPPED) this.#refresh.forget(row.id);
     if ((row.state === 0 || row.state === SKIPPED) && state !== SKIPPED) this.#hosts.addPage(host);
     if (event.page && state !== SKIPPED) this.#pages.save(row.id, event.page);
     if (!settled) this.#settle(host, row.id);

@@ -59,14 +59,12 @@ export class ShutUrls {
     });
   }
 
-  /** Queued again, in a round after that in which it was skipped (docs/adr/0029). */
+  /** Queued again. */
   reopen(host: Host, url: string): void {
     const row = this.#hosts.find(host);
     const id = row ? this.#ids.find(row.number, keyOf(url, host)) : -1;
     const known = this.#s.row.get(id);
-    if (!row || !known) return;
-    const round = Math.max(this.#refresh.round, known.round + 1);
-    this.#refresh.move(row, known, round, 0, undefined);
+    if (row && known) this.#refresh.reopen(row, known);
   }
 }
 

@@ -25,7 +25,7 @@ export interface UrlFacts {
   readonly referrer: string | null;
   /** Queued once more: for a refresh, or because the rules that it was skipped by have changed. */
   readonly again: boolean;
-  /** How a page that is queued again ended last, which `pages` shows meanwhile; else null. */
+  /** How a page ended before it was queued again, or skipped since: the answer in `pages`; else null. */
   readonly former: Pick<UrlFacts, 'status' | 'error' | 'fetchedAt'> | null;
   /** Whether every link on it is safe. */
   readonly settled: boolean;

@@ -29,6 +29,7 @@ import { wordOf } from './words.ts';
 const LOOKED_AT_MAX = 1000;
 /** Of a longer queue, the URLs that are taken at a place in it are among so many first ones. */
 const PLACES_MAX = 10_000;
+const SKIPPED = 3;
 const BEFORE_ALL: QueuePlace = [-1, -1, -1];
 
 interface QueuedRow {
@@ -206,7 +207,7 @@ export class UrlTable {
   }
 
   #skip(row: HostRow, id: number, reason: SkipReason): void {
-    if (!this.#leaveQueue(row, id, 3, null, reason)) return;
+    if (!this.#leaveQueue(row, id, SKIPPED, null, reason)) return;
     this.#rows.shut.skipped(reason);
     this.#settle(row, id);
   }
@@ -222,7 +223,8 @@ export class UrlTable {
     const again = this.#s.leaveQueue.get(state, attempts, reason, id);
     if (again === undefined) return false;
     this.#hosts.addQueued(row, -1);
-    if (again > 0) this.#refresh.forget(id);
+    // Of a URL that is skipped the last answer stays: no other has come.
+    if (again > 0 && state !== SKIPPED) this.#refresh.forget(id);
     return true;
   }
 

@@ -25,7 +25,8 @@ interface Asked {
  */
 async function website(context: TestContext, pages = 4) {
   const asked: Asked[] = [];
-  const site = { asked, version: 1, port: 0 };
+  /** Requests for the last page of the first host wait for `gate`. */
+  const site = { asked, version: 1, port: 0, gate: Promise.resolve() };
   const links = Array.from({ length: pages }, (_, n) => `<a href="/${n}">${n}</a>`).join(' ');
   const bodyOf = (host: string, target: string) => {
     const at = HOSTS.indexOf(host);
@@ -37,7 +38,7 @@ async function website(context: TestContext, pages = 4) {
     const more = changes && site.version > 1 ? '<a href="/new">new</a>' : '';
     return `<p>${host}${target}${changes} ${more}`;
   };
-  const server = http.createServer((request, response) => {
+  const server = http.createServer(async (request, response) => {
     const host = request.headers.host!.split(':')[0]!;
     const target = request.url!;
     const { 'if-none-match': match, 'if-modified-since': since } = request.headers;
@@ -50,6 +51,7 @@ async function website(context: TestContext, pages = 4) {
     const status = target === '/robots.txt' ? 404 : same ? 304 : 200;
     const conditional = match !== undefined || since !== undefined;
     if (status !== 404) asked.push({ url: host + target, conditional, status });
+    if (host === HOSTS[0] && target === `/${pages - 1}`) await site.gate;
     response.writeHead(status, headers);
     response.end(status === 200 ? bodyOf(host, target) : '');
   });
@@ -203,4 +205,62 @@ test('refresh: is not for a crawl that is not complete, nor together with --fres
   assert.equal(both.code, 2, both.stderr);
   assert.match(await crawl(config, '--refresh'), /not complete: it goes on; --refresh is for/);
   assert.equal(site.asked.length, 20);
+});
+
+test('refresh: what a block or a narrowed scope keeps from being asked for keeps its last answer', async (context) => {
+  const { site, scratch, config, select, audited } = await stage(context, 2);
+  const blocked = HOSTS[3]!;
+  const asks = () => site.asked.filter(({ url }) => url.startsWith(`${blocked}/`)).length;
+  const gated = async (args: readonly string[], meanwhile: () => Promise<void> | void) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    site.gate = promise;
+    const launched = start(['launch', config, ...args]);
+    await meanwhile();
+    resolve();
+    const { code, stderr } = await launched.ended;
+    assert.equal(code, 0, stderr);
+  };
+  await gated([], async () => {
+    await until('the host is fetched', () => asks() === 5);
+    const block = await run('block', config, blocked);
+    assert.equal(block.code, 0, block.stderr);
+  });
+  const digests = 'SELECT url, digest FROM pages ORDER BY url';
+  const before = await select(digests);
+  assert.equal(before.length, 20);
+
+  const seeds = [`http://${HOSTS[0]}:${site.port}/`];
+  await scratch.config(2, { seeds, scope: { hosts: ['*'], exclude: ['/1$'] } });
+  site.asked.length = 0;
+  await gated(['--refresh'], async () => {
+    await until('pages are asked for again', () => site.asked.length >= 3);
+    // Its heir has the last answers, too.
+    process.kill(scratch.pid('a2')!, 'SIGKILL');
+  });
+  assert.equal(asks(), 0);
+  assert.ok(!site.asked.some(({ url }) => url.endsWith('/1')));
+  assert.deepEqual(await select(digests), before);
+  const why = [
+    { why: 'blocked', n: 5 },
+    { why: 'scope', n: 3 },
+  ];
+  const counts = (view: string, column: string) =>
+    select(`SELECT ${column} AS why, count(*) AS n FROM ${view} WHERE ${column} IS NOT NULL
+      GROUP BY 1 ORDER BY 1`);
+  assert.deepEqual(await counts('pages', 'skipped'), why);
+  assert.deepEqual(await counts('skipped', 'reason'), why);
+  const ended = 'SELECT count(*) AS n FROM pages WHERE NOT queued_again AND skipped IS NULL';
+  assert.deepEqual(await select(ended), [{ n: 12 }]);
+  await audited();
+
+  await scratch.config(2, { seeds });
+  const off = await run('block', config, blocked, '--off');
+  assert.equal(off.code, 0, off.stderr);
+  site.asked.length = 0;
+  await crawl(config);
+  assert.equal(site.asked.length, 8);
+  assert.deepEqual(await select(digests), before);
+  assert.deepEqual(await select(ended), [{ n: 20 }]);
+  assert.deepEqual(await select('SELECT url FROM skipped'), []);
+  await audited();
 });

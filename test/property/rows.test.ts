@@ -147,6 +147,16 @@ function state({ db }: Copy): unknown[] {
     .all();
 }
 
+/** The last answers of pages that are queued again, or were skipped since. */
+function formers({ db }: Copy): unknown[] {
+  return db
+    .prepare(
+      `SELECT u.key, f.round, f.attempts, f.status, f.fetched_at
+       FROM former_pages f JOIN urls u ON u.id = f.id ORDER BY u.key`,
+    )
+    .all();
+}
+
 function withoutDepth(copy: Copy): unknown[] {
   return state(copy).map((row) => ({ ...(row as object), depth: undefined }));
 }
@@ -180,6 +190,7 @@ describe('rows', () => {
         stream(a, 'a', b, sizes);
         // A queued URL that comes nearer to the root later does so at its owner alone.
         assert.deepEqual(withoutDepth(b), withoutDepth(a));
+        assert.deepEqual(formers(b), formers(a));
         counted(b);
       }),
       { numRuns: 60 },

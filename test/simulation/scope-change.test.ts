@@ -22,6 +22,23 @@ function restart(c: Cluster, scope: UrlScope): void {
   c.startAll();
 }
 
+function beginRound(c: Cluster, id: string): void {
+  const agent = c.agents.get(id)!;
+  agent.inputs.push(() => agent.core.operator.refresh(1, c.instant(id)));
+}
+
+/** The pages of the agents that ended by themselves, each with `skipped`. */
+function answers(c: Cluster): Map<string, string | null> {
+  const ended = [...c.agents.values()].filter(({ end }) => end?.code === 0);
+  const rows = ended.flatMap(({ id }) => {
+    const sql = 'SELECT url, skipped FROM pages';
+    return c.disks.get(id)!.db.prepare<[], { url: string; skipped: string | null }>(sql).all();
+  });
+  const byUrl = new Map(rows.map(({ url, skipped }) => [url, skipped]));
+  assert.equal(byUrl.size, rows.length, 'each is shown once');
+  return byUrl;
+}
+
 function skippedByScope(c: Cluster): string[] {
   return IDS.flatMap((id) => {
     const sql = "SELECT url FROM skipped WHERE reason = 'scope'";
@@ -55,5 +72,19 @@ describe('a scope that changes', () => {
     c.runToEnd();
     assert.equal(c.fetched().size, 1200);
     assert.deepEqual(c.impolite(), []);
+  });
+
+  it('scope: narrowed before a refresh, the last answers stay, after a takeover too', () => {
+    const c = crawling(IDS);
+    c.runToEnd();
+    restart(c, NARROW);
+    beginRound(c, 'a1');
+    c.run(2000);
+    c.kill('a2');
+    c.runToEnd();
+    const isOut = (url: string) => isOdd(url) || url.startsWith('http://h2.test/');
+    const shown = answers(c);
+    assert.equal(shown.size, 1200);
+    for (const [url, skipped] of shown) assert.equal(skipped, isOut(url) ? 'scope' : null, url);
   });
 });

@@ -74,7 +74,7 @@ describe('export', () => {
     assert.deepEqual(more, []);
     const page = JSON.parse(line!);
     assert.deepEqual([page.agent, page.url, page.fetched_at, page.status], ['a2', url, 5, 200]);
-    assert.equal(Object.keys(page).length, 23);
+    assert.equal(Object.keys(page).length, 24);
     assert.deepEqual(sorted(exported('urls')), [url]);
   });
 
@@ -88,7 +88,7 @@ describe('export', () => {
     assert.deepEqual(sorted(exported('graph')), [`${root}\t${child}`, `${child}\t${leaf}`]);
   });
 
-  test('export: a page that is queued again is one edge of the graph, and its last answer', () => {
+  test('export: a page that is queued again, or skipped then, is one edge of the graph, and its last answer', () => {
     const [root, child] = ['http://one.test/', 'http://one.test/x'];
     const known = [
       { url: root!, fetchedAt: 1 },
@@ -103,10 +103,14 @@ describe('export', () => {
     store.beginRound(7);
     store.queueAgain('one.test', 10);
     store.commit(false);
+    const told = () => [sorted(exported('graph')), sorted(exported('urls'))];
+    assert.deepEqual(told(), [[`${root}\t${child}`], [root, child]]);
+    store.begin();
+    store.skip(store.host('one.test').number, child!, 'scope');
+    store.commit(false);
+    assert.deepEqual(told(), [[`${root}\t${child}`], [root, child]]);
     store.close();
     unlock();
-    assert.deepEqual(sorted(exported('graph')), [`${root}\t${child}`]);
-    assert.deepEqual(sorted(exported('urls')), [root, child]);
   });
 
   test('export: where links were kept the graph is all of them', () => {

@@ -195,6 +195,38 @@ describe('query over files', () => {
     ]);
   });
 
+  test('a page that was skipped when it was queued again shows the last answer of all files, once', () => {
+    const [dead, heir] = [running('a1'), running('a2')];
+    for (const agent of [dead, heir]) agent.queue('h.test', '/', '/x', '/y');
+    dead.fetch('h.test', '/', 200, 5);
+    dead.fetch('h.test', '/x', 200, 6);
+    heir.fetch('h.test', '/', 404, 9);
+    heir.store.begin();
+    heir.store.beginRound(7);
+    heir.store.queueAgain('h.test', 10);
+    heir.store.commit(false);
+    heir.store.begin();
+    const { number } = heir.store.host('h.test');
+    for (const path of ['/', '/x', '/y']) heir.store.skip(number, `http://h.test${path}`, 'robots');
+    heir.store.commit(false);
+    const pages = 'SELECT agent, url, status, round, queued_again, skipped FROM pages ORDER BY url';
+    assert.deepEqual(ask(pages, [], 'a2').rows, [
+      ['a2', 'http://h.test/', 404, 0, 0, 'robots'],
+      ['a1', 'http://h.test/x', 200, 0, 0, 'robots'],
+    ]);
+    assert.deepEqual(ask('SELECT agent, url FROM skipped ORDER BY url').rows, [
+      ['a2', 'http://h.test/'],
+      ['a2', 'http://h.test/x'],
+      ['a2', 'http://h.test/y'],
+    ]);
+    assert.deepEqual(ask('SELECT pages_done, pages_queued FROM hosts').rows, [[0, 0]]);
+    const totals = crawlTotals(dataDir, config);
+    assert.equal(
+      totals.reduce((sum, { pages }) => sum + pages, 0),
+      2,
+    );
+  });
+
   test('a host that is given while the files are opened is in one of them', () => {
     const [joiner, giver] = [running('a1'), running('a2')];
     giver.fetchAt('h.test', '/', 5);

@@ -77,6 +77,10 @@ test('explain: a page that is queued again tells so, and how it ended before', (
   assert.deepEqual([state, again, fetchedAt], ['queued', true, null]);
   assert.deepEqual(former, { status: null, error: 'timeout', fetchedAt: 77 });
   assert.deepEqual([explain(fresh).url?.again, explain(fresh).url?.former], [false, null]);
+  store.skip(number('h.test'), url, 'scope');
+  const skipped = explain(url).url!;
+  assert.deepEqual([skipped.state, skipped.reason, skipped.again], ['skipped', 'scope', false]);
+  assert.deepEqual(skipped.former, { status: null, error: 'timeout', fetchedAt: 77 });
 });
 
 test('explain: robots.txt out of reach forbids for now, and says why', () => {

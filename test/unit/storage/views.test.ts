@@ -60,7 +60,7 @@ const columns: Record<string, string> = {
   pages:
     'url fetch_url host depth status content_type bytes digest fetched_at duration_ms error ' +
     'redirect_to referrer attempts warc_file warc_offset canonical noindex noarchive unchanged round ' +
-    'queued_again',
+    'queued_again skipped',
   frontier: 'url host depth attempts not_before referrer round',
   skipped: 'url host reason referrer round',
   hosts:
@@ -176,6 +176,7 @@ test('views: pages tell what came, in whole milliseconds', () => {
       unchanged: 0,
       round: 0,
       queued_again: 0,
+      skipped: null,
     },
   ]);
 });
@@ -336,8 +337,58 @@ test('views: while a page is queued again, pages has its last answer and the rou
     { ...{ url, status: 200, digest: 'two', attempts: 1, round: 7, queued_again: 1 } },
     { ...before[1], queued_again: 1 },
   ]);
-  f.turn(() => f.store.skip(f.store.host('a.test').number, url, 'robots'));
-  assert.deepEqual(f.rows(LAST), [{ ...before[1], queued_again: 1 }]);
+});
+
+/** Streams all that `from` has of a.test to `to`, as its owner. */
+function stream(from: ReturnType<typeof fixture>, name: string, to: ReturnType<typeof fixture>) {
+  const mark = to.store.markOf('a.test', name);
+  const { events, to: upTo } = from.store.rowEvents('a.test', mark, 100, 0);
+  const about = { version: from.store.counter(), backoffMs: 0, delayMs: 0 };
+  const item = { host: 'a.test', from: mark, to: upTo, events, ...about };
+  to.turn(() => to.store.applyRows(name, item, true, 0));
+}
+
+test('views: a page that is skipped when it is asked for again keeps its last answer, on copies too', () => {
+  const [f, copy, late] = [fixture(), fixture(), fixture()];
+  const url = 'http://a.test/1';
+  const answers = 'SELECT digest, attempts, round, queued_again, skipped FROM pages';
+  f.insert(url);
+  f.finish(url, { digest: 'one', attempts: 2, etag: '"e"' });
+  f.turn(() => f.store.settle('a.test', url));
+  f.turn(() => f.store.beginRound(7));
+  f.turn(() => f.store.queueAgain('a.test', 100));
+  stream(f, 'a1', copy);
+  f.turn(() => f.store.skip(f.store.host('a.test').number, url, 'scope'));
+  const last = { digest: 'one', attempts: 2, round: 0, queued_again: 0, skipped: 'scope' };
+  const counts = 'SELECT pages_done, pages_queued FROM hosts';
+  stream(f, 'a1', copy);
+  stream(f, 'a1', late);
+  for (const one of [f, copy, late]) {
+    assert.deepEqual(one.rows(answers), [last]);
+    assert.deepEqual(one.rows('SELECT reason, round FROM skipped'), [
+      { reason: 'scope', round: 7 },
+    ]);
+    assert.deepEqual(one.rows(counts), [{ pages_done: 0, pages_queued: 0 }]);
+  }
+  // Rounds pass it by. It comes back, at an heir as well, to be read whole, and is what it was before.
+  late.turn(() => late.store.beginRound(9));
+  late.turn(() => late.store.queueAgain('a.test', 100));
+  assert.deepEqual(late.rows(answers), [last]);
+  late.turn(() => late.store.reopenUrl('a.test', url));
+  assert.deepEqual(late.rows(answers), [{ ...last, queued_again: 1, skipped: null }]);
+  late.turn(() => {
+    const { former } = late.store.nextUrl(late.store.host('a.test').number, AT)!;
+    assert.deepEqual([former?.digest, former?.etag], ['one', undefined]);
+  });
+  late.finish(url, { digest: 'two' });
+  late.turn(() => late.store.settle('a.test', url));
+  for (const one of [f, copy]) stream(late, 'a3', one);
+  const anew = { digest: 'two', attempts: 1, round: 9, queued_again: 0, skipped: null };
+  for (const one of [f, copy, late]) {
+    assert.deepEqual(one.rows(answers), [anew]);
+    assert.deepEqual(one.rows('SELECT * FROM skipped'), []);
+    assert.equal(one.db.prepare('SELECT count(*) FROM former_pages').pluck().get(), 0);
+  }
 });
 
 test('views: what a page was before it was settled is shown, and not asked of the server', () => {
