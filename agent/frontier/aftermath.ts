@@ -277,7 +277,14 @@ function recordPage(
   const { status, contentType, bytes, digest, redirectTo, note: error } = outcome;
   const answer = { status, contentType, bytes, digest, redirectTo, error };
   store.recordPage(hostNumber, { ...common, ...answer, ...saidBy(outcome) });
-  if (outcome.outOfScope > 0) store.countOutOfScope(hostNumber, outcome.outOfScope);
+  const { outOfScope } = outcome;
+  if (outOfScope > 0 && isFirstRead(outcome)) store.countOutOfScope(hostNumber, outOfScope);
+}
+
+/** Whether no earlier round has read the page, or followed its redirect, and counted its links. */
+function isFirstRead({ request: { former } }: ResponseOutcome): boolean {
+  const status = former?.status ?? 0;
+  return status < 200 || status >= 400;
 }
 
 /** What not every page has. */

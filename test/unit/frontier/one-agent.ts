@@ -36,6 +36,7 @@ export type Answer =
       tookMs?: number;
       digest?: string;
       simhash?: string;
+      outOfScope?: number;
     }
   | { fails: FailureOutcome['cause']; code?: string; tookMs?: number }
   | { robots: string; sitemaps?: string[]; tookMs?: number }
@@ -315,7 +316,7 @@ function outcomeOf({ request, start, end, answer }: Asked & { answer: Answer }):
     return { ...common, kind: 'robots', answer: { kind: 'allowAll', reason: 'status_404' } };
   }
   const { status, retryAfterMs = null, redirectTo = null, moved, digest, simhash } = answer;
-  const { bringsCookies } = answer;
+  const { bringsCookies, outOfScope = 0 } = answer;
   const links: FoundLink[] = (answer.links ?? []).map((url) => linkTo(url));
   if (redirectTo !== null) links.push({ ...linkTo(redirectTo), redirect: true });
   return {
@@ -333,7 +334,7 @@ function outcomeOf({ request, start, end, answer }: Asked & { answer: Answer }):
     ...(bringsCookies && { bringsCookies }),
     note: null,
     links,
-    outOfScope: 0,
+    outOfScope,
   };
 }
 

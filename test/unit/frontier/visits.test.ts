@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OneAgent, type Options } from './one-agent.ts';
+import { openInMemory } from '../../../agent/storage/database.ts';
+import { type Answer, OneAgent, type Options } from './one-agent.ts';
 
 const found = { status: 200 };
 const page = (n: number, host = 'a.test') => `http://${host}/${n}`;
@@ -334,4 +335,37 @@ test('visits: a host with a queue is asked at its delay while thousands of other
   const times = calm.flatMap((url) => agent.timesOf(url)).sort((a, b) => a - b);
   const gaps = times.slice(1).map((time, i) => time - times[i]!);
   assert.ok(Math.max(...gaps) <= 1010 + 750, `${Math.max(...gaps)} ms`);
+});
+
+test('visits: links out of scope are counted when a page is first read, whatever rounds follow', () => {
+  const db = openInMemory();
+  const crawled = (web: (url: string) => Answer) => {
+    const agent = agentWith({ db, web: ({ url }) => web(url) });
+    agent.find(page(1), page(2), page(3));
+    agent.run();
+    const { store } = agent;
+    store.begin();
+    store.beginRound(store.round() + 1);
+    store.queueAgain('a.test', 10);
+    store.commit(false);
+    return db.prepare('SELECT out_of_scope FROM hosts').pluck().get();
+  };
+  const answers: Record<string, Answer> = {
+    [page(1)]: { status: 200, outOfScope: 10 },
+    [page(2)]: { status: 301, redirectTo: 'http://b.test/', outOfScope: 1 },
+  };
+  const late: Answer = { status: 200, outOfScope: 100 };
+  assert.equal(
+    crawled((url) => answers[url] ?? { status: 404 }),
+    11,
+  );
+  assert.equal(
+    crawled((url) => answers[url] ?? late),
+    111,
+    'the third was not read before',
+  );
+  assert.equal(
+    crawled((url) => answers[url] ?? late),
+    111,
+  );
 });
