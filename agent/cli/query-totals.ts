@@ -61,7 +61,10 @@ export function crawlTotals(
       )
       .all();
     return files.map(({ agent }, k) => {
-      const end = owners.courses[k]!.end;
+      // What a former member completed was an earlier round, or the crawl up to then.
+      const isFormer = !owners.view.includes(agent);
+      const courseEnd = owners.courses[k]!.end;
+      const end = isFormer && courseEnd === 'complete' ? null : courseEnd;
       const none = { agent, ...NOTHING };
       const found = pages.find((row) => row.agent === agent) ?? none;
       const { hosts: held = 0 } = hosts.find((row) => row.agent === agent) ?? {};

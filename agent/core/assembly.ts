@@ -119,7 +119,7 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const inbox = new Inbox({ view, outbound, copies: replication, hostOf, record, known, refused });
   const moves: HostMoves = new HostMoves({
     ...{ settings, store, events, view, handOff, replication, settlement, right, visits, budgets },
-    ...{ backlog, received: (host: Host) => requeues.received(host) },
+    ...{ membership, backlog, received: (host: Host) => requeues.received(host) },
   });
   const judged = { orders, admit, inScope };
   const requeues = new Requeues({ settings, store, view, membership, moves, onQueued, ...judged });

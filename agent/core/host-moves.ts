@@ -41,6 +41,7 @@ export interface HostMovesParts {
   readonly store: Store;
   readonly events: EventLog;
   readonly view: View;
+  readonly membership: { readonly joined: boolean };
   readonly handOff: HandOff;
   readonly replication: Replication;
   readonly settlement: Settlement;
@@ -249,7 +250,8 @@ export class HostMoves {
   }
 
   #refresh(now: Instant): void {
-    const { store, view, settings, handOff, replication, visits, received } = this.#p;
+    const { store, view, membership, settings, handOff } = this.#p;
+    const { replication, visits, received } = this.#p;
     if (!this.#stale) return;
     const assignment = view.assignment();
     const homeless = new Map<AgentId, Host[]>();
@@ -260,7 +262,8 @@ export class HostMoves {
       const owned = order[0] === settings.id;
       // An agent shows its hosts in its views until their new owners say that they have them.
       const isKept = this.#leaving || (order[0] !== undefined && handOff.isGiving(host, order[0]));
-      if (owned || !isKept) store.setOwned(host, owned);
+      // Before it has joined it may lack members, to whom hosts belong of which it has a copy.
+      if (owned ? membership.joined : !isKept) store.setOwned(host, owned);
       if (owned) {
         replication.changed(host);
         received(host);

@@ -116,4 +116,25 @@ describe('comings and goings', () => {
       }
     });
   }
+
+  it('agents that start claim no copies while they have not met, also where a refresh is ordered', () => {
+    const c = cluster(['a1', 'a2', 'a3'], {}, 20, 6);
+    c.startAll();
+    c.runToEnd();
+    c.startAll();
+    const claims: number[] = [];
+    for (const { id, core, inputs } of c.living()) {
+      inputs.push(() => core.operator.refresh(1, c.instant(id)));
+    }
+    while (c.living().some(({ id }) => !c.snapshot(id).joined)) {
+      c.run(1);
+      claims.push(c.living().reduce((sum, { store }) => sum + store.owned().hosts, 0));
+    }
+    assert.ok(claims.length > 1);
+    assert.deepEqual(
+      claims.filter((hosts) => hosts !== 20),
+      [],
+    );
+    c.runToEnd();
+  });
 });

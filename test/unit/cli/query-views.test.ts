@@ -227,6 +227,30 @@ describe('query over files', () => {
     );
   });
 
+  test('a former member has not completed what the members have completed since', () => {
+    const [former, left, member] = [running('a1'), running('a2'), running('a3')];
+    type Kind = Parameters<SqliteStore['event']>[1];
+    const event = (
+      { store }: typeof former,
+      at: number,
+      kind: Kind,
+      detail: Record<string, unknown>,
+    ) => {
+      store.begin();
+      store.event(at, kind, detail);
+      store.commit(false);
+    };
+    const all = { view: ['a1', 'a2', 'a3'] };
+    event(former, 5, 'complete', all);
+    event(left, 7, 'leave', { agent: 'a2' });
+    event(member, 5, 'complete', all);
+    const ends = () => crawlTotals(dataDir, config).map(({ end }) => end);
+    event(member, 8, 'join', { agent: 'a3', view: ['a3'] });
+    assert.deepEqual(ends(), [null, 'left', null]);
+    event(member, 9, 'complete', { view: ['a3'] });
+    assert.deepEqual(ends(), [null, 'left', 'complete']);
+  });
+
   test('a host that is given while the files are opened is in one of them', () => {
     const [joiner, giver] = [running('a1'), running('a2')];
     giver.fetchAt('h.test', '/', 5);
