@@ -7,13 +7,13 @@ import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import path from 'node:path';
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { checkExamples, type Subject, subjects } from './cli/check-subjects.ts';
-import { codeOfError, type ExitCode, messageOf } from './cli/exit-code.ts';
-import { type ExportFormat, exportFormats } from './cli/export-formats.ts';
-import { failureJson, print, say } from './cli/output.ts';
-import { agentsQuery, failuresQuery, statusesQuery } from './cli/query-examples.ts';
-import { type Format, formats } from './cli/query-format.ts';
-import { wordsOf } from './cli/query-words.ts';
+import { checkExamples, type Subject, subjects } from './cli/check/check-subjects.ts';
+import { codeOfError, type ExitCode, messageOf } from './cli/common/exit-code.ts';
+import { failureJson, print, say } from './cli/common/output.ts';
+import { agentsQuery, failuresQuery, statusesQuery } from './cli/common/query-examples.ts';
+import { type ExportFormat, exportFormats } from './cli/query/export-formats.ts';
+import { type Format, formats } from './cli/query/query-format.ts';
+import { wordsOf } from './cli/query/query-words.ts';
 import { wallMs } from './runtime/clock.ts';
 
 // Agents start in bursts, all of the same code: compiling it once halves what each start costs.
@@ -108,7 +108,7 @@ function addCrawlCommands(root: Command): void {
     .addHelpText('after', launchHelp)
     .action(
       ending(async (file: string, flags: Flags<LaunchFlags>) => {
-        const { launch } = await import('./cli/launch.ts');
+        const { launch } = await import('./cli/launch/launch-command.ts');
         return launch(file, flags);
       }),
     );
@@ -123,7 +123,7 @@ function addCrawlCommands(root: Command): void {
     .addHelpText('after', '\nExamples:\n  ubiring agent crawl.yaml --id a3 --data /srv/crawl')
     .action(
       ending(async (file: string, flags: Flags<AgentFlags>) => {
-        const { agentCommand } = await import('./cli/agent-command.ts');
+        const { agentCommand } = await import('./cli/agent/agent-command.ts');
         const { refresh, ...rest } = flags;
         if (refresh === undefined) return agentCommand(file, rest);
         const round = refresh === true ? Math.floor(wallMs() / 1000) : refresh;
@@ -141,7 +141,7 @@ function addReadingCommands(root: Command): void {
     .option(...dataOption)
     .action(
       ending(async (file: string, flags: Flags) => {
-        const { status } = await import('./cli/status.ts');
+        const { status } = await import('./cli/status/status-command.ts');
         return status(file, flags);
       }),
     );
@@ -162,7 +162,7 @@ function addReadingCommands(root: Command): void {
     )
     .action(
       ending(async (file: string, sql: string, flags: Flags<{ format?: Format }>) => {
-        const { query } = await import('./cli/query.ts');
+        const { query } = await import('./cli/query/query-command.ts');
         return query(file, sql, flags);
       }),
     );
@@ -175,7 +175,7 @@ function addReadingCommands(root: Command): void {
     .option(...dataOption)
     .action(
       ending(async (file: string, texts: string[], flags: Flags) => {
-        const { owner } = await import('./cli/owner.ts');
+        const { owner } = await import('./cli/commands/owner-command.ts');
         return owner(file, texts, flags);
       }),
     );
@@ -187,7 +187,7 @@ function addReadingCommands(root: Command): void {
     .option(...dataOption)
     .action(
       ending(async (file: string, flags: Flags) => {
-        const { ring } = await import('./cli/ring.ts');
+        const { ring } = await import('./cli/commands/ring-command.ts');
         return ring(file, flags);
       }),
     );
@@ -202,7 +202,7 @@ function addAuditCommand(root: Command): void {
     .option(...dataOption)
     .action(
       ending(async (file: string, flags: Flags) => {
-        const { audit } = await import('./cli/audit.ts');
+        const { audit } = await import('./cli/audit/audit-command.ts');
         return audit(file, flags);
       }),
     );
@@ -218,7 +218,7 @@ function addExplainCommand(root: Command): void {
     .option(...dataOption)
     .action(
       ending(async (file: string, url: string, flags: Flags) => {
-        const { explain } = await import('./cli/explain.ts');
+        const { explain } = await import('./cli/explain/explain-command.ts');
         return explain(file, url, flags);
       }),
     );
@@ -242,7 +242,7 @@ function addExportCommand(root: Command): void {
     .addHelpText('after', '\nExamples:\n  ubiring export crawl.yaml --format urls | head')
     .action(
       ending(async (file: string, flags: Flags<{ format?: ExportFormat }>) => {
-        const { exportCrawl } = await import('./cli/export.ts');
+        const { exportCrawl } = await import('./cli/query/export-command.ts');
         return exportCrawl(file, flags.json ? { ...flags, format: 'jsonl' } : flags);
       }),
     );
@@ -265,13 +265,13 @@ function addOrderCommands(root: Command): void {
       .option(...dataOption);
   order('pause', 'no new requests until resume; the crawl does not end meanwhile').action(
     ending(async (file: string, flags: Flags) => {
-      const { pause } = await import('./cli/order.ts');
+      const { pause } = await import('./cli/commands/order-commands.ts');
       return pause(file, flags);
     }),
   );
   order('resume', 'go on after a pause').action(
     ending(async (file: string, flags: Flags) => {
-      const { resume } = await import('./cli/order.ts');
+      const { resume } = await import('./cli/commands/order-commands.ts');
       return resume(file, flags);
     }),
   );
@@ -280,7 +280,7 @@ function addOrderCommands(root: Command): void {
     .option('--off', 'take it back: what it had skipped is queued again')
     .action(
       ending(async (file: string, hosts: string, flags: OrderFlags) => {
-        const { block } = await import('./cli/order.ts');
+        const { block } = await import('./cli/commands/order-commands.ts');
         return block(file, hosts, flags);
       }),
     );
@@ -290,7 +290,7 @@ function addOrderCommands(root: Command): void {
     .option('--off', "take it back: the config's delay holds again")
     .action(
       ending(async (file: string, hosts: string, ms: string | undefined, flags: OrderFlags) => {
-        const { delay } = await import('./cli/order.ts');
+        const { delay } = await import('./cli/commands/order-commands.ts');
         return delay(file, hosts, ms, flags);
       }),
     );
@@ -298,7 +298,7 @@ function addOrderCommands(root: Command): void {
     .argument('<url...>', 'URLs in scope')
     .action(
       ending(async (file: string, urls: string[], flags: Flags) => {
-        const { seed } = await import('./cli/seed.ts');
+        const { seed } = await import('./cli/commands/seed-command.ts');
         return seed(file, urls, flags);
       }),
     );
@@ -314,7 +314,7 @@ function addEndingCommands(root: Command): void {
     .option(...dataOption)
     .action(
       ending(async (file: string, ids: string[], flags: Flags) => {
-        const { stop } = await import('./cli/stop.ts');
+        const { stop } = await import('./cli/commands/stop-command.ts');
         return stop(file, ids, flags);
       }),
     );
@@ -327,7 +327,7 @@ function addEndingCommands(root: Command): void {
     .option(...dataOption)
     .action(
       ending(async (file: string, ids: string[], flags: Flags) => {
-        const { kill } = await import('./cli/kill.ts');
+        const { kill } = await import('./cli/commands/kill-command.ts');
         return kill(file, ids, flags);
       }),
     );
@@ -343,7 +343,7 @@ function addConfigCommands(root: Command): void {
     .option(...dataOption)
     .action(
       ending(async (file: string, flags: Flags) => {
-        const { configCheck } = await import('./cli/config-command.ts');
+        const { configCheck } = await import('./cli/commands/config-command.ts');
         return configCheck(file, flags);
       }),
     );
@@ -355,7 +355,7 @@ function addConfigCommands(root: Command): void {
     .option(...dataOption)
     .action(
       ending(async () => {
-        const { configSchemaText } = await import('./cli/config-command.ts');
+        const { configSchemaText } = await import('./cli/commands/config-command.ts');
         return configSchemaText();
       }),
     );
@@ -367,7 +367,7 @@ function addConfigCommands(root: Command): void {
     .option(...dataOption)
     .action(
       ending(async (file: string, flags: Flags) => {
-        const { configPrint } = await import('./cli/config-command.ts');
+        const { configPrint } = await import('./cli/commands/config-command.ts');
         return configPrint(file, flags);
       }),
     );
@@ -385,7 +385,7 @@ function addCheckCommand(root: Command): void {
     .addHelpText('after', checkExamples)
     .action(
       ending(async (subject: Subject, flags: Flags<{ config?: string; resolve?: boolean }>) => {
-        const { check } = await import('./cli/check.ts');
+        const { check } = await import('./cli/check/check-command.ts');
         return check(subject, flags);
       }),
     );

@@ -1,10 +1,10 @@
 // Agents as `launch` starts them, for benchmarks that must be the parent of each process themselves.
 
 import path from 'node:path';
-import { type AgentProgram, agentProgram } from '../agent/cli/agent-environment.ts';
-import type { ResolvedConfig } from '../agent/cli/load.ts';
-import { loadConfig } from '../config/load.ts';
-import { formatProblems } from '../config/problem.ts';
+import { type AgentProgram, agentProgram } from '../agent/cli/agent/agent-environment.ts';
+import type { ResolvedConfig } from '../agent/cli/common/load-config.ts';
+import { loadConfig } from '../config/file/load.ts';
+import { formatProblems } from '../config/file/problem.ts';
 
 /**
  * @param file - a config that lists its agents

@@ -4,9 +4,9 @@
 // agent's side; what an agent does for others shows in the waits of these. Loaded by `probe.ts`.
 
 import { Core } from '../agent/core/core.ts';
-import { Outbound } from '../agent/core/outbound.ts';
-import { Replication } from '../agent/core/replication.ts';
-import { Routing } from '../agent/core/routing.ts';
+import { Routing } from '../agent/core/exchange/routing.ts';
+import { Outbound } from '../agent/core/membership/outbound.ts';
+import { Replication } from '../agent/core/replication/replication.ts';
 import type { SentByType } from '../agent/messaging/traffic.ts';
 import { Transport } from '../agent/messaging/transport.ts';
 import { monotonicMs } from '../agent/runtime/clock.ts';

@@ -2,7 +2,7 @@
 // `--json`, the command line and the machine above the figures, the time that it all took, and how
 // it ends. Figures go to stdout, what is going on meanwhile to stderr.
 
-import { renderTable } from '../agent/cli/output.ts';
+import { renderTable } from '../agent/cli/common/output.ts';
 import { commandLine, type Flags, type Given, helpText, readFlags, UsageError } from './flags.ts';
 import { machine, machineLine } from './machine.ts';
 

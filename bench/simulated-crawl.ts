@@ -3,7 +3,7 @@
 // web grows with the cluster, each agent has the same work. Called by `scale-simulated.ts` and by the
 // test that guards these counts.
 
-import type { Envelope } from '../agent/core/messages.ts';
+import type { Envelope } from '../agent/core/protocol/messages.ts';
 import { encodeEnvelope } from '../agent/messaging/codec.ts';
 import { Cluster } from '../test/simulation/cluster.ts';
 import { HEARTBEAT_MS } from '../test/simulation/process.ts';

@@ -4,8 +4,8 @@
 // that the file is as full of gaps as a real one. Run by `state.ts`:
 //   node bench/state-file.ts DIRECTORY CRAWL HOSTS PAGES FETCHED PORT
 
-import { openState } from '../agent/storage/database.ts';
-import { UrlIds } from '../agent/storage/url-ids.ts';
+import { UrlIds } from '../agent/storage/encoding/url-ids.ts';
+import { openState } from '../agent/storage/file/database.ts';
 import { hostName, pathOf } from './state-web.ts';
 
 interface StateSize {

@@ -7,16 +7,20 @@ import { homedir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { describe, it } from 'node:test';
 import { deadExports } from './tidy/exports.ts';
-import { cycles, layers } from './tidy/imports.ts';
+import { oneWay } from './tidy/imports.ts';
 import { ambient, sql } from './tidy/reach.ts';
 import {
+  agentFolder,
   fileLength,
   fileNames,
   finished,
+  folderSize,
   functionLength,
   language,
   machinePaths,
+  mirroredTests,
   opening,
+  uniqueNames,
 } from './tidy/shape.ts';
 import { isShipped, type Rule, readTree } from './tidy/source.ts';
 
@@ -28,13 +32,16 @@ const ownFolders = [root, dirname(root)].filter((folder) => folder.split(/[\\/]/
 
 /** Exports that nothing shipped imports, each with its reason. */
 const allowedExports: Readonly<Record<string, string>> = {
-  'agent/storage/database.ts#openInMemory':
+  'agent/storage/file/database.ts#openInMemory':
     'the simulated cluster keeps its state in the real tables',
 };
 
 const rules: readonly Rule[] = [
-  layers,
-  cycles,
+  oneWay,
+  folderSize,
+  agentFolder,
+  uniqueNames,
+  mirroredTests,
   fileLength,
   functionLength,
   opening,

@@ -1,6 +1,6 @@
 // The archive as the agent sees it: captures in, the places of their records out, each once its
 // record is on disk. So a page's row, which is committed after that, never names a record that a
-// kill or a loss of power took. The work is done in a thread (worker.ts), started by the first
+// kill or a loss of power took. The work is done in a thread (archive-worker.ts), started by the first
 // capture. Captures go to it several at a time, since a message and an fsync cost more than a page;
 // the bytes on their way to it are bounded, and what is beyond waits with the visit that fetched
 // it, which is the pressure back on the visits. Of large captures, which take tenths of a second to
@@ -8,12 +8,12 @@
 
 import fs from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import type { ArchivePlace, ArchivePosition, Capture } from './capture.ts';
-import type { Compression } from './compression.ts';
-import { type ArchiveError, archiveErrorOf } from './failure.ts';
-import type { Fields } from './record.ts';
+import { type ArchiveError, archiveErrorOf } from './archive-failure.ts';
+import type { CaptureItem, FromWorker, ToWorker, WorkerStart } from './archive-worker.ts';
+import type { ArchivePlace, ArchivePosition, Capture } from './record/capture.ts';
+import type { Compression } from './record/compression.ts';
+import type { Fields } from './record/record.ts';
 import { type Recovered, recoverArchive } from './recovery.ts';
-import type { CaptureItem, FromWorker, ToWorker, WorkerStart } from './worker.ts';
 
 /** Bodies handed to the thread and not yet written; one larger goes alone. */
 const HANDED_BYTES_MAX = 64 * 1024 * 1024;
@@ -225,5 +225,8 @@ function joined({ body, bytes }: Job): Uint8Array<ArrayBuffer> {
 
 /** TypeScript in a checkout, JavaScript where the package was installed: the same as this file. */
 function ownScript(): URL {
-  return new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url);
+  return new URL(
+    import.meta.url.endsWith('.ts') ? './archive-worker.ts' : './archive-worker.js',
+    import.meta.url,
+  );
 }

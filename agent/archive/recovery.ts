@@ -9,10 +9,10 @@
 
 import fs from 'node:fs';
 import { join } from 'node:path';
-import type { ArchivePosition } from './capture.ts';
-import { readCdxjLine } from './cdxj.ts';
-import { type FileNames, readFileName, serialOf } from './file-name.ts';
-import type { SeenPayloads } from './seen-payloads.ts';
+import type { ArchivePosition } from './record/capture.ts';
+import { readCdxjLine } from './record/cdxj.ts';
+import { type FileNames, readFileName, serialOf } from './record/file-name.ts';
+import type { SeenPayloads } from './record/seen-payloads.ts';
 import { sortIndex } from './sorted-index.ts';
 
 /** As much of an index file is read for earlier payloads: some 30,000 lines. */

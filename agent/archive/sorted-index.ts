@@ -3,7 +3,7 @@
 // are sorted once, in a new file that takes the place of the old one.
 
 import fs from 'node:fs';
-import { readCdxjLine } from './cdxj.ts';
+import { readCdxjLine } from './record/cdxj.ts';
 
 /**
  * Sorts the index, and leaves out a torn last line and lines of records beyond `end`.

@@ -1,17 +1,17 @@
 // The files of one agent's archive while they are written: each record packed by itself, each
 // response a line of the index beside it. Captures gather in memory and go to disk together
 // with `flush`, the records first; what was flushed is on the disk when it returns. Synchronous,
-// because it lives in a thread of its own (worker.ts); after an error nothing may be appended.
+// because it lives in a thread of its own (archive-worker.ts); after an error nothing may be appended.
 
 import fs from 'node:fs';
 import { join } from 'node:path';
-import type { ArchivePlace, Capture } from './capture.ts';
-import { captureRecords, warcDate } from './capture-records.ts';
-import { cdxjLine } from './cdxj.ts';
-import { type Compression, compressed } from './compression.ts';
-import { type FileNames, fileNames } from './file-name.ts';
-import { type Fields, fieldLines, warcRecord } from './record.ts';
-import type { SeenPayloads } from './seen-payloads.ts';
+import type { ArchivePlace, Capture } from './record/capture.ts';
+import { captureRecords, warcDate } from './record/capture-records.ts';
+import { cdxjLine } from './record/cdxj.ts';
+import { type Compression, compressed } from './record/compression.ts';
+import { type FileNames, fileNames } from './record/file-name.ts';
+import { type Fields, fieldLines, warcRecord } from './record/record.ts';
+import type { SeenPayloads } from './record/seen-payloads.ts';
 import { sortIndex } from './sorted-index.ts';
 
 export interface WriterOptions {

@@ -6,21 +6,21 @@
 
 import type { Instant } from '../../failure-detector/instant.ts';
 import { type Assembly, assemble, type CoreParts } from './assembly.ts';
-import { assertNever } from './assert-never.ts';
-import { isOfBudgets } from './budgets.ts';
-import type { Effects } from './effects.ts';
-import type { HandOff } from './hand-off.ts';
-import type { RemovalReason } from './membership.ts';
-import type { AgentId, Envelope, Host, Incarnation, Message } from './messages.ts';
-import type { Operator } from './operator.ts';
-import type { Outcome } from './outcome.ts';
-import { IDENTIFIERS_MAX, putLatest } from './put-latest.ts';
-import { isOfRobots } from './robots-asks.ts';
-import type { CoreSettings } from './settings.ts';
-import type { Destination } from './slots.ts';
+import { isOfBudgets } from './budgets/budgets.ts';
+import type { Destination } from './budgets/slots.ts';
+import { isOfRobots } from './crawl/robots-asks.ts';
+import type { HandOff } from './hand-off/hand-off.ts';
+import type { RemovalReason } from './membership/membership.ts';
+import type { Member } from './membership/view.ts';
+import type { Operator } from './operator/operator.ts';
+import { assertNever } from './protocol/assert-never.ts';
+import type { Store } from './protocol/core-store.ts';
+import type { Effects } from './protocol/effects.ts';
+import type { AgentId, Envelope, Host, Incarnation, Message } from './protocol/messages.ts';
+import type { Outcome } from './protocol/outcome.ts';
+import { IDENTIFIERS_MAX, putLatest } from './protocol/put-latest.ts';
+import type { CoreSettings } from './protocol/settings.ts';
 import { type CoreSnapshot, membersAt } from './snapshot.ts';
-import type { Store } from './store.ts';
-import type { Member } from './view.ts';
 
 type Heartbeat = Extract<Message, { type: 'HEARTBEAT' }>;
 

@@ -1,13 +1,13 @@
 // What the core says of itself at a moment: plain data for `status` and for tests, made by
-// `Core.snapshot`. The agent adds what it knows of its process (agent/monitor/status.ts).
+// `Core.snapshot`. The agent adds what it knows of its process (agent/monitor/agent-status.ts).
 
 import type { Instant } from '../../failure-detector/instant.ts';
-import type { BudgetsSnapshot } from './budgets.ts';
-import type { Course } from './ending.ts';
-import type { RecentEvent } from './event-log.ts';
-import type { AgentId, Incarnation } from './messages.ts';
-import type { RefusedSum } from './refused-claims.ts';
-import type { View } from './view.ts';
+import type { BudgetsSnapshot } from './budgets/budgets.ts';
+import type { Course } from './lifecycle/ending.ts';
+import type { RefusedSum } from './membership/refused-claims.ts';
+import type { View } from './membership/view.ts';
+import type { RecentEvent } from './protocol/event-log.ts';
+import type { AgentId, Incarnation } from './protocol/messages.ts';
 
 export interface CoreSnapshot {
   readonly id: AgentId;

@@ -6,7 +6,7 @@
  */
 
 import type { RequestForm } from '../url/crawl-url.ts';
-import type { BodyAccount } from './body-budget.ts';
+import type { BodyAccount } from './body/body-budget.ts';
 
 /** One request; the headers common to all requests belong to the adapter. */
 export interface FetchRequest {

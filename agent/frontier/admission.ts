@@ -3,8 +3,8 @@
 // that repeats itself. The page limit of a
 // host and robots.txt are known only when the host is visited.
 
-import type { UrlItem } from '../core/messages.ts';
-import type { SkipReason } from '../core/store.ts';
+import type { SkipReason } from '../core/protocol/core-store.ts';
+import type { UrlItem } from '../core/protocol/messages.ts';
 import { formOf } from '../url/crawl-url.ts';
 import { refusedPortOf } from '../url/refused-ports.ts';
 

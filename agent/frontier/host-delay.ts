@@ -4,7 +4,7 @@
 // visits ask after every request, and tell what came out to the fetch right and to the host's row,
 // by which the next owner knows it too.
 
-import type { Host } from '../core/messages.ts';
+import type { Host } from '../core/protocol/messages.ts';
 import { HostPatterns } from '../url/host-patterns.ts';
 
 export interface OwnDelays {

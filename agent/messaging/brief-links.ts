@@ -2,9 +2,9 @@
 // answered where it says that it listens. Such a link carries the answer and is closed soon, there are
 // few of them, and they never take the place of the link to a peer that is believed.
 
-import type { MessageType } from '../core/messages.ts';
-import type { Lane } from './lanes.ts';
+import type { MessageType } from '../core/protocol/messages.ts';
 import { PeerLink } from './peer-link.ts';
+import type { Lane } from './send-lanes.ts';
 import type { Traffic } from './traffic.ts';
 
 /** Strangers that are answered at a time; the others ask again. */

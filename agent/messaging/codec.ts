@@ -6,7 +6,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { constants, crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { Envelope } from '../core/messages.ts';
+import type { Envelope } from '../core/protocol/messages.ts';
 import {
   CHECKSUM_AT,
   COMPRESS_OVER_BYTES,

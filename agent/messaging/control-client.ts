@@ -4,7 +4,7 @@
 // does not answer, or an agent that says no.
 
 import { Dealer } from 'zeromq';
-import type { ControlVerb } from '../core/messages.ts';
+import type { ControlVerb } from '../core/protocol/messages.ts';
 import { decodeFrame, encodeEnvelope } from './codec.ts';
 import { FRAME_BYTES_MAX } from './limits.ts';
 

@@ -3,7 +3,7 @@
 // passes CONTROL without a sender here; what may wait for the agent is bounded in number and time,
 // so that any number of tools, or one that never reads, costs nothing.
 
-import type { AgentId, ControlVerb, Envelope, Message } from '../core/messages.ts';
+import type { AgentId, ControlVerb, Envelope, Message } from '../core/protocol/messages.ts';
 import { encodeEnvelope } from './codec.ts';
 import { CONTROL_PENDING_MAX, CONTROL_REPLY_MAX_MS, REPLIES_MAX } from './limits.ts';
 import type { RefusedFrame } from './refusals.ts';

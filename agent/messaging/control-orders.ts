@@ -1,9 +1,9 @@
 // The operator's orders as words of a command: what `pause`, `resume`, `block` and `delay` mean,
-// and the stamped order as one word for the other agents. Used by agent/control.ts on what comes
+// and the stamped order as one word for the other agents. Used by agent/control/control.ts on what comes
 // from command-line tools and from members, so nothing is believed unchecked.
 
-import { parseHostPattern } from '../../config/host.ts';
-import type { ControlVerb, Order } from '../core/messages.ts';
+import { parseHostPattern } from '../../config/values/host.ts';
+import type { ControlVerb, Order } from '../core/protocol/messages.ts';
 import { DELAY_MS_MAX, HOST_CHARS_MAX } from './limits.ts';
 import { isOrder } from './validate.ts';
 

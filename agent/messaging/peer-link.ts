@@ -4,8 +4,8 @@
 // first after an outage, and a heartbeat never stands behind more than those few frames.
 
 import { Dealer } from 'zeromq';
-import type { MessageType } from '../core/messages.ts';
-import { type Lane, Lanes } from './lanes.ts';
+import type { MessageType } from '../core/protocol/messages.ts';
+import { type Lane, Lanes } from './send-lanes.ts';
 import type { Traffic } from './traffic.ts';
 
 /** Frames libzmq takes ahead of the network: enough to keep it busy, few for a heartbeat. */

@@ -3,7 +3,7 @@
 // not those that were replaced or dropped while they waited. `transport.ts` has one for all its
 // links, whose counts outlive a link; `status --json` and the benchmarks show it.
 
-import type { MessageType } from '../core/messages.ts';
+import type { MessageType } from '../core/protocol/messages.ts';
 
 /** Messages sent, and the bytes of their frames: with the header, compressed, without TCP's own. */
 export interface Sent {

@@ -9,15 +9,15 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Router } from 'zeromq';
-import type { AgentId, Envelope } from '../core/messages.ts';
+import type { AgentId, Envelope } from '../core/protocol/messages.ts';
+import { type BindFailure, explainBindError, parseEndpoint } from './bind-endpoint.ts';
 import { BriefLinks } from './brief-links.ts';
 import { decodeFrame, encodeEnvelope } from './codec.ts';
 import { ControlDesk, type ControlReply, type ControlRequest } from './control-desk.ts';
-import { type BindFailure, explainBindError, parseEndpoint } from './endpoint.ts';
-import type { Lane } from './lanes.ts';
 import { FRAME_BYTES_MAX, PEERS_MAX, SENDERS_MAX } from './limits.ts';
 import { KEEPALIVE, type LinkStats, PeerLink } from './peer-link.ts';
 import { type RefusalCode, Refusals, type RefusedFrame, type TransportLog } from './refusals.ts';
+import type { Lane } from './send-lanes.ts';
 import { type SentByType, Traffic } from './traffic.ts';
 
 /** Frames libzmq holds for us from one peer before TCP tells that peer to wait. */

@@ -20,7 +20,7 @@ import type {
   RowsItem,
   UrlItem,
   YieldItem,
-} from '../core/messages.ts';
+} from '../core/protocol/messages.ts';
 import {
   ADDRESS_CHARS_MAX,
   ARGS_MAX,

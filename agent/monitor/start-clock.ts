@@ -5,7 +5,7 @@
 
 import fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Message } from '../core/messages.ts';
+import type { Message } from '../core/protocol/messages.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 /** A clock that is further ahead is refused: at the start, and by the other agents. */

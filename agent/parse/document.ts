@@ -1,9 +1,9 @@
 // A body as it is parsed on the threads of the pool: as a sitemap or a feed where it may be one, else
 // as a page. Of a sitemap of fifty megabytes nothing but its URLs comes back, in one buffer.
 
-import { packUrls } from './packed-urls.ts';
-import { type PageInput, type ParsedPage, parsePage, unreadPage } from './page.ts';
-import { readSitemap } from './sitemap.ts';
+import { packUrls } from './page/packed-urls.ts';
+import { type PageInput, type ParsedPage, parsePage, unreadPage } from './page/page.ts';
+import { readSitemap } from './sitemap/sitemap.ts';
 
 /** Parses what may be a sitemap; never rejects. */
 export async function parseDocument(input: PageInput): Promise<ParsedPage> {

@@ -1,8 +1,8 @@
 // What the archive is given of an exchange, and the outcome of a page that the archive did not take.
 
-import type { Capture } from '../archive/capture.ts';
-import type { PageRequest } from '../core/effects.ts';
-import type { Outcome } from '../core/outcome.ts';
+import type { Capture } from '../archive/record/capture.ts';
+import type { PageRequest } from '../core/protocol/effects.ts';
+import type { Outcome } from '../core/protocol/outcome.ts';
 import type { FetchResponse, RawExchange } from '../fetch/fetch.ts';
 import { archivedOf } from './revalidation.ts';
 

@@ -1,8 +1,8 @@
 // What a failed fetch means for the visits: whether the connection, the exchange or this agent
 // itself was the cause. Used by the page pipeline for pages and for robots.txt.
 
-import type { PageRequest } from '../core/effects.ts';
-import type { FailureOutcome, Outcome } from '../core/outcome.ts';
+import type { PageRequest } from '../core/protocol/effects.ts';
+import type { FailureOutcome, Outcome } from '../core/protocol/outcome.ts';
 import type { FetchFailureCode, FetchResult } from '../fetch/fetch.ts';
 
 /** What each failure says about the host. */

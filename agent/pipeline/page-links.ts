@@ -2,15 +2,15 @@
 // leave them, and kept where they are in scope and short enough. A sitemap or a feed has its links
 // in the same place. Used by the page pipeline.
 
-import type { PageRequest } from '../core/effects.ts';
-import type { FoundLink } from '../core/outcome.ts';
+import type { PageRequest } from '../core/protocol/effects.ts';
+import type { FoundLink } from '../core/protocol/outcome.ts';
+import { readRefresh } from '../fetch/connection/response-headers.ts';
 import type { FetchResponse } from '../fetch/fetch.ts';
-import { readRefresh } from '../fetch/response-headers.ts';
-import type { PageLink } from '../parse/links.ts';
-import { refreshTarget } from '../parse/meta-refresh.ts';
-import { unpackUrls } from '../parse/packed-urls.ts';
-import type { PageInput, ParsedPage } from '../parse/page.ts';
-import { NO_DIRECTIVES, type RobotsDirectives } from '../parse/robots-directives.ts';
+import type { PageLink } from '../parse/page/links.ts';
+import { refreshTarget } from '../parse/page/meta-refresh.ts';
+import { unpackUrls } from '../parse/page/packed-urls.ts';
+import type { PageInput, ParsedPage } from '../parse/page/page.ts';
+import { NO_DIRECTIVES, type RobotsDirectives } from '../parse/page/robots-directives.ts';
 import { otherWork } from '../runtime/other-work.ts';
 import {
   asForm,

@@ -2,18 +2,18 @@
 // for robots.txt what the answer means. Composed here of the fetch, parse and robots folders,
 // which do not know one another; agent.ts pushes the outcome into the next turn.
 
-import type { Capture } from '../archive/capture.ts';
-import type { PageRequest } from '../core/effects.ts';
-import type { ArchivedAt, Outcome } from '../core/outcome.ts';
-import type { BodyBudget } from '../fetch/body-budget.ts';
+import type { Capture } from '../archive/record/capture.ts';
+import type { PageRequest } from '../core/protocol/effects.ts';
+import type { ArchivedAt, Outcome } from '../core/protocol/outcome.ts';
+import type { BodyBudget } from '../fetch/body/body-budget.ts';
 import type { Fetcher, FetchRequest, FetchResponse } from '../fetch/fetch.ts';
 import {
   headerDirectives,
   NO_DIRECTIVES,
   type RobotsDirectives,
   togetherDirectives,
-} from '../parse/robots-directives.ts';
-import { SITEMAP_BYTES_MAX } from '../parse/sitemap-body.ts';
+} from '../parse/page/robots-directives.ts';
+import { SITEMAP_BYTES_MAX } from '../parse/sitemap/sitemap-body.ts';
 import { ROBOTS_BYTES_MAX } from '../robots/robots-txt.ts';
 import { formOf, URL_CHARS_MAX } from '../url/crawl-url.ts';
 import { captureOf, unarchived } from './exchange-capture.ts';

@@ -2,10 +2,10 @@
 // (RFC 9110, section 13): its entity tag, and when it was last modified. A 304 then stands for the
 // page as it was, whose links are known. A chapter of the page pipeline; pure.
 
-import type { ArchivedPayload } from '../archive/capture.ts';
-import type { PageRequest } from '../core/effects.ts';
-import type { PageRow } from '../core/messages.ts';
-import type { ResponseOutcome } from '../core/outcome.ts';
+import type { ArchivedPayload } from '../archive/record/capture.ts';
+import type { PageRequest } from '../core/protocol/effects.ts';
+import type { PageRow } from '../core/protocol/messages.ts';
+import type { ResponseOutcome } from '../core/protocol/outcome.ts';
 import type { FetchResponse } from '../fetch/fetch.ts';
 
 /** Longer ones are not kept: each is stored and travels with its page. */

@@ -1,10 +1,10 @@
 // What the answer to a request for robots.txt means: rules, none, another place to ask, or a host
 // that is out of reach. Used by the page pipeline.
 
-import type { PageRequest } from '../core/effects.ts';
-import type { FoundLink, Outcome, RobotsOutcome } from '../core/outcome.ts';
+import type { PageRequest } from '../core/protocol/effects.ts';
+import type { FoundLink, Outcome, RobotsOutcome } from '../core/protocol/outcome.ts';
 import type { FetchResult } from '../fetch/fetch.ts';
-import { originOf } from '../frontier/robots-gate.ts';
+import { originOf } from '../frontier/outcome/robots-gate.ts';
 import { type RobotsAccess, robotsAccess, robotsUrlOf } from '../robots/access.ts';
 import { parseCrawlUrl, type RequestForm, URL_CHARS_MAX } from '../url/crawl-url.ts';
 import { REDIRECTED } from '../url/redirect-reasons.ts';

@@ -4,7 +4,6 @@
 // as far as `storage.durability` asks for it. The same class over a database in memory serves
 // the tests and the simulator.
 
-import type { AgentId, Host, Incarnation, RowEvent, RowsItem, UrlItem } from '../core/messages.ts';
 import type {
   EventKind,
   HostCounts,
@@ -14,7 +13,15 @@ import type {
   ShutUrl,
   SkipReason,
   Store,
-} from '../core/store.ts';
+} from '../core/protocol/core-store.ts';
+import type {
+  AgentId,
+  Host,
+  Incarnation,
+  RowEvent,
+  RowsItem,
+  UrlItem,
+} from '../core/protocol/messages.ts';
 import type {
   FormHop,
   FrontierStore,
@@ -23,17 +30,17 @@ import type {
   QueuedHost,
   Retry,
   RobotsRecord,
-} from '../frontier/store.ts';
+} from '../frontier/frontier-store.ts';
 import type { Identity } from '../url/crawl-url.ts';
-import type { Connection } from './connection.ts';
-import type { TailBounds } from './event-tails.ts';
-import { storageFailureOf } from './failure.ts';
-import { GoneTable } from './gone-table.ts';
-import { HostTable } from './host-table.ts';
-import { OutboxTable } from './outbox-table.ts';
-import { RowTable } from './row-table.ts';
-import { UrlIds } from './url-ids.ts';
-import { UrlTable } from './url-table.ts';
+import type { Connection } from './encoding/connection.ts';
+import { UrlIds } from './encoding/url-ids.ts';
+import { storageFailureOf } from './file/storage-failure.ts';
+import type { TailBounds } from './rows/event-tails.ts';
+import { RowTable } from './rows/row-table.ts';
+import { UrlTable } from './rows/url-table.ts';
+import { GoneTable } from './tables/gone-table.ts';
+import { HostTable } from './tables/host-table.ts';
+import { OutboxTable } from './tables/outbox-table.ts';
 
 export type Durability = 'power' | 'process';
 

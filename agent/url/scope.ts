@@ -13,7 +13,7 @@ import {
 } from './crawl-url.ts';
 import { HostPatterns } from './host-patterns.ts';
 
-/** An expression that is matched in time linear in the text (config/linear-pattern.ts). */
+/** An expression that is matched in time linear in the text (config/values/linear-pattern.ts). */
 export interface ScopePattern {
   readonly source: string;
   test(text: string): boolean;

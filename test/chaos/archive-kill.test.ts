@@ -12,9 +12,9 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import type { CompressionFormat } from '../../agent/archive/compression.ts';
+import type { CompressionFormat } from '../../agent/archive/record/compression.ts';
 import { recoverArchive } from '../../agent/archive/recovery.ts';
-import { openState } from '../../agent/storage/database.ts';
+import { openState } from '../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { assertDigests, indexOf, readWarc } from '../unit/archive/reading.ts';
 

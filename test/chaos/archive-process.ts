@@ -5,7 +5,7 @@
 
 import { join } from 'node:path';
 import { Archive } from '../../agent/archive/archive.ts';
-import { openState } from '../../agent/storage/database.ts';
+import { openState } from '../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { capture } from '../unit/archive/captures.ts';
 

@@ -8,7 +8,7 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import type { ClusterStatus } from '../../agent/cli/status.ts';
+import type { ClusterStatus } from '../../agent/cli/status/status-command.ts';
 import { freePorts } from '../../bench/ports.ts';
 import { type Gate, startGate } from '../integration/gate-server.ts';
 import { Random } from '../simulation/random.ts';

@@ -6,7 +6,7 @@
 
 import { execFile, execFileSync } from 'node:child_process';
 import { promisify } from 'node:util';
-import { assertNever } from '../../agent/core/assert-never.ts';
+import { assertNever } from '../../agent/core/protocol/assert-never.ts';
 
 const run = promisify(execFile);
 

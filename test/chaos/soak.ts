@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { agentEnvironment, agentFlags } from '../../agent/cli/agent-environment.ts';
+import { agentEnvironment, agentFlags } from '../../agent/cli/agent/agent-environment.ts';
 import { Cluster } from './harness.ts';
 import { steadyMs } from './harness-process.ts';
 import { assertWhole } from './harness-verdict.ts';

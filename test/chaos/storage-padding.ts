@@ -4,7 +4,7 @@
 import fs from 'node:fs';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
-import { WHOLE_BYTES_MAX } from '../../agent/storage/database.ts';
+import { WHOLE_BYTES_MAX } from '../../agent/storage/file/database.ts';
 
 /** From the end of the file; all pages there are of the padding. */
 const INSIDE_BYTES = 100 * 4096;

@@ -1,7 +1,7 @@
 // State files that are damaged while their agent is dead: cut, flipped, emptied, or with the log of
 // another moment. On its return the agent goes on from what is left of a log, or sets the file aside
 // and gets its hosts back from the others' copies; nothing is missing either way. Ids are those of
-// the fault matrix; test/unit/storage/damage.test.ts does the same to the file alone, many times.
+// the fault matrix; test/unit/storage/file/database-damage.test.ts does the same to the file alone, many times.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

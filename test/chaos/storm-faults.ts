@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { askInTurn } from '../../agent/cli/ask.ts';
-import type { ControlVerb } from '../../agent/core/messages.ts';
+import { askInTurn } from '../../agent/cli/common/ask.ts';
+import type { ControlVerb } from '../../agent/core/protocol/messages.ts';
 import type { Cluster } from './harness.ts';
 import type { Site } from './harness-site.ts';
 import { damages, stateFile } from './state-damages.ts';

@@ -4,7 +4,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { askAgent } from '../../agent/messaging/control-client.ts';
-import type { AgentStatus } from '../../agent/monitor/status.ts';
+import type { AgentStatus } from '../../agent/monitor/agent-status.ts';
 import type { Cluster } from './harness.ts';
 import { steadyMs } from './harness-process.ts';
 

@@ -2,7 +2,7 @@
 // `npm run docs` after a change of the schema; test/unit/docs/config-page.test.ts fails until then.
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type ConfigKey, configKeys } from '../../config/json-schema.ts';
+import { type ConfigKey, configKeys } from '../../config/keys/json-schema.ts';
 
 export const configPagePath = resolve(import.meta.dirname, '../../docs/CONFIG.md');
 

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { lockDirectory } from '../../agent/storage/database.ts';
+import { lockDirectory } from '../../agent/storage/file/database.ts';
 import { startWeb } from '../web/server.ts';
 import { listening, run, Scratch, start, until } from './cli-process.ts';
 

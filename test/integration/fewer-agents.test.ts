@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { Audit } from '../../agent/cli/audit-report.ts';
+import type { Audit } from '../../agent/cli/audit/audit-report.ts';
 import { startWeb } from '../web/server.ts';
 import { run, Scratch, start, until } from './cli-process.ts';
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { lockFile } from '../../agent/storage/database.ts';
+import { lockFile } from '../../agent/storage/file/database.ts';
 import { run, Scratch, start, until } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { openState } from '../../agent/storage/database.ts';
+import { openState } from '../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import type { Scratch } from './cli-process.ts';
 

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, test } from 'node:test';
-import type { UrlReport } from '../../agent/cli/explain-report.ts';
-import type { ClusterStatus } from '../../agent/cli/status.ts';
+import type { UrlReport } from '../../agent/cli/explain/explain-report.ts';
+import type { ClusterStatus } from '../../agent/cli/status/status-command.ts';
 import { run, Scratch, start, until } from './cli-process.ts';
 import { HostServers } from './host-servers.ts';
 

@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, test } from 'node:test';
-import { openState } from '../../agent/storage/database.ts';
+import { openState } from '../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { Scratch, until } from './cli-process.ts';
 

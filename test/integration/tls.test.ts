@@ -10,7 +10,7 @@ import {
   TEST_KEY,
   VALID_CERTIFICATE,
 } from '../contract/fetch/test-certificates.ts';
-import { run, Scratch } from '../integration/cli-process.ts';
+import { run, Scratch } from './cli-process.ts';
 
 const pages = 30;
 

@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
-import { isLocked } from '../../agent/cli/running.ts';
+import { isLocked } from '../../agent/cli/common/running.ts';
 import { listening } from '../integration/cli-process.ts';
 import type { Situation } from './situation.ts';
 import type { Stage } from './stage.ts';
@@ -23,7 +23,7 @@ export const agentSituations: readonly Situation[] = [
   {
     name: 'another program holds the state',
     says: [
-      'agent/storage/failure.ts: … is locked by another program',
+      'agent/storage/file/storage-failure.ts: … is locked by another program',
       "agent/agent.ts: … was locked by another program for … s; end that program's transaction",
     ],
     async play(stage) {
@@ -54,9 +54,9 @@ export const agentSituations: readonly Situation[] = [
     name: 'a launch beside one that runs',
     agents: 2,
     says: [
-      'agent/cli/launch-plan.ts: … … in use by a running agent; stop it first:',
-      'agent/cli/launch-plan.ts:   ubiring stop ……',
-      'agent/cli/launch.ts: interrupted; launch again to go on',
+      'agent/cli/launch/launch-plan.ts: … … in use by a running agent; stop it first:',
+      'agent/cli/launch/launch-plan.ts:   ubiring stop ……',
+      'agent/cli/launch/launch-command.ts: interrupted; launch again to go on',
     ],
     async play(stage) {
       const launch = await stage.runs(['a1', 'a2'], 'launch');
@@ -139,7 +139,7 @@ export const agentSituations: readonly Situation[] = [
   },
   {
     name: 'an agent that is stopped',
-    says: ['agent/core/ending.ts: stopped; launch again to go on'],
+    says: ['agent/core/lifecycle/ending.ts: stopped; launch again to go on'],
     async play(stage) {
       const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
       await stage.run(0, 'stop');
@@ -163,12 +163,12 @@ export const agentSituations: readonly Situation[] = [
   {
     name: 'a launch of a crawl that is complete',
     says: [
-      'agent/cli/launch-plan.ts: the crawl is complete already; --refresh asks what has changed',
-      'agent/cli/agent-run.ts: the crawl is complete already; launch --refresh asks what has changed',
+      'agent/cli/launch/launch-plan.ts: the crawl is complete already; --refresh asks what has changed',
+      'agent/cli/agent/agent-run.ts: the crawl is complete already; launch --refresh asks what has changed',
       '--fresh forgets what --refresh asks for again: give one of them',
-      'agent/cli/launch.ts: --repair restores what --fresh forgets and --refresh asks for again',
+      'agent/cli/launch/launch-command.ts: --repair restores what --fresh forgets and --refresh asks for again',
       '--delete-archives is for --fresh, which keeps them otherwise',
-      'agent/cli/agent-command.ts: --repair restores what --refresh asks for again',
+      'agent/cli/agent/agent-command.ts: --repair restores what --refresh asks for again',
     ],
     async play(stage) {
       await stage.completes();
@@ -188,7 +188,7 @@ export const agentSituations: readonly Situation[] = [
     agents: 2,
     says: [
       '; to start it again: …',
-      'agent/cli/status.ts: where one does not run, start it on its machine:',
+      'agent/cli/status/status-command.ts: where one does not run, start it on its machine:',
     ],
     async play(stage) {
       const launch = await stage.runs(['a1', 'a2'], 'launch');
@@ -261,7 +261,7 @@ export const agentSituations: readonly Situation[] = [
   },
   {
     name: 'the status of agents that do not run, in another directory',
-    says: ['agent/cli/status.ts:   ubiring query … "…"'],
+    says: ['agent/cli/status/status-command.ts:   ubiring query … "…"'],
     async play(stage) {
       const launch = stage.begin(['launch', stage.config, '--data', stage.path('deep')]);
       await stage.until('a1', () => fs.existsSync(stage.path('deep', 'a1', 'agent.pid')));
@@ -273,7 +273,7 @@ export const agentSituations: readonly Situation[] = [
   },
   {
     name: 'an agent that does not answer is to be stopped',
-    says: ['agent/cli/stop.ts:   ubiring kill …'],
+    says: ['agent/cli/commands/stop-command.ts:   ubiring kill …'],
     async play(stage) {
       const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
       agent.child.kill('SIGSTOP');
@@ -311,7 +311,7 @@ export const agentSituations: readonly Situation[] = [
     name: 'the program of launch, by hand',
     says: ['this is for launch, which gives it a config; use ubiring agent (…)'],
     async play(stage) {
-      const program = path.join(root, 'agent/cli/launched-agent.ts');
+      const program = path.join(root, 'agent/cli/agent/launched-agent.ts');
       const { status, stderr } = spawnSync(process.execPath, [program], {
         input: '',
         encoding: 'utf8',

@@ -31,7 +31,7 @@ const elsewhere = (stage: Stage) => ['--data', path.join(stage.scratch.directory
 export const fileSituations: readonly Situation[] = [
   {
     name: 'an audit where there is no state',
-    says: ['agent/cli/audit.ts: name the directory with --data'],
+    says: ['agent/cli/audit/audit-command.ts: name the directory with --data'],
     async play(stage) {
       await stage.completes();
       await stage.run(4, 'audit', ...elsewhere(stage));
@@ -42,8 +42,8 @@ export const fileSituations: readonly Situation[] = [
     name: 'a state of a complete crawl is damaged',
     agents: 2,
     says: [
-      'agent/cli/audit.ts:   ubiring launch … --repair',
-      'agent/cli/crawl-files.ts:   ubiring launch … --repair',
+      'agent/cli/audit/audit-command.ts:   ubiring launch … --repair',
+      'agent/cli/state-files/crawl-files.ts:   ubiring launch … --repair',
     ],
     async play(stage) {
       await stage.completes();
@@ -58,7 +58,7 @@ export const fileSituations: readonly Situation[] = [
   {
     name: 'a state is damaged while the others run',
     agents: 2,
-    says: ['agent/cli/load.ts: ubiring agent … --id …'],
+    says: ['agent/cli/common/load-config.ts: ubiring agent … --id …'],
     async play(stage) {
       const launch = await stage.runs(['a1', 'a2'], 'launch');
       process.kill(stage.scratch.pid('a2')!, 'SIGKILL');
@@ -161,7 +161,7 @@ export const fileSituations: readonly Situation[] = [
   },
   {
     name: 'a file is where the data directory should be',
-    says: ['agent/cli/exit-code.ts: …; name another directory with --data'],
+    says: ['agent/cli/common/exit-code.ts: …; name another directory with --data'],
     async play(stage) {
       fs.writeFileSync(stage.scratch.dataDir, '');
       await stage.run(4, 'launch');
@@ -189,7 +189,9 @@ export const fileSituations: readonly Situation[] = [
   },
   {
     name: 'the log of a state cannot be read',
-    says: ['agent/storage/database.ts: cannot write in …: …; name another directory with --data'],
+    says: [
+      'agent/storage/file/database.ts: cannot write in …: …; name another directory with --data',
+    ],
     async play(stage) {
       await stage.completes();
       fs.rmSync(stage.path('complete.json'));
@@ -218,7 +220,10 @@ export const fileSituations: readonly Situation[] = [
   },
   {
     name: 'directories are where the record of the end and a log should be',
-    says: ['agent/cli/launch-plan.ts: …; move it away', 'agent/cli/exit-code.ts: …; move it away'],
+    says: [
+      'agent/cli/launch/launch-plan.ts: …; move it away',
+      'agent/cli/common/exit-code.ts: …; move it away',
+    ],
     async play(stage) {
       await stage.completes();
       fs.rmSync(stage.path('complete.json'));
@@ -266,7 +271,7 @@ export const fileSituations: readonly Situation[] = [
     name: 'a complete crawl lost its state, and nobody has copies',
     says: [
       'no other agent has copies of what it held (cluster.backups, number of agents): restore the file',
-      'agent/cli/repair.ts:   ubiring launch … --fresh',
+      'agent/cli/agent/repair.ts:   ubiring launch … --fresh',
     ],
     async play(stage) {
       await stage.completes();
@@ -306,7 +311,7 @@ export const fileSituations: readonly Situation[] = [
     name: 'a state of another crawl',
     says: [
       "restore 'name: …' in the config, or",
-      "agent/storage/examination.ts: … belongs to … '…', not '…'; …name another directory",
+      "agent/storage/file/examination.ts: … belongs to … '…', not '…'; …name another directory",
     ],
     async play(stage) {
       await stage.completes();
@@ -322,7 +327,7 @@ export const fileSituations: readonly Situation[] = [
   },
   {
     name: 'ports are asked for before there are any',
-    says: ['agent/cli/load.ts: ubiring launch …'],
+    says: ['agent/cli/common/load-config.ts: ubiring launch …'],
     async play(stage) {
       stage.edit((config) => {
         config.cluster = { agents: 1 };
@@ -383,7 +388,7 @@ export const fileSituations: readonly Situation[] = [
   },
   {
     name: 'a part of the config that a command does not need is wrong',
-    says: ['agent/cli/load.ts: …: … (ubiring config check …)'],
+    says: ['agent/cli/common/load-config.ts: …: … (ubiring config check …)'],
     async play(stage) {
       await stage.completes();
       stage.edit((config) => (config.limits = { pagesPerHost: -1 }));

@@ -11,30 +11,41 @@ const fewer = 'test/integration/fewer-agents.test.ts';
 const disks = 'test/chaos/storage-disk.test.ts';
 
 export const triedElsewhere: readonly TriedElsewhere[] = [
-  ...['start them too:', 'agent/cli/left-out-text.ts:   ubiring launch', 'put each back into'].map(
-    (says) => ({ says, by: [fewer, 'launch refuses to leave out agents with open work'] as const }),
-  ),
-  ...['to retire them, start them so', 'agent/cli/left-out-text.ts:   ubiring stop'].map(
-    (says) => ({
-      says,
-      by: [fewer, 'an agent that hands over while it runs may be left out after that'] as const,
-    }),
-  ),
+  ...[
+    'start them too:',
+    'agent/cli/state-files/left-out-text.ts:   ubiring launch',
+    'put each back into',
+  ].map((says) => ({
+    says,
+    by: [fewer, 'launch refuses to leave out agents with open work'] as const,
+  })),
+  ...[
+    'to retire them, start them so',
+    'agent/cli/state-files/left-out-text.ts:   ubiring stop',
+  ].map((says) => ({
+    says,
+    by: [fewer, 'an agent that hands over while it runs may be left out after that'] as const,
+  })),
   {
-    says: 'agent/cli/repair.ts:   ubiring launch … --repair',
+    says: 'agent/cli/agent/repair.ts:   ubiring launch … --repair',
     by: ['test/integration/repair.test.ts', 'launch refuses where more states are lost than'],
   },
-  ...['agent/archive/failure.ts: disk full', 'agent/storage/failure.ts: disk full'].map((says) => ({
+  ...[
+    'agent/archive/archive-failure.ts: disk full',
+    'agent/storage/file/storage-failure.ts: disk full',
+  ].map((says) => ({
     says,
     by: [disks, 'F32: alone on a full disk it stops, and goes on when there is space'] as const,
   })),
-  ...['agent/cli/exit-code.ts: disk full', 'config/ports.ts: disk full'].map((says) => ({
-    says,
-    by: [
-      'test/integration/launch-unwritable.test.ts',
-      'launch: a data directory on a full disk is 3, said once, with the remedy',
-    ] as const,
-  })),
+  ...['agent/cli/common/exit-code.ts: disk full', 'config/file/ports.ts: disk full'].map(
+    (says) => ({
+      says,
+      by: [
+        'test/integration/launch-unwritable.test.ts',
+        'launch: a data directory on a full disk is 3, said once, with the remedy',
+      ] as const,
+    }),
+  ),
   ...['or give … another port in', 'or stop the agents that run, and launch again'].map((says) => ({
     says,
     by: ['test/integration/cluster-file.test.ts', 'a port that another program has taken'] as const,
@@ -44,11 +55,11 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/operations/file-situations.ts', 'a state is damaged while the others run'],
   },
   {
-    says: 'agent/agent-end.ts: …: raise the limit of open files (ulimit -n 4096)',
+    says: 'agent/composition/agent-end.ts: …: raise the limit of open files (ulimit -n 4096)',
     by: ['test/operations/agent-situations.ts', 'too few open files'],
   },
   {
-    says: 'agent/cli/stored-orders.ts: ',
+    says: 'agent/cli/state-files/stored-orders.ts: ',
     by: ['test/integration/operator.test.ts', 'an order that completed the crawl is named by'],
   },
   {
@@ -67,7 +78,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     ],
   },
   {
-    says: 'agent/core/operator.ts: the crawl is complete: add the URL to the seeds',
+    says: 'agent/core/operator/operator.ts: the crawl is complete: add the URL to the seeds',
     by: ['test/operations/agent-situations.ts', 'a seed for a crawl that does not run'],
   },
 ];
@@ -78,14 +89,17 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['… runs at …: stop that one, or this one at …', 'two machines with the same agent'],
   ['ring point shared by … and …: rename one', 'two names with the same 64 bits'],
   ['set the clock that is wrong; state that began', 'two machines with clocks a year apart'],
-  ['agent/storage/failure.ts: cannot read or write in …: …; look at', 'a disk that fails'],
+  [
+    'agent/storage/file/storage-failure.ts: cannot read or write in …: …; look at',
+    'a disk that fails',
+  ],
   ['for want of memory; give the machine or the container more', 'memory that runs out'],
   ['has a write-ahead log of …: end the program that reads', 'a log of 256 MiB'],
   ['one long transaction: end that program', 'a log of 256 MiB'],
   ['which is full: name a directory with room in TMPDIR', 'a full disk for temporary files'],
   ['too many commands at once; try again', 'more commands at once than a machine starts'],
   ['too many seeds are on their way; try again', 'an owner that takes no seeds'],
-  ['agent/storage/reading.ts: has schema …', 'a newer version'],
+  ['agent/storage/file/reading.ts: has schema …', 'a newer version'],
 ];
 
 /** Parts of such texts, and why nothing is to be done. */
@@ -96,10 +110,10 @@ export const noRemedies: readonly (readonly [says: string, why: string])[] = [
   ['…, again after …', 'the agent does so'],
   ['the crawl is not complete: it goes on; --refresh is for a complete one', 'it goes on'],
   ['upgrade that nobody asked for', 'what a server did'],
-  ['agent/cli/explain-text.ts: queued again', 'a state of a URL'],
-  ['agent/storage/move-rows.ts: ', 'a list of columns'],
-  ['agent/cli/left-out-text.ts:  --', 'an option of the command around it'],
-  ['agent/cli/load.ts: … --data …', 'an option of the command around it'],
-  ['agent/cli/next-steps.ts:   ubiring query …', 'a query to look at the result'],
-  ['agent/cli/local-agents.ts: --agents', 'says what the option takes'],
+  ['agent/cli/explain/explain-text.ts: queued again', 'a state of a URL'],
+  ['agent/storage/schema/move-rows.ts: ', 'a list of columns'],
+  ['agent/cli/state-files/left-out-text.ts:  --', 'an option of the command around it'],
+  ['agent/cli/common/load-config.ts: … --data …', 'an option of the command around it'],
+  ['agent/cli/common/next-steps.ts:   ubiring query …', 'a query to look at the result'],
+  ['agent/cli/agent/local-agents.ts: --agents', 'says what the option takes'],
 ];

@@ -6,9 +6,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { serverKey } from '../../agent/fetch/address-choice.ts';
-import { AddressGuard } from '../../agent/fetch/address-guard.ts';
-import { checkAddress } from '../../agent/fetch/check-address.ts';
+import { serverKey } from '../../agent/fetch/address/address-choice.ts';
+import { AddressGuard } from '../../agent/fetch/address/address-guard.ts';
+import { checkAddress } from '../../agent/fetch/address/check-address.ts';
 import { parseCrawlUrl } from '../../agent/url/crawl-url.ts';
 
 const guard = new AddressGuard({ allowPrivate: false });

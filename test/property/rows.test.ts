@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { PageRecord } from '../../agent/frontier/store.ts';
+import type { PageRecord } from '../../agent/frontier/frontier-store.ts';
 import { ROBOTS_BYTES_MAX } from '../../agent/robots/robots-txt.ts';
-import type { Connection } from '../../agent/storage/connection.ts';
-import { openInMemory } from '../../agent/storage/database.ts';
+import type { Connection } from '../../agent/storage/encoding/connection.ts';
+import { openInMemory } from '../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 
 const HOST = 'h.test';

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { BOUNDS } from '../../agent/core/bounds.ts';
-import type { AgentId, Envelope, Message } from '../../agent/core/messages.ts';
+import { BOUNDS } from '../../agent/core/protocol/bounds.ts';
+import type { AgentId, Envelope, Message } from '../../agent/core/protocol/messages.ts';
 import { cluster, crawling, endCodes, heartbeats, inc, sentOf } from './case-kit.ts';
 import { type Cluster, LEASE_MS, SUSPECT_MS } from './cluster.ts';
 import { HEARTBEAT_MS } from './process.ts';

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AgentId } from '../../agent/core/messages.ts';
-import type { HostRecord } from '../../agent/frontier/store.ts';
+import type { AgentId } from '../../agent/core/protocol/messages.ts';
+import type { HostRecord } from '../../agent/frontier/frontier-store.ts';
 import { joinAndLeave } from './case-kit.ts';
 import { Cluster, SUSPECT_MS } from './cluster.ts';
 import type { ClusterOptions } from './cluster-options.ts';

@@ -1,6 +1,6 @@
 // What the scripted cases share: clusters on their way, and what was said in them.
 
-import type { AgentId, Message } from '../../agent/core/messages.ts';
+import type { AgentId, Message } from '../../agent/core/protocol/messages.ts';
 import { Cluster } from './cluster.ts';
 import { chainWeb } from './webs.ts';
 

@@ -2,7 +2,7 @@
 // cluster of real cores, named after its row: fetch right, lease, detector.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AgentId } from '../../agent/core/messages.ts';
+import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { cluster, crawling, endCodes, heartbeats, inc, sentOf } from './case-kit.ts';
 import { DELAY_MS, EPOCH, LEASE_MS, SUSPECT_MS } from './cluster.ts';
 import { HEARTBEAT_MS } from './process.ts';

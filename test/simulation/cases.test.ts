@@ -2,7 +2,7 @@
 // cluster of real cores, named after its row: hand-off, routing, the end.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AgentId } from '../../agent/core/messages.ts';
+import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { cluster, crawling, endCodes, inc, NOISY, sentOf } from './case-kit.ts';
 import { type Cluster, LEASE_MS, SUSPECT_MS } from './cluster.ts';
 

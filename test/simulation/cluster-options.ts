@@ -1,8 +1,8 @@
 // What a simulated cluster is made of; all but the agents, the web and the seeds has a calm default.
 
-import type { PageRequest } from '../../agent/core/effects.ts';
-import type { AgentId } from '../../agent/core/messages.ts';
-import type { CoreSettings } from '../../agent/core/settings.ts';
+import type { PageRequest } from '../../agent/core/protocol/effects.ts';
+import type { AgentId } from '../../agent/core/protocol/messages.ts';
+import type { CoreSettings } from '../../agent/core/protocol/settings.ts';
 import type { Weather } from './network.ts';
 import type { OddPages } from './odd-pages.ts';
 import type { Random } from './random.ts';

@@ -5,14 +5,14 @@
 
 import { createHash } from 'node:crypto';
 import Database from 'better-sqlite3';
-import { BOUNDS } from '../../agent/core/bounds.ts';
-import type { Effect, PageRequest } from '../../agent/core/effects.ts';
-import type { AgentId, Envelope, Message } from '../../agent/core/messages.ts';
-import type { Outcome } from '../../agent/core/outcome.ts';
-import type { CoreSettings } from '../../agent/core/settings.ts';
-import { MinHeap } from '../../agent/frontier/min-heap.ts';
+import { BOUNDS } from '../../agent/core/protocol/bounds.ts';
+import type { Effect, PageRequest } from '../../agent/core/protocol/effects.ts';
+import type { AgentId, Envelope, Message } from '../../agent/core/protocol/messages.ts';
+import type { Outcome } from '../../agent/core/protocol/outcome.ts';
+import type { CoreSettings } from '../../agent/core/protocol/settings.ts';
+import { MinHeap } from '../../agent/frontier/schedule/min-heap.ts';
 import { decodeFrame, encodeEnvelope } from '../../agent/messaging/codec.ts';
-import { openInMemory } from '../../agent/storage/database.ts';
+import { openInMemory } from '../../agent/storage/file/database.ts';
 import type { UrlScope } from '../../agent/url/request-scope.ts';
 import { findCollision } from '../../assignment/collision.ts';
 import { Ring } from '../../assignment/ring.ts';

@@ -2,7 +2,7 @@
 // links are cut, disks lose what was not synced, and some of it just when hosts are on the move,
 // where uniform chance would hardly ever strike.
 
-import type { AgentId } from '../../agent/core/messages.ts';
+import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { EPOCH, SUSPECT_MS } from './cluster.ts';
 import { anyEnded, isUp, type Kind, type Plan, SPAN_MS } from './plan.ts';
 import { Random } from './random.ts';

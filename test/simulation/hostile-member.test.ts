@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { BOUNDS } from '../../agent/core/bounds.ts';
-import type { AgentId, Message } from '../../agent/core/messages.ts';
+import { BOUNDS } from '../../agent/core/protocol/bounds.ts';
+import type { AgentId, Message } from '../../agent/core/protocol/messages.ts';
 import { decodeFrame, encodeEnvelope } from '../../agent/messaging/codec.ts';
 import { crawling, inc } from './case-kit.ts';
 import type { Cluster } from './cluster.ts';

@@ -3,26 +3,26 @@
 // rule is removed for the time of one piece of work, by replacing a method of the core, of the
 // store or of the simulated cluster; none of this touches what is shipped.
 
-import { Budgets } from '../../agent/core/budgets.ts';
-import { Completion } from '../../agent/core/completion.ts';
-import { Effects } from '../../agent/core/effects.ts';
-import { FetchRight } from '../../agent/core/fetch-right.ts';
-import { Gone } from '../../agent/core/gone.ts';
-import { HandOff } from '../../agent/core/hand-off.ts';
-import { HostMoves } from '../../agent/core/host-moves.ts';
-import { Inbox } from '../../agent/core/inbox.ts';
-import { Membership } from '../../agent/core/membership.ts';
-import type { Order } from '../../agent/core/messages.ts';
-import { Operator } from '../../agent/core/operator.ts';
-import { Outbound } from '../../agent/core/outbound.ts';
-import { Replication } from '../../agent/core/replication.ts';
-import { RobotsAsks } from '../../agent/core/robots-asks.ts';
-import { Settlement } from '../../agent/core/settlement.ts';
-import { SlotGrants } from '../../agent/core/slot-grants.ts';
-import { Slots } from '../../agent/core/slots.ts';
-import { View } from '../../agent/core/view.ts';
-import { Visits } from '../../agent/frontier/visits.ts';
-import { RowTable } from '../../agent/storage/row-table.ts';
+import { Budgets } from '../../agent/core/budgets/budgets.ts';
+import { SlotGrants } from '../../agent/core/budgets/slot-grants.ts';
+import { Slots } from '../../agent/core/budgets/slots.ts';
+import { RobotsAsks } from '../../agent/core/crawl/robots-asks.ts';
+import { Inbox } from '../../agent/core/exchange/inbox.ts';
+import { FetchRight } from '../../agent/core/hand-off/fetch-right.ts';
+import { HandOff } from '../../agent/core/hand-off/hand-off.ts';
+import { Completion } from '../../agent/core/lifecycle/completion.ts';
+import { Gone } from '../../agent/core/membership/gone.ts';
+import { Membership } from '../../agent/core/membership/membership.ts';
+import { Outbound } from '../../agent/core/membership/outbound.ts';
+import { View } from '../../agent/core/membership/view.ts';
+import { Operator } from '../../agent/core/operator/operator.ts';
+import { HostMoves } from '../../agent/core/ownership/host-moves.ts';
+import { Effects } from '../../agent/core/protocol/effects.ts';
+import type { Order } from '../../agent/core/protocol/messages.ts';
+import { Replication } from '../../agent/core/replication/replication.ts';
+import { Settlement } from '../../agent/core/replication/settlement.ts';
+import { Visits } from '../../agent/frontier/visits/visits.ts';
+import { RowTable } from '../../agent/storage/rows/row-table.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { Lease } from '../../failure-detector/lease.ts';
 import { StallWatch } from '../../failure-detector/stall.ts';

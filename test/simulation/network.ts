@@ -2,7 +2,7 @@
 // the cluster's seed. A message takes some milliseconds, may be lost, come twice, or come so late
 // that others overtake it.
 
-import type { AgentId, MessageType } from '../../agent/core/messages.ts';
+import type { AgentId, MessageType } from '../../agent/core/protocol/messages.ts';
 import type { Random } from './random.ts';
 
 const MESSAGE_MS = 4;

@@ -3,8 +3,8 @@
 // connection. And links that spell a URL in another way than its identity. Drawn from the seed of a
 // run, apart from all its other draws.
 
-import type { PageRequest } from '../../agent/core/effects.ts';
-import type { Outcome } from '../../agent/core/outcome.ts';
+import type { PageRequest } from '../../agent/core/protocol/effects.ts';
+import type { Outcome } from '../../agent/core/protocol/outcome.ts';
 import type { RequestForm } from '../../agent/url/crawl-url.ts';
 import { Random } from './random.ts';
 

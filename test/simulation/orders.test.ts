@@ -3,8 +3,8 @@
 // holds from the next request on, whoever owns the host. Seeds given late are fetched.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Order, UrlItem } from '../../agent/core/messages.ts';
-import type { OrderReceipt, SeedReceipt } from '../../agent/core/operator.ts';
+import type { OrderReceipt, SeedReceipt } from '../../agent/core/operator/operator.ts';
+import type { Order, UrlItem } from '../../agent/core/protocol/messages.ts';
 import { cluster, crawling, endCodes } from './case-kit.ts';
 import { type Cluster, SUSPECT_MS } from './cluster.ts';
 

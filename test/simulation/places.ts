@@ -1,6 +1,6 @@
 // Where the agents of a simulated cluster listen: where the config says, until one moves.
 
-import type { AgentId } from '../../agent/core/messages.ts';
+import type { AgentId } from '../../agent/core/protocol/messages.ts';
 
 export class Places {
   /** Of those that have moved. */

@@ -2,8 +2,8 @@
 // network is, how many copies there are. And what has befallen it so far, as far as the checkers
 // must know: under which circumstances which promise is not made (docs/RELIABILITY.md).
 
-import { BOUNDS, type Bounds } from '../../agent/core/bounds.ts';
-import type { AgentId } from '../../agent/core/messages.ts';
+import { BOUNDS, type Bounds } from '../../agent/core/protocol/bounds.ts';
+import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { Cluster, EPOCH, SUSPECT_MS } from './cluster.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 import { drawOddPages } from './odd-pages.ts';

@@ -1,16 +1,16 @@
 // A process of a simulated agent: a real core and real visits over the real store, with the work of
 // its statements and look-ups counted. Made by `cluster.ts` at each start.
 
-import { BOUNDS } from '../../agent/core/bounds.ts';
 import { Core } from '../../agent/core/core.ts';
-import { Effects } from '../../agent/core/effects.ts';
-import type { UrlItem } from '../../agent/core/messages.ts';
-import type { CoreSettings } from '../../agent/core/settings.ts';
+import { BOUNDS } from '../../agent/core/protocol/bounds.ts';
+import { Effects } from '../../agent/core/protocol/effects.ts';
+import type { UrlItem } from '../../agent/core/protocol/messages.ts';
+import type { CoreSettings } from '../../agent/core/protocol/settings.ts';
 import { admission } from '../../agent/frontier/admission.ts';
-import { Visits } from '../../agent/frontier/visits.ts';
-import { TAIL_BOUNDS, type TailBounds } from '../../agent/storage/event-tails.ts';
-import { OrderTable } from '../../agent/storage/order-table.ts';
+import { Visits } from '../../agent/frontier/visits/visits.ts';
+import { TAIL_BOUNDS, type TailBounds } from '../../agent/storage/rows/event-tails.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
+import { OrderTable } from '../../agent/storage/tables/order-table.ts';
 import type { UrlScope } from '../../agent/url/request-scope.ts';
 import { splitIdentity } from '../../agent/url/url-key.ts';
 import { readRobots } from './robots-web.ts';

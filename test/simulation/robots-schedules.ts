@@ -2,8 +2,8 @@
 // its owner are for. As `schedules.ts`: each gives what is wrong in the end, nothing while the rule
 // is in force.
 
-import { BOUNDS } from '../../agent/core/bounds.ts';
-import type { AgentId } from '../../agent/core/messages.ts';
+import { BOUNDS } from '../../agent/core/protocol/bounds.ts';
+import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { missing } from '../checkers/coverage.ts';
 import { Cluster } from './cluster.ts';
 import type { ClusterOptions } from './cluster-options.ts';

@@ -2,8 +2,8 @@
 // of another host. Which leads where is drawn from the seed of a run, apart from all its other draws.
 // The checker knows by whose rules each host goes.
 
-import type { RobotsOutcome } from '../../agent/core/outcome.ts';
-import type { RobotsRules } from '../../agent/frontier/rules-cache.ts';
+import type { RobotsOutcome } from '../../agent/core/protocol/outcome.ts';
+import type { RobotsRules } from '../../agent/frontier/outcome/rules-cache.ts';
 import type { SeenRequest } from '../checkers/evidence.ts';
 import { Random } from './random.ts';
 

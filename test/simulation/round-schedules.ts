@@ -1,7 +1,7 @@
 // Schedules for the rules of a new round (adr/0029): who was away, who heard nothing, who heard it more
 // than once. Each gives what is wrong at the end; `schedules.ts` names the rule that it is for.
 
-import type { AgentId } from '../../agent/core/messages.ts';
+import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { brokenRounds } from '../checkers/rounds.ts';
 import { Cluster, SUSPECT_MS } from './cluster.ts';
 import { chainWeb } from './webs.ts';

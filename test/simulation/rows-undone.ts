@@ -1,8 +1,8 @@
 // Rules about rows and their copies, taken away: those of `mutations.ts` that need more than a
 // line. Each is the most natural reading of an earlier wording (PROTOCOL-CASES B and C).
 
-import { HandOff } from '../../agent/core/hand-off.ts';
-import type { RowEvent } from '../../agent/core/messages.ts';
+import { HandOff } from '../../agent/core/hand-off/hand-off.ts';
+import type { RowEvent } from '../../agent/core/protocol/messages.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { splitIdentity } from '../../agent/url/url-key.ts';
 import { Cluster } from './cluster.ts';

@@ -2,9 +2,9 @@
 // disk, and its requests as the web saw them. Made and changed by `cluster.ts`.
 
 import type { Core } from '../../agent/core/core.ts';
-import type { Effects, PageRequest } from '../../agent/core/effects.ts';
-import type { AgentId } from '../../agent/core/messages.ts';
-import type { Connection } from '../../agent/storage/connection.ts';
+import type { Effects, PageRequest } from '../../agent/core/protocol/effects.ts';
+import type { AgentId } from '../../agent/core/protocol/messages.ts';
+import type { Connection } from '../../agent/storage/encoding/connection.ts';
 import type { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import type { SeenRequest } from '../checkers/evidence.ts';
 import type { Work } from './work.ts';

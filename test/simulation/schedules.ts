@@ -2,8 +2,8 @@
 // moment. Each plays one course of events and gives what the web, or the agents, would complain
 // of: nothing, as long as the rule is in force.
 
-import { BOUNDS } from '../../agent/core/bounds.ts';
-import type { AgentId } from '../../agent/core/messages.ts';
+import { BOUNDS } from '../../agent/core/protocol/bounds.ts';
+import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { crowded } from '../checkers/addresses.ts';
 import { missing } from '../checkers/coverage.ts';
 import { choices, losses } from '../checkers/losses.ts';

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AgentId, Message, Order } from '../../agent/core/messages.ts';
+import type { AgentId, Message, Order } from '../../agent/core/protocol/messages.ts';
 import { cluster, crawling, endCodes, heartbeats, inc } from './case-kit.ts';
 import { type Cluster, SUSPECT_MS } from './cluster.ts';
 import { HEARTBEAT_MS } from './process.ts';

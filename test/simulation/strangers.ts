@@ -3,7 +3,7 @@
 // let in, under its own name or that of a member, at an address where nobody is. It knows incarnations
 // and settings, but hears nothing that is sent to others. Nothing may come of it.
 
-import type { AgentId, Message, News } from '../../agent/core/messages.ts';
+import type { AgentId, Message, News } from '../../agent/core/protocol/messages.ts';
 import { EPOCH } from './cluster.ts';
 import { type Plan, SPAN_MS } from './plan.ts';
 import { Random } from './random.ts';

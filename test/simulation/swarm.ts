@@ -3,7 +3,7 @@
 // at the web's log, at the state files and at what the agents say, while it runs and afterwards.
 // By hand and in CI: `run-swarm.ts`.
 
-import type { AgentId } from '../../agent/core/messages.ts';
+import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { crowded } from '../checkers/addresses.ts';
 import { disagreements } from '../checkers/agreement.ts';
 import { unlikeCopies } from '../checkers/copies.ts';

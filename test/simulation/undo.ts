@@ -1,7 +1,7 @@
 // How a rule is taken away for a while: by replacing a method, or by changing or swallowing what
 // the agents send. Each gives the function that puts things back.
 
-import type { Message } from '../../agent/core/messages.ts';
+import type { Message } from '../../agent/core/protocol/messages.ts';
 import { Cluster } from './cluster.ts';
 import type { Running } from './running.ts';
 

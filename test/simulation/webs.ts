@@ -1,9 +1,9 @@
 // Shapes of webs for the simulated cluster, pages such as `http://h1.test/p1` with their links, and
 // what such a web answers.
 
-import type { PageRequest } from '../../agent/core/effects.ts';
-import type { PageRow } from '../../agent/core/messages.ts';
-import type { Outcome } from '../../agent/core/outcome.ts';
+import type { PageRequest } from '../../agent/core/protocol/effects.ts';
+import type { PageRow } from '../../agent/core/protocol/messages.ts';
+import type { Outcome } from '../../agent/core/protocol/outcome.ts';
 import { splitIdentity } from '../../agent/url/url-key.ts';
 import { type OddAnswer, type OddPages, oddAnswer } from './odd-pages.ts';
 import type { Random } from './random.ts';

@@ -4,8 +4,8 @@
 // the heartbeats of a real agent fails a test at once.
 
 import type { Statement } from 'better-sqlite3';
-import type { TurnSlice } from '../../agent/core/turn-slice.ts';
-import type { Connection } from '../../agent/storage/connection.ts';
+import type { TurnSlice } from '../../agent/core/protocol/slice-port.ts';
+import type { Connection } from '../../agent/storage/encoding/connection.ts';
 import type { Assignment } from '../../assignment/assignment.ts';
 
 /** Inserting a link costs three units and 15 microseconds of a core of this class of machines. */

@@ -106,7 +106,7 @@ describe('the package, installed elsewhere', () => {
       'config/example.yaml',
       'dist/agent/main.js',
       'dist/agent/agent.d.ts',
-      'dist/agent/parse/worker.js',
+      'dist/agent/parse/parse-worker.js',
     ]) {
       assert.ok(files.includes(needed), needed);
     }

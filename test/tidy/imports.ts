@@ -1,15 +1,8 @@
-// What each file imports, and the two rules about it: imports run one way through the layers of
-// DESIGN section 9, and in no circle, types included. Used by tidy.test.ts and by exports.ts.
+// What each file imports, and the rule that the imports between two folders, types included, all run
+// in one direction. The rules that name folders are in .dependency-cruiser.json.
 import { posix } from 'node:path';
 import ts from 'typescript';
-import {
-  eachNode,
-  isTypeScript,
-  lineOf,
-  type Offence,
-  type Rule,
-  type SourceText,
-} from './source.ts';
+import { eachNode, isShipped, lineOf, type Offence, type Rule, type SourceText } from './source.ts';
 
 export interface Import {
   readonly from: SourceText;
@@ -77,105 +70,40 @@ function namesOfClause(clause: ts.ImportClause | undefined): {
   return { names, typeOnly: whole || (allTypes && names.length > 0) };
 }
 
-const bottom = ['assignment', 'failure-detector', 'config'];
-/** Pure feature folders: whatever time or chance they need is passed to them. */
-const pure = ['agent/core', 'agent/frontier', 'agent/robots', 'agent/storage'];
+/** Files that join the folders beside and below them: each counts as a folder of its own. */
+const joining = new Set(['agent/agent.ts', 'agent/main.ts']);
 
-/** Files in which feature folders meet; each is one more place that knows them all. */
-const compositionRoots = [
-  'agent/agent.ts',
-  'agent/agent-end.ts',
-  'agent/config-parts.ts',
-  'agent/pipeline',
-  'agent/fetching.ts',
-  'agent/protocol.ts',
-  'agent/control.ts',
-  'agent/explanation.ts',
-];
-
-/** The layer of a path: a folder, or one of the two composition roots. */
-function layerOf(path: string): string {
-  const parts = path.split('/');
-  if (parts[0] !== 'agent') return parts[0] ?? '';
-  return parts.slice(0, 2).join('/');
+function folderOf(path: string): string {
+  return joining.has(path) ? path : posix.dirname(path);
 }
 
-function mayImport({ from, target, typeOnly }: Import & { target: string }): boolean {
-  const [layer, other] = [layerOf(from.path), layerOf(target)];
-  if (layer === other || layer === 'test' || layer === 'bench') return true;
-  if (other === 'test' || other === 'bench' || other === 'agent/main.ts') return false;
-  if (compositionRoots.includes(layer)) return other !== 'agent/cli';
-  switch (layer) {
-    case 'assignment':
-    case 'failure-detector':
-    case 'agent/url':
-      return false;
-    case 'config':
-      return other === 'assignment';
-    case 'agent/runtime':
-      return bottom.includes(other);
-    case 'agent/main.ts':
-    case 'agent/cli':
-      return true;
-    default:
-      break;
-  }
-  if (bottom.includes(other) || other === 'agent/url') return true;
-  if (other === 'agent/runtime') return typeOnly || !pure.includes(layer);
-  if (layer === 'agent/messaging') return target === 'agent/core/messages.ts';
-  if (layer === 'agent/storage') {
-    return typeOnly && (other === 'agent/core' || other === 'agent/frontier');
-  }
-  // The monitor shows what the core tells of itself, and would only spell that out again.
-  const knowsCoreTypes = layer === 'agent/frontier' || layer === 'agent/monitor';
-  return knowsCoreTypes && typeOnly && other === 'agent/core';
-}
-
-/** Whether a package or built-in may be imported: the innermost layers stand alone. */
-function mayUsePackage({ from, specifier }: Import): boolean {
-  const layer = layerOf(from.path);
-  if (layer === 'assignment' || layer === 'failure-detector') return false;
-  return layer !== 'agent/core' || /^node:assert(\/strict)?$/.test(specifier);
-}
-
-export const layers: Rule = {
-  claim: 'imports run one way',
-  remedy: 'declare the port in the consumer and join the two in agent/agent.ts (DESIGN section 9)',
-  check: (sources) =>
-    sources
-      .filter(isTypeScript)
-      .flatMap(importsOf)
-      .filter((found) =>
-        found.target === null
-          ? !mayUsePackage(found)
-          : !mayImport({ ...found, target: found.target }),
-      )
-      .map(({ from, line, specifier, typeOnly }) => {
-        const what = `${layerOf(from.path)} imports ${typeOnly ? 'type ' : ''}${specifier}`;
-        return { path: from.path, line, what };
-      }),
-};
-
-export const cycles: Rule = {
-  claim: 'no file imports itself by way of others',
-  remedy: 'move what both need into a file of its own',
+export const oneWay: Rule = {
+  claim: 'imports between folders run one way',
+  remedy: 'move what both folders need into the lower one, or declare a port there',
   check: (sources) => {
-    const graph = new Map(sources.filter(isTypeScript).map((s) => [s.path, importsOf(s)]));
+    const graph = new Map<string, Import[]>();
+    for (const source of sources.filter(isShipped)) {
+      const folder = folderOf(source.path);
+      graph.set(folder, [...(graph.get(folder) ?? []), ...importsOf(source)]);
+    }
     const done = new Set<string>();
     const offences: Offence[] = [];
-    const visit = (path: string, trail: readonly string[]) => {
-      for (const { target, line } of graph.get(path) ?? []) {
-        if (target === null || done.has(target)) continue;
-        const start = trail.indexOf(target);
-        if (start >= 0) {
-          offences.push({ path, line, what: [...trail.slice(start), target].join(' > ') });
-        } else {
-          visit(target, [...trail, target]);
-        }
+    const visit = (folder: string, trail: readonly string[]) => {
+      for (const { from, target, line } of graph.get(folder) ?? []) {
+        const other = target === null ? folder : folderOf(target);
+        if (other === folder || done.has(other)) continue;
+        const start = trail.indexOf(other);
+        if (start < 0) visit(other, [...trail, other]);
+        else
+          offences.push({
+            path: from.path,
+            line,
+            what: [...trail.slice(start), other].join(' > '),
+          });
       }
-      done.add(path);
+      done.add(folder);
     };
-    for (const path of graph.keys()) if (!done.has(path)) visit(path, [path]);
+    for (const folder of graph.keys()) if (!done.has(folder)) visit(folder, [folder]);
     return offences;
   },
 };

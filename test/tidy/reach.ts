@@ -26,9 +26,9 @@ const timerPlaces = [
   'agent/archive/archive.ts',
   'agent/fetch/',
   'agent/messaging/',
-  'agent/parse/pool.ts',
-  'agent/storage/file-presence.ts',
-  'agent/storage/wal-watch.ts',
+  'agent/parse/parse-pool.ts',
+  'agent/storage/file/file-presence.ts',
+  'agent/storage/file/wal-watch.ts',
   'agent/cli/',
   'agent/main.ts',
   'agent/agent.ts',
@@ -94,7 +94,7 @@ const statements = [
 ];
 
 function mayHoldSql({ path }: SourceText): boolean {
-  return path.startsWith('agent/storage/') || path.startsWith('agent/cli/query');
+  return path.startsWith('agent/storage/') || /^agent\/cli\/.*\/query-[a-z]+\.ts$/.test(path);
 }
 
 export const sql: Rule = {

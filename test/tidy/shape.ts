@@ -1,8 +1,10 @@
 // Rules about the shape of files (STYLE.md, rules 3 to 6 and 10): their names, how they open, how
 // long they and their functions are, and what of TypeScript they do without.
+import { posix } from 'node:path';
 import ts from 'typescript';
 import {
   eachNode,
+  isShipped,
   isTest,
   isTypeScript,
   matches,
@@ -72,6 +74,68 @@ export const opening: Rule = {
       .filter((source) => isTypeScript(source) && !isTest(source))
       .filter(({ text }) => !/^(#!.*\n)?\s*(\/\/|\/\*)/.test(text))
       .map(({ path }) => ({ path, line: 1, what: 'opens without a comment' })),
+};
+
+const folderFilesMax = 14;
+
+export const folderSize: Rule = {
+  claim: `no folder of product code has more than ${folderFilesMax} files`,
+  remedy: 'a folder is one concept of the field: divide it by what its files are about',
+  check: (sources) => {
+    const sizes = new Map<string, number>();
+    for (const { path } of sources.filter(isShipped)) {
+      const folder = posix.dirname(path);
+      sizes.set(folder, (sizes.get(folder) ?? 0) + 1);
+    }
+    return [...sizes]
+      .filter(([, size]) => size > folderFilesMax)
+      .map(([path, size]) => ({ path, line: 1, what: `${size} files` }));
+  },
+};
+
+export const agentFolder: Rule = {
+  claim: 'agent/ itself contains agent.ts and main.ts alone',
+  remedy: 'put the file into the folder of its concept',
+  check: (sources) =>
+    sources
+      .filter(({ path }) => posix.dirname(path) === 'agent')
+      .filter(({ path }) => path !== 'agent/agent.ts' && path !== 'agent/main.ts')
+      .map(({ path }) => ({ path, line: 1, what: 'lies directly in agent/' })),
+};
+
+export const uniqueNames: Rule = {
+  claim: 'no two files of product code have the same name',
+  remedy: 'name each file for what distinguishes it',
+  check: (sources) => {
+    const first = new Map<string, string>();
+    return sources.filter(isShipped).flatMap(({ path }) => {
+      const other = first.get(posix.basename(path));
+      first.set(posix.basename(path), other ?? path);
+      return other === undefined ? [] : [{ path, line: 1, what: `has the name of ${other}` }];
+    });
+  },
+};
+
+/** Folders of `test/unit` whose tests are of test code, benchmarks or documents. */
+const unitTestsOfOthers = /^test\/unit\/(bench|chaos|docs|pairs|tidy|web)\//;
+
+/** A unit test of `agent/x/y.ts` is `test/unit/x/y.test.ts`; one more of the same file `y-WHAT.test.ts`. */
+export const mirroredTests: Rule = {
+  claim: 'a unit test has the path of the file that it tests',
+  remedy: 'name the test for the file, with a suffix where the file has several tests',
+  check: (sources) => {
+    const shipped = new Set(
+      sources.filter(isShipped).map(({ path }) => path.replace(/^agent\/|\.ts$/g, '')),
+    );
+    return sources
+      .filter((source) => isTest(source) && source.path.startsWith('test/unit/'))
+      .filter(({ path }) => !unitTestsOfOthers.test(path))
+      .filter(({ path }) => {
+        const words = path.replace(/^test\/unit\/|\.test\.ts$/g, '').split('-');
+        return !words.some((_, last) => shipped.has(words.slice(0, last + 1).join('-')));
+      })
+      .map(({ path }) => ({ path, line: 1, what: 'tests no file of that path' }));
+  },
 };
 
 const vagueNames = new Set(['manager', 'helper', 'helpers', 'util', 'utils', 'data', 'info']);

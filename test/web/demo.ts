@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { loadConfig } from '../../config/load.ts';
+import { loadConfig } from '../../config/file/load.ts';
 import { holds, type Judgement, judge } from './judge.ts';
 import { type RunningWeb, startWeb } from './server.ts';
 

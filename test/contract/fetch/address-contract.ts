@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { test } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
-import { AddressGuard } from '../../../agent/fetch/address-guard.ts';
-import type { Lookup } from '../../../agent/fetch/dial.ts';
+import { AddressGuard } from '../../../agent/fetch/address/address-guard.ts';
+import type { Lookup } from '../../../agent/fetch/address/dial.ts';
 import type { Fetcher } from '../../../agent/fetch/fetch.ts';
 import {
   ANSWER,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import zlib from 'node:zlib';
-import { type BodyAccount, BodyBudget } from '../../../agent/fetch/body-budget.ts';
+import { type BodyAccount, BodyBudget } from '../../../agent/fetch/body/body-budget.ts';
 import {
   asFailure,
   asResponse,

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HttpFetcherOptions } from '../../../agent/fetch/http-fetcher.ts';
+import type { HttpFetcherOptions } from '../../../agent/fetch/client/http-fetcher.ts';
 import {
   asResponse,
   createClient,

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { createGotFetcher } from '../../../agent/fetch/got-fetcher.ts';
+import { createGotFetcher } from '../../../agent/fetch/client/got-fetcher.ts';
 import { fetcherContract } from './fetcher-contract.ts';
 import {
   asResponse,
@@ -73,14 +73,15 @@ test('got fetcher: an idle connection is closed after its time', async () => {
   await server.stop();
 });
 
-test('got fetcher: a proxy in the environment is not used', async () => {
+test('got fetcher: a proxy in the environment is not used', async (t) => {
   const server = await ScriptedServer.start([
     { send: 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok' },
     { close: 'fin' },
   ]);
+  t.after(() => server.stop());
   const program = `
-    const { createGotFetcher } = await import(${JSON.stringify(module('got-fetcher.ts'))});
-    const { AddressGuard } = await import(${JSON.stringify(module('address-guard.ts'))});
+    const { createGotFetcher } = await import(${JSON.stringify(module('client/got-fetcher.ts'))});
+    const { AddressGuard } = await import(${JSON.stringify(module('address/address-guard.ts'))});
     const fetcher = createGotFetcher({
       userAgent: 'ubiring-test',
       timeouts: ${JSON.stringify(PATIENT)},
@@ -111,7 +112,6 @@ test('got fetcher: a proxy in the environment is not used', async () => {
   await once(child, 'close');
   assert.equal(printed.trim(), 'response');
   assert.match(server.received[0] ?? '', /^GET \/direct /);
-  await server.stop();
 });
 
 function module(file: string): string {

@@ -5,9 +5,12 @@
 
 import assert from 'node:assert/strict';
 import { before, describe } from 'node:test';
-import { AddressGuard } from '../../../agent/fetch/address-guard.ts';
-import type { Lookup } from '../../../agent/fetch/dial.ts';
-import type { FetchTimeouts } from '../../../agent/fetch/exchange.ts';
+import { AddressGuard } from '../../../agent/fetch/address/address-guard.ts';
+import type { Lookup } from '../../../agent/fetch/address/dial.ts';
+import type { FetchTimeouts } from '../../../agent/fetch/client/exchange.ts';
+import { createGotFetcher } from '../../../agent/fetch/client/got-fetcher.ts';
+import type { HttpFetcherOptions } from '../../../agent/fetch/client/http-fetcher.ts';
+import { createNodeFetcher } from '../../../agent/fetch/client/node-fetcher.ts';
 import type {
   Fetcher,
   FetchFailure,
@@ -15,9 +18,6 @@ import type {
   FetchResponse,
   FetchResult,
 } from '../../../agent/fetch/fetch.ts';
-import { createGotFetcher } from '../../../agent/fetch/got-fetcher.ts';
-import type { HttpFetcherOptions } from '../../../agent/fetch/http-fetcher.ts';
-import { createNodeFetcher } from '../../../agent/fetch/node-fetcher.ts';
 import { type Script, ScriptedServer, type Step } from './scripted-server.ts';
 
 export interface ContractSettings {

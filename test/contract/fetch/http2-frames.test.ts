@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import tls from 'node:tls';
-import type { BodyStream } from '../../../agent/fetch/call.ts';
-import { Http2Call } from '../../../agent/fetch/http2-call.ts';
-import { Http2Sessions } from '../../../agent/fetch/http2-sessions.ts';
+import type { BodyStream } from '../../../agent/fetch/connection/call.ts';
+import { Http2Call } from '../../../agent/fetch/connection/http2-call.ts';
+import { Http2Sessions } from '../../../agent/fetch/connection/http2-sessions.ts';
 import { TEST_KEY, VALID_CERTIFICATE } from './test-certificates.ts';
 
 /** Fewer than the connection's first window, so that the server need not read updates. */

@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import http2, { type Http2SecureServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
+import type { HttpFetcherOptions } from '../../../agent/fetch/client/http-fetcher.ts';
 import type { Fetcher } from '../../../agent/fetch/fetch.ts';
-import type { HttpFetcherOptions } from '../../../agent/fetch/http-fetcher.ts';
 import { createClient, HASTY, OPEN_GUARD } from './harness.ts';
 import { TEST_AUTHORITY, TEST_KEY, VALID_CERTIFICATE } from './test-certificates.ts';
 

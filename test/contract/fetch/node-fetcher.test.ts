@@ -1,6 +1,6 @@
 /** The fetch contract on Node's own client. */
 
-import { createNodeFetcher } from '../../../agent/fetch/node-fetcher.ts';
+import { createNodeFetcher } from '../../../agent/fetch/client/node-fetcher.ts';
 import { fetcherContract } from './fetcher-contract.ts';
 
 fetcherContract('node fetcher', (settings) =>

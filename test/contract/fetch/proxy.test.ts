@@ -6,8 +6,8 @@ import http from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
-import { AddressGuard } from '../../../agent/fetch/address-guard.ts';
-import type { HttpFetcherOptions } from '../../../agent/fetch/http-fetcher.ts';
+import { AddressGuard } from '../../../agent/fetch/address/address-guard.ts';
+import type { HttpFetcherOptions } from '../../../agent/fetch/client/http-fetcher.ts';
 import {
   asFailure,
   asResponse,

@@ -12,11 +12,11 @@ import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
-import { AddressGuard } from '../../../agent/fetch/address-guard.ts';
-import { checkAddress } from '../../../agent/fetch/check-address.ts';
-import type { Lookup } from '../../../agent/fetch/dial.ts';
+import { AddressGuard } from '../../../agent/fetch/address/address-guard.ts';
+import { checkAddress } from '../../../agent/fetch/address/check-address.ts';
+import type { Lookup } from '../../../agent/fetch/address/dial.ts';
+import type { HttpFetcherOptions } from '../../../agent/fetch/client/http-fetcher.ts';
 import type { Fetcher, FetchResult } from '../../../agent/fetch/fetch.ts';
-import type { HttpFetcherOptions } from '../../../agent/fetch/http-fetcher.ts';
 import {
   createClient,
   forEachClient,

@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Lookup } from '../../../agent/fetch/dial.ts';
+import type { Lookup } from '../../../agent/fetch/address/dial.ts';
 import { fullBacklog } from './full-backlog.ts';
 import {
   ANSWER,

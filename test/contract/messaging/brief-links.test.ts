@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
-import type { Message } from '../../../agent/core/messages.ts';
+import type { Message } from '../../../agent/core/protocol/messages.ts';
 import { envelope, heartbeat, type Station, station, until } from './kit.ts';
 
 const BRIEF_LINKS_MAX = 32;

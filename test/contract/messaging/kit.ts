@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AgentId, Envelope, Message } from '../../../agent/core/messages.ts';
+import type { AgentId, Envelope, Message } from '../../../agent/core/protocol/messages.ts';
 import type { RefusedFrame } from '../../../agent/messaging/refusals.ts';
 import { Transport, type TransportOptions } from '../../../agent/messaging/transport.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { Dealer } from 'zeromq';
-import type { Envelope, Message } from '../../../agent/core/messages.ts';
+import type { Envelope, Message } from '../../../agent/core/protocol/messages.ts';
 import { encodeEnvelope } from '../../../agent/messaging/codec.ts';
 import {
   BULK_BYTES_MAX,

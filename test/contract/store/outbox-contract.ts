@@ -1,7 +1,7 @@
 // The part of the store's contract that is about the outbox: URLs on their way to their owners.
 
 import assert from 'node:assert/strict';
-import type { UrlItem } from '../../../agent/core/messages.ts';
+import type { UrlItem } from '../../../agent/core/protocol/messages.ts';
 import type { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 import { at, claim, HOST, turn } from './store-contract.ts';
 

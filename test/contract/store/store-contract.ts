@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { UrlItem } from '../../../agent/core/messages.ts';
-import type { PageRecord, QueuePlace, Retry } from '../../../agent/frontier/store.ts';
+import type { UrlItem } from '../../../agent/core/protocol/messages.ts';
+import type { PageRecord, QueuePlace, Retry } from '../../../agent/frontier/frontier-store.ts';
 import type { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 
 export interface StoreUnderTest {

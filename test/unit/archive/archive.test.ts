@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Archive } from '../../../agent/archive/archive.ts';
-import type { Capture } from '../../../agent/archive/capture.ts';
+import type { Capture } from '../../../agent/archive/record/capture.ts';
 
 const capture: Capture = {
   ...{ url: 'http://a.test/', ip: null, startedAt: 0, status: 200, contentType: null },

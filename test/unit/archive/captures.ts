@@ -1,6 +1,6 @@
 // Captures for the tests: an exchange with a server that never was.
 
-import type { Capture } from '../../../agent/archive/capture.ts';
+import type { Capture } from '../../../agent/archive/record/capture.ts';
 
 /** A page of 2026-01-02, whole and plain, unless the test says otherwise. */
 export function capture(part: Partial<Capture> = {}): Capture {

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { readCdxjLine } from '../../../agent/archive/cdxj.ts';
+import { readCdxjLine } from '../../../agent/archive/record/cdxj.ts';
 import { packedIn } from './packed.ts';
 import { assertDigests, indexOf, type ReadRecord, readWarc } from './reading.ts';
 

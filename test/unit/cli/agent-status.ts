@@ -1,6 +1,6 @@
 // An agent's status with nothing in it, for tests that care about a few of its numbers.
 
-import type { AgentStatus } from '../../../agent/monitor/status.ts';
+import type { AgentStatus } from '../../../agent/monitor/agent-status.ts';
 
 export function agentStatus(part: Partial<AgentStatus>): AgentStatus {
   return {

@@ -6,8 +6,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { after } from 'node:test';
 import type { Config } from '../../../config/config.ts';
-import { type LoadOptions, loadConfig } from '../../../config/load.ts';
-import { type ConfigProblem, formatProblems } from '../../../config/problem.ts';
+import { type LoadOptions, loadConfig } from '../../../config/file/load.ts';
+import { type ConfigProblem, formatProblems } from '../../../config/file/problem.ts';
 
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-config-'));
 after(() => fs.rmSync(root, { recursive: true, force: true }));

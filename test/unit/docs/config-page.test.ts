@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { configKeys } from '../../../config/json-schema.ts';
+import { configKeys } from '../../../config/keys/json-schema.ts';
 import { configPage, configPagePath } from '../../docs/config-page.ts';
 
 describe('docs/CONFIG.md', () => {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
-import { openInMemory } from '../../../agent/storage/database.ts';
+import { openInMemory } from '../../../agent/storage/file/database.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 const page = readFileSync(resolve(root, 'docs/VIEWS.md'), 'utf8');
@@ -24,7 +24,7 @@ function rowsOf(view: string, head: string): string[] {
 
 /** Strings of a union type in the source. */
 function unionOf(name: string): string[] {
-  const source = readFileSync(resolve(root, 'agent/core/store.ts'), 'utf8');
+  const source = readFileSync(resolve(root, 'agent/core/protocol/core-store.ts'), 'utf8');
   const [, union] = new RegExp(`export type ${name} =([^;]*);`).exec(source)!;
   return [...union!.matchAll(/'(\w+)'/g)].map(([, word]) => word!);
 }

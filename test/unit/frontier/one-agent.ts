@@ -3,17 +3,17 @@
 // back-off take milliseconds, and a loop that would spin, or sleep past its work, is caught.
 
 import assert from 'node:assert/strict';
-import { Effects, type PageRequest } from '../../../agent/core/effects.ts';
-import { EventLog } from '../../../agent/core/event-log.ts';
-import type { Right } from '../../../agent/core/fetch-right.ts';
-import type { UrlItem } from '../../../agent/core/messages.ts';
-import type { FailureOutcome, FoundLink, Outcome } from '../../../agent/core/outcome.ts';
+import type { Right } from '../../../agent/core/hand-off/fetch-right.ts';
+import { Effects, type PageRequest } from '../../../agent/core/protocol/effects.ts';
+import { EventLog } from '../../../agent/core/protocol/event-log.ts';
+import type { UrlItem } from '../../../agent/core/protocol/messages.ts';
+import type { FailureOutcome, FoundLink, Outcome } from '../../../agent/core/protocol/outcome.ts';
 import { admission } from '../../../agent/frontier/admission.ts';
 import type { DelayRules } from '../../../agent/frontier/host-delay.ts';
-import { type AskOthers, originOf } from '../../../agent/frontier/robots-gate.ts';
-import { Visits } from '../../../agent/frontier/visits.ts';
+import { type AskOthers, originOf } from '../../../agent/frontier/outcome/robots-gate.ts';
+import { Visits } from '../../../agent/frontier/visits/visits.ts';
 import { parseRobots } from '../../../agent/robots/robots-txt.ts';
-import { openInMemory } from '../../../agent/storage/database.ts';
+import { openInMemory } from '../../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 import type { SpelledUrl } from '../../../agent/url/crawl-url.ts';
 import type { UrlScope } from '../../../agent/url/request-scope.ts';

@@ -8,7 +8,7 @@ import type {
   MessageType,
   PageRow,
   RowEvent,
-} from '../../../agent/core/messages.ts';
+} from '../../../agent/core/protocol/messages.ts';
 
 const id = fc.oneof(
   fc.stringMatching(/^[a-zA-Z0-9_.-]{1,64}$/),

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
-import type { Envelope, MessageType } from '../../../agent/core/messages.ts';
+import type { Envelope, MessageType } from '../../../agent/core/protocol/messages.ts';
 import { decodeFrame, encodeEnvelope } from '../../../agent/messaging/codec.ts';
 import {
   FRAME_BYTES_MAX,

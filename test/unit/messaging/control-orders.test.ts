@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ControlVerb } from '../../../agent/core/messages.ts';
+import type { ControlVerb } from '../../../agent/core/protocol/messages.ts';
 import {
   orderFromWord,
   orderOf,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { MessageType } from '../../../agent/core/messages.ts';
+import type { MessageType } from '../../../agent/core/protocol/messages.ts';
 import {
   CAPACITY_MAX,
   HOPS_MAX,

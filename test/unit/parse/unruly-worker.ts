@@ -1,7 +1,7 @@
 // A thread that behaves as the URLs of its pages say: for the tests of the pool.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { type PageInput, type ParsedPage, parsePage } from '../../../agent/parse/page.ts';
+import { type PageInput, type ParsedPage, parsePage } from '../../../agent/parse/page/page.ts';
 
 parentPort!.on('message', (inputs: readonly PageInput[]) => {
   parentPort!.postMessage(

@@ -5,7 +5,7 @@
 
 import { writeSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import { openState } from '../../../agent/storage/database.ts';
+import { openState } from '../../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 
 const [mode, directory, durability, user] = process.argv.slice(2);

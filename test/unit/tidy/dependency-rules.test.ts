@@ -40,10 +40,10 @@ const files: Readonly<Record<string, readonly [text: string, ...rules: string[]]
     'agent-below-command-line',
   ],
   'agent/messaging/codec.ts': [
-    "import '../core/store.ts';\nimport '../core/messages.ts';",
+    "import '../core/store.ts';\nimport '../core/protocol/messages.ts';",
     'messaging-knows-messages',
   ],
-  'agent/core/messages.ts': ["import type { A } from './store.ts';\nexport type M = A;"],
+  'agent/core/protocol/messages.ts': ["import type { A } from '../store.ts';\nexport type M = A;"],
   'agent/storage/state.ts': [
     "import { a } from '../core/store.ts';\nimport '../robots/robots.ts';\na;",
     ...['storage-implements-types-only', 'storage-implements-ports'],
@@ -55,7 +55,9 @@ const files: Readonly<Record<string, readonly [text: string, ...rules: string[]]
   ],
   'agent/frontier/hosts.ts': ["import type { A } from '../core/store.ts';\nexport type H = A;"],
   'agent/cli/run.ts': ["import '../agent.ts';\nimport '../storage/ports.ts';\nexport type D = 1;"],
-  'agent/agent.ts': ["import './core/messages.ts';\nimport './frontier/hosts.ts';\nimport 'got';"],
+  'agent/agent.ts': [
+    "import './core/protocol/messages.ts';\nimport './frontier/hosts.ts';\nimport 'got';",
+  ],
   'agent/monitor/status.ts': ["import type { A } from '../core/store.ts';\nexport type S = A;"],
   'agent/monitor/rate.ts': [
     "import '../core/store.ts';\nimport '../storage/ports.ts';",

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deadExports } from '../../tidy/exports.ts';
-import { cycles, layers } from '../../tidy/imports.ts';
+import { oneWay } from '../../tidy/imports.ts';
 import { ambient, sql } from '../../tidy/reach.ts';
 import * as shape from '../../tidy/shape.ts';
 import type { Rule } from '../../tidy/source.ts';
@@ -18,80 +18,80 @@ function found(rule: Rule, files: Files): string[] {
 /** A file of one import, written so that this file does not import it itself. */
 const imports = (specifier: string, type = '') => `import ${type}{ a } from '${specifier}';\n`;
 
-describe('tidy: layers', () => {
-  const wrong: readonly [id: string, path: string, text: string][] = [
-    ['feature to feature', 'agent/core/x.ts', imports('../fetch/y.ts')],
-    ['feature to a feature’s type', 'agent/robots/x.ts', imports('../fetch/y.ts', 'type ')],
-    ['storage to a value of the core', 'agent/storage/x.ts', imports('../core/store.ts')],
-    ['monitor to a value of the core', 'agent/monitor/x.ts', imports('../core/core.ts')],
-    ['monitor to another feature', 'agent/monitor/x.ts', imports('../fetch/y.ts', 'type ')],
-    ['messaging to another file of the core', 'agent/messaging/x.ts', imports('../core/core.ts')],
-    ['core to the frontier', 'agent/core/x.ts', imports('../frontier/y.ts', 'type ')],
-    ['core to the runtime', 'agent/core/x.ts', imports('../runtime/clock.ts')],
-    ['core to a package', 'agent/core/x.ts', imports('zeromq')],
-    ['core to a built-in', 'agent/core/x.ts', imports('node:fs')],
-    ['url to the config', 'agent/url/x.ts', imports('../../config/config.ts', 'type ')],
-    ['runtime to a feature', 'agent/runtime/x.ts', imports('../url/y.ts')],
-    ['config to the agent', 'config/x.ts', imports('../agent/url/y.ts')],
-    ['assignment to the config', 'assignment/x.ts', imports('../config/config.ts', 'type ')],
-    ['assignment to a built-in', 'assignment/x.ts', imports('node:crypto')],
-    ['detector to the ring', 'failure-detector/x.ts', imports('../assignment/ring.ts')],
-    ['agent.ts to the command line', 'agent/agent.ts', imports('./cli/launch.ts')],
-    ['a feature to agent.ts', 'agent/fetch/x.ts', imports('../agent.ts', 'type ')],
-    ['shipped code to a test', 'agent/cli/x.ts', imports('../../test/web/server.ts')],
-    ['a re-export', 'agent/core/x.ts', "export { a } from '../fetch/y.ts';\n"],
-    ['a dynamic import', 'agent/core/x.ts', "const y = import('../fetch/y.ts');\n"],
-    ['an import type', 'agent/core/x.ts', "type Y = import('../fetch/y.ts').Y;\n"],
-    ['a worker', 'agent/core/x.ts', "new URL('../parse/worker.ts', import.meta.url);\n"],
-    ['a mixed import', 'agent/storage/x.ts', "import { type A, b } from '../core/y.ts';\n"],
-  ];
-  for (const [id, path, text] of wrong) {
-    it(`catches ${id}`, () => {
-      assert.equal(found(layers, { [path]: text }).length, 1);
-    });
-  }
-
-  const right: readonly [path: string, text: string][] = [
-    ['agent/agent.ts', imports('./core/core.ts') + imports('./fetch/fetch.ts')],
-    ['agent/main.ts', imports('./cli/launch.ts') + imports('./agent.ts')],
-    ['agent/cli/x.ts', imports('../agent.ts') + imports('../storage/y.ts')],
-    ['agent/core/x.ts', imports('../../failure-detector/lease.ts') + imports('node:assert/strict')],
-    ['agent/frontier/x.ts', imports('../core/outcome.ts', 'type ') + imports('../url/y.ts')],
-    ['agent/storage/x.ts', "import { type A, type B } from '../frontier/y.ts';\n"],
-    ['agent/monitor/x.ts', imports('../core/core.ts', 'type ')],
-    ['agent/messaging/x.ts', imports('../core/messages.ts') + imports('../runtime/clock.ts')],
-    ['agent/fetch/x.ts', imports('../../config/config.ts') + imports('got')],
-    ['config/x.ts', imports('../assignment/ring.ts') + imports('node:fs')],
-    ['assignment/x.ts', imports('./ring.ts')],
-    ['test/unit/x.test.ts', imports('../../agent/core/core.ts')],
-  ];
-  for (const [path, text] of right) {
-    it(`lets ${path} import what is below it`, () => {
-      assert.deepEqual(found(layers, { [path]: text }), []);
-    });
-  }
-});
-
-describe('tidy: cycles', () => {
-  it('catches a circle of three, of which one import is a type', () => {
+describe('tidy: folders', () => {
+  it('catches imports that run both ways between two folders, of which one is a type', () => {
     const files = {
-      'agent/core/a.ts': imports('./b.ts'),
-      'agent/core/b.ts': imports('./c.ts', 'type '),
-      'agent/core/c.ts': `\n${imports('./a.ts')}`,
+      'agent/core/a.ts': imports('../fetch/b.ts'),
+      'agent/fetch/b.ts': '',
+      'agent/fetch/c.ts': `\n${imports('../core/d.ts', 'type ')}`,
+      'agent/core/d.ts': '',
     };
-    const path = 'agent/core/a.ts > agent/core/b.ts > agent/core/c.ts > agent/core/a.ts';
-    assert.deepEqual(found(cycles, files), [`agent/core/c.ts:2: ${path}`]);
+    const way = 'agent/core > agent/fetch > agent/core';
+    assert.deepEqual(found(oneWay, files), [`agent/fetch/c.ts:2: ${way}`]);
   });
 
-  it('catches a file that imports itself, and lets two ways to one file pass', () => {
-    assert.equal(found(cycles, { 'a.ts': imports('./a.ts') }).length, 1);
-    const diamond = {
-      'a.ts': imports('./b.ts') + imports('./c.ts'),
-      'b.ts': imports('./d.ts'),
-      'c.ts': imports('./d.ts'),
-      'd.ts': '',
+  it('catches a circle of three folders, and lets two ways to one folder pass', () => {
+    const circle = {
+      'config/a.ts': imports('./keys/b.ts'),
+      'config/keys/b.ts': "type C = import('../values/c.ts').C;\n",
+      'config/values/c.ts': "const a = import('../a.ts');\n",
     };
-    assert.deepEqual(found(cycles, diamond), []);
+    assert.equal(found(oneWay, circle).length, 1);
+    const diamond = {
+      'config/a.ts': imports('./keys/b.ts') + imports('./values/c.ts'),
+      'config/keys/b.ts': imports('../values/c.ts'),
+      'config/values/c.ts': imports('./d.ts'),
+      'config/values/d.ts': '',
+    };
+    assert.deepEqual(found(oneWay, diamond), []);
+  });
+
+  it('takes agent.ts and main.ts for folders of their own', () => {
+    const files = {
+      'agent/main.ts': imports('./cli/run.ts'),
+      'agent/cli/run.ts': imports('../agent.ts'),
+      'agent/agent.ts': '',
+    };
+    assert.deepEqual(found(oneWay, files), []);
+    const circle = { ...files, 'agent/agent.ts': imports('./cli/run.ts') };
+    assert.equal(found(oneWay, circle).length, 1);
+  });
+
+  it('catches a folder of 15 files and lets one of 14 pass, whatever lies below it', () => {
+    const files = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`agent/url/a${n}.ts`, '']));
+    assert.deepEqual(found(shape.folderSize, files(15)), ['agent/url:1: 15 files']);
+    assert.deepEqual(found(shape.folderSize, { ...files(14), 'agent/url/key/b.ts': '' }), []);
+  });
+
+  it('catches a file beside agent.ts, and two files of one name', () => {
+    const files = {
+      'agent/agent.ts': '',
+      'agent/main.ts': '',
+      'agent/end.ts': '',
+      'config/end.ts': '',
+    };
+    assert.deepEqual(found(shape.agentFolder, files), ['agent/end.ts:1: lies directly in agent/']);
+    assert.deepEqual(found(shape.uniqueNames, files), [
+      'config/end.ts:1: has the name of agent/end.ts',
+    ]);
+  });
+
+  it('catches a unit test of no file, and lets several of one file pass', () => {
+    const files = {
+      'agent/core/hand-off/hand-off.ts': '',
+      'config/load.ts': '',
+      'test/unit/core/hand-off/hand-off.test.ts': '',
+      'test/unit/core/hand-off/hand-off-late-lists.test.ts': '',
+      'test/unit/config/load.test.ts': '',
+      'test/unit/web/model.test.ts': '',
+      'test/unit/core/hand-off.test.ts': '',
+      'test/unit/core/hand-off/hand.test.ts': '',
+    };
+    assert.deepEqual(found(shape.mirroredTests, files), [
+      'test/unit/core/hand-off.test.ts:1: tests no file of that path',
+      'test/unit/core/hand-off/hand.test.ts:1: tests no file of that path',
+    ]);
   });
 });
 
@@ -204,12 +204,17 @@ describe('tidy: reach', () => {
 
   it('lets I/O have timers, and no clock', () => {
     const timer = 'setTimeout(f, 1);';
-    const places = ['agent/fetch/a.ts', 'agent/parse/pool.ts', 'agent/agent.ts', 'agent/cli/a.ts'];
+    const places = [
+      'agent/fetch/a.ts',
+      'agent/parse/parse-pool.ts',
+      'agent/agent.ts',
+      'agent/cli/a.ts',
+    ];
     for (const path of places) {
       assert.deepEqual(found(ambient, { [path]: timer }), [], path);
       assert.deepEqual(found(ambient, { [path]: 'Date.now();' }), [`${path}:1: Date.now`]);
     }
-    assert.equal(found(ambient, { 'agent/parse/page.ts': timer }).length, 1);
+    assert.equal(found(ambient, { 'agent/parse/page/page.ts': timer }).length, 1);
     assert.equal(found(ambient, { 'agent/storage/a.ts': timer }).length, 1);
   });
 
@@ -229,7 +234,11 @@ describe('tidy: reach', () => {
     ];
     for (const text of bad) {
       assert.equal(found(sql, { 'agent/frontier/a.ts': `x(${text});` }).length, 1, text);
-      const places = { 'agent/storage/a.ts': text, 'agent/cli/query.ts': text, 'test/a.ts': text };
+      const places = {
+        'agent/storage/a.ts': text,
+        'agent/cli/query/query-command.ts': text,
+        'test/a.ts': text,
+      };
       assert.deepEqual(found(sql, places), []);
     }
     const prose = "'select one from the list, then update it'; // SELECT a FROM b";

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { type CrawlUrl, parseCrawlUrl } from '../../../agent/url/crawl-url.ts';
 import { IdentityRules, type IdentityRulesConfig } from '../../../agent/url/identity-rules.ts';
 import { assertLinear } from '../../checkers/linear-cost.ts';
-import { absent, independentCases } from '../url/independent-cases.ts';
+import { absent, independentCases } from './independent-cases.ts';
 
 const OFF: IdentityRulesConfig = { dropParameters: [], dropTracking: false, dropSessions: false };
 

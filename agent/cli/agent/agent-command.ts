@@ -1,0 +1,110 @@
+// `ubiring agent`: one agent in this process, in the foreground. By hand it is one machine of a
+// cluster, a restart or a late joiner. What the signals mean is in CONTRACT.
+
+import path from 'node:path';
+import { type Config, membersOf } from '../../../config/config.ts';
+import { markSuspect } from '../../storage/file/database.ts';
+import type { ExitCode } from '../common/exit-code.ts';
+import {
+  type CommonFlags,
+  launchCommand,
+  load,
+  type ResolvedConfig,
+  withEndpoints,
+} from '../common/load-config.ts';
+import { say } from '../common/output.ts';
+import { warnOfPrivateSeeds } from '../common/private-seeds.ts';
+import { isLocked } from '../common/running.ts';
+import { checkedCompletion } from '../state-files/completion-check.ts';
+import { removeCompletion } from '../state-files/completion-file.ts';
+import { openWork } from '../state-files/left-out.ts';
+import { openWorkText } from '../state-files/left-out-text.ts';
+import { judgePorts } from './agent-ports.ts';
+import { type AgentStart, runAgent } from './agent-run.ts';
+import { Orders } from './process-orders.ts';
+import { type Repair, repairOf } from './repair.ts';
+
+export async function agentCommand(
+  file: string,
+  flags: CommonFlags & {
+    readonly id: string;
+    readonly refresh?: number;
+    readonly repair?: boolean;
+  },
+): Promise<ExitCode> {
+  const { id, refresh, repair = false } = flags;
+  if (repair && refresh !== undefined) {
+    say('--repair restores what --refresh asks for again: give one of them');
+    return 2;
+  }
+  const orders = new Orders(false);
+  const loaded = load(file, flags, { warn: true });
+  if (!loaded.ok) return loaded.code;
+  warnOfPrivateSeeds(loaded.config);
+  const members = membersOf(loaded.config).map((member) => member.id);
+  if (!members.includes(id)) {
+    say(`no agent ${id} in ${loaded.config.file}; it has ${members.join(', ')}`);
+    return 2;
+  }
+  // Before ports are allocated: an agent that is refused changes nothing.
+  const taken = await portTaken(loaded.config, id);
+  if (taken !== null) {
+    say(taken);
+    return 5;
+  }
+  // The ports of numbered agents are found by whoever comes first, so an agent may be that.
+  const resolved = await withEndpoints(loaded.config, { allocate: true });
+  if (!resolved.ok) return resolved.code;
+  const { config } = resolved;
+  const start: AgentStart = { config, id, refresh };
+  if (refresh !== undefined) return runAgent(start, { orders, launched: false });
+  const past = await pastEnd(config, id, repair);
+  if (!past.ok) {
+    say(past.message);
+    return 4;
+  }
+  sayOpenWork(config, id);
+  return runAgent({ ...start, awaits: past.awaits }, { orders, launched: false });
+}
+
+/** Of a numbered agent why it cannot listen; null where it can, or runs already. */
+async function portTaken(config: Config, id: string): Promise<string | null> {
+  if (typeof config.cluster.agents !== 'number') return null;
+  if (isLocked(path.join(config.agent.dataDir, id))) return null;
+  const ports = await judgePorts(config, [id]);
+  if (!ports.ok) return ports.message;
+  if (ports.taken.length === 0) return null;
+  const remedy = `end that, or have a launch give ${id} another port:\n  ${launchCommand(config)}`;
+  return `${ports.taken.join('\n')}; ${remedy}`;
+}
+
+/** Warns only: the other agents may be about to be started. */
+function sayOpenWork(config: ResolvedConfig, id: string): void {
+  const open = openWork(config.agent.dataDir, config.name, [id]);
+  if (open.length > 0) say(openWorkText(config, open));
+}
+
+/**
+ * Deletes the completion record where it is no longer true, because a state file is missing, damaged
+ * or another one. The agents that were there at the end must then be met: they have the copies.
+ */
+async function pastEnd(
+  config: ResolvedConfig,
+  id: string,
+  asked: boolean,
+): Promise<Extract<Repair, { ok: false }> | { readonly ok: true; readonly awaits: string[] }> {
+  const directory = path.join(config.agent.dataDir, id);
+  if (asked) markSuspect(directory);
+  const completion = checkedCompletion(config, [id]);
+  const ids = config.cluster.agents.map((agent) => agent.id);
+  const repair = repairOf(config, completion, { ids, local: ids, asked });
+  if (!repair.ok) return repair;
+  const isOver = completion.kind === 'complete' && !asked;
+  if (isOver || !('note' in completion)) return { ok: true, awaits: [] };
+  const changes = completion.kind === 'changed' ? ['the crawl goes on:', ...completion.why] : [];
+  const awaits = completion.note.agents.filter((agent) => agent !== id && ids.includes(agent));
+  for (const note of [...changes, ...repair.notes]) say(note);
+  if (awaits.length > 0) say(`${id}: waits for ${awaits.join(', ')}, which must be started, too`);
+  removeCompletion(config);
+  return { ok: true, awaits };
+}

@@ -1,0 +1,107 @@
+// Whether the agents that a launch will start can listen, asked before anything is written. A port that
+// another program has taken stops an agent whose endpoint the config names. An agent of a numbered
+// cluster gets another port instead, if nobody looks for it at the old one: no agent of the crawl
+// runs, not even on a copy of the data directory.
+
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import type { AgentEntry, Config } from '../../../config/config.ts';
+import { resolveAgents } from '../../../config/file/ports.ts';
+import { isWildcard, parseEndpoint } from '../../../config/values/agent-endpoint.ts';
+import { askAgent } from '../../messaging/control-client.ts';
+import type { AgentStatus } from '../../monitor/agent-status.ts';
+import { messageOf } from '../common/exit-code.ts';
+import { shownCrawl, shownPath } from '../common/load-config.ts';
+import { programName } from '../common/output.ts';
+import { isLocked } from '../common/running.ts';
+import { bareHost } from './local-agents.ts';
+
+/** Whoever takes an agent's place answers at once, or is no agent. */
+const answerMsMax = 2000;
+
+export type PortsFound =
+  | {
+      readonly ok: true;
+      /** Agents that another port has to be found for. */
+      readonly moving: readonly string[];
+      /** Of each of these why, as a sentence that begins with its identifier. */
+      readonly taken: readonly string[];
+    }
+  | { readonly ok: false; readonly message: string };
+
+interface Problem {
+  readonly id: string;
+  readonly listen: string;
+  readonly isTaken: boolean;
+  /** A sentence without its agent. */
+  readonly why: string;
+}
+
+/** @param ids - agents that will be started */
+export async function judgePorts(config: Config, ids: readonly string[]): Promise<PortsFound> {
+  const resolved = await resolveAgents(config, { allocate: false });
+  // Those that have no port yet will get a free one; other problems are said where they stop a launch.
+  const agents = resolved.ok ? resolved.agents.filter(({ id }) => ids.includes(id)) : [];
+  const found = await Promise.all(agents.map((agent) => portProblem(agent)));
+  const problems = found.filter((problem) => problem !== null);
+  const isNumbered = typeof config.cluster.agents === 'number';
+  const running = isNumbered ? runningIn(config.agent.dataDir) : [];
+  const messages: string[] = [];
+  for (const { id, listen, isTaken, why } of problems) {
+    const said = `${id}: ${why}`;
+    if (!isTaken) messages.push(said);
+    else if (!isNumbered) {
+      messages.push(`${said}; end that, or give ${id} another port in ${shownPath(config)}`);
+    } else if (running.length > 0) {
+      messages.push(
+        `${said}; end that, or stop the agents that run, and launch again: ${id} then gets another port\n` +
+          `  ${programName()} stop ${shownCrawl(config)}`,
+      );
+    } else if (await isOfCrawl(listen, id, config.name)) {
+      messages.push(
+        `${id}: ${listen} is in use by an agent ${id} of this crawl, in another data directory; ` +
+          'stop the crawl there (`ubiring stop CONFIG --data DIRECTORY`), and launch again',
+      );
+    }
+  }
+  if (messages.length > 0) return { ok: false, message: messages.join('\n') };
+  const taken = problems.map(({ id, why }) => `${id}: ${why}`);
+  return { ok: true, moving: problems.map(({ id }) => id), taken };
+}
+
+/** Also those that the config does not have any more. */
+function runningIn(dataDir: string): readonly string[] {
+  if (!fs.existsSync(dataDir)) return [];
+  return fs.readdirSync(dataDir).filter((name) => isLocked(path.join(dataDir, name)));
+}
+
+/** An agent of another crawl is one more program: every numbered crawl has an agent a1. */
+async function isOfCrawl(address: string, id: string, name: string): Promise<boolean> {
+  const answer = await askAgent(address, 'status', [], answerMsMax);
+  // Whoever speaks the protocol and gives no answer may be the agent, and busy.
+  if (!answer.ok) return answer.code !== 'unreachable';
+  const { agents } = answer.result as { readonly agents: readonly AgentStatus[] };
+  const found = agents.find((agent) => agent.id === id);
+  return found !== undefined && (found.crawl ?? name) === name;
+}
+
+/** Why the agent cannot listen, or null; another program on its port is the usual reason. */
+function portProblem({ id, listen }: AgentEntry): Promise<Problem | null> {
+  const endpoint = parseEndpoint(listen);
+  if (endpoint === null) {
+    return Promise.resolve({ id, listen, isTaken: false, why: `${listen} is no endpoint` });
+  }
+  const host = isWildcard(endpoint) ? undefined : bareHost(endpoint.host);
+  return new Promise((resolve) => {
+    const server = net.createServer((socket) => socket.destroy());
+    server.once('error', (error) => {
+      const isTaken = 'code' in error && error.code === 'EADDRINUSE';
+      const why = isTaken ? `${listen} is in use by another program` : messageOf(error);
+      resolve({ id, listen, isTaken, why });
+    });
+    server.listen({ host, port: endpoint.port, exclusive: true }, () => {
+      server.close(() => resolve(null));
+    });
+  });
+}

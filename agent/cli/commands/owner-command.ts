@@ -1,0 +1,30 @@
+// `ubiring owner`: the order in which agents answer for a host, as each agent computes it for
+// itself from the config's members. It asks nobody, so it tells what holds when all are there:
+// where some are gone, the first of the rest is the owner.
+
+import type { ExitCode } from '../common/exit-code.ts';
+import { hostOf, ringOf } from '../common/host-order.ts';
+import { type CommonFlags, load } from '../common/load-config.ts';
+import { print, say } from '../common/output.ts';
+
+/** Prints one JSON line for each host, in the order asked. */
+export async function owner(
+  file: string,
+  texts: readonly string[],
+  flags: CommonFlags,
+): Promise<ExitCode> {
+  const loaded = load(file, flags, { part: true });
+  if (!loaded.ok) return loaded.code;
+  const ring = ringOf(loaded.config);
+  const lines: string[] = [];
+  for (const text of texts) {
+    const host = hostOf(text);
+    if (host === null) {
+      say(`${JSON.stringify(text)} is neither a host nor an http or https URL`);
+      return 2;
+    }
+    lines.push(`${JSON.stringify({ host, order: ring.order(host) })}\n`);
+  }
+  await print(lines.join(''));
+  return 0;
+}

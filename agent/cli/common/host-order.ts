@@ -1,0 +1,25 @@
+// The order of the configured agents for a host, for the commands that show or need it. It is computed
+// from the config alone, so it does not know which agents are alive.
+
+import { hash } from 'node:crypto';
+import { Ring } from '../../../assignment/ring.ts';
+import { type Config, membersOf } from '../../../config/config.ts';
+import { parseCrawlUrl } from '../../url/crawl-url.ts';
+
+/** The ring of all configured agents. */
+export function ringOf(config: Config): Ring {
+  const { replicas } = config.cluster;
+  return new Ring(membersOf(config), {
+    replicas,
+    sha256: (text) => hash('sha256', text, 'buffer'),
+  });
+}
+
+/** @returns the serialised host of a URL or of a bare host, or null where it is neither */
+export function hostOf(text: string): string | null {
+  const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+  const bareIpv6 = !isUrl && /^[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*$/i.test(text);
+  if (!isUrl && /[\s/?#@\\]/.test(text)) return null;
+  const url = parseCrawlUrl(isUrl ? text : bareIpv6 ? `http://[${text}]/` : `http://${text}/`);
+  return 'refused' in url ? null : url.host;
+}

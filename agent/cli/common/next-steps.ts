@@ -1,0 +1,16 @@
+// What a person may ask next, once a crawl has results.
+
+import type { Config } from '../../../config/config.ts';
+import { shownCrawl } from './load-config.ts';
+import { programName } from './output.ts';
+import { largestHostsQuery, statusesQuery } from './query-examples.ts';
+
+/** Commands that show what was crawled. */
+export function nextSteps(config: Config): string {
+  const ask = `  ${programName()} query ${shownCrawl(config)}`;
+  return [
+    'to see what was crawled:',
+    `${ask} "${statusesQuery}"`,
+    `${ask} "${largestHostsQuery}"`,
+  ].join('\n');
+}

@@ -1,0 +1,171 @@
+// `ubiring explain`: everything that decides about one URL. What follows from the config (canonical
+// form, scope, limits, addresses) is decided here by the crawler's own code; what is known of the
+// URL comes from the owner of its host, or from the state files where nothing runs.
+
+import type { Config } from '../../../config/config.ts';
+import { resolveAgents } from '../../../config/file/ports.ts';
+import { scopeOf } from '../../composition/config-parts.ts';
+import type { Explanation } from '../../control/explanation.ts';
+import { AddressGuard } from '../../fetch/address/address-guard.ts';
+import { checkAddress } from '../../fetch/address/check-address.ts';
+import { admission } from '../../frontier/admission.ts';
+import { robotsUrlOf } from '../../robots/access.ts';
+import { type CrawlUrl, parseCrawlUrl, spelled } from '../../url/crawl-url.ts';
+import { IdentityRules } from '../../url/identity-rules.ts';
+import type { Scope } from '../../url/scope.ts';
+import type { ExitCode } from '../common/exit-code.ts';
+import { ringOf } from '../common/host-order.ts';
+import { type CommonFlags, load } from '../common/load-config.ts';
+import { print, say } from '../common/output.ts';
+import type { ChainLink, FilterVerdict, UrlReport } from './explain-report.ts';
+import { robotsFilter } from './explain-robots.ts';
+import { type Source, sourceFor } from './explain-sources.ts';
+import { explainText } from './explain-text.ts';
+
+/** Referrers followed up to the seed: beyond any depth limit that makes sense. */
+const CHAIN_MAX = 100;
+
+/** Ends with 2 for what is no URL; an unknown URL is explained like any other. */
+export async function explain(
+  file: string,
+  text: string,
+  flags: CommonFlags & { readonly json?: boolean },
+): Promise<ExitCode> {
+  const loaded = load(file, flags);
+  if (!loaded.ok) return loaded.code;
+  const { config } = loaded;
+  // Before the first launch numbered agents have no ports: then there is nobody to ask.
+  const resolved = await resolveAgents(config, { allocate: false });
+  const agents = resolved.ok ? resolved.agents : [];
+  const parsed = parseCrawlUrl(text);
+  if ('refused' in parsed) {
+    say(`${JSON.stringify(text)} is no URL to crawl: ${parsed.refused}`);
+    return 2;
+  }
+  const url = new IdentityRules(config.urls).apply(parsed);
+  const source = await sourceFor(config, { agents, dataDir: config.agent.dataDir }, url, say);
+  let report: UrlReport;
+  try {
+    report = await reportOn(config, text, url, source);
+  } finally {
+    source.close();
+  }
+  await print(flags.json ? `${JSON.stringify(report)}\n` : `${explainText(report)}\n`);
+  return 0;
+}
+
+async function reportOn(
+  config: Config,
+  text: string,
+  { identity, fetchUrl, host }: CrawlUrl,
+  source: Source,
+): Promise<UrlReport> {
+  const stored = await source.find(identity);
+  // A known URL is requested in its stored form, whichever form the caller asked about.
+  const form = stored?.url?.fetchUrl ?? fetchUrl;
+  const chain = await chainOf(identity, stored, source);
+  return {
+    url: text,
+    identity,
+    fetchUrl: form,
+    host,
+    owner: source.owner,
+    order: ringOf(config).order(host),
+    source: source.kind,
+    filters: await filtersOf(config, { identity, fetchUrl: form, host }, stored, source.find),
+    state: stateOf(stored),
+    foundAt: chain[0]?.fetchedAt ?? null,
+    chain,
+    stored,
+  };
+}
+
+function stateOf(stored: Explanation | null): string {
+  if (stored?.url) return stored.url.state;
+  if (stored?.inOutbox) return 'on its way to its owner';
+  return stored?.askedFor ? 'asked for before the pages of its origin' : 'unknown';
+}
+
+/** The page that it was found on; robots.txt is asked for because of some URL of its origin. */
+function cameFrom(stored: Explanation | null): string | null {
+  return stored?.url ? stored.url.referrer : (stored?.askedFor ?? null);
+}
+
+async function chainOf(
+  identity: string,
+  stored: Explanation | null,
+  source: Source,
+): Promise<ChainLink[]> {
+  const chain: ChainLink[] = [];
+  const seen = new Set([identity]);
+  let next = cameFrom(stored);
+  while (next !== null && !seen.has(next) && chain.length < CHAIN_MAX) {
+    seen.add(next);
+    const found = await source.find(next);
+    const { status = null, fetchedAt = null } = found?.url ?? {};
+    const agent = found?.agent ?? null;
+    chain.push({ url: next, agent, state: stateOf(found), status, fetchedAt });
+    next = cameFrom(found);
+  }
+  return chain;
+}
+
+async function filtersOf(
+  config: Config,
+  parsed: CrawlUrl,
+  stored: Explanation | null,
+  find: Source['find'],
+): Promise<FilterVerdict[]> {
+  const { identity, fetchUrl } = parsed;
+  const guard = new AddressGuard({ allowPrivate: config.http.allowPrivateAddresses });
+  const address = await checkAddress(fetchUrl, guard);
+  const { limits, politeness } = config;
+  const { url, host: its } = stored ?? {};
+  const done = its?.pagesDone;
+  return [
+    scopeFilter(scopeOf(config), parsed, stored),
+    {
+      filter: 'address',
+      passes: !address.blocked,
+      why: address.reason ?? 'no forbidden address as far as its name tells',
+    },
+    {
+      filter: 'length',
+      passes: fetchUrl.length <= limits.urlLength,
+      why: `${fetchUrl.length} of limits.urlLength ${limits.urlLength}`,
+    },
+    {
+      filter: 'depth',
+      passes: url ? url.depth <= limits.depthPerHost : null,
+      why: `${url ? url.depth : 'unknown'} of limits.depthPerHost ${limits.depthPerHost}`,
+    },
+    {
+      filter: 'trap',
+      passes: admission({ ...limits, everyPort: true })({ url: identity, depth: 0 }) !== 'trap',
+      why: `limits.repeatedSegments ${limits.repeatedSegments}`,
+    },
+    {
+      filter: 'pages',
+      passes: done === undefined ? null : done < limits.pagesPerHost,
+      why: `${done ?? 'unknown'} of limits.pagesPerHost ${limits.pagesPerHost}`,
+    },
+    {
+      filter: 'block',
+      passes: its ? !its.blocked : null,
+      why: its?.blocked ? 'blocked by order' : 'no order',
+    },
+    await robotsFilter(politeness.robots, identity, stored, find),
+  ];
+}
+
+/** Where the robots.txt of another host leads to this one, patterns do not count. */
+function scopeFilter(scope: Scope, url: CrawlUrl, stored: Explanation | null): FilterVerdict {
+  const { admitted, rule } = scope.verdict(url.host, spelled(url));
+  const from = stored?.url?.referrer;
+  const isLedTo =
+    from?.endsWith('/robots.txt') === true && url.fetchUrl === robotsUrlOf(url.fetchUrl);
+  if (admitted || !isLedTo || !scope.covers(url.host)) {
+    return { filter: 'scope', passes: admitted, why: rule };
+  }
+  return { filter: 'scope', passes: true, why: `${from} leads to it; but for that, ${rule}` };
+}

@@ -1,0 +1,110 @@
+// Where `ubiring explain` gets what is known of a URL: from the running agent that owns its host,
+// asked by way of any other; where none answers, from the state files of this machine.
+
+import { type Config, membersOf } from '../../../config/config.ts';
+import { type Explanation, explanationOf } from '../../control/explanation.ts';
+import { asForm, type CrawlUrl, type Identity } from '../../url/crawl-url.ts';
+import { splitIdentity } from '../../url/url-key.ts';
+import { type Asked, askInTurn } from '../common/ask.ts';
+import { messageOf } from '../common/exit-code.ts';
+import { openStateFiles } from '../common/query-files.ts';
+import { ownersOf } from '../state-files/query-owners.ts';
+
+export interface Source {
+  /** For people: `agents` or `files`. */
+  readonly kind: 'agents' | 'files';
+  /** The present owner of the host, as far as the source knows; null where it does not. */
+  readonly owner: string | null;
+  /** Null where neither the owner nor, from files, anyone else has anything to say. */
+  find(identity: Identity): Promise<Explanation | null>;
+  close(): void;
+}
+
+/**
+ * @param whom - agents with their endpoints; none where they have none yet
+ * @param url - the URL that is asked about; a URL that nobody knows is judged as it is spelled there
+ * @param onProblem - told of each file that cannot be read
+ */
+export async function sourceFor(
+  config: Config,
+  whom: Asked,
+  url: Pick<CrawlUrl, 'identity' | 'fetchUrl'>,
+  onProblem: (message: string) => void,
+): Promise<Source> {
+  const { identity } = url;
+  const first = await ask(whom, url);
+  if (first?.facts) {
+    // Who answered once is asked first from then on: others may be gone.
+    const agents = whom.agents.toSorted((a, b) => {
+      return Number(b.id === first.by) - Number(a.id === first.by);
+    });
+    const inTurn = { ...whom, agents };
+    return {
+      kind: 'agents',
+      owner: first.owner,
+      find: async (other) => {
+        if (other === identity) return first.facts;
+        const asked = { identity: other, fetchUrl: asForm(other) };
+        return (await ask(inTurn, asked))?.facts ?? null;
+      },
+      close: () => {},
+    };
+  }
+  return fileSource(config, url, onProblem);
+}
+
+interface Answer {
+  /** Who was asked. */
+  readonly by: string;
+  readonly owner: string;
+  /** Null where the owner did not answer in time. */
+  readonly facts: Explanation | null;
+}
+
+async function ask(
+  whom: Asked,
+  { identity, fetchUrl }: Pick<CrawlUrl, 'identity' | 'fetchUrl'>,
+): Promise<Answer | null> {
+  const answer = await askInTurn(whom, 'explain', [identity, fetchUrl]);
+  if (!answer.ok) return null;
+  const { owner, facts } = answer.result as Omit<Answer, 'by'>;
+  return { by: answer.by, owner, facts };
+}
+
+function fileSource(
+  config: Config,
+  asked: Pick<CrawlUrl, 'identity' | 'fetchUrl'>,
+  onProblem: (message: string) => void,
+): Source {
+  const { files, problems } = openStateFiles(config.agent.dataDir, []);
+  for (const problem of problems) onProblem(problem);
+  const owners = ownersOf(files, config);
+  const { userAgent } = config.http;
+  const look = (identity: Identity): Explanation | null => {
+    const host = splitIdentity(identity)?.host ?? '';
+    const form = identity === asked.identity ? asked.fetchUrl : asForm(identity);
+    const found: Explanation[] = [];
+    for (const { agent, first } of files) {
+      try {
+        found.push(explanationOf({ agent, userAgent, read: first, identity, form }));
+      } catch (error) {
+        onProblem(`${agent}: ${messageOf(error)}`);
+      }
+    }
+    // The owner's word first, then whose file still claims the host, then copies.
+    const rank = ({ agent, host: its }: Explanation) =>
+      agent === owners.owner(host) ? 0 : its?.owned ? 1 : 2;
+    const byRank = found.toSorted((a, b) => rank(a) - rank(b));
+    return byRank.find((one) => one.url !== null || one.inOutbox) ?? byRank[0] ?? null;
+  };
+  const known = new Set(membersOf(config).map(({ id }) => id));
+  const owner = owners.owner(splitIdentity(asked.identity)?.host ?? '');
+  return {
+    kind: 'files',
+    owner: owner !== undefined && known.has(owner) ? owner : null,
+    find: async (url) => look(url),
+    close: () => {
+      for (const file of files) file.close();
+    },
+  };
+}

@@ -1,0 +1,210 @@
+// What `launch` does before it starts anything, in two steps. First it looks: which agents are meant,
+// whether their directories are free and of this crawl, whether the crawl is over already, and whether
+// work of agents that are not started would be left out. Only then it changes anything: directories
+// that are to be fresh, and the record of the end. A launch that cannot begin changes nothing, and
+// leaves no half of a cluster behind.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { type Config, membersOf } from '../../../config/config.ts';
+import { wallMs } from '../../runtime/clock.ts';
+import { markSuspect } from '../../storage/file/database.ts';
+import { foreignState } from '../../storage/file/examination.ts';
+import { localAgents, selectAgents } from '../agent/local-agents.ts';
+import { repairOf } from '../agent/repair.ts';
+import { cannotWrite, type ExitCode } from '../common/exit-code.ts';
+import { shownCrawl } from '../common/load-config.ts';
+import { makeDirectory } from '../common/make-directory.ts';
+import { programName } from '../common/output.ts';
+import { isLocked } from '../common/running.ts';
+import { type CheckedCompletion, checkedCompletion } from '../state-files/completion-check.ts';
+import {
+  readCompletion,
+  removeCompletion,
+  writeRefreshing,
+} from '../state-files/completion-file.ts';
+import { compareStates } from '../state-files/left-out.ts';
+import { leftOutRefusal } from '../state-files/left-out-text.ts';
+import { ordersInForce } from '../state-files/stored-orders.ts';
+import { type FreshStart, planFreshStart } from './fresh-start.ts';
+
+export interface PlanFlags {
+  readonly agents?: string;
+  readonly fresh?: boolean;
+  readonly deleteArchives?: boolean;
+  readonly refresh?: boolean;
+  readonly repair?: boolean;
+  readonly restart?: boolean;
+}
+
+interface Refused {
+  readonly kind: 'refused';
+  readonly code: ExitCode;
+  readonly message: string;
+}
+
+/** What a launch may do, as far as the data directory tells. */
+export interface Start {
+  readonly kind: 'start';
+  /** Agents to be started. */
+  readonly ids: readonly string[];
+  readonly notes: readonly string[];
+  /** In which known pages are asked for again; null: no other than the last. */
+  readonly round: number | null;
+  /** Agents that must meet before any of them crawls; empty as a rule. */
+  readonly awaits: readonly string[];
+}
+
+export type Judgement =
+  | Start
+  | { readonly kind: 'complete'; readonly message: string; readonly notes: readonly string[] }
+  | Refused;
+
+/** Looks, and changes nothing: the agents of a numbered cluster need no ports yet. */
+export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Judgement> {
+  const { agents } = config.cluster;
+  const all = membersOf(config).map(({ id }) => id);
+  const found = typeof agents === 'number' ? null : await localAgents(agents);
+  const local = found === null ? all : found.local.map(({ id }) => id);
+  const chosen = selectAgents(flags.agents, all, local, found?.why);
+  if (!chosen.ok) return { kind: 'refused', code: chosen.code, message: chosen.message };
+  const { ids } = chosen;
+  const notes = flags.agents === undefined ? [...(found?.why.values() ?? [])].map(notStarted) : [];
+
+  const inUse = inUseOf(config, ids);
+  if (inUse !== null) return { kind: 'refused', code: 4, message: inUse };
+  if (flags.fresh) return { kind: 'start', ids, notes, round: null, awaits: [] };
+  const foreign = foreignAmong(config, ids);
+  if (foreign !== null) return { kind: 'refused', code: 4, message: foreign };
+  notes.push(...ordersInForce(config));
+  const completion = checkedCompletion(config, local);
+  if (completion.kind === 'damaged' && !completion.isFile) {
+    return { kind: 'refused', code: 4, message: `${completion.why}; move it away` };
+  }
+  if (completion.kind === 'complete' && !flags.refresh && !flags.repair) {
+    const message =
+      'the crawl is complete already; --refresh asks what has changed, --fresh begins anew';
+    return { kind: 'complete', message, notes };
+  }
+  const { leftOut, unknown } = compareStates(config.agent.dataDir, config.name, ids);
+  if (leftOut.length > 0) {
+    const { refresh = false, repair = false } = flags;
+    const refused = { chosen: ids, local, refresh, repair };
+    return { kind: 'refused', code: 4, message: leftOutRefusal(config, leftOut, refused) };
+  }
+  const repair = repairOf(config, completion, { ids, local, asked: flags.repair ?? false });
+  if (!repair.ok) return { kind: 'refused', code: 4, message: repair.message };
+  notes.push(...unknown, ...completionNotes(completion, flags), ...repair.notes);
+  return { kind: 'start', ids, notes, round: roundOf(completion, flags), awaits: repair.awaits };
+}
+
+function notStarted(why: string): string {
+  return `not started here: ${why}`;
+}
+
+function completionNotes(completion: CheckedCompletion, flags: PlanFlags): string[] {
+  const isOver = completion.kind === 'complete' || completion.kind === 'unsound';
+  return [
+    ...(completion.kind === 'other' ? ['the config has changed: crawling on'] : []),
+    ...(completion.kind === 'damaged'
+      ? [`${completion.why}: crawling on; it is written anew at the end`]
+      : []),
+    ...(completion.kind === 'changed' ? ['the crawl goes on:', ...completion.why] : []),
+    ...(flags.refresh && !isOver && !['refreshing', 'other', 'damaged'].includes(completion.kind)
+      ? ['the crawl is not complete: it goes on; --refresh is for a complete one']
+      : []),
+  ];
+}
+
+/** What `--fresh` would do to the directories of `start`, or why not; looks only. */
+export function judgeFresh(config: Config, start: Start, flags: PlanFlags): FreshStart | Refused {
+  const directories = directoriesOf(config, start);
+  try {
+    const fresh = planFreshStart(directories, wallMs(), flags.deleteArchives ?? false);
+    return typeof fresh === 'string' ? { kind: 'refused', code: 4, message: fresh } : fresh;
+  } catch (error) {
+    return { kind: 'refused', ...cannotWrite(`in ${config.agent.dataDir}`, error) };
+  }
+}
+
+/**
+ * Changes what has to be changed before the agents of `start` are started. With `fresh` their
+ * directories are emptied when this returns.
+ *
+ * @param tell - told what is deleted, and what is kept, before it is done
+ */
+export function prepareLaunch(
+  config: Config,
+  start: Start,
+  { repair, fresh }: { readonly repair?: boolean | undefined; readonly fresh: FreshStart | null },
+  tell: (line: string) => void,
+): Refused | null {
+  const { dataDir } = config.agent;
+  try {
+    makeWritable(dataDir);
+    for (const line of fresh?.lines ?? []) tell(line);
+    fresh?.run();
+    // The next start of each reads the whole file, however large.
+    if (repair) for (const directory of directoriesOf(config, start)) markSuspect(directory);
+    if (start.round !== null) writeRefreshing(config, start.round, wallMs());
+    else if (readCompletion(config).kind !== 'none') removeCompletion(config);
+  } catch (error) {
+    return { kind: 'refused', ...cannotWrite(`in ${dataDir}`, error) };
+  }
+  return null;
+}
+
+function directoriesOf(config: Config, { ids }: Start): string[] {
+  return ids.map((id) => path.join(config.agent.dataDir, id));
+}
+
+/** What is said where agents that are to be started run already; null where none does. */
+export function inUseOf(config: Config, ids: readonly string[]): string | null {
+  const directoryOf = (id: string) => path.join(config.agent.dataDir, id);
+  const locked = ids.filter((id) => isLocked(directoryOf(id)));
+  if (locked.length === 0) return null;
+  const verb = locked.length === 1 ? 'is' : 'are';
+  const which = locked.length === ids.length ? '' : ` ${locked.join(' ')}`;
+  return [
+    `${locked.map(directoryOf).join(', ')} ${verb} in use by a running agent; stop it first:`,
+    `  ${programName()} stop ${shownCrawl(config)}${which}`,
+  ].join('\n');
+}
+
+/** Why one of the state files is not this crawl's; null where all are, or are not there. */
+function foreignAmong(config: Config, ids: readonly string[]): string | null {
+  for (const id of ids) {
+    const file = path.join(config.agent.dataDir, id, 'state.sqlite');
+    try {
+      const foreign = foreignState(file, { crawl: config.name, agent: id });
+      if (foreign !== null) return foreign;
+    } catch {
+      // The disk fails, or the file may not be read: its agent reports that with the remedy.
+    }
+  }
+  return null;
+}
+
+/** The Unix second at which it begins, and later than the one before whatever the clock says. */
+function roundOf(completion: CheckedCompletion, flags: PlanFlags): number | null {
+  switch (completion.kind) {
+    case 'refreshing':
+      return completion.round;
+    case 'complete':
+    case 'unsound': {
+      if (!flags.refresh) return null;
+      return Math.max(Math.floor(wallMs() / 1000), (completion.note.round ?? 0) + 1);
+    }
+    case 'other':
+    case 'damaged':
+      return flags.refresh ? Math.floor(wallMs() / 1000) : null;
+    case 'changed':
+    case 'none':
+      return null;
+  }
+}
+
+function makeWritable(dataDir: string): void {
+  makeDirectory(dataDir);
+  fs.accessSync(dataDir, fs.constants.W_OK);
+}

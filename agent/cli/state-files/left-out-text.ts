@@ -1,0 +1,87 @@
+// What `launch` says of states that it would leave out, with what can be done about it.
+
+import path from 'node:path';
+import { type Config, membersOf } from '../../../config/config.ts';
+import { shownCrawl, startCommand } from '../common/load-config.ts';
+import { count, printable, programName } from '../common/output.ts';
+import { isLocked } from '../common/running.ts';
+import type { LeftOut } from './left-out.ts';
+
+/** One agent's share, such as `a3: 95 queued URLs and 3 pages of 12 hosts (h1, h2, …)`. */
+export function leftOutText({ agent, hosts, queued, pages, samples }: LeftOut): string {
+  const what = [
+    ...(queued > 0 ? [`${count(queued)} queued ${queued === 1 ? 'URL' : 'URLs'}`] : []),
+    ...(pages > 0 ? [`${count(pages)} fetched ${pages === 1 ? 'page' : 'pages'}`] : []),
+  ].join(' and ');
+  const named = [...samples.map(printable), ...(hosts > samples.length ? ['…'] : [])].join(', ');
+  return `${agent}: ${what} of ${count(hosts)} ${hosts === 1 ? 'host' : 'hosts'} (${named})`;
+}
+
+export interface RefusedLaunch {
+  /** Agents that were to be started. */
+  readonly chosen: readonly string[];
+  /** Agents of the config that this machine can start. */
+  readonly local: readonly string[];
+  /** Of the command line, to be given again. */
+  readonly refresh: boolean;
+  readonly repair: boolean;
+}
+
+/** The refusal. Each remedy is a command that works as printed. */
+export function leftOutRefusal(
+  config: Config,
+  leftOut: readonly LeftOut[],
+  { chosen, local, refresh, repair }: RefusedLaunch,
+): string {
+  const ids = leftOut.map(({ agent }) => agent);
+  const strangers = ids.filter((id) => !membersOf(config).some((member) => member.id === id));
+  const crawl = shownCrawl(config);
+  const again = `${refresh ? ' --refresh' : ''}${repair ? ' --repair' : ''}`;
+  const all = local.filter((id) => chosen.includes(id) || ids.includes(id));
+  // With the config as it was then, all of it is meant: those of today may have other names in it.
+  const which = strangers.length > 0 ? '' : ` --agents ${all.join(',')}`;
+  return [
+    'not started, because the work of agents would be left out; only their states have:',
+    ...leftOut.map((one) => `  ${leftOutText(one)}`),
+    ...(strangers.length > 0 ? [backText(config, strangers)] : []),
+    'start them too:',
+    `  ${programName()} launch ${crawl}${which}${again}`,
+    'to retire them, start them so, and while they run have them hand over to the others:',
+    `  ${programName()} stop ${crawl} ${ids.join(' ')}`,
+    `to give up what only they have, move their directories out of ${config.agent.dataDir}`,
+  ].join('\n');
+}
+
+/** Agents that were removed from the config, or have another name there now. */
+function backText({ cluster }: Config, strangers: readonly string[]): string {
+  const numbers = strangers.map((id) => Number(/^a(\d+)$/.exec(id)?.[1] ?? Number.NaN));
+  const isNumbered = typeof cluster.agents === 'number' && numbers.every(Number.isSafeInteger);
+  const how = isNumbered
+    ? `set cluster.agents to ${Math.max(...numbers)} again`
+    : 'put each back into cluster.agents under that id';
+  return `the config does not have ${strangers.join(', ')} (removed, or renamed): ${how}, then`;
+}
+
+/** What an agent by hand says of agents whose work waits for them, when it starts and when it ends. */
+export function openWorkText(config: Config, leftOut: readonly LeftOut[]): string {
+  const isRunning = ({ agent }: LeftOut) => isLocked(path.join(config.agent.dataDir, agent));
+  const running = leftOut.filter(isRunning);
+  const idle = leftOut.filter((one) => !running.includes(one));
+  return [
+    ...(running.length > 0 ? ['the crawl is not complete: agents that run go on with'] : []),
+    ...running.map((one) => `  ${leftOutText(one)}`),
+    ...(idle.length > 0 ? idleText(config, idle) : []),
+  ].join('\n');
+}
+
+function idleText(config: Config, leftOut: readonly LeftOut[]): string[] {
+  const known = leftOut.filter(({ agent }) => membersOf(config).some(({ id }) => id === agent));
+  const strangers = leftOut.filter((one) => !known.includes(one)).map(({ agent }) => agent);
+  return [
+    'the crawl is not complete without agents that do not run; only their states have:',
+    ...leftOut.map((one) => `  ${leftOutText(one)}`),
+    ...(strangers.length > 0 ? [backText(config, strangers)] : []),
+    'start each beside the others:',
+    ...leftOut.map(({ agent }) => `  ${startCommand(agent, config)}`),
+  ];
+}

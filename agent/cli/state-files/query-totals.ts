@@ -1,0 +1,78 @@
+// What a crawl came to, for the summary at the end of `launch`: counted over the merged views, so
+// that the numbers are those that `query` gives afterwards.
+
+import type { Config } from '../../../config/config.ts';
+import { openStateFiles } from '../common/query-files.ts';
+import { HOST_ERRORS } from './host-errors.ts';
+import { type Course, ownersOf } from './query-owners.ts';
+import { ClusterViews } from './query-views.ts';
+
+export interface AgentTotals {
+  readonly agent: string;
+  /** URLs that ended with a response or failed. */
+  readonly pages: number;
+  readonly failed: number;
+  /** URLs whose last answer was 429 or 5xx. */
+  readonly serverErrors: number;
+  /** Hosts that were given up, or of which URLs failed and none got a response. */
+  readonly hostsUnreachable: number;
+  /** URLs skipped as `blocked`, and one host of them. */
+  readonly blocked: number;
+  readonly blockedHost: string | null;
+  readonly bytes: number;
+  readonly hosts: number;
+  /** How the agent's last life ended, as far as it could still tell. */
+  readonly end: Course['end'];
+}
+
+const HOST_CODES = HOST_ERRORS.map((code) => `'${code}'`).join(', ');
+
+const NOTHING = { pages: 0, failed: 0, bytes: 0, serverErrors: 0, hostsUnreachable: 0 };
+
+/** One entry for each agent that has a state in `dataDir`; files that cannot be read are left out. */
+export function crawlTotals(
+  dataDir: string,
+  config: Pick<Config, 'cluster'>,
+): readonly AgentTotals[] {
+  const { files } = openStateFiles(dataDir, []);
+  const owners = ownersOf(files, config);
+  const views = new ClusterViews(files, () => {}, owners.owner);
+  const db = views.open();
+  try {
+    const hosts = db
+      .prepare<[], { agent: string; hosts: number }>(
+        'SELECT agent, count(*) AS hosts FROM hosts GROUP BY agent',
+      )
+      .all();
+    const pages = db
+      .prepare<[], Omit<AgentTotals, 'hosts' | 'end' | 'blocked' | 'blockedHost'>>(
+        `SELECT agent, sum(n) AS pages, sum(n - answered) AS failed, sum(bytes) AS bytes,
+          sum(refused) AS serverErrors, sum(answered = 0 OR givenUp) AS hostsUnreachable
+         FROM (SELECT agent, host, count(*) AS n, count(status) AS answered, sum(bytes) AS bytes,
+            sum(coalesce(status, 0) = 429 OR coalesce(status, 0) >= 500) AS refused,
+            max(coalesce(error, '') IN (${HOST_CODES})) AS givenUp
+          FROM pages GROUP BY agent, host) GROUP BY agent`,
+      )
+      .all();
+    const blocked = db
+      .prepare<[], Pick<AgentTotals, 'agent' | 'blocked' | 'blockedHost'>>(
+        `SELECT agent, count(*) AS blocked, min(host) AS blockedHost FROM skipped
+         WHERE reason = 'blocked' GROUP BY agent`,
+      )
+      .all();
+    return files.map(({ agent }, k) => {
+      // What a former member completed was an earlier round, or the crawl up to then.
+      const isFormer = !owners.view.includes(agent);
+      const courseEnd = owners.courses[k]!.end;
+      const end = isFormer && courseEnd === 'complete' ? null : courseEnd;
+      const none = { agent, ...NOTHING };
+      const found = pages.find((row) => row.agent === agent) ?? none;
+      const { hosts: held = 0 } = hosts.find((row) => row.agent === agent) ?? {};
+      const skipped = blocked.find((row) => row.agent === agent);
+      return { ...found, blocked: 0, blockedHost: null, ...skipped, hosts: held, end };
+    });
+  } finally {
+    db.close();
+    views.close();
+  }
+}

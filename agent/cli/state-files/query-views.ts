@@ -1,0 +1,245 @@
+// The views of CONTRACT over all agents' files at once: virtual tables of a database in memory whose
+// rows stream from the files, each with its agent. A host that only one file claims, as nearly all
+// are, passes through row by row; the URLs of a host that several claim are merged, one host at a
+// time, so that memory is bounded by one host. SQLite attaches ten files at most, hence this way.
+
+import Database from 'better-sqlite3';
+import { messageOf } from '../common/exit-code.ts';
+import { isDamage, type StateFile } from '../common/query-files.ts';
+import { type Claim, type HostRow, mergeClaims, mergeHosts } from './query-merge.ts';
+
+/** Columns as in CONTRACT; each table begins with `agent` besides. */
+const columns = {
+  pages: [
+    ...['url', 'fetch_url', 'host', 'depth', 'status', 'content_type', 'bytes', 'digest'],
+    ...['fetched_at', 'duration_ms', 'error', 'redirect_to', 'referrer', 'attempts'],
+    ...['warc_file', 'warc_offset', 'canonical', 'noindex', 'noarchive'],
+    ...['unchanged', 'round', 'queued_again', 'skipped'],
+  ],
+  frontier: ['url', 'host', 'depth', 'attempts', 'not_before', 'referrer', 'round'],
+  skipped: ['url', 'host', 'reason', 'referrer', 'round'],
+  hosts: [
+    ...['host', 'ip', 'pages_done', 'pages_queued', 'out_of_scope', 'delay_ms', 'robots'],
+    ...['last_fetch_at', 'next_fetch_at', 'state'],
+  ],
+  links: ['source', 'target'],
+  events: ['at', 'kind', 'detail'],
+  orders: ['kind', 'host', 'value', 'given_by', 'applied_at'],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+type ViewName = keyof typeof columns;
+/** Views whose rows are URLs of a host. */
+const urlViews = ['pages', 'frontier', 'skipped'] as const;
+type UrlView = (typeof urlViews)[number];
+/** Where a row of `skipped` has its reason, after its agent. */
+const reasonAt = 1 + columns.skipped.indexOf('reason');
+
+/** The views of a set of files, with what must be told when they are read. */
+export class ClusterViews {
+  readonly #files: readonly StateFile[];
+  readonly onProblem: (message: string) => void;
+  readonly #ownerOf: (host: string) => string | undefined;
+  /** Hosts that several files claim; found when first needed. */
+  #shared: ReadonlySet<string> | null = null;
+
+  /**
+   * @param onProblem - told of each file that turns out to be damaged while it is read
+   * @param ownerOf - the present owner of a host, whose word counts where several say the same
+   */
+  constructor(
+    files: readonly StateFile[],
+    onProblem: (message: string) => void,
+    ownerOf: (host: string) => string | undefined,
+  ) {
+    this.#files = files;
+    this.#ownerOf = ownerOf;
+    this.onProblem = onProblem;
+  }
+
+  /** @returns a database in memory that has the views as tables, and nothing else */
+  open(): Database.Database {
+    const views = this;
+    const db = new Database(':memory:');
+    for (const view of Object.keys(columns) as ViewName[]) {
+      db.table(view, {
+        columns: ['agent', ...columns[view]],
+        parameters: [],
+        rows: function* () {
+          yield* views.#rows(view) as Generator<(number | bigint | string | null)[]>;
+        },
+      });
+    }
+    return db;
+  }
+
+  close(): void {
+    for (const file of this.#files) file.close();
+  }
+
+  *#rows(view: ViewName): Generator<unknown[]> {
+    if (view === 'links' || view === 'events' || view === 'orders') {
+      yield* this.#streamed(view, null, new Set());
+      return;
+    }
+    const shared = this.#sharedHosts();
+    const names: readonly string[] = columns[view];
+    yield* this.#streamed(view, 1 + names.indexOf('host'), shared);
+    for (const host of shared) {
+      if (view === 'hosts') yield this.#mergedHost(host);
+      else yield* this.#mergedRows(view, host);
+    }
+  }
+
+  /** Rows of all files one after the other, but for those of `shared` hosts. */
+  *#streamed(
+    view: ViewName,
+    hostAt: number | null,
+    shared: ReadonlySet<string>,
+  ): Generator<unknown[]> {
+    for (const file of this.#files) {
+      for (const row of this.#read(file, selectOf(view), file.agent)) {
+        if (hostAt === null || !shared.has(row[hostAt] as string)) yield row;
+      }
+    }
+  }
+
+  /** Rows of one file; damage ends them early, and is told. */
+  *#read(file: StateFile, sql: string, ...values: unknown[]): Generator<unknown[]> {
+    try {
+      yield* file.rows(sql, ...values);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.onProblem(`${file.agent}: read in part only: ${messageOf(error)}`);
+    }
+  }
+
+  /** Walks the sorted hosts of all files side by side, so that only the shared ones are kept. */
+  #sharedHosts(): ReadonlySet<string> {
+    if (this.#shared) return this.#shared;
+    const shared = new Set<string>();
+    this.#shared = shared;
+    const walks = this.#files.map((file) => {
+      return this.#read(file, 'SELECT host FROM host_rows WHERE owned ORDER BY host');
+    });
+    const heads = walks.map((walk) => nextHost(walk));
+    for (;;) {
+      let least: string | null = null;
+      let holders = 0;
+      for (const head of heads) {
+        if (head === null) continue;
+        if (least === null || head < least) [least, holders] = [head, 1];
+        else if (head === least) holders++;
+      }
+      if (least === null) return shared;
+      if (holders > 1) shared.add(least);
+      heads.forEach((head, k) => {
+        if (head === least) heads[k] = nextHost(walks[k]!);
+      });
+    }
+  }
+
+  *#mergedRows(view: UrlView, host: string): Generator<unknown[]> {
+    for (const { stands, answer } of this.#mergedClaims(host)) {
+      if (viewOf(stands) === view) yield rowOf(view, stands);
+      // The last answer of a page that is queued again or skipped, whichever file has it.
+      else if (view === 'pages' && answer) yield rowOf(view, answer, stands);
+    }
+  }
+
+  #mergedHost(host: string): unknown[] {
+    const counts = { done: 0, queued: 0 };
+    for (const { stands } of this.#mergedClaims(host)) {
+      const view = viewOf(stands);
+      if (view === 'pages') counts.done++;
+      if (view === 'frontier') counts.queued++;
+    }
+    const names = ['agent', ...columns.hosts];
+    const rows = this.#files.flatMap((file) => {
+      const found = [...this.#read(file, `${selectOf('hosts')} WHERE host = ?`, file.agent, host)];
+      return found.map((row) => Object.fromEntries(names.map((name, k) => [name, row[k]])));
+    });
+    const merged = mergeHosts(rows as HostRow[], counts, this.#ownerOf(host));
+    return names.map((name) => merged[name]);
+  }
+
+  /** Every known URL of one host, once, with its last answer. */
+  #mergedClaims(host: string): Iterable<{ stands: Claim; answer: Claim | null }> {
+    const byUrl = new Map<string, Claim[]>();
+    for (const file of this.#files) {
+      for (const view of urlViews) {
+        const rows = this.#read(file, `${selectOf(view)} WHERE host = ?`, file.agent, host);
+        for (const row of rows) {
+          const claim = claimOf(view, row);
+          const others = byUrl.get(claim.url);
+          if (others) others.push(claim);
+          else byUrl.set(claim.url, [claim]);
+        }
+      }
+    }
+    const owner = this.#ownerOf(host);
+    return byUrl.values().map((claims) => {
+      const answers = claims.filter((claim) => viewOf(claim) === 'pages');
+      return {
+        stands: mergeClaims(claims, owner),
+        answer: answers.length > 0 ? mergeClaims(answers, owner) : null,
+      };
+    });
+  }
+}
+
+/** The first placeholder is the agent's identifier. */
+function selectOf(view: ViewName): string {
+  return `SELECT ?, ${columns[view].join(', ')} FROM ${view}`;
+}
+
+function nextHost(walk: Generator<unknown[]>): string | null {
+  const { value, done } = walk.next();
+  return done ? null : (value[0] as string);
+}
+
+function viewOf({ state }: Claim): UrlView {
+  if (state === 'queued') return 'frontier';
+  return state === 'skipped' ? 'skipped' : 'pages';
+}
+
+function claimOf(view: UrlView, row: unknown[]): Claim {
+  const names: readonly string[] = columns[view];
+  const at = (name: string) => {
+    const k = names.indexOf(name);
+    return k < 0 ? null : row[k + 1];
+  };
+  const number = (name: string) => {
+    const value = at(name);
+    return value === null ? null : Number(value);
+  };
+  const finished = at('status') === null ? 'failed' : 'response';
+  return {
+    agent: row[0] as string,
+    url: at('url') as string,
+    state: view === 'frontier' ? 'queued' : view === 'skipped' ? 'skipped' : finished,
+    round: number('round') ?? 0,
+    fetchedAt: number('fetched_at'),
+    depth: number('depth'),
+    attempts: number('attempts'),
+    referrer: at('referrer') as string | null,
+    row,
+  };
+}
+
+/**
+ * The winner's row, with what was merged from the others in its place.
+ *
+ * @param stands - what has become of the page since, where the claim is its last answer
+ */
+function rowOf(view: UrlView, claim: Claim, stands = claim): unknown[] {
+  const { depth, attempts, referrer } = claim;
+  const merged: Readonly<Record<string, unknown>> = {
+    ...{ depth, attempts, referrer, queued_again: stands.state === 'queued' ? 1n : 0n },
+    skipped: stands.state === 'skipped' ? stands.row[reasonAt] : null,
+  };
+  const names: readonly string[] = columns[view];
+  return [
+    claim.agent,
+    ...names.map((name, k) => (name in merged ? merged[name] : claim.row[k + 1])),
+  ];
+}

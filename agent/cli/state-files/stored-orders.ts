@@ -1,0 +1,207 @@
+// The operator's orders as the state files have them, while no agent runs. `launch` names those in
+// force, since a crawl that is paused or blocked looks like one that hangs. An order can be taken back
+// there too: `block '*'` completes a crawl, and then no agent is left to be told.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { type Config, membersOf } from '../../../config/config.ts';
+import type { Order } from '../../core/protocol/messages.ts';
+import { isInForce, isLater, keyOf, Orders } from '../../core/protocol/orders.ts';
+import { wallMs } from '../../runtime/clock.ts';
+import { openState } from '../../storage/file/database.ts';
+import { openForReading } from '../../storage/file/reading.ts';
+import { storageFailureOf } from '../../storage/file/storage-failure.ts';
+import { CRAWL_NAME } from '../../storage/reads/coverage-queries.ts';
+import { OrderTable } from '../../storage/tables/order-table.ts';
+import { cannotWrite, type ExitCode, messageOf } from '../common/exit-code.ts';
+import { lockLaunch } from '../common/launch-lock.ts';
+import { shownCrawl } from '../common/load-config.ts';
+import { durationText, programName } from '../common/output.ts';
+import { foundAgents } from '../common/query-files.ts';
+import { barredPath, permissionMissing } from '../common/running.ts';
+import { setCompletionAside } from './completion-file.ts';
+
+/** Of so many a line each; the view `orders` has all. */
+const shownMax = 10;
+
+/** The latest word on each thing; the newest first. */
+function latestOf(orders: readonly Order[]): Order[] {
+  const latest = new Map<string, Order>();
+  for (const order of orders) {
+    const known = latest.get(keyOf(order));
+    if (!known || isLater(order, known)) latest.set(keyOf(order), order);
+  }
+  return [...latest.values()].sort((a, b) => b.n - a.n);
+}
+
+interface StoredOrders {
+  /** By agent of this crawl. */
+  readonly states: ReadonlyMap<string, readonly Order[]>;
+  /** Sentences that name each file which could not be read. */
+  readonly problems: readonly string[];
+}
+
+function storedOrders(config: Config): StoredOrders {
+  const { dataDir } = config.agent;
+  const states = new Map<string, readonly Order[]>();
+  const problems: string[] = [];
+  const members = membersOf(config).map(({ id }) => id);
+  for (const agent of new Set([...foundAgents(dataDir), ...members])) {
+    const directory = path.join(dataDir, agent);
+    const barred = barredPath(directory);
+    const read = barred === null ? ordersIn(config, directory) : permissionMissing(barred);
+    if (typeof read === 'string') problems.push(`${agent}: ${read}`);
+    else if (read !== null) states.set(agent, read);
+  }
+  return { states, problems };
+}
+
+/** Null where there is no state of this crawl; a sentence where the file cannot be read. */
+function ordersIn({ name }: Config, directory: string): readonly Order[] | string | null {
+  const file = path.join(directory, 'state.sqlite');
+  if (!fs.existsSync(file)) return null;
+  const read = openForReading(file);
+  if (!read.ok) return `${file} ${read.why}`;
+  try {
+    if (read.db.prepare<[], string>(CRAWL_NAME).pluck().get() !== name) return null;
+    return new OrderTable(read.db).orders();
+  } catch (error) {
+    return `${file} cannot be read: ${messageOf(error)}`;
+  } finally {
+    read.db.close();
+  }
+}
+
+/** A line for each order in force, with the command that takes it back. */
+export function ordersInForce(config: Config): string[] {
+  const { states } = storedOrders(config);
+  const inForce = latestOf([...states.values()].flat()).filter(isInForce);
+  const lines = inForce.slice(0, shownMax).map((order) => `in force: ${textOf(order, config)}`);
+  const more = inForce.length - shownMax;
+  return more > 0 ? [...lines, `in force: ${more} more (view orders)`] : lines;
+}
+
+function textOf({ kind, host, value, by }: Order, config: Config): string {
+  const command = (words: string) => `${programName()} ${words}`;
+  const shown = shownCrawl(config);
+  if (kind === 'pause') return `pause, given by ${by}; to end it: ${command(`resume ${shown}`)}`;
+  const long = kind === 'delay' ? ` ${durationText(value ?? 0)}` : '';
+  const takeBack = command(`${kind} ${shown} '${host}' --off`);
+  return `${kind} ${host}${long}, given by ${by}; to take it back: ${takeBack}`;
+}
+
+export interface TakenBack {
+  /** Agents that have it on disk now; where there are none, nothing was changed. */
+  readonly agents: readonly string[];
+  /** Why not all agents of the data directory have it. */
+  readonly failure: Failure | null;
+  /** Of a block: the pattern that still blocks its hosts. */
+  readonly stillBlockedBy: string | undefined;
+}
+
+interface Failure {
+  readonly code: ExitCode;
+  readonly message: string;
+}
+
+type Words = Pick<Order, 'kind' | 'host'>;
+
+/** In all state files of the directory, of which no agent may run. */
+export function takeBack(config: Config, words: Words): TakenBack {
+  const { states, problems } = storedOrders(config);
+  // In such a file the order may be in force, by a later word than any other has.
+  if (problems.length > 0) return refused(4, problems.join('\n'));
+  const known = latestOf([...states.values()].flat());
+  if (!known.some((order) => keyOf(order) === keyOf(words) && isInForce(order))) {
+    const what = words.kind === 'pause' ? 'the crawl is not paused' : 'no such order is in force';
+    return refused(1, [what, ...ordersInForce(config)].join('\n'));
+  }
+  // No launch starts agents meanwhile: each would find its directory in use.
+  const lock = lockLaunch(config);
+  if (!lock.ok) return refused(lock.code, lock.message);
+  try {
+    return takeBackLocked(config, words, [...states.keys()]);
+  } finally {
+    lock.unlock();
+  }
+}
+
+function refused(code: ExitCode, message: string): TakenBack {
+  return { agents: [], failure: { code, message }, stillBlockedBy: undefined };
+}
+
+interface OpenedState {
+  readonly agent: string;
+  readonly directory: string;
+  readonly orders: OrderTable;
+  readonly close: () => void;
+}
+
+function takeBackLocked(config: Config, words: Words, agents: readonly string[]): TakenBack {
+  const opened: OpenedState[] = [];
+  try {
+    for (const agent of agents) {
+      const state = openOne(config, agent);
+      if ('message' in state) return refused(state.code, state.message);
+      opened.push(state);
+    }
+    const known = latestOf(opened.flatMap(({ orders }) => orders.orders()));
+    const n = Math.max(0, ...known.map((order) => order.n)) + 1;
+    const order: Order = { ...words, value: null, n, by: agents[0]! };
+    // First, since without the record a launch looks again, and without the order it finds nothing.
+    const record = words.kind === 'block' ? setCompletionAside(config) : null;
+    const saved = save(order, opened);
+    if (saved.agents.length > 0) record?.drop();
+    else record?.putBack();
+    return { ...saved, stillBlockedBy: stillBlocking(known, order) };
+  } catch (error) {
+    const { code, message } = failureOf(error, config.agent.dataDir);
+    return refused(code, message);
+  } finally {
+    for (const { close } of opened) close();
+  }
+}
+
+function openOne(config: Config, agent: string): OpenedState | Failure {
+  const directory = path.join(config.agent.dataDir, agent);
+  const state = openState({ directory, crawl: config.name, agent });
+  if (state.ok) {
+    const close = () => {
+      state.db.close();
+      state.unlock();
+    };
+    return { agent, directory, orders: new OrderTable(state.db), close };
+  }
+  if (state.code !== 'locked') {
+    return { code: state.code === 'full' ? 3 : 4, message: state.message };
+  }
+  return { code: 4, message: `${directory}: an agent starts, ends or does not answer; try again` };
+}
+
+/** Once one file has it, it is taken back: the other agents obey on hearing from that one. */
+function save(order: Order, opened: readonly OpenedState[]): Omit<TakenBack, 'stillBlockedBy'> {
+  const agents: string[] = [];
+  for (const { agent, directory, orders } of opened) {
+    try {
+      orders.saveOrder(order, wallMs());
+    } catch (error) {
+      return { agents, failure: failureOf(error, directory) };
+    }
+    agents.push(agent);
+  }
+  return { agents, failure: null };
+}
+
+function failureOf(error: unknown, directory: string): Failure {
+  const failure = storageFailureOf(error, directory);
+  if (failure === null) return cannotWrite(`in ${directory}`, error);
+  return { code: failure.code === 'full' ? 3 : 4, message: failure.message };
+}
+
+/** By the rule of the agents. */
+function stillBlocking(known: readonly Order[], takenBack: Order): string | undefined {
+  if (takenBack.kind !== 'block') return undefined;
+  const store = { orders: () => [...known, takenBack], saveOrder() {}, dropOrder() {} };
+  const parts = { id: takenBack.by, delayMs: () => 0, digest: (text: string) => text };
+  return new Orders({ ...parts, store }).above(takenBack)?.host;
+}

@@ -1,0 +1,194 @@
+// `ubiring status`: what the agents say of themselves. Any agent knows the others, so one answer is
+// enough; agents that the config names and nobody heard of are named too, since an agent that is
+// silently missing from a table is the one a person wants to know of.
+
+import type { AgentStatus } from '../../monitor/agent-status.ts';
+import { askFirst } from '../common/ask.ts';
+import type { ExitCode } from '../common/exit-code.ts';
+import {
+  asked,
+  type CommonFlags,
+  loadResolved,
+  type ResolvedConfig,
+  shownCrawl,
+  startCommand,
+} from '../common/load-config.ts';
+import { nextSteps } from '../common/next-steps.ts';
+import {
+  bytesText,
+  count,
+  durationText,
+  print,
+  programName,
+  renderTable,
+  say,
+  styled,
+} from '../common/output.ts';
+import { agentsQuery } from '../common/query-examples.ts';
+import { type CompletionNote, readCompletion } from '../state-files/completion-file.ts';
+import { budgetsText } from './status-budgets.ts';
+import { recentLines } from './status-events.ts';
+import { type ListedOrder, listedOrders, ordersText } from './status-orders.ts';
+
+/** Of so many silent agents the command that starts them is printed. */
+const startsMax = 5;
+
+/** What `--json` prints. */
+export interface ClusterStatus {
+  readonly agents: readonly AgentStatus[];
+  /** Configured agents, and members of the view, that did not answer. */
+  readonly unreachable: readonly string[];
+  /** The latest that are in force, the newest first. */
+  readonly orders?: readonly ListedOrder[];
+  /** Where no agent answers because the crawl is over: since when, and who was there. */
+  readonly complete?: Pick<CompletionNote, 'at' | 'agents'>;
+}
+
+export async function status(
+  file: string,
+  flags: CommonFlags & { readonly json?: boolean },
+): Promise<ExitCode> {
+  const loaded = await loadResolved(file, flags, { allocate: false, part: true });
+  if (!loaded.ok) return loaded.code;
+  const { agents } = loaded.config.cluster;
+  const answer = await askFirst(asked(loaded.config), 'status');
+  if (!answer.ok) {
+    const completion = readCompletion(loaded.config);
+    if (completion.kind === 'complete') return completed(loaded.config, completion.note, flags);
+    say(answer.failures.join('\n'));
+    const shown = shownCrawl(loaded.config);
+    say(`no agent answers; what their files hold can still be asked:`);
+    say(`  ${programName()} query ${shown} "${agentsQuery}"`);
+    return 1;
+  }
+  const cluster = clusterStatus(
+    answer.result,
+    agents.map(({ id }) => id),
+  );
+  if (flags.json) await print(`${JSON.stringify(cluster)}\n`);
+  else await print(`${statusText(cluster)}\n`);
+  if (!flags.json && cluster.unreachable.length > 0) {
+    say(`${styled('yellow', 'no answer from', process.stderr)} ${cluster.unreachable.join(', ')}`);
+    const known = agents.map(({ id }) => id).filter((id) => cluster.unreachable.includes(id));
+    if (known.length > 0) say('where one does not run, start it on its machine:');
+    for (const id of known.slice(0, startsMax)) say(`  ${startCommand(id, loaded.config)}`);
+  }
+  return 0;
+}
+
+/** All have ended because there is nothing left to do, which is no failure. */
+async function completed(
+  config: ResolvedConfig,
+  { at, agents }: CompletionNote,
+  flags: { readonly json?: boolean },
+): Promise<ExitCode> {
+  const unreachable = config.cluster.agents.map(({ id }) => id);
+  const cluster: ClusterStatus = { agents: [], unreachable, complete: { at, agents } };
+  if (flags.json) await print(`${JSON.stringify(cluster)}\n`);
+  else {
+    const when = new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
+    await print(`the crawl is complete since ${when}; then there were ${agents.join(', ')}\n`);
+    say(nextSteps(config));
+  }
+  return 0;
+}
+
+/** @param result - as an agent answers `status` */
+export function clusterStatus(result: unknown, configured: readonly string[]): ClusterStatus {
+  const { agents, unreachable, orders = [] } = result as ClusterStatus;
+  const heard = new Set(agents.map(({ id }) => id));
+  const silent = new Set([...unreachable, ...configured].filter((id) => !heard.has(id)));
+  const byId = (a: { id: string }, b: { id: string }) => a.id.localeCompare(b.id, 'en', numeric);
+  return {
+    agents: agents.toSorted(byId),
+    unreachable: [...silent].sort((a, b) => a.localeCompare(b, 'en', numeric)),
+    orders: listedOrders(orders, [...heard, ...silent]),
+  };
+}
+
+/** a2 before a10. */
+const numeric = { numeric: true } as const;
+
+/** At most 80 columns, whatever fits: what is crawled, safe and shared, and what happened. */
+export function statusText({ agents, orders = [] }: ClusterStatus): string {
+  const happened = recentLines(agents);
+  const tables = [
+    ...[crawlTable(agents), waitsText(agents), ordersText(orders)],
+    ...[safetyTable(agents), budgetsText(agents)],
+  ];
+  const parts = tables.filter((text) => text !== null);
+  if (happened.length > 0) parts.push(`lately:\n${happened.join('\n')}`);
+  return parts.join('\n\n');
+}
+
+/** Null where none waits. With a queue and nothing open it is why the crawl stands still. */
+function waitsText(agents: readonly AgentStatus[]): string | null {
+  const waits = agents.reduce((sum, agent) => sum + agent.hostsAwaitingRobots, 0);
+  if (waits === 0) return null;
+  return `waiting for robots.txt: ${count(waits)} (view hosts: robots = 'unreachable')`;
+}
+
+const right = 'right' as const;
+
+function crawlTable(agents: readonly AgentStatus[]): string {
+  const rowOf = (id: string, state: string, of: readonly AgentStatus[]) => {
+    const sum = (one: (agent: AgentStatus) => number) => of.reduce((s, a) => s + one(a), 0);
+    return [
+      id,
+      state,
+      count(sum((a) => a.hosts)),
+      count(sum((a) => a.pages)),
+      count(sum((a) => a.queued)),
+      `${sum((a) => a.openRequests)}/${sum((a) => a.threads)}`,
+      `${sum((a) => a.pagesPerSecond).toFixed(1)}/s`,
+    ];
+  };
+  const rows = agents.map((agent) => {
+    return [...rowOf(agent.id, stateOf(agent), [agent]), durationText(agent.uptimeMs)];
+  });
+  const columns = [
+    { title: 'agent' },
+    { title: 'state' },
+    { title: 'hosts', align: right },
+    { title: 'pages', align: right },
+    { title: 'queue', align: right },
+    { title: 'open', align: right },
+    { title: 'rate', align: right },
+    { title: 'up', align: right },
+  ];
+  return renderTable(columns, agents.length > 1 ? [...rows, rowOf('all', '', agents)] : rows);
+}
+
+/** What is not safe elsewhere yet, members heard by relay only, and how busy the process is. */
+function safetyTable(agents: readonly AgentStatus[]): string {
+  const columns = [
+    { title: 'agent' },
+    { title: 'peers', align: right },
+    { title: 'relay', align: right },
+    { title: 'copy lag', align: right },
+    { title: 'unsettled', align: right },
+    { title: 'unanswered', align: right },
+    { title: 'outbox', align: right },
+    { title: 'loop', align: right },
+    { title: 'memory', align: right },
+  ];
+  const rows = agents.map((agent) => [
+    agent.id,
+    String(agent.members.length),
+    String(agent.members.filter(({ relayed }) => relayed).length),
+    count(agent.copyLag),
+    count(agent.unsettled),
+    count(agent.unanswered),
+    count(agent.outbox),
+    `${agent.loopDelayMs.toFixed(0)} ms`,
+    bytesText(agent.rssBytes),
+  ]);
+  return renderTable(columns, rows);
+}
+
+function stateOf({ course, joined, idle, paused }: AgentStatus): string {
+  if (course !== 'crawling') return course;
+  if (!joined) return 'joining';
+  if (paused) return 'paused';
+  return idle ? 'idle' : 'crawling';
+}

@@ -1,0 +1,149 @@
+// What the parts of an agent are given of its config: the core's settings with the ring and the
+// fingerprint, the seeds as URLs to route, the scope and the reader of robots.txt. Pure functions
+// of the config, used by agent.ts when it puts an agent together.
+
+import { createHash, hash } from 'node:crypto';
+import { findCollision } from '../../assignment/collision.ts';
+import { Ring } from '../../assignment/ring.ts';
+import { RingPoints } from '../../assignment/ring-points.ts';
+import { type AgentEntry, type Config, leaseMsOf } from '../../config/config.ts';
+import { fingerprintHash, fingerprintOf, firstDifference } from '../../config/fingerprint.ts';
+import { compilePattern, type LinearPattern } from '../../config/values/linear-pattern.ts';
+import { seedProblem } from '../../config/values/seed.ts';
+import type { Compression } from '../archive/record/compression.ts';
+import { BOUNDS } from '../core/protocol/bounds.ts';
+import type { UrlItem } from '../core/protocol/messages.ts';
+import type { CoreSettings } from '../core/protocol/settings.ts';
+import { ownDelay } from '../frontier/host-delay.ts';
+import { productTokenOf } from '../robots/product-token.ts';
+import { parseRobots } from '../robots/robots-txt.ts';
+import { randomId, secret } from '../runtime/random.ts';
+import { CANONICAL_FORM_VERSION, type CrawlUrl, parseCrawlUrl, spelled } from '../url/crawl-url.ts';
+import { IdentityRules } from '../url/identity-rules.ts';
+import { RequestScope } from '../url/request-scope.ts';
+import { Scope, type ScopeRules } from '../url/scope.ts';
+
+/** Version of the messages and rules between agents; part of what must agree. */
+const PROTOCOL_VERSION = 1;
+
+/** What the core must know of the config; `agents` with the endpoints that they really have. */
+export function settingsOf(parts: {
+  readonly config: Config;
+  readonly entry: AgentEntry;
+  readonly agents: readonly AgentEntry[];
+  readonly awaits?: readonly string[];
+}): CoreSettings {
+  const { config, entry, agents, awaits = [] } = parts;
+  const { replicas, backups, quorum, failureDetector } = config.cluster;
+  const versions = { protocol: PROTOCOL_VERSION, canonicalForm: CANONICAL_FORM_VERSION };
+  const fingerprint = fingerprintOf(config, versions);
+  const points = new RingPoints({ replicas, sha256: (text) => hash('sha256', text, 'buffer') });
+  return {
+    id: entry.id,
+    capacity: entry.capacity,
+    address: entry.address,
+    configured: agents.map(({ id, address }) => ({ id, address })),
+    awaits: awaits.filter((id) => id !== entry.id),
+    backups,
+    quorum,
+    ...failureDetector,
+    leaseMs: leaseMsOf(config),
+    bounds: { ...BOUNDS, uncopied: config.agent.threads },
+    seenKey: secret(),
+    proofKey: randomId(),
+    delayMs: ownDelay(config.politeness),
+    ipDelayMs: config.politeness.ipDelayMs,
+    pagesMax: config.limits.pages,
+    fingerprint,
+    fingerprintHash: fingerprintHash(fingerprint),
+    compare: firstDifference,
+    build: (members) => new Ring(members, points),
+    collision: (members) => findCollision(members, points),
+    digest: (text) => createHash('sha256').update(text).digest('base64url').slice(0, 22),
+  };
+}
+
+/** Seeds, and sitemaps, as URLs to route; the config was checked, so all of them parse. */
+export function seedsOf(config: Config): UrlItem[] {
+  const sitemaps = itemsOf(config, config.sitemaps);
+  return [
+    ...itemsOf(config, config.seeds),
+    ...sitemaps.map((item): UrlItem => ({ ...item, sitemap: true })),
+  ];
+}
+
+function itemsOf(config: Config, texts: readonly string[]): UrlItem[] {
+  const rules = new IdentityRules(config.urls);
+  return texts.flatMap((seed) => {
+    const parsed = parseCrawlUrl(seed);
+    return 'refused' in parsed ? [] : itemOf(rules.apply(parsed));
+  });
+}
+
+function itemOf(url: CrawlUrl): UrlItem {
+  return { ...spelled(url), depth: 0 };
+}
+
+/** Reads seeds given while the crawl runs: a URL to route, or why the crawl takes none such. */
+export function seedReader(config: Config) {
+  const rules = new IdentityRules(config.urls);
+  const scope = scopeOf(config);
+  return (text: string): UrlItem | { readonly refused: string } => {
+    const parsed = parseCrawlUrl(text);
+    if ('refused' in parsed) return { refused: `not a URL to crawl (${parsed.refused})` };
+    const problem = seedProblem(text);
+    if (problem) return { refused: problem.message };
+    const url = rules.apply(parsed);
+    const { admitted, rule } = scope.verdict(url.host, spelled(url));
+    return admitted ? itemOf(url) : { refused: `out of scope: ${rule}` };
+  };
+}
+
+/** Which URLs are crawled. */
+export function scopeOf(config: Config): Scope {
+  return new Scope(scopeRulesOf(config));
+}
+
+/** Which known URLs are requested; `starts` are those of `seedsOf`. */
+export function requestScopeOf(config: Config, starts: readonly UrlItem[]): RequestScope {
+  return new RequestScope(scopeRulesOf(config), () => starts.map(({ url }) => url));
+}
+
+function scopeRulesOf({ scope }: Config): ScopeRules {
+  const include = scope.include.map(patternOf);
+  return { hosts: scope.hosts, include, exclude: scope.exclude.map(patternOf) };
+}
+
+/** The config was checked, so all of them compile. */
+function patternOf(source: string): LinearPattern {
+  const compiled = compilePattern(source);
+  if (!compiled.ok) throw new Error(`scope: ${source} ${compiled.message}`);
+  return compiled.pattern;
+}
+
+/** How the archive's files are packed. */
+export function compressionOf({ archive }: Config): Compression {
+  const { compression: format, gzipLevel, zstdLevel } = archive;
+  return { format, level: format === 'zstd' ? zstdLevel : gzipLevel };
+}
+
+/** What each file of the archive says of the crawl, in its warcinfo record. */
+export function aboutArchive(config: Config): readonly (readonly [string, string])[] {
+  return [
+    ['software', 'ubiring'],
+    ['format', 'WARC File Format 1.1'],
+    [
+      'conformsTo',
+      'http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/',
+    ],
+    ['isPartOf', config.name],
+    ['http-header-user-agent', config.http.userAgent],
+    ['robots', config.politeness.robots ? 'obey' : 'ignore'],
+  ];
+}
+
+/** A robots.txt as it is meant for this crawler. */
+export function robotsParser(userAgent: string) {
+  const token = productTokenOf(userAgent) ?? '*';
+  return (body: Uint8Array) => parseRobots(body, token);
+}

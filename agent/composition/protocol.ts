@@ -1,0 +1,53 @@
+// The core and the visits of an agent, put together from its config and its state: all of an agent
+// that decides, without I/O.
+
+import type { AgentEntry, Config } from '../../config/config.ts';
+import { Core } from '../core/core.ts';
+import type { Effects } from '../core/protocol/effects.ts';
+import { admission } from '../frontier/admission.ts';
+import { Visits } from '../frontier/visits/visits.ts';
+import { chance } from '../runtime/random.ts';
+import { turnSlice } from '../runtime/timed-slice.ts';
+import type { Connection } from '../storage/encoding/connection.ts';
+import type { SqliteStore } from '../storage/sqlite-store.ts';
+import { OrderTable } from '../storage/tables/order-table.ts';
+import { splitIdentity } from '../url/url-key.ts';
+import { requestScopeOf, robotsParser, seedsOf, settingsOf } from './config-parts.ts';
+
+export interface ProtocolParts {
+  readonly config: Config;
+  readonly entry: AgentEntry;
+  readonly agents: readonly AgentEntry[];
+  readonly awaits?: readonly string[];
+  readonly state: { readonly db: Connection };
+}
+
+export function coreOf(parts: ProtocolParts, store: SqliteStore, effects: Effects): Core {
+  const { config } = parts;
+  const seeds = seedsOf(config);
+  const scope = requestScopeOf(config, seeds);
+  return new Core({
+    settings: settingsOf(parts),
+    store,
+    effects,
+    slice: turnSlice(),
+    hostOf: (url) => splitIdentity(url)?.host ?? null,
+    admit: admission({ ...config.limits, everyPort: config.http.allowPrivateAddresses }),
+    inScope: (host, item) => scope.admits(host, item),
+    seeds,
+    orders: new OrderTable(parts.state.db),
+    visits: (right, orders, events, budgets, asks) =>
+      new Visits({
+        ...{ store, effects, right, orders, events, scope, budgets, asks },
+        threads: config.agent.threads,
+        heartbeatMs: config.cluster.failureDetector.heartbeatMs,
+        delays: config.politeness,
+        chance,
+        pagesPerHost: config.limits.pagesPerHost,
+        stalePages: config.limits.stalePages,
+        robots: config.politeness.robots,
+        keepLinks: config.archive.links,
+        parseRobots: robotsParser(config.http.userAgent),
+      }),
+  });
+}

@@ -1,0 +1,45 @@
+// Which hosts are asked for nothing because too much waits to be sent or copied. A host whose pages
+// name many thousands of URLs of other agents fills the outbox faster than those can take them. It
+// is held first, so that it crawls at the pace of the outbox and the other hosts go on at theirs.
+// Used by the core at each turn.
+
+import type { Instant } from '../../../failure-detector/instant.ts';
+import type { Store } from '../protocol/core-store.ts';
+import type { Host } from '../protocol/messages.ts';
+import type { Orders } from '../protocol/orders.ts';
+import type { CoreSettings } from '../protocol/settings.ts';
+import type { Settlement } from '../replication/settlement.ts';
+
+/** Of the bound of the outbox: what the pages of one host may have in it once it is half full. */
+const SHARE_OF_HOST = 0.02;
+
+export interface HoldBackParts {
+  readonly settings: Pick<CoreSettings, 'bounds'>;
+  readonly store: Pick<Store, 'outboxCount'>;
+  readonly settlement: Pick<Settlement, 'isFull' | 'openOf'>;
+  readonly orders: Pick<Orders, 'paused'>;
+}
+
+export class HoldBack {
+  readonly #p: HoldBackParts;
+
+  constructor(parts: HoldBackParts) {
+    this.#p = parts;
+  }
+
+  /** No request at all. */
+  holdsAll(now: Instant): boolean {
+    const { settings, store, settlement, orders } = this.#p;
+    const isOver = store.outboxCount() >= 2 * settings.bounds.outbox;
+    return isOver || settlement.isFull(now) || orders.paused;
+  }
+
+  /** No request to this host: what its pages named waits in the outbox. */
+  holds(host: Host): boolean {
+    const { settings, store, settlement } = this.#p;
+    const { outbox } = settings.bounds;
+    const waiting = store.outboxCount();
+    if (waiting < outbox / 2) return false;
+    return settlement.openOf(host) > (waiting < outbox ? SHARE_OF_HOST * outbox : 0);
+  }
+}

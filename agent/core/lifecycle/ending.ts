@@ -1,0 +1,196 @@
+// The three ways in which an agent ends by itself (PROTOCOL rule 14; DESIGN sections 6 and 7): the
+// crawl is complete, the agent leaves and hands everything over, or all are stopped and go on
+// another day. Kept apart from the core because it only asks the other parts whether they have
+// finished; the core tells it of messages and calls `pump` at the end of each turn.
+
+import type { Instant } from '../../../failure-detector/instant.ts';
+import type { Routing } from '../exchange/routing.ts';
+import type { HandOff } from '../hand-off/hand-off.ts';
+import type { Outbound } from '../membership/outbound.ts';
+import type { Member, View } from '../membership/view.ts';
+import type { Aborts } from '../ownership/aborts.ts';
+import type { HostMoves } from '../ownership/host-moves.ts';
+import type { Store } from '../protocol/core-store.ts';
+import type { Effects, EndCode } from '../protocol/effects.ts';
+import type { EventLog } from '../protocol/event-log.ts';
+import type { AgentId, Envelope, Message } from '../protocol/messages.ts';
+import type { CoreSettings } from '../protocol/settings.ts';
+import type { Visits } from '../protocol/visits-port.ts';
+import type { Completion } from './completion.ts';
+
+/** A leaver serves the others for so long at most before it goes (DESIGN section 6). */
+const LEAVE_MS_MAX = 30_000;
+/** On a stop of all, open requests may end by themselves for so long before they are aborted. */
+const STOP_GRACE_MS = 3_000;
+
+/** What the agent is about, apart from crawling. */
+export type Course =
+  | { readonly kind: 'crawling' }
+  | { readonly kind: 'leaving'; readonly since: number }
+  | { readonly kind: 'stopping'; readonly since: number }
+  | { readonly kind: 'complete'; readonly since: number }
+  | { readonly kind: 'ended' };
+
+export interface EndingParts {
+  readonly settings: CoreSettings;
+  readonly store: Store;
+  readonly events: EventLog;
+  readonly effects: Effects;
+  readonly view: View;
+  readonly outbound: Outbound;
+  readonly handOff: HandOff;
+  readonly moves: HostMoves;
+  readonly routing: Routing;
+  readonly completion: Completion;
+  readonly visits: Visits;
+  /** Joined, with nothing to do, to send or to wait for. */
+  readonly isIdle: () => boolean;
+  readonly incarnation: () => number;
+  readonly aborts: Pick<Aborts, 'abort'>;
+}
+
+export class Ending {
+  readonly #p: EndingParts;
+  /** Members that said COMPLETE. */
+  readonly #toldComplete = new Set<AgentId>();
+  #course: Course = { kind: 'crawling' };
+  /** This process has been joined to the cluster, and is now: see `joined` and `reborn`. */
+  #joinedOnce = false;
+  #joined = false;
+  /** When this process began. */
+  #bornAt = 0;
+
+  constructor(parts: EndingParts) {
+    this.#p = parts;
+  }
+
+  start(now: Instant): void {
+    this.#bornAt = now.mono;
+  }
+
+  get course(): Course['kind'] {
+    return this.#course.kind;
+  }
+
+  joined(): void {
+    this.#joinedOnce = true;
+    this.#joined = true;
+  }
+
+  /** Another incarnation goes on: what was said about the end concerned the one before. */
+  reborn(): void {
+    this.#joined = false;
+    this.#toldComplete.clear();
+    if (this.#course.kind === 'complete') this.#course = { kind: 'crawling' };
+  }
+
+  forget(id: AgentId): void {
+    this.#toldComplete.delete(id);
+  }
+
+  /** Whether the agent starts to leave now; false: it is about something else already. */
+  leave(now: Instant): boolean {
+    if (this.#course.kind !== 'crawling') return false;
+    this.#course = { kind: 'leaving', since: now.mono };
+    return true;
+  }
+
+  stop(now: Instant): void {
+    if (this.#course.kind === 'stopping' || this.#course.kind === 'ended') return;
+    this.#course = { kind: 'stopping', since: now.mono };
+  }
+
+  pump(now: Instant): void {
+    const course = this.#course;
+    if (course.kind === 'crawling') this.#tryComplete(now);
+    else if (course.kind === 'complete') this.#tryGo(course.since, now);
+    else if (course.kind === 'leaving') this.#tryLeave(course.since, now);
+    else if (course.kind === 'stopping') this.#tryStop(course.since, now);
+  }
+
+  // ---- complete
+
+  #tryComplete(now: Instant): void {
+    const { completion, isIdle, incarnation, view, store, events, settings } = this.#p;
+    if (!completion.isComplete(isIdle(), incarnation())) return;
+    this.#course = { kind: 'complete', since: now.mono };
+    const ids = [view.me, ...[...view.members()].map(({ card }) => card.id)].sort();
+    const { backups } = settings;
+    const detail = { agents: ids.length, view: ids, pages: store.owned().pages, backups };
+    events.record(now.mono, 'complete', { ...detail, tookMs: Math.round(now.mono - this.#bornAt) });
+    this.tellComplete();
+  }
+
+  /** Stays until all have said the same, or were removed: they may still need its echo. */
+  #tryGo(since: number, now: Instant): void {
+    if (!this.#p.visits.isEmpty()) {
+      // A joiner that was not told in time has brought something new: there is work again.
+      this.#toldComplete.clear();
+      this.#course = { kind: 'crawling' };
+      return;
+    }
+    const lingered = now.mono - since >= 2 * this.#p.settings.suspectAfterMs;
+    const all = [...this.#p.view.members()].every((m) => this.#toldComplete.has(m.card.id));
+    if (all || lingered) this.end(0, 'the crawl is complete');
+  }
+
+  /** With each heartbeat, while this agent lingers after the end of the crawl. */
+  tellComplete(): void {
+    if (this.#course.kind !== 'complete') return;
+    for (const member of this.#p.view.members()) {
+      this.#p.outbound.toMember(member, completeFor(member));
+    }
+  }
+
+  /** To a member that has said HELLO: there is nothing left to join. */
+  answerComplete({ id, inc }: Envelope['from']): void {
+    const member = this.#p.view.get(id);
+    if (this.#course.kind !== 'complete' || member?.card.inc !== inc) return;
+    this.#p.outbound.toAddress(member.card, completeFor(member));
+  }
+
+  /** A member's word is only noted; a joiner, who can see nothing for itself, takes it. */
+  onComplete(from: AgentId): void {
+    if (this.#joined) this.#toldComplete.add(from);
+    else this.end(0, `agent ${from} says that the crawl is complete`);
+  }
+
+  // ---- leave and stop
+
+  #tryLeave(since: number, now: Instant): void {
+    const { view, handOff, moves, routing, visits, outbound, events, settings } = this.#p;
+    const over = now.mono - since >= LEAVE_MS_MAX;
+    // Reborn while leaving: the heirs have to be met again before they can be given anything.
+    if (this.#joinedOnce && !this.#joined && !over) return;
+    const heirs = [...view.members()].some((m) => !m.leaving);
+    const given = handOff.hasGivenAll() && moves.isQuiet && routing.isQuiet;
+    if (heirs && !over && (!given || visits.openCount() > 0)) return;
+    for (const member of view.members()) outbound.toMember(member, { type: 'LEAVE' });
+    const tookMs = Math.round(now.mono - since);
+    events.record(now.mono, 'leave', { agent: settings.id, inTime: given, tookMs });
+    this.end(0, given ? 'left the cluster' : 'left; what it could not hand over stays in its file');
+  }
+
+  #tryStop(since: number, now: Instant): void {
+    const { visits, aborts } = this.#p;
+    if (visits.openCount() === 0) return this.end(11, 'stopped; launch again to go on');
+    if (now.mono - since < STOP_GRACE_MS) return;
+    aborts.abort(visits.open(), 'the crawl is being stopped', now);
+  }
+
+  end(code: EndCode, reason: string): void {
+    if (this.#course.kind === 'ended') return;
+    this.#course = { kind: 'ended' };
+    this.#p.effects.push({ type: 'end', code, reason });
+  }
+
+  endAsImpostor(inc: number): void {
+    const { id } = this.#p.settings;
+    const twin = `another process runs as agent ${id} (incarnation ${inc})`;
+    this.end(5, `${twin}: stop one of the two`);
+  }
+}
+
+function completeFor({ greeting }: Member): Message {
+  return greeting === undefined ? { type: 'COMPLETE' } : { type: 'COMPLETE', greeting };
+}

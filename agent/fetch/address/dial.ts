@@ -1,0 +1,155 @@
+/**
+ * Opens a TCP connection, and only to an address that the guard has passed. The name is resolved
+ * once and the socket connects to exactly the answers that were judged, so a name that changes
+ * its mind between check and use (DNS rebinding) gains nothing; the connected socket is judged
+ * once more, before TLS or HTTP writes a byte. `connection-pool.ts` calls it.
+ */
+
+import dns from 'node:dns/promises';
+import { connect, isIP, type Socket } from 'node:net';
+import type { FetchFailureCode } from '../fetch.ts';
+import type { AddressGuard } from './address-guard.ts';
+
+export interface ResolvedAddress {
+  readonly address: string;
+  readonly family: 4 | 6;
+}
+
+/** Resolves a host name to its addresses, best first; rejects or is empty where there is none. */
+export type Lookup = (hostname: string) => Promise<readonly ResolvedAddress[]>;
+
+/** The system's resolver (`getaddrinfo`, hosts file included). */
+export const systemLookup: Lookup = async (hostname) => {
+  const answers = await dns.lookup(hostname, { all: true });
+  return answers.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
+};
+
+/** Why no connection came about; `code` is the outcome that the fetch records. */
+export class DialError extends Error {
+  override readonly name = 'DialError';
+  readonly code: FetchFailureCode;
+
+  constructor(code: FetchFailureCode, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+export interface DialTarget {
+  /** Name or address literal, IPv6 without brackets. */
+  readonly hostname: string;
+  readonly port: number;
+  readonly guard: AddressGuard;
+  readonly lookup: Lookup;
+  /** Looked up before, and to be dialed and no other; it is judged like any. */
+  readonly address?: string | null;
+}
+
+/**
+ * Addresses tried for one connection. Each takes Node's 250 ms at most before the next is tried
+ * beside it, so more than these could not all be tried within `connectMs` anyway.
+ */
+const ADDRESSES_TRIED_MAX = 8;
+
+/** Sockets report errors after their last use too, and one without a listener ends the process. */
+const ignoreError = () => {};
+
+/**
+ * Dials and reports once, with a connected socket or a {@link DialError}.
+ *
+ * @returns a function that gives up: the socket is closed and `done` gets an `aborted` error,
+ * unless it was called before.
+ */
+export function dial(
+  target: DialTarget,
+  done: (error: DialError | null, socket?: Socket) => void,
+): () => void {
+  let socket: Socket | undefined;
+  let finished = false;
+  const finish = (error: DialError | null) => {
+    if (!finished) {
+      finished = true;
+      if (error !== null) {
+        socket?.destroy();
+      }
+      done(error, error === null ? socket : undefined);
+    }
+  };
+  passedAddresses(target)
+    .then((addresses) => {
+      if (finished) {
+        return;
+      }
+      socket = connectTo(target, addresses);
+      socket.on('error', ignoreError);
+      socket.once('error', (error) => finish(connectError(error)));
+      socket.once('connect', () => {
+        const reason = target.guard.blocked(socket?.remoteAddress ?? '');
+        finish(reason === null ? null : new DialError('blocked_address', reason));
+      });
+    })
+    .catch((error: unknown) => finish(asDialError(error)));
+  return () => finish(new DialError('aborted', 'given up while connecting'));
+}
+
+/** @throws DialError where nothing resolves or nothing passes. */
+async function passedAddresses(target: DialTarget): Promise<readonly ResolvedAddress[]> {
+  const { hostname, guard } = target;
+  const literal = target.address ?? hostname;
+  const family = isIP(literal);
+  const answers =
+    family === 0 ? await resolve(target) : [{ address: literal, family: family === 6 ? 6 : 4 }];
+  const reasons = answers.map(({ address }) => guard.blocked(address));
+  const passed = answers.filter((_, index) => reasons[index] === null);
+  if (passed.length === 0) {
+    throw answers.length === 0
+      ? new DialError('dns', `${hostname} has no address`)
+      : new DialError('blocked_address', `${hostname} is ${reasons[0]}`);
+  }
+  return passed.slice(0, ADDRESSES_TRIED_MAX) as readonly ResolvedAddress[];
+}
+
+async function resolve(target: DialTarget): Promise<readonly ResolvedAddress[]> {
+  try {
+    return await target.lookup(target.hostname);
+  } catch (error) {
+    throw new DialError('dns', messageOf(error), error);
+  }
+}
+
+function connectTo(target: DialTarget, addresses: readonly ResolvedAddress[]): Socket {
+  return connect({
+    host: target.hostname,
+    port: target.port,
+    noDelay: true,
+    autoSelectFamily: addresses.length > 1,
+    // Node asks for all answers or for one, by options.all; the answers are those judged above.
+    lookup: (_hostname, options, callback) => {
+      if (options.all) {
+        callback(null, [...addresses]);
+      } else {
+        callback(null, addresses[0]!.address, addresses[0]!.family);
+      }
+    },
+  });
+}
+
+function connectError(error: Error): DialError {
+  // Several addresses tried give an AggregateError whose own code is that of the first.
+  const { code } = error as NodeJS.ErrnoException;
+  const failure =
+    code === 'ECONNREFUSED'
+      ? 'connect_refused'
+      : code === 'ETIMEDOUT'
+        ? 'connect_timeout'
+        : 'connect_failed';
+  return new DialError(failure, messageOf(error), error);
+}
+
+function asDialError(error: unknown): DialError {
+  return error instanceof DialError ? error : new DialError('unexpected', messageOf(error), error);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message || String(error) : String(error);
+}

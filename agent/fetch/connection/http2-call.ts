@@ -1,0 +1,192 @@
+/**
+ * One request as a stream of an HTTP/2 connection, on Node's own client. Much of what breaks in
+ * HTTP/1.1 cannot in frames; what is left is a stream that is reset, a connection that goes, and
+ * a body that ends before its declared length. `http-call.ts` makes one where the pool has a
+ * connection on which the server chose h2.
+ */
+
+import http2, {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
+} from 'node:http2';
+import { requestTarget } from '../../url/request-target.ts';
+import {
+  type Call,
+  CallError,
+  type CallEvents,
+  type CallRequest,
+  type ConnectionVerdict,
+  type Repeat,
+  RepeatableError,
+} from './call.ts';
+import type { BorrowedSession } from './http2-sessions.ts';
+import { joinContentTypes } from './response-headers.ts';
+import { joinSmallFrames } from './small-frames.ts';
+
+/** As much header as is read of HTTP/1.1; Node would take four times that. */
+const HEADER_BYTES_MAX = 16 * 1024;
+
+/** The server does not speak the protocol, rather than having second thoughts (RFC 9113, 7). */
+const SYNTAX: ReadonlySet<number> = new Set([
+  http2.constants.NGHTTP2_PROTOCOL_ERROR,
+  http2.constants.NGHTTP2_FLOW_CONTROL_ERROR,
+  http2.constants.NGHTTP2_FRAME_SIZE_ERROR,
+  http2.constants.NGHTTP2_COMPRESSION_ERROR,
+]);
+
+const {
+  NGHTTP2_NO_ERROR: NO_ERROR,
+  NGHTTP2_REFUSED_STREAM: REFUSED_STREAM,
+  NGHTTP2_HTTP_1_1_REQUIRED: HTTP_1_1_REQUIRED,
+} = http2.constants;
+/** The identifier of the first request on a connection (RFC 9113, section 5.1.1). */
+const FIRST_STREAM = 1;
+
+export interface Http2CallOptions {
+  readonly session: ClientHttp2Session;
+  readonly gate: BorrowedSession['gate'];
+  /** Whether the address of the connection is a proxy's. */
+  readonly proxied: boolean;
+  readonly farewell: BorrowedSession['farewell'];
+  /** The connection may be used by others; called once. */
+  readonly onDone: () => void;
+  /** No other request is to be made on the connection. */
+  readonly onDoubt: () => void;
+}
+
+export class Http2Call implements Call {
+  readonly #request: CallRequest;
+  readonly #events: CallEvents;
+  readonly #options: Http2CallOptions;
+  #stream: ClientHttp2Stream | null = null;
+  #over = false;
+  #hasHead = false;
+  #received = 0;
+  #declared: number | null = null;
+
+  constructor(request: CallRequest, events: CallEvents, options: Http2CallOptions) {
+    this.#request = request;
+    this.#events = events;
+    this.#options = options;
+    const { session, gate, proxied, onDone } = options;
+    const ip = proxied || session.destroyed ? null : (session.socket.remoteAddress ?? null);
+    if (!events.onReady(ip)) {
+      onDone();
+      return;
+    }
+    const { url, headers } = request;
+    try {
+      this.#stream = session.request(
+        {
+          ':method': 'GET',
+          ':scheme': 'https',
+          ':authority': url.host,
+          ':path': requestTarget(url),
+          ...headers,
+        },
+        { endStream: true },
+      );
+    } catch (error) {
+      options.onDoubt();
+      onDone();
+      this.#fail(new CallError('reset', String(error)));
+      return;
+    }
+    joinSmallFrames(this.#stream, gate);
+    this.#listen(this.#stream, onDone);
+  }
+
+  requestHead(): string {
+    const { url, headers } = this.#request;
+    const fields = Object.entries({ host: url.host, ...headers });
+    const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`);
+    return `GET ${requestTarget(url)} HTTP/1.1\r\n${lines.join('')}\r\n`;
+  }
+
+  destroy(connection: ConnectionVerdict): void {
+    this.#over = true;
+    if (connection === 'doubtful') this.#options.onDoubt();
+    this.#stream?.close(http2.constants.NGHTTP2_CANCEL);
+    this.#stream?.destroy();
+  }
+
+  #listen(stream: ClientHttp2Stream, onDone: () => void): void {
+    stream.on('error', (error) => this.#fail(this.#errorOf(stream, error.message)));
+    stream.once('close', () => {
+      this.#fail(this.#errorOf(stream, 'connection closed'));
+      onDone();
+    });
+    stream.once('response', (headers, _flags, raw?: string[]) => this.#onHead(headers, raw ?? []));
+  }
+
+  #onHead(headers: IncomingHttpHeaders & IncomingHttpStatusHeader, raw: string[]): void {
+    const stream = this.#stream!;
+    if (this.#over) return;
+    this.#hasHead = true;
+    const bytes = raw.reduce((sum, text) => sum + text.length, 0);
+    if (bytes > HEADER_BYTES_MAX) {
+      this.#fail(new CallError('headers_too_large', `${bytes} bytes`));
+      this.destroy('doubtful');
+      return;
+    }
+    const { ':status': status = 0, ...first } = headers;
+    const fields = { ...first, 'content-type': joinContentTypes(raw) };
+    const length = fields['content-length'] ?? '';
+    this.#declared = /^\d+$/.test(length) ? Number(length) : null;
+    // Before the listeners of the exchange, so that a short body fails before it seems whole.
+    stream.on('data', (chunk: Uint8Array) => {
+      this.#received += chunk.byteLength;
+    });
+    stream.once('end', () => this.#onEnd());
+    const text = () => headText(status, raw);
+    this.#events.onHead({ status, headers: fields, text }, stream);
+  }
+
+  /**
+   * Node ends the stream in order even where the connection went in the middle: then the stream
+   * is destroyed already, and the body is whole only if it has its declared length.
+   */
+  #onEnd(): void {
+    const short = this.#declared !== null && this.#received < this.#declared;
+    if (short || (this.#declared === null && this.#stream!.destroyed)) {
+      const code = this.#stream!.destroyed ? 'reset' : 'truncated_body';
+      this.#fail(new CallError(code, `${this.#received} of ${this.#declared ?? '?'} bytes`));
+    }
+    this.#over = true;
+  }
+
+  #fail(error: Error): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#events.onFailure(error);
+  }
+
+  #errorOf(stream: ClientHttp2Stream, message: string): CallError {
+    const code = stream.rstCode ?? 0;
+    const repeat = this.#hasHead ? null : this.#repeatOf(code, stream.id ?? 0);
+    if (repeat !== null) return new RepeatableError(repeat, message);
+    return new CallError(SYNTAX.has(code) ? 'http_syntax' : 'reset', message);
+  }
+
+  #repeatOf(code: number, id: number): Repeat | null {
+    const { farewell, session } = this.#options;
+    const goaway = farewell();
+    if (code === HTTP_1_1_REQUIRED || goaway?.code === HTTP_1_1_REQUIRED) return 'http1';
+    if (code === REFUSED_STREAM || (goaway !== null && id > goaway.lastStream)) {
+      return 'unprocessed';
+    }
+    const hasGone = session.destroyed && (goaway === null || goaway.code === NO_ERROR);
+    return hasGone && id > FIRST_STREAM ? 'stale' : null;
+  }
+}
+
+/** As HTTP/1.1 would have told it, which is what readers of archives understand. */
+function headText(status: number, raw: readonly string[]): string {
+  let text = `HTTP/1.1 ${status} \r\n`;
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    if (!raw[at]!.startsWith(':')) text += `${raw[at]}: ${raw[at + 1]}\r\n`;
+  }
+  return `${text}\r\n`;
+}

@@ -1,0 +1,498 @@
+// The visits: a bounded number of hosts is visited at a time, each robots.txt first, then its queue
+// breadth first, one request at a time, with the politeness delay between the end of one and the
+// start of the next. A thread is held by a request only (`threads.ts`), and slow hosts have places of
+// their own (`places.ts`). A visit ends when nothing is queued that could be asked for now, or when
+// the host has to be left alone for longer than a delay. While other hosts wait for its place, it
+// also ends after a request to a slow host, or after some minutes.
+// Pure: the core calls `tick` and `finish` each turn, requests go into the turn's effects, state
+// into the frontier store. Before each request the fetch right is asked.
+
+import type { Instant } from '../../../failure-detector/instant.ts';
+import type { PageRequest } from '../../core/protocol/effects.ts';
+import type { Host } from '../../core/protocol/messages.ts';
+import type { FailureOutcome, Outcome, RobotsOutcome } from '../../core/protocol/outcome.ts';
+import type {
+  Finished,
+  Held,
+  KnownRobots,
+  RobotsWord,
+  Visits as VisitsPort,
+} from '../../core/protocol/visits-port.ts';
+import type { HostRecord, QueuedUrl } from '../frontier-store.ts';
+import { delayAfter } from '../host-delay.ts';
+import {
+  type Aftermath,
+  type AftermathParts,
+  ALL_BLOCKED,
+  holdHost,
+  NO_PAGE,
+  namedBy,
+  noteAnswer,
+  pageEnded,
+} from '../outcome/aftermath.ts';
+import { brakeOf, Novelty } from '../outcome/novelty.ts';
+import { believedWait, isBusy, isDoubtful, isLastTest } from '../outcome/retry.ts';
+import { knownRobots, originOf, type RobotsAnswer, RobotsGate } from '../outcome/robots-gate.ts';
+import { RulesCache } from '../outcome/rules-cache.ts';
+import { ParkedHosts, type Ready, type SleepOf } from '../schedule/parked-hosts.ts';
+import { type Line, type Place, Places } from '../schedule/places.ts';
+import { SlowHosts } from '../schedule/slow-hosts.ts';
+import { type Scheduled, VisitOrder } from '../schedule/visit-order.ts';
+import { type Ends, endQueued, NEXT_TURN_MS } from './queue-ending.ts';
+import type { VisitsParts } from './visits-parts.ts';
+
+/** URLs that robots.txt forbids, skipped in one turn by all visits: some milliseconds of work. */
+const SKIPS_PER_TURN = 200;
+/** Steps of reading and checking rules in one turn, after which other visits wait for the next. */
+const ROBOTS_STEPS_PER_TURN = 8_000_000;
+/** After so long a host is looked at again whose links wait in the outbox. */
+const HELD_MS = 250;
+/** A visit lasts through waits up to this beyond the delay; longer ones end it. */
+const PATIENCE_MS = 1000;
+/** A visit that has lasted for so long ends where another host waits for its place. */
+const PLACE_MS = 180_000;
+/** How soon a missing lease is asked for again, as a share of the heartbeat interval. */
+const LEASE_RETRY = 0.25;
+
+interface Visit extends Scheduled, Ends {
+  /** When it began. */
+  readonly since: number;
+  readonly gate: RobotsGate;
+  open: PageRequest | null;
+  /** The origin whose robots.txt is being asked for; redirects may have led elsewhere. */
+  robotsOf: string;
+  place: Place;
+  /** It waits for a slot, or has one. */
+  asks: boolean;
+}
+
+const LINES = ['slow', 'back', 'new'] as const;
+const FREE = { slots: null, pages: null };
+
+export class Visits implements VisitsPort {
+  readonly #p: VisitsParts;
+  readonly #page: AftermathParts;
+  readonly #parked: ParkedHosts;
+  readonly #gateParts: ConstructorParameters<typeof RobotsGate>[0];
+  readonly #visits = new Map<Host, Visit>();
+  readonly #order: VisitOrder<Visit>;
+  readonly #places: Places<Visit>;
+  readonly #slowHosts = new SlowHosts();
+  #tickedAt = 0;
+  readonly #open = new Map<number, PageRequest>();
+  /** Hosts whose stored waits the right is still to be told; filled by `queued`, emptied by ticks. */
+  readonly #untold = new Set<Host>();
+  #heldBack = false;
+  #lastRequest = 0;
+  /** What is left of this turn for skips and for the rules of robots.txt files. */
+  #skipsLeft = 0;
+  #stepsLeft = 0;
+
+  constructor(parts: VisitsParts) {
+    this.#p = parts;
+    this.#order = new VisitOrder(
+      parts.threads,
+      (visit) => !visit.open && this.#visits.get(visit.record.host) === visit,
+    );
+    this.#places = new Places(parts.threads);
+    this.#page = { ...parts, novelty: new Novelty() };
+    this.#gateParts = { ...parts, rules: new RulesCache() };
+    const known = {
+      numberOf: (host: Host) => parts.store.host(host).number,
+      queuedFrom: (number: number, max: number) => parts.store.queuedFrom(number, max),
+    };
+    this.#parked = new ParkedHosts(
+      known,
+      (host) => this.#visits.has(host),
+      (host) => this.#slowHosts.until(host),
+    );
+  }
+
+  queued(host: Host): void {
+    if (this.#visits.has(host)) return;
+    if (!this.#parked.has(host) && this.#p.store.host(host).notBefore > 0) this.#untold.add(host);
+    this.#parked.queued(host);
+  }
+
+  /** After a restart the back-off is known to the file alone; a yield must tell it, too. */
+  #tellWaits(now: Instant): void {
+    for (const host of this.#untold) {
+      const untilMs = believedWait(this.#p.store.host(host).notBefore, now.mono);
+      if (untilMs > 0) this.#p.right.waitUntil(host, untilMs);
+    }
+    this.#untold.clear();
+  }
+
+  wake(host: Host): void {
+    this.#parked.unblock(host);
+  }
+
+  keepOnly(owns: (host: Host) => boolean): void {
+    this.#parked.keepOnly(owns);
+  }
+
+  /**
+   * A visit knows its host by the number of its row. Held back, or in its delay, it could go on when
+   * the host has come back: under a number that is nobody's by then, or another host's.
+   */
+  dropped(host: Host, now: Instant): void {
+    this.#untold.delete(host);
+    const visit = this.#visits.get(host);
+    if (!visit) return;
+    this.#end(visit);
+    this.#p.budgets?.slots?.leave(host, now);
+  }
+
+  reconsider(host: Host, now: Instant): void {
+    const visit = this.#visits.get(host);
+    if (!visit) this.#parked.rouse(host);
+    else if (!visit.open) this.#order.dueAt(visit, now.mono);
+  }
+
+  reconsiderAll(now: Instant, named = (_: Host) => true): void {
+    this.#parked.rouseAll(named);
+    for (const [host, visit] of this.#visits) {
+      if (!visit.open && named(host)) this.#order.dueAt(visit, now.mono);
+    }
+  }
+
+  wakeAll(): void {
+    this.#parked.unblockAll();
+  }
+
+  robotsOf(host: Host, origin: string, now: Instant): KnownRobots | null {
+    const { store } = this.#p;
+    const record = store.robots(store.host(host).number, origin);
+    return record && knownRobots(record, now.mono);
+  }
+
+  robotsTold(host: Host, origin: string, word: RobotsWord, now: Instant): void {
+    new RobotsGate(this.#gateParts, this.#p.store.host(host)).told(origin, word, now.mono);
+    this.wake(host);
+  }
+
+  isOpen(host: Host): boolean {
+    return this.#visits.get(host)?.open != null;
+  }
+
+  open(): Iterable<PageRequest> {
+    return this.#open.values();
+  }
+
+  openCount(): number {
+    return this.#open.size;
+  }
+
+  isEmpty(): boolean {
+    return this.#visits.size === 0 && this.#parked.isEmpty();
+  }
+
+  nextAtMs(): number {
+    const dueAt = this.#heldBack ? Infinity : this.#order.nextAtMs(this.#tickedAt);
+    const ready = this.#p.right.isShut ? [] : LINES.filter((line) => this.#parked.hasReady(line));
+    if (ready.some((line) => this.#places.mayEnter(line))) return 0;
+    const placeAt = ready.length === 0 ? Infinity : this.#places.freeAtMs();
+    return Math.min(dueAt, this.#parked.nextWakeMs(), placeAt);
+  }
+
+  tick(now: Instant, held: Held): void {
+    this.#tellWaits(now);
+    this.#tickedAt = now.mono;
+    this.#places.settle(now.mono);
+    this.#parked.goOn();
+    this.#parked.wakeUntil(now.mono);
+    // Without the right to any host all that are ready would come back as blocked ones, into memory.
+    const mayEnter = (line: Line) => !this.#p.right.isShut && this.#places.mayEnter(line);
+    for (let next = this.#parked.takeReady(mayEnter); next; ) {
+      this.#begin(next, now);
+      next = this.#parked.takeReady(mayEnter);
+    }
+    // Those that are due wait for a turn that does not hold them back.
+    this.#heldBack = held.all;
+    this.#skipsLeft = SKIPS_PER_TURN;
+    this.#stepsLeft = ROBOTS_STEPS_PER_TURN;
+    if (held.all) return;
+    for (let visit = this.#order.next(now.mono); visit; visit = this.#order.next(now.mono)) {
+      visit.asks = false;
+      // It gives its place up meanwhile.
+      if (held.host(visit.record.host)) this.#sleepUntil(visit, now.mono + HELD_MS, 'host');
+      else this.#step(visit, now);
+      // A slot is not held, and no place in line kept, while anything else is waited for.
+      if (!visit.asks) this.#p.budgets?.slots?.leave(visit.record.host, now);
+    }
+  }
+
+  #begin({ host, line }: Ready, now: Instant): void {
+    const record = this.#p.store.host(host);
+    const gate = new RobotsGate(this.#gateParts, record);
+    const place = line === 'slow' ? 'slow' : 'ordinary';
+    const blank = { open: null, robotsOf: '', dueAt: 0, asks: false };
+    const ends = { ending: null, endedTo: null };
+    const visit: Visit = { record, gate, place, since: now.mono, ...blank, ...ends };
+    this.#visits.set(host, visit);
+    this.#places.enter(visit);
+    this.#order.dueAt(visit, now.mono);
+  }
+
+  /** Brings one visit to its next request, wait or end. */
+  #step(visit: Visit, now: Instant): void {
+    const { record } = visit;
+    const { store, right: rights, heartbeatMs } = this.#p;
+    const right = rights.check(record.host, now, record.lastFetchAt === null);
+    // A host that has become another's comes back, if it does, with a change of the view.
+    if (right.kind === 'foreign') return this.#end(visit);
+    if (right.kind === 'blocked') return this.#shelve(visit);
+    const goOnMs = endQueued(this.#p, visit, now);
+    if (goOnMs > 0) return this.#order.dueAt(visit, now.mono + goOnMs);
+    const storedAt = store.nextUrlAt(record.number);
+    if (storedAt === null) return this.#end(visit);
+    const queuedAt = believedWait(storedAt, now.mono);
+    const rightAt = right.kind === 'wait' ? right.untilMs : 0;
+    const heldUntil = believedWait(record.notBefore, now.mono);
+    const hostAt = Math.max(now.mono, rightAt, heldUntil, this.#delayEnd(record, now));
+    if (queuedAt > hostAt) return this.#sleepUntil(visit, queuedAt);
+    if (hostAt > now.mono) return this.#wait(visit, hostAt, now);
+    if (right.kind === 'no-lease') {
+      return this.#order.dueAt(visit, now.mono + heartbeatMs * LEASE_RETRY);
+    }
+    // One URL in any case: a host with many to skip must not take the turns of those behind it.
+    for (let first = true; first || (this.#skipsLeft > 0 && this.#stepsLeft > 0); first = false) {
+      const until = queuedAt < storedAt ? Infinity : now.mono;
+      const next = store.nextUrl(record.number, until, this.#placeInQueue(record));
+      if (!next) break;
+      if (this.#tests(visit, next, now)) return;
+      const before = visit.gate.steps;
+      const passed = this.#pass(visit, next, now);
+      this.#stepsLeft -= visit.gate.steps - before;
+      if (passed) return;
+      this.#skipsLeft--;
+    }
+    this.#order.dueAt(visit, now.mono + NEXT_TURN_MS);
+  }
+
+  /** A host is tried with other pages than those at hand, which may be slow ones all. */
+  #placeInQueue(record: HostRecord): 'last' | number {
+    if (isLastTest(record)) return 'last';
+    return isDoubtful(record) ? this.#p.chance() : 0;
+  }
+
+  /**
+   * Before a host is given up, it is asked for a page that it gave before, so that the pages it fails
+   * at do not condemn it: the one where the queued URL was found, or its front page.
+   */
+  #tests(visit: Visit, { url, referrer, depth }: QueuedUrl, now: Instant): boolean {
+    const { record, gate } = visit;
+    if (!isLastTest(record)) return false;
+    const origin = originOf(url);
+    for (const known of [referrer, `${origin}/`]) {
+      if (known === undefined || originOf(known) !== origin) continue;
+      const fetchUrl = this.#p.store.goodForm(record.number, known);
+      if (fetchUrl === null || !this.#p.scope.admits(record.host, { url: known, fetchUrl }))
+        continue;
+      if (this.#p.robots && gate.check(fetchUrl, now.mono).kind !== 'pass') continue;
+      const page = { url: known, fetchUrl, depth, attempts: 0, isTest: true } as const;
+      return this.#request(visit, 'page', page, now);
+    }
+    return false;
+  }
+
+  /** As today's delay has it: a longer one may have been ordered since the last request. */
+  #delayEnd({ host, lastFetchAt }: HostRecord, now: Instant): number {
+    // A time to come is one of a clock that was set back.
+    if (lastFetchAt === null || lastFetchAt > now.mono) return 0;
+    return lastFetchAt + this.#p.orders.delayOf(host);
+  }
+
+  /** The URL is requested, or robots.txt before it, or waited for; false: it was skipped. */
+  #pass(visit: Visit, next: QueuedUrl, now: Instant): boolean {
+    const { record } = visit;
+    // It was found under the scope of that time.
+    if (!this.#p.scope.admits(record.host, next)) {
+      this.#p.store.skip(record.number, next.url, 'scope');
+      return false;
+    }
+    if (!this.#p.robots) return this.#request(visit, 'page', next, now);
+    const gate = visit.gate.check(next.fetchUrl, now.mono);
+    switch (gate.kind) {
+      case 'pass':
+        return this.#request(visit, 'page', next, now);
+      case 'disallowed':
+        this.#p.store.skip(record.number, next.url, 'robots');
+        return false;
+      case 'fetch': {
+        const { url } = gate;
+        visit.robotsOf = originOf(next.url);
+        const robots = { ...next, url: String(url), fetchUrl: url, attempts: 0 };
+        return this.#request(visit, 'robots', robots, now);
+      }
+      case 'wait':
+        this.#wait(visit, gate.untilMs, now);
+        return true;
+      case 'asking':
+        this.#end(visit);
+        this.#parked.block(record.host);
+        return true;
+      case 'given-up': {
+        const as = { kind: 'failed', error: gate.error } as const;
+        visit.ending = { origin: originOf(next.url), as };
+        this.#order.dueAt(visit, now.mono + NEXT_TURN_MS);
+        return true;
+      }
+    }
+  }
+
+  /** True: it begins, or waits for what the cluster shares. */
+  #request(
+    visit: Visit,
+    kind: PageRequest['kind'],
+    next: QueuedUrl & Pick<PageRequest, 'isTest'>,
+    now: Instant,
+  ): true {
+    const { host } = visit.record;
+    const { slots, pages } = this.#p.budgets ?? FREE;
+    if (kind === 'page' && pages?.has(host) === false) {
+      this.#order.dueAt(visit, now.mono + this.#p.heartbeatMs);
+      return true;
+    }
+    const entry = slots?.enter(host, now);
+    if (entry && entry.kind !== 'go') {
+      this.#queueUp(visit, entry.kind, now);
+      return true;
+    }
+    const id = ++this.#lastRequest;
+    const address = entry ? { address: entry.address } : {};
+    const request: PageRequest = { id, kind, host, ...next, ...address };
+    if (kind === 'page') pages?.take(id, now);
+    slots?.started(host, id);
+    visit.asks = true;
+    visit.open = request;
+    this.#open.set(id, request);
+    if (visit.place !== 'slow') this.#order.threads.started(id, now.mono);
+    this.#places.asked(visit, now.mono);
+    this.#p.effects.push({ type: 'request', request });
+    return true;
+  }
+
+  /** The visit that asks for a slot lasts and is woken; the visits behind it in line end. */
+  #queueUp(visit: Visit, as: 'wait' | 'queued', now: Instant): void {
+    visit.asks = true;
+    if (as === 'wait') return this.#order.dueAt(visit, now.mono + this.#p.heartbeatMs);
+    this.#end(visit);
+    this.#parked.block(visit.record.host);
+  }
+
+  /** The host has to be left alone: the visit lasts through short waits, long ones end it. */
+  #wait(visit: Visit, untilMs: number, now: Instant): void {
+    const { host } = visit.record;
+    const patienceMs = this.#p.orders.delayOf(host) + PATIENCE_MS;
+    if (untilMs - now.mono <= patienceMs) return this.#order.dueAt(visit, untilMs);
+    this.#sleepUntil(visit, untilMs, 'host');
+  }
+
+  /** All that is queued waits, each URL for itself: a fresh one wakes the host. */
+  #sleepUntil(visit: Visit, untilMs: number, of: SleepOf = 'urls'): void {
+    this.#end(visit);
+    this.#parked.sleep(visit.record.host, untilMs, of);
+  }
+
+  /** No right just now. A queue that is still here waits for the view to change (again). */
+  #shelve(visit: Visit): void {
+    const { host, number } = visit.record;
+    this.#end(visit);
+    if (this.#p.store.nextUrlAt(number) !== null) this.#parked.block(host);
+  }
+
+  #end(visit: Visit): void {
+    if (!this.#visits.delete(visit.record.host)) return;
+    this.#places.leave(visit);
+    this.#p.budgets?.pages?.leave(visit.record.host);
+  }
+
+  namedBy(outcome: Outcome) {
+    const visit = this.#visits.get(outcome.request.host);
+    return namedBy(outcome, visit?.open?.id === outcome.request.id ? visit.record : null);
+  }
+
+  /** Of a request that is not open (any more), an outcome changes nothing. */
+  finish(outcome: Outcome, now: Instant): Finished {
+    const { request, endedAt } = outcome;
+    const visit = this.#visits.get(request.host);
+    const { slots, pages } = this.#p.budgets ?? FREE;
+    slots?.ended(request, endedAt, now);
+    this.#order.threads.ended(request.id);
+    if (!this.#open.delete(request.id) || visit?.open?.id !== request.id) {
+      pages?.ended(request.id, false);
+      return { page: null };
+    }
+    visit.open = null;
+    const { record } = visit;
+    record.lastFetchAt = endedAt;
+    const { finished, ending, isReopened } =
+      outcome.kind === 'robots'
+        ? this.#robotsEnded(visit, outcome)
+        : outcome.kind === 'failure' && request.kind === 'robots'
+          ? this.#robotsFailed(visit, outcome)
+          : pageEnded(this.#page, record, outcome);
+    pages?.ended(request.id, finished.page !== null);
+    if (isReopened) pages?.giveBack(1);
+    visit.ending ??= ending;
+    this.#slowHosts.answered(request.host, outcome.durationMs, endedAt);
+    record.delayMs = this.#delayAfter(visit, outcome);
+    this.#p.right.waitUntil(request.host, endedAt + record.delayMs);
+    this.#p.store.saveHost(record, outcome.ip);
+    this.#places.answered(visit);
+    if (this.#keepsPlace(visit, now)) this.#order.dueAt(visit, now.mono);
+    else {
+      this.#end(visit);
+      this.#parked.comeBack(request.host);
+    }
+    return finished;
+  }
+
+  /** Whether the visit goes on, at the place that is for such a host now. */
+  #keepsPlace(visit: Visit, now: Instant): boolean {
+    if (visit.ending) return true;
+    const isSlow = this.#slowHosts.until(visit.record.host) > now.mono;
+    const place = isSlow ? 'slow' : 'ordinary';
+    if (visit.place !== place) {
+      if (!this.#places.mayEnter(isSlow ? 'slow' : 'back')) return false;
+      this.#places.move(visit, place);
+      return true;
+    }
+    // Where others wait for a place, a slow host leaves it after each request.
+    if (!this.#places.isFull(place)) return true;
+    if (isSlow) return !this.#parked.hasReady('slow');
+    if (now.mono - visit.since < PLACE_MS) return true;
+    return !this.#parked.hasReady('back') && !this.#parked.hasReady('new');
+  }
+
+  #delayAfter({ record, gate }: Visit, { durationMs }: Outcome): number {
+    const ownMs = this.#p.orders.delayOf(record.host);
+    const asked = { crawlDelayMs: gate.crawlDelayMs, brake: brakeOf(record.stale) };
+    return delayAfter(this.#p.delays, { ownMs, durationMs, ...asked });
+  }
+
+  #robotsEnded(
+    visit: Visit,
+    outcome: Pick<RobotsOutcome, 'request' | 'answer' | 'endedAt' | 'retryAfterMs'>,
+  ): Aftermath {
+    const { record, gate, robotsOf } = visit;
+    const { request, answer, endedAt, retryAfterMs = 0 } = outcome;
+    const waitMs = gate.answered(robotsOf, request.fetchUrl, answer, endedAt);
+    holdHost(this.#p, record, endedAt, Math.max(waitMs, retryAfterMs));
+    // An answer ends a row of trouble; robots.txt has a row of attempts of its own.
+    const trouble =
+      answer.kind === 'unreachable' && (answer.status === null || isBusy(answer.status));
+    if (!trouble) noteAnswer(record);
+    return NO_PAGE;
+  }
+
+  #robotsFailed(visit: Visit, outcome: FailureOutcome): Aftermath {
+    const { request, cause, code: error, endedAt } = outcome;
+    if (cause === 'withdrawn') return NO_PAGE;
+    if (cause === 'forbidden-address') return { ...NO_PAGE, ending: ALL_BLOCKED };
+    const none = { status: null, retryAfterMs: null };
+    const answer: RobotsAnswer = { kind: 'unreachable', reason: error, error, ...none };
+    return this.#robotsEnded(visit, { request, answer, endedAt });
+  }
+}

@@ -1,0 +1,196 @@
+// Reads a sitemap (sitemaps.org), an index of sitemaps, a feed (RSS, RDF, Atom) or a text file of
+// URLs, packed with gzip or not, and gives the URLs in it. The body is unpacked and parsed piece by
+// piece; what is unpacked is capped, and never held as a whole. It runs on the threads of the pool,
+// since fifty megabytes of XML are a second of work. Which of the URLs belong to the crawl is not
+// asked here.
+
+import { Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { type CrawlUrl, parseCrawlUrl, URL_CHARS_MAX } from '../../url/crawl-url.ts';
+import { isPacked, SITEMAP_BYTES_MAX } from './sitemap-body.ts';
+import { type SitemapKind, SitemapXml } from './sitemap-xml.ts';
+
+/** By the protocol, for one file. */
+const URLS_MAX = 50_000;
+/** Unpacked and parsed at a time. */
+const PIECE_BYTES = 64 * 1024;
+/**
+ * Characters of all URLs of one file, 320 for each that the protocol lets it have: they go to the main
+ * thread. Relative ones in a feed may be much longer resolved than written.
+ */
+const CHARS_MAX = 16_000_000;
+/**
+ * Characters read while entries are resolved, the URL of the file anew for each: a second of work. A
+ * file that keeps to the protocol needs less, where its own URL has no more than 340.
+ */
+const RESOLVED_CHARS_MAX = 80_000_000;
+/** What one entry costs, however short it is, in the time that a character takes. */
+const ENTRY_CHARS = 256;
+/** Bytes in which an XML declaration names its encoding. */
+const DECLARATION_BYTES = 200;
+
+export interface Sitemap {
+  readonly kind: SitemapKind | 'text';
+  /** Each once, in order. */
+  readonly urls: readonly CrawlUrl[];
+  /** Entries that are no http or https URL. */
+  readonly refused: number;
+  /** A cap was reached, or the packing broke off: these are not all. */
+  readonly isPartial: boolean;
+}
+
+export interface SitemapOptions {
+  /** Absolute URL of the file, against which feeds may be relative. */
+  readonly url: string;
+  /** Named as a sitemap somewhere, so that plain text is read as a list of URLs. */
+  readonly declared: boolean;
+  readonly bytesMax?: number;
+  readonly urlsMax?: number;
+}
+
+/** @returns null for what is no sitemap; never rejects */
+export async function readSitemap(
+  body: Uint8Array,
+  { url, declared, bytesMax = SITEMAP_BYTES_MAX, urlsMax = URLS_MAX }: SitemapOptions,
+): Promise<Sitemap | null> {
+  const found = new Found(url, urlsMax);
+  const reader = new Reader((text) => found.add(text), declared);
+  let bytes = 0;
+  let isPartial = false;
+  try {
+    for await (const piece of piecesOf(body)) {
+      const room = bytesMax - bytes;
+      bytes += piece.length;
+      reader.write(piece.length > room ? piece.subarray(0, room) : piece);
+      isPartial = piece.length > room || found.isFull;
+      if (isPartial || reader.isNone) break;
+    }
+  } catch {
+    // Packing that breaks off: what came before it counts.
+    isPartial = true;
+  }
+  const kind = reader.end(isPartial);
+  if (kind === null) return null;
+  return { kind, urls: [...found.urls.values()], refused: found.refused, isPartial };
+}
+
+class Found {
+  readonly urls = new Map<string, CrawlUrl>();
+  refused = 0;
+  #chars = 0;
+  #resolvedChars = 0;
+  readonly #base: string;
+  readonly #max: number;
+
+  constructor(base: string, max: number) {
+    this.#base = base;
+    this.#max = max;
+  }
+
+  get isFull(): boolean {
+    if (this.#chars >= CHARS_MAX || this.#resolvedChars >= RESOLVED_CHARS_MAX) return true;
+    return this.urls.size >= this.#max;
+  }
+
+  add(text: string): void {
+    const trimmed = text.trim();
+    if (trimmed === '' || this.isFull) return;
+    const parsed = trimmed.length > URL_CHARS_MAX ? null : this.#resolved(trimmed);
+    if (parsed === null) this.refused++;
+    else if (!this.urls.has(parsed.identity)) {
+      this.#chars += parsed.identity.length;
+      this.urls.set(parsed.identity, parsed);
+    }
+  }
+
+  /** Escaped, or behind the file's own URL, it may be longer than any that is crawled. */
+  #resolved(text: string): CrawlUrl | null {
+    this.#resolvedChars += ENTRY_CHARS + this.#base.length + text.length;
+    const parsed = parseCrawlUrl(text, this.#base);
+    if ('refused' in parsed) return null;
+    return Math.max(parsed.identity.length, parsed.fetchUrl.length) > URL_CHARS_MAX ? null : parsed;
+  }
+}
+
+/** Text out of bytes, and then XML or lines, by how the text begins. */
+class Reader {
+  readonly #add: (url: string) => void;
+  readonly #declared: boolean;
+  #decoder: InstanceType<typeof TextDecoder> | null = null;
+  #xml: SitemapXml | null = null;
+  #isText = false;
+  #line = '';
+  isNone = false;
+
+  constructor(add: (url: string) => void, declared: boolean) {
+    this.#add = add;
+    this.#declared = declared;
+  }
+
+  write(bytes: Uint8Array): void {
+    this.#decoder ??= new TextDecoder(encodingOf(bytes));
+    this.#text(this.#decoder.decode(bytes, { stream: true }));
+  }
+
+  #text(text: string): void {
+    if (this.isNone) return;
+    if (!this.#xml && !this.#isText) {
+      const first = text.trimStart()[0];
+      if (first === undefined) return;
+      if (first === '<') this.#xml = new SitemapXml(this.#add);
+      else if (this.#declared) this.#isText = true;
+      else this.isNone = true;
+    }
+    if (this.#xml) {
+      this.#xml.write(text);
+      this.isNone = this.#xml.isNone;
+    } else if (this.#isText) this.#lines(text);
+  }
+
+  #lines(text: string): void {
+    const lines = (this.#line + text).split(/\r\n?|\n/);
+    this.#line = lines.pop()!.slice(0, 2 * URL_CHARS_MAX);
+    // Relative lines would make links of any prose.
+    for (const line of lines) if (/^\s*https?:/i.test(line)) this.#add(line);
+  }
+
+  /** @param isPartial - the last line may have lost a part of its URL */
+  end(isPartial: boolean): SitemapKind | 'text' | null {
+    if (this.#decoder) this.#text(this.#decoder.decode());
+    if (this.isNone) return null;
+    if (this.#isText && !isPartial) this.#lines('\n');
+    return this.#isText ? 'text' : (this.#xml?.end() ?? null);
+  }
+}
+
+/** By its mark, else by its XML declaration, else UTF-8 as the protocol wants it. */
+function encodingOf(bytes: Uint8Array): string {
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be';
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le';
+  const start = Buffer.from(bytes.subarray(0, DECLARATION_BYTES)).toString('latin1');
+  const named = /^<\?xml[^>]*?encoding\s*=\s*["']([\w:.-]+)["']/.exec(start)?.[1];
+  try {
+    return named === undefined || /^utf-?16/i.test(named)
+      ? 'utf-8'
+      : new TextDecoder(named).encoding;
+  } catch {
+    return 'utf-8';
+  }
+}
+
+async function* piecesOf(body: Uint8Array): AsyncGenerator<Uint8Array> {
+  if (!isPacked(body)) return yield* slicesOf(body);
+  const source = Readable.from(slicesOf(body), { objectMode: false });
+  const unpacked = createGunzip({ chunkSize: PIECE_BYTES });
+  source.on('error', (error) => unpacked.destroy(error));
+  try {
+    yield* source.pipe(unpacked) as AsyncIterable<Buffer>;
+  } finally {
+    source.destroy();
+    unpacked.destroy();
+  }
+}
+
+function* slicesOf(body: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < body.length; at += PIECE_BYTES) yield body.subarray(at, at + PIECE_BYTES);
+}

@@ -1,0 +1,31 @@
+// What one state file knows that others may not, and how much: read over read-only connections, by
+// `agent/cli/state-files/left-out.ts` before a launch starts fewer agents than there are state files, and for the
+// record of the end of a crawl.
+
+import { idsOfHost } from '../encoding/url-ids.ts';
+
+/** One row with 0 or 1: whether the file knows of any page, fetched or not. */
+export const HAS_PAGES = `
+  SELECT EXISTS (SELECT 1 FROM host_rows WHERE queued > 0 OR pages_done > 0)
+    OR EXISTS (SELECT 1 FROM outbox)`;
+
+/** Columns: host, number, queued, pages, round. */
+export const HOSTS_WITH_PAGES = `
+  SELECT host, number, queued, pages_done, round FROM host_rows
+  WHERE queued > 0 OR pages_done > 0 ORDER BY host`;
+
+/** The same columns of one host, by its name. */
+export const HOST_BY_NAME = `
+  SELECT host, number, queued, pages_done, round FROM host_rows WHERE host = ?`;
+
+/** Columns: key, round, state (0 queued, 1 response, 2 failed, 3 skipped). By the host's number. */
+export const URLS_OF_HOST = `
+  SELECT u.key, u.round, u.state
+  FROM host_rows h JOIN urls u ON ${idsOfHost('u.id', 'h.number')} WHERE h.number = ?`;
+
+/** Columns: pages and queued URLs of all hosts, copies included. */
+export const STATE_TOTALS = `
+  SELECT coalesce(sum(pages_done), 0), coalesce(sum(queued), 0) FROM host_rows`;
+
+/** One row: the name of the crawl. */
+export const CRAWL_NAME = "SELECT value FROM meta WHERE key = 'crawl'";

@@ -1,0 +1,413 @@
+// The rows of hosts as a stream of numbered events, and as copies of other agents' streams. Each
+// URL gives two events, found and done, whose numbers never change; those above a mark are sent.
+// Which events come after a number is kept in `event-tails.ts`. Received events are applied in order
+// under numbers of this database, together with the mark of their sender.
+
+import type {
+  AgentId,
+  Host,
+  PageRow,
+  RowEvent,
+  RowsItem,
+  TerminalState,
+} from '../../core/protocol/messages.ts';
+import { hasOriginOf, identityOf } from '../../url/url-key.ts';
+import type { Connection } from '../encoding/connection.ts';
+import { plainPage } from '../encoding/page-columns.ts';
+import { referrerOf, type UrlIds } from '../encoding/url-ids.ts';
+import { Words } from '../encoding/words.ts';
+import type { HostRow, HostTable } from '../tables/host-table.ts';
+import type { Note, Numbers } from '../tables/numbers.ts';
+import { PageTable } from '../tables/page-table.ts';
+import { RobotsTable } from '../tables/robots-table.ts';
+import { Amendments } from './amendments.ts';
+import { DeletedHosts } from './deleted-hosts.ts';
+import type { Mention } from './event-backlog.ts';
+import { EventTails, type TailBounds } from './event-tails.ts';
+import { RefreshTable } from './refresh-table.ts';
+import { ShutUrls } from './shut-urls.ts';
+
+const STATES: readonly TerminalState[] = ['response', 'failed', 'skipped'];
+const SKIPPED = 3;
+
+interface Row {
+  readonly id: number;
+  readonly key: string;
+  readonly state: number;
+  readonly depth: number;
+  readonly found: number;
+  readonly done: number;
+  readonly round: number;
+  readonly again: number;
+  readonly attempts: number;
+  readonly fetchUrl: string | null;
+  readonly referrer: string | null;
+  readonly reason: string | null;
+  readonly sitemap: number;
+  readonly hops: number;
+}
+
+export class RowTable {
+  readonly #hosts: HostTable;
+  readonly #numbers: Numbers;
+  readonly #robots: RobotsTable;
+  readonly #refresh: RefreshTable;
+  readonly #shut: ShutUrls;
+  readonly #amendments: Amendments;
+  readonly #ids: UrlIds;
+  readonly #pages: PageTable;
+  readonly #deleted: DeletedHosts;
+  readonly #s: ReturnType<typeof statements>;
+  readonly #tails: EventTails;
+  /** Hosts with new numbers; filled by `note`, emptied by `takeChanged` each turn. */
+  #changed = new Set<Host>();
+
+  constructor(
+    db: Connection,
+    hosts: HostTable,
+    numbers: Numbers,
+    ids: UrlIds,
+    bounds?: TailBounds,
+  ) {
+    const words = new Words(db);
+    this.#ids = ids;
+    this.#pages = new PageTable(db, 'page_records', words);
+    const told: Note = (...one) => this.note(...one);
+    this.#refresh = new RefreshTable(db, hosts, numbers, told, this.#pages, words);
+    this.#shut = new ShutUrls(db, hosts, ids, this.#refresh);
+    this.#amendments = new Amendments(db, numbers, told);
+    const note = (row: HostRow, origin: string, n: number) => this.note(row, origin, n, 'robots');
+    this.#robots = new RobotsTable(db, numbers, note);
+    this.#hosts = hosts;
+    this.#numbers = numbers;
+    this.#deleted = new DeletedHosts(db);
+    this.#s = statements(db);
+    this.#tails = new EventTails(db, (host) => this.#robots.numbers(host), bounds);
+  }
+
+  // ---- the stream out
+
+  /** Where the answers for robots.txt are kept, which are part of the stream. */
+  get robots(): RobotsTable {
+    return this.#robots;
+  }
+
+  /** The records of finished pages. */
+  get pages(): PageTable {
+    return this.#pages;
+  }
+
+  /** What is left of hosts that were deleted. */
+  get deleted(): DeletedHosts {
+    return this.#deleted;
+  }
+
+  /** What is queued again, which is part of it too. */
+  get refresh(): RefreshTable {
+    return this.#refresh;
+  }
+
+  /** What was skipped by rules that may change. */
+  get shut(): ShutUrls {
+    return this.#shut;
+  }
+
+  /** What becomes known of URLs later, which is part of it too. */
+  get amendments(): Amendments {
+    return this.#amendments;
+  }
+
+  /** A URL of the host was inserted (found), queued again or settled (done) under number `n`. */
+  note(row: HostRow, at: number | string, n: number, kind: RowEvent['kind']): void {
+    this.#tails.rising(row, { n, at, kind });
+    this.#hosts.raiseLast(row, n);
+    this.#changed.add(row.host);
+  }
+
+  /**
+   * The host is to be left alone for longer: a number that is of no event, by which the copies are
+   * told (each message tells of the back-off), so that who takes the host over knows it too.
+   */
+  heldBack(row: HostRow): void {
+    this.#tails.rising(row, null);
+    this.#hosts.raiseLast(row, this.#numbers.next());
+    this.#changed.add(row.host);
+  }
+
+  get hasChanged(): boolean {
+    return this.#changed.size > 0;
+  }
+
+  takeChanged(): Iterable<Host> {
+    const changed = this.#changed;
+    if (changed.size > 0) this.#changed = new Set();
+    return changed;
+  }
+
+  turnEnded(): void {
+    this.#tails.turnEnded();
+  }
+
+  /** No events, and `after` again, while the host's rows are being read: ask again next turn. */
+  events(
+    host: Host,
+    after: number,
+    max: number,
+    arrivesBy: number,
+  ): { events: RowEvent[]; to: number } {
+    const row = this.#hosts.find(host);
+    if (!row) return { events: [], to: after };
+    const read = this.#tails.above(row, after, max, arrivesBy);
+    if (!read) return { events: [], to: after };
+    const { mentions, isAll } = read;
+    const events = mentions.flatMap((mention) => this.#eventOf(row, mention, arrivesBy) ?? []);
+    // Numbers may be gone that were given: an answer for robots.txt whose like cannot be had any
+    // more leaves none. With all that there is, a copy has come as far as the last one.
+    return { events, to: isAll ? Math.max(row.last, after) : mentions.at(-1)!.n };
+  }
+
+  /** Null where a later event says more. */
+  #eventOf(host: HostRow, { n, at, kind }: Mention, arrivesBy: number): RowEvent | null {
+    if (kind === 'robots') return this.#robots.event(host.number, String(at), n, arrivesBy);
+    const row = this.#s.row.get(Number(at))!;
+    if (kind === 'found') return foundEvent(row, n);
+    // It was queued again since: a later number says so.
+    if (n !== row[kind]) return null;
+    const { id, key, round, attempts } = row;
+    if (kind === 'again') {
+      const former = this.#refresh.told(row);
+      const sitemap = row.sitemap > 0 && { sitemap: true };
+      const { hops, fetchUrl } = row;
+      const moved = hops > 0 && { hops, ...(fetchUrl !== null && { fetchUrl }) };
+      return { kind, n, key, round, attempts, ...(former && { former }), ...sitemap, ...moved };
+    }
+    const state = STATES[row.state - 1]!;
+    const page = state === 'skipped' ? undefined : this.#pages.read(id);
+    return {
+      ...{ kind, n, key, state, attempts },
+      ...(round > 0 && { round }),
+      ...(row.reason !== null && { reason: row.reason }),
+      ...(page && { page }),
+    };
+  }
+
+  trim(host: Host, upTo: number): void {
+    const row = this.#hosts.find(host);
+    if (row) this.#tails.trim(row, upTo);
+  }
+
+  // ---- copies of others' streams
+
+  apply(
+    from: AgentId,
+    item: RowsItem,
+    owned: boolean,
+    now: number,
+  ): { mark: number; changed: boolean } {
+    const row = this.#hosts.row(item.host, owned);
+    const known = this.#s.mark.get(row.number, from);
+    const mark = known?.mark ?? 0;
+    if (item.version > (known?.version ?? 0)) {
+      this.#hosts.told(row, item, owned, now);
+    }
+    if (item.from > mark || item.to <= mark) return { mark, changed: false };
+    let changed = false;
+    for (const event of item.events) {
+      if (event.n <= mark) continue;
+      if (this.#take(row, event, now)) changed = true;
+    }
+    this.#s.saveMark.run(row.number, from, item.to, item.version);
+    return { mark: item.to, changed };
+  }
+
+  /** Gives whether a URL is further than before, or new. */
+  #take(row: HostRow, event: RowEvent, now: number): boolean {
+    switch (event.kind) {
+      case 'found':
+        return this.#found(row, event);
+      case 'again':
+        return this.#again(row, event);
+      case 'done':
+        return this.#done(row, event);
+      case 'robots':
+        this.#robots.take(row, event, now);
+        return false;
+    }
+  }
+
+  #found(host: HostRow, event: Extract<RowEvent, { kind: 'found' }>): boolean {
+    const { key, depth, attempts, round = 0, sitemap = false } = event;
+    const place = this.#ids.find(host.number, key);
+    if (place >= 0) {
+      this.#s.merge.run({ id: place, depth, attempts, round });
+      return this.#again(host, { key, round, attempts, sitemap });
+    }
+    const fetchUrl = event.fetchUrl ?? null;
+    if (fetchUrl !== null && !hasOriginOf(identityOf(host.host, key), fetchUrl)) return false;
+    const id = -1 - place;
+    const n = this.#numbers.next();
+    const referrer = this.#ids.referrer(host.number, event.referrer ?? null);
+    const declared = sitemap ? 1 : 0;
+    this.#s.insert.run(id, key, depth, n, attempts, fetchUrl, referrer, round, declared);
+    this.#ids.remember(key, id);
+    if (round < this.#refresh.round) this.#hosts.fallBehind(host, round);
+    this.#hosts.addQueued(host, 1);
+    this.note(host, id, n, 'found');
+    return true;
+  }
+
+  /** A later round goes before all of an earlier one. */
+  #again(host: HostRow, event: Omit<Extract<RowEvent, { kind: 'again' }>, 'kind' | 'n'>): boolean {
+    const { key, round, attempts, former, fetchUrl = null, hops = 0 } = event;
+    if (fetchUrl !== null && !hasOriginOf(identityOf(host.host, key), fetchUrl)) return false;
+    const row = this.#row(host, key);
+    if (!row) return false;
+    if (event.sitemap) this.#amendments.declare(host, row.id);
+    if (round < row.round) return false;
+    const isLater = round > row.round;
+    if (isLater) this.#refresh.move(host, row, round, attempts, former);
+    const mine = isLater ? 0 : row.hops;
+    // Of two forms as far down the redirects, one is the same for everybody.
+    const isFirst = hops > 0 && hops === mine && (fetchUrl ?? '') < (row.fetchUrl ?? '');
+    if (hops > mine || isFirst) this.#amendments.moveTo(host, row.id, fetchUrl, hops);
+    if (hops >= mine) this.#s.merge.run({ id: row.id, depth: row.depth, attempts, round });
+    return isLater;
+  }
+
+  #row(host: HostRow, key: string): Row | undefined {
+    const id = this.#ids.find(host.number, key);
+    return id < 0 ? undefined : this.#s.row.get(id);
+  }
+
+  /** A terminal state goes forward over queued, and by a fixed order over another terminal one. */
+  #done(host: HostRow, event: Extract<RowEvent, { kind: 'done' }>): boolean {
+    const { key, attempts, round = 0 } = event;
+    const row = this.#row(host, key);
+    if (!row || round !== row.round) return false;
+    const state = STATES.indexOf(event.state) + 1;
+    // A page has a record, whatever a peer says: without one it is fetched here.
+    if (state !== SKIPPED && !event.page) return false;
+    const settled = row.done > 0;
+    if (row.state > 0 && !this.#isBefore(row, state, event.page)) {
+      // Fetched here as well, and not settled: the other's page is, with all its links.
+      if (!settled) this.#settle(host, row.id);
+      return !settled;
+    }
+    this.#s.finish.run(state, attempts, event.reason ?? null, row.id);
+    this.#shut.skipped(event.reason);
+    if (row.state === 0) this.#hosts.addQueued(host, -1);
+    if (row.again > 0 && state !== SKIPPED) this.#refresh.forget(row.id);
+    if ((row.state === 0 || row.state === SKIPPED) && state !== SKIPPED) this.#hosts.addPage(host);
+    if (event.page && state !== SKIPPED) this.#pages.save(row.id, event.page);
+    if (!settled) this.#settle(host, row.id);
+    return true;
+  }
+
+  #settle(host: HostRow, id: number): void {
+    const n = this.#numbers.next();
+    this.#s.settle.run(n, id);
+    this.note(host, id, n, 'done');
+  }
+
+  /** Among terminal states: response, failed, skipped; then the earlier fetch, then by content. */
+  #isBefore(row: Row, state: number, page: PageRow | undefined): boolean {
+    if (state !== row.state) return state < row.state;
+    const mine = this.#pages.read(row.id);
+    if (!page || !mine) return false;
+    if (page.fetchedAt !== mine.fetchedAt) return page.fetchedAt < mine.fetchedAt;
+    return contentOf(page) < contentOf(mine);
+  }
+
+  mark(host: Host, sender: AgentId): number {
+    const row = this.#hosts.find(host);
+    return row ? (this.#s.mark.get(row.number, sender)?.mark ?? 0) : 0;
+  }
+
+  hostsMarkedAbove(sender: AgentId, n: number): Host[] {
+    return this.#s.markedAbove.all(sender, n);
+  }
+
+  forgetMark(host: Host, sender: AgentId): void {
+    const row = this.#hosts.find(host);
+    if (row) this.#s.forgetMark.run(row.number, sender);
+  }
+
+  deleteHost(host: Host): void {
+    const row = this.#hosts.find(host);
+    if (!row) return;
+    this.#tails.forget(row.number);
+    this.#ids.forget();
+    this.#s.deleteMarks.run(row.number);
+    this.#hosts.delete(row);
+    this.#deleted.add(row.number);
+  }
+}
+
+/** Attempts are those of its round: where it was queued again, *again* tells them. */
+function foundEvent(row: Row, n: number): RowEvent {
+  const { key, depth, round } = row;
+  const isFirst = row.again === 0;
+  return {
+    ...{ kind: 'found', n, key, depth, attempts: isFirst ? row.attempts : 0 },
+    ...(row.fetchUrl !== null && { fetchUrl: row.fetchUrl }),
+    ...(row.referrer !== null && { referrer: row.referrer }),
+    ...(isFirst && round > 0 && { round }),
+    ...(row.sitemap > 0 && { sitemap: true }),
+  };
+}
+
+/** The same text for the same page, whichever agent or frame its record came from. */
+function contentOf(page: PageRow): string {
+  return JSON.stringify(plainPage(page));
+}
+
+function statements(db: Connection) {
+  return {
+    row: db.prepare<[number], Row>(
+      `SELECT id, key, state, depth, found, done, round, again, attempts, fetch_url AS fetchUrl,
+         ${referrerOf('u')} AS referrer, reason, sitemap, hops
+       FROM urls u WHERE id = ?`,
+    ),
+    insert: db.prepare<
+      [
+        number,
+        string,
+        number,
+        number,
+        number,
+        string | null,
+        string | number | null,
+        number,
+        number,
+      ]
+    >(
+      `INSERT INTO urls (id, key, state, depth, found, attempts, fetch_url, referrer, round, sitemap)
+       VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    merge: db.prepare<[{ id: number; depth: number; attempts: number; round: number }]>(
+      `UPDATE urls SET depth = min(depth, $depth),
+         attempts = iif(round = $round, max(attempts, $attempts), attempts)
+       WHERE id = $id
+         AND (depth > $depth OR (round = $round AND attempts < $attempts))`,
+    ),
+    finish: db.prepare<[number, number, string | null, number]>(
+      `UPDATE urls SET state = ?, attempts = max(attempts, ?), reason = ?, not_before = 0
+       WHERE id = ?`,
+    ),
+    settle: db.prepare<[number, number]>('UPDATE urls SET done = ? WHERE id = ? AND done = 0'),
+    mark: db.prepare<[number, string], { mark: number; version: number }>(
+      'SELECT mark, version FROM marks WHERE host = ? AND sender = ?',
+    ),
+    saveMark: db.prepare<[number, string, number, number]>(
+      'INSERT OR REPLACE INTO marks (host, sender, mark, version) VALUES (?, ?, ?, ?)',
+    ),
+    markedAbove: db
+      .prepare<[string, number], Host>(
+        `SELECT h.host FROM marks m CROSS JOIN host_rows h ON h.number = m.host
+         WHERE m.sender = ? AND m.mark > ?`,
+      )
+      .pluck(),
+    forgetMark: db.prepare<[number, string]>('DELETE FROM marks WHERE host = ? AND sender = ?'),
+    deleteMarks: db.prepare<[number]>('DELETE FROM marks WHERE host = ?'),
+  };
+}

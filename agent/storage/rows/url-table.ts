@@ -1,0 +1,406 @@
+// The known URLs of each host, clustered by host: queued, fetched, failed or skipped, with their
+// depth, order and first referrer, and the record of each finished page beside them. The state of
+// a URL only moves forward (DESIGN section 3). Reached through `SqliteStore`.
+
+import type { SkipReason } from '../../core/protocol/core-store.ts';
+import type { Host, PageRow, UrlItem } from '../../core/protocol/messages.ts';
+import type {
+  FormHop,
+  PageRecord,
+  QueuedUrl,
+  QueueEnding,
+  QueuePlace,
+  Retry,
+  WayBack,
+} from '../../frontier/frontier-store.ts';
+import { asForm, type Identity, type RequestForm } from '../../url/crawl-url.ts';
+import { identityOf, keyOf, splitIdentity } from '../../url/url-key.ts';
+import type { Connection } from '../encoding/connection.ts';
+import { longUrl, shortUrl } from '../encoding/page-columns.ts';
+import { hostNumberOf, hostOfId, referrerOf, type UrlIds } from '../encoding/url-ids.ts';
+import { wordOf } from '../encoding/words.ts';
+import type { HostRow, HostTable } from '../tables/host-table.ts';
+import type { Numbers } from '../tables/numbers.ts';
+import type { PageTable } from '../tables/page-table.ts';
+import type { RefreshTable } from './refresh-table.ts';
+import type { RowTable } from './row-table.ts';
+
+/** A turn looks at so many queued URLs for those that are to end: some milliseconds. */
+const LOOKED_AT_MAX = 1000;
+/** Of a longer queue, the URLs that are taken at a place in it are among so many first ones. */
+const PLACES_MAX = 10_000;
+const SKIPPED = 3;
+const BEFORE_ALL: QueuePlace = [-1, -1, -1];
+
+interface QueuedRow {
+  readonly id: number;
+  readonly key: string;
+  readonly fetchUrl: string | null;
+  readonly depth: number;
+  readonly attempts: number;
+  readonly failedSince: number | null;
+  readonly hops: number;
+  readonly referrer: string | null;
+  readonly again: number;
+  readonly sitemap: number;
+}
+
+export class UrlTable {
+  readonly #hosts: HostTable;
+  readonly #numbers: Numbers;
+  readonly #ids: UrlIds;
+  readonly #rows: RowTable;
+  readonly #pages: PageTable;
+  readonly #refresh: RefreshTable;
+  readonly #s: ReturnType<typeof statements>;
+
+  constructor(db: Connection, hosts: HostTable, numbers: Numbers, ids: UrlIds, rows: RowTable) {
+    this.#hosts = hosts;
+    this.#numbers = numbers;
+    this.#ids = ids;
+    this.#rows = rows;
+    this.#pages = rows.pages;
+    this.#refresh = rows.refresh;
+    this.#s = statements(db);
+  }
+
+  /**
+   * True if the URL was not known. A known queued one comes to depth 0 if it was seen on another
+   * host, and takes over attempts that a former owner made; a known one may become a sitemap.
+   */
+  insert(host: Host, item: UrlItem, skip: SkipReason | null): boolean {
+    const row = this.#hosts.row(host);
+    const key = keyOf(item.url, host);
+    const place = this.#ids.find(row.number, key);
+    if (place >= 0) {
+      const { depth, attempts = 0 } = item;
+      if (depth === 0 || attempts > 0) this.#s.merge.run({ id: place, depth, attempts });
+      if (item.sitemap) this.#rows.amendments.declare(row, place);
+      return false;
+    }
+    const id = -1 - place;
+    const found = this.#numbers.next();
+    const done = skip === null ? 0 : this.#numbers.next();
+    const referrer = item.referrer === undefined ? null : shortUrl(item.referrer, host);
+    this.#s.insert.run(
+      id,
+      key,
+      skip === null ? 0 : 3,
+      item.depth,
+      found,
+      done,
+      item.attempts ?? 0,
+      item.fetchUrl ?? null,
+      this.#ids.referrer(row.number, referrer),
+      skip,
+      this.#refresh.round,
+      item.sitemap ? 1 : 0,
+    );
+    this.#ids.remember(key, id);
+    this.#rows.note(row, id, found, 'found');
+    if (skip === null) this.#hosts.addQueued(row, 1);
+    else this.#rows.note(row, id, done, 'done');
+    this.#rows.shut.skipped(skip);
+    return true;
+  }
+
+  next(hostNumber: number, now: number, at: 'last' | number): QueuedUrl | null {
+    this.#s.release.run(hostNumber, now);
+    const found = this.#nextRow(hostNumber, at);
+    if (!found) return null;
+    const { host } = this.#hosts.numbered(hostNumber);
+    const { id, depth, attempts, failedSince, hops, referrer } = found;
+    this.#ids.remember(found.key, id);
+    const url = identityOf(host, found.key);
+    const former = found.again > 0 ? this.#refresh.former(id) : undefined;
+    return {
+      ...{ url, fetchUrl: found.fetchUrl ?? url, depth, attempts },
+      ...(failedSince !== null && { failedSince }),
+      ...(hops > 0 && { hops }),
+      ...(referrer !== null && { referrer: longUrl(referrer, host) }),
+      ...(found.sitemap > 0 && { sitemap: true }),
+      ...(former && { former: whole(former, host) }),
+    };
+  }
+
+  #nextRow(hostNumber: number, at: 'last' | number): QueuedRow | undefined {
+    if (at === 'last') return this.#s.last.get(hostNumber);
+    if (at === 0) return this.#s.next.get(hostNumber);
+    const { queued } = this.#hosts.numbered(hostNumber);
+    const skipped = Math.floor(at * Math.min(queued, PLACES_MAX));
+    // Some queued URLs wait and cannot be taken, so the place may lie beyond the last that can.
+    const there = this.#s.nth.get(hostNumber, skipped);
+    return there ?? this.#s.next.get(hostNumber);
+  }
+
+  goodForm(hostNumber: number, url: Identity): RequestForm | null {
+    const id = this.#idOf(this.#hosts.numbered(hostNumber), url);
+    const good = this.#s.good.get(id);
+    return good ? (good.fetchUrl ?? asForm(url)) : null;
+  }
+
+  nextAt(hostNumber: number): number | null {
+    return this.#s.nextAt.get(hostNumber) ?? null;
+  }
+
+  recordPage(hostNumber: number, page: PageRecord): void {
+    const row = this.#hosts.numbered(hostNumber);
+    this.#finish(row, this.#idOf(row, page.url), page, page.attempts);
+  }
+
+  /** False if the URL is not queued: its state only moves forward. */
+  #finish(row: HostRow, id: number, page: PageRow, attempts: number | null): boolean {
+    if (!this.#leaveQueue(row, id, page.status === null ? 2 : 1, attempts, null)) return false;
+    const fetchedAt = Math.round(page.fetchedAt);
+    const durationMs = Math.round(page.durationMs);
+    const { canonical } = page;
+    this.#pages.save(id, {
+      ...{ ...page, fetchedAt, durationMs },
+      ...(canonical !== undefined && { canonical: shortUrl(canonical, row.host) }),
+    });
+    this.#hosts.addPage(row);
+    return true;
+  }
+
+  requeue(hostNumber: number, url: string, retry: Retry): void {
+    const id = this.#idOf(this.#hosts.numbered(hostNumber), url);
+    this.#s.requeue.run({ ...retry, id });
+  }
+
+  moveTo(hostNumber: number, url: Identity, { fetchUrl, hops }: FormHop): void {
+    const row = this.#hosts.numbered(hostNumber);
+    const form = fetchUrl === asForm(url) ? null : fetchUrl;
+    this.#rows.amendments.moveTo(row, this.#idOf(row, url), form, hops);
+  }
+
+  /**
+   * Copies and former owners may have the page as done, so it moves to a later round, before which
+   * that counts for nothing (adr/0029).
+   */
+  askAgain(hostNumber: number, url: Identity, way: WayBack): boolean {
+    const { fetchUrl, isOther, hopsMax } = way;
+    const row = this.#hosts.numbered(hostNumber);
+    const known = this.#s.answered.get(this.#idOf(row, url));
+    if (!known || known.hops >= hopsMax || !this.#leadsTo(row, url, way)) return false;
+    const form = fetchUrl === asForm(url) ? null : fetchUrl;
+    if (form === known.fetchUrl && !isOther) return false;
+    const round = Math.max(this.#refresh.round, known.round + 1);
+    this.#refresh.move(row, known, round, 0, undefined);
+    this.#rows.amendments.moveTo(row, known.id, form, known.hops + 1);
+    return true;
+  }
+
+  /** Whether the redirects of pages that have ended lead there. */
+  #leadsTo(row: HostRow, url: Identity, { from, hopsMax }: WayBack): boolean {
+    let at: string | null | undefined = url;
+    for (let hops = 0; hops <= hopsMax; hops++) {
+      if (at === from) return true;
+      if (typeof at !== 'string' || splitIdentity(at)?.host !== row.host) return false;
+      at = this.#pages.read(this.#idOf(row, at))?.redirectTo;
+    }
+    return false;
+  }
+
+  skip(hostNumber: number, url: string, reason: SkipReason): void {
+    const row = this.#hosts.numbered(hostNumber);
+    this.#skip(row, this.#idOf(row, url), reason);
+  }
+
+  #skip(row: HostRow, id: number, reason: SkipReason): void {
+    if (!this.#leaveQueue(row, id, SKIPPED, null, reason)) return;
+    this.#rows.shut.skipped(reason);
+    this.#settle(row, id);
+  }
+
+  /** False if the URL is not queued. */
+  #leaveQueue(
+    row: HostRow,
+    id: number,
+    state: number,
+    attempts: number | null,
+    reason: SkipReason | null,
+  ): boolean {
+    const again = this.#s.leaveQueue.get(state, attempts, reason, id);
+    if (again === undefined) return false;
+    this.#hosts.addQueued(row, -1);
+    // Of a URL that is skipped the last answer stays: no other has come.
+    if (again > 0 && state !== SKIPPED) this.#refresh.forget(id);
+    return true;
+  }
+
+  #settle(row: HostRow, id: number): void {
+    const n = this.#numbers.next();
+    if (this.#s.settle.run(n, id).changes > 0) this.#rows.note(row, id, n, 'done');
+  }
+
+  /** Below 0, which no row has, where the URL is not known. */
+  #idOf(row: HostRow, url: string): number {
+    return this.#ids.find(row.number, keyOf(url, row.host));
+  }
+
+  endQueued(
+    hostNumber: number,
+    { origin, as }: QueueEnding,
+    now: number,
+    max: number,
+    after: QueuePlace | null = null,
+  ): { ended: number; upTo: QueuePlace | null } {
+    const row = this.#hosts.numbered(hostNumber);
+    const prefix = origin === null ? '' : keyOf(`${origin}/`, row.host);
+    const looked = this.#s.queued.all(hostNumber, ...(after ?? BEFORE_ALL), LOOKED_AT_MAX);
+    let ended = 0;
+    for (const { id, key, notBefore, depth, found } of looked) {
+      if (!key.startsWith(prefix)) continue;
+      if (as.kind === 'skipped') this.#skip(row, id, as.reason);
+      else this.#fail(row, id, as.error, now);
+      if (++ended === max) return { ended, upTo: [notBefore, depth, found] };
+    }
+    const last = looked.length === LOOKED_AT_MAX ? looked.at(-1)! : null;
+    return { ended, upTo: last && [last.notBefore, last.depth, last.found] };
+  }
+
+  #fail(row: HostRow, id: number, error: string, now: number): void {
+    if (this.#finish(row, id, { ...NO_ANSWER, error, fetchedAt: now }, null)) {
+      this.#settle(row, id);
+    }
+  }
+
+  /**
+   * Queues the pages of this agent again whose records are lost, from that offset of the file on.
+   * The *done* that copies have of such a page names the lost record, so each page moves to a later
+   * round, before which that *done* counts for nothing (adr/0029). Gives how many.
+   */
+  reopen(file: string, from: number): number {
+    const lost = this.#s.archivedFrom.all(file, from);
+    for (const { id, state, round } of lost) {
+      const row = this.#hosts.numbered(hostNumberOf(id));
+      const later = Math.max(this.#refresh.round, round + 1);
+      this.#refresh.move(row, { id, state }, later, 0, undefined);
+    }
+    return lost.length;
+  }
+
+  settle(host: Host, url: string): void {
+    const row = this.#hosts.find(host);
+    if (row) this.#settle(row, this.#idOf(row, url));
+  }
+
+  unsettled(max: number): { host: Host; url: string }[] {
+    return this.#s.unsettled.all(max).map(({ id, key }) => {
+      const { host } = this.#hosts.numbered(hostNumberOf(id));
+      return { host, url: identityOf(host, key) };
+    });
+  }
+
+  fail(host: Host, item: UrlItem, error: string, now: number): void {
+    this.insert(host, item, null);
+    const row = this.#hosts.row(host);
+    this.#fail(row, this.#idOf(row, item.url), error, now);
+  }
+}
+
+/** Of a page that ends without a request of its own. */
+const NO_ANSWER = {
+  status: null,
+  contentType: null,
+  bytes: 0,
+  digest: null,
+  durationMs: 0,
+  redirectTo: null,
+} as const;
+
+/** With its URLs as they are outside of the file. */
+function whole(page: PageRow, host: Host): PageRow {
+  const { canonical } = page;
+  return canonical === undefined ? page : { ...page, canonical: longUrl(canonical, host) };
+}
+
+/**
+ * The planner proves the partial indexes (`state = 0`) by the statement's variables too, and where
+ * it has looked at a bare one, each new value has the statement compiled anew: ten microseconds
+ * instead of one. So a host by which a queue is read stands in an expression.
+ */
+const HOST = `${hostOfId('id')} = ? + 0`;
+
+const NEXT = `SELECT id, key, fetch_url AS fetchUrl, depth, attempts, failed_since AS failedSince, hops,
+    ${referrerOf('u')} AS referrer, again, sitemap
+  FROM urls u WHERE ${HOST} AND state = 0 AND not_before = 0`;
+
+function statements(db: Connection) {
+  return {
+    insert: db.prepare<
+      [
+        number,
+        string,
+        number,
+        number,
+        number,
+        number,
+        number,
+        string | null,
+        string | number | null,
+        string | null,
+        number,
+        number,
+      ]
+    >(
+      `INSERT INTO urls
+        (id, key, state, depth, found, done, attempts, fetch_url, referrer, reason, round, sitemap)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    merge: db.prepare<[{ id: number; depth: number; attempts: number }]>(
+      `UPDATE urls SET depth = min(depth, $depth), attempts = max(attempts, $attempts)
+       WHERE id = $id AND state = 0 AND (depth > $depth OR attempts < $attempts)`,
+    ),
+    release: db.prepare<[number, number]>(
+      `UPDATE urls SET not_before = 0
+       WHERE ${HOST} AND state = 0 AND not_before > 0 AND not_before <= ?`,
+    ),
+    next: db.prepare<[number], QueuedRow>(`${NEXT} ORDER BY depth, found LIMIT 1`),
+    nth: db.prepare<[number, number], QueuedRow>(`${NEXT} ORDER BY depth, found LIMIT 1 OFFSET ?`),
+    good: db.prepare<[number], { fetchUrl: RequestForm | null }>(
+      `SELECT u.fetch_url AS fetchUrl FROM urls u JOIN page_records p ON p.id = u.id
+       WHERE u.id = ? AND u.state = 1 AND p.status BETWEEN 200 AND 399`,
+    ),
+    answered: db.prepare<
+      [number],
+      { id: number; state: number; round: number; hops: number; fetchUrl: string | null }
+    >('SELECT id, state, round, hops, fetch_url AS fetchUrl FROM urls WHERE id = ? AND state = 1'),
+    last: db.prepare<[number], QueuedRow>(`${NEXT} ORDER BY depth DESC, found DESC LIMIT 1`),
+    nextAt: db
+      .prepare<[number], number | null>(
+        `SELECT min(not_before) FROM urls WHERE ${HOST} AND state = 0`,
+      )
+      .pluck(),
+    queued: db.prepare<
+      [number, number, number, number, number],
+      { id: number; key: string; notBefore: number; depth: number; found: number }
+    >(
+      `SELECT id, key, not_before AS notBefore, depth, found FROM urls
+       WHERE ${HOST} AND state = 0 AND (not_before, depth, found) > (?, ?, ?)
+       ORDER BY not_before, depth, found LIMIT ?`,
+    ),
+    leaveQueue: db
+      .prepare<[number, number | null, string | null, number], number>(
+        `UPDATE urls SET state = ?, attempts = coalesce(?, attempts), reason = ?, not_before = 0
+         WHERE id = ? AND state = 0 RETURNING again`,
+      )
+      .pluck(),
+    requeue: db.prepare<[Retry & { readonly id: number }]>(
+      `UPDATE urls SET attempts = $attempts, failed_since = $failedSince, not_before = $notBefore
+       WHERE id = $id AND state = 0`,
+    ),
+    settle: db.prepare<[number, number]>(
+      'UPDATE urls SET done = ? WHERE id = ? AND done = 0 AND state > 0',
+    ),
+    unsettled: db.prepare<[number], { id: number; key: string }>(
+      `SELECT id, key FROM urls u INDEXED BY unsettled WHERE state IN (1, 2) AND done = 0
+       AND EXISTS (SELECT 1 FROM host_rows h WHERE h.number = ${hostOfId('u.id')}) LIMIT ?`,
+    ),
+    archivedFrom: db.prepare<[string, number], { id: number; state: number; round: number }>(
+      `SELECT u.id, u.state, u.round FROM page_records p JOIN urls u ON u.id = p.id
+       JOIN host_rows h ON h.number = ${hostOfId('p.id')} AND h.owned
+       WHERE ${wordOf('p.warc_file')} = ? AND p.warc_offset >= ?`,
+    ),
+  };
+}

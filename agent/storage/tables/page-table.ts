@@ -1,0 +1,50 @@
+// The records of finished pages by the ids of their URLs: those of `page_records`, and those that
+// `former_pages` keeps aside until their pages end anew. Written for pages that were fetched
+// here (url-table.ts) and for those that came with a copy (row-table.ts).
+
+import type { PageRow } from '../../core/protocol/messages.ts';
+import type { Connection } from '../encoding/connection.ts';
+import {
+  PAGE_COLUMNS,
+  PAGE_SELECT,
+  PAGE_VALUES,
+  type PlainPage,
+  pageOf,
+  type StoredPage,
+  storedPage,
+} from '../encoding/page-columns.ts';
+import type { Words } from '../encoding/words.ts';
+
+export class PageTable {
+  readonly #words: Words;
+  readonly #s: ReturnType<typeof statements>;
+
+  constructor(db: Connection, table: 'page_records' | 'former_pages', words: Words) {
+    this.#words = words;
+    this.#s = statements(db, table);
+  }
+
+  read(id: number): PageRow | undefined {
+    const plain = this.#s.read.get(id);
+    return plain && pageOf(plain);
+  }
+
+  /** In place of what it had. */
+  save(id: number, page: PageRow): void {
+    this.#s.save.run({ ...storedPage(page, (text) => this.#words.stored(text)), id });
+  }
+
+  delete(id: number): void {
+    this.#s.delete.run(id);
+  }
+}
+
+function statements(db: Connection, table: string) {
+  return {
+    read: db.prepare<[number], PlainPage>(`SELECT ${PAGE_SELECT} FROM ${table} WHERE id = ?`),
+    save: db.prepare<[StoredPage & { id: number }]>(
+      `INSERT OR REPLACE INTO ${table} (id, ${PAGE_COLUMNS}) VALUES ($id, ${PAGE_VALUES})`,
+    ),
+    delete: db.prepare<[number]>(`DELETE FROM ${table} WHERE id = ?`),
+  };
+}

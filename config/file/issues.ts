@@ -1,0 +1,205 @@
+// From zod's issues to problems that a person can act on: each gets its place in the text, words that
+// name the value found, and a remedy taken from the key's own example. `load.ts` calls it once a file.
+
+import type { z } from 'zod';
+import { type ConfigKey, configKeys } from '../keys/json-schema.ts';
+import type { ConfigProblem, ProblemCode } from './problem.ts';
+import type { ConfigSource } from './source.ts';
+import { nearest } from './suggestion.ts';
+
+type Path = readonly PropertyKey[];
+type Issue = z.core.$ZodIssue;
+
+/** A value longer than this says no more about what it is. */
+const SHOWN_LENGTH_MAX = 60;
+
+/** @returns a problem for each wrong value and each unknown key. */
+export function problemsOf(
+  issues: readonly Issue[],
+  values: unknown,
+  source: ConfigSource,
+): ConfigProblem[] {
+  const keys = new Map(configKeys().map((key) => [key.path, key]));
+  return issues.flatMap((issue) => problemsOfIssue(issue, [], values, source, keys));
+}
+
+/** @returns the paths that are wrong, an unknown key counting as itself. */
+export function pathsOf(issues: readonly Issue[], values: unknown): Path[] {
+  return issues.flatMap((issue) => {
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => [...issue.path, key]);
+    if (issue.code !== 'invalid_union') return [issue.path];
+    const branch = aimedAt(issue, valueAt(values, issue.path));
+    if (branch === null) return [issue.path];
+    const inner = pathsOf(branch, valueAt(values, issue.path));
+    return inner.map((path) => [...issue.path, ...path]);
+  });
+}
+
+function problemsOfIssue(
+  issue: Issue,
+  prefix: Path,
+  values: unknown,
+  source: ConfigSource,
+  keys: ReadonlyMap<string, ConfigKey>,
+): ConfigProblem[] {
+  const path = [...prefix, ...issue.path];
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => unknownKey([...path, key], source, keys));
+  }
+  // Of a record it is the key itself that is wrong, for the reasons inside.
+  if (issue.code === 'invalid_key') {
+    const inner = issue.issues as readonly Issue[];
+    return inner.flatMap((wrong) => problemsOfIssue(wrong, path, values, source, keys));
+  }
+  const value = valueAt(values, path);
+  if (issue.code === 'invalid_union') {
+    const branch = aimedAt(issue, value);
+    if (branch !== null) {
+      return branch.flatMap((inner) => problemsOfIssue(inner, path, values, source, keys));
+    }
+  }
+  const key = keys.get(keyPath(path));
+  const { code, message, remedy } = describe(issue, value, path, key);
+  return [source.problem(code, path, message, remedy)];
+}
+
+/** The variant of a union that the value was meant to be; null where it resembles none. */
+function aimedAt(
+  issue: Issue & { code: 'invalid_union' },
+  value: unknown,
+): readonly Issue[] | null {
+  const meant = issue.errors.filter((branch) =>
+    branch.every(
+      (inner) =>
+        inner.code !== 'invalid_type' ||
+        inner.path.length > 0 ||
+        (inner.expected === 'int' && typeof value === 'number'),
+    ),
+  );
+  return meant.length === 1 ? (meant[0] as readonly Issue[]) : null;
+}
+
+function unknownKey(path: Path, source: ConfigSource, keys: ReadonlyMap<string, ConfigKey>) {
+  const word = String(path.at(-1));
+  const parent = keyPath(path.slice(0, -1));
+  const siblings = [...keys.keys()].filter((known) => parentOf(known) === parent).map(lastOf);
+  const near = nearest(word, siblings);
+  const elsewhere = [...keys.keys()].find((known) => lastOf(known) === word);
+  const remedy =
+    near !== null
+      ? `did you mean "${near}"?`
+      : elsewhere !== undefined
+        ? `did you mean ${elsewhere}?`
+        : `known here: ${siblings.join(', ')}`;
+  return source.problem('config-unknown-key', path, 'unknown key', remedy);
+}
+
+interface Description {
+  readonly code: ProblemCode;
+  readonly message: string;
+  readonly remedy: string;
+}
+
+function describe(
+  issue: Issue,
+  value: unknown,
+  path: Path,
+  key: ConfigKey | undefined,
+): Description {
+  const code = 'config-bad-value';
+  const remedy = exampleOf(key, path);
+  if (value === undefined) {
+    return { code: 'config-missing-key', message: 'is missing', remedy };
+  }
+  if (value === null) {
+    const without = 'remove the key for its default, or give it a value';
+    return { code, message: 'has no value', remedy: without };
+  }
+  if (issue.code === 'custom') {
+    const own = issue.params?.remedy;
+    return { code, message: issue.message, remedy: typeof own === 'string' ? own : remedy };
+  }
+  if (issue.code === 'invalid_format' || issue.code === 'invalid_union') {
+    // The schema's own words: what is wrong, a semicolon, what to write.
+    const [what, hint] = issue.message.split('; ', 2);
+    return { code, message: `${what}: ${shown(value)}`, remedy: hint ?? remedy };
+  }
+  return { code, message: `${wrongness(issue)}, not ${shown(value)}`, remedy };
+}
+
+function wrongness(issue: Issue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${TYPES[issue.expected] ?? issue.expected}`;
+    case 'too_small':
+    case 'too_big':
+      return `must ${boundOf(issue)}`;
+    case 'invalid_value':
+      return `must be one of ${issue.values.map(String).join(', ')}`;
+    default:
+      return issue.message;
+  }
+}
+
+const TYPES: Readonly<Partial<Record<string, string>>> = {
+  int: 'a whole number',
+  number: 'a number',
+  string: 'a string',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a map of keys',
+};
+
+function boundOf(issue: Issue & { code: 'too_small' | 'too_big' }): string {
+  const verb = issue.origin === 'string' || issue.origin === 'array' ? 'have' : 'be';
+  const unit =
+    issue.origin === 'string' ? ' characters' : issue.origin === 'array' ? ' entries' : '';
+  if (issue.code === 'too_small') {
+    return `${verb} ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${unit}`;
+  }
+  return `${verb} ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${unit}`;
+}
+
+function exampleOf(key: ConfigKey | undefined, path: Path): string {
+  if (key === undefined || key.example === undefined) return '';
+  if (typeof path.at(-1) === 'number') return `for example ${JSON.stringify(key.example)}`;
+  return `for example "${lastOf(key.path)}: ${yamlInline(key.example)}"`;
+}
+
+function yamlInline(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value).replaceAll('"', "'");
+}
+
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'a map';
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
+}
+
+/** @returns the value at a path, undefined where the path ends early. */
+export function valueAt(values: unknown, path: Path): unknown {
+  let value = values;
+  for (const part of path) {
+    if (value === null || typeof value !== 'object' || !Object.hasOwn(value, part))
+      return undefined;
+    value = (value as Record<PropertyKey, unknown>)[part];
+  }
+  return value;
+}
+
+/** A path as the reference writes it: list positions as `[]`. */
+function keyPath(path: Path): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[]`;
+    return text === '' ? String(part) : `${text}.${String(part)}`;
+  }, '');
+}
+
+function parentOf(path: string): string {
+  return path.includes('.') ? path.slice(0, path.lastIndexOf('.')) : '';
+}
+
+function lastOf(path: string): string {
+  return path.slice(path.lastIndexOf('.') + 1);
+}

@@ -1,0 +1,194 @@
+// From a file to a `Config`, or to everything that is wrong with it. The schema judges each key, the
+// rules judge keys together, and all problems come back at once with their lines. Every command loads
+// its config through here; a config with problems ends the command with exit code 4. Precedence: the
+// caller's `dataDir` (--data), then the file, then the defaults.
+
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { type Config, membersOf } from '../config.ts';
+import { configSchema, type ParsedConfig } from '../keys/schema.ts';
+import { hostOfSeed } from '../values/host.ts';
+import { pathsOf, problemsOf, valueAt } from './issues.ts';
+import { type ConfigProblem, formatProblem } from './problem.ts';
+import { checkRules, type Finding } from './rules.ts';
+import { readSeedFile, seedsMax } from './seed-file.ts';
+import { type ConfigSource, readSource } from './source.ts';
+
+export interface LoadOptions {
+  /** The caller's directory, to which `file` and `dataDir` are relative. */
+  readonly cwd: string;
+  /** Wins over `agent.dataDir` of the file. */
+  readonly dataDir?: string | undefined;
+  /** Whether only the name, the data directory and `cluster` have to be valid: see `ignored`. */
+  readonly part?: boolean | undefined;
+  /** For tests of the collision rule; SHA-256 otherwise. */
+  readonly sha256?: (text: string) => Uint8Array;
+}
+
+export type LoadedConfig =
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      readonly warnings: readonly string[];
+      /** With `part`: problems of the other keys, for which defaults stand, and of seed files. */
+      readonly ignored: readonly ConfigProblem[];
+    }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
+/** Reads and checks a config file and its seed files; writes nothing and starts nothing. */
+export function loadConfig(file: string, options: LoadOptions): LoadedConfig {
+  const absolute = path.resolve(options.cwd, file);
+  const read = readSource(absolute);
+  if (!read.ok) return read;
+  const { source } = read;
+
+  const raw = source.values();
+  const first = configSchema.safeParse(raw);
+  const issues = first.error?.issues ?? [];
+  const wrong = pathsOf(issues, raw);
+  const problems = problemsOf(issues, raw, source);
+  const parsed = first.success ? first.data : configSchema.parse(without(raw, wrong));
+
+  const seedFiles = parsed.seedFiles.map((name) => path.resolve(path.dirname(absolute), name));
+  const inlineSeeds = parsed.seeds.map((seed) => seed.trim());
+  const before = problems.length;
+  const fromFiles = seedsOfFiles(seedFiles, source, problems);
+  const seeds = inlineSeeds.concat(fromFiles);
+  if (seeds.length > seedsMax) {
+    const message = `there are ${seeds.length} seeds, more than ${seedsMax}`;
+    problems.push(source.problem('config-rule', ['seedFiles'], message, 'split the crawl'));
+  }
+  const startKeys: unknown[] = ['seeds', 'seedFiles', 'sitemaps'];
+  const soundSeeds = !wrong.some(([key]) => startKeys.includes(key));
+  const started = seeds.length > 0 || parsed.sitemaps.length > 0;
+  if (!started && soundSeeds && problems.length === before) {
+    problems.push(noSeeds(raw, source));
+  }
+
+  const config = configOf(parsed, { file: absolute, seeds, inlineSeeds, seedFiles, options });
+  const { ca } = config.http.tls;
+  if (ca !== null) problems.push(...authorityProblems(ca, source));
+  const sha256 = options.sha256 ?? sha256Of;
+  const subject = { raw, parsed, seeds, members: membersOf(config), sha256 };
+  const { errors, warnings } = split(checkRules(subject, wrong), source);
+  problems.push(...errors);
+  const fatal = options.part ? problems.filter((one) => isOfCluster(one, absolute)) : problems;
+  if (fatal.length > 0) return { ok: false, problems: sorted(fatal, absolute) };
+  return { ok: true, config, warnings: warnings.map(formatProblem), ignored: problems };
+}
+
+/** Whether the problem leaves open which agents there are, or where their state is. */
+function isOfCluster({ file, path: key }: ConfigProblem, own: string): boolean {
+  return file === own && /^(|name|agent|agent\.dataDir|cluster([.[].*)?)$/.test(key);
+}
+
+function configOf(
+  parsed: ParsedConfig,
+  from: Pick<Config, 'file' | 'seeds' | 'inlineSeeds' | 'seedFiles'> & { options: LoadOptions },
+): Config {
+  const { file, seeds, inlineSeeds, seedFiles, options } = from;
+  const { agents } = parsed.cluster;
+  const { include, exclude } = parsed.scope;
+  const starts = seeds.length > 0 ? seeds : parsed.sitemaps;
+  const hosts = parsed.scope.hosts ?? starts.map((seed) => hostOfSeed(seed) ?? '');
+  const dataDir =
+    options.dataDir === undefined
+      ? path.resolve(path.dirname(file), parsed.agent.dataDir)
+      : path.resolve(options.cwd, options.dataDir);
+  const { ca } = parsed.http.tls;
+  const caFile = ca === null ? null : path.resolve(path.dirname(file), ca);
+  return {
+    ...parsed,
+    http: { ...parsed.http, tls: { ...parsed.http.tls, ca: caFile } },
+    file,
+    seeds,
+    inlineSeeds,
+    seedFiles,
+    scope: { hosts: [...new Set(hosts)], include, exclude },
+    cluster: {
+      ...parsed.cluster,
+      agents:
+        typeof agents === 'number'
+          ? agents
+          : agents.map(({ id, listen, address, capacity }) => {
+              return { id, listen, address: address ?? listen, capacity };
+            }),
+    },
+    agent: { ...parsed.agent, dataDir },
+  };
+}
+
+/** Adds to `problems` what is wrong with the files. */
+function seedsOfFiles(files: readonly string[], source: ConfigSource, problems: ConfigProblem[]) {
+  return files.flatMap((file, index) => {
+    const read = readSeedFile(file);
+    if (read.kind === 'unreadable') {
+      const at = ['seedFiles', index];
+      const message = `seed file ${file} ${read.message}`;
+      problems.push(source.problem('config-bad-value', at, message, read.remedy));
+      return [];
+    }
+    problems.push(...read.problems);
+    return read.seeds;
+  });
+}
+
+/** A crawl that starts without its authorities fails on every host, and says so nowhere else. */
+function authorityProblems(file: string, source: ConfigSource): ConfigProblem[] {
+  const remedy = 'write the path of a PEM file with certificates, relative to the config';
+  try {
+    if (readFileSync(file, 'utf8').includes('-----BEGIN CERTIFICATE-----')) return [];
+    const message = `${file} holds no certificate`;
+    return [source.problem('config-bad-value', ['http', 'tls', 'ca'], message, remedy)];
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    const message = `${file} cannot be read (${code})`;
+    return [source.problem('config-bad-value', ['http', 'tls', 'ca'], message, remedy)];
+  }
+}
+
+function noSeeds(raw: unknown, source: ConfigSource): ConfigProblem {
+  const missing = ['seeds', 'seedFiles'].every((key) => valueAt(raw, [key]) === undefined);
+  const code = missing ? 'config-missing-key' : 'config-bad-value';
+  const message = missing ? 'is missing' : 'there is no seed, neither here nor in seedFiles';
+  const at = valueAt(raw, ['seeds']) === undefined && !missing ? ['seedFiles'] : ['seeds'];
+  return source.problem(code, at, message, 'for example "seeds: [https://example.org/]"');
+}
+
+/**
+ * The values without the wrong ones, so that defaults take their places. A list with a wrong entry
+ * goes as a whole: its other entries would move up.
+ */
+function without(raw: unknown, wrong: readonly (readonly PropertyKey[])[]): unknown {
+  const values: unknown = structuredClone(raw);
+  for (const steps of wrong) {
+    const list = steps.findIndex((step) => typeof step === 'number');
+    const keys = list === -1 ? steps : steps.slice(0, list);
+    const parent = valueAt(values, keys.slice(0, -1));
+    if (parent !== null && typeof parent === 'object') Reflect.deleteProperty(parent, keys.at(-1)!);
+  }
+  return values;
+}
+
+function split(findings: readonly Finding[], source: ConfigSource) {
+  const of = (severity: Finding['severity']) =>
+    findings
+      .filter((finding) => finding.severity === severity)
+      .map(({ path, message, remedy }) => source.problem('config-rule', path, message, remedy));
+  return { errors: of('error'), warnings: of('warning') };
+}
+
+/** The config's own problems first, each file's from top to bottom. */
+function sorted(problems: readonly ConfigProblem[], own: string): readonly ConfigProblem[] {
+  const foreign = (problem: ConfigProblem) => (problem.file === own ? 0 : 1);
+  const line = (problem: ConfigProblem) => problem.line || Number.MAX_SAFE_INTEGER;
+  return problems.toSorted((a, b) => {
+    if (foreign(a) !== foreign(b)) return foreign(a) - foreign(b);
+    return a.file === b.file ? line(a) - line(b) || a.column - b.column : 0;
+  });
+}
+
+function sha256Of(text: string): Uint8Array {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import os from 'node:os';
+import { test } from 'node:test';
+import { Outlet } from '../../../../agent/cli/common/outlet.ts';
+
+const piece = `${'é'.repeat(70_000)}\n`;
+const pieces = Array.from({ length: 5 }, (_, k) => `${k} ${piece}`);
+const directory = os.tmpdir();
+
+test('a stdout that takes everything gets it at once and in order', async () => {
+  const printed: string[] = [];
+  const print = async (text: string) => void printed.push(text);
+  const outlet = new Outlet({ print, waitMsMax: 60_000, directory });
+  for (const text of pieces) await outlet.write(text);
+  await outlet.write('the end\n');
+  assert.equal(outlet.isSpooling, false);
+  await outlet.end();
+  assert.equal(printed.join(''), `${pieces.join('')}the end\n`);
+});
+
+test('a stdout that is blocked holds no writer up for longer than the bound', async () => {
+  const printed: string[] = [];
+  const blocked = Promise.withResolvers<void>();
+  const print = async (text: string) => {
+    printed.push(text);
+    if (printed.length === 1) await blocked.promise;
+  };
+  const outlet = new Outlet({ print, waitMsMax: 5, directory });
+  for (const text of pieces) await outlet.write(text);
+  assert.equal(outlet.isSpooling, true);
+  assert.equal(printed.length, 1);
+  const ended = outlet.end();
+  blocked.resolve();
+  await ended;
+  assert.equal(printed.join(''), pieces.join(''));
+});
+
+test('for a terminal everything is read before the first piece is printed', async () => {
+  const printed: string[] = [];
+  const print = async (text: string) => void printed.push(text);
+  const outlet = new Outlet({ print, waitMsMax: 0, directory });
+  for (const text of pieces) await outlet.write(text);
+  assert.deepEqual(printed, []);
+  await outlet.end();
+  assert.equal(printed.join(''), pieces.join(''));
+});

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  bytesText,
+  cut,
+  durationText,
+  printable,
+  programName,
+  renderTable,
+} from '../../../../agent/cli/common/output.ts';
+
+test('table: columns line up under their titles, numbers to the right', () => {
+  const table = renderTable(
+    [{ title: 'agent' }, { title: 'pages', align: 'right' }, { title: 'end' }],
+    [
+      ['a1', '7', 'complete'],
+      ['agent-12', '1,234,567', ''],
+    ],
+  );
+  assert.deepEqual(table.split('\n'), [
+    'agent         pages  end',
+    'a1                7  complete',
+    'agent-12  1,234,567',
+  ]);
+});
+
+test('table: no rows give the titles alone', () => {
+  assert.equal(renderTable([{ title: 'a' }, { title: 'b' }], []), 'a  b');
+});
+
+test('output: what a stranger wrote cannot steer the terminal', () => {
+  const hostile = 'x\u001b[2J\u0007\ny\u009b1m\u202ez\u2028';
+  assert.equal(printable(hostile), 'x�[2J��y�1m�z�');
+  assert.equal(renderTable([{ title: 'c' }], [['\u001b[31m']]), 'c\n�[31m');
+  assert.equal(printable('grüße 漢字 😀'), 'grüße 漢字 😀');
+});
+
+test('output: a text is cut to the width with an ellipsis, or left whole', () => {
+  assert.equal(cut('abcdef', 6), 'abcdef');
+  assert.equal(cut('abcdefg', 6), 'abcde…');
+});
+
+test('output: sizes and durations are read at a glance', () => {
+  assert.deepEqual([0, 1023, 1024, 7.5 * 1024 ** 2].map(bytesText), [
+    '0 B',
+    '1023 B',
+    '1.0 KiB',
+    '7.5 MiB',
+  ]);
+  assert.deepEqual(
+    [400, 59_400, 61_000, 3_600_000 + 5 * 60_000, 50 * 3_600_000].map(durationText),
+    ['0 s', '59 s', '1 min 01 s', '1 h 05 min', '2 d 2 h'],
+  );
+});
+
+test('output: the next command is named as this one was called', () => {
+  const called = (npm_lifecycle_event?: string, npm_package_name?: string) =>
+    programName({ npm_lifecycle_event, npm_package_name });
+  assert.equal(called(), 'ubiring');
+  assert.equal(called('ubiring', 'ubiring'), 'npm run -s ubiring --');
+  assert.equal(called('start', 'ubiring'), 'npm run -s ubiring --');
+  assert.equal(called('npx', 'their-site'), 'npx ubiring');
+  assert.equal(called('npx'), 'npx ubiring');
+  assert.equal(called('crawl', 'their-site'), 'npx ubiring');
+});

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { codeOfError } from '../../../../agent/cli/common/exit-code.ts';
+import { type Ending, endingOf, verdictOf } from '../../../../agent/cli/launch/endings.ts';
+
+const complete: Ending = { kind: 'complete' };
+const left: Ending = { kind: 'left', reason: '' };
+const interrupted: Ending = { kind: 'interrupted' };
+const killed: Ending = { kind: 'killed', signal: 'SIGKILL' };
+const failed = (code: 1 | 3 | 4 | 5): Ending => ({ kind: 'failed', code, reason: '' });
+
+test('launch: ends with 0 exactly when the crawl is complete, whoever died', () => {
+  assert.equal(verdictOf([killed, failed(3), left, complete], false), 0);
+  assert.equal(verdictOf([complete, complete], true), 0);
+});
+
+test('launch: ends with 11 where no agent is left, or all were stopped', () => {
+  assert.equal(verdictOf([killed, killed], false), 11);
+  assert.equal(verdictOf([left, killed], false), 11);
+  assert.equal(verdictOf([interrupted, interrupted], false), 11);
+  assert.equal(verdictOf([failed(1), interrupted], true), 11);
+});
+
+test('launch: ends with the first failure otherwise', () => {
+  assert.equal(verdictOf([killed, failed(3), failed(5), left], false), 3);
+});
+
+test('launch: an agent that dies without a last word was killed', () => {
+  assert.deepEqual(endingOf(null, null, 'SIGKILL'), killed);
+  assert.equal(endingOf(null, 1, null).kind, 'failed');
+  assert.equal(endingOf(null, 11, null).kind, 'interrupted');
+});
+
+test('launch: agents that crash are a failure, which the next launch would meet again', () => {
+  const crashed = endingOf(null, null, 'SIGABRT');
+  assert.deepEqual(crashed, { kind: 'crashed', signal: 'SIGABRT' });
+  assert.equal(verdictOf([crashed, crashed], false), 1);
+  assert.equal(verdictOf([killed, crashed], false), 1);
+  assert.equal(verdictOf([crashed, complete], false), 0);
+  assert.equal(verdictOf([crashed, interrupted], true), 11);
+});
+
+test('launch: a graceful leave is no completion, though both end with 0', () => {
+  const last = { type: 'ended', code: 0, reason: 'r', logged: true } as const;
+  assert.equal(endingOf({ ...last, course: 'left' }, 0, null).kind, 'left');
+  assert.equal(endingOf({ ...last, course: 'complete' }, 0, null).kind, 'complete');
+});
+
+test('exit codes: a full disk is told from other errors, however deep it lies', () => {
+  const full = Object.assign(new Error('disk'), { code: 'SQLITE_FULL' });
+  assert.equal(codeOfError(full), 3);
+  assert.equal(codeOfError(new Error('outer', { cause: new Error('mid', { cause: full }) })), 3);
+  assert.equal(codeOfError(new Error('other')), 1);
+  const circle = new Error('circle');
+  circle.cause = circle;
+  assert.equal(codeOfError(circle), 1);
+});

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { endingOf, verdictOf } from '../../../../agent/cli/launch/endings.ts';
+import { memoryKills } from '../../../../agent/cli/launch/memory-kills.ts';
+
+test('memory: the count of the system is read, and unknown where it has none', (t) => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-vmstat-'));
+  t.after(() => fs.rmSync(directory, { recursive: true }));
+  const file = path.join(directory, 'vmstat');
+  fs.writeFileSync(file, 'pgfault 12\noom_kill 3\noom_kill_other 4\n');
+  assert.equal(memoryKills(file), 3);
+  fs.writeFileSync(file, 'pgfault 12\n');
+  assert.equal(memoryKills(file), null);
+  assert.equal(memoryKills(path.join(directory, 'none')), null);
+});
+
+test('memory: an agent that the system killed for want of it has crashed, one that a person killed has not', () => {
+  const byPerson = endingOf(null, null, 'SIGKILL', false);
+  const bySystem = endingOf(null, null, 'SIGKILL', true);
+  assert.deepEqual(byPerson, { kind: 'killed', signal: 'SIGKILL' });
+  assert.deepEqual(bySystem, { kind: 'crashed', signal: 'SIGKILL', outOfMemory: true });
+  assert.equal(endingOf(null, null, 'SIGTERM', true).kind, 'killed');
+  assert.equal(verdictOf([byPerson, byPerson], false), 11);
+  assert.equal(verdictOf([bySystem, bySystem], false), 1);
+  assert.equal(verdictOf([bySystem, { kind: 'complete' }], false), 0);
+});

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Cell, type Format, formatRows } from '../../../../agent/cli/query/query-format.ts';
+
+function text(format: Format, columns: string[], rows: Cell[][], width: number | null = null) {
+  return [...formatRows(format, columns, rows, width)].join('');
+}
+
+test('csv: quotes what RFC 4180 wants quoted, and ends each line with CRLF', () => {
+  const rows: Cell[][] = [
+    ['plain', 'a,b', 'say "hi"', 'two\nlines', null, 1.5],
+    ['', ' space ', 'cr\r', 'x', 12n, new Uint8Array([0xab, 1])],
+  ];
+  assert.equal(
+    text('csv', ['a', 'b,c', 'd', 'e', 'f', 'g'], rows),
+    'a,"b,c",d,e,f,g\r\n' +
+      'plain,"a,b","say ""hi""","two\nlines",,1.5\r\n' +
+      ', space ,"cr\r",x,12,ab01\r\n',
+  );
+});
+
+test('csv: a row of one empty cell is still a row', () => {
+  assert.equal(text('csv', ['a'], [[null], ['x']]), 'a\r\n""\r\nx\r\n');
+});
+
+test('json: is one array, whatever the number of rows', () => {
+  assert.deepEqual(JSON.parse(text('json', ['a'], [])), []);
+  const rows: Cell[][] = [
+    ['é"\n', null],
+    ['x', 2],
+  ];
+  assert.deepEqual(JSON.parse(text('json', ['a', 'b'], rows)), [
+    { a: 'é"\n', b: null },
+    { a: 'x', b: 2 },
+  ]);
+});
+
+test('json: columns of the same name all appear', () => {
+  assert.deepEqual(JSON.parse(text('json', ['url', 'url', 'url_2'], [['a', 'b', 'c']])), [
+    { url: 'a', url_2: 'b', url_2_2: 'c' },
+  ]);
+});
+
+test('table: numbers stand to the right, and nothing is cut without a terminal', () => {
+  const long = 'u'.repeat(300);
+  const rows: Cell[][] = [
+    [long, 5],
+    ['x', 12_345],
+  ];
+  const lines = text('table', ['url', 'n'], rows).split('\n');
+  assert.equal(lines[2], `${long}      5`);
+  assert.equal(lines[3], `x${' '.repeat(299)}  12345`);
+});
+
+test('table: the widest column gives way to the width of the terminal', () => {
+  const rows: Cell[][] = [['u'.repeat(100), 'short', 'v'.repeat(30)]];
+  const lines = text('table', ['url', 'word', 'other'], rows, 60).split('\n');
+  assert.equal(lines[2]?.length, 60);
+  assert.match(lines[2] ?? '', /^u+… {2}short {2}v+…?$/);
+});
+
+test('table: rows stream once the first thousand are measured', () => {
+  let taken = 0;
+  function* endless(): Generator<Cell[]> {
+    for (;;) yield [taken++];
+  }
+  const chunks = formatRows('table', ['n'], endless(), null);
+  assert.equal(chunks.next().value?.split('\n').length, 1003);
+  assert.equal(taken, 1000);
+  assert.equal(chunks.next().value, '1000\n');
+});

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { wordsOf } from '../../../../agent/cli/query/query-words.ts';
+
+const of = (...words: string[]) => wordsOf(['node', 'main.ts', ...words]).slice(2);
+
+test('query: SQL that begins with a comment is no option', () => {
+  const sql = '-- which pages\nSELECT 1';
+  assert.deepEqual(of('query', 'c', sql), ['query', 'c', '--', sql]);
+  assert.deepEqual(of('query', 'c', sql, '--json'), ['query', 'c', '--json', '--', sql]);
+});
+
+test('query: options, misspelt ones too, stay options', () => {
+  for (const words of [
+    ['query', 'c', 'SELECT 1', '--frmat', 'json'],
+    ['query', 'c', 'SELECT 1', '--format=csv'],
+    ['query', 'c', '--data=/some where', 'SELECT 1'],
+    ['query', 'c', '--', '-- x\nSELECT 1'],
+    ['launch', 'c', '-- x'],
+  ]) {
+    assert.deepEqual(of(...words), words);
+  }
+});

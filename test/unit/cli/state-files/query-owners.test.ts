@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { StateFile } from '../../../../agent/cli/common/query-files.ts';
+import { ownersOf } from '../../../../agent/cli/state-files/query-owners.ts';
+
+type Event = [at: number, kind: string, detail: Record<string, unknown>];
+
+const config = {
+  cluster: { agents: 3, replicas: 100, backups: 1 },
+} as unknown as Parameters<typeof ownersOf>[1];
+
+function file(agent: string, ...events: Event[]): StateFile {
+  const rows = events.map(([at, kind, detail]) => [at, kind, JSON.stringify(detail)]);
+  const none = () => [][Symbol.iterator]() as IterableIterator<unknown[]>;
+  return {
+    agent,
+    path: agent,
+    rows: () => rows.values(),
+    plainRows: none,
+    first: () => undefined,
+    check: () => ({ damage: null, unchecked: [] }),
+    close: () => {},
+  };
+}
+
+const joined = (agent: string, at: number): Event => [
+  at,
+  'join',
+  { agent, members: 3, view: ['a1', 'a2', 'a3'] },
+];
+const hosts = Array.from({ length: 300 }, (_, k) => `h${k}.test`);
+
+test('owners: whoever was given up by the one who wrote last owns nothing any more', () => {
+  const files = [
+    file('a1', joined('a1', 1), [50, 'suspect', { agent: 'a2' }]),
+    file('a2', joined('a2', 2), [40, 'takeover', { from: 'a9', hosts: 1 }]),
+    file('a3', joined('a3', 3)),
+  ];
+  const { view, owner, holders, complete } = ownersOf(files, config);
+  assert.deepEqual([view, complete], [['a1', 'a3'], false]);
+  const owning = new Set(hosts.map(owner));
+  assert.deepEqual([...owning].sort(), ['a1', 'a3']);
+  for (const host of hosts) assert.equal(holders(host)[0], owner(host));
+  assert.ok(hosts.every((host) => holders(host).length === 2));
+});
+
+test('owners: who comes back is in view again, who leaves is not', () => {
+  const back = file('a1', joined('a1', 1), [5, 'suspect', { agent: 'a2' }]);
+  const again: Event = [9, 'join', { agent: 'a2' }];
+  const rejoined = file('a1', joined('a1', 1), [5, 'suspect', { agent: 'a2' }], again);
+  assert.deepEqual(ownersOf([back], config).view, ['a1', 'a3']);
+  assert.deepEqual(ownersOf([rejoined], config).view, ['a1', 'a2', 'a3']);
+  const left = file('a1', joined('a1', 1), [5, 'leave', { agent: 'a1' }]);
+  assert.deepEqual(ownersOf([left], config).view, ['a2', 'a3']);
+  assert.equal(ownersOf([left], config).courses[0]?.end, 'left');
+});
+
+test('owners: an agent that never joined, or was refused later, knows nothing of the others', () => {
+  const others = [file('a1', joined('a1', 1)), file('a2', joined('a2', 2))];
+  const never = file('a4', [5, 'quarantine', {}], [9, 'refused', { agent: 'a1' }]);
+  assert.deepEqual(ownersOf([...others, never], config).view, ['a1', 'a2', 'a3']);
+  const left: Event = [1.5, 'leave', {}];
+  const late = file('a3', joined('a3', 1), left, [9, 'refused', { agent: 'a1' }]);
+  assert.deepEqual(ownersOf([...others, late], config).view, ['a1', 'a2', 'a3']);
+});
+
+test('owners: agents that end after the completion take nothing along', () => {
+  const complete: Event = [20, 'complete', { view: ['a1', 'a3'] }];
+  const files = [file('a1', joined('a1', 1), complete, [30, 'suspect', { agent: 'a3' }])];
+  const owners = ownersOf(files, config);
+  assert.deepEqual([owners.view, owners.complete], [['a1', 'a3'], true]);
+  const anew = [file('a1', joined('a1', 1), complete, joined('a1', 40))];
+  assert.equal(ownersOf(anew, config).complete, false, 'a later life crawls on');
+});
+
+test('owners: a complete crawl is judged by the members and the copies of its end', () => {
+  const end: Event = [20, 'complete', { view: ['a1', 'a2', 'a3'], backups: 1 }];
+  const files = [file('a1', joined('a1', 1), end), file('a3', [2, 'join', { capacity: 4 }], end)];
+  const then = ownersOf(files, config);
+  const now = { cluster: { ...config.cluster, agents: 2, backups: 2 } };
+  const { view, backups, owner, holders } = ownersOf(files, now);
+  assert.deepEqual([view, backups], [['a1', 'a2', 'a3'], 1]);
+  for (const host of hosts) {
+    assert.equal(owner(host), then.owner(host));
+    assert.equal(holders(host).length, 2);
+  }
+  assert.deepEqual([...new Set(hosts.map(owner))].sort(), ['a1', 'a2', 'a3']);
+  const anew = ownersOf([file('a1', joined('a1', 1), end, joined('a1', 40))], now);
+  assert.equal(anew.backups, 2, 'a crawl that goes on is judged by its config');
+});
+
+test('owners: files without events belong to agents that nobody removed', () => {
+  assert.deepEqual(ownersOf([file('a1'), file('a3')], config).view, ['a1', 'a3']);
+  const damaged = file('a1', [1, 'join', {}]);
+  const owners = ownersOf([{ ...damaged, rows: () => [[1, 'join', '{']].values() }], config);
+  assert.deepEqual(owners.view, ['a1']);
+});

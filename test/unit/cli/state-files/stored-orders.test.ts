@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { mock, type TestContext, test } from 'node:test';
+import { isLocked } from '../../../../agent/cli/common/running.ts';
+import {
+  readCompletion,
+  recordCompletion,
+} from '../../../../agent/cli/state-files/completion-file.ts';
+import { takeBack } from '../../../../agent/cli/state-files/stored-orders.ts';
+import type { Order } from '../../../../agent/core/protocol/messages.ts';
+import { lockDirectory, lockFile, openState } from '../../../../agent/storage/file/database.ts';
+import { OrderTable } from '../../../../agent/storage/tables/order-table.ts';
+import type { Config } from '../../../../config/config.ts';
+import { good, newDirectory, plain } from '../../config/written-config.ts';
+
+const pause: Order = { kind: 'pause', host: '', value: 1, n: 1, by: 'a1' };
+const all: Order = { kind: 'block', host: '*', value: 1, n: 2, by: 'a1' };
+const words = ({ kind, host }: Order) => ({ kind, host });
+
+/** A crawl of a1 and a2, which have ended with these orders in force. */
+function crawlWith(...orders: Order[]): Config {
+  const dataDir = path.join(newDirectory(), 'data');
+  const config = good(`${plain}cluster: { agents: 2 }\n`, { dataDir });
+  for (const agent of ['a1', 'a2']) {
+    inState(config, agent, (table) => {
+      for (const order of orders) table.saveOrder(order, 0);
+    });
+  }
+  recordCompletion(config, { at: 0, agents: ['a1', 'a2'] });
+  return config;
+}
+
+function inState<T>(config: Config, agent: string, act: (table: OrderTable) => T): T {
+  const directory = path.join(config.agent.dataDir, agent);
+  const state = openState({ directory, crawl: config.name, agent });
+  assert.ok(state.ok);
+  try {
+    return act(new OrderTable(state.db));
+  } finally {
+    state.db.close();
+    state.unlock();
+  }
+}
+
+function ordersOf(config: Config): Order[][] {
+  return ['a1', 'a2'].map((agent) => inState(config, agent, (table) => table.orders()));
+}
+
+/** Has these writes of orders, counted from one, fail as on a full disk. */
+function fillDisk(t: TestContext, ...writes: number[]): void {
+  const { saveOrder } = OrderTable.prototype;
+  let count = 0;
+  const save = mock.method(OrderTable.prototype, 'saveOrder', function (...args) {
+    if (writes.includes(++count)) {
+      throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
+    }
+    saveOrder.apply(this as OrderTable, args);
+  } satisfies (this: unknown, ...args: Parameters<typeof saveOrder>) => void);
+  t.after(() => save.mock.restore());
+}
+
+test('an order is taken back in all states, and with a block the record of the end', () => {
+  const config = crawlWith(all);
+  const { agents, failure, stillBlockedBy } = takeBack(config, words(all));
+  assert.deepEqual([agents, failure, stillBlockedBy], [['a1', 'a2'], null, undefined]);
+  const after = { ...all, value: null, n: 3 };
+  assert.deepEqual(ordersOf(config), [[after], [after]]);
+  assert.deepEqual(fs.readdirSync(config.agent.dataDir).sort(), ['a1', 'a2', 'launch.lock']);
+});
+
+test('on a full disk nothing is changed, the record of the end included', (t) => {
+  const config = crawlWith(all);
+  const before = ordersOf(config);
+  fillDisk(t, 1);
+  const { agents, failure } = takeBack(config, words(all));
+  assert.deepEqual([agents, failure?.code], [[], 3]);
+  assert.match(failure!.message, /disk full: .*a1/);
+  assert.deepEqual(ordersOf(config), before);
+  assert.equal(readCompletion(config).kind, 'complete');
+});
+
+test('what the first state took is in force, though the disk is full for the second', (t) => {
+  const config = crawlWith(all);
+  fillDisk(t, 2);
+  const { agents, failure } = takeBack(config, words(all));
+  assert.deepEqual([agents, failure?.code], [['a1'], 3]);
+  assert.match(failure!.message, /disk full: .*a2/);
+  assert.equal(readCompletion(config).kind, 'none');
+});
+
+test('a state that cannot be read is named, and nothing is changed', () => {
+  const config = crawlWith(pause);
+  const before = ordersOf(config)[0];
+  const file = path.join(config.agent.dataDir, 'a2', 'state.sqlite');
+  const sound = fs.readFileSync(file);
+  for (const damaged of [Buffer.alloc(0), Buffer.alloc(8192, 'x')]) {
+    fs.writeFileSync(file, damaged);
+    const { agents, failure } = takeBack(config, words(pause));
+    assert.deepEqual([agents, failure?.code], [[], 4]);
+    assert.match(failure!.message, /^a2: .*a2\/state\.sqlite is damaged/);
+    assert.doesNotMatch(failure!.message, /not paused/);
+  }
+  fs.writeFileSync(file, sound);
+  assert.deepEqual(ordersOf(config)[0], before);
+  assert.equal(takeBack(config, words(all)).failure?.code, 1);
+});
+
+test('an agent that has just begun is no reason to name another directory', () => {
+  const config = crawlWith(pause);
+  const lock = lockDirectory(path.join(config.agent.dataDir, 'a2'));
+  assert.ok(lock.ok);
+  const { agents, failure } = takeBack(config, words(pause));
+  lock.unlock();
+  assert.deepEqual([agents, failure?.code], [[], 4]);
+  assert.match(failure!.message, /a2: an agent starts, ends or does not answer; try again$/);
+  assert.deepEqual(ordersOf(config), [[pause], [pause]]);
+});
+
+test('no launch begins while an order is taken back, nor is one taken back while a launch begins', (t) => {
+  const config = crawlWith(pause);
+  const { dataDir } = config.agent;
+  const { saveOrder } = OrderTable.prototype;
+  const held: boolean[] = [];
+  const save = mock.method(OrderTable.prototype, 'saveOrder', function (...args) {
+    held.push(isLocked(dataDir, 'launch.lock'));
+    saveOrder.apply(this as OrderTable, args);
+  } satisfies (this: unknown, ...args: Parameters<typeof saveOrder>) => void);
+  t.after(() => save.mock.restore());
+  const lock = lockFile(dataDir, 'launch.lock', () => 'held');
+  assert.ok(lock.ok);
+  const refused = takeBack(config, words(pause));
+  lock.unlock();
+  assert.deepEqual([refused.agents, refused.failure?.code], [[], 4]);
+  assert.match(refused.failure!.message, /launch is just starting the agents/);
+  assert.deepEqual(takeBack(config, words(pause)).agents, ['a1', 'a2']);
+  assert.deepEqual(held, [true, true]);
+});
+
+test('a host that another pattern blocks is still blocked', () => {
+  const host: Order = { ...all, host: 'x.test', n: 3 };
+  const config = crawlWith(all, host);
+  assert.equal(takeBack(config, words(host)).stillBlockedBy, '*');
+  assert.equal(takeBack(config, words(all)).stillBlockedBy, undefined);
+});

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { recentLines } from '../../../../agent/cli/status/status-events.ts';
+
+test('status: what several agents saw alike shares a line, with age and duration', () => {
+  const suspect = { kind: 'suspect', detail: { agent: 'a2', silentMs: 5019 } } as const;
+  const takeover = { kind: 'takeover', ageMs: 11_800, detail: { from: 'a2', hosts: 4 } } as const;
+  const lines = recentLines([
+    { id: 'a3', recent: [{ ...suspect, ageMs: 12_000 }] },
+    {
+      id: 'a1',
+      recent: [
+        { ...suspect, ageMs: 12_200 },
+        { ...takeover, detail: { ...takeover.detail, tookMs: 5120 } },
+      ],
+    },
+  ]);
+  assert.deepEqual(lines, [
+    '  12 s ago  a1, a3  gave a2 up after 5 s of silence',
+    '  12 s ago  a1      took over 4 hosts of a2, 5.1 s after its last news',
+  ]);
+});
+
+test('status: the same thing twice is two lines, and only the last few are shown', () => {
+  const met = (ageMs: number) => ({ kind: 'join', ageMs, detail: { agent: 'a2' } }) as const;
+  const lines = recentLines([{ id: 'a1', recent: [met(90_000), met(60_000)] }]);
+  assert.deepEqual(lines, ['  90 s ago  a1  met a2', '  60 s ago  a1  met a2']);
+  const many = Array.from({ length: 30 }, (_, k) => met(1_000_000 - k * 20_000));
+  assert.equal(recentLines([{ id: 'a1', recent: many }]).length, 8);
+});
+
+test('status: requests that were given up are counted, with the reason', () => {
+  const gaveUp = (requests: number) => {
+    const detail = { requests, why: 'the lease lapsed', hosts: ['a.example'] };
+    return { kind: 'abort', ageMs: 2000, detail } as const;
+  };
+  const [one, more] = recentLines([{ id: 'a1', recent: [gaveUp(1), gaveUp(3)] }]);
+  assert.equal(one, '  2.0 s ago  a1  gave up 1 open request: the lease lapsed');
+  assert.equal(more, '  2.0 s ago  a1  gave up 3 open requests: the lease lapsed');
+});

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { bad, good, onlyProblem, plain, warningsOf } from '../written-config.ts';
+
+function agents(...entries: string[]): string {
+  return `${plain}cluster:\n  agents:\n${entries.map((entry) => `    - { ${entry} }\n`).join('')}`;
+}
+
+test('rules: two agents may not have one identifier, even in another case', () => {
+  for (const twin of ['a1', 'A1']) {
+    const text = agents('id: a1, listen: "tcp://h:1"', `id: ${twin}, listen: "tcp://h:2"`);
+    const problem = onlyProblem(text);
+    assert.deepEqual([problem.path, problem.line], ['cluster.agents[1].id', 6]);
+    assert.match(problem.message, /cluster\.agents\[0\]/);
+  }
+  const accents = agents(
+    'id: "\\u00e9", listen: "tcp://h:1"',
+    'id: "e\\u0301", listen: "tcp://h:2"',
+  );
+  assert.equal(onlyProblem(accents).path, 'cluster.agents[1].id');
+});
+
+test('rules: two agents may not listen at one place', () => {
+  const problem = onlyProblem(
+    agents('id: a, listen: "tcp://127.0.0.1:7101"', 'id: b, listen: "tcp://localhost:7101"'),
+  );
+  assert.deepEqual([problem.path, problem.line], ['cluster.agents[1].listen', 6]);
+});
+
+test('rules: agents of two machines may both listen on every interface', () => {
+  good(
+    agents(
+      'id: a, listen: "tcp://0.0.0.0:7101", address: "tcp://10.0.0.1:7101"',
+      'id: b, listen: "tcp://0.0.0.0:7101", address: "tcp://10.0.0.2:7101"',
+    ),
+  );
+});
+
+test('rules: two agents may not be reached at one place', () => {
+  const problem = onlyProblem(
+    agents(
+      'id: a, listen: "tcp://0.0.0.0:7101", address: "tcp://10.0.0.1:7101"',
+      'id: b, listen: "tcp://0.0.0.0:7102", address: "tcp://10.0.0.1:7101"',
+    ),
+  );
+  assert.equal(problem.path, 'cluster.agents[1].address');
+});
+
+for (const host of ['0.0.0.0', '*', '[::]']) {
+  test(`rules: listening on ${host} needs an address, which is no wildcard`, () => {
+    const problem = onlyProblem(agents(`id: a, listen: "tcp://${host}:7101"`));
+    assert.equal(problem.path, 'cluster.agents[0].listen');
+    assert.match(problem.remedy, /address: tcp:/);
+    const again = onlyProblem(
+      agents(`id: a, listen: "tcp://${host}:7101", address: "tcp://${host}:7101"`),
+    );
+    assert.equal(again.path, 'cluster.agents[0].address');
+    assert.match(again.message, /wildcard/);
+  });
+}
+
+test('rules: three heartbeats must fit into suspectAfterMs', () => {
+  const detector = (heartbeatMs: number, suspectAfterMs: number) =>
+    `${plain}cluster:\n  failureDetector: { heartbeatMs: ${heartbeatMs}, suspectAfterMs: ${suspectAfterMs} }\n`;
+  good(detector(1000, 3000));
+  const problem = onlyProblem(detector(1000, 2999));
+  assert.equal(problem.path, 'cluster.failureDetector.suspectAfterMs');
+  assert.equal(problem.line, 4);
+  assert.match(problem.remedy, /3000/);
+});
+
+test('rules: a rule is silent where one of its own keys is wrong', () => {
+  // The default of 10 s would break the rule, but it only stands in for what was meant.
+  const problem = onlyProblem(
+    `${plain}cluster: { failureDetector: { heartbeatMs: 5s, suspectAfterMs: 20sec } }\n`,
+  );
+  assert.equal(problem.path, 'cluster.failureDetector.suspectAfterMs');
+  assert.equal(problem.code, 'config-bad-value');
+});
+
+test('rules: agents that share a point of the ring are refused, naming both', () => {
+  const sha256 = () => new Uint8Array(32);
+  const text = agents('id: north, listen: "tcp://h:1"', 'id: south, listen: "tcp://h:2"');
+  const problem = onlyProblem(text, { sha256 });
+  assert.deepEqual([problem.path, problem.line], ['cluster.agents[1].id', 6]);
+  assert.match(problem.message, /"north" and "south"/);
+  assert.match(problem.remedy, /another identifier/);
+  assert.equal(onlyProblem(`${plain}cluster: { agents: 2 }\n`, { sha256 }).path, 'cluster.agents');
+  good(text);
+});
+
+test('rules: a ring of more than a million points is refused', () => {
+  const entry = 'id: a, listen: "tcp://h:1", capacity: 1000';
+  const problem = onlyProblem(`${agents(entry)}  replicas: 1001\n`);
+  assert.equal(problem.path, 'cluster.replicas');
+  assert.match(problem.message, /1001000 points/);
+});
+
+test('rules: more backups than other agents are warned of where they are asked for', () => {
+  assert.deepEqual(warningsOf(plain), []);
+  const asked = warningsOf(`${plain}cluster: { agents: 2, backups: 2 }\n`);
+  assert.match(asked[0]!, /cluster\.backups: 2 backups need 3 agents/);
+  const enough = warningsOf(`${plain}cluster: { agents: 3, backups: 2 }\n`);
+  assert.deepEqual(enough, []);
+  assert.deepEqual(warningsOf(`${plain}cluster: { agents: 3, backups: 0 }\n`), []);
+});
+
+test('rules: a majority of two is warned of', () => {
+  assert.equal(warningsOf(`${plain}cluster: { agents: 2, quorum: majority }\n`).length, 1);
+  assert.deepEqual(warningsOf(`${plain}cluster: { agents: 3, quorum: majority }\n`), []);
+});
+
+test('rules: a delay for addresses is warned of where a proxy hides them', () => {
+  const delayed = `${plain}politeness: { ipDelayMs: 500ms }\n`;
+  assert.deepEqual(warningsOf(delayed), []);
+  const hidden = delayed.replace('http: {', 'http: { proxy: "http://127.0.0.1:3128",');
+  const [warning, ...more] = warningsOf(hidden);
+  assert.match(warning ?? '', /politeness\.ipDelayMs: has no effect through http\.proxy/);
+  assert.deepEqual(more, []);
+});
+
+test('rules: wrong agents do not hide one another', () => {
+  const paths = bad(
+    agents(
+      'id: a, listen: "tcp://h:1", capacity: nine',
+      'id: a, listen: "tcp://*:1"',
+      'id: c, listen: "tcp://h:1"',
+    ),
+  ).map((problem) => problem.path);
+  assert.deepEqual(paths, [
+    'cluster.agents[0].capacity',
+    'cluster.agents[1].id',
+    'cluster.agents[1].listen',
+    'cluster.agents[2].listen',
+  ]);
+});
+
+test('rules: seeds that scope.exclude leaves out are warned of', () => {
+  const warnings = (exclude: string) => warningsOf(`${plain}scope: { exclude: ['${exclude}'] }\n`);
+  assert.ok(warnings('example').some((text) => text.includes('scope.exclude')));
+  assert.ok(!warnings('/nowhere/').some((text) => text.includes('scope.exclude')));
+});

@@ -1,0 +1,270 @@
+// Both sides of the page limit together, the real asker of each agent and the real owner, over a
+// network that loses, repeats and delays, while agents die and come back without what they held.
+// Never do more pages end than the limit allows, and when the network is well again, exactly so
+// many. Small steps drawn at random, where a whole simulated cluster takes the same few paths.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import {
+  PAGES_NAME,
+  PageBudget,
+  type PagesAsk,
+} from '../../../../agent/core/budgets/page-budget.ts';
+import { type Counted, PageGrants } from '../../../../agent/core/budgets/page-grants.ts';
+import type { View } from '../../../../agent/core/membership/view.ts';
+import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
+
+const HEARTBEAT_MS = 100;
+const OWNER = 'a1';
+const IDS = [OWNER, 'a2', 'a3', 'a4'] as const;
+/** A word is under way so long at most: some rounds fit between two deaths. */
+const TRAVEL_MS_MAX = HEARTBEAT_MS / 2;
+/** Pages under way at an agent at the same time. */
+const THREADS = 6;
+const bounds = { ...BOUNDS, uncopied: THREADS };
+/** A healed network needs some rounds for the last tokens; more is a standstill. */
+const TICKS_MAX = 2000;
+
+interface Agent {
+  inc: number;
+  isUp: boolean;
+  /** Its hosts have more to be fetched. */
+  hasQueue: boolean;
+  budget: PageBudget;
+  /** Open requests, by number. */
+  readonly open: Set<number>;
+  /** Pages of the hosts that it has now. */
+  pages: number;
+  isOver: boolean;
+}
+
+interface Odds {
+  /** Percentages: of words lost, and of words that come twice. */
+  readonly loss: number;
+  readonly twice: number;
+}
+
+class Crawl {
+  readonly pagesMax: number;
+  #nowMs = 0;
+  #requests = 0;
+  #odds: Odds;
+  readonly #random: () => number;
+  readonly #agents = new Map<string, Agent>();
+  readonly #grants: PageGrants;
+  #words: { readonly to: string; readonly atMs: number; readonly deliver: () => void }[] = [];
+
+  constructor(pagesMax: number, odds: Odds, random: () => number) {
+    this.pagesMax = pagesMax;
+    this.#odds = odds;
+    this.#random = random;
+    this.#grants = new PageGrants({
+      settings: { id: OWNER, heartbeatMs: HEARTBEAT_MS, pagesMax },
+      view: this.#viewOf(OWNER),
+      viewHash: () => this.#viewHash(),
+      joined: () => true,
+      answer: (to, grant) =>
+        this.#post(to, () => this.#agents.get(to)!.budget.onGrant(OWNER, grant, this.#now())),
+      count: (to, round) => this.#post(to, () => this.#count(to, round)),
+    });
+    for (const id of IDS) this.#agents.set(id, this.#born(id, 1));
+  }
+
+  /** Of all agents, the dead ones' among them: their hosts have gone to others. */
+  get pages(): number {
+    return [...this.#agents.values()].reduce((sum, { pages }) => sum + pages, 0);
+  }
+
+  /** Whoever has a queue knows that it ends. */
+  get isOver(): boolean {
+    const waiting = [...this.#agents.values()].filter(({ isUp, hasQueue }) => isUp && hasQueue);
+    return waiting.every(({ isOver }) => isOver);
+  }
+
+  /** The network is well, and there are pages left: where a queue ends by itself, so does it all. */
+  heal(): void {
+    this.#odds = { loss: 0, twice: 0 };
+    this.#agents.get(OWNER)!.hasQueue = true;
+  }
+
+  /** An agent's queue runs dry, or it gets another host. */
+  turnQueue(id: string): void {
+    const agent = this.#agents.get(id)!;
+    agent.hasQueue = !agent.hasQueue;
+    if (!agent.hasQueue) agent.budget.leave(`${id}.test`);
+  }
+
+  /** Each living agent asks, takes what it can, and the owner looks after its rounds. */
+  tick(ms: number): void {
+    this.#nowMs += ms;
+    const due = this.#words.filter(({ atMs }) => atMs <= this.#nowMs);
+    this.#words = this.#words.filter(({ atMs }) => atMs > this.#nowMs);
+    for (const { to, deliver } of due) if (this.#agents.get(to)!.isUp) deliver();
+    for (const [id, agent] of this.#agents) {
+      if (!agent.isUp) continue;
+      agent.budget.pump(this.#now());
+      while (agent.hasQueue && agent.open.size < THREADS && agent.budget.has(`${id}.test`)) {
+        const request = ++this.#requests;
+        if (!agent.budget.take(request, this.#now())) break;
+        agent.open.add(request);
+      }
+    }
+    this.#grants.pump(this.#now());
+  }
+
+  /** One request of an agent is over, with a page or without. */
+  end(id: string, isPage: boolean): void {
+    const agent = this.#agents.get(id)!;
+    const [request] = agent.open;
+    if (request === undefined || !agent.isUp) return;
+    agent.open.delete(request);
+    agent.budget.ended(request, isPage);
+    if (isPage) agent.pages++;
+  }
+
+  /** Its pages come to the owner with its hosts, what it held is lost; or it is back, with nothing. */
+  killOrStart(id: string): void {
+    const agent = this.#agents.get(id)!;
+    if (agent.isUp) {
+      this.#agents.get(OWNER)!.pages += agent.pages;
+      Object.assign(agent, { isUp: false, pages: 0 });
+      this.#words = this.#words.filter(({ to }) => to !== id);
+    } else this.#agents.set(id, this.#born(id, agent.inc + 1));
+    this.#grants.viewChanged();
+  }
+
+  #born(id: string, inc: number): Agent {
+    const view = this.#viewOf(id);
+    const agent: Agent = {
+      ...{ inc, isUp: true, hasQueue: true, open: new Set(), pages: 0, isOver: false },
+      budget: new PageBudget({
+        settings: { id, heartbeatMs: HEARTBEAT_MS, pagesMax: this.pagesMax, bounds },
+        view,
+        inc: () => inc,
+        tell: (_, ask) => this.#post(OWNER, () => this.#ask(id, inc, ask)),
+        reconsider: () => {},
+        reached: () => {
+          agent.isOver = true;
+        },
+      }),
+    };
+    return agent;
+  }
+
+  #ask(id: string, inc: number, ask: PagesAsk): void {
+    const { isUp, inc: present } = this.#agents.get(id)!;
+    // Words of an earlier life are dropped by their envelope.
+    if (isUp && present === inc) this.#grants.onAsk(id, inc, ask, this.#now());
+  }
+
+  #count(id: string, round: number): void {
+    const { budget, inc, pages } = this.#agents.get(id)!;
+    budget.turnTo(OWNER);
+    const state = { round, inc, viewHash: this.#viewHash(), quiet: true };
+    const counted: Counted = { ...state, pages, held: budget.held, ...budget.account() };
+    this.#post(OWNER, () => {
+      const { isUp, inc: present } = this.#agents.get(id)!;
+      if (isUp && present === inc) this.#grants.onCounted(id, counted, this.#now());
+    });
+  }
+
+  #post(to: string, deliver: () => void): void {
+    const { loss, twice } = this.#odds;
+    if (this.#random() * 100 < loss) return;
+    const copies = this.#random() * 100 < twice ? 2 : 1;
+    for (let k = 0; k < copies; k++) {
+      this.#words.push({ to, atMs: this.#nowMs + this.#random() * TRAVEL_MS_MAX, deliver });
+    }
+    this.#words.sort((a, b) => a.atMs - b.atMs);
+  }
+
+  #viewOf(me: string): View {
+    const members = () =>
+      [...this.#agents]
+        .filter(([id, { isUp }]) => isUp && id !== me)
+        .map(([id, { inc }]) => ({ card: { id, inc } }));
+    const get = (id: string) => members().find(({ card }) => card.id === id);
+    const owner = (name: string) => assert.equal(name, PAGES_NAME) ?? OWNER;
+    const view = { members, get, owner };
+    Object.defineProperty(view, 'size', { get: () => members().length });
+    return view as unknown as View;
+  }
+
+  #viewHash(): string {
+    const living = [...this.#agents].filter(([, { isUp }]) => isUp);
+    return living.map(([id, { inc }]) => `${id}.${inc}`).join(' ');
+  }
+
+  #now() {
+    return { mono: this.#nowMs, wall: this.#nowMs };
+  }
+}
+
+interface Step {
+  readonly kind: 'end' | 'fail' | 'pass' | 'queue' | 'life';
+  readonly who: number;
+  readonly afterMs: number;
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  kind: fc.oneof(
+    { weight: 5, arbitrary: fc.constant('end' as const) },
+    { weight: 2, arbitrary: fc.constant('fail' as const) },
+    { weight: 6, arbitrary: fc.constant('pass' as const) },
+    { weight: 1, arbitrary: fc.constant('queue' as const) },
+    { weight: 1, arbitrary: fc.constant('life' as const) },
+  ),
+  who: fc.nat(IDS.length - 1),
+  afterMs: fc.nat(60),
+});
+
+/** Numbers in [0, 1) from a seed, so that a failure shrinks. */
+function randomOf(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) | 0;
+    return (Math.imul(state ^ (state >>> 13), 0x297a2d39) >>> 0) / 2 ** 32;
+  };
+}
+
+function check(pagesMax: number, odds: Odds, seed: number, steps: readonly Step[]): void {
+  const crawl = new Crawl(pagesMax, odds, randomOf(seed));
+  const bounded = () => {
+    assert.ok(crawl.pages <= pagesMax, `${crawl.pages} pages, ${pagesMax} allowed`);
+  };
+  for (const { kind, who, afterMs } of steps) {
+    crawl.tick(afterMs);
+    const id = IDS[who]!;
+    if (kind === 'life') {
+      if (id !== OWNER) crawl.killOrStart(id);
+    } else if (kind === 'queue') crawl.turnQueue(id);
+    else if (kind !== 'pass') crawl.end(id, kind === 'end');
+    bounded();
+  }
+  crawl.heal();
+  for (let k = 0; k < TICKS_MAX && !crawl.isOver; k++) {
+    crawl.tick(20);
+    for (const id of IDS) crawl.end(id, true);
+    bounded();
+  }
+  assert.ok(crawl.isOver, `nobody says that the limit is reached at ${crawl.pages}`);
+  assert.equal(crawl.pages, pagesMax);
+}
+
+const odds = fc.record({ loss: fc.constantFrom(0, 5, 40), twice: fc.constantFrom(0, 20) });
+
+describe('the page limit', () => {
+  it('is never exceeded and in the end met exactly, whatever is lost and whoever dies', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 21, max: 100 })),
+        odds,
+        fc.integer(),
+        fc.array(step, { minLength: 50, maxLength: 400, size: 'max' }),
+        check,
+      ),
+      { numRuns: 200, seed: 31 },
+    );
+  });
+});

@@ -1,0 +1,418 @@
+// The owner's side of an address's budget by itself: whom it grants a slot, from when and for how
+// long, and what late, lost and repeated words do to that. At the end askers that keep to their
+// grants are drawn at random, over a network that loses and delays.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import {
+  type Asker,
+  type SlotGrant,
+  SlotGrants,
+} from '../../../../agent/core/budgets/slot-grants.ts';
+import type { View } from '../../../../agent/core/membership/view.ts';
+
+const at = (mono: number) => ({ mono, wall: mono });
+const IP = '192.0.2.1';
+const IP_DELAY_MS = 1000;
+/** At heartbeats of 100 ms something is sent again after 50 ms, and a grant lasts for four of these. */
+const HEARTBEAT_MS = 100;
+const GRANT_MS = 200;
+/** A slot that is not heard of again counts as used for so long. */
+const USED_MS = 1.5 * GRANT_MS;
+
+const a2: Asker = { id: 'a2', inc: 1 };
+const a3: Asker = { id: 'a3', inc: 1 };
+
+interface Granted extends Asker {
+  readonly grant: SlotGrant;
+  readonly atMs: number;
+}
+
+function granter() {
+  const state = { owns: true, leaseLeftMs: Infinity, settledIn: true, gone: new Set<string>() };
+  const granted: Granted[] = [];
+  const grants = new SlotGrants({
+    settings: { heartbeatMs: HEARTBEAT_MS, ipDelayMs: IP_DELAY_MS },
+    view: { owns: () => state.owns } as unknown as View,
+    leaseLeftMs: () => state.leaseLeftMs,
+    isSettledIn: () => state.settledIn,
+    isHere: ({ id }) => !state.gone.has(id),
+    answer: ({ id, inc }, grant, now) => granted.push({ id, inc, grant, atMs: now.mono }),
+  });
+  const ask = (asker: Asker, slot: number, nowMs: number, n = slot) =>
+    grants.onAsk(asker, { address: IP, slot, ask: n }, at(nowMs));
+  const end = (asker: Asker, slot: number, nowMs: number, agoMs = 0) =>
+    grants.onEnd(asker, { address: IP, slot, agoMs }, at(nowMs));
+  /** Who was granted what since the last time, at which moment. */
+  const take = () => granted.splice(0).map(({ id, grant, atMs }) => `${id} ${grant.slot} ${atMs}`);
+  /** Lets the time pass as the core does: a pump whenever one was asked for. */
+  const pass = (untilMs: number) => {
+    for (let next = grants.nextAtMs(); next <= untilMs; next = grants.nextAtMs()) {
+      grants.pump(at(next));
+    }
+  };
+  return { state, grants, granted, ask, end, take, pass };
+}
+
+describe('slot grants', () => {
+  it('one slot at a time, and the next after the delay from the end of the last', () => {
+    const { ask, end, take, pass } = granter();
+    ask(a2, 1, 0);
+    ask(a3, 1, 10);
+    assert.deepEqual(take(), ['a2 1 0']);
+    end(a2, 1, 100);
+    pass(99 + IP_DELAY_MS);
+    assert.deepEqual(take(), []);
+    pass(100 + IP_DELAY_MS);
+    assert.deepEqual(take(), ['a3 1 1100']);
+  });
+
+  it('the rest counts from when the request ended, not from when that was heard', () => {
+    const { ask, end, take, pass } = granter();
+    ask(a2, 1, 0);
+    ask(a3, 1, 10);
+    end(a2, 1, 150, 60);
+    pass(5000);
+    assert.deepEqual(take(), ['a2 1 0', 'a3 1 1090']);
+  });
+
+  it('addresses know nothing of one another', () => {
+    const { grants, granted, ask } = granter();
+    ask(a2, 1, 0);
+    grants.onAsk(a3, { address: '192.0.2.2', slot: 7, ask: 7 }, at(1));
+    assert.deepEqual(
+      granted.map(({ id }) => id),
+      ['a2', 'a3'],
+    );
+  });
+
+  it('whoever comes first is served first, one place each', () => {
+    const { ask, end, take, pass } = granter();
+    ask(a2, 1, 0);
+    ask(a3, 1, 1);
+    ask(a3, 1, 60, 2);
+    ask({ id: 'a4', inc: 1 }, 1, 70);
+    end(a2, 1, 80);
+    ask(a2, 2, 81);
+    pass(80 + IP_DELAY_MS);
+    end(a3, 1, 1100);
+    pass(1100 + IP_DELAY_MS);
+    assert.deepEqual(take(), ['a2 1 0', 'a3 1 1080', 'a4 1 2100']);
+  });
+
+  it('a slot is renewed for as long as it is asked for again', () => {
+    const { ask, take, pass, granted } = granter();
+    ask(a2, 1, 0);
+    ask(a3, 1, 1);
+    for (let t = 50; t <= 5000; t += 50) {
+      ask(a2, 1, t, t);
+      pass(t);
+    }
+    assert.ok(granted.every(({ id, grant }) => id === 'a2' && grant.forMs === GRANT_MS));
+    assert.equal(granted.at(-1)?.grant.ask, 5000, 'a grant names the ask that it answers');
+    take();
+    pass(5000 + USED_MS + IP_DELAY_MS);
+    assert.deepEqual(take(), ['a3 1 6300'], 'used for one and a half grants, then the delay');
+  });
+
+  it('a slot whose asker is not heard of again is over by itself', () => {
+    const { ask, take, pass } = granter();
+    ask(a2, 1, 0);
+    ask(a3, 1, 0);
+    take();
+    pass(USED_MS + IP_DELAY_MS - 1);
+    assert.deepEqual(take(), []);
+    pass(USED_MS + IP_DELAY_MS);
+    assert.deepEqual(take(), ['a3 1 1300']);
+  });
+
+  it('the end of a slot that is over long since frees nobody else', () => {
+    const { ask, end, take, pass } = granter();
+    ask(a2, 1, 0);
+    ask(a3, 1, 0);
+    pass(USED_MS + IP_DELAY_MS);
+    ask(a2, 2, 1310);
+    take();
+    end(a2, 1, 1320);
+    end(a2, 1, 1330, 1000);
+    end({ id: 'a3', inc: 2 }, 1, 1340);
+    end(a3, 2, 1350);
+    pass(1400);
+    assert.deepEqual(take(), [], 'a3 has its slot yet');
+    end(a3, 1, 1400);
+    pass(1400 + IP_DELAY_MS);
+    assert.deepEqual(take(), ['a2 2 2400']);
+  });
+
+  it('the same end twice, and one of long ago, shorten no rest', () => {
+    const { ask, end, take, pass } = granter();
+    ask(a2, 1, 0);
+    end(a2, 1, 100);
+    end(a2, 1, 200, 190);
+    ask(a3, 1, 210);
+    pass(5000);
+    assert.deepEqual(take(), ['a2 1 0', 'a3 1 1100']);
+  });
+
+  it('a later slot of its holder tells that the last one ended; an older one tells nothing', () => {
+    const { ask, take, pass } = granter();
+    ask(a2, 5, 0);
+    ask(a2, 4, 20);
+    assert.deepEqual(take(), ['a2 5 0']);
+    ask(a2, 6, 100);
+    assert.deepEqual(take(), [], 'the address rests first');
+    pass(100 + IP_DELAY_MS);
+    assert.deepEqual(take(), ['a2 6 1100']);
+  });
+
+  it('who gives its place in the line up is passed over, as is who is gone', () => {
+    const { ask, end, take, pass, state } = granter();
+    const a4: Asker = { id: 'a4', inc: 1 };
+    ask(a2, 1, 0);
+    for (const asker of [a3, a4]) ask(asker, 1, 1);
+    ask({ id: 'a5', inc: 1 }, 1, 2);
+    end(a3, 1, 50);
+    state.gone.add('a4');
+    end(a2, 1, 100);
+    pass(100 + IP_DELAY_MS);
+    assert.deepEqual(take(), ['a2 1 0', 'a5 1 1100']);
+  });
+});
+
+describe('slot grants and the lease', () => {
+  it('no grant is longer than the lease, with something to spare', () => {
+    const { ask, granted, state } = granter();
+    state.leaseLeftMs = 100;
+    ask(a2, 1, 0);
+    assert.equal(granted[0]?.grant.forMs, 70);
+  });
+
+  it('without a lease, or before all lists have come, nothing is granted until they have', () => {
+    for (const lack of [{ leaseLeftMs: 0 }, { leaseLeftMs: 30 }, { settledIn: false }]) {
+      const { ask, take, pass, state } = granter();
+      Object.assign(state, lack);
+      ask(a2, 1, 0);
+      pass(500);
+      assert.deepEqual(take(), [], JSON.stringify(lack));
+      Object.assign(state, { leaseLeftMs: Infinity, settledIn: true });
+      pass(600);
+      assert.deepEqual(take(), ['a2 1 525']);
+    }
+  });
+
+  it('a renewal on a short lease does not end what was granted before', () => {
+    const { ask, take, pass, state } = granter();
+    ask(a2, 1, 0);
+    state.leaseLeftMs = 10;
+    ask(a2, 1, 50);
+    state.leaseLeftMs = Infinity;
+    ask(a3, 1, 60);
+    take();
+    pass(5000);
+    assert.deepEqual(take(), ['a3 1 1300']);
+  });
+});
+
+describe('slot grants where owners change', () => {
+  it('addresses of others are not granted', () => {
+    const { ask, take, pass, state } = granter();
+    state.owns = false;
+    ask(a2, 1, 0);
+    pass(5000);
+    assert.deepEqual(take(), []);
+  });
+
+  it('an address that went and came back rests for what was granted before', () => {
+    const { ask, take, pass, state, grants } = granter();
+    ask(a2, 1, 0);
+    state.owns = false;
+    grants.viewChanged();
+    assert.equal(grants.busyMs(at(100)), USED_MS + IP_DELAY_MS - 100);
+    state.owns = true;
+    ask(a3, 1, 110);
+    take();
+    pass(USED_MS + IP_DELAY_MS - 1);
+    assert.deepEqual(take(), []);
+    pass(USED_MS + IP_DELAY_MS);
+    assert.deepEqual(take(), ['a3 1 1300']);
+  });
+
+  it('another life of the granter begins with a rest, and remembers what the last one gave', () => {
+    const { ask, take, pass, grants } = granter();
+    ask(a2, 1, 0);
+    grants.reset(at(10));
+    ask(a3, 1, 20);
+    take();
+    pass(5000);
+    assert.deepEqual(take(), ['a3 1 1300']);
+  });
+
+  it('what others say of slots in use holds for addresses known and unknown', () => {
+    const { ask, end, take, pass, grants } = granter();
+    ask(a2, 1, 0);
+    grants.restAll(3000);
+    end(a2, 1, 10);
+    ask(a3, 1, 20);
+    grants.onAsk(a3, { address: '192.0.2.2', slot: 2, ask: 2 }, at(30));
+    take();
+    pass(2999);
+    assert.deepEqual(take(), []);
+    assert.equal(grants.busyMs(at(2000)), 1000);
+    pass(3000);
+    assert.deepEqual(take(), ['a3 1 3000', 'a3 2 3000']);
+  });
+
+  it('addresses at which nothing happens are forgotten', () => {
+    const { ask, end, pass, grants } = granter();
+    ask(a2, 1, 0);
+    end(a2, 1, 10);
+    pass(10 + IP_DELAY_MS);
+    grants.pump(at(10 + IP_DELAY_MS));
+    assert.equal(grants.busyMs(at(10 + IP_DELAY_MS)), 0);
+    assert.equal(grants.nextAtMs(), Infinity);
+  });
+});
+
+// ---- askers that keep to their grants
+
+/** Delivers a word after so long, with the time at which it comes. */
+type Post = (travelMs: number, deliver: (nowMs: number) => void) => void;
+
+/** One agent that uses its slot from when the grant comes until it stops, or the grant is over. */
+class Client {
+  readonly uses: { readonly from: number; to: number }[] = [];
+  readonly #me: Asker;
+  readonly #grants: SlotGrants;
+  readonly #post: Post;
+  readonly #sentAt = new Map<number, number>();
+  #slot = 0;
+  #isOpen = false;
+  #use: { readonly from: number; to: number } | null = null;
+
+  constructor(id: string, grants: SlotGrants, post: Post) {
+    this.#me = { id, inc: 1 };
+    this.#grants = grants;
+    this.#post = post;
+  }
+
+  /** Asks for a slot, or on for the one that it uses. */
+  want(nowMs: number, travelMs: number): void {
+    this.#expire(nowMs);
+    if (!this.#isOpen) this.#slot++;
+    this.#isOpen = true;
+    const [slot, ask] = [this.#slot, this.#sentAt.size];
+    this.#sentAt.set(ask, nowMs);
+    this.#post(travelMs, (ms) => {
+      this.#grants.onAsk(this.#me, { address: IP, slot, ask }, at(ms));
+    });
+  }
+
+  onGrant({ slot, ask, forMs }: SlotGrant, nowMs: number): void {
+    this.#expire(nowMs);
+    const until = this.#sentAt.get(ask)! + forMs;
+    if (!this.#isOpen || slot !== this.#slot || until <= nowMs) return;
+    if (this.#use) this.#use.to = Math.max(this.#use.to, until);
+    else {
+      this.#use = { from: nowMs, to: until };
+      this.uses.push(this.#use);
+    }
+  }
+
+  /** Ends its request; null: the word of it is lost. */
+  stop(nowMs: number, travelMs: number | null): void {
+    this.#expire(nowMs);
+    if (!this.#isOpen) return;
+    if (this.#use) this.#use.to = nowMs;
+    this.#use = null;
+    this.#isOpen = false;
+    const slot = this.#slot;
+    if (travelMs === null) return;
+    this.#post(travelMs, (ms) => {
+      this.#grants.onEnd(this.#me, { address: IP, slot, agoMs: ms - nowMs }, at(ms));
+    });
+  }
+
+  /** A request whose grant is over is aborted, and its slot is not asked for again. */
+  #expire(nowMs: number): void {
+    if (!this.#use || this.#use.to > nowMs) return;
+    this.#use = null;
+    this.#isOpen = false;
+  }
+}
+
+interface Step {
+  readonly kind: 'want' | 'stop' | 'lost';
+  readonly who: number;
+  /** Until it happens, from the step before; and how long words travel from then on. */
+  readonly afterMs: number;
+  readonly travelMs: number;
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constantFrom('want', 'want', 'want', 'stop', 'lost'),
+  who: fc.nat(2),
+  afterMs: fc.oneof(fc.nat(60), fc.nat(600)),
+  travelMs: fc.oneof(fc.nat(20), fc.nat(500)),
+});
+
+function usesUnder(steps: readonly Step[], delayMs: number): Client['uses'] {
+  let travelMs = 0;
+  const posted: { readonly atMs: number; readonly deliver: (nowMs: number) => void }[] = [];
+  const post = (nowMs: number) => (ms: number, deliver: (nowMs: number) => void) =>
+    posted.push({ atMs: nowMs + ms, deliver });
+  let nowMs = 0;
+  const clients = new Map<string, Client>();
+  const grants: SlotGrants = new SlotGrants({
+    settings: { heartbeatMs: HEARTBEAT_MS, ipDelayMs: delayMs },
+    view: { owns: () => true } as unknown as View,
+    leaseLeftMs: () => Infinity,
+    isSettledIn: () => true,
+    isHere: () => true,
+    answer: ({ id }, grant, now) =>
+      post(now.mono)(travelMs, (ms) => clients.get(id)!.onGrant(grant, ms)),
+  });
+  for (const id of ['a1', 'a2', 'a3']) {
+    clients.set(id, new Client(id, grants, (ms, deliver) => post(nowMs)(ms, deliver)));
+  }
+  const runUntil = (untilMs: number) => {
+    for (;;) {
+      posted.sort((a, b) => a.atMs - b.atMs);
+      const word = posted[0]?.atMs ?? Infinity;
+      const pump = grants.nextAtMs();
+      if (Math.min(word, pump) > untilMs) break;
+      nowMs = Math.max(nowMs, Math.min(word, pump));
+      if (word <= pump) posted.shift()!.deliver(nowMs);
+      else grants.pump(at(nowMs));
+    }
+    nowMs = untilMs;
+  };
+  for (const { kind, who, afterMs, travelMs: next } of steps) {
+    runUntil(nowMs + afterMs);
+    travelMs = next;
+    const client = clients.get(`a${who + 1}`)!;
+    if (kind === 'want') client.want(nowMs, travelMs);
+    else client.stop(nowMs, kind === 'lost' ? null : travelMs);
+  }
+  runUntil(nowMs + 2000);
+  return [...clients.values()].flatMap(({ uses }) => uses).sort((a, b) => a.from - b.from);
+}
+
+describe('slot grants under askers drawn at random', () => {
+  it('no two requests at once, and never less than the delay between them', () => {
+    let uses = 0;
+    const schedule = fc.array(step, { minLength: 10, maxLength: 60 });
+    fc.assert(
+      fc.property(schedule, fc.constantFrom(20, 200, 1000), (steps, delayMs) => {
+        const seen = usesUnder(steps, delayMs);
+        uses += seen.length;
+        for (const [k, { from }] of seen.entries()) {
+          const last = seen[k - 1];
+          if (last) assert.ok(from - last.to >= delayMs, JSON.stringify([last, seen[k]]));
+        }
+      }),
+      { numRuns: 2000, seed: 30 },
+    );
+    assert.ok(uses > 4000, `${uses} slots were used`);
+  });
+});

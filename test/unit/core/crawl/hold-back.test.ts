@@ -1,0 +1,48 @@
+// Who is asked for nothing while the outbox fills: the hosts that fill it, long before the others.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HoldBack } from '../../../../agent/core/crawl/hold-back.ts';
+import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
+
+const now = { mono: 0, wall: 0 };
+
+/** A bound of 1,000; the pages of `noisy.test` wait for `open` entries, those of others for none. */
+function holdBack(
+  waiting: number,
+  open: number,
+  more: { isFull?: boolean; paused?: boolean } = {},
+) {
+  return new HoldBack({
+    settings: { bounds: { ...BOUNDS, outbox: 1000 } },
+    store: { outboxCount: () => waiting },
+    settlement: {
+      isFull: () => more.isFull ?? false,
+      openOf: (host) => (host === 'noisy.test' ? open : 0),
+    },
+    orders: { paused: more.paused ?? false },
+  });
+}
+
+const cases = [
+  { name: 'below half nobody is held', waiting: 499, open: 499, noisy: false, calm: false },
+  { name: 'above half who has more than its share', waiting: 500, open: 21, noisy: true },
+  { name: 'above half not who has its share', waiting: 500, open: 20, noisy: false },
+  { name: 'at the bound who has anything', waiting: 1000, open: 1, noisy: true },
+  { name: 'at the bound not who has nothing', waiting: 1999, open: 0, noisy: false },
+];
+
+for (const { name, waiting, open, noisy } of cases) {
+  test(`hold back: ${name}`, () => {
+    const held = holdBack(waiting, open);
+    assert.equal(held.holds('noisy.test'), noisy);
+    assert.equal(held.holds('calm.test'), false);
+    assert.equal(held.holdsAll(now), false);
+  });
+}
+
+test('hold back: all are held at twice the bound, without a copy in time, and while paused', () => {
+  assert.equal(holdBack(2000, 0).holdsAll(now), true);
+  assert.equal(holdBack(0, 0, { isFull: true }).holdsAll(now), true);
+  assert.equal(holdBack(0, 0, { paused: true }).holdsAll(now), true);
+});

@@ -1,0 +1,92 @@
+// The filter of repeats says "seen" of nothing else, forgets the oldest of a bucket first and never
+// holds more than it may.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { SeenFilter } from '../../../../agent/core/exchange/seen-filter.ts';
+
+const urlOf = (n: number) => `http://host-${n % 7}.test/page/${n}`;
+
+function filled(places: number, urls: number, key = 1): SeenFilter {
+  const filter = new SeenFilter(places, key);
+  for (let n = 0; n < urls; n++) filter.add(urlOf(n), false);
+  filter.committed();
+  return filter;
+}
+
+const known = (filter: SeenFilter, from: number, to: number) => {
+  let count = 0;
+  for (let n = from; n < to; n++) if (filter.has(urlOf(n), false)) count++;
+  return count;
+};
+
+describe('filter of repeats', () => {
+  it('of as many URLs as half its places it holds nearly all', () => {
+    const filter = filled(2 ** 17, 2 ** 16);
+    assert.ok(known(filter, 0, 2 ** 16) > 0.95 * 2 ** 16);
+  });
+
+  it('of the last quarter of its places it holds nearly all, however many came before', () => {
+    const filter = filled(2 ** 14, 100_000);
+    assert.ok(known(filter, 100_000 - 2 ** 12, 100_000) > 0.95 * 2 ** 12);
+  });
+
+  it('says of no URL that it never saw that it did', () => {
+    const filter = filled(2 ** 14, 50_000);
+    assert.equal(known(filter, 50_000, 250_000), 0);
+  });
+
+  it('as many URLs at most as it has places, the newest of each bucket', () => {
+    const filter = filled(64, 5_000);
+    assert.equal(known(filter, 0, 5_000), 64);
+    assert.equal(known(filter, 0, 4_000), 0);
+  });
+
+  it('with one place: the last URL', () => {
+    assert.deepEqual([known(filled(1, 3), 0, 2), known(filled(1, 3), 2, 3)], [0, 1]);
+  });
+
+  it('which URLs share a bucket follows from the key', () => {
+    const kept = (key: number) => {
+      const filter = filled(64, 500, key);
+      return Array.from({ length: 500 }, (_, n) => filter.has(urlOf(n), false));
+    };
+    assert.deepEqual(kept(1), kept(1));
+    assert.notDeepEqual(kept(1), kept(2));
+  });
+
+  it('a URL seen deeper down is not seen at the root, until it is', () => {
+    const filter = filled(64, 1);
+    assert.deepEqual([filter.has(urlOf(0), false), filter.has(urlOf(0), true)], [true, false]);
+    filter.add(urlOf(0), true);
+    assert.equal(filter.has(urlOf(0), true), true);
+    filter.committed();
+    filter.add(urlOf(0), false);
+    filter.committed();
+    assert.equal(filter.has(urlOf(0), true), true);
+  });
+
+  it('what was not committed is forgotten with the view, as all else', () => {
+    const filter = filled(64, 1);
+    filter.add(urlOf(1), false);
+    assert.equal(known(filter, 0, 2), 2);
+    filter.clear();
+    assert.equal(known(filter, 0, 2), 0);
+  });
+
+  it('any texts: it says what a set of all of them says', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'binary' }), { maxLength: 40 }), (texts) => {
+        const filter = new SeenFilter(2 ** 12, 7);
+        const all = new Set<string>();
+        for (const text of texts) {
+          assert.equal(filter.has(text, false), all.has(text));
+          filter.add(text, false);
+          filter.committed();
+          all.add(text);
+        }
+      }),
+    );
+  });
+});

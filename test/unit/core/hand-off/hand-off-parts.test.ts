@@ -1,0 +1,331 @@
+// Single parts of the core, where a whole cluster would show their work only now and then.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { FetchRight, HELD_MAX } from '../../../../agent/core/hand-off/fetch-right.ts';
+import { HandOff } from '../../../../agent/core/hand-off/hand-off.ts';
+import { Outbound } from '../../../../agent/core/membership/outbound.ts';
+import { RefusedClaims } from '../../../../agent/core/membership/refused-claims.ts';
+import { type Member, View } from '../../../../agent/core/membership/view.ts';
+import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
+import { Effects } from '../../../../agent/core/protocol/effects.ts';
+import type { EventDetail } from '../../../../agent/core/protocol/event-log.ts';
+import type { Envelope, Message, MessageType } from '../../../../agent/core/protocol/messages.ts';
+import type { CoreSettings } from '../../../../agent/core/protocol/settings.ts';
+import type { RingMember } from '../../../../assignment/assignment.ts';
+import { Lease } from '../../../../failure-detector/lease.ts';
+import { Cluster, DELAY_MS, LEASE_MS, SUSPECT_MS } from '../../../simulation/cluster.ts';
+import { THREADS } from '../../../simulation/process.ts';
+import { chainWeb, denseWeb } from '../../../simulation/webs.ts';
+
+const at = (mono: number) => ({ mono, wall: mono });
+
+/** Everything belongs to the first member by name that the host's name does not exclude. */
+function firstByName(members: readonly RingMember[]) {
+  const ids = members.map((m) => m.id).sort();
+  const order = (host: string, count = ids.length) =>
+    [...ids]
+      .sort((a, b) => Number(host.startsWith(b)) - Number(host.startsWith(a)))
+      .slice(0, count);
+  return { owner: (host: string) => order(host, 1)[0], order };
+}
+
+function setting(id: string) {
+  const settings = {
+    id,
+    capacity: 1,
+    build: firstByName,
+    digest: (text: string) => text,
+    configured: [],
+    quorum: 'none',
+    heartbeatMs: 100,
+    hostDelayMs: DELAY_MS,
+    bounds: BOUNDS,
+  } as unknown as CoreSettings;
+  const effects = new Effects();
+  const view = new View(settings);
+  const outbound = new Outbound(settings, effects, view);
+  const told: { kind: string; detail: EventDetail }[] = [];
+  const refused = new RefusedClaims({
+    record: (_, kind, detail) => void told.push({ kind, detail }),
+  });
+  const handOff = new HandOff(settings, view, outbound, refused);
+  const meet = (name: string): Member =>
+    view.add(
+      { id: name, inc: 1, capacity: 1, address: '', counter: 0, joined: true, direct: true },
+      0,
+    );
+  const take = (): Message[] =>
+    effects.take().flatMap((e) => (e.type === 'send' ? [(e.envelope as Envelope).message] : []));
+  return { settings, view, outbound, handOff, meet, take, refused, told };
+}
+
+const READY = {
+  isOpen: () => false,
+  isGiven: () => true,
+  waitLeftMs: () => 0,
+  named: () => {},
+  slotsMs: () => 0,
+};
+
+/** Backups that have everything, or nothing. */
+function copies(isSafe: boolean, backups: readonly string[] = []) {
+  const known = { isSafe: () => isSafe, isQuiet: true, targets: () => backups };
+  return { ...known, lastNumber: () => 1, doubt: () => {} };
+}
+
+function only<T extends MessageType>(messages: Message[], type: T) {
+  return messages.filter((m): m is Extract<Message, { type: T }> => m.type === type);
+}
+
+describe('hand-off', () => {
+  const many = Array.from({ length: 2500 }, (_, i) => `b/${i}`);
+
+  it('sends a long list in parts, each until it is acknowledged, and yields only then', () => {
+    const { handOff, meet, take } = setting('c');
+    const b = meet('b');
+    handOff.give('b', many, at(0));
+    const parts: number[] = [];
+    for (let now = 0; now < 40_000 && parts.length < 20; now += 25) {
+      handOff.pump(READY, at(now));
+      for (const m of take()) {
+        if (m.type === 'YIELD') assert.deepEqual(new Set(parts), new Set([0, 1, 2]));
+        if (m.type === 'YIELD') parts.length = 20;
+        if (m.type !== 'LIST') continue;
+        parts.push(m.part);
+        assert.equal(m.last, m.part === 2);
+        // Every other acknowledgement is lost.
+        if (parts.filter((p) => p === m.part).length === 2) handOff.onListAck(b, m.list, m.part);
+      }
+    }
+    assert.equal(parts.length, 20);
+  });
+
+  it('sends no part of a later list before an earlier one has arrived whole', () => {
+    const { handOff, meet, take } = setting('c');
+    const b = meet('b');
+    handOff.give('b', ['b/1'], at(0));
+    handOff.give('b', [], at(0));
+    handOff.pump(READY, at(0));
+    assert.deepEqual(
+      only(take(), 'LIST').map((m) => m.list),
+      [1],
+    );
+    handOff.onListAck(b, 1, 0);
+    handOff.pump(READY, at(10));
+    assert.deepEqual(
+      only(take(), 'LIST').map((m) => m.list),
+      [2],
+    );
+  });
+
+  it('yields no host with a request open or rows that are not there yet, and the others meanwhile', () => {
+    const { handOff, meet, take } = setting('c');
+    const b = meet('b');
+    handOff.give('b', ['b/1', 'b/2', 'b/3'], at(0));
+    handOff.pump(READY, at(0));
+    handOff.onListAck(b, 1, 0);
+    take();
+    const isOpen = (host: string) => host === 'b/1';
+    const isGiven = (host: string) => host !== 'b/2';
+    handOff.pump({ ...READY, isOpen, isGiven }, at(10));
+    const [message] = only(take(), 'YIELD');
+    assert.deepEqual(message?.items, [{ host: 'b/3', waitMs: 0 }]);
+  });
+
+  it('withdraws what has another owner now, and lists it there', () => {
+    const { handOff, meet, take, view } = setting('c');
+    const b = meet('b');
+    handOff.give('b', ['x'], at(0));
+    handOff.pump(READY, at(0));
+    handOff.onListAck(b, 1, 0);
+    take();
+    meet('a');
+    assert.equal(view.owner('x'), 'a');
+    handOff.pump(READY, at(10));
+    handOff.pump(READY, at(20));
+    const sent = take();
+    assert.deepEqual(only(sent, 'YIELD')[0]?.items, [{ host: 'x', waitMs: 0, withdrawn: true }]);
+    assert.deepEqual(
+      only(sent, 'LIST').map((m) => m.hosts),
+      [['x']],
+    );
+  });
+
+  it('takes a host as free only when every list that named it is closed', () => {
+    const { handOff, meet } = setting('a');
+    const [b, c] = [meet('b'), meet('c')];
+    for (const from of [b, c]) {
+      const list = { list: 1, part: 0, hosts: ['x'], last: true, leavers: [] } as const;
+      handOff.onList(from, { type: 'LIST', ...list }, at(0));
+    }
+    handOff.onYield(b, { type: 'YIELD', list: 1, items: [{ host: 'x', waitMs: 5 }] }, copies(true));
+    assert.equal(handOff.awaits('x'), true);
+    handOff.forget('c');
+    assert.equal(handOff.awaits('x'), false);
+  });
+});
+
+describe('a yield', () => {
+  function yielded() {
+    const s = setting('a');
+    const b = s.meet('b');
+    const list = { list: 1, part: 0, hosts: ['x'], last: true, leavers: [] } as const;
+    s.handOff.onList(b, { type: 'LIST', ...list }, at(0));
+    s.handOff.onYield(
+      b,
+      { type: 'YIELD', list: 1, items: [{ host: 'x', waitMs: 0 }] },
+      copies(false),
+    );
+    s.take();
+    return { ...s, b };
+  }
+
+  it('frees the host at once, and is acknowledged when the backups have it', () => {
+    const { handOff, take } = yielded();
+    assert.equal(handOff.awaits('x'), false);
+    handOff.answer(copies(false));
+    assert.deepEqual(take(), []);
+    assert.equal(handOff.isQuiet(), false);
+    handOff.answer(copies(true));
+    assert.deepEqual(only(take(), 'YIELD_ACK')[0]?.items, [{ host: 'x', keep: false }]);
+    assert.equal(handOff.isQuiet(), true);
+  });
+
+  it('tells a giver that is a backup to keep its copy', () => {
+    const { handOff, take } = yielded();
+    handOff.answer(copies(true, ['b']));
+    assert.deepEqual(only(take(), 'YIELD_ACK')[0]?.items, [{ host: 'x', keep: true }]);
+  });
+
+  it('of the giver gives each host once, and whether its copy is to be kept', () => {
+    const { handOff, meet, take } = setting('c');
+    const b = meet('b');
+    handOff.give('b', ['b/1', 'b/2'], at(0));
+    handOff.pump(READY, at(0));
+    handOff.onListAck(b, 1, 0);
+    handOff.pump(READY, at(10));
+    take();
+    const items = [
+      { host: 'b/1', keep: true },
+      { host: 'b/2', keep: false },
+      { host: 'b/3', keep: false },
+    ];
+    assert.deepEqual(handOff.onYieldAck(b, 1, items, at(10)), items.slice(0, 2));
+    assert.deepEqual(handOff.onYieldAck(b, 1, items, at(10)), []);
+  });
+
+  it('takes no acknowledgement for a host that was not yielded: its copy stays', () => {
+    const { handOff, meet, take, told } = setting('c');
+    const b = meet('b');
+    handOff.give('b', ['b/1'], at(0));
+    const acked = [{ host: 'b/1', keep: false }];
+    handOff.pump(READY, at(0));
+    handOff.onListAck(b, 1, 0);
+    handOff.pump({ ...READY, isGiven: () => false }, at(10));
+    assert.deepEqual(handOff.onYieldAck(b, 1, acked, at(20)), []);
+    assert.deepEqual(
+      told.map(({ kind, detail }) => [kind, detail.agent, detail.claim]),
+      [['refused', 'b', 'yield-ack']],
+    );
+    handOff.pump(READY, at(200));
+    assert.equal(only(take(), 'YIELD').length, 1);
+    assert.deepEqual(handOff.onYieldAck(b, 1, acked, at(210)), acked);
+  });
+});
+
+describe('fetch right', () => {
+  function rightOf(id: string) {
+    const s = setting(id);
+    const lease = new Lease({ leaseMs: LEASE_MS });
+    const right = new FetchRight(s.settings, s.view, lease, s.handOff, () => DELAY_MS);
+    right.reset(at(0));
+    right.joined = true;
+    return { ...s, lease, right };
+  }
+
+  it('is taken up with a delay, without one for a host never asked in calm times', () => {
+    const { right } = rightOf('a');
+    assert.deepEqual(right.check('x', at(5), true), { kind: 'wait', untilMs: 5 + DELAY_MS });
+    assert.equal(right.check('y', at(100), true).kind, 'granted');
+    assert.equal(right.check('z', at(100), false).kind, 'wait');
+  });
+
+  it('needs the echo of who would take over, for leaseMs from its sending', () => {
+    const { right, lease, meet } = rightOf('a');
+    meet('b');
+    assert.equal(right.check('x', at(100), true).kind, 'no-lease');
+    lease.sent(1, at(100));
+    lease.echoed('b', 1);
+    assert.equal(right.check('x', at(99 + LEASE_MS), true).kind, 'granted');
+    assert.equal(right.check('x', at(100 + LEASE_MS), true).kind, 'no-lease');
+  });
+
+  it('of a host that was not asked for long is taken up again, not remembered for ever', () => {
+    const { right } = rightOf('a');
+    right.check('x', at(100), true);
+    right.check('y', at(100), true);
+    for (let n = 0; n < HELD_MAX; n++) {
+      assert.equal(right.check(`h${n}`, at(100), true).kind, 'granted');
+      assert.equal(right.check('x', at(100), false).kind, 'granted');
+    }
+    assert.equal(right.holds('y', at(100)), false);
+    assert.equal(right.check('y', at(100), false).kind, 'wait');
+  });
+
+  it('does not come back by itself with a host that another owned in between', () => {
+    const { right, view, meet } = rightOf('b');
+    right.check('x', at(100), true);
+    assert.equal(right.holds('x', at(100)), true);
+    meet('a');
+    right.releaseForeign();
+    view.delete('a');
+    right.releaseForeign();
+    assert.equal(right.holds('x', at(101)), false);
+    assert.equal(right.check('x', at(101), false).kind, 'wait');
+    right.sweep(at(102));
+    right.sweep(at(102));
+    assert.equal(right.check('x', at(101 + DELAY_MS), false).kind, 'granted');
+  });
+});
+
+describe('a kill', () => {
+  it('costs the requests that are open and as many pages as there are threads', () => {
+    const c = new Cluster({
+      ids: ['a1', 'a2'],
+      web: denseWeb(12, 30),
+      seeds: ['http://h0.test/p0'],
+      delayMs: 1,
+    });
+    c.startAll();
+    c.runUntil('the crawl is on its way', () => c.log.length >= 100);
+    // Its rows do not arrive any more, while everything else does.
+    c.lose = (from, _, { type }) => from === 'a1' && type === 'ROWS';
+    const since = c.now;
+    c.run(SUSPECT_MS / 5);
+    const fetched = c.log.filter((v) => v.by === 'a1' && v.whole && v.end > since);
+    const pages = fetched.filter((v) => !v.url.endsWith('/robots.txt'));
+    assert.ok(pages.length > 0 && pages.length <= 2 * THREADS, `${pages.length} pages`);
+  });
+});
+
+describe('routing', () => {
+  it('gives a later life of the sender no answer to a batch of an earlier one', () => {
+    const web = chainWeb(20, 20);
+    const c = new Cluster({ ids: ['a1', 'a2', 'a3'], web, seeds: ['http://h0.test/p0'] });
+    c.startAll();
+    c.runUntil('the crawl is on its way', () => c.log.length >= 40);
+    c.kill('a3');
+    // It hears of the others, but owes its join to a list that does not come yet.
+    c.lose = (from, to, { type }) => from === 'a2' && to === 'a3' && type === 'LIST';
+    c.start('a3');
+    c.runUntil('a batch waits for the join', () => {
+      return c.sent.some((s) => s.from === 'a1' && s.to === 'a3' && s.message.type === 'URLS');
+    });
+    c.kill('a1');
+    c.start('a1');
+    c.run(0.5 * SUSPECT_MS);
+    c.lose = () => false;
+    c.runToEnd();
+    assert.equal(c.fetched().size, 400);
+  });
+});

@@ -1,0 +1,121 @@
+// From whom a message of each type is taken: strangers, agents that were asked, members.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Gate, type Sender, TAKEN_FROM } from '../../../../agent/core/membership/gate.ts';
+import type { Claim } from '../../../../agent/core/membership/refused-claims.ts';
+import type { Member } from '../../../../agent/core/membership/view.ts';
+import type { Message, MessageType } from '../../../../agent/core/protocol/messages.ts';
+
+const NOW = { mono: 0, wall: 0 };
+const ME = { id: 'a1', inc: 7 };
+const MEMBER = { id: 'a2', inc: 20 };
+/** Of the config, asked by this incarnation, and not in view. */
+const ASKED = { id: 'a3', inc: 30 };
+const GONE = { id: 'a4', inc: 40 };
+const STRANGER = { id: 'zz', inc: 50 };
+
+function gateOf(joined: boolean) {
+  const refused: { id: string; claim: Claim; why: string }[] = [];
+  const gate = new Gate({
+    settings: { fingerprintHash: 'same' },
+    view: { get: (id) => (id === MEMBER.id ? ({ card: MEMBER } as unknown as Member) : undefined) },
+    outbound: { inc: ME.inc },
+    refused: { refuse: (id, claim, why) => refused.push({ id, claim, why }) },
+    membership: {
+      joined,
+      greetings: {
+        isOf: (id, greeting) => greeting === `for ${id}` && id !== STRANGER.id,
+        isKnown: (id) => id !== STRANGER.id,
+      },
+      isGone: (id, inc) => id === GONE.id && inc <= GONE.inc,
+    },
+  });
+  const take = (from: typeof ME, message: object, to = ME) =>
+    gate.admits({ from, to, message: message as Message }, NOW);
+  return { take, refused };
+}
+
+/** Message types by who may send them: with a type that is missing this does not compile. */
+const EXPECTED: Readonly<Record<MessageType, Sender>> = {
+  ...{ HELLO: 'anyone', PROBE: 'agreeing', HEARTBEAT: 'agreeing' },
+  ...{ WELCOME: 'asked', REFUSED: 'asked', COMPLETE: 'end' },
+  ...{ LIST: 'member', LIST_ACK: 'member', YIELD: 'member', YIELD_ACK: 'member' },
+  ...{ URLS: 'member', URLS_ACK: 'member', KNOWN: 'member', BATCH_REFUSED: 'member' },
+  ...{ ROWS: 'member', ROWS_ACK: 'member', LEAVE: 'member', ORDERS: 'member' },
+  ...{ SLOT_ASK: 'member', SLOT_GRANT: 'member', SLOT_END: 'member' },
+  ...{ PAGES_ASK: 'member', PAGES_GRANT: 'member', COUNT: 'member', COUNTED: 'member' },
+  ...{ ROBOTS_ASK: 'member', ROBOTS_TOLD: 'member', RELAY: 'member' },
+  ...{ CONTROL: 'nobody', CONTROL_ACK: 'nobody' },
+};
+const ALL = Object.keys(EXPECTED) as MessageType[];
+const typesOf = (...senders: Sender[]) => ALL.filter((type) => senders.includes(EXPECTED[type]));
+
+describe('the gate', () => {
+  it('has the rule that is expected for each type', () => {
+    assert.deepEqual(TAKEN_FROM, EXPECTED);
+  });
+
+  for (const joined of [false, true]) {
+    const when = joined ? 'after the join' : 'before the join';
+    for (const type of ALL.filter((one) => EXPECTED[one] !== 'anyone')) {
+      it(`${when} refuses ${type} of a stranger, and names it`, () => {
+        const { take, refused } = gateOf(joined);
+        const message = { type, greeting: 'for zz', fingerprintHash: 'other' };
+        assert.equal(take(STRANGER, message), false);
+        assert.deepEqual(
+          refused.map(({ id }) => id),
+          ['zz'],
+        );
+        const { why, claim } = refused[0]!;
+        if (claim !== 'settings') assert.match(why, new RegExp(`^its ${type} `));
+      });
+    }
+  }
+
+  it('lets a stranger ask to be let in', () => {
+    const { take, refused } = gateOf(true);
+    for (const type of typesOf('anyone')) assert.equal(take(STRANGER, { type }), true);
+    assert.equal(take(STRANGER, { type: 'HEARTBEAT', fingerprintHash: 'same' }), true);
+    assert.deepEqual(refused, []);
+  });
+
+  it('takes an answer from whom it answers, and from nobody who only has its name', () => {
+    for (const joined of [false, true]) {
+      for (const type of typesOf('asked')) {
+        const { take, refused } = gateOf(joined);
+        assert.equal(take(ASKED, { type, greeting: 'for a3' }), true, type);
+        assert.equal(take(ASKED, { type, greeting: 'for a2' }), false, type);
+        assert.equal(take(ASKED, { type }), false, type);
+        assert.equal(take(MEMBER, { type }), false, `${type} of a member`);
+        assert.deepEqual(
+          refused.map(({ claim }) => claim),
+          ['unasked', 'unasked', 'unasked'],
+        );
+      }
+    }
+  });
+
+  it('takes the word of the end before the join as an answer only', () => {
+    const { take, refused } = gateOf(false);
+    assert.equal(take(ASKED, { type: 'COMPLETE', greeting: 'for a3' }), true);
+    assert.equal(take(MEMBER, { type: 'COMPLETE', greeting: 'for a2' }), true);
+    assert.equal(take(MEMBER, { type: 'COMPLETE' }), false);
+    assert.deepEqual(refused, [], 'members repeat it');
+    assert.equal(take(ASKED, { type: 'COMPLETE' }), false);
+    assert.equal(refused.length, 1);
+    assert.equal(gateOf(true).take(MEMBER, { type: 'COMPLETE' }), true);
+  });
+
+  it('takes all else from members, and of what is late it names nobody', () => {
+    const { take, refused } = gateOf(true);
+    for (const type of typesOf('member')) {
+      assert.equal(take(MEMBER, { type }), true, type);
+      assert.equal(take({ ...MEMBER, inc: MEMBER.inc - 1 }, { type }), false, type);
+      assert.equal(take(MEMBER, { type }, { ...ME, inc: ME.inc - 1 }), false, type);
+      assert.equal(take(ASKED, { type }), false, type);
+      assert.equal(take(GONE, { type }), false, type);
+    }
+    assert.deepEqual(refused, []);
+  });
+});

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Aborts } from '../../../../agent/core/ownership/aborts.ts';
+import { Effects } from '../../../../agent/core/protocol/effects.ts';
+import { EventLog } from '../../../../agent/core/protocol/event-log.ts';
+
+const HEARTBEAT_MS = 100;
+const at = (mono: number) => ({ mono, wall: mono });
+const open = (...hosts: string[]) => hosts.map((host, id) => ({ id, host }));
+
+/** @param unleased - hosts without a lease, which the test changes */
+function setting(unleased: ReadonlySet<string>, slotless: ReadonlySet<string> = new Set()) {
+  const effects = new Effects();
+  const told: object[] = [];
+  const aborts = new Aborts({
+    settings: { heartbeatMs: HEARTBEAT_MS },
+    effects,
+    events: new EventLog({ event: (mono, kind, detail) => told.push({ mono, kind, ...detail }) }),
+    right: { mayGoOn: (host) => !unleased.has(host) },
+    budgets: { slots: { mayGoOn: (host: string) => !slotless.has(host) } as never },
+  });
+  const given = () => effects.take().map((effect) => effect.type === 'abort' && effect.request);
+  return { aborts, given, told };
+}
+
+describe('aborts', () => {
+  it('a request is given up once, and again when it is another of the same number', () => {
+    const { aborts, given, told } = setting(new Set());
+    aborts.abort(open('a', 'b'), 'stopped', at(5));
+    aborts.abort(open('a', 'b'), 'stopped', at(6));
+    assert.deepEqual(given(), [0, 1]);
+    assert.deepEqual(told, [
+      { mono: 5, kind: 'abort', why: 'stopped', requests: 2, hosts: ['a', 'b'] },
+    ]);
+    aborts.ended(0);
+    aborts.abort(open('a', 'b'), 'stopped', at(7));
+    assert.deepEqual(given(), [0]);
+  });
+
+  it('what has no lease goes on for half a heartbeat, from each lapse anew', () => {
+    const unleased = new Set(['a']);
+    const { aborts, given, told } = setting(unleased);
+    aborts.judge(open('a', 'b'), at(0));
+    aborts.judge(open('a', 'b'), at(HEARTBEAT_MS / 2 - 1));
+    unleased.delete('a');
+    aborts.judge(open('a', 'b'), at(HEARTBEAT_MS / 2));
+    unleased.add('a');
+    aborts.judge(open('a', 'b'), at(HEARTBEAT_MS));
+    assert.deepEqual(given(), []);
+    aborts.judge(open('a', 'b'), at(HEARTBEAT_MS * 1.5));
+    assert.deepEqual(given(), [0]);
+    const why = 'the lease lapsed';
+    assert.deepEqual(told, [{ mono: 150, kind: 'abort', why, requests: 1, hosts: ['a'] }]);
+  });
+
+  it('what has no slot is given up at once, and of many hosts some are named', () => {
+    const hosts = Array.from({ length: 20 }, (_, i) => `h${i}`);
+    const { aborts, given, told } = setting(new Set(hosts), new Set(hosts));
+    aborts.judge(open(...hosts), at(0));
+    aborts.judge(open(...hosts), at(HEARTBEAT_MS));
+    assert.equal(given().length, 20);
+    const named = hosts.slice(0, 8);
+    const why = 'its slot is over';
+    assert.deepEqual(told, [{ mono: 0, kind: 'abort', why, requests: 20, hosts: named }]);
+  });
+});

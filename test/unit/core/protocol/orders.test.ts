@@ -1,0 +1,211 @@
+// The operator's orders as replicated state: copies merged in any order, grouping and number end
+// the same, and what is known survives the process.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import type { Order } from '../../../../agent/core/protocol/messages.ts';
+import { ORDERS_MAX, Orders } from '../../../../agent/core/protocol/orders.ts';
+import { isOrder } from '../../../../agent/messaging/validate.ts';
+import { openInMemory } from '../../../../agent/storage/file/database.ts';
+import { OrderTable } from '../../../../agent/storage/tables/order-table.ts';
+
+const order: fc.Arbitrary<Order> = fc.record({
+  kind: fc.constantFrom('pause', 'block', 'delay'),
+  host: fc.constantFrom('', 'h1.test', 'h2.test'),
+  value: fc.option(fc.nat(3)),
+  n: fc.nat(4),
+  by: fc.constantFrom('a1', 'a2', 'a3'),
+});
+const orders = fc.array(order, { maxLength: 12 });
+
+function agent(id = 'a1', store = new OrderTable(openInMemory())): Orders {
+  return new Orders({ id, delayMs: () => 100, digest: (text) => text, store });
+}
+
+function merged(...lists: (readonly Order[])[]): Orders {
+  const all = agent();
+  for (const list of lists) all.merge(list, 0, 0);
+  return all;
+}
+
+describe('orders: merging', () => {
+  it('orders: does not depend on the order in which they come', () => {
+    fc.assert(
+      fc.property(orders, orders, (a, b) => {
+        assert.equal(merged(a, b).hash(), merged(b, a).hash());
+      }),
+    );
+  });
+
+  it('orders: does not depend on how they are grouped on the way', () => {
+    fc.assert(
+      fc.property(orders, orders, orders, (a, b, c) => {
+        const left = merged(merged(a, b).all(), c);
+        const right = merged(a, merged(b, c).all());
+        assert.equal(left.hash(), right.hash());
+      }),
+    );
+  });
+
+  it('orders: hearing the same again changes nothing', () => {
+    fc.assert(
+      fc.property(orders, (a) => {
+        const once = merged(a);
+        const before = once.hash();
+        assert.deepEqual(once.merge(a, 0, 0).later, []);
+        assert.equal(once.hash(), before);
+      }),
+    );
+  });
+
+  it('orders: what a newer life reads is what the former knew', () => {
+    fc.assert(
+      fc.property(orders, (a) => {
+        const store = new OrderTable(openInMemory());
+        const former = agent('a1', store);
+        former.merge(a, 0, 0);
+        assert.equal(agent('a1', store).hash(), former.hash());
+      }),
+    );
+  });
+});
+
+describe('orders: meaning', () => {
+  it('orders: a word given is later than every word heard', () => {
+    fc.assert(
+      fc.property(orders, fc.constantFrom('a0', 'a9'), (a, id) => {
+        const here = agent(id);
+        here.merge(a, 0, 0);
+        const given = here.give({ kind: 'block', host: 'h1.test', value: 1 }, 0);
+        assert.ok(given);
+        const there = merged(a);
+        there.merge([given], 0, 0);
+        assert.equal(there.blocks('h1.test'), true);
+      }),
+    );
+  });
+
+  it('orders: pause, block and delay hold until they are taken back', () => {
+    const a = agent();
+    assert.deepEqual([a.paused, a.blocks('h'), a.delayOf('h')], [false, false, 100]);
+    a.give({ kind: 'pause', host: '', value: 1 }, 0);
+    a.give({ kind: 'block', host: 'h', value: 1 }, 0);
+    a.give({ kind: 'delay', host: 'h', value: 0 }, 0);
+    assert.deepEqual([a.paused, a.blocks('h'), a.delayOf('h')], [true, true, 0]);
+    assert.deepEqual([a.blocks('other'), a.delayOf('other')], [false, 100]);
+    a.give({ kind: 'pause', host: '', value: null }, 0);
+    a.give({ kind: 'block', host: 'h', value: null }, 0);
+    a.give({ kind: 'delay', host: 'h', value: null }, 0);
+    assert.deepEqual([a.paused, a.blocks('h'), a.delayOf('h')], [false, false, 100]);
+  });
+
+  it('orders: a pattern names hosts as in the config, the most specific one counts', () => {
+    const a = agent();
+    const give = (kind: 'block' | 'delay', host: string, value: number | null) =>
+      a.give({ kind, host, value }, 0);
+    give('block', '*.x.test', 1);
+    assert.deepEqual(
+      ['a.x.test', 'b.a.x.test', 'x.test', 'ax.test'].map((h) => a.blocks(h)),
+      [...[true, true, false, false]],
+    );
+    give('delay', '*', 5);
+    give('delay', '*.x.test', 6);
+    give('delay', 'a.x.test', 7);
+    assert.deepEqual(
+      ['y.test', 'b.x.test', 'a.x.test'].map((h) => a.delayOf(h)),
+      [5, 6, 7],
+    );
+    give('delay', 'a.x.test', null);
+    give('delay', '*', null);
+    assert.deepEqual(
+      ['y.test', 'b.x.test', 'a.x.test'].map((h) => a.delayOf(h)),
+      [100, 6, 6],
+    );
+  });
+
+  it('orders: one that is taken back tells what still blocks its hosts', () => {
+    const a = agent();
+    const off = (host: string) => a.above({ kind: 'block', host })?.host;
+    a.give({ kind: 'block', host: '*.x.test', value: 1 }, 0);
+    a.give({ kind: 'block', host: 'a.x.test', value: null }, 0);
+    assert.deepEqual([a.blocks('a.x.test'), off('a.x.test')], [true, '*.x.test']);
+    assert.equal(off('*.b.x.test'), '*.x.test');
+    assert.equal(off('x.test'), undefined);
+    assert.equal(a.unblocks('a.x.test'), false);
+    a.give({ kind: 'block', host: '*.x.test', value: null }, 0);
+    assert.deepEqual([a.unblocks('a.x.test'), a.unblocks('b.x.test')], [true, true]);
+    assert.equal(a.unblocks('y.test'), false);
+  });
+
+  it('orders: there is a limit to new ones, none to changing those that are', () => {
+    const a = agent();
+    for (let k = 0; k < ORDERS_MAX; k++) a.give({ kind: 'block', host: `h${k}`, value: 1 }, 0);
+    assert.equal(a.give({ kind: 'block', host: 'more', value: 1 }, 0), null);
+    assert.ok(a.give({ kind: 'block', host: 'h0', value: null }, 0));
+    assert.equal(a.blocks('h0'), false);
+  });
+
+  it('orders: of too many the same ones go at every agent, delays first, and on disk too', () => {
+    const flood = Array.from({ length: 3 * ORDERS_MAX }, (_, k): Order => {
+      return { kind: 'delay', host: `h${k}`, value: 5, n: 3 + (k % 7), by: 'zz' };
+    });
+    const honest: Order[] = [
+      { kind: 'pause', host: '', value: 1, n: 1, by: 'a1' },
+      { kind: 'block', host: 'x.test', value: 1, n: 2, by: 'a1' },
+    ];
+    const store = new OrderTable(openInMemory());
+    const one = agent('a1', store);
+    one.merge(honest, 0, 0);
+    const refused = [0, 1, 2].map(
+      (k) => one.merge(flood.slice(k * ORDERS_MAX, (k + 1) * ORDERS_MAX), 0, 0).refused,
+    );
+    assert.deepEqual(
+      refused,
+      [0, 1, 2].map(() => `there are more than ${ORDERS_MAX} orders`),
+    );
+    const other = merged(flood.toReversed(), honest);
+    assert.equal(one.all().length, ORDERS_MAX);
+    assert.equal(one.hash(), other.hash());
+    assert.deepEqual([one.paused, one.blocks('x.test')], [true, true]);
+    assert.equal(store.orders().length, ORDERS_MAX);
+    assert.equal(agent('a1', store).hash(), one.hash());
+    assert.deepEqual(one.merge(flood, 0, 0).later, []);
+  });
+
+  it('orders: a file that has too many is brought within the limit', () => {
+    const store = new OrderTable(openInMemory());
+    for (let k = 0; k < ORDERS_MAX + 10; k++) {
+      store.saveOrder({ kind: 'delay', host: `h${k}`, value: 5, n: k + 1, by: 'zz' }, 0);
+    }
+    assert.equal(agent('a1', store).all().length, ORDERS_MAX);
+    assert.equal(store.orders().length, ORDERS_MAX);
+  });
+
+  it('orders: a number that is beyond belief is refused, and every order can be taken back', () => {
+    const wall = Date.UTC(2026, 0);
+    const a = agent();
+    const n = 2 ** 40;
+    const pause: Order = { kind: 'pause', host: '', value: 1, n, by: 'zz' };
+    const round: Order = { kind: 'refresh', host: '', value: n, n, by: 'zz' };
+    for (const far of [pause, round, { ...round, n: 5 }]) {
+      const { later, refused } = a.merge([far], 0, wall);
+      assert.deepEqual(later, []);
+      assert.match(refused ?? '', /far above the number of any order/);
+    }
+    assert.deepEqual([a.paused, a.round], [false, 0]);
+    const today = Math.floor(wall / 1000);
+    const honest: Order = { kind: 'refresh', host: '', value: today, n: today, by: 'a2' };
+    assert.deepEqual(a.merge([honest, { ...pause, n: today + 1 }], 0, wall).later.length, 2);
+    const resumed = a.give({ kind: 'pause', host: '', value: null }, 0);
+    assert.equal(isOrder(resumed), true);
+    assert.equal(a.paused, false);
+  });
+});
+
+it('orders: of agents without number that have them the latest are known, and this one', () => {
+  const all = merged([{ kind: 'pause', host: '', value: 1, n: 1, by: 'a2' }]);
+  for (let k = 0; k < 5000; k++) all.hasAll(`g${k}`);
+  const applied = all.inForce(1)[0]!.applied;
+  assert.equal(applied.length, 2000);
+  assert.ok(applied.includes('a1') && applied.includes('g4999') && !applied.includes('g0'));
+});

@@ -1,0 +1,200 @@
+// Which fetched pages are settled, by what became of their links and by the copies of their hosts.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
+import { type LinkPlaces, Settlement } from '../../../../agent/core/replication/settlement.ts';
+import { openInMemory } from '../../../../agent/storage/file/database.ts';
+import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
+import { SUSPECT_MS } from '../../../simulation/cluster.ts';
+
+const at = (mono: number) => ({ mono, wall: mono });
+/** All that there is has been copied. */
+const COPIED = { isSafe: () => true, isQuiet: true };
+
+const SETTLING = { bounds: { ...BOUNDS, uncopied: Infinity }, suspectAfterMs: SUSPECT_MS };
+
+describe('settlement', () => {
+  it('settles pages of an earlier life when all that its outbox held has gone', () => {
+    const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
+    const page = { status: 200, error: null, contentType: null, bytes: 0, digest: null };
+    const record = { ...page, fetchedAt: 0, durationMs: 0, redirectTo: null, attempts: 1 };
+    for (const url of ['http://h.test/old', 'http://h.test/new']) {
+      store.insertUrl('h.test', { url, depth: 0 }, null);
+    }
+    store.recordPage(store.host('h.test').number, { ...record, url: 'http://h.test/old' });
+    const first = store.addToOutbox('x.test', 'b', { url: 'http://x.test/1', depth: 0 });
+    const settlement = new Settlement(store, COPIED, SETTLING);
+    settlement.joined = true;
+    settlement.restore(store.lastOutboxId());
+    settlement.pump(true);
+    assert.equal(settlement.isQuiet, false);
+    store.recordPage(store.host('h.test').number, { ...record, url: 'http://h.test/new' });
+    const later = store.addToOutbox('x.test', 'b', { url: 'http://x.test/2', depth: 0 });
+    recorded(settlement, 'http://h.test/new', { outboxIds: new Set([later]), hosts: new Map() });
+    store.removeFromOutbox([first]);
+    // Some hosts may have backups by the present view that nobody has asked yet.
+    settlement.pump(false);
+    assert.equal(store.unsettled(9).length, 2);
+    settlement.pump(true);
+    assert.deepEqual(store.unsettled(9), [{ host: 'h.test', url: 'http://h.test/new' }]);
+    settlement.left([later]);
+    settlement.pump(true);
+    assert.equal(settlement.isQuiet, true);
+    assert.deepEqual(store.unsettled(9), []);
+  });
+});
+
+/** A page of h.test was recorded, whose links went to these places. */
+function recorded(settlement: Settlement, url: string, places: LinkPlaces): void {
+  const page = settlement.begin('h.test', url);
+  settlement.linksWentTo(page, places);
+  settlement.recorded(page, at(0));
+}
+
+describe('settlement with copies', () => {
+  function page(isSafe: (host: string, n: number) => boolean) {
+    const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
+    const url = 'http://h.test/p';
+    store.insertUrl('h.test', { url, depth: 0 }, null);
+    const record = { url, status: 200, error: null, contentType: null, bytes: 0, digest: null };
+    const rest = { fetchedAt: 0, durationMs: 0, redirectTo: null, attempts: 1 };
+    store.recordPage(store.host('h.test').number, { ...record, ...rest });
+    const settlement = new Settlement(store, { isSafe, isQuiet: true }, SETTLING);
+    settlement.joined = true;
+    return { url, settlement, isSettled: () => store.unsettled(1).length === 0 };
+  }
+
+  it("a link on another host here waits for that host's backups", () => {
+    let safe = false;
+    const { url, isSettled, settlement } = page(() => safe);
+    recorded(settlement, url, { outboxIds: new Set(), hosts: new Map([['x.test', 7]]) });
+    assert.equal(isSettled(), false);
+    safe = true;
+    settlement.progressed('x.test');
+    assert.equal(isSettled(), true);
+    assert.equal(settlement.isQuiet, true);
+  });
+
+  it('a link on a host that another owns now waits until that one has it, and no longer', () => {
+    const { url, isSettled, settlement } = page(() => false);
+    recorded(settlement, url, { outboxIds: new Set(), hosts: new Map([['x.test', 7]]) });
+    settlement.returned('x.test');
+    assert.equal(isSettled(), true);
+    assert.equal(settlement.isQuiet, true);
+  });
+
+  it('a page whose rows were deleted here is never settled, even if its host comes back', () => {
+    const { url, isSettled, settlement } = page(() => true);
+    recorded(settlement, url, { outboxIds: new Set([1]), hosts: new Map() });
+    settlement.dropped('h.test');
+    assert.equal(settlement.hasUnsettled('h.test'), false);
+    settlement.left([1]);
+    assert.equal(isSettled(), false);
+    assert.equal(settlement.isQuiet, true);
+  });
+
+  it('nothing that is queued is settled', () => {
+    const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
+    const url = 'http://h.test/p';
+    store.insertUrl('h.test', { url, depth: 0 }, null);
+    const before = store.lastNumber('h.test');
+    store.settle('h.test', url);
+    store.settle('unknown.test', url);
+    assert.equal(store.lastNumber('h.test'), before);
+    assert.deepEqual(store.hosts(), ['h.test']);
+  });
+
+  it('a link on the same host waits for nothing', () => {
+    const { url, isSettled, settlement } = page(() => false);
+    recorded(settlement, url, { outboxIds: new Set(), hosts: new Map([['h.test', 7]]) });
+    assert.equal(isSettled(), true);
+  });
+
+  it('an entry that comes home waits for the backups of its host from then on', () => {
+    let safe = false;
+    const { url, isSettled, settlement } = page(() => safe);
+    recorded(settlement, url, { outboxIds: new Set([1]), hosts: new Map() });
+    settlement.left([1], { host: 'x.test', n: 3 });
+    assert.equal(isSettled(), false);
+    safe = true;
+    settlement.viewChanged();
+    settlement.pump(true);
+    assert.equal(isSettled(), true);
+  });
+
+  it('a page with links on thousands of hosts is tried as often as it has links, not more', () => {
+    const hosts = Array.from({ length: 2500 }, (_, i) => `h${i}.test`);
+    const unsafe = new Set(hosts);
+    let looks = 0;
+    const { url, isSettled, settlement } = page((host) => {
+      looks++;
+      return !unsafe.has(host);
+    });
+    const needs = new Map(hosts.map((host) => [host, 1]));
+    recorded(settlement, url, { outboxIds: new Set(), hosts: needs });
+    for (const host of hosts) {
+      assert.equal(isSettled(), false);
+      unsafe.delete(host);
+      settlement.progressed(host);
+    }
+    assert.equal(isSettled(), true);
+    assert.ok(looks <= 4 * hosts.length, `${looks} looks`);
+  });
+
+  it('a link that is safe no more when the last one becomes safe is waited for again', () => {
+    const safe = new Set(['x.test']);
+    const { url, isSettled, settlement } = page((host) => safe.has(host));
+    const hosts = new Map([
+      ['x.test', 7],
+      ['y.test', 7],
+    ]);
+    recorded(settlement, url, { outboxIds: new Set(), hosts });
+    safe.delete('x.test');
+    safe.add('y.test');
+    settlement.progressed('y.test');
+    assert.equal(isSettled(), false);
+    safe.add('x.test');
+    settlement.progressed('x.test');
+    assert.equal(isSettled(), true);
+  });
+
+  it('is full, and holds back the visits, while 20,000 pages wait', () => {
+    let safe = false;
+    const { settlement } = page(() => safe);
+    const places = { outboxIds: new Set<number>(), hosts: new Map([['x.test', 7]]) };
+    for (let i = 0; i < 20_000; i++) {
+      assert.equal(settlement.isFull(at(0)), false);
+      recorded(settlement, `http://h.test/${i}`, places);
+    }
+    assert.equal(settlement.isFull(at(0)), true);
+    safe = true;
+    settlement.progressed('x.test');
+    assert.equal(settlement.isFull(at(0)), false);
+  });
+
+  it('an acknowledgement looks at the pages that it may settle, however many wait', () => {
+    let safe = 0;
+    let looks = 0;
+    const { settlement } = page((_, n) => {
+      looks++;
+      return n <= safe;
+    });
+    for (let n = 1; n <= 5000; n++) {
+      const places = { outboxIds: new Set<number>(), hosts: new Map([['x.test', n]]) };
+      recorded(settlement, `http://h.test/${n}`, places);
+    }
+    for (safe = 10; safe <= 100; safe += 10) {
+      looks = 0;
+      settlement.progressed('x.test');
+      assert.equal(settlement.count, 5000 - safe);
+      assert.ok(looks < 50, `${looks} looks`);
+    }
+  });
+
+  it('nothing settles before the join', () => {
+    const { url, isSettled, settlement } = page(() => true);
+    settlement.joined = false;
+    recorded(settlement, url, { outboxIds: new Set(), hosts: new Map() });
+    assert.equal(isSettled(), false);
+  });
+});

@@ -1,0 +1,351 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import zlib from 'node:zlib';
+import fc from 'fast-check';
+import { type BodyEnd, BodyReader } from '../../../../agent/fetch/body/body-reader.ts';
+import { GzipMembers } from '../../../../agent/fetch/body/gzip-members.ts';
+import { ZstdFrames } from '../../../../agent/fetch/body/zstd-frames.ts';
+
+/** Pushes the pieces, honouring pauses, and waits for the end. */
+async function read(coding: string, bytesMax: number, pieces: readonly Uint8Array[]) {
+  let resume = () => {};
+  let paused = false;
+  const source = {
+    pause: () => {
+      paused = true;
+    },
+    resume: () => {
+      paused = false;
+      resume();
+    },
+  };
+  const ends: BodyEnd[] = [];
+  const ended = Promise.withResolvers<void>();
+  const reader = new BodyReader(coding, bytesMax, source, (end) => {
+    ends.push(end);
+    ended.resolve();
+  });
+  for (const piece of pieces) {
+    reader.push(piece);
+    if (paused && ends.length === 0) {
+      const resumed = new Promise<void>((resolve) => {
+        resume = resolve;
+      });
+      await Promise.race([resumed, ended.promise]);
+    }
+  }
+  reader.finish();
+  await ended.promise;
+  await new Promise(setImmediate);
+  assert.equal(ends.length, 1, 'ends once');
+  return { end: ends[0]!, body: Buffer.from(await reader.take()), received: reader.received };
+}
+
+/** The default takes ten seconds for what others code in a tenth of one. */
+function quickBrotli(body: Buffer): Buffer {
+  return zlib.brotliCompressSync(body, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 5 } });
+}
+
+const ENCODERS: Record<string, (body: Buffer) => Buffer> = {
+  '': (body) => body,
+  gzip: (body) => zlib.gzipSync(body),
+  deflate: (body) => zlib.deflateSync(body),
+  br: quickBrotli,
+  zstd: (body) => zlib.zstdCompressSync(body),
+  'br, gzip': (body) => zlib.gzipSync(quickBrotli(body)),
+};
+
+function cutInto(coded: Buffer, size: number): Buffer[] {
+  return Array.from({ length: Math.ceil(coded.length / size) }, (_, index) =>
+    coded.subarray(index * size, (index + 1) * size),
+  );
+}
+
+for (const [coding, encode] of Object.entries(ENCODERS)) {
+  test(`body reader: ${coding || 'no coding'} in any pieces gives the body up to the cap`, async () => {
+    const text = fc.string({ maxLength: 3000 }).map((value) => Buffer.from(value.repeat(3)));
+    const sizes = fc.integer({ min: 1, max: 5000 });
+    await fc.assert(
+      fc.asyncProperty(text, sizes, sizes, async (body, pieceBytes, bytesMax) => {
+        const coded = encode(body);
+        const { end, body: got } = await read(coding, bytesMax, cutInto(coded, pieceBytes));
+        assert.equal(end.kind, body.length > bytesMax ? 'cut' : 'whole');
+        assert.deepEqual(got, body.subarray(0, bytesMax));
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test(`body reader: ${coding || 'no coding'} cut short is never whole`, async () => {
+    if (coding === '') {
+      return; // Only the wire knows, and the exchange asks it.
+    }
+    const coded = encode(Buffer.from('<a href="/next">next</a>'.repeat(50)));
+    // The data of gzip ends before its trailer, without which it is read all the same.
+    const whole = coding === 'gzip' ? coded.length - 8 : coded.length;
+    for (let length = 1; length < whole; length += 7) {
+      const { end } = await read(coding, 1e6, [coded.subarray(0, length)]);
+      assert.equal(end.kind, 'broken', `${length} of ${coded.length}`);
+    }
+  });
+}
+
+/** Larger than what is kept to be decoded again. */
+const large = Buffer.from(
+  Array.from({ length: 50_000 }, (_, n) => {
+    return `<p>${(Math.imul(n, 2654435761) ^ Math.imul(n * n, 40503)) >>> 0}</p>`;
+  }).join(''),
+);
+
+for (const [size, content] of [
+  ['small', Buffer.from('<p>text</p>'.repeat(10))],
+  ['large', large],
+] as const) {
+  const half = content.length >> 1;
+  const members = [content.subarray(0, half), content.subarray(half)].map((part) =>
+    zlib.gzipSync(part, { level: 1 }),
+  );
+  const wire = Buffer.concat(members);
+  assert.equal(wire.length > 256 * 1024, size === 'large');
+  for (const tail of ['garbage', '\0\0\0\0', '\x1f', '\x1f\x8b junk', '\x1f\x8b\x08']) {
+    test(`gzip: ${size} members with ${JSON.stringify(tail)} after them are decoded whole`, async () => {
+      const coded = Buffer.concat([wire, Buffer.from(tail, 'latin1')]);
+      for (const piece of [coded.length, 9999, members[0]!.length]) {
+        const { end, body } = await read('gzip', 1e8, cutInto(coded, piece));
+        assert.equal(end.kind, 'whole', `pieces of ${piece}`);
+        assert.ok(body.equals(content));
+      }
+    });
+  }
+}
+
+test('gzip: every optional field of a header is skipped where garbage follows', async () => {
+  const content = Buffer.from('<p>text</p>');
+  const plain = zlib.gzipSync(content);
+  for (const flags of [0, 2, 4, 8, 16, 30]) {
+    const header = Buffer.from(plain.subarray(0, 10));
+    header[3] = flags;
+    const fields = [
+      flags & 4 ? Buffer.from([3, 0, 1, 2, 3]) : Buffer.alloc(0),
+      flags & 8 ? Buffer.from('name\0') : Buffer.alloc(0),
+      flags & 16 ? Buffer.from('comment\0') : Buffer.alloc(0),
+      flags & 2 ? Buffer.from([9, 9]) : Buffer.alloc(0),
+    ];
+    const member = Buffer.concat([header, ...fields, plain.subarray(10)]);
+    const decoder = new GzipMembers({});
+    for (const byte of [...member, ...member, ...Buffer.from('tail')])
+      decoder.write(Buffer.of(byte));
+    decoder.end();
+    assert.equal(String(Buffer.concat(await decoder.toArray())), `${content}${content}`);
+  }
+});
+
+test('gzip members: damaged, cut or too many are an error', async () => {
+  const wire = zlib.gzipSync(Buffer.from('<p>text</p>'.repeat(10)));
+  const failure = async (coded: Buffer) => {
+    const decoder = new GzipMembers({});
+    decoder.end(coded);
+    return decoder.toArray().then(
+      () => null,
+      (error: Error) => error.message,
+    );
+  };
+  for (let length = 1; length < wire.length; length++) {
+    const expected = length < wire.length - 8 ? 'unexpected end of file' : null;
+    assert.equal(await failure(wire.subarray(0, length)), expected, `${length}`);
+  }
+  const damaged = Buffer.from(wire);
+  damaged[wire.length - 6]! ^= 1;
+  assert.equal(await failure(damaged), 'incorrect data check');
+  const none = zlib.gzipSync('');
+  assert.equal(await failure(Buffer.concat(Array(1000).fill(none))), null);
+  assert.equal(await failure(Buffer.concat(Array(1001).fill(none))), 'too many members');
+});
+
+test('gzip: a bomb before garbage costs no more than the cap, off the main thread', async () => {
+  const bomb = zlib.gzipSync(Buffer.alloc(50_000_000));
+  const { end, body } = await read('gzip', 3_000_000, [Buffer.concat([bomb, Buffer.from('tail')])]);
+  assert.equal(end.kind, 'cut');
+  assert.ok(body.length <= 3_000_000);
+});
+
+for (const [name, make, coded] of [
+  ['zstd', () => new ZstdFrames({}), zlib.zstdCompressSync(Buffer.alloc(20_000_000))],
+  ['gzip', () => new GzipMembers({}), zlib.gzipSync(Buffer.alloc(20_000_000))],
+] as const) {
+  test(`${name}: what a reader does not take is not decoded`, async () => {
+    const left = make();
+    left.end(coded);
+    left.once('readable', () => {});
+    // Meanwhile as much is decoded twice for one who takes it.
+    for (let n = 0; n < 2; n++) {
+      const taken = make();
+      taken.end(coded);
+      assert.equal(Buffer.concat(await taken.toArray()).length, 20_000_000);
+    }
+    assert.ok(left.readableLength < 256 * 1024, `${left.readableLength} bytes wait`);
+    assert.equal(Buffer.concat(await left.toArray()).length, 20_000_000);
+  });
+}
+
+for (const coding of ['br', 'zstd', 'gzip', 'br, gzip']) {
+  test(`body reader: a bomb in ${coding} is cut at what so few bytes may become`, async () => {
+    const bomb = ENCODERS[coding]!(Buffer.alloc(32 * 2 ** 20));
+    const cap = 30 * 2 ** 20;
+    const { end, body } = await read(coding, cap, [bomb]);
+    const credible = coding.includes(',') ? cap : Math.max(2 ** 20, 500 * bomb.length);
+    assert.deepEqual([end.kind, body.length], ['cut', Math.min(cap, credible)]);
+  });
+
+  test(`body reader: a dull page in ${coding} is whole`, async () => {
+    const rows = Array.from({ length: 40_000 }, (_, k) => `<tr><td>${k}</td><td>row</td></tr>\n`);
+    const page = Buffer.from(rows.join('').repeat(2));
+    const { end, body } = await read(coding, 2 ** 24, [ENCODERS[coding]!(page)]);
+    assert.deepEqual([end.kind, body.length], ['whole', page.length]);
+  });
+}
+
+test('body reader: zstd of several frames is read to its end, in whatever pieces it comes', async () => {
+  const frame = (text: string) => zlib.zstdCompressSync(Buffer.from(text));
+  const large = Buffer.alloc(300_000, 'abc');
+  const skippable = Buffer.concat([
+    Buffer.from([0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0]),
+    Buffer.from('xyz'),
+  ]);
+  const checked = zlib.zstdCompressSync(Buffer.from('checked'), {
+    params: { [zlib.constants.ZSTD_c_checksumFlag]: 1 },
+  });
+  const wire = Buffer.concat([
+    ...[skippable, frame('one '), frame(''), frame('two '), skippable, checked],
+    ...[frame(large.toString()), Buffer.from('tail that is no frame')],
+  ]);
+  for (const size of [1, 7, wire.length]) {
+    const pieces = Array.from({ length: Math.ceil(wire.length / size) }, (_, at) =>
+      wire.subarray(at * size, (at + 1) * size),
+    );
+    const { end, body } = await read('zstd', 1024 * 1024, pieces);
+    assert.deepEqual(end, { kind: 'whole' });
+    assert.equal(body.toString(), `one two checked${large}`);
+  }
+});
+
+for (const inner of ['gzip', 'zstd', 'br', 'deflate']) {
+  test(`body reader: gzip around ${inner} is not inflated beyond what a body may be on the wire`, async () => {
+    // A gibibyte would come out of the outer coding, and nothing out of the inner one.
+    const bomb = zlib.gzipSync(Buffer.alloc(64 * 1024 * 1024), { level: 9 });
+    const pieces = Array.from({ length: 16 }, () => bomb);
+    const before = process.cpuUsage();
+    const { end } = await read(`${inner}, gzip`, 256 * 1024, pieces);
+    assert.notEqual(end.kind, 'whole');
+    const { user } = process.cpuUsage(before);
+    assert.ok(user < 5_000_000, `${user} microseconds`);
+  });
+}
+
+test('body reader: zstd in thousands of frames is refused before they cost anything', async () => {
+  const frames = Buffer.concat(Array.from({ length: 20_000 }, () => zlib.zstdCompressSync('')));
+  const { end } = await read('zstd', 1024 * 1024, [frames]);
+  assert.deepEqual(end, {
+    kind: 'broken',
+    code: 'body_encoding',
+    message: 'too many zstd frames',
+  });
+});
+
+/** Shrinks to a part that is credible. */
+const NUMBERS = Buffer.from(
+  Array.from({ length: 400_000 }, (_, n) => (n * 2654435761) % 2 ** 32).join(' '),
+);
+
+/** Pushes NUMBERS to a reader that has no memory, as much as it takes. */
+async function starve(coding: string, encode: (body: Buffer) => Buffer) {
+  let isPaused = false;
+  const source = {
+    pause: () => {
+      isPaused = true;
+    },
+    resume: () => {
+      isPaused = false;
+    },
+  };
+  const ended = Promise.withResolvers<BodyEnd>();
+  const asked = Promise.withResolvers<() => void>();
+  let isOpen = false;
+  const reserve = (_: number, onGranted: () => void) => {
+    asked.resolve(() => {
+      isOpen = true;
+      onGranted();
+    });
+    return isOpen;
+  };
+  const memory = { reserve, keepsWire: false };
+  const reader = new BodyReader(coding, 8 * 1024 ** 2, source, ended.resolve, memory);
+  const pieces = cutInto(encode(NUMBERS), 32 * 1024);
+  // Without a coding it stops the source, and gets no more until it is granted.
+  const first = coding === '' ? pieces.splice(0, 9) : pieces.splice(0);
+  for (const piece of first) reader.push(piece);
+  if (coding !== '') reader.finish();
+  const grant = await asked.promise;
+  for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
+  assert.ok(isPaused);
+  return { reader, grant, rest: pieces, ended: ended.promise };
+}
+
+for (const [coding, encode] of Object.entries(ENCODERS)) {
+  test(`body reader: ${coding || 'no coding'} without memory decodes no more than is free`, async () => {
+    const { reader } = await starve(coding, encode);
+    const { length } = await reader.take();
+    reader.stop();
+    assert.ok(length < 0.45 * 1024 ** 2, `${length}`);
+  });
+
+  test(`body reader: ${coding || 'no coding'} goes on once there is memory`, async () => {
+    const { reader, grant, rest, ended } = await starve(coding, encode);
+    grant();
+    for (const piece of rest) reader.push(piece);
+    if (coding === '') reader.finish();
+    assert.equal((await ended).kind, 'whole');
+    assert.deepEqual(Buffer.from(await reader.take()), NUMBERS);
+  });
+}
+
+for (const keepsWire of [false, true]) {
+  const held = keepsWire ? 'and coded for the archive, ' : '';
+  test(`body reader: it reserves what it holds decoded, ${held}step by step`, async () => {
+    const ended = Promise.withResolvers<BodyEnd>();
+    const source = { pause: () => {}, resume: () => {} };
+    const asked: number[] = [];
+    const reserve = (bytes: number) => asked.push(bytes) > 0;
+    const memory = { reserve, keepsWire };
+    const reader = new BodyReader('gzip', 8 * 1024 ** 2, source, ended.resolve, memory);
+    const coded = zlib.gzipSync(NUMBERS);
+    for (const piece of cutInto(coded, 32 * 1024)) reader.push(piece);
+    reader.finish();
+    await ended.promise;
+    const bytes = NUMBERS.length + (keepsWire ? coded.length : 0);
+    assert.ok(asked.every((total, k) => k === 0 || total > asked[k - 1]!));
+    assert.ok(asked.at(-1)! >= bytes - 256 * 1024 && asked.at(-1)! <= bytes + 512 * 1024);
+    assert.ok(asked.length >= bytes / (512 * 1024), `${asked.length} steps`);
+  });
+}
+
+test('body reader: a large body is joined in pieces, and the loop goes round in between', async () => {
+  const ended = Promise.withResolvers<BodyEnd>();
+  const source = { pause: () => {}, resume: () => {} };
+  const reader = new BodyReader(undefined, 64 * 1024 ** 2, source, ended.resolve);
+  const chunk = Buffer.alloc(1024 ** 2, 'x');
+  for (let n = 0; n < 33; n++) reader.push(chunk);
+  reader.finish();
+  await ended.promise;
+  let rounds = 0;
+  let isOver = false;
+  const count = () => {
+    rounds++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const { length } = await reader.take();
+  isOver = true;
+  assert.equal(length, 33 * 1024 ** 2);
+  assert.ok(rounds >= 8, `${rounds}`);
+});

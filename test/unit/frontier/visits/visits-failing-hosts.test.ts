@@ -1,0 +1,181 @@
+// Hosts that give nothing but failures, and take long over each, on virtual time: they are given up
+// as silent ones are. A host that also gives pages never is.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openInMemory } from '../../../../agent/storage/file/database.ts';
+import { type Answer, EPOCH, OneAgent, type Options } from '../one-agent.ts';
+
+const page = (n: number | string) => `http://a.test/${n}`;
+const found = { status: 200 };
+const MINUTE_MS = 60_000;
+
+const slow = (answer: Answer): Answer => ({ ...answer, tookMs: 10_000 });
+const FAILURES: readonly (readonly [name: string, answer: Answer])[] = [
+  ['504', slow({ status: 504 })],
+  ['a cut body', slow({ fails: 'exchange', code: 'truncated_body' })],
+  ['a syntax error', slow({ fails: 'exchange', code: 'http_syntax' })],
+  ['408', slow({ status: 408 })],
+];
+
+/** Numbers from 0 up to 1 that look drawn. */
+function drawn(): () => number {
+  let n = 0;
+  return () => {
+    n = (n * 16807 + 12345) % 2147483647;
+    return n / 2147483647;
+  };
+}
+
+function agentOf(web: Options['web'], count: number, options: Partial<Options> = {}): OneAgent {
+  const agent = new OneAgent({ web, chance: drawn(), ...options });
+  for (let n = 0; n < count; n++) agent.find(page(n));
+  return agent;
+}
+
+function countOf(agent: OneAgent, outcome: number | string): number {
+  return Object.values(agent.pages()).filter((is) => is === outcome).length;
+}
+
+for (const [name, answer] of FAILURES) {
+  test(`failing: a host whose every answer is ${name} after ten seconds is given up in minutes`, () => {
+    const agent = agentOf(() => answer, 10_000);
+    const tookMs = agent.run();
+    assert.ok(tookMs > 6 * MINUTE_MS && tookMs < 20 * MINUTE_MS, `${tookMs / MINUTE_MS} minutes`);
+    assert.ok(agent.log.length < 80, `${agent.log.length} requests`);
+    assert.equal(Object.keys(agent.pages()).length, 10_000);
+    assert.ok(countOf(agent, 'host_failing') > 9900);
+    agent.checkAccounts();
+    agent.checkPoliteness();
+  });
+
+  // A page that is answered with 408 is given up after 71 s.
+  if (name === '408') continue;
+  test(`failing: a host that gives ${name} for five minutes loses no page`, () => {
+    const agent = agentOf((_, at) => (at < EPOCH + 300_000 ? answer : found), 100);
+    agent.run();
+    assert.equal(countOf(agent, 200), 100);
+    agent.checkAccounts();
+  });
+}
+
+test('failing: a host that dies among its pages is given up, though its front page was good', () => {
+  let good = 0;
+  const agent = agentOf(() => (++good <= 3000 ? found : slow({ status: 502 })), 0);
+  agent.find(page(''));
+  for (let n = 0; n < 10_000; n++) agent.find(page(n));
+  agent.run();
+  assert.equal(countOf(agent, 200), 3000);
+  assert.ok(countOf(agent, 'host_failing') > 6900);
+  assert.ok(agent.log.length < 3080, `${agent.log.length} requests`);
+  assert.ok(agent.log.some(({ request }) => request.isTest && request.url === page('')));
+  agent.checkAccounts();
+});
+
+test('failing: quick failures are the outcome of each page, however many', () => {
+  for (const answer of [{ status: 500 }, { fails: 'exchange', code: 'http_syntax' }] as const) {
+    const agent = agentOf(() => ({ ...answer, tookMs: 50 }), 500);
+    agent.run();
+    assert.equal(agent.log.length, 2000, 'four attempts at each');
+    assert.equal(countOf(agent, 'status' in answer ? 500 : 'http_syntax'), 500);
+  }
+});
+
+for (const [name, isBad] of [
+  ['every other page', (n: number) => n % 2 === 0],
+  ['nine of ten', (n: number) => n % 10 > 0],
+  ['the first half', (n: number) => n < 100],
+  ['the second half', (n: number) => n >= 100],
+] as const) {
+  test(`failing: a host is not given up where ${name} fails slowly, and each has its outcome`, () => {
+    const web: Options['web'] = ({ url }) => {
+      return url !== page('') && isBad(Number(url.slice(page('').length)))
+        ? slow({ status: 504 })
+        : found;
+    };
+    const agent = agentOf(web, 0);
+    agent.find(page(''));
+    for (let n = 0; n < 200; n++) agent.find(page(n));
+    agent.run();
+    const bad = Array.from({ length: 200 }, (_, n) => n).filter(isBad).length;
+    assert.deepEqual([countOf(agent, 504), countOf(agent, 200)], [bad, 201 - bad]);
+    agent.checkAccounts();
+  });
+}
+
+test('failing: the page on which the others were found shows that the host is not at fault', () => {
+  const web: Options['web'] = ({ url }) => {
+    if (url !== page('list')) return url === page('') ? { status: 404 } : slow({ status: 504 });
+    return { status: 200, links: Array.from({ length: 60 }, (_, n) => page(n)) };
+  };
+  const agent = agentOf(web, 0, { robots: true });
+  agent.find(page(''), page('list'));
+  agent.run();
+  assert.equal(countOf(agent, 504), 60);
+  const tests = agent.log.filter(({ request }) => request.isTest);
+  assert.deepEqual(new Set(tests.map(({ request }) => request.url)), new Set([page('list')]));
+  agent.checkAccounts();
+});
+
+test('failing: a test that may not be made condemns nobody for its own sake', () => {
+  let isDown = false;
+  const web: Options['web'] = ({ url }) => {
+    if (!isDown) return found;
+    return url === page('') ? { fails: 'forbidden-address' } : slow({ status: 504 });
+  };
+  const agent = agentOf(web, 0);
+  agent.find(page(''));
+  agent.run();
+  isDown = true;
+  for (let n = 0; n < 50; n++) agent.find(page(n));
+  agent.run();
+  assert.ok(Object.values(agent.skipped()).includes('blocked'));
+  agent.checkAccounts();
+});
+
+test('failing: the row of failures is known to the next process', () => {
+  const web: Options['web'] = () => slow({ status: 504 });
+  const first = agentOf(web, 1000);
+  first.run(8 * MINUTE_MS);
+  const second = new OneAgent({ web, chance: drawn(), db: first.db, now: first.now });
+  const tookMs = second.run();
+  assert.ok(tookMs < 12 * MINUTE_MS, `${tookMs / MINUTE_MS} minutes`);
+  assert.ok(first.log.length + second.log.length < 80);
+  assert.ok(countOf(second, 'host_failing') > 900);
+});
+
+for (const [name, answer, error] of [
+  ['silent', slow({ fails: 'no-answer', code: 'response_timeout' }), 'host_silent'],
+  ['refusing', { fails: 'connection', code: 'connect_refused' }, 'connect_refused'],
+  ['busy', { status: 503 }, 'host_busy'],
+  ['failing', slow({ status: 504 }), 'host_failing'],
+] as const) {
+  test(`failing: the end of a ${name} host that its visit does not see costs a request, not hours`, () => {
+    const db = openInMemory();
+    const first = agentOf(() => answer, 4000, { db });
+    // The process dies between two pieces of the ending.
+    for (let turns = 0; first.store.owned().queued > 3000; turns++) {
+      assert.ok(turns < 10_000);
+      first.now = Math.max(first.now, first.nextAt());
+      first.turn();
+    }
+    const second = agentOf(() => answer, 0, { db, now: first.now });
+    second.run();
+    assert.ok(second.log.length <= 1, `${second.log.length} requests`);
+    assert.equal(Object.keys(second.pages()).length, 4000);
+    assert.ok(countOf(second, error) > 3900);
+    second.checkAccounts();
+  });
+}
+
+test('failing: what is found after a host was given up is asked for as if nothing had been', () => {
+  let isDown = true;
+  const agent = agentOf(() => (isDown ? { fails: 'connection' } : found), 1200);
+  agent.run();
+  assert.equal(countOf(agent, 'connection'), 1200);
+  agent.find(page('later'));
+  agent.run(5000);
+  isDown = false;
+  agent.run();
+  assert.equal(agent.pages()[page('later')], 200);
+});

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import type { PageInput } from '../../../agent/parse/page/page.ts';
+import { ParseLanes } from '../../../agent/parse/parse-lanes.ts';
+
+const SCRIPT = new URL('./unruly-worker.ts', import.meta.url);
+
+const hanging: Record<string, Pick<PageInput, 'body' | 'sitemap'>> = {
+  'a large page': { body: new Uint8Array(600 * 1024) },
+  'a large sitemap': { body: new Uint8Array(600 * 1024), sitemap: { declared: false } },
+  'a packed sitemap': { body: gzipSync('<urlset>'), sitemap: { declared: true } },
+};
+
+for (const [what, input] of Object.entries(hanging)) {
+  test(`parse lanes: ${what} that takes for ever holds up no page`, async () => {
+    const lanes = new ParseLanes({ workers: 1, timeoutMs: 600_000, script: SCRIPT });
+    try {
+      const url = 'http://a.test/hang';
+      const hangs = lanes.parse({ ...input, contentType: 'text/html', url }, 0);
+      const closed = assert.rejects(hangs, { code: 'parse_closed' });
+      for (let n = 0; n < 3; n++) {
+        const body = new TextEncoder().encode('<a href=next>');
+        const page = { body, contentType: 'text/html', url: `http://a.test/${n}` };
+        assert.equal((await lanes.parse(page, 0)).links.length, 1);
+      }
+      await lanes.close();
+      await closed;
+    } finally {
+      await lanes.close();
+    }
+  });
+}
+
+function large(url: string): PageInput {
+  const body = new TextEncoder().encode('<a href=next>'.padEnd(600 * 1024));
+  return { body, contentType: 'text/html', url };
+}
+
+/** Time is no limit here: what hangs does so until the end. */
+async function withLanes(use: (lanes: ParseLanes) => Promise<void>): Promise<void> {
+  const endless = { timeoutMs: 600_000, cpuMs: 600_000 };
+  const lanes = new ParseLanes({ workers: 1, ...endless, script: SCRIPT });
+  try {
+    await use(lanes);
+  } finally {
+    await lanes.close();
+  }
+}
+
+test('parse lanes: large pages of several hosts that take for ever hold up no other large page', () =>
+  withLanes(async (lanes) => {
+    const urls = [1, 2, 3].map((n) => `http://hostile-${n}.test/hang`);
+    const hang = Promise.allSettled(urls.map((url) => lanes.parse(large(url), 0)));
+    for (const n of [1, 2, 3]) {
+      const { links } = await lanes.parse(large(`http://calm.test/${n}`), 0);
+      assert.equal(links.length, 1);
+    }
+    await lanes.close();
+    for (const { status } of await hang) assert.equal(status, 'rejected');
+  }));
+
+test('parse lanes: pages of the largest kind are not tried where they hold up smaller ones', () =>
+  withLanes(async (lanes) => {
+    const body = new Uint8Array(9_000_000);
+    const hangs = lanes.parse({ body, contentType: 'text/html', url: 'http://a.test/hang' }, 0);
+    const closed = assert.rejects(hangs, { code: 'parse_closed' });
+    await lanes.parse(large('http://calm.test/'), 0);
+    // It is given away, not copied, once the thread of its lane has loaded.
+    while (body.byteLength > 0) await pause(5);
+    await lanes.close();
+    await closed;
+  }));
+
+test('parse lanes: a large page that takes long is parsed all the same', () =>
+  withLanes(async (lanes) => {
+    assert.equal((await lanes.parse(large('http://a.test/busy'), 0)).links.length, 1);
+  }));
+
+test('parse lanes: a host of which one large page was slow has the next ones wait for one another', () =>
+  withLanes(async (lanes) => {
+    const slow = [lanes.parse(large('http://a.test/hang'), 0)];
+    // There is one thread for both, so the slow page was given up before this one was parsed.
+    await lanes.parse(large('http://b.test/'), 0);
+    slow.push(lanes.parse(large('http://a.test/next'), 0));
+    const ends = Promise.allSettled(slow);
+    const calm = await Promise.race([lanes.parse(large('http://b.test/'), 0), ends]);
+    assert.ok('links' in calm, 'the other host does not wait');
+    await lanes.close();
+    for (const { status } of await ends) assert.equal(status, 'rejected');
+  }));

@@ -1,0 +1,353 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { mock, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import ts from 'typescript';
+import { unpackUrls } from '../../../agent/parse/page/packed-urls.ts';
+import type { PageInput, ParsedPage } from '../../../agent/parse/page/page.ts';
+import { ParsePool, type ParsePoolOptions } from '../../../agent/parse/parse-pool.ts';
+
+const SCRIPT = new URL('./unruly-worker.ts', import.meta.url);
+
+function page(url: string, body = '<a href=next>'): PageInput {
+  return { body: new TextEncoder().encode(body), contentType: 'text/html', url };
+}
+
+async function withPool(
+  options: Partial<ParsePoolOptions>,
+  use: (pool: ParsePool) => Promise<void>,
+): Promise<void> {
+  const pool = new ParsePool({ workers: 2, timeoutMs: 60_000, ...options });
+  try {
+    await use(pool);
+  } finally {
+    await pool.close();
+  }
+}
+
+const identities = (urls: { identity: string }[] | readonly { identity: string }[]) =>
+  urls.map(({ identity }) => identity);
+
+test('pool: many pages come back, each with its own links', () =>
+  withPool({}, async (pool) => {
+    const pages = Array.from({ length: 60 }, (_, n) => pool.parse(page(`http://a.test/${n}/`)));
+    for (const [n, { links }] of (await Promise.all(pages)).entries()) {
+      assert.deepEqual(identities(links), [`http://a.test/${n}/next`]);
+    }
+  }));
+
+test('pool: the body is given away, a part of a larger buffer is copied', () =>
+  withPool({ workers: 1 }, async (pool) => {
+    const whole = page('http://a.test/');
+    const part = { ...page('http://a.test/'), body: Buffer.from('x<a href=next>').subarray(1) };
+    const first = await pool.parse(whole);
+    const second = await pool.parse(part);
+    assert.deepEqual(first, second);
+    assert.equal(whole.body.byteLength, 0);
+    assert.equal(part.body.byteLength, 13);
+  }));
+
+for (const way of ['throw', 'exit']) {
+  test(`pool: a page that makes its thread ${way} fails alone`, () =>
+    withPool({ workers: 1, script: SCRIPT }, async (pool) => {
+      const good = pool.parse(page('http://a.test/1'));
+      const bad = assert.rejects(pool.parse(page(`http://a.test/${way}`)), { code: 'parse_crash' });
+      const later = pool.parse(page('http://a.test/2'));
+      await bad;
+      assert.equal((await good).links.length, 1);
+      assert.equal((await later).links.length, 1);
+    }));
+}
+
+/** As many further exchanges as there are threads. */
+const MANY = 64;
+
+/** The unruly thread tells in `linksDropped` how many pages it had at once. */
+const together = (pages: readonly ParsedPage[]) => pages.map(({ linksDropped }) => linksDropped);
+
+test('pool: pages that come at once go to a thread together, eight at most', () =>
+  withPool({ workers: 1, script: SCRIPT }, async (pool) => {
+    const urls = Array.from({ length: 18 }, (_, n) => `http://a.test/${n}/`);
+    const parsed = await Promise.all(urls.map((url) => pool.parse(page(url), MANY)));
+    assert.deepEqual(together(parsed), [...Array(16).fill(8), 2, 2]);
+    for (const [n, { links }] of parsed.entries()) {
+      assert.deepEqual(identities(links), [`${urls[n]}next`]);
+    }
+  }));
+
+test('pool: a page waits for a quarter of those that are under way, of few for none', () =>
+  withPool({ workers: 2, script: SCRIPT }, async (pool) => {
+    // Nothing waits here by the clock.
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const alone = await Promise.all([0, 4].map((n) => pool.parse(page('http://a.test/1'), n)));
+      assert.deepEqual(together(alone), [1, 1]);
+      const pair = await Promise.all([8, 7].map((n) => pool.parse(page('http://a.test/2'), n)));
+      assert.deepEqual(together(pair), [2, 2]);
+    } finally {
+      mock.timers.reset();
+    }
+  }));
+
+test('pool: a page for which too few others come waits 20 milliseconds', () =>
+  withPool({ workers: 1, script: SCRIPT }, async (pool) => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const first = pool.parse(page('http://a.test/1'), MANY);
+      mock.timers.tick(19);
+      const second = pool.parse(page('http://a.test/2'), MANY);
+      mock.timers.tick(1);
+      assert.deepEqual(together(await Promise.all([first, second])), [2, 2]);
+    } finally {
+      mock.timers.reset();
+    }
+  }));
+
+test('pool: a large page goes alone, waits for no others, and is given away', () =>
+  withPool({ workers: 1, script: SCRIPT }, async (pool) => {
+    const large = page('http://a.test/large', '<a href=next>'.padEnd(64 * 1024 + 1));
+    const small = [1, 2, 3].map((n) => page(`http://a.test/${n}`));
+    const pages = [small[0]!, small[1]!, large, small[2]!].map((one) => pool.parse(one, MANY));
+    assert.deepEqual(together(await Promise.all(pages)), [2, 2, 1, 1]);
+    assert.equal(large.body.byteLength, 0);
+  }));
+
+for (const [way, code] of [
+  ['throw', 'parse_crash'],
+  ['exit', 'parse_crash'],
+  ['hang', 'parse_timeout'],
+] as const) {
+  test(`pool: of pages that are together those that make their thread ${way} fail, once each`, () =>
+    withPool({ workers: 1, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
+      const names = ['0', `${way}1`, '2', `${way}3`, '4'];
+      const pages = names.map((name) => pool.parse(page(`http://a.test/${name}/`), MANY));
+      for (const [n, result] of (await Promise.allSettled(pages)).entries()) {
+        if (n % 2 === 1) {
+          assert.equal(result.status === 'rejected' && result.reason.code, code);
+          assert.match(String(result.status === 'rejected' && result.reason), RegExp(names[n]!));
+        } else {
+          assert.ok(result.status === 'fulfilled');
+          assert.deepEqual(identities(result.value.links), [`http://a.test/${n}/next`]);
+        }
+      }
+    }));
+}
+
+test('pool: each of several pages has the time that one has', () =>
+  withPool({ workers: 1, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
+    const urls = Array.from({ length: 8 }, (_, n) => `http://a.test/slow/${n}`);
+    const parsed = await Promise.all(urls.map((url) => pool.parse(page(url), MANY)));
+    // None was parsed a second time in less company.
+    assert.deepEqual(together(parsed), Array(8).fill(8));
+  }));
+
+const names = Array.from({ length: 150 }, (_, n) => n);
+
+/** Pages whose links, or whose list, have more than 256 Ki characters. */
+const long: Record<string, PageInput> = {
+  links: page(
+    'http://a.test/',
+    `<base href="http://a.test/${'x'.repeat(7000)}/">${names.map((n) => `<a href=${n}>`).join('')}`,
+  ),
+  lists: {
+    ...page(
+      'http://a.test/',
+      names.map((n) => `http://a.test/${'x'.repeat(1900)}/${n}`).join('\n'),
+    ),
+    sitemap: { declared: true },
+  },
+};
+
+for (const [what, input] of Object.entries(long)) {
+  test(`pool: long answers of pages that are together come one by one: ${what}`, async () => {
+    const workerData = new Int32Array(new SharedArrayBuffer(4));
+    const script = new URL('../../../agent/parse/parse-worker.ts', import.meta.url);
+    const worker = new Worker(script, { workerData });
+    try {
+      await once(worker, 'message');
+      const answers: number[] = [];
+      const all = new Promise<void>((resolve) => {
+        worker.on('message', (pages: ParsedPage[]) => {
+          answers.push(pages.length);
+          if (answers.reduce((sum, count) => sum + count, 0) === 4) resolve();
+        });
+      });
+      const short = page('http://a.test/', '');
+      worker.postMessage([short, input, input, short]);
+      await all;
+      assert.deepEqual(answers, [2, 1, 1]);
+      assert.equal(Atomics.load(workerData, 0), 4);
+    } finally {
+      await worker.terminate();
+    }
+  });
+}
+
+test('pool: a sitemap is read on a thread, and its URLs come back in one buffer', () =>
+  withPool({ workers: 1 }, async (pool) => {
+    const locs = ['http://a.test/1', '/2'].map((loc) => `<url><loc>${loc}</loc></url>`);
+    const body = `<urlset>${locs.join('')}</urlset>`;
+    const asked = { ...page('http://a.test/s', body), sitemap: { declared: false } };
+    const { links, listed, digest } = await pool.parse(asked);
+    assert.deepEqual(
+      [links, listed?.kind, listed?.count, listed?.isPartial],
+      [[], 'urls', 2, false],
+    );
+    const urls = [...unpackUrls(listed!.urls)];
+    assert.deepEqual(identities(urls), ['http://a.test/1', 'http://a.test/2']);
+    assert.match(digest, /^sha256:[0-9a-f]{64}$/);
+    const other = { ...page('http://a.test/'), sitemap: { declared: true } };
+    const { links: found, listed: none } = await pool.parse(other);
+    assert.deepEqual([identities(found), none], [['http://a.test/next'], undefined]);
+  }));
+
+test('pool: a page that takes too long fails alone', () =>
+  withPool({ workers: 2, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
+    const hangs = ['hang1', 'hang2'].map((name) =>
+      assert.rejects(pool.parse(page(`http://a.test/${name}`)), { code: 'parse_timeout' }),
+    );
+    await Promise.all(hangs);
+    assert.equal((await pool.parse(page('http://a.test/ok'))).links.length, 1);
+  }));
+
+test('pool: a page that uses too much of a processor fails alone', () =>
+  withPool({ workers: 1, timeoutMs: 600_000, cpuMs: 300, script: SCRIPT }, async (pool) => {
+    const names = ['0', 'hang1', '2', 'hang3', '4'];
+    const pages = names.map((name) => pool.parse(page(`http://a.test/${name}/`), MANY));
+    for (const [n, result] of (await Promise.allSettled(pages)).entries()) {
+      if (n % 2 === 0) assert.equal(result.status, 'fulfilled', names[n]);
+      else assert.equal(result.status === 'rejected' && result.reason.code, 'parse_timeout');
+    }
+  }));
+
+test('pool: one by one, small pages go first, and every fourth place is that of the oldest', () =>
+  withPool({ workers: 1, oneByOne: true, script: SCRIPT }, async (pool) => {
+    const order: string[] = [];
+    const sizes = [100, 900, 800, 50, 70, 60, 80];
+    const pages = sizes.map((size) => page(`http://a.test/${size}`, 'x'.padEnd(size)));
+    const packed = { ...page('http://a.test/packed'), sitemap: { declared: true } };
+    packed.body.set([0x1f, 0x8b]);
+    const all = [...pages, packed].map(async (one) => {
+      await pool.parse(one, MANY);
+      order.push(one.url.slice('http://a.test/'.length));
+      assert.notEqual(one.body.byteLength, 0, 'it is copied');
+    });
+    await Promise.all(all);
+    assert.deepEqual(order, ['100', '50', '60', '900', '70', '80', '800', 'packed']);
+  }));
+
+test('pool: a page that waits uses none of a processor', () =>
+  withPool({ workers: 1, timeoutMs: 600_000, cpuMs: 300, script: SCRIPT }, async (pool) => {
+    assert.equal((await pool.parse(page('http://a.test/sleep'))).links.length, 1);
+  }));
+
+test('pool: however many pages wait for a thread, each is parsed', () =>
+  withPool({ workers: 1 }, async (pool) => {
+    const urls = Array.from({ length: 300 }, (_, k) => `http://a.test/${k}`);
+    const pages = await Promise.all(urls.map((url) => pool.parse(page(url))));
+    assert.ok(pages.every(({ links }) => links.length === 1));
+  }));
+
+test('pool: closing fails what is open and refuses more', async () => {
+  const pool = new ParsePool({ workers: 1, timeoutMs: 60_000, script: SCRIPT });
+  const open = ['hang', 'waits'].map((name) =>
+    assert.rejects(pool.parse(page(`http://a.test/${name}`)), { code: 'parse_closed' }),
+  );
+  await pool.close();
+  await Promise.all(open);
+  await assert.rejects(pool.parse(page('http://a.test/')), { code: 'parse_closed' });
+});
+
+test('pool: without threads pages are parsed by the caller', () =>
+  withPool({ workers: 0 }, async (pool) => {
+    const { links } = await pool.parse(page('http://a.test/'));
+    assert.deepEqual(identities(links), ['http://a.test/next']);
+  }));
+
+test('pool: compiled to JavaScript, it starts its compiled thread', async () => {
+  const root = fileURLToPath(new URL('../../../', import.meta.url));
+  const folder = await mkdtemp(join(tmpdir(), 'ubiring-pool-'));
+  try {
+    await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+    await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+    for (const name of ['url', 'parse']) {
+      await cp(join(root, 'agent', name), join(folder, 'agent', name), { recursive: true });
+    }
+    for (const name of await readdir(join(folder, 'agent'), { recursive: true })) {
+      if (!name.endsWith('.ts')) continue;
+      const file = join(folder, 'agent', name);
+      const { outputText } = ts.transpileModule(await readFile(file, 'utf8'), {
+        compilerOptions: {
+          module: ts.ModuleKind.ESNext,
+          target: ts.ScriptTarget.ES2024,
+          rewriteRelativeImportExtensions: true,
+        },
+      });
+      await writeFile(file.replace(/ts$/, 'js'), outputText);
+      await rm(file);
+    }
+    await writeFile(
+      join(folder, 'use.mjs'),
+      `import { parentPort } from 'node:worker_threads';
+       import { ParsePool } from './agent/parse/parse-pool.js';
+       const pool = new ParsePool({ workers: 1, timeoutMs: 60000 });
+       const body = new TextEncoder().encode('<a href=b>');
+       const page = await pool.parse({ body, contentType: 'text/html', url: 'http://a.test/' });
+       await pool.close();
+       parentPort.postMessage(page.links.length);`,
+    );
+    const [count] = await once(new Worker(join(folder, 'use.mjs')), 'message');
+    assert.equal(count, 1);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+/** Loads only where the process's environment, as it is when the thread starts, lets it. */
+const LATE = new URL(
+  `data:text/javascript,if (process.env.POOL_LACKS) throw new Error(process.env.POOL_LACKS);
+   await import(${JSON.stringify(SCRIPT.href)});`,
+);
+
+test('pool: a thread that cannot load is no fault of the page, which waits for another', () =>
+  withPool({ workers: 1, script: LATE }, async (pool) => {
+    process.env.POOL_LACKS = 'descriptors';
+    const early = pool.parse(page('http://a.test/1'));
+    const lack = setTimeout(() => delete process.env.POOL_LACKS, 400);
+    try {
+      assert.equal((await early).links.length, 1);
+      // A page that ends its thread is at fault as ever.
+      await assert.rejects(pool.parse(page('http://a.test/exit')), { code: 'parse_crash' });
+      assert.equal((await pool.parse(page('http://a.test/2'))).links.length, 1);
+    } finally {
+      clearTimeout(lack);
+      delete process.env.POOL_LACKS;
+    }
+  }));
+
+test('pool: where no thread ever loads pages fail in the end', async () => {
+  const script = new URL('data:text/javascript,throw new Error("never")');
+  mock.timers.enable({ apis: ['setTimeout'] });
+  try {
+    await withPool({ workers: 1, script }, async (pool) => {
+      let isOver = false;
+      const parsed = pool.parse(page('http://a.test/')).finally(() => {
+        isOver = true;
+      });
+      const rejected = assert.rejects(parsed, { code: 'parse_crash' });
+      let ms = 0;
+      for (const step = 10; !isOver; ms += step) {
+        mock.timers.tick(step);
+        await new Promise(setImmediate);
+      }
+      await rejected;
+      assert.ok(ms >= 120 * 250, `${ms} ms`);
+    });
+  } finally {
+    mock.timers.reset();
+  }
+});

@@ -1,0 +1,237 @@
+// Sitemaps and feeds of every kind, packed, damaged, too large and not sitemaps at all.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { gzipSync } from 'node:zlib';
+import { readSitemap, type SitemapOptions } from '../../../../agent/parse/sitemap/sitemap.ts';
+import { SitemapXml } from '../../../../agent/parse/sitemap/sitemap-xml.ts';
+
+const SITEMAP = new URL('../../../../agent/parse/sitemap/sitemap.ts', import.meta.url);
+const URL_OF_FILE = 'http://a.test/dir/sitemap.xml';
+
+async function read(body: string | Uint8Array, options: Partial<SitemapOptions> = {}) {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  return readSitemap(bytes, { url: URL_OF_FILE, declared: false, ...options });
+}
+
+async function urlsOf(body: string | Uint8Array, options: Partial<SitemapOptions> = {}) {
+  const sitemap = await read(body, options);
+  return sitemap && [sitemap.kind, ...sitemap.urls.map(({ identity }) => identity)];
+}
+
+const entry = (loc: string) => `<url><loc>${loc}</loc><lastmod>2020-01-01</lastmod></url>`;
+const urlset = (...locs: string[]) =>
+  `<?xml version="1.0" encoding="UTF-8"?>\n` +
+  `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${locs.map(entry).join('\n')}</urlset>`;
+
+test('sitemap: every loc of a urlset, each once, with entities, CDATA and blanks', async () => {
+  const body = urlset(
+    'http://a.test/1',
+    ' http://a.test/2?a=1&amp;b=2\n',
+    '<![CDATA[http://a.test/3?a&b]]>',
+    'http://a.test/1',
+    '/relative',
+    'mailto:x@a.test',
+    '',
+  );
+  assert.deepEqual(await urlsOf(body), [
+    'urls',
+    'http://a.test/1',
+    'http://a.test/2?a=1&b=2',
+    'http://a.test/3?a&b',
+    'http://a.test/relative',
+  ]);
+  assert.equal((await read(body))!.refused, 1);
+  assert.equal((await read(body))!.isPartial, false);
+});
+
+test('sitemap: loc of images, and loc elsewhere, is no page', async () => {
+  const body = `<s:urlset xmlns:s="x" xmlns:image="y"><s:url><s:loc>http://a.test/1</s:loc>
+    <image:image><image:loc>http://a.test/1.png</image:loc></image:image></s:url>
+    <s:loc>http://a.test/astray</s:loc></s:urlset>`;
+  assert.deepEqual(await urlsOf(body), ['urls', 'http://a.test/1']);
+});
+
+test('sitemap: an index names sitemaps', async () => {
+  const body = `<sitemapindex><sitemap><loc>http://a.test/s1.xml.gz</loc></sitemap>
+    <sitemap><loc>http://b.test/s2.xml</loc></sitemap></sitemapindex>`;
+  const expected = ['index', 'http://a.test/s1.xml.gz', 'http://b.test/s2.xml'];
+  assert.deepEqual(await urlsOf(body), expected);
+});
+
+const ATOM = `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="self" href="/feed"/>
+    <link rel="next" href="?page=2"/><entry><link href="1"/><link rel="edit" href="2"/>
+    <link rel="alternate" href="http://b.test/3"/></entry></feed>`;
+
+test('sitemap: RSS, RDF and Atom feeds are sources of links', async () => {
+  const rss = `<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel>
+    <link>http://a.test/</link><atom:link href="http://a.test/rss" rel="self"/>
+    <item><title>x</title><link>http://a.test/1</link><guid>tag:1</guid></item>
+    <item><link>http://a.test/2</link></item></channel></rss>`;
+  assert.deepEqual(await urlsOf(rss), [
+    'feed',
+    'http://a.test/',
+    'http://a.test/1',
+    'http://a.test/2',
+  ]);
+  const rdf = `<rdf:RDF xmlns:rdf="r" xmlns="http://purl.org/rss/1.0/">
+    <item rdf:about="x"><link>http://a.test/1</link></item></rdf:RDF>`;
+  assert.deepEqual(await urlsOf(rdf), ['feed', 'http://a.test/1']);
+  assert.deepEqual(await urlsOf(ATOM), [
+    'feed',
+    'http://a.test/dir/sitemap.xml?page=2',
+    'http://a.test/dir/1',
+    'http://b.test/3',
+  ]);
+});
+
+test('sitemap: plain text only where it is declared as one, and only absolute lines', async () => {
+  const text =
+    '\n\nhttp://a.test/1\r\n  http://a.test/2  \r\nprose http://a.test/no\nhttps://b.test/3';
+  const expected = ['text', 'http://a.test/1', 'http://a.test/2', 'https://b.test/3'];
+  assert.deepEqual(await urlsOf(text, { declared: true }), expected);
+  assert.equal(await urlsOf(text), null);
+});
+
+test('sitemap: packed with gzip, whatever it is called; broken packing gives what came', async () => {
+  const locs = Array.from({ length: 5000 }, (_, n) => `http://a.test/${n}/${Math.sin(n)}`);
+  const packed = gzipSync(urlset(...locs));
+  assert.equal((await read(packed))!.urls.length, 5000);
+  const broken = (await read(packed.subarray(0, packed.length / 2)))!;
+  assert.ok(broken.urls.length > 1000 && broken.urls.length < 4000, `${broken.urls.length}`);
+  assert.equal(broken.isPartial, true);
+  assert.equal(await read(packed.subarray(0, 12)), null);
+});
+
+test('sitemap: bytes after unpacking and URLs are capped', async () => {
+  const bomb = gzipSync(Buffer.concat([Buffer.from('<urlset>'), Buffer.alloc(80 * 1024 ** 2, 32)]));
+  assert.ok(bomb.length < 200_000);
+  const before = process.memoryUsage().arrayBuffers;
+  assert.equal((await read(bomb))!.isPartial, true);
+  assert.ok(process.memoryUsage().arrayBuffers - before < 40 * 1024 ** 2);
+  const many = urlset(...Array.from({ length: 100 }, (_, n) => `http://a.test/${n}`));
+  const capped = (await read(many, { urlsMax: 30 }))!;
+  assert.deepEqual([capped.urls.length, capped.isPartial], [30, true]);
+});
+
+test('sitemap: pages, pictures and nonsense are none, and a broken tail is no harm', async () => {
+  for (const text of [
+    '',
+    '   ',
+    '<html><a href="/x">',
+    '<svg><loc>http://a.test/</loc></svg>',
+    '{}',
+  ]) {
+    assert.equal(await read(text), null, text);
+  }
+  assert.equal(await read(new Uint8Array([0xff, 0xd8, 0xff, 0xe0])), null);
+  const cut = urlset('http://a.test/1', 'http://a.test/2').slice(0, -40);
+  assert.equal((await urlsOf(cut))?.[1], 'http://a.test/1');
+  const deep = `<urlset>${'<a>'.repeat(10_000)}`;
+  assert.equal(await read(deep), null);
+});
+
+test('sitemap: encodings by mark and by declaration', async () => {
+  const text = urlset('http://a.test/é');
+  const expected = ['urls', 'http://a.test/%C3%A9'];
+  assert.deepEqual(await urlsOf(`\ufeff${text}`), expected);
+  assert.deepEqual(await urlsOf(Buffer.from(`\ufeff${text}`, 'utf16le')), expected);
+  const latin = Buffer.from(text.replace('UTF-8', 'ISO-8859-1'), 'latin1');
+  assert.deepEqual(await urlsOf(latin), expected);
+});
+
+test('sitemap: names of the language itself are no root', async () => {
+  for (const name of ['constructor', 'toString', '__proto__']) {
+    assert.equal(await read(`<${name}><item><link>http://a.test/</link></item></${name}>`), null);
+  }
+});
+
+test('sitemap: of a URL that is cut off nothing is used', async () => {
+  const cut = urlset('http://a.test/1', 'http://a.test/2').replace(/2<.*/s, '2');
+  assert.deepEqual(await urlsOf(cut), ['urls', 'http://a.test/1']);
+  const lines = 'http://a.test/1\nhttp://a.test/2';
+  const first = { declared: true, bytesMax: lines.length - 1 };
+  assert.deepEqual(await urlsOf(lines, first), ['text', 'http://a.test/1']);
+  // Decoded it is short enough for a URL.
+  const long = `http://a.test/${'&amp;'.repeat(5000)}`;
+  assert.deepEqual(await urlsOf(urlset(long, 'http://a.test/2')), ['urls', 'http://a.test/2']);
+  const packed = urlset(`http://a.test/${'\u00e9'.repeat(7000)}`);
+  assert.deepEqual(await urlsOf(packed), ['urls']);
+});
+
+test('sitemap: entries behind a long URL are bounded by the characters of all', async () => {
+  const url = `http://a.test/${'x'.repeat(4000)}/`;
+  const locs = (text: string, count: number) =>
+    `<urlset>${Array.from({ length: count }, (_, n) => entry(text + n)).join('')}</urlset>`;
+  const listed = (await read(locs('', 5000), { url }))!;
+  assert.equal(listed.urls.length, Math.ceil(16_000_000 / (url.length + 4)));
+  assert.equal(listed.isPartial, true);
+  const refused = (await read(locs('ftp:', 20_000), { url }))!;
+  assert.ok(refused.refused < 20_000, `${refused.refused}`);
+  assert.equal(refused.isPartial, true);
+  const short = (await read(locs('x:', 400_000)))!;
+  assert.ok(short.refused < 300_000, `${short.refused}`);
+});
+
+const GIVEN = `<?xml version="1.0"?><!-- <url> --><urlset><url title="a>b"><loc/><loc>
+  http://a.test/1?a&amp;b&#x3d;<!-- c -->&lt;<![CDATA[&amp;]]>&gt</loc><x:loc>no</x:loc></url></no>
+  <url><loc>http://a.test/2</url><sitemap><loc a='1' >http://a.test/<i>3</i></loc></sitemap></urlset>`;
+
+for (const chars of [1, 2, 3, 7, 50]) {
+  test(`sitemap: pieces of ${chars} characters are read like the whole`, () => {
+    for (const text of [GIVEN, ATOM]) {
+      const whole: string[] = [];
+      const pieces: string[] = [];
+      const one = new SitemapXml((url) => whole.push(url));
+      one.write(text);
+      const other = new SitemapXml((url) => pieces.push(url));
+      for (let at = 0; at < text.length; at += chars) other.write(text.slice(at, at + chars));
+      assert.equal(one.end(), other.end());
+      assert.deepEqual(pieces, whole);
+      assert.equal(whole.length, text === ATOM ? 3 : 2, whole.join());
+    }
+  });
+}
+
+const X = 'x'.repeat(1000);
+
+/** What an XML of 48 MB begins with, and what comes over and over. */
+const HOSTILE: Readonly<Record<string, readonly [start: string, next: (n: number) => string]>> = {
+  'millions of attributes': ['<urlset ', (n) => `a${n}="" `],
+  'millions of attributes of a link': ['<feed><link ', (n) => `a${n}="" `],
+  'a long value': ['<feed><link href="', () => X],
+  'a long text': ['<urlset><url><loc>', () => X],
+  'a long CDATA section': ['<urlset><url><loc><![CDATA[', () => X],
+  'a long comment': ['<urlset><!--', () => X],
+  'a long name': ['<urlset><', () => X],
+  'a long entity': ['<urlset><url><loc>&#', () => '0'.repeat(1000)],
+  'nested elements': ['<urlset>', () => '<a>'.repeat(300)],
+  'entries that are no URLs': ['<urlset>', (n) => `<url><loc>x:${n}</loc></url>`],
+};
+
+function hostile([start, next]: readonly [string, (n: number) => string]): Uint8Array {
+  const body = Buffer.from(new SharedArrayBuffer(48 * 1024 ** 2));
+  let at = body.write(start);
+  for (let n = 0; at < body.length; n += 100) {
+    at += body.write(Array.from({ length: 100 }, (_, k) => next(n + k)).join(''), at);
+  }
+  return body;
+}
+
+for (const [what, parts] of Object.entries(HOSTILE)) {
+  test(`sitemap: in a heap of 24 MiB: ${what}`, async () => {
+    const script = `
+      const { parentPort, workerData } = await import('node:worker_threads');
+      const { readSitemap } = await import(${JSON.stringify(SITEMAP.href)});
+      const sitemap = await readSitemap(workerData, { url: 'http://a.test/', declared: false });
+      parentPort.postMessage(sitemap?.urls.length ?? 0);`;
+    const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(script)}`), {
+      workerData: hostile(parts),
+      resourceLimits: { maxOldGenerationSizeMb: 24, maxYoungGenerationSizeMb: 12 },
+    });
+    assert.deepEqual(await once(worker, 'message'), [0]);
+    await worker.terminate();
+  });
+}

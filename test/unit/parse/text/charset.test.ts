@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { charsetOf, decode, encodeQuery } from '../../../../agent/parse/text/charset.ts';
+import { absent, bytesOf, independentCases } from '../../url/independent-cases.ts';
+
+interface Charsets {
+  documents: {
+    id: string;
+    body_b64: string;
+    contentType: string;
+    encoding: string | null;
+    text?: string | null;
+  }[];
+  contentTypeHeader: { header: string; charset: string | null }[];
+  bom: { body_b64: string; bom: string }[];
+}
+
+/** What a page without any declaration is taken for, by its header. */
+const headed = (contentType: string) => charsetOf(new Uint8Array(), contentType);
+
+const cases = independentCases<Charsets>('html_charset.json');
+
+/**
+ * Rows that follow w3lib where the HTML Standard says otherwise, and other rows with it: a
+ * declaration in the body counts (C0094), and plain ASCII without any is windows-1252 (C0129),
+ * which reads the same. What two other programs say of them is in docs/CHECK.md.
+ */
+const OTHERWISE = new Set(['C0094', 'C0129']);
+
+/** Python's names of what the Encoding Standard calls otherwise; the decoder is the same. */
+const PYTHON_NAMES = new Map([
+  ['utf-16-be', 'utf-16be'],
+  ['utf-16-le', 'utf-16le'],
+  ['utf-32-be', 'utf-32be'],
+  ['utf-32-le', 'utf-32le'],
+  ['gb18030', 'gbk'],
+]);
+
+test('charset: byte order mark, then header, then declaration, then windows-1252', () => {
+  const declared = Buffer.from('<meta charset=big5>');
+  const marked = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), declared]);
+  assert.equal(charsetOf(marked, 'text/html; charset=koi8-r'), 'utf-8');
+  assert.equal(charsetOf(declared, 'text/html; charset=koi8-r'), 'koi8-r');
+  assert.equal(charsetOf(declared, 'text/html; charset=nonsense'), 'big5');
+  assert.equal(charsetOf(declared, null), 'big5');
+  assert.equal(charsetOf(Buffer.from('<meta charset=nonsense>'), null), 'windows-1252');
+});
+
+test('charset: without a declaration UTF-8 is known by its bytes', () => {
+  assert.equal(charsetOf(Buffer.from('<p>Füße'), 'text/html'), 'utf-8');
+  assert.equal(charsetOf(Buffer.from('<p>Füße', 'latin1'), 'text/html'), 'windows-1252');
+  assert.equal(charsetOf(Buffer.from('<p>plain'), 'text/html'), 'windows-1252');
+  // The part looked at may end within a character, and a slip behind it does not count.
+  for (const pad of [0, 1, 2, 3]) {
+    const text = `${'x'.repeat(pad)}${'中'.repeat(30_000)}`;
+    const body = Buffer.concat([Buffer.from(text), Buffer.from([0xff])]);
+    assert.equal(charsetOf(body, null), 'utf-8');
+  }
+  assert.equal(charsetOf(Buffer.from('<meta charset=koi8-r>Füße'), null), 'koi8-r');
+});
+
+test('charset: a declaration behind much else is found', () => {
+  const late = Buffer.from(`<!--${'x'.repeat(9000)}--><meta charset=euc-kr>`);
+  assert.equal(charsetOf(late, 'text/html'), 'euc-kr');
+});
+
+test('charset: of joined headers the last counts, but keeps the charset of its type', () => {
+  assert.equal(headed('text/html;charset=utf-8, text/html'), 'utf-8');
+  assert.equal(headed('text/html;charset=utf-8, text/plain'), 'windows-1252');
+  assert.equal(headed('text/plain;charset=utf-8, text/html;charset=big5'), 'big5');
+});
+
+test('charset: parameters of a header are read as MIME types are', () => {
+  const gbk = ['=gbk', '= gbk', '=gbk;charset=windows-1255', '=;charset=gbk', '= ;charset=gbk'];
+  const quoted = ['="gbk"', '="\\g\\b\\k"', '="\\ gbk"', '=gbk;x=";charset=big5"', '="gbk" ;x'];
+  for (const text of [...gbk, ...quoted])
+    assert.equal(headed(`text/html;charset${text}`), 'gbk', text);
+  assert.equal(headed('text/html; x= "a; charset=gbk'), 'gbk', 'a quote within a value');
+  const hidden = 'text/html;x="\\";charset=big5";charset=gbk';
+  for (const header of [hidden, 'text/html;test;charset=GBK', 'TEXT/HTML ; CHARSET=GBK']) {
+    assert.equal(headed(header), 'gbk', header);
+  }
+  const none = [' =gbk', '=gbk(', "='gbk'", '="";charset=gbk', '=();charset=gbk', '=";charset=gbk'];
+  for (const text of none) assert.equal(headed(`text/html;charset${text}`), 'windows-1252', text);
+});
+
+test('charset: UTF-16 is read the way round that its ASCII is, whatever the header says', () => {
+  const little = Buffer.from('<a href="/ß">中文</a>', 'utf16le');
+  const big = Buffer.from(little).swap16();
+  for (const label of ['utf-16', 'utf-16le', 'utf-16be', 'ucs-2', 'unicodefffe']) {
+    assert.equal(headed(`text/html;charset=${label}`).slice(0, 6), 'utf-16');
+    assert.equal(charsetOf(little, `text/html;charset=${label}`), 'utf-16le', label);
+    assert.equal(charsetOf(big, `text/html;charset=${label}`), 'utf-16be', label);
+  }
+  assert.equal(decode(big, 'utf-16be'), '<a href="/ß">中文</a>');
+  // Without ASCII the label decides, and a mark before it.
+  const letters = Buffer.from('中文', 'utf16le');
+  assert.equal(charsetOf(letters, 'text/html;charset=utf-16be'), 'utf-16be');
+  assert.equal(charsetOf(letters, 'text/html;charset=utf-16'), 'utf-16le');
+  const mark = Buffer.from([0xff, 0xfe]);
+  assert.equal(charsetOf(Buffer.concat([mark, big]), 'text/html;charset=utf-16be'), 'utf-16le');
+  // Declared in the document it can only be a mistake: the declaration was read as ASCII.
+  assert.equal(charsetOf(Buffer.from('<meta charset=utf-16be>'), null), 'utf-8');
+});
+
+test('charset: UTF-32 counts with its mark alone, and bad scalars become U+FFFD', () => {
+  const points = [0xfeff, 0x3c, 0x1f600, 0xd800, 0x110000, 0x4e2d];
+  const big = Buffer.alloc(points.length * 4 + 2);
+  const little = Buffer.alloc(points.length * 4);
+  for (const [at, point] of points.entries()) {
+    big.writeUInt32BE(point, at * 4);
+    little.writeUInt32LE(point, at * 4);
+  }
+  assert.equal(charsetOf(big, 'text/html;charset=koi8-r'), 'utf-32be');
+  assert.equal(charsetOf(little, null), 'utf-32le');
+  assert.equal(decode(big, 'utf-32be'), '<😀\ufffd\ufffd中\ufffd');
+  assert.equal(decode(little, 'utf-32le'), '<😀\ufffd\ufffd中');
+  assert.equal(headed('text/html;charset=utf-32'), 'windows-1252');
+  assert.equal(encodeQuery('?ß', 'utf-32le'), '?ß');
+});
+
+test('charset: bytes that Node decodes wrongly are right', () => {
+  assert.equal(decode(Buffer.from([0x83, 0x5c]), 'big5'), '\ufffd\\');
+  assert.equal(decode(Buffer.from([0x80, 0x41]), 'shift_jis'), '\x80A');
+  assert.equal(decode(Buffer.from([0x80, 0x9f]), 'windows-1252'), '€Ÿ');
+  assert.equal(decode(Buffer.from('abc'), 'replacement'), '\ufffd');
+});
+
+test('charset: only the query of a link is in the encoding of the page', () => {
+  assert.equal(encodeQuery('/ß?ß#ß', 'windows-1252'), '/ß?%DF');
+  assert.equal(encodeQuery('/ß?ß', 'utf-8'), '/ß?ß');
+  assert.equal(encodeQuery('/ß#?ß', 'windows-1252'), '/ß#?ß');
+  assert.equal(encodeQuery('?%41 中', 'gbk'), '?%41%20%D6%D0');
+  assert.equal(encodeQuery('?中', 'windows-1252'), '?%26%2320013%3B');
+  assert.equal(encodeQuery('?\ud800', 'koi8-r'), '?%26%2365533%3B');
+});
+
+test('independent cases: encodings of documents', { skip: absent(cases) }, () => {
+  for (const row of cases!.documents.filter((row) => !OTHERWISE.has(row.id))) {
+    const body = bytesOf(undefined, row.body_b64);
+    const charset = charsetOf(body, row.contentType === '' ? null : row.contentType);
+    const expected = row.encoding!;
+    assert.ok(charset === expected || charset === PYTHON_NAMES.get(expected), row.id);
+    if (typeof row.text === 'string') assert.equal(decode(body, charset), row.text, row.id);
+  }
+});
+
+test('independent cases: headers and byte order marks', { skip: absent(cases) }, () => {
+  for (const { header, charset } of cases!.contentTypeHeader) {
+    assert.equal(headed(header), charset ?? 'windows-1252', header);
+  }
+  for (const { body_b64, bom } of cases!.bom) {
+    assert.equal(charsetOf(bytesOf(undefined, body_b64), null), PYTHON_NAMES.get(bom) ?? bom);
+  }
+});

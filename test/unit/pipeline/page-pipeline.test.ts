@@ -1,0 +1,326 @@
+// The pipeline over a fetcher that answers from a table: what becomes of links, redirects and the
+// directives of a response, with nothing on the network.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { PageRequest } from '../../../agent/core/protocol/effects.ts';
+import { AddressGuard } from '../../../agent/fetch/address/address-guard.ts';
+import { BodyBudget } from '../../../agent/fetch/body/body-budget.ts';
+import type { FetchRequest, FetchResponse } from '../../../agent/fetch/fetch.ts';
+import { parseDocument } from '../../../agent/parse/document.ts';
+import { PagePipeline } from '../../../agent/pipeline/page-pipeline.ts';
+import { parseRobots } from '../../../agent/robots/robots-txt.ts';
+import { IdentityRules } from '../../../agent/url/identity-rules.ts';
+
+const guard = new AddressGuard({ allowPrivate: false });
+const rules = new IdentityRules({ dropParameters: ['v'], dropTracking: false, dropSessions: true });
+
+function responseOf(rest: Partial<FetchResponse>, html: string): FetchResponse {
+  const plain = {
+    kind: 'response' as const,
+    status: 200,
+    headers: {},
+    contentType: 'text/html; charset=utf-8',
+    body: new Uint8Array(Buffer.from(html)),
+    bytes: html.length,
+    truncated: false,
+    skipped: null,
+    location: null,
+    retryAfterMs: null,
+    ip: null,
+    durationMs: 1,
+    endedAt: 1,
+    raw: null,
+  };
+  return { ...plain, ...rest };
+}
+
+/** What the last response was to be read as, and up to which size. */
+let asked: Pick<FetchRequest, 'bodyBytesMax'> & { readonly readAs: FetchRequest['kind'] };
+
+async function linksOf(
+  html: string,
+  rest: Partial<FetchResponse> = {},
+  url = 'http://a.test/',
+  depth = 0,
+  more: Partial<PageRequest> = {},
+) {
+  const outcome = await outcomeOf(html, rest, url, depth, 'page', more);
+  assert.ok(outcome.kind === 'response');
+  return outcome;
+}
+
+function outcomeOf(
+  html: string,
+  rest: Partial<FetchResponse>,
+  url: string,
+  depth: number,
+  kind: PageRequest['kind'],
+  more: Partial<PageRequest> = {},
+) {
+  const pipeline = new PagePipeline({
+    fetcher: {
+      fetch: async ({ kind: readAs, bodyBytesMax }) => {
+        asked = { readAs, bodyBytesMax };
+        return responseOf(rest, html);
+      },
+      close: async () => {},
+    },
+    parse: (input) => parseDocument(input),
+    inScope: (host, { url: identity }) => host === 'a.test' && !identity.endsWith('.txt'),
+    admits: ({ url, fetchUrl = url }) => fetchUrl.length <= 100,
+    isOfCrawl: (host) => host === 'a.test' || host === 'b.test',
+    identify: (found) => rules.apply(found),
+    productToken: 'mybot',
+    embeds: false,
+    bodyBytesMax: 1000,
+    bodies: new BodyBudget(),
+    sitemapsOf: (body, fileUrl) => parseRobots(body, '*', fileUrl).sitemaps,
+    mayWrite: () => true,
+    isForbidden: (asked) => guard.checkUrl(new URL(asked)) !== null,
+  });
+  const request: PageRequest = {
+    id: 1,
+    kind,
+    host: 'a.test',
+    url,
+    fetchUrl: url,
+    depth,
+    attempts: 0,
+    ...more,
+  };
+  return pipeline.run(request);
+}
+
+test('pipeline: links of one identity are one, and are requested as first found', async () => {
+  const { links, outOfScope } = await linksOf(
+    '<a href="/x?v=1"><a href="/x?v=2"><a href="/x"><a href="/y?v=1&w"><a href="http://b.test/">',
+  );
+  assert.deepEqual(links, [
+    { url: 'http://a.test/x', host: 'a.test', fetchUrl: 'http://a.test/x?v=1' },
+    { url: 'http://a.test/y?w', host: 'a.test', fetchUrl: 'http://a.test/y?v=1&w' },
+  ]);
+  assert.equal(outOfScope, 1);
+});
+
+test('pipeline: many long links are judged in pieces, and the loop goes round in between', async () => {
+  const query = 'v=1&'.repeat(500);
+  const html = Array.from({ length: 400 }, (_, n) => `<a href="/${n}?${query}">`).join('');
+  let rounds = 0;
+  let isOver = false;
+  const count = () => {
+    rounds++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const { links } = await linksOf(html);
+  isOver = true;
+  assert.equal(links.length, 400);
+  const pieces = (400 * query.length) / (64 * 1024);
+  assert.ok(rounds >= pieces - 1, `${rounds} rounds for ${pieces} pieces`);
+});
+
+test('pipeline: a redirect to the identity of its page names the form to request next', async () => {
+  const movedTo = async (location: string, url?: string) => {
+    const { links, outOfScope, moved } = await linksOf('', { status: 302, location }, url);
+    return { moved: moved ?? null, links: links.length, outOfScope };
+  };
+  const to = (moved: string) => ({ moved, links: 0, outOfScope: 0 });
+  assert.deepEqual(await movedTo('/%7Eu/', 'http://a.test/~u/'), to('http://a.test/%7Eu/'));
+  assert.deepEqual(await movedTo('/~u/', 'http://a.test/~u/'), to('http://a.test/~u/'));
+  assert.deepEqual(await movedTo('/?jsessionid=1'), to('http://a.test/?jsessionid=1'));
+  // What may not be requested in that form is not followed.
+  const long = `/?jsessionid=${'1'.repeat(100)}`;
+  assert.deepEqual(await movedTo(long), { moved: null, links: 0, outOfScope: 1 });
+  const other = await linksOf('', { status: 302, location: '/b?jsessionid=1' });
+  assert.equal(other.moved, undefined);
+  assert.deepEqual(other.links, [
+    {
+      url: 'http://a.test/b',
+      host: 'a.test',
+      fetchUrl: 'http://a.test/b?jsessionid=1',
+      redirect: true,
+    },
+  ]);
+});
+
+test('pipeline: a Refresh header leads to a link, like the meta element', async () => {
+  const of = async (refresh: string, html = '', tag = '') =>
+    (await linksOf(html, { headers: { refresh, 'x-robots-tag': tag } })).links;
+  const next = { url: 'http://a.test/next', host: 'a.test' };
+  assert.deepEqual(await of('5; url=/next'), [next]);
+  assert.deepEqual(await of("0;URL='/next'", '<a href=/next>'), [next]);
+  assert.deepEqual(await of('5'), []);
+  assert.deepEqual(await of('0; url=/next', '', 'nofollow'), []);
+  assert.deepEqual(await of('0; url=/next', '<meta name=robots content=nofollow>'), []);
+});
+
+test('pipeline: X-Robots-Tag and meta elements forbid links to whom they name', async () => {
+  const html = '<a href=/x>';
+  const by = async (tag: string) =>
+    (await linksOf(html, { headers: { 'x-robots-tag': tag } })).links.length;
+  assert.equal(await by('noindex'), 1);
+  assert.equal(await by('otherbot: nofollow'), 1);
+  assert.equal(await by('nofollow'), 0);
+  assert.equal(await by('MyBot: none'), 0);
+  assert.equal((await linksOf(`<meta name=mybot content=nofollow>${html}`)).links.length, 0);
+  const redirect = { status: 301, location: '/z', headers: { 'x-robots-tag': 'nofollow' } };
+  assert.equal((await linksOf(html, redirect)).links.length, 1);
+});
+
+test('pipeline: what a page says of itself is told: canonical form, noindex, noarchive', async () => {
+  const told = async (html: string, tag?: string, rest: Partial<FetchResponse> = {}) => {
+    const headers = tag === undefined ? {} : { 'x-robots-tag': tag };
+    const { canonical, noindex, noarchive } = await linksOf(html, { headers, ...rest });
+    return { canonical, noindex, noarchive };
+  };
+  const nothing = { canonical: undefined, noindex: undefined, noarchive: undefined };
+  assert.deepEqual(await told('<p>'), nothing);
+  const canonical = '<link rel=canonical href="/c#x">';
+  assert.deepEqual(await told(canonical), { ...nothing, canonical: 'http://a.test/c' });
+  const far = `<link rel=canonical href="http://a.test/${'c'.repeat(9000)}">`;
+  assert.deepEqual(await told(far), nothing);
+  assert.deepEqual(await told('<meta name=robots content=noindex>'), { ...nothing, noindex: true });
+  assert.deepEqual(await told('<meta name=MyBot content=noarchive>', 'other: noindex'), {
+    ...nothing,
+    noarchive: true,
+  });
+  assert.deepEqual(await told('<p>', 'mybot: noindex'), { ...nothing, noindex: true });
+  // Of a body that was not read the header is all there is.
+  const skipped = { skipped: 'type', contentType: 'application/pdf' } as const;
+  const both = { ...nothing, noindex: true, noarchive: true };
+  assert.deepEqual(await told('', 'none, noarchive', skipped), both);
+});
+
+test('pipeline: a sitemap gives its URLs in scope, an index too deep none', async () => {
+  const xml = { contentType: 'application/xml' };
+  const body =
+    '<urlset><url><loc>http://a.test/1</loc></url><url><loc>http://b.test/2</loc></url></urlset>';
+  const { links, outOfScope } = await linksOf(body, xml);
+  assert.deepEqual(links, [{ url: 'http://a.test/1', host: 'a.test' }]);
+  assert.equal(outOfScope, 1);
+  const index = '<sitemapindex><sitemap><loc>http://a.test/s.xml</loc></sitemap></sitemapindex>';
+  const at = async (depth: number) => (await linksOf(index, xml, 'http://a.test/', depth)).links;
+  assert.deepEqual([(await at(1)).length, (await at(2)).length], [1, 0]);
+});
+
+test('pipeline: of an index more than 1,000 files are not read, and that is noted', async () => {
+  const files = Array.from({ length: 1001 }, (_, n) => `<sitemap><loc>/${n}</loc></sitemap>`);
+  const of = (count: number) =>
+    linksOf(`<sitemapindex>${files.slice(0, count).join('')}</sitemapindex>`, {
+      contentType: 'text/xml',
+    });
+  const [all, more] = [await of(1000), await of(1001)];
+  assert.deepEqual([all.links.length, all.note], [1000, null]);
+  assert.deepEqual([more.links.length, more.note], [1000, 'links_dropped']);
+});
+
+test('pipeline: text is a list of URLs where it was named as a sitemap', async () => {
+  const plain = { contentType: 'text/plain' };
+  const text = 'http://a.test/1\nhttp://a.test/2\n';
+  assert.equal((await linksOf(text, plain)).links.length, 0);
+  assert.equal(
+    (await linksOf(text, plain, 'http://a.test/', 1, { sitemap: true })).links.length,
+    2,
+  );
+});
+
+const SITEMAP = { sitemap: true } as const;
+
+test('pipeline: a declared sitemap is read whatever its type, up to 50 MiB; a page is not', async () => {
+  const page = await linksOf('', {}, 'http://a.test/s');
+  assert.deepEqual(asked, { readAs: 'page', bodyBytesMax: 1000 });
+  const urlset = '<urlset><url><loc>http://a.test/1</loc></url></urlset>';
+  const odd = { contentType: 'application/octet-stream' };
+  const { links } = await linksOf(urlset, odd, 'http://a.test/s', 0, SITEMAP);
+  assert.deepEqual(asked, { readAs: 'robots', bodyBytesMax: 50 * 1024 ** 2 });
+  assert.deepEqual([page.links.length, links.length], [0, 1]);
+  // A robots.txt that names it is no reason by itself.
+  const named = { referrer: 'http://a.test/robots.txt' };
+  await linksOf('', {}, 'http://a.test/s', 0, named);
+  assert.equal(asked.bodyBytesMax, 1000);
+});
+
+test('pipeline: what an index names is declared, what a sitemap lists is not', async () => {
+  const xml = { contentType: 'application/xml' };
+  const files = ['1', '2'].map((n) => `<sitemap><loc>http://a.test/${n}</loc></sitemap>`).join('');
+  const index = await linksOf(`<sitemapindex>${files}</sitemapindex>`, xml);
+  assert.deepEqual(
+    index.links,
+    ['1', '2'].map((n) => ({ url: `http://a.test/${n}`, host: 'a.test', ...SITEMAP })),
+  );
+  const urlset = '<urlset><url><loc>http://a.test/1</loc></url></urlset>';
+  const { links } = await linksOf(urlset, xml, 'http://a.test/', 0, SITEMAP);
+  assert.deepEqual(links, [{ url: 'http://a.test/1', host: 'a.test' }]);
+});
+
+test('pipeline: where a declared sitemap redirects to is declared, elsewhere it is not', async () => {
+  const to = async (rest: Partial<FetchResponse>, more: Partial<PageRequest>, url?: string) =>
+    (await linksOf('', rest, url, 0, more)).links.map(({ url: _, host: __, ...about }) => about);
+  const moved = { status: 301, location: '/real' };
+  assert.deepEqual(await to(moved, SITEMAP), [{ redirect: true, ...SITEMAP }]);
+  assert.deepEqual(await to(moved, {}), [{ redirect: true }]);
+  // Its name declares it as well.
+  const packed = 'http://a.test/s.xml.gz';
+  assert.deepEqual(await to(moved, {}, packed), [{ redirect: true, ...SITEMAP }]);
+  const refresh = { headers: { refresh: '0; url=/real' } };
+  assert.deepEqual(await to(refresh, SITEMAP), [SITEMAP]);
+  assert.deepEqual(await to(refresh, {}), [{}]);
+});
+
+test('pipeline: the sitemaps of a robots.txt, in scope', async () => {
+  const robots = 'Sitemap: /s.xml\nSitemap: http://b.test/t.xml\nsitemap: ftp://a.test/u.xml\n';
+  const url = 'http://a.test/robots.txt';
+  const outcome = await outcomeOf(robots, {}, url, 0, 'robots');
+  assert.ok(outcome.kind === 'robots' && outcome.answer.kind === 'rules');
+  assert.deepEqual(outcome.answer.sitemaps, [
+    { url: 'http://a.test/s.xml', host: 'a.test', ...SITEMAP },
+  ]);
+});
+
+async function answerTo(location: string) {
+  const rest = { status: 302, location };
+  const outcome = await outcomeOf('', rest, 'http://a.test/robots.txt', 0, 'robots');
+  assert.ok(outcome.kind === 'robots');
+  return outcome.answer;
+}
+
+test('pipeline: a robots.txt that leads to a forbidden address is out of reach, not missing', async () => {
+  const none = { reason: 'blocked_address', status: null, retryAfterMs: null };
+  const shut = { kind: 'unreachable', ...none, error: 'blocked_address' };
+  assert.deepEqual(await answerTo('http://10.0.0.1/robots.txt'), shut);
+  assert.deepEqual(await answerTo('http://localhost/robots.txt'), shut);
+  for (const host of ['a.test', 'b.test', 'c.test']) {
+    assert.deepEqual(await answerTo(`http://${host}:25/robots.txt`), shut);
+  }
+  assert.equal((await answerTo('http://b.test/robots.txt')).kind, 'redirect');
+});
+
+test('pipeline: the rules of another host of the crawl count, whatever pages are in scope', async () => {
+  // `.txt` is excluded from the scope, and no page of b.test is in it.
+  const location = 'http://b.test:81/robots.txt';
+  const followed = { kind: 'redirect', location, host: 'b.test', origin: 'http://b.test:81' };
+  assert.deepEqual(await answerTo(location), followed);
+  const within = { kind: 'redirect', location: 'http://a.test/r', host: 'a.test' };
+  assert.deepEqual(await answerTo('/r'), within);
+});
+
+test('pipeline: a robots.txt that nobody asks for counts as missing, and says why', async () => {
+  for (const [location, why] of [
+    ['http://c.test/robots.txt', 'out of scope'],
+    ['http://b.test/robots.txt?x', 'which is not /robots.txt'],
+    ['http://b.test/r.txt', 'which is not /robots.txt'],
+  ] as const) {
+    const reason = `redirected to ${location}, ${why}`;
+    assert.deepEqual(await answerTo(location), { kind: 'allowAll', reason });
+  }
+});
+
+test('pipeline: a robots.txt that leads to an address no row could carry counts as missing', async () => {
+  const kindOf = async (location: string) => (await answerTo(location)).kind;
+  // Escaped it is six times as long.
+  assert.equal(await kindOf(`http://b.test/${'\u00e9'.repeat(8000)}`), 'allowAll');
+  assert.equal(await kindOf(`/${'r'.repeat(8000)}`), 'allowAll');
+  assert.equal(await kindOf(`http://${'b'.repeat(300)}.test/`), 'allowAll');
+  assert.equal(await kindOf(`/${'r'.repeat(7000)}`), 'redirect');
+});

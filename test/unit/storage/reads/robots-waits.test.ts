@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openInMemory } from '../../../../agent/storage/file/database.ts';
+import { RobotsWaits } from '../../../../agent/storage/reads/robots-waits.ts';
+import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
+
+type Kind = 'rules' | 'allowAll' | 'unreachable';
+
+function crawl() {
+  const db = openInMemory();
+  const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 100 });
+  const waits = new RobotsWaits(db);
+  const none = { fetchedAt: 50, body: null, attempts: 1, reason: '' };
+  const inTurn = (change: () => void) => {
+    store.begin();
+    change();
+    store.commit(false);
+  };
+  return {
+    look: () => waits.look(),
+    inTurn,
+    queue: (host: string) => store.insertUrl(host, { url: `http://${host}/`, depth: 0 }, null),
+    skip: (host: string) => store.skip(store.host(host).number, `http://${host}/`, 'robots'),
+    robots: (host: string, kind: Kind, retryAt = 99, port = '') => {
+      const record = { kind, ...none, retryAt };
+      store.saveRobots(store.host(host).number, `http://${host}${port}`, record);
+    },
+  };
+}
+
+test('robots waits: hosts with a queue and a robots.txt that is tried again, each once', () => {
+  const { look, inTurn, queue, skip, robots } = crawl();
+  assert.equal(look(), 0);
+  inTurn(() => {
+    for (const host of ['new', 'good', 'none', 'bad', 'lost', 'empty']) queue(host);
+    robots('good', 'rules', 0);
+    robots('none', 'allowAll', 0);
+    robots('bad', 'unreachable');
+    robots('bad', 'unreachable', 99, ':81');
+    robots('lost', 'unreachable', Infinity);
+    robots('empty', 'unreachable');
+    skip('empty');
+  });
+  assert.equal(look(), 1);
+  inTurn(() => robots('good', 'unreachable', 99, ':81'));
+  assert.equal(look(), 2);
+  inTurn(() => robots('bad', 'rules', 0));
+  assert.equal(look(), 2, 'of its other origin it still waits');
+  inTurn(() => robots('bad', 'allowAll', 0, ':81'));
+  assert.equal(look(), 1);
+});
+
+test('robots waits: of many hosts some are looked at each time, and none twice', () => {
+  const { look, inTurn, queue, robots } = crawl();
+  inTurn(() => {
+    for (let k = 0; k < 1200; k++) {
+      queue(`h${k}`);
+      robots(`h${k}`, k % 2 === 0 ? 'unreachable' : 'rules');
+    }
+  });
+  assert.deepEqual([look(), look(), look()], [0, 0, 600]);
+  inTurn(() => robots('h0', 'rules', 0));
+  assert.deepEqual([look(), look(), look()], [600, 600, 599]);
+});
