@@ -119,7 +119,7 @@ async function programOf({ folder, by }: Kind, config: string) {
   const main = path.join(folder, `main.${extension}`);
   if (by === 'hand') return { line: [main, 'agent', config, '--id', 'a1'], env: {}, input: '' };
   const { agentProgram }: typeof import('../agent/cli/agent/agent-environment.ts') = await import(
-    path.join(folder, `cli/agent-environment.${extension}`)
+    path.join(folder, `cli/agent/agent-environment.${extension}`)
   );
   return agentProgram({ config: readConfig(config), id: 'a1' });
 }

@@ -1,5 +1,5 @@
 // Decides whether a parsed frame is a message of the protocol: every type, every field, every bound
-// of `limits.ts`. The types are those of `core/messages.ts`; the compiler holds the shapes below to
+// of `limits.ts`. The types are those of `core/protocol/messages.ts`; the compiler holds the shapes below to
 // them field by field. Written by hand on `shape.ts` and not with a schema library because it
 // stands on the path of every link that changes hands. Called by `codec.ts` on what arrives.
 

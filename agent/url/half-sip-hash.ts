@@ -1,6 +1,6 @@
 // A keyed hash of short texts: HalfSipHash-1-3 over their UTF-16 units. It says in which slot of its
-// host a URL is looked for (storage/url-ids.ts) and which URLs came a short while ago
-// (core/seen-filter.ts), tens of thousands of times a second, and sites choose the texts: without a
+// host a URL is looked for (storage/encoding/url-ids.ts) and which URLs came a short while ago
+// (core/exchange/seen-filter.ts), tens of thousands of times a second, and sites choose the texts: without a
 // key somebody could write links that all fall into one slot, or one that passes for another.
 // SHA-256 would do as well at three times the price. After Aumasson and Bernstein, "SipHash: a fast
 // short-input PRF".

@@ -296,7 +296,7 @@ export type Message =
       readonly type: 'KNOWN';
       /** Of the hashes: a whole number below 2^53 that the sender's process drew for itself. */
       readonly key: number;
-      /** Base64 of eight bytes for each (`core/known-urls.ts`). */
+      /** Base64 of eight bytes for each (`core/exchange/known-urls.ts`). */
       readonly urls: string;
     }
   | {
