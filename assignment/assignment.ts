@@ -14,7 +14,7 @@ export interface RingMember {
 /** SHA-256 of the UTF-8 bytes of `text`, 32 bytes. Passed in, so that this folder stays pure. */
 export type Sha256 = (text: string) => Uint8Array;
 
-/** A fixed set of agents and the order in which they answer for each host (DESIGN, section 2). */
+/** A fixed set of agents and the order in which they answer for each host. */
 export interface Assignment {
   /** First in the order of the host; undefined only where there are no agents. */
   owner(host: string): string | undefined;

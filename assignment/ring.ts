@@ -17,7 +17,7 @@ const circumference = 2 ** 64;
  */
 const orderAhead = 3;
 
-/** Assignment by the nearest point (DESIGN, section 2). Immutable apart from its cache. */
+/** Assignment by the nearest point. Immutable apart from its cache. */
 export class Ring implements Assignment {
   readonly #circle: Circle;
   readonly #options: RingOptions;

@@ -12,7 +12,7 @@ export interface AgentEntry {
   readonly capacity: number;
 }
 
-/** `none` or `majority` (DESIGN section 5). */
+/** `none` or `majority`. */
 export type Quorum = 'none' | 'majority';
 /** What an acknowledged write survives: power loss of all, or SIGKILL of all. */
 export type Durability = 'power' | 'process';
@@ -134,7 +134,7 @@ export function membersOf(config: Pick<Config, 'cluster'>): readonly ConfiguredM
 
 /**
  * How long an echo entitles to requests: six tenths of `suspectAfterMs`, so that a holder that is
- * cut off stops well before anybody takes over (DESIGN section 5).
+ * cut off stops well before anybody takes over.
  *
  * @returns milliseconds
  */

@@ -1,5 +1,5 @@
 // What agents must agree on before they may crawl together, as canonical JSON that HELLO carries, and
-// as a short hash for every heartbeat (DESIGN section 8). Two fingerprints can be compared to name
+// as a short hash for every heartbeat. Two fingerprints can be compared to name
 // the first key that differs. Also the key of a crawl, by which `DATA/complete.json` tells whether
 // it was this crawl that was completed. The agent's wiring calls all of it.
 

@@ -22,7 +22,7 @@ export class Lease {
   readonly #echoes = new Map<string, { counter: number; sentAt: Instant }>();
 
   /**
-   * @param o.leaseMs 0.6 of suspectAfterMs (DESIGN, section 5): the rest covers clocks that run
+   * @param o.leaseMs 0.6 of suspectAfterMs: the rest covers clocks that run
    *   apart, up to a quarter each way, and the abort of a request when the lease lapses.
    */
   constructor(o: { leaseMs: number }) {

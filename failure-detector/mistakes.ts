@@ -4,7 +4,7 @@
 // again one by one. It is quiet only while the plain time-out would have done, so a member that
 // is always a little late keeps its longer time-out.
 
-/** Each step is half of suspectAfterMs, so two reach the cap of twice (DESIGN, section 4). */
+/** Each step is half of suspectAfterMs, so two reach the cap of twice. */
 const stepShare = 0.5;
 const stepsMax = 2;
 

@@ -1,4 +1,4 @@
-// Enforces what a machine can of the house style and of the picture in DESIGN section 9: one test a
+// Enforces what a machine can of the house style and of the folders in docs/ARCHITECTURE.md: one test a
 // rule, over every file of the repository. The rules are in test/tidy/, and test/unit/tidy/ shows
 // of each that it catches a planted offence.
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// How an agent ends: the exit code and the sentence that goes with it (CONTRACT, exit codes). Used
+// How an agent ends: the exit code and the sentence that goes with it (docs/COMMANDS.md). Used
 // by agent.ts, for errors at the start and in a turn alike, and by the command that runs it.
 
 import { readFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ export interface AgentEnd {
   };
 }
 
-/** What it means for the process that the disk failed (CONTRACT, exit codes). */
+/** What it means for the process that the disk failed (docs/COMMANDS.md). */
 const FAILURE_CODES: Readonly<Record<StorageFailureCode, 1 | 3 | 4>> = {
   full: 3,
   unwritable: 4,

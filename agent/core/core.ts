@@ -203,7 +203,7 @@ export class Core {
     this.#p.ending.pump(now);
   }
 
-  /** The turn's transaction is committed (PROTOCOL-CASES C8). */
+  /** The turn's transaction is committed. */
   committed(): void {
     this.#p.seen.committed();
   }

@@ -83,7 +83,7 @@ export const INCARNATION_MAX = 2 ** 52;
 export const CONTROL_FRAMES_MAX = 512;
 /** The same in bytes, since a WELCOME or a YIELD may be large. */
 export const CONTROL_BYTES_MAX = 4 * 1024 * 1024;
-/** Bulk waiting for one peer (DESIGN section 8); the rest stays in SQLite and comes again. */
+/** Bulk waiting for one peer; the rest stays in SQLite and comes again. */
 export const BULK_BYTES_MAX = 256 * 1024;
 /** Peers with a socket. libzmq allows 1,023 sockets a process: the ROUTER and some slack remain. */
 export const PEERS_MAX = 1000;

@@ -1,6 +1,6 @@
 // The loop of an agent: inputs (messages, outcomes, commands) queue up and are handled in turns,
 // each turn one transaction. Under load a turn takes in whatever came while the last one was
-// written, which is the group commit of DESIGN section 10. Effects are performed after the commit;
+// written, which is a group commit. Effects are performed after the commit;
 // those that say "it is safe here" are held until a commit has reached the disk, one for all that
 // gathered within a few milliseconds.
 

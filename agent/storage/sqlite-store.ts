@@ -1,6 +1,6 @@
 // The durable state of one agent: implements the ports of the core and of the frontier over the
 // tables of `state.sqlite`. One turn of the loop is one transaction, opened by `begin` and ended
-// by `commit`; a commit with `durable` has reached the disk when it returns (DESIGN section 6),
+// by `commit`; a commit with `durable` has reached the disk when it returns,
 // as far as `storage.durability` asks for it. The same class over a database in memory serves
 // the tests and the simulator.
 

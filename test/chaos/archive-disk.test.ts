@@ -1,5 +1,5 @@
 // The archive on a disk of its own that fills under a running agent: it ends with the exit code and
-// the words that CONTRACT asks for, no page counts as done whose record is not there, and with
+// the words of docs/COMMANDS.md, no page counts as done whose record is not there, and with
 // space again it goes on. Ids are those of the fault matrix.
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 // Disks that fail under a running agent: full, read-only, broken, slow, or held by another program.
-// Such an agent ends with the exit code and the words that CONTRACT asks for, or waits; the others
+// Such an agent ends with the exit code and the words of docs/COMMANDS.md, or waits; the others
 // go on, and on its return nothing is missing. Ids are those of the fault matrix.
 
 import assert from 'node:assert/strict';

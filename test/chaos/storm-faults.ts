@@ -144,7 +144,7 @@ const faults: { readonly [Kind in FaultKind]: (scene: Scene, fault: Of<Kind>) =>
   },
 };
 
-/** How an agent ends on a disk that does not do as it should (CONTRACT), and what it says. */
+/** How an agent ends on a disk that does not do as it should (docs/COMMANDS.md), and what it says. */
 const diskEnds = {
   full: { exit: 3, words: /disk full.*KiB left.*free some space there and start the agent again/ },
   broken: { exit: 4, words: /cannot read or write in .*look at the disk/ },

@@ -5,7 +5,7 @@ import { FailureDetector } from '../../failure-detector/detector.ts';
 import { GossipCluster } from '../unit/failure-detector/gossip-cluster.ts';
 
 const suspectAfterMs = 2000;
-/** DESIGN, section 5. */
+/** As config/config.ts derives it. */
 const leaseMs = 0.6 * suspectAfterMs;
 const heartbeatMs = 200;
 const runMs = 20_000;

@@ -1,4 +1,4 @@
-// The scenarios by which weaker wordings of the protocol failed (PROTOCOL-CASES), each on a
+// The scenarios by which weaker wordings of the protocol failed, each on a
 // cluster of real cores, named after its row: hand-off, routing, the end.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

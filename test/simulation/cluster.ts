@@ -204,7 +204,7 @@ export class Cluster {
 
   /**
    * The process is stopped. A request that is open then is left out of account from here on: its
-   * answer may arrive while nobody can close the connection (PROTOCOL-CASES A5 b).
+   * answer may arrive while nobody can close the connection.
    */
   stall(id: AgentId, ms: number): void {
     const agent = this.agents.get(id)!;

@@ -46,7 +46,7 @@ function setClock({ cluster, random }: Plan, a: AgentId): void {
   cluster.jump(a, random.chance(0.5) ? -random.between(0, 5000) : random.between(0, 300));
 }
 
-/** Stopped and started again with another weight (PROTOCOL-CASES A10). */
+/** Stopped and started again with another weight. */
 function reweigh(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   if (!isUp(plan, a)) return;
   crash(plan, a, b, Math.min(ms, 300));
@@ -191,7 +191,7 @@ function powerLoss(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   });
 }
 
-/** The disk of some time ago comes back: that counts as the loss of it (PROTOCOL-CASES C4). */
+/** The disk of some time ago comes back: that counts as the loss of it. */
 function rollBack(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   const { cluster, random } = plan;
   if (!isUp(plan, a) || plan.spent) return;
@@ -260,7 +260,7 @@ export function planFaults(plan: Plan): void {
   }
 }
 
-/** One link, one way, for the whole of the crawl (PROTOCOL-CASES A9, D6). */
+/** One link, one way, for the whole of the crawl. */
 function cutForGood(plan: Plan): void {
   const a = plan.random.pick(plan.ids);
   const b = plan.random.pick(plan.ids.filter((id) => id !== a));

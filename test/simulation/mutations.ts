@@ -1,5 +1,5 @@
 // Single rules of the protocol taken away, to show that the checkers would notice: a checker that
-// nothing can offend proves nothing (PROTOCOL, last table; the names in brackets are its). Each
+// nothing can offend proves nothing (docs/PROTOCOL.md, last table). Each
 // rule is removed for the time of one piece of work, by replacing a method of the core, of the
 // store or of the simulated cluster; none of this touches what is shipped.
 
@@ -40,13 +40,10 @@ import { changeSent, once, replace, replaceRead, type Undo } from './undo.ts';
 const beside = (orders: readonly Order[]) => orders.filter(({ kind }) => kind !== 'refresh');
 
 const REMOVALS = {
-  /** [noLease] */
   lease: () => [replace(FetchRight.prototype, 'leased', () => () => true)],
-  /** [noSelfStall] */
   'own-stall': () => [
     replace(StallWatch.prototype, 'turned', () => () => ({ stalled: false, gapMs: 0 })),
   ],
-  /** [noAbort] */
   'abort-at-lapse': () => [
     replace(Effects.prototype, 'push', (was) => {
       return function (this: Effects, effect) {
@@ -54,20 +51,16 @@ const REMOVALS = {
       };
     }),
   ],
-  /** [notSticky] */
   'suspicion-final': () => [
     replace(Gone.prototype, 'note', () => () => {}),
     replace(Gone.prototype, 'has', () => () => false),
   ],
-  /** [noBarrier] */
   barrier: () => [
     replace(Membership.prototype, 'allMet', () => () => true),
     replace(HandOff.prototype, 'owedAny', () => () => false),
   ],
-  /** [yieldOnce] */
   'yields-resent': () => [once('YIELD')],
   'lists-resent': () => [once('LIST')],
-  /** [noWithdraw] */
   withdrawal: () => [
     replace(Outbound.prototype, 'toMember', (was) => {
       return function (this: Outbound, member, message, options) {
@@ -76,26 +69,20 @@ const REMOVALS = {
       };
     }),
   ],
-  /** [complNoView] */
   'equal-views': () => [replace(View.prototype, 'hash', () => () => 'same')],
-  /** [idleSampled] */
   'activations-counted': () => [replace(Completion.prototype, 'activity', () => () => {})],
-  /** [noStranger] */
   'joined-strangers': () => [replace(FetchRight.prototype, 'releaseAll', () => () => {})],
   awaiting: () => [replace(HandOff.prototype, 'awaits', () => () => false)],
   'takeover-delay': () => [replace(FetchRight.prototype, 'upheaval', () => () => {})],
-  /** [quorumSees]: whom it hears, not who hears it. */
+  /** Whom it hears, not who hears it. */
   'quorum-by-echo': () => [replace(Lease.prototype, 'holds', () => () => true)],
-  /** [goneNotRelayed] */
   'gone-relayed': () => [
     changeSent('HEARTBEAT', (message, cluster, agent) => {
       const seen = new Set(cluster.snapshot(agent.id).members.map((m) => m.id));
       return { ...message, gone: message.gone.filter(({ id }) => !seen.has(id)) };
     }),
   ],
-  /** [doneAtFetch] */
   'numbered-when-settled': doneAtFetch,
-  /** [localCommitted] */
   'links-here-copied': () => [
     replace(Settlement.prototype, 'linksWentTo', (was) => {
       return function (this: Settlement, page, places) {
@@ -103,13 +90,9 @@ const REMOVALS = {
       };
     }),
   ],
-  /** [forwardAck] */
   'not-mine-answered': forwardAck,
-  /** [listHeldOnly] */
   'lists-name-copies': listHeldOnly,
-  /** [pruneAtOnce] */
   'pruned-on-return': pruneAtOnce,
-  /** [ackBeforeBackup] */
   'copied-before-ack': () => {
     let within = 0;
     const inside = (name: 'onUrls' | 'pump') =>
@@ -130,9 +113,7 @@ const REMOVALS = {
       }),
     ];
   },
-  /** [movingNumbers] */
   'numbers-stay': movingNumbers,
-  /** [noKeep] */
   keep: () => [
     changeSent('YIELD_ACK', (message) => {
       return { ...message, items: message.items.map((item) => ({ ...item, keep: false })) };

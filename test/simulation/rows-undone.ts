@@ -1,5 +1,5 @@
 // Rules about rows and their copies, taken away: those of `mutations.ts` that need more than a
-// line. Each is the most natural reading of an earlier wording (PROTOCOL-CASES B and C).
+// line. Each is the most natural reading of an earlier wording.
 
 import { HandOff } from '../../agent/core/hand-off/hand-off.ts';
 import type { RowEvent } from '../../agent/core/protocol/messages.ts';

@@ -148,7 +148,7 @@ function agreement({ cluster, quorum, deadLinks }: Plan): string[] {
 
 /**
  * Under `majority` an agent that was away when the others ended finds no majority any more and
- * waits for ever (PROTOCOL-CASES A8, D5): nothing is asked of it.
+ * waits for ever: nothing is asked of it.
  */
 function mustStillEnd(plan: Plan): readonly AgentId[] {
   const living = plan.cluster.living().map((a) => a.id);

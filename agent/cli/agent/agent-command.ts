@@ -1,5 +1,5 @@
 // `ubiring agent`: one agent in this process, in the foreground. By hand it is one machine of a
-// cluster, a restart or a late joiner. What the signals mean is in CONTRACT.
+// cluster, a restart or a late joiner. What the signals mean is in docs/COMMANDS.md.
 
 import path from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';

@@ -1,5 +1,5 @@
 // What the crawler would decide about one question, for each subject of `ubiring check`: the shape
-// of the question (CONTRACT), the crawler's own function, the answer. Keys beyond those named are
+// of the question (docs/CHECK.md), the crawler's own function, the answer. Keys beyond those named are
 // let pass, so that a file of cases can be fed as it is.
 
 import { z } from 'zod';

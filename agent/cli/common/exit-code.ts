@@ -1,4 +1,4 @@
-// What a command ends with (CONTRACT, exit codes), and which of them an unexpected error deserves.
+// What a command ends with (docs/COMMANDS.md), and which of them an unexpected error deserves.
 // Every command returns one; `main.ts` gives it to the system.
 
 /**

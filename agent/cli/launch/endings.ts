@@ -1,5 +1,5 @@
 // How each launched agent ended, and what that makes of the whole launch. Pure; the rules are those
-// of CONTRACT: 0 exactly when the crawl is complete, whoever died; 11 if no agent is left or the
+// of docs/COMMANDS.md: 0 exactly when the crawl is complete, whoever died; 11 if no agent is left or the
 // launch was stopped; else the first agent's failure, which a crash is, too.
 
 import type { FromAgent } from '../agent/launch-messages.ts';

@@ -1,4 +1,4 @@
-// The views of CONTRACT over all agents' files at once: virtual tables of a database in memory whose
+// The views of docs/VIEWS.md over all agents' files at once: virtual tables of a database in memory whose
 // rows stream from the files, each with its agent. A host that only one file claims, as nearly all
 // are, passes through row by row; the URLs of a host that several claim are merged, one host at a
 // time, so that memory is bounded by one host. SQLite attaches ten files at most, hence this way.
@@ -8,7 +8,7 @@ import { messageOf } from '../common/exit-code.ts';
 import { isDamage, type StateFile } from '../common/query-files.ts';
 import { type Claim, type HostRow, mergeClaims, mergeHosts } from './query-merge.ts';
 
-/** Columns as in CONTRACT; each table begins with `agent` besides. */
+/** Columns as in docs/VIEWS.md; each table begins with `agent` besides. */
 const columns = {
   pages: [
     ...['url', 'fetch_url', 'host', 'depth', 'status', 'content_type', 'bytes', 'digest'],

@@ -1,4 +1,4 @@
-// The way of a URL between agents (DESIGN section 3). What belongs to this agent is recorded;
+// The way of a URL between agents. What belongs to this agent is recorded;
 // everything else goes to the outbox and from there, one batch at a time for each peer, to the
 // owner. What the owner took is safe, and enters the filter of repeats, as does what the owner says
 // that it took from others (`known-urls.ts`): until the view changes it is not sent again, however

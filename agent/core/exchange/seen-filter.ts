@@ -1,6 +1,6 @@
 // A bounded memory of URLs that were stored a short while ago, or taken by their owners, so that the
 // many repeats of a site's navigation links cost no SQL, and no message. A URL enters only after the
-// transaction that stored it (PROTOCOL-CASES C8): otherwise a page that is thrown away would take
+// transaction that stored it: otherwise a page that is thrown away would take
 // its links with it. Until then it counts for the rest of its own turn, which stands or falls with
 // it. What is kept of a URL are 63 bits of a hash by a secret key, so that a look-up touches a
 // cache line or two and no text (adr/0038). Each agent has a key of its own, and the URLs of its

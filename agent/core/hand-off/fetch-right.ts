@@ -1,4 +1,4 @@
-// The fetch right (DESIGN section 5; PROTOCOL rules 6 and 7): at most one agent sends requests to
+// The fetch right (PROTOCOL rules 6 and 7): at most one agent sends requests to
 // a host at any moment. The right is derived, never stored: this agent has joined, is first in the
 // host's order, no hand-off list is owed to it and nobody has listed the host without yielding it.
 // It may be used only under a lease, an echo of a heartbeat sent less than `leaseMs` ago by the

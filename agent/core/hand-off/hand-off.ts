@@ -1,4 +1,4 @@
-// Hand-off of hosts between agents (DESIGN section 6; PROTOCOL rules 8 to 10). Who has anything of
+// Hand-off of hosts between agents (PROTOCOL rules 8 to 10). Who has anything of
 // a host that another owns now names it to the owner in a list; the owner fetches nothing on it
 // until the lister has yielded it: no request open, queue handed over, with the wait that is left.
 // Lists and yields are resent until answered. A list entry ends by its yield, by withdrawal (the

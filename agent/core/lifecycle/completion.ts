@@ -1,4 +1,4 @@
-// Knowing that the crawl is over (DESIGN section 7; PROTOCOL rule 14). An agent is idle when it
+// Knowing that the crawl is over (PROTOCOL rule 14). An agent is idle when it
 // has nothing left to do, to send or to wait for; anything else, however short, starts a new idle
 // period. Heartbeats carry the counter at which the period began. When all in the view are idle
 // with the same view, and each one's latest heartbeat has news of every other from within that

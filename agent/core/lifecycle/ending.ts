@@ -1,4 +1,4 @@
-// The three ways in which an agent ends by itself (PROTOCOL rule 14; DESIGN sections 6 and 7): the
+// The three ways in which an agent ends by itself (PROTOCOL rule 14): the
 // crawl is complete, the agent leaves and hands everything over, or all are stopped and go on
 // another day. Kept apart from the core because it only asks the other parts whether they have
 // finished; the core tells it of messages and calls `pump` at the end of each turn.
@@ -18,7 +18,7 @@ import type { CoreSettings } from '../protocol/settings.ts';
 import type { Visits } from '../protocol/visits-port.ts';
 import type { Completion } from './completion.ts';
 
-/** A leaver serves the others for so long at most before it goes (DESIGN section 6). */
+/** A leaver serves the others for so long at most before it goes. */
 const LEAVE_MS_MAX = 30_000;
 /** On a stop of all, open requests may end by themselves for so long before they are aborted. */
 const STOP_GRACE_MS = 3_000;

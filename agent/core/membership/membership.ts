@@ -1,4 +1,4 @@
-// Who is alive (DESIGN sections 4 and 6; PROTOCOL rules 1 to 5). News of an incarnation, direct
+// Who is alive (PROTOCOL rules 1 to 5). News of an incarnation, direct
 // or relayed, keeps it in view; silence, a later incarnation or its own LEAVE takes it out, and
 // suspicion is final: an incarnation once gone is never echoed or believed again. This file judges
 // and talks; what a change of the view means for hosts is the core's business, through `Changes`.

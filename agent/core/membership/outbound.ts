@@ -1,6 +1,6 @@
 // The one way out for messages of the core: puts the envelope around them, naming both
 // incarnations, and takes the detour over a third agent where the straight path to a member is
-// not confirmed (DESIGN section 8: one hop, best effort). Called by every other part of the core.
+// not confirmed (one hop, best effort). Called by every other part of the core.
 
 import type { Effects } from '../protocol/effects.ts';
 import type { AgentId, Envelope, Incarnation, Message } from '../protocol/messages.ts';

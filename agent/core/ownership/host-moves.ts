@@ -4,7 +4,7 @@
 // taken out, each host that it owned, or whose rows it streamed here, is listed to its new owner.
 // What follows from a new view for each host (the mark in the SQL views, streams to new backups,
 // queues that are to be visited) is brought up to date in the background, some hosts a turn, so
-// that a takeover of thousands does not block the loop (PROTOCOL-CASES B8).
+// that a takeover of thousands does not block the loop.
 
 import type { Assignment } from '../../../assignment/assignment.ts';
 import type { Instant } from '../../../failure-detector/instant.ts';

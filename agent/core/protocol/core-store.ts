@@ -35,7 +35,7 @@ export interface HostCounts {
   readonly failures?: HostFailures;
 }
 
-/** Why a known URL is deliberately not fetched (CONTRACT, view `skipped`). */
+/** Why a known URL is deliberately not fetched (docs/VIEWS.md). */
 export type SkipReason =
   | 'robots'
   | 'depth'

@@ -1,4 +1,4 @@
-// Host state at t+1 agents (DESIGN section 6; PROTOCOL rules 9, 11 and 13): the rows of each host
+// Host state at t+1 agents (PROTOCOL rules 9, 11 and 13): the rows of each host
 // are streamed, in the order of their numbers, to the host's backups if this agent owns it, and to
 // the addressee of a list before the host is yielded. A backup keeps a mark in the transaction that
 // applied the rows (`rows-intake.ts`); it is learned by asking, in each incarnation, never remembered. One message a

@@ -1,7 +1,7 @@
 // What an error of the disk or of SQLite means for the agent that meets it: whether the disk is
 // full, the file damaged, the directory not writable or held by another program, with a sentence
 // that names the place and the remedy. The codes are stable; agent.ts turns them into exit codes
-// (CONTRACT), at the start and in a turn alike.
+// (docs/COMMANDS.md), at the start and in a turn alike.
 
 import { statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';

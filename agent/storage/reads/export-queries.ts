@@ -1,4 +1,4 @@
-// What `ubiring export` reads of the views (CONTRACT). Run by `agent/cli/query/export-command.ts` over the merged
+// What `ubiring export` reads of the views. Run by `agent/cli/query/export-command.ts` over the merged
 // views of all files, so nothing here sorts, joins or groups: rows stream.
 
 export const EXPORT_PAGES = 'SELECT * FROM pages';

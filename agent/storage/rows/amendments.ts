@@ -1,6 +1,6 @@
 // What becomes known of a URL after it was found: that it is a sitemap, or that it redirects to
 // another form of its own identity. The copies of a queued URL are told by a new *again* event,
-// because an event never changes under its number (PROTOCOL-CASES C1). Reached through
+// because an event never changes under its number. Reached through
 // `SqliteStore`; row-table.ts uses it for events of other agents, too.
 
 import type { Connection } from '../encoding/connection.ts';

@@ -1,6 +1,6 @@
 // The known URLs of each host, clustered by host: queued, fetched, failed or skipped, with their
 // depth, order and first referrer, and the record of each finished page beside them. The state of
-// a URL only moves forward (DESIGN section 3). Reached through `SqliteStore`.
+// a URL only moves forward. Reached through `SqliteStore`.
 
 import type { SkipReason } from '../../core/protocol/core-store.ts';
 import type { Host, PageRow, UrlItem } from '../../core/protocol/messages.ts';

@@ -6,7 +6,7 @@
 // find the other. The large tables have their shape since schema 8 from schema-slots.ts.
 //
 // urls.state: 0 queued, 1 response, 2 failed, 3 skipped. `found` and `done` come from one counter
-// of the database and never change (PROTOCOL-CASES C1); done = 0: not settled. `key` is the
+// of the database and never change; done = 0: not settled. `key` is the
 // identity without its host (agent/url/url-key.ts).
 
 import { SHUT_URLS } from '../rows/shut-urls.ts';

@@ -1,4 +1,4 @@
-// The views of CONTRACT: their columns by name and order, and what they say of each kind of URL.
+// The views of docs/VIEWS.md: their columns by name and order, and what they say of each kind of URL.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -70,7 +70,7 @@ const columns: Record<string, string> = {
 };
 
 for (const [view, names] of Object.entries(columns)) {
-  test(`views: ${view} has the columns of CONTRACT`, () => {
+  test(`views: ${view} has the columns of docs/VIEWS.md`, () => {
     const { db } = fixture();
     const told = db.prepare(`SELECT * FROM ${view}`).columns();
     assert.equal(told.map(({ name }) => name).join(' '), names);
