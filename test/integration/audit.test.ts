@@ -195,7 +195,7 @@ describe('audit', () => {
     fs.rmSync(path.join(data, 'a3'), { recursive: true });
     const missing = await run('audit', config, '--data', data);
     assert.deepEqual([missing.code, missing.stdout], [4, '']);
-    assert.match(missing.stderr, /a3: in view, and no state of it in .*\n.*directories/);
+    assert.match(missing.stderr, /a3: in view, and no state of it in .*\n.*\n.*directories/);
     fs.writeFileSync(path.join(data, 'a1', 'state.sqlite'), 'no database '.repeat(900));
     const damaged = await run('audit', config, '--data', data);
     assert.deepEqual([damaged.code, damaged.stdout], [4, '']);

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
+import Database from 'better-sqlite3';
 import { freePort } from '../../bench/ports.ts';
 import { listening, run, Scratch, start, until } from './cli-process.ts';
 
@@ -128,6 +129,7 @@ describe('bad surroundings', { concurrency: 3 }, () => {
     const config = await scratch.config(2);
     const state = path.join(scratch.dataDir, 'a1', 'state.sqlite');
     await stateFile(config, state);
+    hasJoined(state);
     const other = JSON.parse(fs.readFileSync(config, 'utf8'));
     const renamed = scratch.write('other.json', { ...other, name: 'another' });
     const crawl = await run('agent', renamed, '--id', 'a1');
@@ -183,4 +185,11 @@ async function stateFile(config: string, state: string): Promise<Buffer> {
   const { code, stderr } = await agent.ended;
   assert.equal(code, 0, stderr);
   return fs.readFileSync(state);
+}
+
+/** As the state of an agent that was let into its cluster; another crawl may take an unused one over. */
+function hasJoined(state: string): void {
+  const db = new Database(state);
+  db.prepare("INSERT INTO event_rows (at, kind, detail) VALUES (1, 'join', '{}')").run();
+  db.close();
 }

@@ -2,10 +2,13 @@
 // What holds the same lock for a moment is waited for.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { lockFile } from '../../agent/storage/file/database.ts';
+import { launchedAgent } from '../../bench/launched.ts';
 import { run, Scratch, start, until } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 
@@ -92,15 +95,27 @@ test('resume: agents that are just being started are waited for, and told', asyn
   const lock = lockFile(scratch.dataDir, 'launch.lock', () => 'held');
   assert.ok(lock.ok);
   const resume = start(['resume', config]);
-  const agent = start(['agent', config, '--id', 'a1']);
-  await until('the agent', () => scratch.pid('a1') !== null || agent.child.exitCode !== null);
+  const agent = launched(t, config, 'a1');
+  await until('the agent', () => scratch.pid('a1') !== null || agent.exitCode !== null);
   lock.unlock();
   const { code, stdout, stderr } = await resume.ended;
   assert.deepEqual([code, stdout], [0, 'a1: applied\n'], stderr);
   assert.doesNotMatch(stderr, /in their files/);
   gate.open();
-  assert.equal((await agent.ended).code, 0);
+  assert.deepEqual(await once(agent, 'exit'), [0, null]);
 });
+
+/** An agent as a launch starts it. */
+function launched(t: TestContext, config: string, id: string) {
+  const { line, env, input } = launchedAgent(config, id);
+  const child = spawn(process.execPath, [...line], {
+    env,
+    stdio: ['pipe', 'ignore', 'ignore', 'ipc'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  child.stdin?.end(input);
+  return child;
+}
 
 test('an agent by hand waits while an order is taken back in the files', async (t) => {
   const { scratch, gate, config } = await gated(t, 1);
