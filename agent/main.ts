@@ -99,7 +99,10 @@ function addCrawlCommands(root: Command): void {
     .description("start the config's agents of this machine, each a process, to completion")
     .argument(...configArgument)
     .option('--agents <which>', 'the first N agents, or identifiers: a1,a2', agentsFlag)
-    .option('--fresh', 'delete what the started agents know, and begin anew; archives are kept')
+    .option(
+      '--fresh',
+      'delete what the started agents know, and begin anew; archives are moved aside',
+    )
     .option('--delete-archives', 'with --fresh: delete the WARC archives, too')
     .option('--refresh', 'of a complete crawl: ask for what has changed since')
     .option('--repair', 'read all state files whole; restore lost ones from the copies')
@@ -148,7 +151,7 @@ function addReadingCommands(root: Command): void {
   root
     .command('query')
     .description(
-      'read-only SQL over pages, frontier, skipped, hosts, links and events of all agents',
+      'read-only SQL over pages, frontier, skipped, hosts, links, events and orders of all agents',
     )
     .argument(...configArgument)
     .argument('<sql>', 'one statement that reads')
@@ -334,7 +337,9 @@ function addEndingCommands(root: Command): void {
 }
 
 function addConfigCommands(root: Command): void {
-  const config = root.command('config').description('check, explain or print a config');
+  const config = root
+    .command('config')
+    .description('check or print a config, or print its JSON Schema');
   config
     .command('check')
     .description('every problem with its line; 4 where there is one')

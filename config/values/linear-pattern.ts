@@ -64,7 +64,7 @@ function differenceIn(source: string): Extract<CompiledPattern, { ok: false }> |
     const found = [...(inClass ? INSIDE : OUTSIDE), ...ESCAPES].find(([form]) => form.test(rest));
     if (found) {
       const [text] = found[0].exec(rest)!;
-      const message = `is not matched as JavaScript matches it, at ${JSON.stringify(text)}`;
+      const message = `${JSON.stringify(text)} is not supported`;
       return { ok: false, message, remedy: found[1] };
     }
     if (source[at] === '\\') at++;
