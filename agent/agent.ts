@@ -189,6 +189,7 @@ class Agent implements RunningAgent {
   #controlOf({ config, entry }: AgentParts): ControlRoom {
     return new ControlRoom({
       id: entry.id,
+      crawl: config.name,
       members: () => this.#core.snapshot(systemClock.now()).members,
       ownerOf: (host) => this.#core.ownerOf(host) ?? null,
       status: () => this.status(),

@@ -8,7 +8,7 @@ import { enableCompileCache } from 'node:module';
 import path from 'node:path';
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { checkExamples, type Subject, subjects } from './cli/check/check-subjects.ts';
-import { codeOfError, type ExitCode, messageOf } from './cli/common/exit-code.ts';
+import { codeOfError, type ExitCode, messageOf, Refusal } from './cli/common/exit-code.ts';
 import { failureJson, print, say } from './cli/common/output.ts';
 import { agentsQuery, failuresQuery, statusesQuery } from './cli/common/query-examples.ts';
 import { type ExportFormat, exportFormats } from './cli/query/export-formats.ts';
@@ -457,6 +457,10 @@ async function run(words: string[]): Promise<ExitCode> {
       // Resolves once the help is written; where it cannot be, the handler above ends the process.
       await print('');
       return 0;
+    }
+    if (error instanceof Refusal) {
+      say(error.message);
+      return error.code;
     }
     say(error instanceof Error ? (error.stack ?? error.message) : String(error));
     return codeOfError(error);

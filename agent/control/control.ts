@@ -34,6 +34,8 @@ type Operate = (act: (operator: Operator, now: Parameters<Operator['give']>[1]) 
 
 export interface ControlParts {
   readonly id: string;
+  /** The name of the crawl: commands that mean another one are refused. */
+  readonly crawl: string;
   readonly members: () => readonly MemberCard[];
   /** Null where no agent is there to own it. */
   readonly ownerOf: (host: string) => string | null;
@@ -67,7 +69,10 @@ export class ControlRoom {
   }
 
   /** A command of a command-line tool. */
-  onCommand({ verb, args }: ControlRequest, reply: ControlReply): void {
+  onCommand({ verb, args, crawl }: ControlRequest, reply: ControlReply): void {
+    if (crawl !== undefined && crawl !== this.#p.crawl) {
+      return reply({ ok: false, result: { crawl: this.#p.crawl } });
+    }
     if (this.#pending.size >= PENDING_MAX) {
       return reply({ ok: false, result: 'too many commands at once; try again' });
     }

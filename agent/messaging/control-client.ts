@@ -15,6 +15,8 @@ export type AgentAnswer =
       readonly ok: false;
       readonly code: 'unreachable' | 'refused' | 'timeout';
       readonly message: string;
+      /** The name of the agent's crawl, where that is why it refused. */
+      readonly otherCrawl?: string;
     };
 
 /** An answer sent just before its agent ended may be read just after the loss of the connection. */
@@ -25,17 +27,23 @@ const REQUEST = 1;
 /**
  * Asks the agent at `address` (such as `tcp://127.0.0.1:7101`) and resolves with its answer, at the
  * latest after `timeoutMs`. Never rejects.
+ *
+ * @param crawl - its name; an agent of another crawl refuses. Absent: whichever crawl it is
  */
 export async function askAgent(
   address: string,
   verb: ControlVerb,
   args: readonly string[],
   timeoutMs: number,
+  crawl?: string,
 ): Promise<AgentAnswer> {
   const encoded = encodeEnvelope({
     from: { id: '', inc: 0 },
     to: { id: '', inc: 0 },
-    message: { type: 'CONTROL', request: REQUEST, verb, args },
+    message: {
+      ...{ type: 'CONTROL', request: REQUEST, verb, args },
+      ...(crawl !== undefined && { crawl }),
+    },
   });
   if (!encoded.ok) {
     return { ok: false, code: 'refused', message: `the command has ${encoded.bytes} bytes` };
@@ -108,6 +116,10 @@ async function receiveAnswer(socket: Dealer): Promise<AgentAnswer> {
   }
   if (message.ok) return { ok: true, result: message.result };
   const { result } = message;
+  if (typeof result === 'object' && result !== null && 'crawl' in result) {
+    const otherCrawl = String(result.crawl);
+    return { ok: false, code: 'refused', message: `its crawl is '${otherCrawl}'`, otherCrawl };
+  }
   const why = typeof result === 'string' ? result : JSON.stringify(result);
   return { ok: false, code: 'refused', message: why };
 }

@@ -12,6 +12,8 @@ import type { RefusedFrame } from './refusals.ts';
 export interface ControlRequest {
   readonly verb: ControlVerb;
   readonly args: readonly string[];
+  /** The name of the crawl that is meant; absent from tools of earlier versions. */
+  readonly crawl?: string;
 }
 
 /** The answer: `result` is any JSON, and where not `ok` a sentence for the user. */
@@ -57,7 +59,7 @@ export class ControlDesk {
 
   /** Takes a command from the connection `identity` . */
   accept(identity: Uint8Array, control: Control): void {
-    const { request, verb, args } = control;
+    const { request, verb, args, crawl } = control;
     if (!this.#options.loopback) {
       const detail = 'commands are taken on a loopback address only';
       this.#options.onRefused({ code: 'control_remote', detail });
@@ -79,7 +81,7 @@ export class ControlDesk {
     const timer = setTimeout(() => settle(late), CONTROL_REPLY_MAX_MS);
     timer.unref();
     this.#pending.add(timer);
-    this.#options.onControl({ verb, args }, settle);
+    this.#options.onControl({ verb, args, ...(crawl !== undefined && { crawl }) }, settle);
   }
 
   #answer(identity: Uint8Array, request: number, answer: ControlAnswer): void {

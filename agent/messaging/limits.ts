@@ -69,6 +69,8 @@ export const ORDERS_MAX = 4000;
 export const ORDER_NUMBER_MAX = 2 ** 40;
 /** A politeness delay ordered for a host: a day. */
 export const DELAY_MS_MAX = 24 * 3600 * 1000;
+/** Twice the characters that the config allows. */
+export const CRAWL_CHARS_MAX = 400;
 /** Arguments of one command. */
 export const ARGS_MAX = 1000;
 /** As in the config. Points on the ring grow with it: no peer may make others compute millions. */

@@ -25,6 +25,7 @@ import {
   ADDRESS_CHARS_MAX,
   ARGS_MAX,
   CAPACITY_MAX,
+  CRAWL_CHARS_MAX,
   DELAY_MS_MAX,
   DEPTH_MAX,
   FINGERPRINT_CHARS_MAX,
@@ -381,6 +382,7 @@ const messages: { readonly [K in MessageType]: Check } = {
     request: whole,
     verb: oneOf(Object.keys(verbs)),
     args: list(text(URL_CHARS_MAX), ARGS_MAX),
+    crawl: optional(text(CRAWL_CHARS_MAX)),
   }),
   CONTROL_ACK: message<'CONTROL_ACK'>({ request: whole, ok: flag, result: freeJson }),
 };

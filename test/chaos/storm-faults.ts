@@ -173,7 +173,7 @@ async function order(cluster: Cluster, verb: ControlVerb, ...args: string[]): Pr
     const address = cluster.addressOf(id);
     return { id, listen: address, address, capacity: 1 };
   });
-  const answer = await askInTurn({ agents, dataDir: cluster.dataDir }, verb, args);
+  const answer = await askInTurn({ agents, crawl: 'chaos', dataDir: cluster.dataDir }, verb, args);
   assert.ok(answer.ok, `${verb}: ${answer.ok || answer.failures}`);
   return answer.result;
 }

@@ -104,7 +104,9 @@ export const agentSituations: readonly Situation[] = [
   },
   {
     name: 'a launch on a copy of the data directory of a crawl that runs',
-    says: ['stop the crawl there (`ubiring stop CONFIG --data DIRECTORY`), and launch again'],
+    says: [
+      'stop the crawl there (`ubiring stop …`, with the --data of that directory), and launch again',
+    ],
     async play(stage) {
       stage.edit((config) => {
         config.cluster = { agents: 1 };

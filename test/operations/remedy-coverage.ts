@@ -71,6 +71,14 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/integration/changed-agents.test.ts', 'agents whose config has other names now'],
   },
   {
+    says: 'agent/cli/state-files/other-crawl.ts: ',
+    by: ['test/integration/crawl-names.test.ts', 'a renamed config neither acts on its crawl nor'],
+  },
+  {
+    says: 'has left; remove it from the config, or start it again:',
+    by: ['test/integration/crawl-names.test.ts', 'status says of an agent that has left'],
+  },
+  {
     says: 'start each beside the others:',
     by: [
       'test/integration/completion-by-hand.test.ts',

@@ -19,6 +19,7 @@ import { checkedCompletion } from '../state-files/completion-check.ts';
 import { removeCompletion } from '../state-files/completion-file.ts';
 import { openWork } from '../state-files/left-out.ts';
 import { openWorkText } from '../state-files/left-out-text.ts';
+import { otherCrawlOf } from '../state-files/other-crawl.ts';
 import { judgePorts } from './agent-ports.ts';
 import { type AgentStart, runAgent } from './agent-run.ts';
 import { Orders } from './process-orders.ts';
@@ -45,6 +46,12 @@ export async function agentCommand(
   if (!members.includes(id)) {
     say(`no agent ${id} in ${loaded.config.file}; it has ${members.join(', ')}`);
     return 2;
+  }
+  const directory = path.join(loaded.config.agent.dataDir, id);
+  const other = otherCrawlOf(loaded.config, isLocked(directory) ? [id] : []);
+  if (other !== null) {
+    say(other);
+    return 4;
   }
   // Before ports are allocated: an agent that is refused changes nothing.
   const taken = await portTaken(loaded.config, id);

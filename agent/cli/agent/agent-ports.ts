@@ -61,7 +61,8 @@ export async function judgePorts(config: Config, ids: readonly string[]): Promis
     } else if (await isOfCrawl(listen, id, config.name)) {
       messages.push(
         `${id}: ${listen} is in use by an agent ${id} of this crawl, in another data directory; ` +
-          'stop the crawl there (`ubiring stop CONFIG --data DIRECTORY`), and launch again',
+          `stop the crawl there (\`${programName()} stop ${shownPath(config)}\`, with the --data of that ` +
+          'directory), and launch again',
       );
     }
   }

@@ -11,8 +11,9 @@ import { AUDIT_RECORDS } from '../../storage/reads/audit-queries.ts';
 import { type ExitCode, messageOf } from '../common/exit-code.ts';
 import { type CommonFlags, load, shownCrawl, startCommand } from '../common/load-config.ts';
 import { print, programName, say } from '../common/output.ts';
-import { foundAgents, isDamage, openStateFiles, type StateFile } from '../common/query-files.ts';
+import { foundAgents, isDamage, type StateFile } from '../common/query-files.ts';
 import { whereElse } from '../state-files/crawl-files.ts';
+import { openFilesOf } from '../state-files/other-crawl.ts';
 import { type Owners, ownersOf } from '../state-files/query-owners.ts';
 import { type Audit, auditText } from './audit-report.ts';
 import { AuditTally } from './audit-tally.ts';
@@ -30,7 +31,7 @@ export async function audit(
   if (!loaded.ok) return loaded.code;
   const { config } = loaded;
   const { dataDir } = config.agent;
-  const { files, problems } = openStateFiles(dataDir, []);
+  const { files, problems } = openFilesOf(config, []);
   const unread = foundAgents(dataDir).filter((id) => !files.some(({ agent }) => agent === id));
   let result: Audit;
   try {

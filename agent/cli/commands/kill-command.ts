@@ -4,8 +4,9 @@
 import path from 'node:path';
 import { type ExitCode, messageOf } from '../common/exit-code.ts';
 import { allKnown, type CommonFlags, loadResolved } from '../common/load-config.ts';
-import { print } from '../common/output.ts';
+import { print, say } from '../common/output.ts';
 import { permissionMissing, runningAgent } from '../common/running.ts';
+import { otherCrawlOf } from '../state-files/other-crawl.ts';
 
 /** Ends with 1 where some of the agents could not be killed. */
 export async function kill(
@@ -16,6 +17,11 @@ export async function kill(
   const loaded = await loadResolved(file, flags, { allocate: false, part: true });
   if (!loaded.ok) return loaded.code;
   if (!allKnown(ids, loaded.config)) return 2;
+  const other = otherCrawlOf(loaded.config, ids);
+  if (other !== null) {
+    say(other);
+    return 4;
+  }
   const said: [id: string, what: string][] = ids.map((id) => {
     return [id, killOne(path.join(loaded.config.agent.dataDir, id))];
   });

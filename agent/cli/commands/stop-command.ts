@@ -62,7 +62,7 @@ async function stopTheOthers(config: ResolvedConfig, said: Record<string, string
   for (const agent of reachable(config)) {
     const { id } = agent;
     if (said[id] === 'applied' || !isLocked(path.join(dataDir, id))) continue;
-    const answer = await askInTurn({ agents: [agent], dataDir }, 'stop', []);
+    const answer = await askInTurn({ ...asked(config), agents: [agent] }, 'stop', []);
     const result = answer.ok ? (answer.result as Record<string, string>) : {};
     said[id] = result[id] ?? 'unreachable';
   }

@@ -11,6 +11,16 @@ export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 11;
 /** Causes looked at: an error wraps another once or twice, and a circle must not hang us. */
 const causesMax = 8;
 
+/** Ends the command with this code; the message is all that is said. */
+export class Refusal extends Error {
+  readonly code: ExitCode;
+
+  constructor(code: ExitCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
 /** @returns 3 where the disk is full, else 1 */
 export function codeOfError(error: unknown): 1 | 3 {
   let current = error;

@@ -133,7 +133,7 @@ export function reachable({ cluster, strangers }: ResolvedConfig): readonly Agen
 
 /** As a command is put to them. */
 export function asked(config: ResolvedConfig): Asked {
-  return { agents: reachable(config), dataDir: config.agent.dataDir };
+  return { agents: reachable(config), crawl: config.name, dataDir: config.agent.dataDir };
 }
 
 /**

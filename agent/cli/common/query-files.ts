@@ -7,7 +7,7 @@
 import fs from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { type QuickCheck, quickCheck } from '../../storage/file/examination.ts';
+import { otherCrawlIn, type QuickCheck, quickCheck } from '../../storage/file/examination.ts';
 import { openForReading } from '../../storage/file/reading.ts';
 import { HELD_HOSTS } from '../../storage/reads/held-hosts.ts';
 
@@ -21,6 +21,8 @@ export interface StateFile {
   plainRows(sql: string): IterableIterator<unknown[]>;
   /** First row of a statement, its columns by name. */
   first(sql: string, ...values: readonly unknown[]): Record<string, unknown> | undefined;
+  /** The name of the other crawl that the file belongs to; undefined where it may be of `crawl`. */
+  otherCrawl(crawl: string): string | undefined;
   /** For damage, also where no statement looks: see `quickCheck`. */
   check(mayGoOn: () => boolean): QuickCheck;
   close(): void;
@@ -161,6 +163,14 @@ function readerOf(agent: string, path: string, db: Database.Database): StateFile
     },
     first(sql, ...values) {
       return db.prepare<unknown[], Record<string, unknown>>(sql).get(...values);
+    },
+    otherCrawl(crawl) {
+      try {
+        return otherCrawlIn(db, crawl);
+      } catch {
+        // Damage is for those to report who read more of it.
+        return undefined;
+      }
     },
     check: (mayGoOn) => quickCheck(db, mayGoOn),
     close() {

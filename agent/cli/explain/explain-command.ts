@@ -37,13 +37,14 @@ export async function explain(
   // Before the first launch numbered agents have no ports: then there is nobody to ask.
   const resolved = await resolveAgents(config, { allocate: false });
   const agents = resolved.ok ? resolved.agents : [];
+  const whom = { agents, crawl: config.name, dataDir: config.agent.dataDir };
   const parsed = parseCrawlUrl(text);
   if ('refused' in parsed) {
     say(`${JSON.stringify(text)} is no URL to crawl: ${parsed.refused}`);
     return 2;
   }
   const url = new IdentityRules(config.urls).apply(parsed);
-  const source = await sourceFor(config, { agents, dataDir: config.agent.dataDir }, url, say);
+  const source = await sourceFor(config, whom, url, say);
   let report: UrlReport;
   try {
     report = await reportOn(config, text, url, source);

@@ -7,7 +7,7 @@ import { asForm, type CrawlUrl, type Identity } from '../../url/crawl-url.ts';
 import { splitIdentity } from '../../url/url-key.ts';
 import { type Asked, askInTurn } from '../common/ask.ts';
 import { messageOf } from '../common/exit-code.ts';
-import { openStateFiles } from '../common/query-files.ts';
+import { openFilesOf } from '../state-files/other-crawl.ts';
 import { ownersOf } from '../state-files/query-owners.ts';
 
 export interface Source {
@@ -76,7 +76,7 @@ function fileSource(
   asked: Pick<CrawlUrl, 'identity' | 'fetchUrl'>,
   onProblem: (message: string) => void,
 ): Source {
-  const { files, problems } = openStateFiles(config.agent.dataDir, []);
+  const { files, problems } = openFilesOf(config, []);
   for (const problem of problems) onProblem(problem);
   const owners = ownersOf(files, config);
   const { userAgent } = config.http;

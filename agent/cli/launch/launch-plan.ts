@@ -25,6 +25,7 @@ import {
 } from '../state-files/completion-file.ts';
 import { compareStates } from '../state-files/left-out.ts';
 import { leftOutRefusal } from '../state-files/left-out-text.ts';
+import { otherCrawlOf } from '../state-files/other-crawl.ts';
 import { ordersInForce } from '../state-files/stored-orders.ts';
 import { type FreshStart, planFreshStart } from './fresh-start.ts';
 
@@ -163,6 +164,9 @@ export function inUseOf(config: Config, ids: readonly string[]): string | null {
   const directoryOf = (id: string) => path.join(config.agent.dataDir, id);
   const locked = ids.filter((id) => isLocked(directoryOf(id)));
   if (locked.length === 0) return null;
+  // To stop it would be wrong: it is not the crawl that is meant.
+  const other = otherCrawlOf(config, locked);
+  if (other !== null) return other;
   const verb = locked.length === 1 ? 'is' : 'are';
   const which = locked.length === ids.length ? '' : ` ${locked.join(' ')}`;
   return [

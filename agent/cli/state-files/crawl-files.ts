@@ -6,7 +6,8 @@ import { type Config, membersOf } from '../../../config/config.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { type CommonFlags, load, shownCrawl } from '../common/load-config.ts';
 import { programName, say } from '../common/output.ts';
-import { openStateFiles, type StateFile } from '../common/query-files.ts';
+import type { StateFile } from '../common/query-files.ts';
+import { openFilesOf } from './other-crawl.ts';
 import { ownersOf } from './query-owners.ts';
 import { ClusterViews } from './query-views.ts';
 
@@ -27,8 +28,8 @@ export function openCrawlFiles(file: string, flags: CommonFlags, inVain: string)
   if (!loaded.ok) return loaded;
   const config: Config = loaded.config;
   const { dataDir } = config.agent;
-  const { files, problems, hasUnreadable } = openStateFiles(
-    dataDir,
+  const { files, problems, hasUnreadable } = openFilesOf(
+    config,
     membersOf(config).map(({ id }) => id),
   );
   for (const problem of problems) say(problem);

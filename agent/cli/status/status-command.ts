@@ -69,11 +69,33 @@ export async function status(
   else await print(`${statusText(cluster)}\n`);
   if (!flags.json && cluster.unreachable.length > 0) {
     say(`${styled('yellow', 'no answer from', process.stderr)} ${cluster.unreachable.join(', ')}`);
-    const known = agents.map(({ id }) => id).filter((id) => cluster.unreachable.includes(id));
+    const left = leftOf(cluster);
+    if (left.length > 0) say(leftText(left, loaded.config));
+    const known = agents
+      .map(({ id }) => id)
+      .filter((id) => cluster.unreachable.includes(id) && !left.includes(id));
     if (known.length > 0) say('where one does not run, start it on its machine:');
     for (const id of known.slice(0, startsMax)) say(`  ${startCommand(id, loaded.config)}`);
   }
   return 0;
+}
+
+/** Those that do not answer because they have left, as far as the others remember that. */
+export function leftOf({ agents, unreachable }: ClusterStatus): string[] {
+  const events = agents.flatMap(({ recent }) => recent);
+  return unreachable.filter((id) => {
+    const its = events.filter(({ kind, detail }) => {
+      return ['join', 'leave'].includes(kind) && detail.agent === id;
+    });
+    const last = its.sort((a, b) => a.ageMs - b.ageMs)[0];
+    return last?.kind === 'leave';
+  });
+}
+
+function leftText(ids: readonly string[], config: ResolvedConfig): string {
+  const starts = ids.slice(0, startsMax).map((id) => `  ${startCommand(id, config)}`);
+  const lines = ids.map((id) => `${id} has left; remove it from the config, or start it again:`);
+  return lines.flatMap((line, k) => [line, ...starts.slice(k, k + 1)]).join('\n');
 }
 
 /** All have ended because there is nothing left to do, which is no failure. */

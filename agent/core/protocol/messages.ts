@@ -416,6 +416,8 @@ export type Message =
       readonly request: number;
       readonly verb: ControlVerb;
       readonly args: readonly string[];
+      /** The name of the crawl that a command-line tool means; absent where a member forwards it. */
+      readonly crawl?: string;
     }
   | {
       readonly type: 'CONTROL_ACK';

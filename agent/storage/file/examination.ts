@@ -113,9 +113,8 @@ function foreignIn(db: Connection, path: string, claims: Claims): Examined | nul
   }
   if (!tables.has('meta')) return null;
   for (const key of ['crawl', 'agent'] as const) {
-    const theirs = metaOf(db, key);
+    const theirs = key === 'crawl' ? otherCrawlIn(db, claims.crawl) : metaOf(db, key);
     if (theirs === undefined || theirs === claims[key]) continue;
-    if (key === 'crawl' && isUnused(db)) continue;
     const restore = key === 'crawl' ? `restore 'name: ${theirs}' in the config, or ` : '';
     const message =
       `${path} belongs to ${key} '${theirs}', not '${claims[key]}'; ${restore}name another ` +
@@ -123,6 +122,12 @@ function foreignIn(db: Connection, path: string, claims: Claims): Examined | nul
     return { kind: 'foreign', code: 'other_crawl', message };
   }
   return null;
+}
+
+/** The name of the other crawl that the file belongs to; undefined where it may be of `crawl`. */
+export function otherCrawlIn(db: Connection, crawl: string): string | undefined {
+  const name = metaOf(db, 'crawl');
+  return name === crawl || isUnused(db) ? undefined : name;
 }
 
 /**

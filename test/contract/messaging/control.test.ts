@@ -19,6 +19,21 @@ describe('control', limits, () => {
     assert.deepEqual(target.received, []);
   });
 
+  it('control: the name of the crawl that is meant reaches the agent, whose own comes back', async (t) => {
+    const crawls: (string | undefined)[] = [];
+    const other = await station(t, 'a1', {
+      onControl: ({ crawl }, reply) => {
+        crawls.push(crawl);
+        reply({ ok: false, result: { crawl: 'shop' } });
+      },
+    });
+    const answer = await askAgent(other.address, 'stop', [], 5000, 'news');
+    assert.ok(!answer.ok);
+    assert.deepEqual([crawls, answer.code, answer.otherCrawl], [['news'], 'refused', 'shop']);
+    await askAgent(other.address, 'stop', [], 5000);
+    assert.deepEqual(crawls, ['news', undefined]);
+  });
+
   it('control: an agent that says no is told from one that does not answer', async (t) => {
     const refusing = await station(t, 'a1', {
       onControl: (_request, reply) => reply({ ok: false, result: 'not now' }),

@@ -18,6 +18,7 @@ function file(agent: string, ...events: Event[]): StateFile {
     rows: () => rows.values(),
     plainRows: none,
     first: () => undefined,
+    otherCrawl: () => undefined,
     check: () => ({ damage: null, unchecked: [] }),
     close: () => {},
   };

@@ -1,0 +1,57 @@
+// The name is the identity of a crawl: state files of another one are neither read nor acted upon.
+// A data directory may hold two crawls whose agents have different identifiers.
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Config, membersOf } from '../../../config/config.ts';
+import { Refusal } from '../common/exit-code.ts';
+import { shownPath } from '../common/load-config.ts';
+import {
+  openStateFile,
+  openStateFiles,
+  type StateFile,
+  type StateFiles,
+} from '../common/query-files.ts';
+
+/** Why the state files of these agents are not for this config; null where all are. */
+export function otherCrawlOf(config: Config, ids: readonly string[]): string | null {
+  for (const id of ids) {
+    const path = join(config.agent.dataDir, id, 'state.sqlite');
+    if (!existsSync(path)) continue;
+    const file = openStateFile(id, path);
+    if (typeof file === 'string') continue;
+    const other = file.otherCrawl(config.name);
+    file.close();
+    if (other !== undefined) return otherText(config, path, other);
+  }
+  return null;
+}
+
+/**
+ * The state files of this crawl, as `openStateFiles` gives them.
+ *
+ * @throws Refusal where that of an agent of the config, or each that is there, is of another crawl
+ */
+export function openFilesOf(config: Config, expected: readonly string[]): StateFiles {
+  const found = openStateFiles(config.agent.dataDir, expected);
+  const members = membersOf(config).map(({ id }) => id);
+  const own: StateFile[] = [];
+  const others: (readonly [StateFile, string])[] = [];
+  for (const file of found.files) {
+    const other = file.otherCrawl(config.name);
+    if (other === undefined) own.push(file);
+    else others.push([file, other]);
+  }
+  const refused = others.find(([{ agent }]) => own.length === 0 || members.includes(agent));
+  const unused = refused ? found.files : others.map(([file]) => file);
+  for (const file of unused) file.close();
+  if (refused) throw new Refusal(4, otherText(config, refused[0].path, refused[1]));
+  return { ...found, files: own };
+}
+
+function otherText(config: Config, path: string, other: string): string {
+  return (
+    `${path} belongs to crawl '${other}', not '${config.name}'; ` +
+    `restore 'name: ${other}' in ${shownPath(config)}, or name another directory with --data`
+  );
+}
