@@ -39,10 +39,10 @@ export function repairOf(
     const note = 'repair: the crawl is complete; all state files are read whole and compared';
     return asked ? { ok: true, awaits, notes: [note] } : nothing;
   }
-  const { agents, note } = completion;
+  const { agents, copies } = completion;
   const lost = agents.map(({ agent, why }) => `${agent}: ${why}`);
-  const { backups } = config.cluster;
-  const copies = Math.min(backups, note.agents.length - 1);
+  const strangers = agents.filter(({ agent }) => !membersOf(config).some(({ id }) => id === agent));
+  if (strangers.length > 0) lost.push(...ofStrangers(config, strangers));
   if (copies === 0) return { ok: false, message: [...lost, ...noCopies(config)].join('\n') };
   const isTooMuch = agents.length > copies;
   if (isTooMuch && !asked) {
@@ -60,10 +60,19 @@ export function repairOf(
 
 const nothing: Repair = { ok: true, awaits: [], notes: [] };
 
+/** They have crawled by another config, as a rule in another data directory. */
+function ofStrangers(config: Config, strangers: readonly Unsound[]): string[] {
+  const ids = strangers.map(({ agent }) => agent).join(', ');
+  return [
+    `the config does not have ${ids}, which was there when the crawl ended:`,
+    `bring its directory into ${config.agent.dataDir}, wherever it is`,
+  ];
+}
+
 function noCopies(config: Config): string[] {
   return [
-    'no other agent has copies of what it held (cluster.backups, number of agents): restore the file',
-    'from a backup of your own, or begin the crawl anew:',
+    'no other agent has copies of what it held (cluster.backups, number of agents), so the pages of its',
+    'hosts cannot come back by themselves. Restore the file from a backup of your own, or begin anew:',
     `  ${programName()} launch ${shownCrawl(config)} --fresh`,
   ];
 }

@@ -12,9 +12,9 @@ import { type ExitCode, messageOf } from '../common/exit-code.ts';
 import { type CommonFlags, load, shownCrawl, startCommand } from '../common/load-config.ts';
 import { print, programName, say } from '../common/output.ts';
 import { foundAgents, isDamage, type StateFile } from '../common/query-files.ts';
-import { whereElse } from '../state-files/crawl-files.ts';
+import { noCopies, whereElse } from '../state-files/crawl-files.ts';
 import { openFilesOf } from '../state-files/other-crawl.ts';
-import { type Owners, ownersOf } from '../state-files/query-owners.ts';
+import { copiesOf, type Owners, ownersOf } from '../state-files/query-owners.ts';
 import { type Audit, auditText } from './audit-report.ts';
 import { AuditTally } from './audit-tally.ts';
 import { DamagedFile, walkHosts } from './audit-walk.ts';
@@ -35,22 +35,22 @@ export async function audit(
   const unread = foundAgents(dataDir).filter((id) => !files.some(({ agent }) => agent === id));
   let result: Audit;
   try {
-    if (problems.length > 0) return refuse(problems, ...unreadable(config, unread));
+    const owners = ownersOf(files, config);
+    if (problems.length > 0) return refuse(problems, ...unreadable(config, owners, unread));
     if (files.length === 0) {
       return refuse([`no agent has a state in ${dataDir}`], 'name the directory with --data');
     }
-    const owners = ownersOf(files, config);
     const missing = owners.view.filter((id) => !files.some(({ agent }) => agent === id));
     if (missing.length > 0) {
       const said = missing.map((id) => `${id}: in view, and no state of it in ${dataDir}`);
-      return refuse(said, 'nothing is proved without it', ...whereElse(config));
+      return refuse(said, 'nothing is proved without it', ...whereElse(config, owners));
     }
     const endsAt = monotonicMs() + checkMsMax;
     const unchecked = checkFiles(files, () => monotonicMs() < endsAt);
     result = { ...auditFiles(files, owners), unchecked };
   } catch (error) {
     if (error instanceof DamagedFile)
-      return refuse([error.message], ...unreadable(config, [error.agent]));
+      return refuse([error.message], ...unreadable(config, ownersOf(files, config), [error.agent]));
     throw error;
   } finally {
     for (const opened of files) opened.close();
@@ -61,7 +61,10 @@ export async function audit(
 }
 
 /** What helps, as commands that work as printed. */
-function unreadable(config: Config, agents: readonly string[]): string[] {
+function unreadable(config: Config, owners: Owners, agents: readonly string[]): string[] {
+  if (copiesOf(owners.backups, [...new Set([...owners.view, ...agents])]) === 0) {
+    return ['nothing is proved without it', noCopies];
+  }
   return [
     'nothing is proved without it. What it held comes back from the copies of the other agents.',
     'If no agent runs:',

@@ -4,14 +4,16 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Config } from '../../../config/config.ts';
+import { type Config, membersOf } from '../../../config/config.ts';
 import { WHOLE_BYTES_MAX } from '../../storage/file/database.ts';
 import { examine, sizeOf } from '../../storage/file/examination.ts';
 import { messageOf } from '../common/exit-code.ts';
+import { openStateFiles } from '../common/query-files.ts';
 import { isLocked } from '../common/running.ts';
 import { type Completion, type CompletionNote, readCompletion } from './completion-file.ts';
 import { compareStates } from './left-out.ts';
 import { leftOutText } from './left-out-text.ts';
+import { copiesOf, ownersOf } from './query-owners.ts';
 import { stateTotals } from './state-totals.ts';
 
 /** An agent without a sound state; `why` is a sentence without its agent. */
@@ -22,38 +24,54 @@ export interface Unsound {
 
 export type CheckedCompletion =
   | Completion
-  /** It is, but for these states: the other agents have copies of what they held. */
+  /** It is, but for these states. */
   | {
       readonly kind: 'unsound';
       readonly note: CompletionNote;
       readonly agents: readonly Unsound[];
+      /** How many other agents have a copy of what each of them held. */
+      readonly copies: number;
     }
   /** It is not any more: states are there that do not belong to that end. */
   | { readonly kind: 'changed'; readonly note: CompletionNote; readonly why: readonly string[] };
 
 /**
  * @param here - agents of this machine: where one of them was there at the end and has no directory
- *   any more, its state is missing. That of another machine is not looked for.
+ *   any more, its state is missing, and so is that of an agent that the config does not name. That of
+ *   an agent that the config names on another machine is not looked for.
  */
 export function checkedCompletion(config: Config, here: readonly string[]): CheckedCompletion {
   const completion = readCompletion(config);
   if (completion.kind !== 'complete') return completion;
   const { note } = completion;
   const { dataDir } = config.agent;
+  const elsewhere = membersOf(config).filter(({ id }) => !here.includes(id));
   const members = note.agents.filter((agent) => {
-    return here.includes(agent) || fs.existsSync(path.join(dataDir, agent));
+    const isElsewhere = elsewhere.some(({ id }) => id === agent);
+    return !isElsewhere || fs.existsSync(path.join(dataDir, agent));
   });
   const agents = members.flatMap((agent) => {
     const why = unsoundness(config, agent);
     return why === null ? [] : [{ agent, why }];
   });
-  if (agents.length > 0) return { kind: 'unsound', note, agents };
+  if (agents.length > 0)
+    return { kind: 'unsound', note, agents, copies: copiesAtEnd(config, note) };
   const { leftOut } = compareStates(dataDir, config.name, note.agents);
   const why = [
     ...members.flatMap((agent) => setBack(dataDir, agent, note)),
     ...leftOut.map((one) => `${leftOutText(one)}, which is not of that end`),
   ];
   return why.length > 0 ? { kind: 'changed', note, why } : completion;
+}
+
+/** The config may have another number of backups by now, which no agent has crawled with. */
+function copiesAtEnd(config: Config, note: CompletionNote): number {
+  const { files } = openStateFiles(config.agent.dataDir, []);
+  try {
+    return copiesOf(ownersOf(files, config).backups, note.agents);
+  } finally {
+    for (const file of files) file.close();
+  }
 }
 
 /** What is wrong with the state file of an agent that does not run; null where nothing is. */

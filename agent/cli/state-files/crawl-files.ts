@@ -8,7 +8,7 @@ import { type CommonFlags, load, shownCrawl } from '../common/load-config.ts';
 import { programName, say } from '../common/output.ts';
 import type { StateFile } from '../common/query-files.ts';
 import { openFilesOf } from './other-crawl.ts';
-import { ownersOf } from './query-owners.ts';
+import { copiesOf, type Owners, ownersOf } from './query-owners.ts';
 import { ClusterViews } from './query-views.ts';
 
 export type CrawlFiles =
@@ -34,7 +34,8 @@ export function openCrawlFiles(file: string, flags: CommonFlags, inVain: string)
   );
   for (const problem of problems) say(problem);
   if (files.length > 0) {
-    const { owner, view } = ownersOf(files, config);
+    const owners = ownersOf(files, config);
+    const { owner, view } = owners;
     // `audit` goes by the same rule: an agent that was in view has hosts, one that never joined has
     // none.
     const missing = view.filter((id) => !files.some(({ agent }) => agent === id));
@@ -49,7 +50,7 @@ export function openCrawlFiles(file: string, flags: CommonFlags, inVain: string)
       const absent =
         unsaid.length > 0 ? `; in view, and without a state: ${unsaid.join(', ')}` : '';
       say(`the output is not complete: a state is missing or damaged${absent}`);
-      const remedy = missing.length > 0 ? whereElse(config) : repairLines(config);
+      const remedy = missing.length > 0 ? whereElse(config, owners) : repairLines(config, owners);
       say(remedy.join('\n'));
       return 4;
     };
@@ -59,16 +60,21 @@ export function openCrawlFiles(file: string, flags: CommonFlags, inVain: string)
   return { ok: false, code: hasUnreadable ? 4 : 1 };
 }
 
+/** Said in place of a repair, which would go on without what is lost. */
+export const noCopies =
+  'no other agent has copies (cluster.backups, number of agents): restore it from a backup of your own';
+
 /** What helps where an agent that is in view has no state in the data directory. */
-export function whereElse(config: Config): string[] {
+export function whereElse(config: Config, owners: Owners): string[] {
   return [
     'if it is in another data directory, or on another machine: bring the directories of all agents',
     'together and name where with --data; if it is lost:',
-    ...repairLines(config),
+    ...repairLines(config, owners),
   ];
 }
 
-function repairLines(config: Config): string[] {
+function repairLines(config: Config, owners: Owners): string[] {
+  if (copiesOf(owners.backups, owners.view) === 0) return [noCopies];
   return [
     'to restore it from the copies of the other agents, while none runs:',
     `  ${programName()} launch ${shownCrawl(config)} --repair`,

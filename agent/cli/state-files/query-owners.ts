@@ -72,6 +72,11 @@ export function ownersOf(files: readonly StateFile[], config: OwnersConfig): Own
   };
 }
 
+/** How many agents beside its owner have each host. */
+export function copiesOf(backups: number, view: readonly string[]): number {
+  return Math.max(Math.min(backups, view.length - 1), 0);
+}
+
 /** Goes through the events of a file in the order in which they were written. */
 function courseOf(file: StateFile): Course {
   const { agent } = file;
