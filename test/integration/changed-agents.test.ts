@@ -110,8 +110,11 @@ test('an agent that was refused for a mistyped name is let in with the right one
   const audit = await run('audit', config, '--json');
   assert.equal(audit.code, 0, audit.stderr);
   const { agents } = JSON.parse(audit.stdout) as { agents: { agent: string; inView: boolean }[] };
-  const inView = agents.filter((entry) => entry.inView).map(({ agent }) => agent);
-  assert.deepEqual(inView, ['a1', 'a2']);
+  const named = agents.map(({ agent, inView }) => [agent, inView]);
+  assert.deepEqual(named, [
+    ['a1', true],
+    ['a2', true],
+  ]);
   const a3 = start(['agent', config, '--id', 'a3']);
   await until('a3 has joined', () => {
     assert.equal(a3.child.exitCode, null, a3.stderr());

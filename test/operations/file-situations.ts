@@ -56,6 +56,25 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
+    name: 'a state of a complete crawl is damaged, and nobody has copies',
+    agents: 2,
+    says: ['(cluster.backups, number of agents): restore it from a backup of your own'],
+    async play(stage) {
+      stage.edit(({ cluster }) => {
+        cluster.backups = 0;
+      });
+      await stage.completes();
+      const copy = fs.readFileSync(stage.state('a2'));
+      for (const command of [['audit'], ['query', 'SELECT url FROM pages']]) {
+        garble(stage.state('a2'));
+        const { stderr } = await stage.run(4, command[0]!, ...command.slice(1));
+        assert.doesNotMatch(stderr, /--repair/);
+        fs.writeFileSync(stage.state('a2'), copy);
+        await stage.run(0, command[0]!, ...command.slice(1));
+      }
+    },
+  },
+  {
     name: 'a state is damaged while the others run',
     agents: 2,
     says: ['agent/cli/common/load-config.ts: ubiring agent … --id …'],
@@ -270,7 +289,7 @@ export const fileSituations: readonly Situation[] = [
   {
     name: 'a complete crawl lost its state, and nobody has copies',
     says: [
-      'no other agent has copies of what it held (cluster.backups, number of agents): restore the file',
+      'hosts cannot come back by a repair: restore the file from a backup of your own',
       'agent/cli/agent/repair.ts:   ubiring launch … --fresh',
     ],
     async play(stage) {

@@ -125,6 +125,7 @@ export class Stage {
 export interface EditedConfig {
   name: string;
   seeds: string[];
+  cluster: { backups?: number };
   [key: string]: unknown;
 }
 

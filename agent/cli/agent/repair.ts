@@ -71,8 +71,8 @@ function ofStrangers(config: Config, strangers: readonly Unsound[]): string[] {
 
 function noCopies(config: Config): string[] {
   return [
-    'no other agent has copies of what it held (cluster.backups, number of agents), so the pages of its',
-    'hosts cannot come back by themselves. Restore the file from a backup of your own, or begin anew:',
+    'no other agent has copies of what it held (cluster.backups, number of agents), and the pages of its',
+    'hosts cannot come back by a repair: restore the file from a backup of your own, or begin anew:',
     `  ${programName()} launch ${shownCrawl(config)} --fresh`,
   ];
 }

@@ -11,7 +11,7 @@ import { AUDIT_RECORDS } from '../../storage/reads/audit-queries.ts';
 import { type ExitCode, messageOf } from '../common/exit-code.ts';
 import { type CommonFlags, load, shownCrawl, startCommand } from '../common/load-config.ts';
 import { print, programName, say } from '../common/output.ts';
-import { foundAgents, isDamage, type StateFile } from '../common/query-files.ts';
+import { foundAgents, isDamage, isUnusedState, type StateFile } from '../common/query-files.ts';
 import { noCopies, whereElse } from '../state-files/crawl-files.ts';
 import { openFilesOf } from '../state-files/other-crawl.ts';
 import { copiesOf, type Owners, ownersOf } from '../state-files/query-owners.ts';
@@ -137,8 +137,10 @@ function auditFiles(files: readonly StateFile[], owners: Owners): Omit<Audit, 'u
       ahead,
       behind,
     },
-    agents: owners.courses.map(({ agent, end }, k) => {
-      return { agent, inView: owners.view.includes(agent), end, file: files[k]!.path };
+    agents: owners.courses.flatMap(({ agent, end }, k) => {
+      const inView = owners.view.includes(agent);
+      const file = files[k]!;
+      return inView || !isUnusedState(file) ? [{ agent, inView, end, file: file.path }] : [];
     }),
     problems: { count: tally.problems.count, list: tally.problems.list },
     warnings: { count: tally.warnings.count, list: tally.warnings.list },

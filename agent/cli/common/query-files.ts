@@ -7,7 +7,12 @@
 import fs from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { otherCrawlIn, type QuickCheck, quickCheck } from '../../storage/file/examination.ts';
+import {
+  IS_USED,
+  otherCrawlIn,
+  type QuickCheck,
+  quickCheck,
+} from '../../storage/file/examination.ts';
 import { openForReading } from '../../storage/file/reading.ts';
 import { HELD_HOSTS } from '../../storage/reads/held-hosts.ts';
 
@@ -178,6 +183,11 @@ function readerOf(agent: string, path: string, db: Database.Database): StateFile
       db.close();
     },
   };
+}
+
+/** Whether the agent never was a member and holds nothing, as one that the others have refused. */
+export function isUnusedState(file: StateFile): boolean {
+  return file.first(IS_USED)?.used === 0;
 }
 
 /** Whether the error says that a file is damaged, not that the query is wrong. */

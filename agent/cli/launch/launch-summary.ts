@@ -3,7 +3,7 @@
 import { messageOf } from '../common/exit-code.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { bytesText, count, durationText, renderTable } from '../common/output.ts';
-import { type AgentTotals, crawlTotals } from '../state-files/query-totals.ts';
+import { type AgentTotals, type CrawlTotals, crawlTotals } from '../state-files/query-totals.ts';
 import type { AgentProcess } from './agent-process.ts';
 import { type Ending, endingText } from './endings.ts';
 
@@ -16,12 +16,13 @@ export function launchSummary(
   agents: readonly AgentProcess[],
   tookMs: number,
 ): string {
-  let totals: readonly AgentTotals[];
+  let found: CrawlTotals;
   try {
-    totals = crawlTotals(config.agent.dataDir, config);
+    found = crawlTotals(config.agent.dataDir, config);
   } catch (error) {
     return `the state files cannot be summed up: ${messageOf(error)}\n`;
   }
+  const { agents: totals, missing } = found;
   const ends = new Map(agents.map(({ id, ending }) => [id, ending]));
   // Agents of other machines have no file here; of those started otherwise, also after this launch
   // had lost them, the file tells the end.
@@ -54,7 +55,17 @@ export function launchSummary(
     sum(({ hostsUnreachable }) => hostsUnreachable),
     sum(({ serverErrors }) => serverErrors),
   );
-  return `\n${table}\n\n${trouble}${blockedText(totals, config)}`;
+  const absent = missingText(missing, config);
+  return `\n${table}\n\n${absent}${trouble}${blockedText(totals, config)}`;
+}
+
+/** Agents of other machines, of other data directories, or whose file is lost; '' where all are here. */
+function missingText(missing: readonly string[], { agent }: ResolvedConfig): string {
+  const where = `no readable state in ${agent.dataDir}; what it crawled is not counted here`;
+  return (
+    missing.map((id) => `${id}: a member with ${where}\n`).join('') +
+    (missing.length > 0 ? '\n' : '')
+  );
 }
 
 /** Why URLs were not asked for though they are in scope; '' where all were. */

@@ -2,7 +2,7 @@
 // that the numbers are those that `query` gives afterwards.
 
 import type { Config } from '../../../config/config.ts';
-import { openStateFiles } from '../common/query-files.ts';
+import { isUnusedState, openStateFiles } from '../common/query-files.ts';
 import { HOST_ERRORS } from './host-errors.ts';
 import { type Course, ownersOf } from './query-owners.ts';
 import { ClusterViews } from './query-views.ts';
@@ -29,11 +29,14 @@ const HOST_CODES = HOST_ERRORS.map((code) => `'${code}'`).join(', ');
 
 const NOTHING = { pages: 0, failed: 0, bytes: 0, serverErrors: 0, hostsUnreachable: 0 };
 
-/** One entry for each agent that has a state in `dataDir`; files that cannot be read are left out. */
-export function crawlTotals(
-  dataDir: string,
-  config: Pick<Config, 'cluster'>,
-): readonly AgentTotals[] {
+export interface CrawlTotals {
+  /** Those that have a readable state in the data directory; not those that never were members. */
+  readonly agents: readonly AgentTotals[];
+  /** Agents in view that have no such state: what they hold is not counted. */
+  readonly missing: readonly string[];
+}
+
+export function crawlTotals(dataDir: string, config: Pick<Config, 'cluster'>): CrawlTotals {
   const { files } = openStateFiles(dataDir, []);
   const owners = ownersOf(files, config);
   const views = new ClusterViews(files, () => {}, owners.owner);
@@ -60,17 +63,21 @@ export function crawlTotals(
          WHERE reason = 'blocked' GROUP BY agent`,
       )
       .all();
-    return files.map(({ agent }, k) => {
+    const agents = files.flatMap((file, k) => {
+      const { agent } = file;
       // What a former member completed was an earlier round, or the crawl up to then.
       const isFormer = !owners.view.includes(agent);
+      if (isFormer && isUnusedState(file)) return [];
       const courseEnd = owners.courses[k]!.end;
       const end = isFormer && courseEnd === 'complete' ? null : courseEnd;
       const none = { agent, ...NOTHING };
       const found = pages.find((row) => row.agent === agent) ?? none;
       const { hosts: held = 0 } = hosts.find((row) => row.agent === agent) ?? {};
       const skipped = blocked.find((row) => row.agent === agent);
-      return { ...found, blocked: 0, blockedHost: null, ...skipped, hosts: held, end };
+      return [{ ...found, blocked: 0, blockedHost: null, ...skipped, hosts: held, end }];
     });
+    const missing = owners.view.filter((id) => !files.some(({ agent }) => agent === id));
+    return { agents, missing };
   } finally {
     db.close();
     views.close();

@@ -136,12 +136,14 @@ export function otherCrawlIn(db: Connection, crawl: string): string | undefined 
  */
 function isUnused(db: Connection): boolean {
   if (versionOf(db) !== MIGRATIONS.length || lossIn(db) !== null) return false;
-  const held = db.prepare<[], number>(`
-    SELECT EXISTS (SELECT 1 FROM host_rows) OR EXISTS (SELECT 1 FROM outbox)
-      OR EXISTS (SELECT 1 FROM order_rows)
-      OR EXISTS (SELECT 1 FROM event_rows WHERE kind = 'join')`);
-  return held.pluck().get() === 0;
+  return db.prepare<[], number>(IS_USED).pluck().get() === 0;
 }
+
+/** 1 where the agent has ever joined or knows of a host, else 0. */
+export const IS_USED = `
+  SELECT EXISTS (SELECT 1 FROM host_rows) OR EXISTS (SELECT 1 FROM outbox)
+    OR EXISTS (SELECT 1 FROM order_rows)
+    OR EXISTS (SELECT 1 FROM event_rows WHERE kind IN ('join', 'complete', 'leave')) AS used`;
 
 /**
  * The full check, which compares indexes with tables: the quick one is twice as fast and sees a

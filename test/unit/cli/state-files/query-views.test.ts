@@ -143,7 +143,7 @@ describe('query over files', () => {
         ['a2', 'own.test', 0, 1],
       ],
     );
-    assert.deepEqual(crawlTotals(dataDir, config), [
+    assert.deepEqual(crawlTotals(dataDir, config).agents, [
       {
         agent: 'a1',
         pages: 0,
@@ -220,7 +220,7 @@ describe('query over files', () => {
       ['a2', 'http://h.test/y'],
     ]);
     assert.deepEqual(ask('SELECT pages_done, pages_queued FROM hosts').rows, [[0, 0]]);
-    const totals = crawlTotals(dataDir, config);
+    const { agents: totals } = crawlTotals(dataDir, config);
     assert.equal(
       totals.reduce((sum, { pages }) => sum + pages, 0),
       2,
@@ -244,11 +244,20 @@ describe('query over files', () => {
     event(former, 5, 'complete', all);
     event(left, 7, 'leave', { agent: 'a2' });
     event(member, 5, 'complete', all);
-    const ends = () => crawlTotals(dataDir, config).map(({ end }) => end);
+    const ends = () => crawlTotals(dataDir, config).agents.map(({ end }) => end);
     event(member, 8, 'join', { agent: 'a3', view: ['a3'] });
     assert.deepEqual(ends(), [null, 'left', null]);
     event(member, 9, 'complete', { view: ['a3'] });
     assert.deepEqual(ends(), [null, 'left', 'complete']);
+  });
+
+  test('an agent that never was a member has no totals, a member without a state is named', () => {
+    const [member] = [running('a1'), running('a9')];
+    member.store.begin();
+    member.store.event(5, 'join', { agent: 'a1', view: ['a1', 'a2'] });
+    member.store.commit(false);
+    const { agents, missing } = crawlTotals(dataDir, config);
+    assert.deepEqual([agents.map(({ agent }) => agent), missing], [['a1'], ['a2']]);
   });
 
   test('a host that is given while the files are opened is in one of them', () => {
