@@ -60,8 +60,8 @@ export const fileSituations: readonly Situation[] = [
     agents: 2,
     says: ['(cluster.backups, number of agents): restore it from a backup of your own'],
     async play(stage) {
-      stage.edit(({ cluster }) => {
-        cluster.backups = 0;
+      stage.edit((config) => {
+        config.cluster = { ...(config.cluster as object), backups: 0 };
       });
       await stage.completes();
       const copy = fs.readFileSync(stage.state('a2'));

@@ -125,7 +125,6 @@ export class Stage {
 export interface EditedConfig {
   name: string;
   seeds: string[];
-  cluster: { backups?: number };
   [key: string]: unknown;
 }
 
