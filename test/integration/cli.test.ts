@@ -43,7 +43,12 @@ describe('command line', { concurrency: 4 }, () => {
     store.close();
     state.unlock();
     const seeds = ['http://h.test/'];
-    const alone = { seeds, agent: { dataDir: 'exported' }, http: { userAgent: 'e (e@h.test)' } };
+    const alone = {
+      name: 'cli-test',
+      seeds,
+      agent: { dataDir: 'exported' },
+      http: { userAgent: 'e (e@h.test)' },
+    };
     exported = scratch.write('exported.json', alone);
     fs.mkdirSync(path.join(scratch.directory, 'exported'));
     const ports = { agents: [{ id: 'a1', port: 1 }] };
