@@ -125,8 +125,8 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const requeues = new Requeues({ settings, store, view, membership, moves, onQueued, ...judged });
   const completion = new Completion(settings, view);
   const ending = new Ending({
-    ...{ settings, store, events, effects, view, outbound, handOff, moves, routing },
-    ...{ completion, visits, aborts },
+    ...{ settings, store, events, effects, view, detector, outbound, handOff, moves },
+    ...{ routing, completion, visits, aborts },
     isIdle: () => hooks.isIdle(),
     incarnation: () => outbound.inc,
   });

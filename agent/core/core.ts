@@ -180,6 +180,7 @@ export class Core {
   /** Everything that time, or the messages and outcomes of this turn, made due. */
   onDeadline(now: Instant): void {
     if (this.#p.ending.course === 'ended' || this.#noticesStall(now)) return;
+    if (this.#p.ending.tryGo(now)) return;
     this.#p.membership.judge(now);
     this.#tryJoin(now);
     this.#p.aborts.judge(this.#p.visits.open(), now);

@@ -164,6 +164,22 @@ describe('a cluster with faults', () => {
     );
   });
 
+  it('who is complete takes over nothing from a member that ended and was not heard to', () => {
+    const c = cluster(['a1', 'a2', 'a3']);
+    c.startAll();
+    c.lose = (from, to, message) => from === 'a2' && to === 'a1' && message.type === 'COMPLETE';
+    c.runUntil('a2 has ended', () => c.agents.get('a2')!.end !== null);
+    assert.equal(c.agents.get('a1')!.end, null);
+    c.runToEnd(2 * SUSPECT_MS);
+    const kinds = c.snapshot('a1').recent.map(({ kind }) => kind);
+    assert.deepEqual(ends(c), { a1: 0, a2: 0, a3: 0 });
+    assert.ok(kinds.includes('complete'));
+    assert.deepEqual(
+      kinds.filter((kind) => kind === 'suspect' || kind === 'takeover'),
+      [],
+    );
+  });
+
   it('after a partition both sides merge under new incarnations and end with 0', () => {
     const c = cluster(['a1', 'a2'], 60, 40);
     c.startAll();

@@ -3,6 +3,7 @@
 // another day. Kept apart from the core because it only asks the other parts whether they have
 // finished; the core tells it of messages and calls `pump` at the end of each turn.
 
+import type { FailureDetector } from '../../../failure-detector/detector.ts';
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Routing } from '../exchange/routing.ts';
 import type { HandOff } from '../hand-off/hand-off.ts';
@@ -37,6 +38,7 @@ export interface EndingParts {
   readonly events: EventLog;
   readonly effects: Effects;
   readonly view: View;
+  readonly detector: Pick<FailureDetector, 'suspected'>;
   readonly outbound: Outbound;
   readonly handOff: HandOff;
   readonly moves: HostMoves;
@@ -103,7 +105,7 @@ export class Ending {
   pump(now: Instant): void {
     const course = this.#course;
     if (course.kind === 'crawling') this.#tryComplete(now);
-    else if (course.kind === 'complete') this.#tryGo(course.since, now);
+    else if (course.kind === 'complete') this.tryGo(now);
     else if (course.kind === 'leaving') this.#tryLeave(course.since, now);
     else if (course.kind === 'stopping') this.#tryStop(course.since, now);
   }
@@ -121,17 +123,26 @@ export class Ending {
     this.tellComplete();
   }
 
-  /** Stays until all have said the same, or were removed: they may still need its echo. */
-  #tryGo(since: number, now: Instant): void {
+  /**
+   * Stays until all have said the same, or fell silent: they may still need its echo. To be called
+   * also before silent members are removed: one that has ended leaves nothing to take over.
+   *
+   * @returns whether the agent has ended
+   */
+  tryGo(now: Instant): boolean {
+    if (this.#course.kind !== 'complete') return false;
     if (!this.#p.visits.isEmpty()) {
       // A joiner that was not told in time has brought something new: there is work again.
       this.#toldComplete.clear();
       this.#course = { kind: 'crawling' };
-      return;
+      return false;
     }
-    const lingered = now.mono - since >= 2 * this.#p.settings.suspectAfterMs;
-    const all = [...this.#p.view.members()].every((m) => this.#toldComplete.has(m.card.id));
-    if (all || lingered) this.end(0, 'the crawl is complete');
+    const lingered = now.mono - this.#course.since >= 2 * this.#p.settings.suspectAfterMs;
+    const done = new Set([...this.#toldComplete, ...this.#p.detector.suspected(now.mono)]);
+    const all = [...this.#p.view.members()].every(({ card }) => done.has(card.id));
+    if (!all && !lingered) return false;
+    this.end(0, 'the crawl is complete');
+    return true;
   }
 
   /** With each heartbeat, while this agent lingers after the end of the crawl. */
