@@ -47,7 +47,8 @@ export type FromWorker =
 const BATCH_BYTES_MAX = 16 * 1024 * 1024;
 
 const port = parentPort;
-if (port === null) throw new Error('agent/archive/worker is a thread of Archive, not a program');
+if (port === null)
+  throw new Error('agent/archive/archive-worker is a thread of Archive, not a program');
 
 const start = workerData as WorkerStart;
 const seen = new SeenPayloads();

@@ -3,8 +3,8 @@
 // kill or a loss of power took. The work is done in a thread (archive-worker.ts), started by the first
 // capture. Captures go to it several at a time, since a message and an fsync cost more than a page;
 // the bytes on their way to it are bounded, and what is beyond waits with the visit that fetched
-// it, which is the pressure back on the visits. Of large captures, which take tenths of a second to
-// pack, one goes at a time, and small ones overtake the others. Put together by agent.ts.
+// it, so the visits slow down. A large capture takes tenths of a second to pack: the thread has one of
+// them at a time, and small ones overtake the others. Put together by agent.ts.
 
 import fs from 'node:fs';
 import { Worker } from 'node:worker_threads';
@@ -15,7 +15,7 @@ import type { Compression } from './record/compression.ts';
 import type { Fields } from './record/record.ts';
 import { type Recovered, recoverArchive } from './recovery.ts';
 
-/** Bodies handed to the thread and not yet written; one larger goes alone. */
+/** Small bodies handed to the thread and not yet written. */
 const HANDED_BYTES_MAX = 64 * 1024 * 1024;
 const LARGE_BYTES = 1024 * 1024;
 /**
@@ -64,6 +64,7 @@ export class Archive {
   /** Filled by `append`, one a visit at most; emptied as bytes come free. */
   readonly #waiting: Job[] = [];
   readonly #handed = new Map<number, Job>();
+  /** Of small bodies. */
   #handedBytes = 0;
   #handsLarge = false;
   /** Ends the wait of captures for others. */
@@ -146,8 +147,8 @@ export class Archive {
       }
       const id = ++this.#lastId;
       this.#handed.set(id, job);
-      this.#handedBytes += job.bytes;
-      this.#handsLarge ||= isLarge(job);
+      if (isLarge(job)) this.#handsLarge = true;
+      else this.#handedBytes += job.bytes;
       items.push({ id, capture: job.capture, body: joined(job) });
     }
     if (items.length === 0) return;
@@ -157,8 +158,8 @@ export class Archive {
   }
 
   #hasRoomFor(job: Job): boolean {
-    if (this.#handed.size === 0) return true;
-    if (isLarge(job) && this.#handsLarge) return false;
+    // If it had to wait for room, small ones would take that room for ever.
+    if (isLarge(job)) return !this.#handsLarge;
     return this.#handedBytes + job.bytes <= HANDED_BYTES_MAX;
   }
 
@@ -187,8 +188,8 @@ export class Archive {
       const job = this.#handed.get(id);
       if (job === undefined) continue;
       this.#handed.delete(id);
-      this.#handedBytes -= job.bytes;
       if (isLarge(job)) this.#handsLarge = false;
+      else this.#handedBytes -= job.bytes;
       job.resolve(place);
     }
     this.#pump();

@@ -11,7 +11,8 @@ import { type PageInput, type ParsedPage, parsePage } from './page/page.ts';
 const ANSWER_CHARS_MAX = 256 * 1024;
 
 const port = parentPort;
-if (port === null) throw new Error('agent/parse/worker is a thread of ParsePool, not a program');
+if (port === null)
+  throw new Error('agent/parse/parse-worker is a thread of ParsePool, not a program');
 const begun = workerData as Int32Array;
 
 function answer(pages: readonly ParsedPage[]): void {

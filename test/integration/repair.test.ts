@@ -104,6 +104,29 @@ describe('a complete crawl', () => {
     await assertRestored(data, requests);
   });
 
+  test('status ends with 4 where a state of the end is missing or damaged, and names what helps', async () => {
+    const whole = await run('status', config);
+    assert.deepEqual([whole.code, whole.stdout.includes('a1, a2, a3')], [0, true], whole.stderr);
+    for (const spoil of [
+      (data: string) => fs.rmSync(path.join(data, 'a2'), { recursive: true }),
+      (data: string) => fs.rmSync(fileIn(path.join(data, 'a2'))),
+      (data: string) => fs.writeFileSync(fileIn(path.join(data, 'a2')), 'no database '.repeat(900)),
+    ]) {
+      const data = copied();
+      spoil(data);
+      const { code, stdout, stderr } = await run('status', config, '--data', data);
+      assert.equal(code, 4, stderr);
+      assert.match(stdout, /the crawl is complete since/);
+      assert.match(
+        stderr,
+        /^a2: .*a2\/state\.sqlite is (missing|gone|damaged|not a readable SQLite database)[\s\S]*launch .* --repair/m,
+      );
+      const json = await run('status', config, '--data', data, '--json');
+      const { unsound } = JSON.parse(json.stdout) as { unsound: { agent: string }[] };
+      assert.deepEqual([json.code, unsound.map(({ agent }) => agent)], [4, ['a2']]);
+    }
+  });
+
   test('launch --repair starts though nothing is lost, and ends', async () => {
     const data = copied();
     const requests = web.requests().length;

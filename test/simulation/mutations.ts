@@ -1,7 +1,7 @@
 // Single rules of the protocol taken away, to show that the checkers would notice: a checker that
-// nothing can offend proves nothing (docs/PROTOCOL.md, last table). Each
-// rule is removed for the time of one piece of work, by replacing a method of the core, of the
-// store or of the simulated cluster; none of this touches what is shipped.
+// nothing can offend proves nothing (docs/PROTOCOL.md, last table). Each rule is removed for the time
+// of one piece of work, by replacing a method of the core, of the store or of the simulated cluster;
+// none of this touches what is shipped.
 
 import { Budgets } from '../../agent/core/budgets/budgets.ts';
 import { SlotGrants } from '../../agent/core/budgets/slot-grants.ts';

@@ -1,11 +1,12 @@
 // `ubiring agent`: one agent in this process, in the foreground. By hand it is one machine of a
-// cluster, a restart or a late joiner. What the signals mean is in docs/COMMANDS.md.
+// cluster, a restart or a late joiner. docs/COMMANDS.md describes its signals.
 
 import path from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';
 import { markSuspect } from '../../storage/file/database.ts';
-import type { ExitCode } from '../common/exit-code.ts';
+import { type ExitCode, Refusal } from '../common/exit-code.ts';
 import {
+  allKnown,
   type CommonFlags,
   launchCommand,
   load,
@@ -42,24 +43,24 @@ export async function agentCommand(
   const loaded = load(file, flags, { warn: true });
   if (!loaded.ok) return loaded.code;
   warnOfPrivateSeeds(loaded.config);
-  const members = membersOf(loaded.config).map((member) => member.id);
-  if (!members.includes(id)) {
-    say(`no agent ${id} in ${loaded.config.file}; it has ${members.join(', ')}`);
+  if (
+    !allKnown(
+      [id],
+      loaded.config,
+      membersOf(loaded.config).map((one) => one.id),
+    )
+  )
     return 2;
-  }
   const directory = path.join(loaded.config.agent.dataDir, id);
   const other = otherCrawlOf(loaded.config, isLocked(directory) ? [id] : []);
-  if (other !== null) {
-    say(other);
-    return 4;
-  }
+  if (other !== null) throw new Refusal(4, other);
   // Before ports are allocated: an agent that is refused changes nothing.
   const taken = await portTaken(loaded.config, id);
   if (taken !== null) {
     say(taken);
     return 5;
   }
-  // The ports of numbered agents are found by whoever comes first, so an agent may be that.
+  // The process that starts first finds the ports of numbered agents, and this may be it.
   const resolved = await withEndpoints(loaded.config, { allocate: true });
   if (!resolved.ok) return resolved.code;
   const { config } = resolved;

@@ -80,7 +80,7 @@ function runningIn(dataDir: string): readonly string[] {
 /** An agent of another crawl is one more program: every numbered crawl has an agent a1. */
 async function isOfCrawl(address: string, id: string, name: string): Promise<boolean> {
   const answer = await askAgent(address, 'status', [], answerMsMax);
-  // Whoever speaks the protocol and gives no answer may be the agent, and busy.
+  // A program that completes the handshake and does not answer may be the agent, which is busy.
   if (!answer.ok) return answer.code !== 'unreachable';
   const { agents } = answer.result as { readonly agents: readonly AgentStatus[] };
   const found = agents.find((agent) => agent.id === id);

@@ -1,6 +1,6 @@
 // What an agent in its own process is told to do: by signals, and by the launch that started it. It
 // listens before anything else is loaded, so that an order that comes early waits for the agent
-// instead of ending the process. What the signals mean is in docs/COMMANDS.md.
+// instead of ending the process. docs/COMMANDS.md describes the signals.
 
 import type { RunningAgent } from '../../agent.ts';
 import type { ToAgent } from './launch-messages.ts';

@@ -2,9 +2,9 @@
 // A signal goes to no process that is not surely the agent named.
 
 import path from 'node:path';
-import { type ExitCode, messageOf } from '../common/exit-code.ts';
-import { allKnown, type CommonFlags, loadResolved } from '../common/load-config.ts';
-import { print, say } from '../common/output.ts';
+import { type ExitCode, messageOf, Refusal } from '../common/exit-code.ts';
+import { allKnown, type CommonFlags, loadResolved, placedIn } from '../common/load-config.ts';
+import { print } from '../common/output.ts';
 import { permissionMissing, runningAgent } from '../common/running.ts';
 import { otherCrawlOf } from '../state-files/other-crawl.ts';
 
@@ -16,12 +16,9 @@ export async function kill(
 ): Promise<ExitCode> {
   const loaded = await loadResolved(file, flags, { allocate: false, part: true });
   if (!loaded.ok) return loaded.code;
-  if (!allKnown(ids, loaded.config)) return 2;
+  if (!allKnown(ids, loaded.config, placedIn(loaded.config))) return 2;
   const other = otherCrawlOf(loaded.config, ids);
-  if (other !== null) {
-    say(other);
-    return 4;
-  }
+  if (other !== null) throw new Refusal(4, other);
   const said: [id: string, what: string][] = ids.map((id) => {
     return [id, killOne(path.join(loaded.config.agent.dataDir, id))];
   });

@@ -33,7 +33,7 @@ export async function stop(
   await startingEnded(loaded.config.agent.dataDir);
   const known = placedIn(loaded.config);
   const met = ids.every((id) => known.includes(id)) ? [] : await membersMet(loaded.config);
-  if (!allKnown(ids, loaded.config, met)) return 2;
+  if (!allKnown(ids, loaded.config, [...placedIn(loaded.config), ...met])) return 2;
   const answer = await askInTurn(asked(loaded.config), verb, ids);
   if (!answer.ok) {
     say(answer.failures.join('\n'));

@@ -1,4 +1,4 @@
-// What a command ends with (docs/COMMANDS.md), and which of them an unexpected error deserves.
+// The exit codes of commands (docs/COMMANDS.md), and the code for an unexpected error.
 // Every command returns one; `main.ts` gives it to the system.
 
 /**

@@ -137,16 +137,16 @@ export function asked(config: ResolvedConfig): Asked {
 }
 
 /**
- * Says so where some of `ids` are neither agents of the config nor run beside them.
+ * Says so where some of `ids` are not known.
  *
- * @param met - those that the agents that run have in view
+ * @param agents - those that are, with repeats
  */
 export function allKnown(
   ids: readonly string[],
-  config: ResolvedConfig,
-  met: readonly string[] = [],
+  config: Config,
+  agents: readonly string[],
 ): boolean {
-  const known = [...new Set([...placedIn(config), ...met])];
+  const known = [...new Set(agents)];
   const unknown = ids.filter((id) => !known.includes(id));
   if (unknown.length === 0) return true;
   say(`no agent ${unknown.join(', ')} in ${config.file}; it has ${known.join(', ')}`);

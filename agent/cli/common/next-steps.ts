@@ -1,4 +1,4 @@
-// What a person may ask next, once a crawl has results.
+// The queries that a command suggests when a crawl has results.
 
 import type { Config } from '../../../config/config.ts';
 import { shownCrawl } from './load-config.ts';

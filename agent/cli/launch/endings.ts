@@ -1,6 +1,6 @@
-// How each launched agent ended, and what that makes of the whole launch. Pure; the rules are those
-// of docs/COMMANDS.md: 0 exactly when the crawl is complete, whoever died; 11 if no agent is left or the
-// launch was stopped; else the first agent's failure, which a crash is, too.
+// How each launched agent ended, and the exit code of the launch that follows (docs/COMMANDS.md): 0
+// exactly when the crawl is complete, whichever agents died; 11 if no agent is left or the launch was
+// stopped; otherwise the code of the first agent that failed. A crash is a failure too. Pure.
 
 import type { FromAgent } from '../agent/launch-messages.ts';
 import type { ExitCode } from '../common/exit-code.ts';

@@ -37,7 +37,7 @@ export class Restarts {
  * @param ran - whether the agent was at work: `now`, in the process that ended; `before`, in one that
  *   it was started again after. An agent that is refused at its first start (a port in use, another
  *   crawl's directory) would be refused again. One that ran before had its port, and gets it back
- *   once whoever took it meanwhile has ended.
+ *   when the program that has taken it ends.
  */
 export function mayRestart(ending: Ending, ran: 'now' | 'before' | 'never'): boolean {
   switch (ending.kind) {

@@ -50,7 +50,10 @@ export function openCrawlFiles(file: string, flags: CommonFlags, inVain: string)
       const absent =
         unsaid.length > 0 ? `; in view, and without a state: ${unsaid.join(', ')}` : '';
       say(`the output is not complete: a state is missing or damaged${absent}`);
-      const remedy = missing.length > 0 ? whereElse(config, owners) : repairLines(config, owners);
+      const remedy =
+        missing.length > 0
+          ? whereElse(config, owners)
+          : repairLines(config, copiesOf(owners.backups, owners.view));
       say(remedy.join('\n'));
       return 4;
     };
@@ -69,12 +72,13 @@ export function whereElse(config: Config, owners: Owners): string[] {
   return [
     'if it is in another data directory, or on another machine: bring the directories of all agents',
     'together and name where with --data; if it is lost:',
-    ...repairLines(config, owners),
+    ...repairLines(config, copiesOf(owners.backups, owners.view)),
   ];
 }
 
-function repairLines(config: Config, owners: Owners): string[] {
-  if (copiesOf(owners.backups, owners.view) === 0) return [noCopies];
+/** What helps where states are lost, or damaged, of which so many other agents have copies. */
+export function repairLines(config: Config, copies: number): string[] {
+  if (copies === 0) return [noCopies];
   return [
     'to restore it from the copies of the other agents, while none runs:',
     `  ${programName()} launch ${shownCrawl(config)} --repair`,

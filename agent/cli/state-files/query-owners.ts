@@ -23,8 +23,8 @@ export interface Course {
   /** How its last life went on, as far as it could tell. */
   readonly end: 'complete' | 'left' | null;
   /**
-   * Unix milliseconds of its last event; -Infinity where it never joined, since it then knows of
-   * nobody's standing. What it refused tells nothing of that, either.
+   * Unix milliseconds of the last event from which its view follows, so not of what it refused;
+   * -Infinity if it never joined.
    */
   readonly lastAt: number;
 }

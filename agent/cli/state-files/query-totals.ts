@@ -65,7 +65,7 @@ export function crawlTotals(dataDir: string, config: Pick<Config, 'cluster'>): C
       .all();
     const agents = files.flatMap((file, k) => {
       const { agent } = file;
-      // What a former member completed was an earlier round, or the crawl up to then.
+      // A former member that ended with *complete* did so in an earlier round, or before others went on.
       const isFormer = !owners.view.includes(agent);
       if (isFormer && isUnusedState(file)) return [];
       const courseEnd = owners.courses[k]!.end;

@@ -3,6 +3,7 @@
 // silently missing from a table is the one a person wants to know of.
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';
+import { localAgents } from '../agent/local-agents.ts';
 import { askFirst } from '../common/ask.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import {
@@ -25,7 +26,13 @@ import {
   styled,
 } from '../common/output.ts';
 import { agentsQuery } from '../common/query-examples.ts';
-import { type CompletionNote, readCompletion } from '../state-files/completion-file.ts';
+import {
+  type CheckedCompletion,
+  checkedCompletion,
+  type Unsound,
+} from '../state-files/completion-check.ts';
+import type { CompletionNote } from '../state-files/completion-file.ts';
+import { repairLines } from '../state-files/crawl-files.ts';
 import { budgetsText } from './status-budgets.ts';
 import { recentLines } from './status-events.ts';
 import { type ListedOrder, listedOrders, ordersText } from './status-orders.ts';
@@ -42,6 +49,8 @@ export interface ClusterStatus {
   readonly orders?: readonly ListedOrder[];
   /** Where no agent answers because the crawl is over: since when, and who was there. */
   readonly complete?: Pick<CompletionNote, 'at' | 'agents'>;
+  /** States of the end that are missing or damaged; absent where there are none. */
+  readonly unsound?: readonly Unsound[];
 }
 
 export async function status(
@@ -53,9 +62,16 @@ export async function status(
   const { agents } = loaded.config.cluster;
   const answer = await askFirst(asked(loaded.config), 'status');
   if (!answer.ok) {
-    const completion = readCompletion(loaded.config);
-    if (completion.kind === 'complete') return completed(loaded.config, completion.note, flags);
+    const { local } = await localAgents(agents);
+    const completion = checkedCompletion(
+      loaded.config,
+      local.map(({ id }) => id),
+    );
+    if (completion.kind === 'complete' || completion.kind === 'unsound') {
+      return completed(loaded.config, completion, flags);
+    }
     say(answer.failures.join('\n'));
+    if (completion.kind === 'changed') say(`a launch goes on: ${completion.why.join('; ')}`);
     const shown = shownCrawl(loaded.config);
     say(`no agent answers; what their files hold can still be asked:`);
     say(`  ${programName()} query ${shown} "${agentsQuery}"`);
@@ -98,21 +114,26 @@ function leftText(ids: readonly string[], config: ResolvedConfig): string {
   return lines.flatMap((line, k) => [line, ...starts.slice(k, k + 1)]).join('\n');
 }
 
-/** All have ended because there is nothing left to do, which is no failure. */
+/** All have ended because there is nothing left to do, which is no failure; a lost state is one. */
 async function completed(
   config: ResolvedConfig,
-  { at, agents }: CompletionNote,
+  completion: Extract<CheckedCompletion, { kind: 'complete' | 'unsound' }>,
   flags: { readonly json?: boolean },
 ): Promise<ExitCode> {
+  const { at, agents } = completion.note;
   const unreachable = config.cluster.agents.map(({ id }) => id);
-  const cluster: ClusterStatus = { agents: [], unreachable, complete: { at, agents } };
+  const lost = completion.kind === 'unsound' && { unsound: completion.agents };
+  const cluster: ClusterStatus = { agents: [], unreachable, complete: { at, agents }, ...lost };
   if (flags.json) await print(`${JSON.stringify(cluster)}\n`);
   else {
     const when = new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
     await print(`the crawl is complete since ${when}; then there were ${agents.join(', ')}\n`);
-    say(nextSteps(config));
+    if (completion.kind === 'complete') say(nextSteps(config));
   }
-  return 0;
+  if (completion.kind === 'complete') return 0;
+  say(completion.agents.map(({ agent, why }) => `${agent}: ${why}`).join('\n'));
+  say(repairLines(config, completion.copies).join('\n'));
+  return 4;
 }
 
 /** @param result - as an agent answers `status` */

@@ -1,10 +1,7 @@
-// The way of a URL between agents. What belongs to this agent is recorded;
-// everything else goes to the outbox and from there, one batch at a time for each peer, to the
-// owner. What the owner took is safe, and enters the filter of repeats, as does what the owner says
-// that it took from others (`known-urls.ts`): until the view changes it is not sent again, however
-// many pages link to it. What the owner says is not its own stays here until
-// the views agree. A restarted or changed view routes the outbox anew. The outbox is in SQLite; only
-// the batches in flight are in memory. The receiving side is `inbox.ts`.
+// Sends each URL to the owner of its host. A URL that this agent owns is recorded. Any other goes to the
+// outbox, and from there to its owner, one batch at a time for each member. The filter of repeats
+// remembers URLs that an owner has acknowledged, here or to others (`known-urls.ts`), so they are not
+// sent again while the view stays the same, however many pages link to them.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Outbound } from '../membership/outbound.ts';

@@ -61,3 +61,17 @@ test('archive: of large captures one goes to the thread at a time, and small one
   assert.deepEqual(ended, [0, 3, 1, 2]);
   await archive.close();
 });
+
+test('archive: the largest capture does not wait for a moment without small ones', async (t) => {
+  const { archive } = opened(t, new URL('./hesitant-thread.ts', import.meta.url));
+  t.after(() => archive.close());
+  const small = () => archive.append(capture, [Buffer.from('s')]);
+  const first = small();
+  const large = archive.append(capture, [Buffer.alloc(65 * 1024 ** 2)]);
+  const places = await Promise.all([first, large, small(), small(), small()]);
+  // All that waited while the first was with the thread goes in the second message.
+  assert.deepEqual(
+    places.map((place) => place?.offset),
+    [2, 2, 2, 2, 2],
+  );
+});
