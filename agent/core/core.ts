@@ -180,8 +180,8 @@ export class Core {
   /** Everything that time, or the messages and outcomes of this turn, made due. */
   onDeadline(now: Instant): void {
     if (this.#p.ending.course === 'ended' || this.#noticesStall(now)) return;
-    if (this.#p.ending.tryGo(now)) return;
-    this.#p.membership.judge(now);
+    // A silent member that may have ended, as this agent is about to, leaves nothing to take over.
+    if (!this.#p.ending.isAboutToGo(now)) this.#p.membership.judge(now);
     this.#tryJoin(now);
     this.#p.aborts.judge(this.#p.visits.open(), now);
     this.#p.right.sweep(now);

@@ -268,6 +268,29 @@ describe('cases D: completion', () => {
     assert.equal(a1.end?.code, 0);
   });
 
+  it('a round that begins in the turn of the last COMPLETE is crawled', () => {
+    const c = cluster(['a1', 'a2']);
+    c.startAll();
+    c.lose = (_, __, message) => message.type === 'COMPLETE';
+    c.runUntil('both are complete', () => {
+      return c.living().every(({ id }) => c.snapshot(id).course === 'complete');
+    });
+    c.lose = () => false;
+    const pages = c.fetched().size;
+    const from = { id: 'a2', inc: inc(c, 'a2') };
+    const to = { id: 'a1', inc: inc(c, 'a1') };
+    const round = { kind: 'refresh', host: '', value: 1, n: 1, by: 'a2' } as const;
+    c.deliver('a1', { from, to, message: { type: 'ORDERS', orders: [round] } });
+    c.deliver('a1', { from, to, message: { type: 'COMPLETE' } });
+    c.runToEnd();
+    assert.deepEqual(endCodes(c), [0, 0]);
+    assert.deepEqual(
+      [...c.fetched()].filter(([, times]) => times !== 2),
+      [],
+      `of ${pages} pages`,
+    );
+  });
+
   it('D6: a permanent cut one way does not keep the crawl from ending', () => {
     const c = cluster(['a1', 'a2', 'a3']);
     c.network.cut('a1', 'a2');

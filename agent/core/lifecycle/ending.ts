@@ -105,7 +105,7 @@ export class Ending {
   pump(now: Instant): void {
     const course = this.#course;
     if (course.kind === 'crawling') this.#tryComplete(now);
-    else if (course.kind === 'complete') this.tryGo(now);
+    else if (course.kind === 'complete') this.#tryGo(course.since, now);
     else if (course.kind === 'leaving') this.#tryLeave(course.since, now);
     else if (course.kind === 'stopping') this.#tryStop(course.since, now);
   }
@@ -123,26 +123,23 @@ export class Ending {
     this.tellComplete();
   }
 
-  /**
-   * Stays until all have said the same, or fell silent: they may still need its echo. To be called
-   * also before silent members are removed: one that has ended leaves nothing to take over.
-   *
-   * @returns whether the agent has ended
-   */
-  tryGo(now: Instant): boolean {
-    if (this.#course.kind !== 'complete') return false;
+  /** Stays until all have said the same, or are silent: they may still need its echo. */
+  #tryGo(since: number, now: Instant): void {
     if (!this.#p.visits.isEmpty()) {
       // A joiner that was not told in time has brought something new: there is work again.
       this.#toldComplete.clear();
       this.#course = { kind: 'crawling' };
-      return false;
+      return;
     }
-    const lingered = now.mono - this.#course.since >= 2 * this.#p.settings.suspectAfterMs;
+    const lingered = now.mono - since >= 2 * this.#p.settings.suspectAfterMs;
+    if (lingered || this.isAboutToGo(now)) this.end(0, 'the crawl is complete');
+  }
+
+  /** The crawl is complete, and each member has said so or is silent. */
+  isAboutToGo(now: Instant): boolean {
+    if (this.#course.kind !== 'complete') return false;
     const done = new Set([...this.#toldComplete, ...this.#p.detector.suspected(now.mono)]);
-    const all = [...this.#p.view.members()].every(({ card }) => done.has(card.id));
-    if (!all && !lingered) return false;
-    this.end(0, 'the crawl is complete');
-    return true;
+    return [...this.#p.view.members()].every(({ card }) => done.has(card.id));
   }
 
   /** With each heartbeat, while this agent lingers after the end of the crawl. */
