@@ -63,6 +63,11 @@ export class Lease {
     return this.remainingMs(by, now) > 0;
   }
 
+  /** Whether the member has echoed any heartbeat of this agent. */
+  hasEchoOf(by: string): boolean {
+    return this.#echoes.has(by);
+  }
+
   /** How long the lease from this member still lasts if it sends no further echo; 0 if none. */
   remainingMs(by: string, now: Instant): number {
     const echo = this.#echoes.get(by);

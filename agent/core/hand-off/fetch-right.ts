@@ -129,6 +129,13 @@ export class FetchRight {
     return this.joined && this.leased(host, now);
   }
 
+  /** Whether the lease grantor of the host has just joined: it has echoed no heartbeat yet. */
+  isGrantorNew(host: Host): boolean {
+    if (this.#settings.quorum === 'majority') return false;
+    const grantor = this.#view.grantor(host);
+    return grantor !== undefined && !this.#lease.hasEchoOf(grantor.card.id);
+  }
+
   leased(host: Host, now: Instant): boolean {
     if (this.#settings.quorum === 'majority') return this.#quorumLease(now);
     const grantor = this.#view.grantor(host);

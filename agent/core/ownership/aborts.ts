@@ -13,10 +13,10 @@ import type { CoreSettings } from '../protocol/settings.ts';
 const HOSTS_NAMED_MAX = 8;
 
 export interface AbortsParts {
-  readonly settings: Pick<CoreSettings, 'heartbeatMs'>;
+  readonly settings: Pick<CoreSettings, 'heartbeatMs' | 'suspectAfterMs' | 'leaseMs'>;
   readonly effects: Effects;
   readonly events: EventLog;
-  readonly right: Pick<FetchRight, 'mayGoOn'>;
+  readonly right: Pick<FetchRight, 'mayGoOn' | 'isGrantorNew'>;
   readonly budgets: Pick<Budgets, 'slots'>;
 }
 
@@ -60,16 +60,24 @@ export class Aborts {
     this.abort(unleased, 'the lease lapsed', now);
   }
 
-  /**
-   * An open request outlives its lease by half a heartbeat interval: a member that has
-   * just joined may have become the grantor, and its first echo is on its way. The takeover is
-   * much further off (0.4 of `suspectAfterMs`, which is three heartbeats at least).
-   */
+  /** Whether an open request has had no lease for longer than {@link #graceMs}. */
   #outlivesLease({ id, host }: OpenRequest, now: Instant): boolean {
     if (this.#p.right.mayGoOn(host, now)) this.#lapsedAt.delete(id);
     else if (!this.#lapsedAt.has(id)) this.#lapsedAt.set(id, now.mono);
-    else return now.mono - this.#lapsedAt.get(id)! >= this.#p.settings.heartbeatMs / 2;
+    else return now.mono - this.#lapsedAt.get(id)! >= this.#graceMs(host);
     return false;
+  }
+
+  /**
+   * How long an open request may go on without a lease. A takeover comes `suspectAfterMs - leaseMs`
+   * after the lapse at the earliest, which is at least 1.2 heartbeat intervals. A lease grantor that
+   * has just joined owes its first echo, which takes it a while on a busy machine: it gets half of
+   * that time.
+   */
+  #graceMs(host: string): number {
+    const { heartbeatMs, suspectAfterMs, leaseMs } = this.#p.settings;
+    const isNew = this.#p.right.isGrantorNew(host);
+    return isNew ? (suspectAfterMs - leaseMs) / 2 : heartbeatMs / 2;
   }
 
   /** Its answer has come, and is being taken in. */

@@ -73,9 +73,12 @@ test('lease: counters that do not rise are a broken invariant', () => {
 
 test('lease: a member forgotten grants nothing until it echoes again', () => {
   const lease = echoedLease();
+  assert.equal(lease.hasEchoOf('g'), true);
   lease.forget('g');
+  assert.equal(lease.hasEchoOf('g'), false);
   assert.equal(lease.holds('g', at(1500)), false);
   lease.echoed('g', 1);
+  assert.equal(lease.hasEchoOf('g'), true);
   assert.equal(lease.remainingMs('g', at(1500)), 4500);
 });
 

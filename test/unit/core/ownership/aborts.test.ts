@@ -5,18 +5,26 @@ import { Effects } from '../../../../agent/core/protocol/effects.ts';
 import { EventLog } from '../../../../agent/core/protocol/event-log.ts';
 
 const HEARTBEAT_MS = 100;
+const SETTINGS = { heartbeatMs: HEARTBEAT_MS, suspectAfterMs: 2000, leaseMs: 1200 };
+const NOBODY: ReadonlySet<string> = new Set();
 const at = (mono: number) => ({ mono, wall: mono });
 const open = (...hosts: string[]) => hosts.map((host, id) => ({ id, host }));
 
-/** @param unleased - hosts without a lease, which the test changes */
-function setting(unleased: ReadonlySet<string>, slotless: ReadonlySet<string> = new Set()) {
+/**
+ * @param unleased - hosts without a lease, which the test changes
+ * @param ungranted - those of them whose lease grantor has just joined
+ */
+function setting(unleased: ReadonlySet<string>, slotless = NOBODY, ungranted = NOBODY) {
   const effects = new Effects();
   const told: object[] = [];
   const aborts = new Aborts({
-    settings: { heartbeatMs: HEARTBEAT_MS },
+    settings: SETTINGS,
     effects,
     events: new EventLog({ event: (mono, kind, detail) => told.push({ mono, kind, ...detail }) }),
-    right: { mayGoOn: (host) => !unleased.has(host) },
+    right: {
+      mayGoOn: (host) => !unleased.has(host),
+      isGrantorNew: (host) => ungranted.has(host),
+    },
     budgets: { slots: { mayGoOn: (host: string) => !slotless.has(host) } as never },
   });
   const given = () => effects.take().map((effect) => effect.type === 'abort' && effect.request);
@@ -51,6 +59,17 @@ describe('aborts', () => {
     assert.deepEqual(given(), [0]);
     const why = 'the lease lapsed';
     assert.deepEqual(told, [{ mono: 150, kind: 'abort', why, requests: 1, hosts: ['a'] }]);
+  });
+
+  it('a grantor that has just joined has half of the time until a takeover for its first echo', () => {
+    const unleased = new Set(['a', 'b']);
+    const { aborts, given, told } = setting(unleased, NOBODY, new Set(['a']));
+    aborts.judge(open('a', 'b'), at(0));
+    aborts.judge(open('a', 'b'), at(399));
+    assert.deepEqual(given(), [1]);
+    aborts.judge(open('a', 'b'), at(400));
+    assert.deepEqual(given(), [0]);
+    assert.equal(told.length, 2);
   });
 
   it('what has no slot is given up at once, and of many hosts some are named', () => {
