@@ -90,22 +90,21 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const budgets: Budgets = new Budgets({
     ...{ settings, view, effects, outbound },
     leaseLeftMs: (name, now) => right.leaseLeftMs(name, now),
-    joined: () => membership.joined,
     listed: () => !handOff.owedAny(),
-    quiet: () => handOff.isQuiet() && moves.isQuiet && requeues.isQuiet && operator.isQuiet,
+    quiet: () => handOff.isQuiet && moves.isQuiet && requeues.isQuiet && operator.isQuiet,
     pages: () => store.owned().pages,
     visits: budgeted(() => visits),
   });
   const record = (host: Host, item: UrlItem) => routing.record(host, item);
   const asks: RobotsAsks = new RobotsAsks({
-    ...{ settings, view, outbound, hostOf, membership, orders, store },
+    ...{ settings, view, outbound, hostOf, orders, store },
     ...{ record, activity: () => completion.activity(), visits: () => visits },
   });
   const visits: Visits = parts.visits(right, orders, events, budgets, asks);
   const aborts = new Aborts({ settings, effects, events, right, budgets });
   const replication = new Replication({ settings, store, view, outbound, handOff, refused });
   const intake = new RowsIntake({ settings, store, view, outbound, handOff, hostOf, refused });
-  const settlement = new Settlement(store, replication, settings);
+  const settlement = new Settlement(view, store, replication, settings);
   const seen = new SeenFilter(settings.bounds.seenUrls, settings.seenKey);
   const onQueued = (host: Host) => visits.queued(host);
   const backlog = new Backlog(parts.slice);
@@ -119,10 +118,10 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const inbox = new Inbox({ view, outbound, copies: replication, hostOf, record, known, refused });
   const moves: HostMoves = new HostMoves({
     ...{ settings, store, events, view, handOff, replication, settlement, right, visits, budgets },
-    ...{ membership, backlog, received: (host: Host) => requeues.received(host) },
+    ...{ backlog, received: (host: Host) => requeues.received(host) },
   });
   const judged = { orders, admit, inScope };
-  const requeues = new Requeues({ settings, store, view, membership, moves, onQueued, ...judged });
+  const requeues = new Requeues({ settings, store, view, moves, onQueued, ...judged });
   const completion = new Completion(settings, view);
   const ending = new Ending({
     ...{ settings, store, events, effects, view, detector, outbound, handOff, moves },

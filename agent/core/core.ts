@@ -4,13 +4,14 @@
 // the effects; the simulator does the same on virtual time. `assembly.ts` puts the parts together;
 // this file holds what concerns several of them: messages, view changes, rebirth, join.
 
+import type { Assignment } from '../../assignment/assignment.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
 import { type Assembly, assemble, type CoreParts } from './assembly.ts';
 import { isOfBudgets } from './budgets/budgets.ts';
 import type { Destination } from './budgets/slots.ts';
 import { isOfRobots } from './crawl/robots-asks.ts';
 import type { HandOff } from './hand-off/hand-off.ts';
-import type { RemovalReason } from './membership/membership.ts';
+import type { Removal } from './membership/membership.ts';
 import type { Member } from './membership/view.ts';
 import type { Operator } from './operator/operator.ts';
 import { assertNever } from './protocol/assert-never.ts';
@@ -18,6 +19,7 @@ import type { Store } from './protocol/core-store.ts';
 import type { Effects } from './protocol/effects.ts';
 import type { AgentId, Envelope, Host, Incarnation, Message } from './protocol/messages.ts';
 import type { Outcome } from './protocol/outcome.ts';
+import type { Part } from './protocol/part.ts';
 import { IDENTIFIERS_MAX, putLatest } from './protocol/put-latest.ts';
 import type { CoreSettings } from './protocol/settings.ts';
 import { type CoreSnapshot, membersAt } from './snapshot.ts';
@@ -32,6 +34,7 @@ export class Core {
   readonly #store: Store;
   readonly #effects: Effects;
   readonly #p: Assembly;
+  readonly #parts: readonly Part[];
   #startedAt = 0;
   /** When this agent lost touch with the others, until it has joined again. */
   #awaySince: number | null = null;
@@ -48,14 +51,66 @@ export class Core {
       isIdle: () => this.#isIdle(),
       changes: {
         added: (member, now) => this.#added(member, now),
-        removing: (member) => this.#p.moves.before(member),
-        removed: (member, why, now) => this.#removed(member, why, now),
+        removed: (member, why, placement, now) => this.#removed(member, why, placement, now),
         disowned: (above, now) => this.#rebirth(above, now, this.#p.view.lastEchoAt(now.mono)),
         greeted: (member, counter, now) => this.#p.moves.setBack(member, counter, now),
         refused: (message) => this.#p.ending.end(5, message),
         impostor: (inc) => this.#p.ending.endAsImpostor(inc),
       },
     });
+    this.#parts = this.#inOrder();
+  }
+
+  /** The parts, in the order in which they run in a turn. */
+  #inOrder(): readonly Part[] {
+    const p = this.#p;
+    const { membership, ending, handOff, seeds, visits } = p;
+    return [
+      // First who the members are: all that follows acts on the view.
+      {
+        reset: (now) => membership.reset(now),
+        // A silent member that may have ended, as this agent is about to, leaves nothing to take over.
+        pump: (now) => {
+          if (!ending.isAboutToGo(now)) membership.pump(now);
+        },
+      },
+      { pump: (now) => this.#tryJoin(now) },
+      // Then what this agent must give up, before anything is begun.
+      { pump: (now) => p.aborts.judge(visits.open(), now) },
+      p.right,
+      // Then what fills the tables, the queues and the outbox: the parts below send what is in them.
+      p.backlog,
+      { reset: () => p.backlog.delete(seeds) },
+      seeds,
+      p.moves,
+      p.requeues,
+      p.settlement,
+      { pump: () => p.moves.isQuiet && p.settlement.settleRestored() },
+      p.inbox,
+      { pump: () => p.view.joined && handOff.answer(p.replication) },
+      handOff,
+      // Copies go before the links, whose pages they make safe.
+      p.replication,
+      p.routing,
+      // Requests begin when all is known that forbids them; what they ask of others goes at once.
+      {
+        viewChanged: () => visits.keepOnly((host) => p.view.owns(host)),
+        pump: (now) => {
+          if (ending.course === 'crawling') visits.tick(now, p.holdBack.at(now));
+        },
+        get isQuiet() {
+          return visits.isEmpty();
+        },
+      },
+      p.asks,
+      p.budgets,
+      { pump: (now) => p.moves.visited(now) },
+      p.operator,
+      // The heartbeat tells what is true at the end of the turn, and the end follows from it.
+      { pump: (now) => this.#beatIfDue(now) },
+      p.completion,
+      ending,
+    ];
   }
 
   // ---- doors
@@ -153,7 +208,7 @@ export class Core {
       case 'ORDERS':
         return this.#p.operator.onOrders(member.card.id, message.orders, now);
       case 'LEAVE':
-        return this.#p.membership.remove(member, 'left', now);
+        return this.#p.membership.remove(member, 'leave', now);
       case 'RELAY':
         return this.#onRelay(member, message, now);
       case 'HELLO':
@@ -180,28 +235,7 @@ export class Core {
   /** Everything that time, or the messages and outcomes of this turn, made due. */
   onDeadline(now: Instant): void {
     if (this.#p.ending.course === 'ended' || this.#noticesStall(now)) return;
-    // A silent member that may have ended, as this agent is about to, leaves nothing to take over.
-    if (!this.#p.ending.isAboutToGo(now)) this.#p.membership.judge(now);
-    this.#tryJoin(now);
-    this.#p.aborts.judge(this.#p.visits.open(), now);
-    this.#p.right.sweep(now);
-    this.#p.backlog.pump(now);
-    this.#p.moves.pump(now);
-    this.#p.requeues.pump();
-    this.#p.settlement.pump(this.#p.moves.isQuiet);
-    this.#p.inbox.pump(now);
-    if (this.#p.membership.joined) this.#p.handOff.answer(this.#p.replication);
-    this.#p.replication.pump(now);
-    this.#p.routing.pump(now);
-    const { holdBack } = this.#p;
-    const held = { all: holdBack.holdsAll(now), host: (host: Host) => holdBack.holds(host) };
-    if (this.#p.ending.course === 'crawling') this.#p.visits.tick(now, held);
-    this.#p.asks.pump(now);
-    this.#p.budgets.pump(now);
-    this.#p.moves.visited(now);
-    this.#p.operator.pump(now);
-    if (now.mono - this.#heartbeatAt >= this.#beatAfterMs) this.#beat(now);
-    this.#p.ending.pump(now);
+    for (const part of this.#parts) part.pump?.(now);
   }
 
   /** The turn's transaction is committed. */
@@ -212,16 +246,9 @@ export class Core {
   /** When `onDeadline` must be called at the latest, on the monotonic clock. */
   nextDeadlineMs(now: Instant): number {
     const housekeeping = Math.min(100, Math.max(10, this.#settings.heartbeatMs / 10));
-    if (this.#isBusy()) return now.mono;
+    if (this.#parts.some((part) => part.isBusy)) return now.mono;
     const visitsAt = this.#p.ending.course === 'crawling' ? this.#p.visits.nextAtMs() : Infinity;
     return Math.min(now.mono + housekeeping, visitsAt, this.#p.budgets.nextAtMs(now));
-  }
-
-  /** Something is being done in pieces, and the next is due. */
-  #isBusy(): boolean {
-    const { backlog, moves, requeues, replication, settlement, inbox } = this.#p;
-    if (!backlog.isEmpty || !moves.isQuiet || requeues.isBusy) return true;
-    return replication.isBusy || settlement.isBusy || inbox.isBusy;
   }
 
   /** Whether an open request may be written, or go on, at this very moment. */
@@ -272,7 +299,7 @@ export class Core {
     this.#p.handOff.expectListFrom(member.card.id);
     if (member.joined) this.#p.right.releaseAll();
     // A joiner's echo is what the others need to go on with the hosts it is to inherit.
-    if (!this.#p.membership.joined) this.#beatAfterMs = this.#settings.heartbeatMs / 10;
+    if (!this.#p.view.joined) this.#beatAfterMs = this.#settings.heartbeatMs / 10;
     this.#p.moves.added(member, now);
     this.#viewChanged(now);
     const { id, inc, capacity } = member.card;
@@ -282,7 +309,7 @@ export class Core {
     this.#p.events.record(now.mono, 'join', { agent: id, incarnation: inc, capacity, ...away });
   }
 
-  #removed(member: Member, why: RemovalReason, now: Instant): void {
+  #removed(member: Member, why: Removal, placement: Assignment, now: Instant): void {
     const { id, inc } = member.card;
     this.#effects.push({ type: 'forget-peer', id });
     this.#p.ending.forget(id);
@@ -291,26 +318,16 @@ export class Core {
     this.#p.handOff.forget(id);
     this.#p.replication.forget(id);
     this.#p.replication.doubtAll();
-    this.#p.moves.after(now);
-    // One that is superseded is back in the same breath: without it others would be owners, and
-    // links safe with nobody, for no reason.
-    if (why !== 'superseded') this.#viewChanged(now);
+    this.#p.moves.takeOver(member, placement, now);
+    // A later incarnation is added at once, so that its hosts do not move.
+    if (why !== 'remove') this.#viewChanged(now);
     const silentMs = Math.round(now.mono - member.heardAt);
-    const kind = why === 'left' ? 'leave' : why === 'suspected' ? 'suspect' : 'remove';
     putLatest(this.#lostAt, id, member.heardAt, IDENTIFIERS_MAX);
-    this.#p.events.record(now.mono, kind, { agent: id, incarnation: inc, silentMs });
+    this.#p.events.record(now.mono, why, { agent: id, incarnation: inc, silentMs });
   }
 
   #viewChanged(now: Instant): void {
-    this.#p.completion.activity();
-    this.#p.right.releaseForeign();
-    this.#p.routing.viewChanged();
-    this.#p.inbox.viewChanged();
-    this.#p.settlement.viewChanged();
-    this.#p.moves.viewChanged();
-    this.#p.visits.keepOnly((host) => this.#p.view.owns(host));
-    this.#p.budgets.viewChanged(now);
-    this.#p.asks.viewChanged();
+    for (const part of this.#parts) part.viewChanged?.(now);
     this.#p.visits.wakeAll();
   }
 
@@ -319,11 +336,11 @@ export class Core {
     this.#p.budgets.listSays(list.slotsMs, now);
     if (list.leavers.length > 0 && !from.leaving) {
       // Its hosts have other owners from now on, and some are named only in later parts.
-      this.#p.moves.before(from);
+      const placement = this.#p.view.assignment();
       this.#p.view.markLeaving(from);
       this.#p.handOff.expectListsOfLeavers();
       this.#p.replication.doubtAll();
-      this.#p.moves.after(now);
+      this.#p.moves.takeOver(from, placement, now);
       this.#viewChanged(now);
     }
     const named = this.#p.handOff.onList(from, list, now);
@@ -393,35 +410,20 @@ export class Core {
     this.#p.outbound.inc = inc;
     this.#startedAt = now.mono;
     this.#heartbeatAt = -Infinity;
-    this.#p.right.reset(now);
-    this.#p.budgets.reset(now);
-    this.#p.handOff.reset();
-    this.#p.moves.reset();
-    this.#p.routing.reset();
-    this.#p.backlog.delete(this.#p.seeds);
-    this.#p.inbox.reset();
-    this.#p.replication.reset();
-    this.#p.settlement.joined = false;
-    this.#p.requeues.refresh.joined = false;
-    this.#p.completion.reset();
-    this.#p.ending.reborn();
-    this.#p.membership.reset(now);
+    for (const part of this.#parts) part.reset?.(now);
   }
 
   #tryJoin(now: Instant): void {
-    if (this.#p.membership.joined || this.#p.handOff.owedAny()) return;
+    if (this.#p.view.joined || this.#p.handOff.owedAny()) return;
     if (!this.#p.membership.allMet(now)) return this.#endForlorn(now);
-    this.#p.membership.joined = true;
-    this.#p.right.joined = true;
-    this.#p.settlement.joined = true;
-    this.#p.requeues.refresh.joined = true;
+    this.#p.view.joined = true;
     this.#p.ending.joined();
     // Nobody is left to tell it that the crawl ended while it was starting.
     if (this.#p.view.size === 0) this.#effects.push({ type: 'woke' });
     this.#p.routing.join();
     this.#p.inbox.join();
     this.#viewChanged(now);
-    if (!this.#p.seeds.areRouted) this.#p.backlog.add(this.#p.seeds);
+    if (!this.#p.seeds.isQuiet) this.#p.backlog.add(this.#p.seeds);
     const tookMs = Math.round(now.mono - this.#startedAt);
     const away = this.#awaySince === null ? {} : { awayMs: Math.round(now.mono - this.#awaySince) };
     this.#awaySince = null;
@@ -443,8 +445,12 @@ export class Core {
     this.#p.ending.end(5, reason);
   }
 
+  #beatIfDue(now: Instant): void {
+    if (now.mono - this.#heartbeatAt >= this.#beatAfterMs) this.#beat(now);
+  }
+
   #beat(now: Instant): void {
-    if (this.#heartbeatAt !== -Infinity && !this.#p.membership.joined) this.#p.membership.greet();
+    if (this.#heartbeatAt !== -Infinity && !this.#p.view.joined) this.#p.membership.greet();
     this.#heartbeatAt = now.mono;
     this.#beatAfterMs = this.#settings.heartbeatMs;
     const counter = this.#p.membership.nextCounter();
@@ -455,22 +461,10 @@ export class Core {
   }
 
   #isIdle(): boolean {
-    return (
-      this.#p.membership.joined &&
-      this.#p.seeds.areRouted &&
-      !this.#p.orders.paused &&
-      (this.#p.ending.course === 'crawling' || this.#p.ending.course === 'complete') &&
-      this.#p.visits.isEmpty() &&
-      this.#p.backlog.isEmpty &&
-      this.#p.moves.isQuiet &&
-      this.#p.requeues.isQuiet &&
-      this.#p.operator.isQuiet &&
-      this.#p.settlement.isQuiet &&
-      this.#p.routing.isQuiet &&
-      this.#p.inbox.isQuiet &&
-      this.#p.replication.isQuiet &&
-      this.#p.handOff.isQuiet()
-    );
+    const { view, orders, ending } = this.#p;
+    const isCourse = ending.course === 'crawling' || ending.course === 'complete';
+    if (!view.joined || !isCourse || orders.paused) return false;
+    return this.#parts.every((part) => part.isQuiet !== false);
   }
 
   // ---- what status shows
@@ -479,7 +473,7 @@ export class Core {
     return {
       id: this.#settings.id,
       incarnation: this.#p.outbound.inc,
-      joined: this.#p.membership.joined,
+      joined: this.#p.view.joined,
       course: this.#p.ending.course,
       idle: this.#isIdle(),
       paused: this.#p.orders.paused,

@@ -39,7 +39,6 @@ export interface BudgetsParts {
   readonly effects: Effects;
   readonly outbound: Outbound;
   readonly leaseLeftMs: (name: string, now: Instant) => number;
-  readonly joined: () => boolean;
   /** Nobody owes this agent a list. */
   readonly listed: () => boolean;
   /**
@@ -93,7 +92,7 @@ export class Budgets {
 
   constructor(parts: BudgetsParts) {
     this.#p = parts;
-    const { settings, view, effects, outbound, visits, joined, listed, leaseLeftMs } = parts;
+    const { settings, view, effects, outbound, visits, listed, leaseLeftMs } = parts;
     const inc = (): Incarnation => outbound.inc;
     const reconsider = (host: Host, now: Instant) => visits.reconsider(host, now);
     const tell = (to: AgentId, message: BudgetMessage, now: Instant) =>
@@ -104,7 +103,7 @@ export class Budgets {
       ipDelayMs > 0 ? new Slots({ settings, view, effects, inc, tell, reconsider, wake }) : null;
     this.#slotGrants = new SlotGrants({
       ...{ settings, view, leaseLeftMs },
-      isSettledIn: () => joined() && listed(),
+      isSettledIn: () => view.joined && listed(),
       isHere: ({ id, inc: theirs }) =>
         theirs === (id === settings.id ? inc() : view.get(id)?.card.inc),
       answer: ({ id }, grant, now) => tell(id, grant, now),
@@ -113,7 +112,7 @@ export class Budgets {
     this.pages =
       pagesMax === null ? null : new PageBudget({ settings, view, inc, tell, reconsider, reached });
     this.#pageGrants = new PageGrants({
-      ...{ settings, view, joined },
+      ...{ settings, view },
       viewHash: () => view.hash(outbound.inc),
       answer: tell,
       count: (id, round, now) => tell(id, { type: 'COUNT', round }, now),
@@ -159,7 +158,7 @@ export class Budgets {
     const owns = this.#p.view.owns(PAGES_NAME);
     if (owns !== this.#ownsPages) this.#pageGrants.reset();
     this.#ownsPages = owns;
-    if (this.#p.joined()) this.pages.pump(now);
+    if (this.#p.view.joined) this.pages.pump(now);
     if (owns) this.#pageGrants.pump(now);
   }
 
@@ -215,12 +214,12 @@ export class Budgets {
   }
 
   #answerCount(owner: AgentId, round: number, now: Instant): void {
-    const { view, outbound, joined, quiet, pages } = this.#p;
+    const { view, outbound, quiet, pages } = this.#p;
     if (!this.pages) return;
     const isOwner = view.owner(PAGES_NAME) === owner;
     this.pages.turnTo(view.owner(PAGES_NAME));
     const { inc } = outbound;
-    const state = { inc, viewHash: view.hash(inc), quiet: joined() && isOwner && quiet() };
+    const state = { inc, viewHash: view.hash(inc), quiet: view.joined && isOwner && quiet() };
     const counts = { pages: pages(), held: this.pages.held, ...this.pages.account() };
     this.#tell(owner, { type: 'COUNTED', round, ...state, ...counts }, now);
   }

@@ -17,7 +17,6 @@ export interface PageGrantsParts {
   readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'pagesMax'>;
   readonly view: View;
   readonly viewHash: () => string;
-  readonly joined: () => boolean;
   readonly answer: (asker: AgentId, grant: PagesGrant, now: Instant) => void;
   /** Asks a member, or this agent itself, to count. */
   readonly count: (member: AgentId, round: number, now: Instant) => void;
@@ -150,7 +149,7 @@ export class PageGrants {
   }
 
   pump(now: Instant): void {
-    if (!this.#p.joined()) return;
+    if (!this.#p.view.joined) return;
     if (!this.#needsCount()) {
       this.#round = null;
       return;

@@ -8,6 +8,7 @@ import type { Store } from '../protocol/core-store.ts';
 import type { Host } from '../protocol/messages.ts';
 import type { Orders } from '../protocol/orders.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
+import type { Held } from '../protocol/visits-port.ts';
 import type { Settlement } from '../replication/settlement.ts';
 
 /** Of the bound of the outbox: what the pages of one host may have in it once it is half full. */
@@ -27,15 +28,20 @@ export class HoldBack {
     this.#p = parts;
   }
 
+  /** To what no request is made in this turn. */
+  at(now: Instant): Held {
+    return { all: this.#holdsAll(now), host: (host) => this.#holds(host) };
+  }
+
   /** No request at all. */
-  holdsAll(now: Instant): boolean {
+  #holdsAll(now: Instant): boolean {
     const { settings, store, settlement, orders } = this.#p;
     const isOver = store.outboxCount() >= 2 * settings.bounds.outbox;
     return isOver || settlement.isFull(now) || orders.paused;
   }
 
   /** No request to this host: what its pages named waits in the outbox. */
-  holds(host: Host): boolean {
+  #holds(host: Host): boolean {
     const { settings, store, settlement } = this.#p;
     const { outbox } = settings.bounds;
     const waiting = store.outboxCount();

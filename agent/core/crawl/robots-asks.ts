@@ -58,10 +58,9 @@ interface Asking {
 
 export interface RobotsAsksParts {
   readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'bounds'>;
-  readonly view: Pick<View, 'owns' | 'owner' | 'get'>;
+  readonly view: Pick<View, 'owns' | 'owner' | 'get' | 'joined'>;
   readonly outbound: Pick<Outbound, 'toMember'>;
   readonly hostOf: (url: string) => Host | null;
-  readonly membership: { readonly joined: boolean };
   readonly orders: { readonly paused: boolean };
   readonly store: Pick<Store, 'queuedOf'>;
   /** Records a URL on a host of this agent. */
@@ -112,7 +111,7 @@ export class RobotsAsks {
   }
 
   pump(now: Instant): void {
-    if (this.#asking.size === 0 || !this.#p.membership.joined) return;
+    if (this.#asking.size === 0 || !this.#p.view.joined) return;
     const { heartbeatMs } = this.#p.settings;
     let left = ASKS_PER_TURN;
     for (const asking of this.#asking.values()) {
@@ -210,10 +209,10 @@ export class RobotsAsks {
   // ---- the owner of the host whose file it is
 
   #onAsk(from: AgentId, { origin, asker, waitedMs }: Ask, now: Instant): void {
-    const { membership, view, hostOf } = this.#p;
+    const { view, hostOf } = this.#p;
     const host = hostOf(fileOf(origin));
     // The asker repeats it, to whoever it then holds for the owner.
-    if (host === null || !membership.joined || !view.owns(host)) return;
+    if (host === null || !view.joined || !view.owns(host)) return;
     const answer = this.#answer(host, { origin, asker, waitedMs }, now);
     if (answer) this.#tell(from, { type: 'ROBOTS_TOLD', origin, asker, ...answer }, now);
   }

@@ -4,10 +4,11 @@
 
 import type { Task } from '../protocol/backlog.ts';
 import type { UrlItem } from '../protocol/messages.ts';
+import type { Part } from '../protocol/part.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { Routing } from './routing.ts';
 
-export class Seeds implements Task {
+export class Seeds implements Task, Part {
   readonly #items: readonly UrlItem[];
   readonly #routing: Pick<Routing, 'route'>;
   readonly #settings: Pick<CoreSettings, 'bounds'>;
@@ -23,8 +24,8 @@ export class Seeds implements Task {
     this.#settings = settings;
   }
 
-  /** All are routed: a condition of idleness. */
-  get areRouted(): boolean {
+  /** All are routed. */
+  get isQuiet(): boolean {
     return this.#next >= this.#items.length;
   }
 
@@ -32,6 +33,6 @@ export class Seeds implements Task {
     const end = this.#next + this.#settings.bounds.pieceUrls;
     this.#routing.route(this.#items.slice(this.#next, end));
     this.#next = end;
-    return this.areRouted;
+    return this.isQuiet;
   }
 }

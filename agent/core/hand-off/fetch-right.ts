@@ -9,6 +9,7 @@ import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Lease } from '../../../failure-detector/lease.ts';
 import type { View } from '../membership/view.ts';
 import type { Host } from '../protocol/messages.ts';
+import type { Part } from '../protocol/part.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { HandOff } from './hand-off.ts';
 
@@ -43,7 +44,7 @@ interface Sweep {
   next: number;
 }
 
-export class FetchRight {
+export class FetchRight implements Part {
   readonly #settings: CoreSettings;
   readonly #view: View;
   readonly #lease: Lease;
@@ -63,7 +64,6 @@ export class FetchRight {
   #sweepAt = SWEEP_EVERY;
   #upheavalAt = 0;
   #startAt = 0;
-  joined = false;
   /** No new requests: this agent is leaving or stopping. */
   closed = false;
 
@@ -84,14 +84,13 @@ export class FetchRight {
   /** A new incarnation holds nothing, and starts with every host waiting its delay. */
   reset(now: Instant): void {
     this.releaseAll();
-    this.joined = false;
     this.#startAt = now.mono;
     this.upheaval(now.mono);
   }
 
   /** No host has the right: this agent has not joined, or is leaving or stopping. */
   get isShut(): boolean {
-    return !this.joined || this.closed;
+    return !this.#view.joined || this.closed;
   }
 
   /** Someone was removed or reborn: a host that looks unknown may have been visited just now. */
@@ -121,12 +120,14 @@ export class FetchRight {
 
   /** Whether a request that is about to be written may be: the right itself, at this moment. */
   holds(host: Host, now: Instant): boolean {
-    return this.joined && this.#view.owns(host) && this.#holds(host) && this.leased(host, now);
+    return (
+      this.#view.joined && this.#view.owns(host) && this.#holds(host) && this.leased(host, now)
+    );
   }
 
   /** Whether a request that is open may go on: an owner that follows waits for the yield. */
   mayGoOn(host: Host, now: Instant): boolean {
-    return this.joined && this.leased(host, now);
+    return this.#view.joined && this.leased(host, now);
   }
 
   /** Whether the lease grantor of the host has just joined: it has echoed no heartbeat yet. */
@@ -195,7 +196,7 @@ export class FetchRight {
    * it back. The placement of this view is kept, and applied to each host when it is asked for or
    * when the sweep reaches it: a hundred thousand look-ups at once would hold up the heartbeats.
    */
-  releaseForeign(): void {
+  viewChanged(): void {
     if (this.#held.size === 0) return;
     if (this.#unswept.length >= SWEEPS_MAX) return this.releaseAll();
     const change = ++this.#changes;
@@ -230,7 +231,8 @@ export class FetchRight {
     if (end === sweep.hosts.length) this.#unswept.shift();
   }
 
-  sweep(now: Instant): void {
+  /** Sweeps the held hosts and the waits, some of them at a time. */
+  pump(now: Instant): void {
     this.#sweepHeld();
     if (this.#wait.size < this.#sweepAt) return;
     for (const [host, until] of this.#wait) if (until <= now.mono) this.#wait.delete(host);

@@ -11,6 +11,7 @@ import type { Outbound } from '../membership/outbound.ts';
 import type { RefusedClaims } from '../membership/refused-claims.ts';
 import type { Member, View } from '../membership/view.ts';
 import type { AgentId, Host, Incarnation, Message, YieldItem } from '../protocol/messages.ts';
+import type { Part } from '../protocol/part.ts';
 import { type CoreSettings, resendAfterMs } from '../protocol/settings.ts';
 import type { GivenList } from './given-list.ts';
 import { GivenHosts, type ListSource } from './list-source.ts';
@@ -62,7 +63,7 @@ interface YieldCopies {
 /** Hosts that are counted one by one for `status`. */
 const COUNTED_MAX = 1000;
 
-export class HandOff {
+export class HandOff implements Part {
   readonly #settings: CoreSettings;
   readonly #view: View;
   readonly #outbound: Outbound;
@@ -108,7 +109,7 @@ export class HandOff {
   }
 
   /** Nothing is owed, awaited or to be given: a condition of idleness. */
-  isQuiet(): boolean {
+  get isQuiet(): boolean {
     if (this.#given.size > 0 || !this.#owed.isEmpty || this.#owing.size > 0) return false;
     for (const host of this.#awaited.keys()) {
       if (this.#view.owns(host) && this.awaits(host)) return false;
@@ -367,7 +368,7 @@ export class HandOff {
    * later list to a member wait until an earlier one has arrived whole: whoever is owed a list
    * takes the first that comes for it, and nothing else may overtake it.
    */
-  pump(hosts: YieldableHosts, now: Instant): FinishedList[] {
+  advance(hosts: YieldableHosts, now: Instant): FinishedList[] {
     for (const list of [...this.#given.values()]) {
       if (!this.#view.has(list.to)) this.#given.delete(list.number);
     }

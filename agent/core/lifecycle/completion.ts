@@ -6,9 +6,10 @@
 
 import type { Member, View } from '../membership/view.ts';
 import type { AgentId, Incarnation } from '../protocol/messages.ts';
+import type { Part } from '../protocol/part.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 
-export class Completion {
+export class Completion implements Part {
   readonly #settings: CoreSettings;
   readonly #view: View;
   #idle = false;
@@ -22,6 +23,10 @@ export class Completion {
   reset(): void {
     this.#idle = false;
     this.#idleSince = 0;
+  }
+
+  viewChanged(): void {
+    this.activity();
   }
 
   /** Something happened that makes an idle agent busy, if only for a moment. */

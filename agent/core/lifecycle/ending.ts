@@ -15,6 +15,7 @@ import type { Store } from '../protocol/core-store.ts';
 import type { Effects, EndCode } from '../protocol/effects.ts';
 import type { EventLog } from '../protocol/event-log.ts';
 import type { AgentId, Envelope, Message } from '../protocol/messages.ts';
+import type { Part } from '../protocol/part.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { Visits } from '../protocol/visits-port.ts';
 import type { Completion } from './completion.ts';
@@ -51,14 +52,13 @@ export interface EndingParts {
   readonly aborts: Pick<Aborts, 'abort'>;
 }
 
-export class Ending {
+export class Ending implements Part {
   readonly #p: EndingParts;
   /** Members that said COMPLETE. */
   readonly #toldComplete = new Set<AgentId>();
   #course: Course = { kind: 'crawling' };
-  /** This process has been joined to the cluster, and is now: see `joined` and `reborn`. */
+  /** This process has joined, in this incarnation or an earlier one. */
   #joinedOnce = false;
-  #joined = false;
   /** When this process began. */
   #bornAt = 0;
 
@@ -76,12 +76,10 @@ export class Ending {
 
   joined(): void {
     this.#joinedOnce = true;
-    this.#joined = true;
   }
 
   /** Another incarnation goes on: what was said about the end concerned the one before. */
-  reborn(): void {
-    this.#joined = false;
+  reset(): void {
     this.#toldComplete.clear();
     if (this.#course.kind === 'complete') this.#course = { kind: 'crawling' };
   }
@@ -159,7 +157,7 @@ export class Ending {
 
   /** A member's word is only noted; a joiner, who can see nothing for itself, takes it. */
   onComplete(from: AgentId): void {
-    if (this.#joined) this.#toldComplete.add(from);
+    if (this.#p.view.joined) this.#toldComplete.add(from);
     else this.end(0, `agent ${from} says that the crawl is complete`);
   }
 
@@ -169,7 +167,7 @@ export class Ending {
     const { view, handOff, moves, routing, visits, outbound, events, settings } = this.#p;
     const over = now.mono - since >= LEAVE_MS_MAX;
     // Reborn while leaving: the heirs have to be met again before they can be given anything.
-    if (this.#joinedOnce && !this.#joined && !over) return;
+    if (this.#joinedOnce && !this.#p.view.joined && !over) return;
     const heirs = [...view.members()].some((m) => !m.leaving);
     const given = handOff.hasGivenAll() && moves.isQuiet && routing.isQuiet;
     if (heirs && !over && (!given || visits.openCount() > 0)) return;

@@ -57,11 +57,10 @@ export const TAKEN_FROM: Readonly<Record<MessageType, Sender>> = {
 
 export interface GateParts {
   readonly settings: Pick<CoreSettings, 'fingerprintHash'>;
-  readonly view: Pick<View, 'get'>;
+  readonly view: Pick<View, 'get' | 'joined'>;
   readonly outbound: Pick<Outbound, 'inc'>;
   readonly refused: Pick<RefusedClaims, 'refuse'>;
   readonly membership: {
-    readonly joined: boolean;
     readonly greetings: Pick<Greetings, 'isOf' | 'isKnown'>;
     isGone(id: AgentId, inc: Incarnation): boolean;
   };
@@ -85,7 +84,7 @@ export class Gate {
     // A message to an earlier incarnation, or from one that is gone, is only late: nobody is named for it.
     if (to.inc !== outbound.inc || membership.isGone(from.id, from.inc)) return false;
     const isMember = view.get(from.id)?.card.inc === from.inc;
-    if (sender === 'asked' || (sender === 'end' && !membership.joined)) {
+    if (sender === 'asked' || (sender === 'end' && !view.joined)) {
       return this.#wasAsked(from.id, message, type === 'COMPLETE' && isMember, now);
     }
     if (sender !== 'nobody' && isMember) return true;

@@ -3,6 +3,7 @@
 // suspicion is final: an incarnation once gone is never echoed or believed again. This file judges
 // and talks; what a change of the view means for hosts is the core's business, through `Changes`.
 
+import type { Assignment } from '../../../assignment/assignment.ts';
 import type { FailureDetector } from '../../../failure-detector/detector.ts';
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Lease } from '../../../failure-detector/lease.ts';
@@ -24,14 +25,14 @@ type Hello = Extract<Message, { type: 'HELLO' }>;
 type Probe = Extract<Message, { type: 'PROBE' }>;
 type Welcome = Extract<Message, { type: 'WELCOME' }>;
 
-export type RemovalReason = 'superseded' | 'left' | 'suspected';
+/** Why a member was removed: by its LEAVE, for its silence, or for a later incarnation. */
+export type Removal = 'leave' | 'suspect' | 'remove';
 
 /** What the core does when the view changes. */
 export interface Changes extends Consequences {
   added(member: Member, now: Instant): void;
-  /** Called before the member is taken out, so that its hosts are still known. */
-  removing(member: Member, why: RemovalReason, now: Instant): void;
-  removed(member: Member, why: RemovalReason, now: Instant): void;
+  /** @param placement - the ring on which the member still had its place */
+  removed(member: Member, why: Removal, placement: Assignment, now: Instant): void;
   /** A member said HELLO with the counter that its database had. */
   greeted(member: Member, counter: number, now: Instant): void;
   refused(message: string): void;
@@ -65,7 +66,6 @@ export class Membership {
   #counter = 0;
   /** Where in the view the news of the last heartbeat ended. */
   #toldTo = 0;
-  joined = false;
   /** The counter of the database as this incarnation found it, by which a roll-back shows. */
   helloCounter = 0;
 
@@ -102,7 +102,7 @@ export class Membership {
     this.#suspects.clear();
     this.#longGone.clear();
     this.#lease.reset();
-    this.joined = false;
+    this.#view.joined = false;
     this.#counter = 0;
     this.#startAt = now.mono;
     this.#proofs.reset(now);
@@ -134,7 +134,7 @@ export class Membership {
     const difference = this.#settings.compare(this.#settings.fingerprint, hello.fingerprint);
     if (id === this.#settings.id) {
       if (!difference && inc > this.#outbound.inc)
-        return this.#ownLife.isLater(inc, this.joined, now);
+        return this.#ownLife.isLater(inc, this.#view.joined, now);
       return this.#refused.refuse(id, 'hello', 'this agent itself has that identifier', now);
     }
     if (difference) return this.#refuse(peer, hello, difference.path, difference.b, difference.a);
@@ -171,7 +171,7 @@ export class Membership {
   }
 
   #refuse(peer: Claim, { greeting }: Hello, path: string, yours = peer.id, theirs = ''): void {
-    const answer = { type: 'REFUSED', path, yours, theirs, joined: this.joined } as const;
+    const answer = { type: 'REFUSED', path, yours, theirs, joined: this.#view.joined } as const;
     this.#outbound.toAddress(peer, greeting === undefined ? answer : { ...answer, greeting });
   }
 
@@ -204,11 +204,11 @@ export class Membership {
     for (const { id, inc, ageMs } of welcome.gone) {
       this.#hearGone(id, inc, now);
       const isLong = ageMs >= this.#settings.suspectAfterMs;
-      if (isLong && !this.joined && this.greetings.isInConfig(id)) this.#longGone.add(id);
+      if (isLong && !this.#view.joined && this.greetings.isInConfig(id)) this.#longGone.add(id);
     }
     const members = welcome.members.map((news) => ({ ...news, direct: false }));
     const address = this.greetings.addressOf(from) ?? '';
-    if (this.joined || !this.#outbound.isConfigured({ id: from, address })) {
+    if (this.#view.joined || !this.#outbound.isConfigured({ id: from, address })) {
       return this.#hearAll(members, now, () => ({}));
     }
     // It owns nothing yet that could move, and must know all owners before it does.
@@ -217,7 +217,7 @@ export class Membership {
   }
 
   onRefused(from: AgentId, refused: Extract<Message, { type: 'REFUSED' }>): void {
-    if (this.joined || !(refused.joined || from < this.#settings.id)) return;
+    if (this.#view.joined || !(refused.joined || from < this.#settings.id)) return;
     this.#changes.refused(refusalText(from, refused));
   }
 
@@ -288,7 +288,7 @@ export class Membership {
   /** News of an incarnation, direct or relayed (rule 1). */
   #hear(news: News, now: Instant, word: Word = {}): void {
     const { id, inc } = news;
-    if (id === this.#settings.id) return this.#ownLife.isLater(inc, this.joined, now);
+    if (id === this.#settings.id) return this.#ownLife.isLater(inc, this.#view.joined, now);
     if (this.#gone.has(id, inc)) return;
     if (this.#isNew(news)) {
       const verdict = this.#proofs.judge(news, word, true, now);
@@ -304,7 +304,7 @@ export class Membership {
 
   #add(news: News, now: Instant): void {
     const old = this.#view.get(news.id);
-    if (old) this.remove(old, 'superseded', now);
+    if (old) this.remove(old, 'remove', now);
     this.#gone.note(news.id, news.inc - 1, now.mono);
     this.greetings.remember(news.id, news.address);
     this.#proofs.settled(news.id);
@@ -314,16 +314,16 @@ export class Membership {
     this.#changes.added(member, now);
   }
 
-  remove(member: Member, why: RemovalReason, now: Instant): void {
+  remove(member: Member, why: Removal, now: Instant): void {
     const { id, inc } = member.card;
-    this.#changes.removing(member, why, now);
+    const placement = this.#view.assignment();
     this.#view.delete(id);
     this.#detector.forget(id);
     this.#lease.forget(id);
-    if (why === 'suspected') putLatest(this.#judged, id, inc, IDENTIFIERS_MAX);
-    if (why === 'left') this.greetings.forget(id);
+    if (why === 'suspect') putLatest(this.#judged, id, inc, IDENTIFIERS_MAX);
+    if (why === 'leave') this.greetings.forget(id);
     this.#gone.note(id, Math.max(inc, member.goneInc), now.mono);
-    this.#changes.removed(member, why, now);
+    this.#changes.removed(member, why, placement, now);
   }
 
   /** Hearsay: no echo from now on, but it is removed only by this agent's own silence. */
@@ -335,7 +335,7 @@ export class Membership {
   }
 
   /** Suspicions, deafness and the end of the join barrier; called at least every heartbeat. */
-  judge(now: Instant): void {
+  pump(now: Instant): void {
     for (const member of [...this.#view.members()]) {
       // Of a cut both ways neither end is told: who is not heard may well not hear this agent.
       member.silent = now.mono - member.heardAt >= unheardMs(this.#settings);
@@ -349,12 +349,12 @@ export class Membership {
       member.disowned = true;
       if (this.#settings.quorum === 'majority') {
         putLatest(this.#suspects, id, member.card.inc, IDENTIFIERS_MAX);
-      } else this.remove(member, 'suspected', now);
+      } else this.remove(member, 'suspect', now);
     }
     for (const [id, inc] of [...this.#suspects]) {
       const member = this.#view.get(id);
       if (member?.card.inc === inc && this.#votesAgainst(id, inc))
-        this.remove(member, 'suspected', now);
+        this.remove(member, 'suspect', now);
     }
   }
 
@@ -409,7 +409,7 @@ export class Membership {
     const beat: Heartbeat = {
       type: 'HEARTBEAT',
       counter: this.#counter,
-      joined: this.joined,
+      joined: this.#view.joined,
       capacity,
       address,
       fingerprintHash,
@@ -464,7 +464,7 @@ export class Membership {
     const { id, capacity, address } = this.#settings;
     const { inc } = this.#outbound;
     const counter = this.#counter;
-    return { id, inc, capacity, address, counter, joined: this.joined, direct: true };
+    return { id, inc, capacity, address, counter, joined: this.#view.joined, direct: true };
   }
 
   #news(now: Instant): News[] {

@@ -74,6 +74,8 @@ export class View {
   readonly #build: BuildAssignment;
   readonly #capacity: number;
   readonly #digest: (text: string) => string;
+  /** This agent has joined: nobody owes it a list, so it knows which hosts are its own. */
+  joined = false;
   #placing = true;
   #assignment: Assignment | null = null;
 

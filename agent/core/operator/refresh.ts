@@ -12,7 +12,7 @@ import type { CoreSettings } from '../protocol/settings.ts';
 export interface RefreshParts {
   readonly settings: Pick<CoreSettings, 'bounds'>;
   readonly store: Store;
-  readonly view: Pick<View, 'owns'>;
+  readonly view: Pick<View, 'owns' | 'joined'>;
   /** Has `received` called for each host of this agent, in the turns to come. */
   readonly moves: { viewChanged(): void };
   /** Told of each host that got a URL to fetch. */
@@ -23,7 +23,6 @@ export class Refresh {
   readonly #p: RefreshParts;
   /** Hosts that may have URLs of an earlier round; emptied by `pump`. */
   readonly #due = new Set<Host>();
-  joined = false;
 
   constructor(parts: RefreshParts) {
     this.#p = parts;
@@ -36,7 +35,7 @@ export class Refresh {
 
   /** The next turn has something to queue. */
   get isBusy(): boolean {
-    return this.joined && this.#due.size > 0;
+    return this.#p.view.joined && this.#due.size > 0;
   }
 
   begin(round: number): void {
@@ -51,7 +50,7 @@ export class Refresh {
   }
 
   pump(): void {
-    if (!this.joined || this.#due.size === 0) return;
+    if (!this.#p.view.joined || this.#due.size === 0) return;
     const { hostsPerTurn, refreshUrls } = this.#p.settings.bounds;
     let hosts = hostsPerTurn;
     let urls = refreshUrls;

@@ -14,8 +14,7 @@ import type { CoreSettings } from '../protocol/settings.ts';
 export interface ReopeningParts {
   readonly settings: Pick<CoreSettings, 'bounds'>;
   readonly store: Pick<Store, 'hasShutUrls' | 'shutUrls' | 'reopenUrl'>;
-  readonly view: Pick<View, 'owns'>;
-  readonly membership: { readonly joined: boolean };
+  readonly view: Pick<View, 'owns' | 'joined'>;
   readonly orders: Pick<Orders, 'blocks' | 'unblocks'>;
   readonly inScope: (host: Host, item: UrlItem) => boolean;
   readonly admit: (item: UrlItem) => SkipReason | null;
@@ -43,7 +42,7 @@ export class Reopening {
 
   /** The next turn has something to judge. */
   get isBusy(): boolean {
-    return this.#p.membership.joined && this.#due.size > 0;
+    return this.#p.view.joined && this.#due.size > 0;
   }
 
   /** It has become this agent's, or rows of it have come from another agent. */

@@ -17,6 +17,7 @@ import type { Backlog, Task } from '../protocol/backlog.ts';
 import type { Store } from '../protocol/core-store.ts';
 import type { EventLog } from '../protocol/event-log.ts';
 import type { AgentId, Host } from '../protocol/messages.ts';
+import type { Part } from '../protocol/part.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { Visits } from '../protocol/visits-port.ts';
 import type { Replication } from '../replication/replication.ts';
@@ -41,7 +42,6 @@ export interface HostMovesParts {
   readonly store: Store;
   readonly events: EventLog;
   readonly view: View;
-  readonly membership: { readonly joined: boolean };
   readonly handOff: HandOff;
   readonly replication: Replication;
   readonly settlement: Settlement;
@@ -53,10 +53,8 @@ export interface HostMovesParts {
   readonly received: (host: Host) => void;
 }
 
-export class HostMoves {
+export class HostMoves implements Part {
   readonly #p: HostMovesParts;
-  /** The placement before the member that is being taken out lost its place, and its name. */
-  #before: Pick<Search, 'placement' | 'id' | 'heardAt'> | null = null;
   /** Hosts of removed members that are still to be found and listed; emptied some each turn. */
   readonly #searches: Search[] = [];
   /** Takeovers whose first request is still to be recorded; some seconds long. */
@@ -90,6 +88,10 @@ export class HostMoves {
     return this.#searches.length === 0 && this.#stale === null;
   }
 
+  get isBusy(): boolean {
+    return !this.isQuiet;
+  }
+
   added(member: Member, now: Instant): void {
     const { store, view, handOff } = this.#p;
     const { id } = member.card;
@@ -108,17 +110,16 @@ export class HostMoves {
     this.#p.handOff.give(id, hosts, now);
   }
 
-  /** The member is about to lose its place in the order. */
-  before(member: Member): void {
+  /**
+   * The member has lost its place on the ring. The hosts that it owned are looked for from now on,
+   * first among those with open requests, and go to their new owners.
+   *
+   * @param placement - the ring on which the member still had its place
+   */
+  takeOver(member: Member, placement: Assignment, now: Instant): void {
     const { card, heardAt } = member;
-    this.#before = { placement: this.#p.view.assignment(), id: card.id, heardAt };
-  }
-
-  /** It has lost it: what it owned is looked for from now on, first among hosts being asked. */
-  after(now: Instant): void {
-    if (!this.#before) return;
-    const search = { ...this.#before, walk: new HostWalk(this.#p.store), mine: 0 };
-    this.#before = null;
+    const walk = new HostWalk(this.#p.store);
+    const search: Search = { placement, id: card.id, heardAt, walk, mine: 0 };
     const open = [...this.#p.visits.open()].map(({ host }) => host);
     this.#list(search, [...new Set(open)], now);
     // A leaver owns no host. It lists the hosts that it had listed to that member to their new owners.
@@ -230,7 +231,7 @@ export class HostMoves {
     this.#search(now);
     this.#refresh(now);
     const { visits, right, settlement, replication, handOff, events, budgets } = this.#p;
-    const finished = handOff.pump(
+    const finished = handOff.advance(
       {
         isOpen: (host) => visits.isOpen(host),
         isGiven: (host, to, settleUntil) =>
@@ -250,7 +251,7 @@ export class HostMoves {
   }
 
   #refresh(now: Instant): void {
-    const { store, view, membership, settings, handOff } = this.#p;
+    const { store, view, settings, handOff } = this.#p;
     const { replication, visits, received } = this.#p;
     if (!this.#stale) return;
     const assignment = view.assignment();
@@ -263,7 +264,7 @@ export class HostMoves {
       // An agent shows its hosts in its views until their new owners say that they have them.
       const isKept = this.#leaving || (order[0] !== undefined && handOff.isGiving(host, order[0]));
       // Before it has joined it may lack members, to whom hosts belong of which it has a copy.
-      if (owned ? membership.joined : !isKept) store.setOwned(host, owned);
+      if (owned ? view.joined : !isKept) store.setOwned(host, owned);
       if (owned) {
         replication.changed(host);
         received(host);

@@ -4,6 +4,7 @@
 // takes. Tasks take turns piece by piece: a large one does not hold up those after it.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
+import type { Part } from './part.ts';
 import type { TurnSlice } from './slice-port.ts';
 
 export interface Task {
@@ -11,7 +12,7 @@ export interface Task {
   step(now: Instant): boolean;
 }
 
-export class Backlog {
+export class Backlog implements Part {
   readonly #slice: TurnSlice;
   /**
    * In the order in which they are served. Filled by `add` and `start`, emptied by `pump`. Bound:
@@ -23,9 +24,12 @@ export class Backlog {
     this.#slice = slice;
   }
 
-  /** A condition of idleness. */
-  get isEmpty(): boolean {
+  get isQuiet(): boolean {
     return this.#tasks.size === 0;
+  }
+
+  get isBusy(): boolean {
+    return this.#tasks.size > 0;
   }
 
   /** Begins with the task at once, for one slice; what is left of it waits for its turns. */

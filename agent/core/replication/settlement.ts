@@ -6,6 +6,7 @@
 // number. When too many pages wait, for the outbox or for a slow backup, the visits are held back.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
+import type { View } from '../membership/view.ts';
 import type { Store } from '../protocol/core-store.ts';
 import type { Host } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
@@ -48,6 +49,7 @@ const LATE = 0.25;
 const RESTORED_PER_TURN = 500;
 
 export class Settlement {
+  readonly #view: Pick<View, 'joined'>;
   readonly #store: Store;
   readonly #copies: Copies;
   readonly #settings: SettlementSettings;
@@ -64,11 +66,16 @@ export class Settlement {
   #restoreUpTo: number | null = null;
   /** All pages that wait, to be tried again after a change of the view; null: all have been. */
   #retried: Iterator<UnsettledPage> | null = null;
-  joined = false;
   /** Pages in all. */
   fetched = 0;
 
-  constructor(store: Store, copies: Copies, settings: SettlementSettings) {
+  constructor(
+    view: Pick<View, 'joined'>,
+    store: Store,
+    copies: Copies,
+    settings: SettlementSettings,
+  ) {
+    this.#view = view;
     this.#store = store;
     this.#settings = settings;
     this.#copies = copies;
@@ -166,7 +173,7 @@ export class Settlement {
 
   /** By today's view: a backup that joined since the link was safe must have it, too. */
   #try(page: UnsettledPage): void {
-    if (!this.joined || page.gone || page.isArriving || page.open > 0) return;
+    if (!this.#view.joined || page.gone || page.isArriving || page.open > 0) return;
     if (!this.#isSafe(page)) return;
     for (const host of page.needs.keys()) remove(this.#byHost, host, page);
     this.#unsettled.delete(keyOf(page));
@@ -265,16 +272,12 @@ export class Settlement {
 
   /** The next turn has pages to try. */
   get isBusy(): boolean {
-    return this.joined && this.#retried !== null;
+    return this.#view.joined && this.#retried !== null;
   }
 
-  /** @param isSpread - all hosts have been given to the streams of the present view */
-  pump(isSpread: boolean): void {
-    if (this.joined) this.#retry();
-    if (isSpread) this.#restore();
-  }
-
-  #retry(): void {
+  /** Tries some of the pages that wait. */
+  pump(): void {
+    if (!this.#view.joined) return;
     for (let left = this.#settings.bounds.triedPages; this.#retried && left > 0; left--) {
       const next = this.#retried.next();
       if (next.done) this.#retried = null;
@@ -282,9 +285,12 @@ export class Settlement {
     }
   }
 
-  /** Settles pages of an earlier life once their time has come, some each turn. */
-  #restore(): void {
-    if (this.#restoreUpTo === null || !this.joined || !this.#copies.isQuiet) return;
+  /**
+   * Settles pages of an earlier life once their time has come, some each turn. Called while all
+   * hosts are given to the streams of the present view.
+   */
+  settleRestored(): void {
+    if (this.#restoreUpTo === null || !this.#view.joined || !this.#copies.isQuiet) return;
     const first = this.#store.outboxFirst();
     if (first !== null && first <= this.#restoreUpTo) return;
     const pages = this.#store.unsettled(RESTORED_PER_TURN + this.#unsettled.size);

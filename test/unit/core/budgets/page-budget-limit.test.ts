@@ -63,7 +63,6 @@ class Crawl {
       settings: { id: OWNER, heartbeatMs: HEARTBEAT_MS, pagesMax },
       view: this.#viewOf(OWNER),
       viewHash: () => this.#viewHash(),
-      joined: () => true,
       answer: (to, grant) =>
         this.#post(to, () => this.#agents.get(to)!.budget.onGrant(OWNER, grant, this.#now())),
       count: (to, round) => this.#post(to, () => this.#count(to, round)),
@@ -186,7 +185,7 @@ class Crawl {
         .map(([id, { inc }]) => ({ card: { id, inc } }));
     const get = (id: string) => members().find(({ card }) => card.id === id);
     const owner = (name: string) => assert.equal(name, PAGES_NAME) ?? OWNER;
-    const view = { members, get, owner };
+    const view = { members, get, owner, joined: true };
     Object.defineProperty(view, 'size', { get: () => members().length });
     return view as unknown as View;
   }

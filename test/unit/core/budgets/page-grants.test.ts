@@ -11,10 +11,13 @@ const at = (mono: number) => ({ mono, wall: mono });
 const HEARTBEAT_MS = 100;
 
 /** A view of which only the members matter. */
-function viewOf(incs: ReadonlyMap<string, number>, me: string): View {
+function viewOf(incs: ReadonlyMap<string, number>, me: string, state: { joined: boolean }): View {
   const others = () => [...incs].filter(([id]) => id !== me);
   const member = (id: string, inc: number) => ({ card: { id, inc } });
   const view = {
+    get joined() {
+      return state.joined;
+    },
     get size() {
       return others().length;
     },
@@ -41,9 +44,8 @@ function owner(pagesMax: number) {
   const state = { nowMs: 0, joined: true };
   const grants = new PageGrants({
     settings: { id: 'a1', heartbeatMs: HEARTBEAT_MS, pagesMax },
-    view: viewOf(incs, 'a1'),
+    view: viewOf(incs, 'a1', state),
     viewHash: () => JSON.stringify([...incs]),
-    joined: () => state.joined,
     answer: (id, grant) => granted.push({ id, grant }),
     count: (id, round) => asked.push({ id, round }),
   });

@@ -34,15 +34,15 @@ const cases = [
 
 for (const { name, waiting, open, noisy } of cases) {
   test(`hold back: ${name}`, () => {
-    const held = holdBack(waiting, open);
-    assert.equal(held.holds('noisy.test'), noisy);
-    assert.equal(held.holds('calm.test'), false);
-    assert.equal(held.holdsAll(now), false);
+    const held = holdBack(waiting, open).at(now);
+    assert.equal(held.host('noisy.test'), noisy);
+    assert.equal(held.host('calm.test'), false);
+    assert.equal(held.all, false);
   });
 }
 
 test('hold back: all are held at twice the bound, without a copy in time, and while paused', () => {
-  assert.equal(holdBack(2000, 0).holdsAll(now), true);
-  assert.equal(holdBack(0, 0, { isFull: true }).holdsAll(now), true);
-  assert.equal(holdBack(0, 0, { paused: true }).holdsAll(now), true);
+  assert.equal(holdBack(2000, 0).at(now).all, true);
+  assert.equal(holdBack(0, 0, { isFull: true }).at(now).all, true);
+  assert.equal(holdBack(0, 0, { paused: true }).at(now).all, true);
 });

@@ -34,6 +34,9 @@ function agent(own: readonly string[] = ['a.test']) {
   const recorded: string[] = [];
   const known = new Map<string, KnownRobots>();
   const view = {
+    get joined() {
+      return state.joined;
+    },
     owns: (host: string) => state.own.has(host),
     owner: (host: string) => (state.own.has(host) ? 'me' : `owner-of-${host}`),
     get: (id: string) => ({ card: { id } }),
@@ -51,7 +54,6 @@ function agent(own: readonly string[] = ['a.test']) {
     view: view as unknown as View,
     outbound: outbound as unknown as Outbound,
     hostOf: (url) => splitIdentity(url)?.host ?? null,
-    membership: state,
     orders: state,
     store: { queuedOf: () => state.queued },
     record: (_, { url }) => recorded.push(url),

@@ -86,7 +86,7 @@ describe('hand-off', () => {
     handOff.give('b', many, at(0));
     const parts: number[] = [];
     for (let now = 0; now < 40_000 && parts.length < 20; now += 25) {
-      handOff.pump(READY, at(now));
+      handOff.advance(READY, at(now));
       for (const m of take()) {
         if (m.type === 'YIELD') assert.deepEqual(new Set(parts), new Set([0, 1, 2]));
         if (m.type === 'YIELD') parts.length = 20;
@@ -105,13 +105,13 @@ describe('hand-off', () => {
     const b = meet('b');
     handOff.give('b', ['b/1'], at(0));
     handOff.give('b', [], at(0));
-    handOff.pump(READY, at(0));
+    handOff.advance(READY, at(0));
     assert.deepEqual(
       only(take(), 'LIST').map((m) => m.list),
       [1],
     );
     handOff.onListAck(b, 1, 0);
-    handOff.pump(READY, at(10));
+    handOff.advance(READY, at(10));
     assert.deepEqual(
       only(take(), 'LIST').map((m) => m.list),
       [2],
@@ -122,12 +122,12 @@ describe('hand-off', () => {
     const { handOff, meet, take } = setting('c');
     const b = meet('b');
     handOff.give('b', ['b/1', 'b/2', 'b/3'], at(0));
-    handOff.pump(READY, at(0));
+    handOff.advance(READY, at(0));
     handOff.onListAck(b, 1, 0);
     take();
     const isOpen = (host: string) => host === 'b/1';
     const isGiven = (host: string) => host !== 'b/2';
-    handOff.pump({ ...READY, isOpen, isGiven }, at(10));
+    handOff.advance({ ...READY, isOpen, isGiven }, at(10));
     const [message] = only(take(), 'YIELD');
     assert.deepEqual(message?.items, [{ host: 'b/3', waitMs: 0 }]);
   });
@@ -136,13 +136,13 @@ describe('hand-off', () => {
     const { handOff, meet, take, view } = setting('c');
     const b = meet('b');
     handOff.give('b', ['x'], at(0));
-    handOff.pump(READY, at(0));
+    handOff.advance(READY, at(0));
     handOff.onListAck(b, 1, 0);
     take();
     meet('a');
     assert.equal(view.owner('x'), 'a');
-    handOff.pump(READY, at(10));
-    handOff.pump(READY, at(20));
+    handOff.advance(READY, at(10));
+    handOff.advance(READY, at(20));
     const sent = take();
     assert.deepEqual(only(sent, 'YIELD')[0]?.items, [{ host: 'x', waitMs: 0, withdrawn: true }]);
     assert.deepEqual(
@@ -185,10 +185,10 @@ describe('a yield', () => {
     assert.equal(handOff.awaits('x'), false);
     handOff.answer(copies(false));
     assert.deepEqual(take(), []);
-    assert.equal(handOff.isQuiet(), false);
+    assert.equal(handOff.isQuiet, false);
     handOff.answer(copies(true));
     assert.deepEqual(only(take(), 'YIELD_ACK')[0]?.items, [{ host: 'x', keep: false }]);
-    assert.equal(handOff.isQuiet(), true);
+    assert.equal(handOff.isQuiet, true);
   });
 
   it('tells a giver that is a backup to keep its copy', () => {
@@ -201,9 +201,9 @@ describe('a yield', () => {
     const { handOff, meet, take } = setting('c');
     const b = meet('b');
     handOff.give('b', ['b/1', 'b/2'], at(0));
-    handOff.pump(READY, at(0));
+    handOff.advance(READY, at(0));
     handOff.onListAck(b, 1, 0);
-    handOff.pump(READY, at(10));
+    handOff.advance(READY, at(10));
     take();
     const items = [
       { host: 'b/1', keep: true },
@@ -219,15 +219,15 @@ describe('a yield', () => {
     const b = meet('b');
     handOff.give('b', ['b/1'], at(0));
     const acked = [{ host: 'b/1', keep: false }];
-    handOff.pump(READY, at(0));
+    handOff.advance(READY, at(0));
     handOff.onListAck(b, 1, 0);
-    handOff.pump({ ...READY, isGiven: () => false }, at(10));
+    handOff.advance({ ...READY, isGiven: () => false }, at(10));
     assert.deepEqual(handOff.onYieldAck(b, 1, acked, at(20)), []);
     assert.deepEqual(
       told.map(({ kind, detail }) => [kind, detail.agent, detail.claim]),
       [['refused', 'b', 'yield-ack']],
     );
-    handOff.pump(READY, at(200));
+    handOff.advance(READY, at(200));
     assert.equal(only(take(), 'YIELD').length, 1);
     assert.deepEqual(handOff.onYieldAck(b, 1, acked, at(210)), acked);
   });
@@ -239,7 +239,7 @@ describe('fetch right', () => {
     const lease = new Lease({ leaseMs: LEASE_MS });
     const right = new FetchRight(s.settings, s.view, lease, s.handOff, () => DELAY_MS);
     right.reset(at(0));
-    right.joined = true;
+    s.view.joined = true;
     return { ...s, lease, right };
   }
 
@@ -277,13 +277,13 @@ describe('fetch right', () => {
     right.check('x', at(100), true);
     assert.equal(right.holds('x', at(100)), true);
     meet('a');
-    right.releaseForeign();
+    right.viewChanged();
     view.delete('a');
-    right.releaseForeign();
+    right.viewChanged();
     assert.equal(right.holds('x', at(101)), false);
     assert.equal(right.check('x', at(101), false).kind, 'wait');
-    right.sweep(at(102));
-    right.sweep(at(102));
+    right.pump(at(102));
+    right.pump(at(102));
     assert.equal(right.check('x', at(101 + DELAY_MS), false).kind, 'granted');
   });
 });

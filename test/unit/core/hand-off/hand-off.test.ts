@@ -10,7 +10,7 @@ import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
 import type { Message } from '../../../../agent/core/protocol/messages.ts';
 import type { CoreSettings } from '../../../../agent/core/protocol/settings.ts';
 
-type YieldableHosts = Parameters<HandOff['pump']>[0];
+type YieldableHosts = Parameters<HandOff['advance']>[0];
 type YieldCopies = Parameters<HandOff['onYield']>[2];
 
 const now = { mono: 0, wall: 0 };
@@ -29,7 +29,7 @@ describe('hosts that others have listed', () => {
     for (const lister of [dead, alive]) handOff.onList(lister, list, now);
     assert.equal(handOff.counts().awaited, HOSTS.length);
     handOff.forget('dead');
-    for (let turn = 0; turn < 3; turn++) handOff.pump({} as YieldableHosts, now);
+    for (let turn = 0; turn < 3; turn++) handOff.advance({} as YieldableHosts, now);
     assert.equal(handOff.counts().awaited, HOSTS.length);
     const copies = { doubt: () => {}, lastNumber: () => 1 } as unknown as YieldCopies;
     const items = HOSTS.map((host) => ({ host, waitMs: 0 }));

@@ -19,11 +19,13 @@ function gateOf(joined: boolean) {
   const refused: { id: string; claim: Claim; why: string }[] = [];
   const gate = new Gate({
     settings: { fingerprintHash: 'same' },
-    view: { get: (id) => (id === MEMBER.id ? ({ card: MEMBER } as unknown as Member) : undefined) },
+    view: {
+      joined,
+      get: (id) => (id === MEMBER.id ? ({ card: MEMBER } as unknown as Member) : undefined),
+    },
     outbound: { inc: ME.inc },
     refused: { refuse: (id, claim, why) => refused.push({ id, claim, why }) },
     membership: {
-      joined,
       greetings: {
         isOf: (id, greeting) => greeting === `for ${id}` && id !== STRANGER.id,
         isKnown: (id) => id !== STRANGER.id,

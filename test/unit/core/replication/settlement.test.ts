@@ -23,22 +23,25 @@ describe('settlement', () => {
     }
     store.recordPage(store.host('h.test').number, { ...record, url: 'http://h.test/old' });
     const first = store.addToOutbox('x.test', 'b', { url: 'http://x.test/1', depth: 0 });
-    const settlement = new Settlement(store, COPIED, SETTLING);
-    settlement.joined = true;
+    const settlement = new Settlement({ joined: true }, store, COPIED, SETTLING);
+    const pump = () => {
+      settlement.pump();
+      settlement.settleRestored();
+    };
     settlement.restore(store.lastOutboxId());
-    settlement.pump(true);
+    pump();
     assert.equal(settlement.isQuiet, false);
     store.recordPage(store.host('h.test').number, { ...record, url: 'http://h.test/new' });
     const later = store.addToOutbox('x.test', 'b', { url: 'http://x.test/2', depth: 0 });
     recorded(settlement, 'http://h.test/new', { outboxIds: new Set([later]), hosts: new Map() });
     store.removeFromOutbox([first]);
     // Some hosts may have backups by the present view that nobody has asked yet.
-    settlement.pump(false);
+    settlement.pump();
     assert.equal(store.unsettled(9).length, 2);
-    settlement.pump(true);
+    pump();
     assert.deepEqual(store.unsettled(9), [{ host: 'h.test', url: 'http://h.test/new' }]);
     settlement.left([later]);
-    settlement.pump(true);
+    pump();
     assert.equal(settlement.isQuiet, true);
     assert.deepEqual(store.unsettled(9), []);
   });
@@ -52,15 +55,14 @@ function recorded(settlement: Settlement, url: string, places: LinkPlaces): void
 }
 
 describe('settlement with copies', () => {
-  function page(isSafe: (host: string, n: number) => boolean) {
+  function page(isSafe: (host: string, n: number) => boolean, view = { joined: true }) {
     const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
     const url = 'http://h.test/p';
     store.insertUrl('h.test', { url, depth: 0 }, null);
     const record = { url, status: 200, error: null, contentType: null, bytes: 0, digest: null };
     const rest = { fetchedAt: 0, durationMs: 0, redirectTo: null, attempts: 1 };
     store.recordPage(store.host('h.test').number, { ...record, ...rest });
-    const settlement = new Settlement(store, { isSafe, isQuiet: true }, SETTLING);
-    settlement.joined = true;
+    const settlement = new Settlement(view, store, { isSafe, isQuiet: true }, SETTLING);
     return { url, settlement, isSettled: () => store.unsettled(1).length === 0 };
   }
 
@@ -118,7 +120,7 @@ describe('settlement with copies', () => {
     assert.equal(isSettled(), false);
     safe = true;
     settlement.viewChanged();
-    settlement.pump(true);
+    settlement.pump();
     assert.equal(isSettled(), true);
   });
 
@@ -192,8 +194,7 @@ describe('settlement with copies', () => {
   });
 
   it('nothing settles before the join', () => {
-    const { url, isSettled, settlement } = page(() => true);
-    settlement.joined = false;
+    const { url, isSettled, settlement } = page(() => true, { joined: false });
     recorded(settlement, url, { outboxIds: new Set(), hosts: new Map() });
     assert.equal(isSettled(), false);
   });
