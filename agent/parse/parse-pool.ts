@@ -1,8 +1,8 @@
 // Threads that parse pages, so that the main thread, which has the sockets and the database, never
 // waits for one. Small pages that come in quick succession go to a thread together, since waking it,
-// and being woken by it, is dear (adr/0041). The thread tells at which page it is, so when one hangs
-// or kills it, that page alone is lost: the others go to another thread. V8's limit of a thread's
-// old objects is no such guard, it can end the process; what a page can make a thread hold is
+// and being woken by it, is dear. With one message a page the thread slept between any two pages.
+// The thread tells at which page it is, so when one hangs or kills it, that page alone is lost: the
+// others go to another thread. V8's limit of a thread's old objects is no such guard, it can end the process; what a page can make a thread hold is
 // bounded by its body and by `page-scan.ts`. The pipeline of `agent.ts` fills the queue, one page a
 // visit; threads start when first needed, but for the one that `start` starts.
 

@@ -1,4 +1,4 @@
-// What the cluster shares (adr/0030, adr/0031), on virtual time: addresses that many hosts have in
+// What the cluster shares (adr/0030), on virtual time: addresses that many hosts have in
 // common are left alone for their delay whoever asks them, and the page limit is met exactly.
 
 import assert from 'node:assert/strict';

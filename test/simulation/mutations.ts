@@ -119,7 +119,7 @@ const REMOVALS = {
       return { ...message, items: message.items.map((item) => ({ ...item, keep: false })) };
     }),
   ],
-  /** What an owner remembers of its copies it goes on believing (ADR 0017). */
+  /** What an owner remembers of its copies it goes on believing (ADR 0014). */
   'marks-asked-again': () => [
     replace(Replication.prototype, 'doubtAll', () => () => {}),
     replace(Replication.prototype, 'doubt', () => () => {}),
@@ -148,7 +148,7 @@ const REMOVALS = {
     replace(Budgets.prototype, 'removed', () => () => {}),
     replace(SlotGrants.prototype, 'quiet', () => () => {}),
   ],
-  /** Pages are counted without those under way (adr/0031). */
+  /** Pages are counted without those under way (adr/0030). */
   'tokens-counted': () => [changeSent('COUNTED', (message) => ({ ...message, held: 0 }))],
   /** Whoever owns the page limit goes on from nothing. */
   'pages-counted': () => [changeSent('COUNTED', (message) => ({ ...message, held: 0, pages: 0 }))],

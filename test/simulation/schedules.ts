@@ -226,7 +226,7 @@ function ownerKnowsNoNewcomer(): string[] {
   return lossesIn(c, 400);
 }
 
-/** A newcomer takes the place of backups, which return their copies; then it is gone (ADR 0017). */
+/** A newcomer takes the place of backups, which return their copies; then it is gone (ADR 0014). */
 function backupGivenUp(): string[] {
   const c = threeOfFour(900);
   c.start('a4');

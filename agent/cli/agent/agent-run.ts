@@ -119,7 +119,7 @@ async function noteCompletion(
   try {
     const open = recordCompletion(config, { at: wallMs(), ...completion });
     if (open.length === 0) return;
-    // Loaded where it is needed: with it comes the library for schemas (adr/0039).
+    // Loaded where it is needed: with it comes the library for schemas.
     const { openWorkText } = await import('../state-files/left-out-text.ts');
     log.warn(openWorkText(config, open));
   } catch (error) {

@@ -1,7 +1,8 @@
 // What `launch` starts for each of its agents: `ubiring agent` without the reading of a command line
 // and a config, which would be a fifth of its start. The launch has read both; it hands the config
 // over on stdin, so that its agents have one and the same, also if the file is changed meanwhile.
-// Started by the line that `agent-environment.ts` makes.
+// A channel between the processes would let commands arrive before the config; a V8
+// snapshot cannot hold the native packages. Started by the line that `agent-environment.ts` makes.
 
 import { readFileSync } from 'node:fs';
 import { isatty } from 'node:tty';

@@ -57,7 +57,7 @@ export function readCompletion(config: Config): Completion {
   return note.crawl === crawlKey(config) ? { kind: 'complete', note } : { kind: 'other' };
 }
 
-/** By hand: an agent that `launch` has started does without the library for schemas (adr/0039). */
+/** By hand: an agent that `launch` has started does without the library for schemas. */
 function parseNote(text: string): CompletionNote | null {
   let json: unknown;
   try {

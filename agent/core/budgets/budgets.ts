@@ -55,7 +55,7 @@ export interface BudgetsParts {
   };
 }
 
-/** What the cluster shares (adr/0030, adr/0031), as one agent has it; null where there is no bound. */
+/** What the cluster shares (adr/0030), as one agent has it; null where there is no bound. */
 export interface BudgetsSnapshot {
   readonly pages: {
     /** `limits.pages` */

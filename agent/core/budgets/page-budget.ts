@@ -1,7 +1,7 @@
 // The asking side of the crawl's page limit (`limits.pages`): a page is requested only with a token,
 // and a token is spent by a page that ends, with a response or failed. An agent keeps a few, asks
 // for more as it uses them, and returns those that it has no use for. The visits take and give
-// back; `page-grants.ts`, on the one agent that owns the name, grants and counts (adr/0031).
+// back; `page-grants.ts`, on the one agent that owns the name, grants and counts (adr/0030).
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { View } from '../membership/view.ts';

@@ -3,7 +3,7 @@
 // counted plus tokens granted since. The count is asked of all members, and taken where two rounds
 // in a row find the same view and no host on its way; it is taken when this agent becomes the
 // owner, after a loss, and before it says that the limit is reached, so that tokens which went down
-// with an agent are granted again. Nothing is stored. `page-budget.ts` asks (adr/0031).
+// with an agent are granted again. Nothing is stored. `page-budget.ts` asks (adr/0030).
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { View } from '../membership/view.ts';

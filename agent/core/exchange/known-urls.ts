@@ -1,4 +1,4 @@
-// What the owners of hosts tell all others of the URLs that they have (adr/0040): hashes, by which an
+// What the owners of hosts tell all others of the URLs that they have (adr/0037): hashes, by which an
 // agent that comes upon such a URL knows that it need not be sent any more. An owner tells what it
 // acknowledges to one finder, under the same promise, so all that rule 12 of PROTOCOL says of an
 // acknowledgement holds. Nothing waits for these messages and none is sent again: one that is lost

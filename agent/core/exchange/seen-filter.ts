@@ -3,9 +3,9 @@
 // transaction that stored it: otherwise a page that is thrown away would take
 // its links with it. Until then it counts for the rest of its own turn, which stands or falls with
 // it. What is kept of a URL are 63 bits of a hash by a secret key, so that a look-up touches a
-// cache line or two and no text (adr/0038). Each agent has a key of its own, and the URLs of its
-// hosts are kept under it everywhere once it has told it: so it can tell what it has by hashes
-// (adr/0040), which match nothing under another key but by chance, or by a peer's malice.
+// cache line or two and no text (adr/0037). Each agent has a key of its own, and the URLs of its
+// hosts are kept under it everywhere once it has told it: so it can tell what it has by hashes,
+// which match nothing under another key but by chance, or by a peer's malice.
 
 import { HalfSipHash } from '../../url/half-sip-hash.ts';
 import type { AgentId } from '../protocol/messages.ts';

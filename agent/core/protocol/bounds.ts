@@ -68,7 +68,7 @@ export const BOUNDS: Bounds = {
   seenUrls: 2 ** 17,
   // 33 KB in a second, for faster agents than there are.
   knownUrls: 3000,
-  // A link to another host is found by that many agents at the most (docs/adr/0040).
+  // A link to another host is found by that many agents at the most (docs/adr/0037).
   knownMembers: 32,
   // Some ten milliseconds.
   hostsPerTurn: 1000,

@@ -5,7 +5,7 @@
 // peer is on its way at a time, with the rows of many hosts. What was acknowledged by whom decides
 // what may be acknowledged to others (`isSafe`), so nothing here is lost with its sender. A copy may
 // be deleted by the word of another owner: whenever the host may have had one, its marks are asked
-// for again (docs/adr/0017).
+// for again (docs/adr/0014).
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { HandOff } from '../hand-off/hand-off.ts';

@@ -1,6 +1,6 @@
 /**
  * The fetcher on Node's own HTTP client, without a library in between: a third of the processor
- * time of a request on got, and a tenth of a second less at the start. ADR 0028 has the figures;
+ * time of a request on got, and a tenth of a second less at the start. ADR 0022 has the figures;
  * `fetching.ts` loads it where `http.client` is `node`.
  */
 

@@ -1,6 +1,6 @@
 /**
  * Lets responses through that browsers and curl read and the strict parser of Node refuses
- * (adr/0043): folded fields (RFC 9112, section 5.2), blanks before the colon (5.1), lines that end
+ * (adr/0022): folded fields (RFC 9112, section 5.2), blanks before the colon (5.1), lines that end
  * in LF alone (2.2), lines that are no fields, another minor version, Content-Length beside
  * Transfer-Encoding, either given twice alike, or a length that is no plain number (6.3), odd chunks
  * (`chunk-filter.ts`), and bytes after the body. The filter stands between the socket and the parser and rewrites the head into

@@ -2,7 +2,7 @@
 // the hash of the key, or the next that is free. So a URL is found without an index of its own, by
 // one look-up of an integer in a table that is clustered by host; its key is compared, as two may
 // meet in a slot. Rows are never deleted but with all of their host, so that no search ends too
-// early. Shared by the tables that read and write URLs (docs/adr).
+// early. Shared by the tables that read and write URLs (adr/0032).
 
 import { HalfSipHash } from '../../url/half-sip-hash.ts';
 import type { Connection } from './connection.ts';

@@ -1,5 +1,5 @@
 // A new round of a crawl: the known URLs of a host are queued again, each under a third number,
-// *again*, which is above the *found* of all that was known of the host before (docs/adr). The
+// *again*, which is above the *found* of all that was known of the host before (adr/0029). The
 // record of the page is kept aside as its *former* one until the page ends anew: the view `pages`
 // shows it meanwhile, also where the URL is skipped, and it has what the server can be asked by.
 // Reached through `SqliteStore`; copies that come in go the same way (row-table.ts).

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { describe, it } from 'node:test';
 import { type Offence, readTree, type SourceText } from '../../tidy/source.ts';
 
@@ -54,14 +54,29 @@ describe('documents', () => {
     assert.deepEqual(missing, []);
   });
 
-  it('ARCHITECTURE links every decision, and they are numbered without a gap', () => {
-    const records = readdirSync(join(root, 'docs/adr')).sort();
+  it('the index of decisions links every record, in order and each number once', () => {
+    const isRecord = (name: string) => name !== 'README.md';
+    const records = readdirSync(join(root, 'docs/adr')).filter(isRecord).sort();
+    assert.equal(new Set(records.map((name) => name.slice(0, 4))).size, records.length);
+    const index = pages.find(({ path }) => path === 'docs/adr/README.md');
+    const linked = index?.text.matchAll(/^- \[(\d\d)\]\((.*?)\) /gm) ?? [];
     assert.deepEqual(
-      records.map((name) => Number(name.slice(0, 4))),
-      records.map((_, index) => index + 1),
+      [...linked].map(([, number, name]) => [number, name]),
+      records.map((name) => [name.slice(2, 4), name]),
     );
-    const architecture = pages.find(({ path }) => path === 'docs/ARCHITECTURE.md');
-    const unlinked = records.filter((name) => !architecture?.text.includes(`(adr/${name})`));
-    assert.deepEqual(unlinked, []);
+  });
+
+  it('a record of a decision has a title with its number, and four parts', () => {
+    const records = pages.filter(({ path }) => /^docs\/adr\/\d/.test(path));
+    assert.ok(records.length > 10);
+    const shape =
+      /^# (\d\d) .+\n\n\*\*Context\.\*\* .+\n\n\*\*Decision\.\*\* .+\n\n\*\*Alternatives\.\*\* .+\n\n\*\*Consequences\.\*\* .+\n$/;
+    const odd = records.filter(
+      ({ path, text }) => text.match(shape)?.[1] !== basename(path).slice(2, 4),
+    );
+    assert.deepEqual(
+      odd.map(({ path }) => path),
+      [],
+    );
   });
 });
