@@ -1,5 +1,5 @@
 // Single rules of the protocol taken away, to show that the checkers would notice: a checker that
-// nothing can offend proves nothing (docs/PROTOCOL.md, last table). Each rule is removed for the time
+// nothing can offend proves nothing (docs/PROTOCOL.md, last section). Each rule is removed for the time
 // of one piece of work, by replacing a method of the core, of the store or of the simulated cluster;
 // none of this touches what is shipped.
 

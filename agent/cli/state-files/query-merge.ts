@@ -1,6 +1,6 @@
 // One URL that several files claim: what becomes of it. A dead agent's file still claims the hosts
 // that others took over, so the same URL can be queued in one file and fetched in another. The rule
-// is that of the protocol (PROTOCOL, further rules): the later round, then the state that is further wins, among finished
+// is that of the protocol (PROTOCOL rule 11): the later round, then the state that is further wins, among finished
 // ones a response before a failure before a skip; then the word of the host's present owner; then
 // the earlier fetch, then the smaller agent. Depth and referrer are the least of all claims,
 // attempts the most. So each page is credited once. Pure; used by `query-views.ts`, by the summary

@@ -1,6 +1,6 @@
 // URLs that were skipped by rules that the operator may change: the scope of the config and blocked
 // hosts. Where the rules allow a URL again, the owner of its host queues it again in a later round,
-// which goes before the skip on every copy (PROTOCOL, further rules). Judged once for each host of
+// which goes before the skip on every copy (PROTOCOL rule 15). Judged once for each host of
 // this agent, some URLs a turn: at a start, when the host becomes this agent's, when rows of it come
 // from others, and when a block is taken back.
 
