@@ -1,5 +1,5 @@
 // What a storm may ask of a cluster at all, and what its faults may cost: the rules of
-// docs/RELIABILITY.md (*Faults tried*, *Networks*), as arithmetic on the faults of a plan. Pure. The
+// docs/RELIABILITY.md (*Faults tried*), as arithmetic on the faults of a plan. Pure. The
 // storm begins no fault that mayBegin does not allow, and storm-judge.ts excuses nothing else.
 
 import type { Fault, StormShape } from './storm-plan.ts';
