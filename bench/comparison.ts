@@ -5,7 +5,7 @@
 
 import { bareId } from './contenders.ts';
 import type { Table } from './report.ts';
-import { ratios, type Spread, spread, spreadText } from './sample.ts';
+import { figureText, ratios, type Spread, spread, spreadText } from './sample.ts';
 
 /** One crawl of the whole web that fetched every page. */
 export interface Crawl {
@@ -140,6 +140,57 @@ export function limitTable(all: readonly Series[]): Table {
     return speeds === null ? [] : [[titleOfPair(all, pair), spreadText(speeds)]];
   });
   return { title: 'What bounds that:', columns: ['speed', 'measured'], rows };
+}
+
+/**
+ * For a page of the documentation: medians alone, ubiring apart from the others, and beside each of
+ * those what was asked for.
+ */
+export function pageTables(all: readonly Series[], pages: number): Table[] {
+  const sorted = bySpeed(all, pages);
+  const isOwn = ({ id }: Series) => id.startsWith('ubiring');
+  const medianOver = (of: string, over: string) =>
+    speedOfPair(all, { of, over })?.median.toFixed(2) ?? '-';
+  const own = sorted
+    .filter(isOwn)
+    .map((one) => [
+      one.title.replace('ubiring, ', ''),
+      ...medians(one, pages),
+      medianOver(one.id, bareId),
+    ]);
+  const others = sorted
+    .filter((one) => !isOwn(one))
+    .map((one) => {
+      const target = targets.find(({ of, over }) => of === 'ubiring-1' && over === one.id);
+      const ratios = target
+        ? [medianOver('ubiring-1', one.id), medianOver('ubiring-1-node', one.id)]
+        : ['-', '-'];
+      return [one.title, ...medians(one, pages), ...ratios, target?.least.toFixed(2) ?? '-'];
+    });
+  const figures = ['CPU ms/page', 'pages/s', 'memory MiB'];
+  const asked = ['1 agent over it', 'with http.client: node', 'asked for'];
+  return [
+    {
+      title: 'Medians. Speed is pages per core-second, here over that of the bare got loop:',
+      columns: ['ubiring', ...figures, 'speed'],
+      rows: own,
+    },
+    {
+      title: "ubiring's speed over that of others in the same round:",
+      columns: ['others', ...figures, ...asked],
+      rows: others,
+    },
+  ];
+}
+
+function medians(one: Series, pages: number): string[] {
+  const median = (figures: readonly number[]) => spread(figures).median;
+  const done = one.crawls.filter((crawl) => crawl !== null);
+  return [
+    figureText(median(cpuPerPage(one, pages))),
+    figureText(median(done.map(({ seconds }) => pages / seconds)), 0),
+    figureText(median(done.map(({ rssBytesMax }) => rssBytesMax / 2 ** 20)), 0),
+  ];
 }
 
 function speedOfPair(all: readonly Series[], { of, over }: Pair): Spread | null {

@@ -17,6 +17,7 @@ import {
   comparisonTable,
   cpuPerPage,
   limitTable,
+  pageTables,
   targetTable,
 } from './comparison.ts';
 import { type Contender, contenders } from './contenders.ts';
@@ -27,14 +28,7 @@ import { runMetered, type Used } from './metered-process.ts';
 import { type Served, type ServerKind, serverHere, startServer } from './plain-server.ts';
 import { PlainWeb } from './plain-web.ts';
 import { freePort } from './ports.ts';
-import {
-  command,
-  markdownTable,
-  progress,
-  type Report,
-  replaceSection,
-  type Table,
-} from './report.ts';
+import { command, markdownTable, progress, type Report, replaceSection } from './report.ts';
 import { spread } from './sample.ts';
 
 const flags = {
@@ -97,7 +91,7 @@ await command('rivals', flags, async (given): Promise<Report> => {
     }
     if (given.write === 1 && lacking.length === 0) {
       const line = commandLine('rivals', flags, given);
-      write(series, pages, [line, machineLine(on)], tables, remarks);
+      write(series, pages, [line, machineLine(on)], remarks);
     }
     return { tables, remarks, lacking, figures: series };
   } finally {
@@ -214,7 +208,6 @@ function write(
   series: readonly Series[],
   pages: number,
   [line, on]: readonly [string, string],
-  tables: readonly Table[],
   remarks: readonly string[],
 ): void {
   const docs = path.resolve(import.meta.dirname, '../docs');
@@ -230,7 +223,7 @@ function write(
   );
   const page = path.join(docs, 'BENCHMARKS.md');
   const intro = `\`${line}\`; ${on}. ${remarks[0]}`;
-  const parts = [intro, ...tables.map(markdownTable), ...remarks.slice(1)];
+  const parts = [intro, ...pageTables(series, pages).map(markdownTable), ...remarks.slice(1)];
   fs.writeFileSync(
     page,
     replaceSection(fs.readFileSync(page, 'utf8'), 'rivals', parts.join('\n\n')),

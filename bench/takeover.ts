@@ -1,7 +1,7 @@
 // How soon the hosts of a killed agent are asked again, and what its death costs: one agent of
 // several is killed in the middle of a crawl, as often as asked, each time in a crawl of its own.
 // From the kill to the first request at each host that it left a queue of, by the web server's log;
-// pages fetched again by the same log. The bounds are those of issue 3 and of docs/RELIABILITY.md.
+// pages fetched again by the same log. docs/BENCHMARKS.md states the bounds.
 //   node bench/takeover.ts [--agents 3] [--kills 6] [--suspect 1500] [--heartbeat 100] [--json]
 
 import type { Cluster } from '../test/chaos/harness.ts';

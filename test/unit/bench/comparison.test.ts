@@ -4,6 +4,7 @@ import { barChart } from '../../../bench/chart.ts';
 import {
   bySpeed,
   comparisonTable,
+  pageTables,
   type Series,
   speedOver,
   targetTable,
@@ -55,6 +56,13 @@ describe('bench: comparison', () => {
         ['12.00', '10.00', 'holds'],
       ],
     );
+  });
+
+  it('bench: a page has medians, and beside a rival what was asked for', () => {
+    const all = [series('ubiring-1', [1000, 1200, 900]), series('scrapy', [12_000, null, 10_800])];
+    const [own, others] = pageTables(all, 10);
+    assert.deepEqual(own?.rows, [['the ubiring-1', '100.00', '5', '1', '-']]);
+    assert.deepEqual(others?.rows, [['the scrapy', '1140.00', '5', '1', '12.00', '-', '10.00']]);
   });
 });
 
