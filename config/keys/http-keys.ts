@@ -30,8 +30,8 @@ export const http = z
   .strictObject({
     userAgent: userAgent.prefault('ubiring').meta({
       description:
-        'The User-Agent header. Its first word is the name that robots.txt files address; a ' +
-        'contact (URL or mail address) lets an operator write to you instead of blocking you.',
+        'The User-Agent header. Its first word is the name for robots.txt. Add a contact, so ' +
+        'that operators can write to you instead of blocking you.',
       example: 'my-crawl (+https://example.org/bot; bot@example.org)',
     }),
     allowPrivateAddresses: z
@@ -40,43 +40,39 @@ export const http = z
       .meta({
         description:
           'Whether loopback and private networks may be visited. If true, a link on any page can ' +
-          'make the crawler read servers inside your network.',
+          'make the crawler read servers in your network.',
       }),
     client: z
       .enum(['got', 'node'])
       .prefault('got')
       .meta({
         description:
-          "What speaks HTTP/1.1: got, or Node's own client without a library in between, which " +
-          'takes a third of the processor time for a request. Connections, address checks, ' +
-          'time-outs, cookies, archives and HTTP/2 are the same with both.',
+          "HTTP/1.1 client: got, or Node's own, which takes a third of the processor time per " +
+          'request. They behave the same.',
       }),
     timeouts: z
       .strictObject({
         connectMs: duration(1).prefault(5000).meta({
           description:
-            'Until the connection (with TLS) stands. Turned up, dead hosts hold threads longer.',
+            'Until the connection, with TLS, is open. Higher: dead hosts occupy threads longer.',
           example: '5s',
         }),
         responseMs: duration(1)
           .prefault(10_000)
           .meta({
             description:
-              'From the request to the first byte of the response. Turned up, silent servers hold ' +
+              'From the request to the first byte of the response. Higher: silent servers occupy ' +
               'threads longer.',
             example: '10s',
           }),
-        totalMs: duration(1)
-          .prefault(30_000)
-          .meta({
-            description:
-              'For the whole request, body included. Turned up, dripping bodies hold threads ' +
-              'longer; a body needs bodyBytes / totalMs to arrive whole.',
-            example: '30s',
-          }),
+        totalMs: duration(1).prefault(30_000).meta({
+          description:
+            'For the whole request with its body. Higher: slow bodies occupy threads longer.',
+          example: '30s',
+        }),
       })
       .prefault({})
-      .meta({ description: 'When a request is given up.' }),
+      .meta({ description: 'When a request is aborted.' }),
     contentTypes: z
       .array(contentType)
       .max(contentTypesMax)
@@ -84,19 +80,14 @@ export const http = z
       .prefault(null)
       .meta({
         description:
-          'Types of pages that are read, such as text/* or application/xhtml+xml; null is all. ' +
-          'A response of another type is recorded with the note `type`, its body unread and its ' +
-          'connection closed. One without a type is read.',
+          'Types that are read; null: all. Other responses are recorded with the note `type`, ' +
+          'without their body. A response without a type is read.',
         example: ['text/*', 'application/xhtml+xml'],
       }),
-    http2: z
-      .boolean()
-      .prefault(true)
-      .meta({
-        description:
-          'Whether HTTP/2 is offered to https servers (by ALPN). A host still gets one request ' +
-          'at a time.',
-      }),
+    http2: z.boolean().prefault(true).meta({
+      description:
+        'Whether HTTP/2 is offered to https servers. A host still gets one request at a time.',
+    }),
     tls: z
       .strictObject({
         verify: z
@@ -104,21 +95,13 @@ export const http = z
           .prefault(true)
           .meta({
             description:
-              'Whether a server must prove its name by a certificate. If false, whoever is on the ' +
-              'way can put other pages in place of any.',
+              'Whether a server must prove its name by a certificate. If false, pages can be ' +
+              'replaced in transit.',
           }),
-        ca: z
-          .string()
-          .min(1)
-          .max(4096)
-          .nullable()
-          .prefault(null)
-          .meta({
-            description:
-              'PEM file of authorities that are trusted besides those that Node brings; relative ' +
-              'to the config file.',
-            example: 'authority.pem',
-          }),
+        ca: z.string().min(1).max(4096).nullable().prefault(null).meta({
+          description: 'PEM file of authorities to trust besides those of Node.',
+          example: 'authority.pem',
+        }),
       })
       .prefault({})
       .meta({ description: 'Certificates of https servers.' }),
@@ -127,10 +110,9 @@ export const http = z
       .prefault(null)
       .meta({
         description:
-          'HTTP proxy for all requests, http://[USER:PASSWORD@]HOST:PORT; https goes through a ' +
-          'tunnel (CONNECT). The proxy resolves names, so which addresses they lead to is for ' +
-          'the proxy to judge; hosts that are addresses are refused, unless ' +
-          'allowPrivateAddresses. Variables of the environment are not read.',
+          'HTTP proxy for all requests, http://[USER:PASSWORD@]HOST:PORT; https uses CONNECT. ' +
+          'The proxy resolves names and decides which addresses are allowed. Hosts that are ' +
+          'addresses need allowPrivateAddresses. Environment variables are ignored.',
         example: 'http://proxy.example.org:3128',
       }),
     cookies: z
@@ -138,37 +120,37 @@ export const http = z
       .prefault(false)
       .meta({
         description:
-          'Whether cookies are kept and sent back, each to the very host that set it, in memory, ' +
-          'at most 32 and 8 KiB a host. What a host shows may then depend on the order of visits.',
+          'Whether cookies are kept in memory and sent to the host that set them, at most 32 and ' +
+          '8 KiB per host. Pages may then depend on the order of visits.',
       }),
     dns: z
       .strictObject({
         family: z.enum(['any', 'ipv4', 'ipv6']).prefault('any').meta({
-          description: 'Addresses that are asked for and connected to.',
+          description: 'Address family: any, ipv4 or ipv6.',
         }),
         ttlMinMs: duration(0)
           .prefault(60_000)
           .meta({
             description:
-              'An answer is used at least so long, whatever its own time. Turned up, fewer ' +
-              'queries, and a host that moves is lost for longer.',
+              'Minimum time to use an answer. Higher: fewer queries, but a host that moves is lost ' +
+              'longer.',
             example: '1m',
           }),
         ttlMaxMs: duration(0).prefault(3_600_000).meta({
-          description: 'An answer is used at most so long; ttlMinMs wins where it is longer.',
+          description: 'Maximum time to use an answer, unless ttlMinMs is longer.',
           example: '1h',
         }),
         negativeTtlMs: duration(0)
           .prefault(60_000)
           .meta({
             description:
-              'How long it is remembered that a name does not exist; that the DNS itself failed, ' +
-              'for 5 s. Turned up, fewer queries, and a new name is found later.',
+              'How long a name counts as non-existent; DNS failures are kept for 5 s. Higher: new ' +
+              'names are found later.',
             example: '1m',
           }),
       })
       .prefault({})
-      .meta({ description: 'How names become addresses.' }),
+      .meta({ description: 'How names are resolved.' }),
   })
   .prefault({})
   .meta({ description: 'How requests are made.' });

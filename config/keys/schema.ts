@@ -46,8 +46,7 @@ const scope = z
       .meta({
         description:
           'Hosts that may be visited: a host, "*.h" for the subdomains of h (not h), or "*" for ' +
-          "everything. By default the seeds' hosts, or without seeds those of the sitemaps. More " +
-          'hosts cost disk and time, nothing else.',
+          'all. Default: the hosts of the seeds, or of the sitemaps if there are no seeds.',
         example: ['example.org', '*.example.org'],
       }),
     include: z
@@ -56,10 +55,9 @@ const scope = z
       .prefault([])
       .meta({
         description:
-          'Regular expressions on the canonical URL; where there are any, a URL must match one. ' +
-          'Where parameters are dropped (`urls`), what is requested must match one too, in canonical ' +
-          'spelling. Written as in JavaScript, without look-around and back-references: no URL takes ' +
-          'more than linear time. Each is tried on every link found.',
+          'Regular expressions in JavaScript syntax, without look-around and back-references. If ' +
+          'there are any, the canonical URL must match one. If parameters are dropped (`urls`), ' +
+          'so must the requested URL.',
         example: ['/docs/'],
       }),
     exclude: z
@@ -68,10 +66,8 @@ const scope = z
       .prefault([])
       .meta({
         description:
-          'Regular expressions on the canonical URL; a URL that matches one is left out, whatever ' +
-          '`include` says. What is requested is tried as well, as it is written and in canonical ' +
-          'spelling. Written as those of `include`. Each is tried on every link found, and again ' +
-          'before each request.',
+          'Regular expressions as in `include`. A URL is left out if its canonical or requested ' +
+          'form matches one, even if `include` matches.',
         example: ['[?&]session='],
       }),
   })
@@ -87,8 +83,8 @@ const limits = z
       .prefault(10_000)
       .meta({
         description:
-          'Pages of one host; URLs beyond it are skipped. Turned up, one endless host takes ' +
-          'pagesPerHost × hostDelayMs or longer.',
+          'Pages per host; further URLs are skipped. An endless host takes pagesPerHost × ' +
+          'hostDelayMs or longer.',
       }),
     depthPerHost: z
       .int()
@@ -97,8 +93,8 @@ const limits = z
       .prefault(16)
       .meta({
         description:
-          'Links followed within one host, counted from where the host was entered (depth 0). ' +
-          'Turned up, calendars and other traps are followed further.',
+          'Links followed within a host, which is entered at depth 0. Higher: calendars and ' +
+          'other traps are followed further.',
       }),
     pages: z
       .int()
@@ -108,9 +104,9 @@ const limits = z
       .prefault(null)
       .meta({
         description:
-          'Pages of the whole crawl that end with a response or a failure, over all agents; then ' +
-          'what is queued is skipped, and the crawl is complete. null is no limit. Any limit costs ' +
-          'some messages for each agent, and the first page waits until all have counted.',
+          'Pages of the whole crawl that end with a response or a failure; then the queue is ' +
+          'skipped. null: no limit. A limit costs some messages, and the first page waits until ' +
+          'all agents have counted.',
         example: 100_000,
       }),
     urlLength: z
@@ -120,8 +116,8 @@ const limits = z
       .prefault(2048)
       .meta({
         description:
-          'Characters of a URL as it is requested; longer ones are skipped. Turned up, rows grow and URL ' +
-          'traps live longer.',
+          'Characters of a requested URL; longer ones are skipped. Higher: larger rows, longer ' +
+          'traps.',
       }),
     repeatedSegments: z
       .int()
@@ -130,8 +126,8 @@ const limits = z
       .prefault(5)
       .meta({
         description:
-          'How often one segment may stand in the path of a URL; others are skipped as traps. ' +
-          'Turned up, paths that grow by each link are followed further.',
+          'How often a segment may occur in a path; other URLs are skipped as traps. Higher: ' +
+          'growing paths are followed further.',
       }),
     stalePages: z
       .int()
@@ -141,18 +137,18 @@ const limits = z
       .prefault(1000)
       .meta({
         description:
-          'Pages of a host that are (nearly) copies of pages it gave before, each new one taking ' +
-          'two off: from 50 on the host is slowed, beyond this many the rest of its queue is ' +
-          'skipped as a trap; null is no limit. Turned up, traps of one page cost more requests.',
+          'Pages of a host that nearly repeat earlier ones; each new page subtracts two. From 50 ' +
+          'the host is slowed; above this limit the rest of its queue is skipped as a trap. ' +
+          'null: no limit. Higher: traps cost more requests.',
         example: 200,
       }),
     bodyBytes: size(bodyBytesMax)
       .prefault('10MiB')
       .meta({
         description:
-          'Bytes of a body after decoding; the rest is cut off. Bodies beyond their first 256 KiB ' +
-          'share 128 MiB of an agent as they come. Where quick ones have to wait, slow ones, below ' +
-          '512 KiB a second, are broken off as `total_timeout` and tried again.',
+          'Bytes of a decoded body; the rest is cut off. Beyond 256 KiB each, the bodies of an ' +
+          'agent share 128 MiB. When that is full, bodies slower than 512 KiB/s are aborted ' +
+          '(`total_timeout`) and retried.',
         example: '2MiB',
       }),
   })
@@ -165,26 +161,24 @@ const politeness = z
       .prefault(1000)
       .meta({
         description:
-          'From the end of any request to a host to the start of the next. A host is crawled at ' +
-          'no more than 1000 / hostDelayMs pages a second; turned up, large hosts take longer.',
+          'From the end of a request to a host to the start of the next: at most 1000 / ' +
+          'hostDelayMs pages per second. Higher: large hosts take longer.',
         example: '2s',
       }),
     ipDelayMs: duration(0)
       .prefault(0)
       .meta({
         description:
-          'The same for each address: hosts that share one share this delay, whichever agents own ' +
-          'them; 0 is off. Hosts at one address are crawled at no more than 1000 / ipDelayMs ' +
-          'pages a second together. Above 0, each request costs two or three messages, and goes ' +
-          'to one address of its host only. Behind a proxy addresses are not known, and free.',
+          'The same for each address, across hosts and agents; 0: off. Each request then costs ' +
+          'two or three messages and uses one address of its host. Not applied behind a proxy.',
         example: '500ms',
       }),
     crawlDelayMaxMs: duration(0)
       .prefault(30_000)
       .meta({
         description:
-          'Longest Crawl-delay of a robots.txt that is followed; a longer one counts as this. ' +
-          'Turned up, a host can slow its own crawl further.',
+          'Longest Crawl-delay that is obeyed; a longer one counts as this. Higher: hosts can ' +
+          'slow their crawl further.',
         example: '1m',
       }),
     responseTimeFactor: z
@@ -194,8 +188,8 @@ const politeness = z
       .prefault(0)
       .meta({
         description:
-          'The delay is at least this many times what the last response took, up to a minute; 0 ' +
-          'is off. Turned up, slow servers are spared, and take longer.',
+          'The delay is at least this many times the duration of the last response, up to a ' +
+          'minute; 0: off. Higher: slow servers take longer.',
         example: 5,
       }),
     hosts: z
@@ -206,12 +200,12 @@ const politeness = z
       .prefault({})
       .meta({
         description:
-          'Delays of single hosts in place of hostDelayMs, by patterns as in scope.hosts; the most ' +
-          'specific one counts. A Crawl-delay may still be longer.',
+          'Delays that replace hostDelayMs, by patterns as in scope.hosts; the most specific one ' +
+          'applies. A Crawl-delay may still be longer.',
         example: { 'example.org': { hostDelayMs: '5s' }, '*.example.net': { hostDelayMs: 200 } },
       }),
     robots: z.boolean().prefault(true).meta({
-      description: 'Whether robots.txt is obeyed. Turn it off for servers of your own only.',
+      description: 'Whether robots.txt is obeyed. Disable it only for your own servers.',
     }),
   })
   .prefault({})
@@ -219,7 +213,7 @@ const politeness = z
 
 const agentEntry = z.strictObject({
   id: agentId.meta({
-    description: "The agent's name, place on the ring and directory; a change moves its hosts.",
+    description: "The agent's name, place on the ring and directory. A change moves its hosts.",
     example: 'a1',
   }),
   listen: listenEndpoint.meta({
@@ -227,8 +221,7 @@ const agentEntry = z.strictObject({
     example: 'tcp://127.0.0.1:7101',
   }),
   address: peerEndpoint.optional().meta({
-    description:
-      'Endpoint that peers connect to; `listen` by default, needed if that is a wildcard.',
+    description: 'Endpoint for other agents. Default: `listen`. Required if that is a wildcard.',
     example: 'tcp://10.0.0.5:7101',
   }),
   capacity: z
@@ -238,8 +231,8 @@ const agentEntry = z.strictObject({
     .prefault(1)
     .meta({
       description:
-        'Share of the hosts relative to the others. Turned up, this agent gets proportionally more ' +
-        'hosts, and max(1, round(capacity × replicas)) points on the ring.',
+        'Share of the hosts relative to other agents: max(1, round(capacity × replicas)) ' +
+        'points on the ring.',
     }),
 });
 
@@ -252,7 +245,7 @@ const cluster = z
       .prefault(1)
       .meta({
         description:
-          'The agents, or a number N: a1 to aN on 127.0.0.1, on free ports kept in ' +
+          'A list of agents, or a number N: a1 to aN on free ports of 127.0.0.1, kept in ' +
           'DATA/cluster.json. Heartbeats grow with the square of the number.',
         example: 4,
       }),
@@ -263,8 +256,8 @@ const cluster = z
       .prefault(200)
       .meta({
         description:
-          'Points on the ring for an agent of capacity 1. The shares differ by about 1 / ' +
-          'sqrt(replicas); turned up, they are more even, and the ring takes longer to build.',
+          'Ring points of an agent of capacity 1. Shares differ by about 1 / sqrt(replicas). ' +
+          'Higher: more even, but the ring takes longer to build.',
       }),
     backups: z
       .int()
@@ -273,16 +266,16 @@ const cluster = z
       .prefault(1)
       .meta({
         description:
-          "Other agents that keep a copy of each host's state, the next in its order: so many may " +
-          'die at once, for good, without a URL lost. Each costs about two small rows a page, in ' +
-          'messages and on disk. 0: a crash for good loses the queues of the agent.',
+          'Other agents that keep a copy of each host: this many may be lost at once without ' +
+          'losing a URL. Each costs about two small rows per page. 0: a lost agent loses its ' +
+          'queue.',
       }),
     quorum: z
       .enum(['none', 'majority'])
       .prefault('none')
       .meta({
         description:
-          'none: each side of a partition crawls on. majority: only the side with more than half ' +
+          'none: each side of a partition continues. majority: only the side with more than half ' +
           'of the configured agents does, and a crash of half of them stops the crawl.',
       }),
     failureDetector: z
@@ -291,22 +284,21 @@ const cluster = z
           .prefault(1000)
           .meta({
             description:
-              'Between two heartbeats to each agent; at most suspectAfterMs / 3. Turned up, fewer ' +
-              'messages, and a later takeover.',
+              'Interval of heartbeats to each agent, at most suspectAfterMs / 3. Higher: fewer ' +
+              'messages, later takeover.',
             example: '1s',
           }),
         suspectAfterMs: duration(30)
           .prefault(10_000)
           .meta({
             description:
-              'Silence after which an agent is taken for dead and its hosts are taken over. The ' +
-              'lease of the fetch right is 0.6 × suspectAfterMs. Turned up, fewer mistakes, and ' +
-              "a dead agent's hosts wait longer.",
+              'Silence after which an agent counts as dead and its hosts are taken over. The lease ' +
+              'is 0.6 × suspectAfterMs. Higher: fewer mistakes, later takeover.',
             example: '10s',
           }),
       })
       .prefault({})
-      .meta({ description: 'When an agent is taken for dead.' }),
+      .meta({ description: 'When an agent counts as dead.' }),
   })
   .prefault({})
   .meta({ description: 'The agents, and how they share the work.' });
@@ -320,9 +312,9 @@ const agent = z
       .prefault(64)
       .meta({
         description:
-          'Requests that one agent makes at the same time; one that is open for longer than 500 ms ' +
-          '(less below 16 threads) no longer counts, up to nine times as many in all. Turned up: ' +
-          'more memory (256 KiB of each body at worst, and 128 MiB for all), sockets and open files.',
+          'Simultaneous requests of an agent. Requests open for over 500 ms (less below 16 ' +
+          'threads) do not count, up to nine times as many in all. Higher: more memory, sockets ' +
+          'and open files.',
       }),
     parseWorkers: z
       .int()
@@ -331,13 +323,12 @@ const agent = z
       .prefault(1)
       .meta({
         description:
-          'Worker threads that parse pages; half as many more, one at least, are started where there ' +
-          'are bodies above 512 KiB or packed sitemaps, and as many again where one of those takes ' +
-          'long. More than the cores left over by the main thread only cost memory, some 30 MB each.',
+          'Worker threads that parse pages; more than the free cores only cost memory, some 30 ' +
+          'MB each. Large bodies and packed sitemaps add half as many, at least one, and slow ' +
+          'ones as many again.',
       }),
     dataDir: z.string().min(1).max(4096).prefault('./data').meta({
-      description:
-        'Directory of the state, one folder an agent; relative to the config file. --data wins.',
+      description: 'Directory of the state, one folder per agent. `--data` overrides it.',
       example: './data',
     }),
   })
@@ -351,12 +342,12 @@ const storage = z
       .prefault('power')
       .meta({
         description:
-          'power: what was acknowledged survives power loss, for one fsync a batch. process: it ' +
+          'power: acknowledged data survives power loss, for one fsync per batch. process: it ' +
           'survives SIGKILL, and is faster on slow disks.',
       }),
   })
   .prefault({})
-  .meta({ description: 'How state is kept.' });
+  .meta({ description: 'How state is stored.' });
 
 const archive = z
   .strictObject({
@@ -365,15 +356,15 @@ const archive = z
       .prefault(true)
       .meta({
         description:
-          'Whether requests and responses are kept as WARC files in DATA/ID/warc, at about a third ' +
-          'of the size of uncompressed pages. Servers are then asked for gzip and deflate only.',
+          'Whether requests and responses are stored as WARC files in DATA/ID/warc, about a ' +
+          'third of the uncompressed size. Servers are then asked only for gzip and deflate.',
       }),
     fileBytes: size(archiveBytesMax)
       .prefault('1GiB')
       .meta({
         description:
-          'Size at which a WARC file is ended and another begun. Turned down: more files to ' +
-          'handle, each with a wait of some milliseconds.',
+          'Size at which a new WARC file begins. Lower: more files, each with a wait of some ' +
+          'milliseconds.',
         example: '256MiB',
       }),
     compression: z
@@ -381,9 +372,9 @@ const archive = z
       .prefault('gzip')
       .meta({
         description:
-          'gzip: .warc.gz, which every reader of WARC knows. zstd: .warc.zst, 9 to 18 % less disk ' +
-          'and a third less processor time for compressing, which fewer readers know; Node 24 calls ' +
-          'its zstd experimental. May change between two runs: it holds for files begun from then on.',
+          'gzip: .warc.gz, which every WARC reader supports. zstd: .warc.zst, 9 to 18 % smaller ' +
+          'for a third less processor time; fewer readers support it, and Node 24 calls it ' +
+          'experimental. May change between runs.',
       }),
     gzipLevel: z
       .int()
@@ -392,8 +383,8 @@ const archive = z
       .prefault(1)
       .meta({
         description:
-          'How hard gzip compresses WARC records. At 1 they take an eighth more disk than at 6, and ' +
-          'half to a third of its processor time, which is as much as all else that an archive costs.',
+          'At 1, records take an eighth more disk than at 6, for half to a third of the ' +
+          'processor time.',
         example: 6,
       }),
     zstdLevel: z
@@ -403,8 +394,8 @@ const archive = z
       .prefault(3)
       .meta({
         description:
-          'How hard zstd compresses WARC records. At 9 they take a tenth less disk than at 3, and ' +
-          'three to four times its processor time; beyond, each step costs far more than it saves.',
+          'At 9, records take a tenth less disk than at 3, for three to four times the processor ' +
+          'time. Higher levels save little.',
         example: 9,
       }),
     links: z
@@ -412,12 +403,12 @@ const archive = z
       .prefault(false)
       .meta({
         description:
-          'Whether the links of each page, as far as they are in scope, are kept in the view ' +
-          '`links`, on the agent that fetched it; one row a page, as long as their URLs together.',
+          'Whether the in-scope links of each page are stored for the view `links`, in one row ' +
+          'per page.',
       }),
   })
   .prefault({})
-  .meta({ description: 'What is kept besides the records of pages.' });
+  .meta({ description: 'What is stored besides page records.' });
 
 /** The whole file. Its output has every default in place, durations in ms and sizes in bytes. */
 export const configSchema = z
@@ -430,7 +421,8 @@ export const configSchema = z
       .prefault('crawl')
       .meta({
         description:
-          'Identity of the crawl: agents and data directories of another name are refused. Do not change it while the crawl has data.',
+          'Identity of the crawl: agents and data directories with another name are refused. Do ' +
+          'not change it while the crawl has data.',
         example: 'my-crawl',
       }),
     seeds: z
@@ -438,7 +430,8 @@ export const configSchema = z
       .prefault([])
       .meta({
         description:
-          'URLs that the crawl starts from, at depth 0. Needed, unless seedFiles or sitemaps has some.',
+          'URLs from which the crawl starts, at depth 0. Required unless `seedFiles` or ' +
+          '`sitemaps` has some.',
         example: ['https://example.org/'],
       }),
     seedFiles: z
@@ -447,8 +440,7 @@ export const configSchema = z
       .prefault([])
       .meta({
         description:
-          'Files with a seed a line, relative to the config file; blank lines and lines that ' +
-          'start with # are left out.',
+          'Files with one seed per line. Blank lines and lines that start with # are ignored.',
         example: ['seeds.txt'],
       }),
     sitemaps: z
@@ -457,8 +449,8 @@ export const configSchema = z
       .prefault([])
       .meta({
         description:
-          'Sitemaps, sitemap indexes, feeds or text files of URLs that the crawl reads as well, ' +
-          'within scope; those that robots.txt files name are read in any case.',
+          'Sitemaps, sitemap indexes, feeds or text files with URLs in scope. Those named in ' +
+          'robots.txt files are always read.',
         example: ['https://example.org/sitemap.xml'],
       }),
     scope,

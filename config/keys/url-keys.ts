@@ -21,34 +21,30 @@ export const urls = z
       .prefault([])
       .meta({
         description:
-          'Parameters, in the query or as ;name=value in the path, that do not count for which ' +
-          'page a URL is; "ref*" is a prefix, case does not matter. Requests keep them. A name ' +
-          'that does choose a page makes the crawl miss pages.',
+          'Parameters, in the query or as ;name=value in the path, that do not distinguish ' +
+          'pages; "ref*" is a prefix, case is ignored. Requests keep them. If one does ' +
+          'distinguish pages, the crawl misses pages.',
         example: ['ref', 'print'],
       }),
-    dropTracking: z
-      .boolean()
-      .prefault(false)
-      .meta({
-        description:
-          'The same for a list of well-known parameters that tell where a click came from: ' +
-          'utm_*, gclid, fbclid, msclkid and the like.',
-      }),
+    dropTracking: z.boolean().prefault(false).meta({
+      description:
+        'The same for well-known tracking parameters: utm_*, gclid, fbclid, msclkid and others.',
+    }),
     dropSessions: z
       .boolean()
       .prefault(false)
       .meta({
         description:
-          'The same for parameters that carry a session: jsessionid, PHPSESSID, CFID, a long sid ' +
-          'and the like, and the path segments of ASP.NET. Without it a site that puts sessions ' +
-          'into its links is crawled once a session, up to pagesPerHost.',
+          'The same for session parameters (jsessionid, PHPSESSID, CFID, a long sid and others) ' +
+          'and ASP.NET path segments. Otherwise a site with sessions in its links is crawled ' +
+          'once per session, up to pagesPerHost.',
       }),
   })
   .prefault({})
   .meta({
     description:
-      'Which URLs are the same page. Change it for a new crawl only: rows keep the identity under ' +
-      'which they were found.',
+      'Which URLs are the same page. Change it only for a new crawl: stored rows keep their ' +
+      'identity.',
   });
 
 export const links = z
@@ -58,8 +54,8 @@ export const links = z
       .prefault(false)
       .meta({
         description:
-          'Whether images, scripts, styles and media count as links, as a complete archive needs. ' +
-          'Turned on, a page costs some twenty requests instead of one, within scope.',
+          'Whether images, scripts, styles and media count as links, as a complete archive ' +
+          'needs. A page then costs about twenty requests.',
       }),
   })
   .prefault({})

@@ -8,13 +8,13 @@ export const configPagePath = resolve(import.meta.dirname, '../../docs/CONFIG.md
 
 const opening = `# Config
 
-A config is one YAML or JSON file. [config/example.yaml](../config/example.yaml) has every key with its default and can be copied; \`ubiring config check FILE\` names every problem with its line, \`ubiring config print FILE\` shows the values in effect, and \`ubiring config schema\` prints the JSON Schema for an editor.
+A config is a YAML or JSON file. Copy [config/example.yaml](../config/example.yaml), which has every key. \`ubiring config check FILE\` names each problem with its line, \`config print\` shows the values in effect, and \`config schema\` prints the JSON Schema.
 
-Durations are milliseconds or strings with a unit: \`500ms\`, \`10s\`, \`2m\`, \`1h\`. Sizes are bytes or strings with a unit: \`64KiB\`, \`2MiB\`. Paths are relative to the config file. An unknown key is an error.
+Defaults are in parentheses. Durations are milliseconds or strings such as \`500ms\`, \`10s\`, \`2m\`, \`1h\`; sizes are bytes or strings such as \`64KiB\`, \`2MiB\`. Paths are relative to the config file. An unknown key is an error.
 
-Agents that are to crawl together compare what must agree when they meet: \`scope\`, \`urls\`, \`links\`, \`limits\`, \`politeness\`, \`http.userAgent\`, and of \`cluster\` the keys \`replicas\`, \`backups\`, \`quorum\` (with \`majority\` the identifiers too) and \`failureDetector\`. One that differs is refused, with the key and both values.
+The agents of a cluster must agree on \`name\`, \`scope\`, \`urls\`, \`links\`, \`limits\`, \`politeness\`, \`http.userAgent\` and, in \`cluster\`, on \`replicas\`, \`backups\`, \`quorum\` (with \`majority\` also on the identifiers) and \`failureDetector\`. An agent that differs is refused, with the key and both values.
 
-This page is written by \`npm run docs\`.`;
+\`npm run docs\` writes this page.`;
 
 /** @returns the whole page */
 export function configPage(keys: readonly ConfigKey[]): string {
@@ -24,9 +24,8 @@ export function configPage(keys: readonly ConfigKey[]): string {
     const section = sectionOf(key);
     if (section !== open || parts.length === 1) parts.push(heading(section, keys));
     open = section;
-    if (!key.section) parts.push(row(key));
-    else if (key.path !== section)
-      parts.push(`| **\`${key.path}\`** | | ${cell(key.description)} |`);
+    if (!key.section) parts.push(item(key));
+    else if (key.path !== section) parts.push(`- **\`${key.path}\`**: ${key.description}`);
   }
   return `${parts.join('\n')}\n`;
 }
@@ -40,29 +39,23 @@ function sectionOf({ path, section }: ConfigKey): string {
 
 function heading(section: string, keys: readonly ConfigKey[]): string {
   const described = keys.find(({ path }) => path === section)?.description;
-  const title = section === '' ? '## The crawl' : `## \`${section}\`\n\n${described}`;
-  return `\n${title}\n\n| key | default | meaning |\n|---|---|---|`;
+  return `\n${section === '' ? '## The crawl' : `## \`${section}\`\n\n${described}`}\n`;
 }
 
-function row(key: ConfigKey): string {
-  const example = key.example === undefined || equal(key.example, key.default);
-  const meaning = example ? key.description : `${key.description} Example: ${code(key.example)}.`;
-  const standard = key.default === undefined ? '' : code(key.default);
-  return `| \`${key.path}\` | ${standard} | ${cell(meaning)} |`;
+function item(key: ConfigKey): string {
+  const standard = key.default === undefined ? '' : ` (${code(key.default)})`;
+  const example = isExampleShown(key) ? ` Example: ${code(key.example)}.` : '';
+  return `- \`${key.path}\`${standard}: ${key.description}${example}`;
 }
 
-function equal(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
+/** Durations and sizes are explained once, at the beginning. */
+function isExampleShown({ example, default: standard }: ConfigKey): boolean {
+  if (example === undefined || JSON.stringify(example) === JSON.stringify(standard)) return false;
+  return typeof example !== 'string' || !/^\d+[a-zA-Z]+$/.test(example);
 }
 
 function code(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return `\`${cell(text)}\``;
-}
-
-/** What stands in a cell of a table: on one line, without a bar. */
-function cell(text: string): string {
-  return text.replaceAll('\n', ' ').replaceAll('|', '\\|');
+  return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 }
 
 if (import.meta.main) writeFileSync(configPagePath, configPage(configKeys()));

@@ -13,14 +13,21 @@ describe('docs/CONFIG.md', () => {
     const page = configPage([
       { path: 'name', description: 'What it is called.', default: 'crawl', section: false },
       { path: 'limits', description: 'Where it ends.', section: true },
-      { path: 'limits.pages', description: 'a | b', default: null, example: 7, section: false },
+      { path: 'limits.pages', description: 'How many.', default: null, example: 7, section: false },
+      {
+        path: 'limits.wait',
+        description: 'How long.',
+        default: 1000,
+        example: '2s',
+        section: false,
+      },
     ]);
-    const [, ...rows] = page.split('\n').filter((line) => line.startsWith('| '));
     assert.deepEqual(
-      rows.filter((line) => !line.startsWith('| key ')),
+      page.split('\n').filter((line) => line.startsWith('- ')),
       [
-        '| `name` | `crawl` | What it is called. |',
-        '| `limits.pages` | `null` | a \\| b Example: `7`. |',
+        '- `name` (`crawl`): What it is called.',
+        '- `limits.pages` (`null`): How many. Example: `7`.',
+        '- `limits.wait` (`1000`): How long.',
       ],
     );
     assert.match(page, /## `limits`\n\nWhere it ends\.\n/);
