@@ -30,8 +30,8 @@ export const http = z
   .strictObject({
     userAgent: userAgent.prefault('ubiring').meta({
       description:
-        'The User-Agent header. Its first word is the name for robots.txt. Add a contact, so ' +
-        'that operators can write to you instead of blocking you.',
+        'The User-Agent header. robots.txt files address its first word. Add a contact, so ' +
+        'that operators need not block you.',
       example: 'my-crawl (+https://example.org/bot; bot@example.org)',
     }),
     allowPrivateAddresses: z
@@ -39,16 +39,16 @@ export const http = z
       .prefault(false)
       .meta({
         description:
-          'Whether loopback and private networks may be visited. If true, a link on any page can ' +
-          'make the crawler read servers in your network.',
+          'Whether loopback and private networks may be visited. If true, any link can make the ' +
+          'crawler read servers in your network.',
       }),
     client: z
       .enum(['got', 'node'])
       .prefault('got')
       .meta({
         description:
-          "HTTP/1.1 client: got, or Node's own, which takes a third of the processor time per " +
-          'request. They behave the same.',
+          "HTTP/1.1 client: got, or node (Node's own), which takes a third of the processor time " +
+          'per request.',
       }),
     timeouts: z
       .strictObject({
@@ -57,17 +57,13 @@ export const http = z
             'Until the connection, with TLS, is open. Higher: dead hosts occupy threads longer.',
           example: '5s',
         }),
-        responseMs: duration(1)
-          .prefault(10_000)
-          .meta({
-            description:
-              'From the request to the first byte of the response. Higher: silent servers occupy ' +
-              'threads longer.',
-            example: '10s',
-          }),
-        totalMs: duration(1).prefault(30_000).meta({
+        responseMs: duration(1).prefault(10_000).meta({
           description:
-            'For the whole request with its body. Higher: slow bodies occupy threads longer.',
+            'From the request to the first byte. Higher: silent servers occupy threads longer.',
+          example: '10s',
+        }),
+        totalMs: duration(1).prefault(30_000).meta({
+          description: 'For the request and its body. Higher: slow bodies occupy threads longer.',
           example: '30s',
         }),
       })
@@ -95,7 +91,7 @@ export const http = z
           .prefault(true)
           .meta({
             description:
-              'Whether a server must prove its name by a certificate. If false, pages can be ' +
+              'Whether servers must prove their names by certificates. If false, pages can be ' +
               'replaced in transit.',
           }),
         ca: z.string().min(1).max(4096).nullable().prefault(null).meta({
@@ -110,9 +106,9 @@ export const http = z
       .prefault(null)
       .meta({
         description:
-          'HTTP proxy for all requests, http://[USER:PASSWORD@]HOST:PORT; https uses CONNECT. ' +
-          'The proxy resolves names and decides which addresses are allowed. Hosts that are ' +
-          'addresses need allowPrivateAddresses. Environment variables are ignored.',
+          'HTTP proxy, http://[USER:PASSWORD@]HOST:PORT; https uses CONNECT. The proxy resolves ' +
+          'names and decides which addresses are allowed; hosts that are addresses need ' +
+          'allowPrivateAddresses. Environment variables are ignored.',
         example: 'http://proxy.example.org:3128',
       }),
     cookies: z
@@ -128,14 +124,10 @@ export const http = z
         family: z.enum(['any', 'ipv4', 'ipv6']).prefault('any').meta({
           description: 'Address family: any, ipv4 or ipv6.',
         }),
-        ttlMinMs: duration(0)
-          .prefault(60_000)
-          .meta({
-            description:
-              'Minimum time to use an answer. Higher: fewer queries, but a host that moves is lost ' +
-              'longer.',
-            example: '1m',
-          }),
+        ttlMinMs: duration(0).prefault(60_000).meta({
+          description: 'Minimum time to use an answer. Higher: a host that moves is lost longer.',
+          example: '1m',
+        }),
         ttlMaxMs: duration(0).prefault(3_600_000).meta({
           description: 'Maximum time to use an answer, unless ttlMinMs is longer.',
           example: '1h',
@@ -144,8 +136,8 @@ export const http = z
           .prefault(60_000)
           .meta({
             description:
-              'How long a name counts as non-existent; DNS failures are kept for 5 s. Higher: new ' +
-              'names are found later.',
+              'How long a name counts as non-existent; DNS failures: 5 s. Higher: new names are ' +
+              'found later.',
             example: '1m',
           }),
       })

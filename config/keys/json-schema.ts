@@ -1,6 +1,6 @@
 // The JSON Schema of a config file, made from the zod schema, for editors and for `config schema`;
-// and the same as a flat list of keys, from which messages take examples and the reference page its
-// table. Rules between keys cannot be said here: `config check` knows more than the JSON Schema.
+// and the same as a flat list of keys, from which messages take examples and docs/CONFIG.md is
+// written. Rules between keys cannot be said here: `config check` knows more than the JSON Schema.
 
 import { z } from 'zod';
 import { configSchema } from './schema.ts';

@@ -45,8 +45,8 @@ const scope = z
       .optional()
       .meta({
         description:
-          'Hosts that may be visited: a host, "*.h" for the subdomains of h (not h), or "*" for ' +
-          'all. Default: the hosts of the seeds, or of the sitemaps if there are no seeds.',
+          'Hosts that may be visited: a host, `*.h` for the subdomains of h (not h), or `*` for ' +
+          'all. Default: the hosts of the seeds, or without seeds of the sitemaps.',
         example: ['example.org', '*.example.org'],
       }),
     include: z
@@ -56,8 +56,8 @@ const scope = z
       .meta({
         description:
           'Regular expressions in JavaScript syntax, without look-around and back-references. If ' +
-          'there are any, the canonical URL must match one. If parameters are dropped (`urls`), ' +
-          'so must the requested URL.',
+          'there are any, the canonical URL must match one; if `urls` drops parameters, so must ' +
+          'the requested URL.',
         example: ['/docs/'],
       }),
     exclude: z
@@ -67,7 +67,7 @@ const scope = z
       .meta({
         description:
           'Regular expressions as in `include`. A URL is left out if its canonical or requested ' +
-          'form matches one, even if `include` matches.',
+          'form matches one.',
         example: ['[?&]session='],
       }),
   })
@@ -86,16 +86,10 @@ const limits = z
           'Pages per host; further URLs are skipped. An endless host takes pagesPerHost × ' +
           'hostDelayMs or longer.',
       }),
-    depthPerHost: z
-      .int()
-      .min(0)
-      .max(1_000_000)
-      .prefault(16)
-      .meta({
-        description:
-          'Links followed within a host, which is entered at depth 0. Higher: calendars and ' +
-          'other traps are followed further.',
-      }),
+    depthPerHost: z.int().min(0).max(1_000_000).prefault(16).meta({
+      description:
+        'Links followed within a host. Higher: calendars and other traps are followed further.',
+    }),
     pages: z
       .int()
       .min(1)
@@ -104,9 +98,8 @@ const limits = z
       .prefault(null)
       .meta({
         description:
-          'Pages of the whole crawl that end with a response or a failure; then the queue is ' +
-          'skipped. null: no limit. A limit costs some messages, and the first page waits until ' +
-          'all agents have counted.',
+          'Pages of the whole crawl, with a response or a failure; then the queue is skipped. ' +
+          'null: no limit. The first page waits until all agents have counted.',
         example: 100_000,
       }),
     urlLength: z
@@ -127,7 +120,7 @@ const limits = z
       .meta({
         description:
           'How often a segment may occur in a path; other URLs are skipped as traps. Higher: ' +
-          'growing paths are followed further.',
+          'longer traps.',
       }),
     stalePages: z
       .int()
@@ -138,16 +131,16 @@ const limits = z
       .meta({
         description:
           'Pages of a host that nearly repeat earlier ones; each new page subtracts two. From 50 ' +
-          'the host is slowed; above this limit the rest of its queue is skipped as a trap. ' +
-          'null: no limit. Higher: traps cost more requests.',
+          'the host is slowed; above this limit its queue is skipped. null: no limit. Higher: ' +
+          'traps cost more requests.',
         example: 200,
       }),
     bodyBytes: size(bodyBytesMax)
       .prefault('10MiB')
       .meta({
         description:
-          'Bytes of a decoded body; the rest is cut off. Beyond 256 KiB each, the bodies of an ' +
-          'agent share 128 MiB. When that is full, bodies slower than 512 KiB/s are aborted ' +
+          'Bytes of a decoded body; the rest is cut off. Beyond 256 KiB each, bodies share 128 ' +
+          'MiB per agent; when that is full, those slower than 512 KiB/s are aborted ' +
           '(`total_timeout`) and retried.',
         example: '2MiB',
       }),
@@ -170,17 +163,14 @@ const politeness = z
       .meta({
         description:
           'The same for each address, across hosts and agents; 0: off. Each request then costs ' +
-          'two or three messages and uses one address of its host. Not applied behind a proxy.',
+          'two or three messages. Not applied behind a proxy.',
         example: '500ms',
       }),
-    crawlDelayMaxMs: duration(0)
-      .prefault(30_000)
-      .meta({
-        description:
-          'Longest Crawl-delay that is obeyed; a longer one counts as this. Higher: hosts can ' +
-          'slow their crawl further.',
-        example: '1m',
-      }),
+    crawlDelayMaxMs: duration(0).prefault(30_000).meta({
+      description:
+        'Longest Crawl-delay that is obeyed. Higher: hosts can slow their crawl further.',
+      example: '1m',
+    }),
     responseTimeFactor: z
       .number()
       .min(0)
@@ -188,8 +178,8 @@ const politeness = z
       .prefault(0)
       .meta({
         description:
-          'The delay is at least this many times the duration of the last response, up to a ' +
-          'minute; 0: off. Higher: slow servers take longer.',
+          'The delay is at least this many times the last response time, up to a minute; 0: off. ' +
+          'Higher: slow servers take longer.',
         example: 5,
       }),
     hosts: z
@@ -200,12 +190,12 @@ const politeness = z
       .prefault({})
       .meta({
         description:
-          'Delays that replace hostDelayMs, by patterns as in scope.hosts; the most specific one ' +
-          'applies. A Crawl-delay may still be longer.',
+          'Replaces hostDelayMs, by patterns as in scope.hosts; the most specific one applies. A ' +
+          'Crawl-delay may be longer.',
         example: { 'example.org': { hostDelayMs: '5s' }, '*.example.net': { hostDelayMs: 200 } },
       }),
     robots: z.boolean().prefault(true).meta({
-      description: 'Whether robots.txt is obeyed. Disable it only for your own servers.',
+      description: 'Whether robots.txt is obeyed. Disable only for your own servers.',
     }),
   })
   .prefault({})
@@ -213,7 +203,7 @@ const politeness = z
 
 const agentEntry = z.strictObject({
   id: agentId.meta({
-    description: "The agent's name, place on the ring and directory. A change moves its hosts.",
+    description: "Name, place on the ring and directory. A change moves the agent's hosts.",
     example: 'a1',
   }),
   listen: listenEndpoint.meta({
@@ -224,16 +214,10 @@ const agentEntry = z.strictObject({
     description: 'Endpoint for other agents. Default: `listen`. Required if that is a wildcard.',
     example: 'tcp://10.0.0.5:7101',
   }),
-  capacity: z
-    .number()
-    .gt(0)
-    .max(1000)
-    .prefault(1)
-    .meta({
-      description:
-        'Share of the hosts relative to other agents: max(1, round(capacity × replicas)) ' +
-        'points on the ring.',
-    }),
+  capacity: z.number().gt(0).max(1000).prefault(1).meta({
+    description:
+      'Relative share of the hosts: max(1, round(capacity × replicas)) points on the ring.',
+  }),
 });
 
 const cluster = z
@@ -245,7 +229,7 @@ const cluster = z
       .prefault(1)
       .meta({
         description:
-          'A list of agents, or a number N: a1 to aN on free ports of 127.0.0.1, kept in ' +
+          'A list, or a number N: a1 to aN on free ports of 127.0.0.1, kept in ' +
           'DATA/cluster.json. Heartbeats grow with the square of the number.',
         example: 4,
       }),
@@ -257,7 +241,7 @@ const cluster = z
       .meta({
         description:
           'Ring points of an agent of capacity 1. Shares differ by about 1 / sqrt(replicas). ' +
-          'Higher: more even, but the ring takes longer to build.',
+          'Higher: more even, slower to build.',
       }),
     backups: z
       .int()
@@ -267,16 +251,15 @@ const cluster = z
       .meta({
         description:
           'Other agents that keep a copy of each host: this many may be lost at once without ' +
-          'losing a URL. Each costs about two small rows per page. 0: a lost agent loses its ' +
-          'queue.',
+          'loss. Each costs about two small rows per page. 0: a lost agent loses its queue.',
       }),
     quorum: z
       .enum(['none', 'majority'])
       .prefault('none')
       .meta({
         description:
-          'none: each side of a partition continues. majority: only the side with more than half ' +
-          'of the configured agents does, and a crash of half of them stops the crawl.',
+          'none: each side of a partition continues. majority: only a side with more than half ' +
+          'of the configured agents does.',
       }),
     failureDetector: z
       .strictObject({
@@ -292,8 +275,8 @@ const cluster = z
           .prefault(10_000)
           .meta({
             description:
-              'Silence after which an agent counts as dead and its hosts are taken over. The lease ' +
-              'is 0.6 × suspectAfterMs. Higher: fewer mistakes, later takeover.',
+              'Silence after which an agent counts as dead and its hosts are taken over. Leases last ' +
+              '0.6 × suspectAfterMs. Higher: fewer mistakes, later takeover.',
             example: '10s',
           }),
       })
@@ -312,9 +295,8 @@ const agent = z
       .prefault(64)
       .meta({
         description:
-          'Simultaneous requests of an agent. Requests open for over 500 ms (less below 16 ' +
-          'threads) do not count, up to nine times as many in all. Higher: more memory, sockets ' +
-          'and open files.',
+          'Simultaneous requests. Those open for over 500 ms (less below 16 threads) do not ' +
+          'count, up to nine times as many in all. Higher: more memory, sockets and open files.',
       }),
     parseWorkers: z
       .int()
@@ -323,9 +305,9 @@ const agent = z
       .prefault(1)
       .meta({
         description:
-          'Worker threads that parse pages; more than the free cores only cost memory, some 30 ' +
-          'MB each. Large bodies and packed sitemaps add half as many, at least one, and slow ' +
-          'ones as many again.',
+          'Worker threads that parse pages, some 30 MB each; more than the free cores do not ' +
+          'help. Large bodies and packed sitemaps add half as many, at least one, and slow ones ' +
+          'as many again.',
       }),
     dataDir: z.string().min(1).max(4096).prefault('./data').meta({
       description: 'Directory of the state, one folder per agent. `--data` overrides it.',
@@ -343,7 +325,7 @@ const storage = z
       .meta({
         description:
           'power: acknowledged data survives power loss, for one fsync per batch. process: it ' +
-          'survives SIGKILL, and is faster on slow disks.',
+          'survives SIGKILL.',
       }),
   })
   .prefault({})
@@ -359,53 +341,32 @@ const archive = z
           'Whether requests and responses are stored as WARC files in DATA/ID/warc, about a ' +
           'third of the uncompressed size. Servers are then asked only for gzip and deflate.',
       }),
-    fileBytes: size(archiveBytesMax)
-      .prefault('1GiB')
-      .meta({
-        description:
-          'Size at which a new WARC file begins. Lower: more files, each with a wait of some ' +
-          'milliseconds.',
-        example: '256MiB',
-      }),
+    fileBytes: size(archiveBytesMax).prefault('1GiB').meta({
+      description:
+        'Size at which a new WARC file begins. Lower: more files, each with a short wait.',
+      example: '256MiB',
+    }),
     compression: z
       .enum(['gzip', 'zstd'])
       .prefault('gzip')
       .meta({
         description:
           'gzip: .warc.gz, which every WARC reader supports. zstd: .warc.zst, 9 to 18 % smaller ' +
-          'for a third less processor time; fewer readers support it, and Node 24 calls it ' +
-          'experimental. May change between runs.',
+          'for a third less processor time; experimental in Node 24. May change between runs.',
       }),
-    gzipLevel: z
-      .int()
-      .min(1)
-      .max(9)
-      .prefault(1)
-      .meta({
-        description:
-          'At 1, records take an eighth more disk than at 6, for half to a third of the ' +
-          'processor time.',
-        example: 6,
-      }),
-    zstdLevel: z
-      .int()
-      .min(1)
-      .max(zstdLevelMax)
-      .prefault(3)
-      .meta({
-        description:
-          'At 9, records take a tenth less disk than at 3, for three to four times the processor ' +
-          'time. Higher levels save little.',
-        example: 9,
-      }),
-    links: z
-      .boolean()
-      .prefault(false)
-      .meta({
-        description:
-          'Whether the in-scope links of each page are stored for the view `links`, in one row ' +
-          'per page.',
-      }),
+    gzipLevel: z.int().min(1).max(9).prefault(1).meta({
+      description:
+        'Level 1 takes an eighth more disk than 6, and half to a third of its processor time.',
+      example: 6,
+    }),
+    zstdLevel: z.int().min(1).max(zstdLevelMax).prefault(3).meta({
+      description:
+        'Level 9 takes a tenth less disk than 3, and three to four times its processor time.',
+      example: 9,
+    }),
+    links: z.boolean().prefault(false).meta({
+      description: 'Whether in-scope links are stored for the view `links`, one row per page.',
+    }),
   })
   .prefault({})
   .meta({ description: 'What is stored besides page records.' });
@@ -422,7 +383,7 @@ export const configSchema = z
       .meta({
         description:
           'Identity of the crawl: agents and data directories with another name are refused. Do ' +
-          'not change it while the crawl has data.',
+          'not change it.',
         example: 'my-crawl',
       }),
     seeds: z
@@ -430,8 +391,7 @@ export const configSchema = z
       .prefault([])
       .meta({
         description:
-          'URLs from which the crawl starts, at depth 0. Required unless `seedFiles` or ' +
-          '`sitemaps` has some.',
+          'URLs from which the crawl starts. Required unless `seedFiles` or `sitemaps` has some.',
         example: ['https://example.org/'],
       }),
     seedFiles: z
@@ -440,7 +400,7 @@ export const configSchema = z
       .prefault([])
       .meta({
         description:
-          'Files with one seed per line. Blank lines and lines that start with # are ignored.',
+          'Files with one seed per line; blank lines and lines that start with # are ignored.',
         example: ['seeds.txt'],
       }),
     sitemaps: z

@@ -22,13 +22,12 @@ export const urls = z
       .meta({
         description:
           'Parameters, in the query or as ;name=value in the path, that do not distinguish ' +
-          'pages; "ref*" is a prefix, case is ignored. Requests keep them. If one does ' +
-          'distinguish pages, the crawl misses pages.',
+          'pages; `ref*` is a prefix, case is ignored. Requests keep them. A wrong name makes ' +
+          'the crawl miss pages.',
         example: ['ref', 'print'],
       }),
     dropTracking: z.boolean().prefault(false).meta({
-      description:
-        'The same for well-known tracking parameters: utm_*, gclid, fbclid, msclkid and others.',
+      description: 'The same for `utm_*`, gclid, fbclid, msclkid and other tracking parameters.',
     }),
     dropSessions: z
       .boolean()
@@ -36,8 +35,7 @@ export const urls = z
       .meta({
         description:
           'The same for session parameters (jsessionid, PHPSESSID, CFID, a long sid and others) ' +
-          'and ASP.NET path segments. Otherwise a site with sessions in its links is crawled ' +
-          'once per session, up to pagesPerHost.',
+          'and ASP.NET path segments. Otherwise a site may be crawled once per session.',
       }),
   })
   .prefault({})
@@ -54,8 +52,8 @@ export const links = z
       .prefault(false)
       .meta({
         description:
-          'Whether images, scripts, styles and media count as links, as a complete archive ' +
-          'needs. A page then costs about twenty requests.',
+          'Whether images, scripts, styles and media count as links. Pages then cost about ' +
+          'twenty requests.',
       }),
   })
   .prefault({})

@@ -8,13 +8,11 @@ export const configPagePath = resolve(import.meta.dirname, '../../docs/CONFIG.md
 
 const opening = `# Config
 
-A config is a YAML or JSON file. Copy [config/example.yaml](../config/example.yaml), which has every key. \`ubiring config check FILE\` names each problem with its line, \`config print\` shows the values in effect, and \`config schema\` prints the JSON Schema.
+A config is a YAML or JSON file; [config/example.yaml](../config/example.yaml) has every key. \`ubiring config check FILE\` names each problem with its line, \`config print\` shows the values in effect, and \`config schema\` prints the JSON Schema.
 
-Defaults are in parentheses. Durations are milliseconds or strings such as \`500ms\`, \`10s\`, \`2m\`, \`1h\`; sizes are bytes or strings such as \`64KiB\`, \`2MiB\`. Paths are relative to the config file. An unknown key is an error.
+Defaults are in parentheses. Durations are milliseconds, or \`500ms\`, \`10s\`, \`2m\`, \`1h\`; sizes are bytes, or \`64KiB\`, \`2MiB\`. Paths are relative to the config file. An unknown key is an error.
 
-The agents of a cluster must agree on \`name\`, \`scope\`, \`urls\`, \`links\`, \`limits\`, \`politeness\`, \`http.userAgent\` and, in \`cluster\`, on \`replicas\`, \`backups\`, \`quorum\` (with \`majority\` also on the identifiers) and \`failureDetector\`. An agent that differs is refused, with the key and both values.
-
-\`npm run docs\` writes this page.`;
+All agents must agree on \`name\`, \`scope\`, \`urls\`, \`links\`, \`limits\`, \`politeness\`, \`http.userAgent\` and, in \`cluster\`, \`replicas\`, \`backups\`, \`quorum\` (with \`majority\` also on the identifiers) and \`failureDetector\`. An agent that differs is refused.`;
 
 /** @returns the whole page */
 export function configPage(keys: readonly ConfigKey[]): string {
