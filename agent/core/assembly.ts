@@ -4,10 +4,11 @@
 import { FailureDetector } from '../../failure-detector/detector.ts';
 import { Lease } from '../../failure-detector/lease.ts';
 import { StallWatch } from '../../failure-detector/stall.ts';
-import { Budgets, type BudgetsParts } from './budgets/budgets.ts';
+import { Budgets } from './budgets/budgets.ts';
 import { Arrivals } from './crawl/arrivals.ts';
 import { HoldBack } from './crawl/hold-back.ts';
 import { RobotsAsks } from './crawl/robots-asks.ts';
+import { VisitsCalls } from './crawl/visits-calls.ts';
 import { Inbox } from './exchange/inbox.ts';
 import { KnownUrls } from './exchange/known-urls.ts';
 import { Routing } from './exchange/routing.ts';
@@ -64,105 +65,202 @@ export interface CoreParts {
   ) => Visits;
 }
 
-/** What parts need of the core as a whole. */
+/** What parts need of the core as a whole, which exists only when they do. */
 export interface CoreHooks {
   readonly changes: Changes;
+  /** Joined, with nothing to do, to send or to wait for. */
   isIdle(): boolean;
+  /** No host is on its way from or to this agent, and none of its URLs is to be queued again. */
+  areHostsSettled(): boolean;
+  /** All hosts are looked at again, some in each turn: what is asked of each may have changed. */
+  lookAtHosts(): void;
 }
 
 export type Assembly = ReturnType<typeof assemble>;
 
+type Members = ReturnType<typeof assembleMembers>;
+type Hosts = ReturnType<typeof assembleHosts>;
+
 export function assemble(parts: CoreParts, hooks: CoreHooks) {
-  const { settings, store, effects, hostOf, admit, inScope } = parts;
+  const members = assembleMembers(parts, hooks);
+  const hosts = assembleHosts(parts, hooks, members);
+  return Object.assign(members, hosts, assembleCrawl(parts, hooks, members, hosts));
+}
+
+/** Which agents are alive, and how they are reached. */
+function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hooks: CoreHooks) {
   const view = new View(settings);
-  const [events, refused] = eventsOf(store);
+  const events = new EventLog(store);
+  const refused = new RefusedClaims(events);
   const outbound = new Outbound(settings, effects, view);
   const orders = new Orders({ ...settings, store: parts.orders });
-  const [detector, lease, stall] = watchesOf(settings);
+  const detector = new FailureDetector({ suspectAfterMs: settings.suspectAfterMs });
+  const lease = new Lease({ leaseMs: settings.leaseMs });
+  const stall = new StallWatch({ leaseMs: settings.leaseMs });
+  const { changes } = hooks;
   const membership = new Membership({
-    ...{ settings, view, outbound, detector, lease, store, orders, refused },
-    changes: hooks.changes,
+    settings,
+    view,
+    outbound,
+    detector,
+    lease,
+    store,
+    orders,
+    refused,
+    changes,
   });
   const gate = new Gate({ settings, view, outbound, refused, membership });
+  const backlog = new Backlog(parts.slice);
+  const completion = new Completion(settings, view);
+  return {
+    view,
+    events,
+    refused,
+    outbound,
+    orders,
+    detector,
+    lease,
+    stall,
+    membership,
+    gate,
+    backlog,
+    completion,
+  };
+}
+
+/** Which hosts this agent may ask, the copies of their rows, and the URLs that come and go. */
+function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members) {
+  const { settings, store, effects, hostOf, admit } = parts;
+  const { view, outbound, refused, orders, lease, backlog, completion } = members;
+  const calls = new VisitsCalls();
   const handOff = new HandOff(settings, view, outbound, refused);
   const delayOf = (host: Host) => Math.max(orders.delayOf(host), store.delayOf(host));
   const right = new FetchRight(settings, view, lease, handOff, delayOf);
-  const budgets: Budgets = new Budgets({
-    ...{ settings, view, effects, outbound },
-    leaseLeftMs: (name, now) => right.leaseLeftMs(name, now),
-    listed: () => !handOff.owedAny(),
-    quiet: () => handOff.isQuiet && moves.isQuiet && requeues.isQuiet && operator.isQuiet,
-    pages: () => store.owned().pages,
-    visits: budgeted(() => visits),
-  });
-  const record = (host: Host, item: UrlItem) => routing.record(host, item);
-  const asks: RobotsAsks = new RobotsAsks({
-    ...{ settings, view, outbound, hostOf, orders, store },
-    ...{ record, activity: () => completion.activity(), visits: () => visits },
-  });
-  const visits: Visits = parts.visits(right, orders, events, budgets, asks);
-  const aborts = new Aborts({ settings, effects, events, right, budgets });
   const replication = new Replication({ settings, store, view, outbound, handOff, refused });
   const intake = new RowsIntake({ settings, store, view, outbound, handOff, hostOf, refused });
   const settlement = new Settlement(view, store, replication, settings);
-  const seen = new SeenFilter(settings.bounds.seenUrls, settings.seenKey);
-  const onQueued = (host: Host) => visits.queued(host);
-  const backlog = new Backlog(parts.slice);
-  const routing = new Routing({
-    ...{ settings, store, view, outbound, seen, settlement, admit, hostOf, onQueued, backlog },
-  });
   const holdBack = new HoldBack({ settings, store, settlement, orders });
-  const known = new KnownUrls(settings, view, outbound, seen);
-  const arrivals = new Arrivals({ settings, backlog, visits, routing, settlement, aborts });
+  const seen = new SeenFilter(settings.bounds.seenUrls, settings.seenKey);
+  const routing = new Routing({
+    settings,
+    store,
+    view,
+    outbound,
+    seen,
+    settlement,
+    visits: calls,
+    admit,
+    hostOf,
+    backlog,
+  });
   const seeds = new Seeds(parts.seeds, routing, settings);
-  const inbox = new Inbox({ view, outbound, copies: replication, hostOf, record, known, refused });
-  const moves: HostMoves = new HostMoves({
-    ...{ settings, store, events, view, handOff, replication, settlement, right, visits, budgets },
-    ...{ backlog, received: (host: Host) => requeues.received(host) },
+  const known = new KnownUrls(settings, view, outbound, seen);
+  const inbox = new Inbox({ view, outbound, copies: replication, hostOf, routing, known, refused });
+  const asks = new RobotsAsks({
+    settings,
+    view,
+    outbound,
+    hostOf,
+    orders,
+    store,
+    routing,
+    activity: () => completion.activity(),
+    visits: calls,
   });
-  const judged = { orders, admit, inScope };
-  const requeues = new Requeues({ settings, store, view, moves, onQueued, ...judged });
-  const completion = new Completion(settings, view);
+  const budgets = new Budgets({
+    settings,
+    view,
+    effects,
+    outbound,
+    leaseLeftMs: (name, now) => right.leaseLeftMs(name, now),
+    listed: () => !handOff.owedAny(),
+    quiet: () => hooks.areHostsSettled(),
+    pages: () => store.owned().pages,
+    visits: calls,
+  });
+  return {
+    calls,
+    handOff,
+    right,
+    replication,
+    intake,
+    settlement,
+    holdBack,
+    seen,
+    routing,
+    seeds,
+    known,
+    inbox,
+    asks,
+    budgets,
+  };
+}
+
+/** What is requested, what moves and what is queued again, and how the crawl ends. */
+function assembleCrawl(parts: CoreParts, hooks: CoreHooks, members: Members, hosts: Hosts) {
+  const { settings, store, effects, hostOf, admit, inScope } = parts;
+  const { view, events, outbound, orders, detector, backlog, refused, completion } = members;
+  const { calls, handOff, right, replication, settlement, routing, asks, budgets } = hosts;
+  const visits = parts.visits(right, orders, events, budgets, asks);
+  calls.connect(visits);
+  const aborts = new Aborts({ settings, effects, events, right, budgets });
+  const arrivals = new Arrivals({ settings, backlog, visits, routing, settlement, aborts });
+  const requeues = new Requeues({
+    settings,
+    store,
+    view,
+    visits,
+    lookAtHosts: () => hooks.lookAtHosts(),
+    orders,
+    admit,
+    inScope,
+  });
+  const moves = new HostMoves({
+    settings,
+    store,
+    events,
+    view,
+    handOff,
+    replication,
+    settlement,
+    right,
+    visits,
+    budgets,
+    backlog,
+    requeues,
+  });
   const ending = new Ending({
-    ...{ settings, store, events, effects, view, detector, outbound, handOff, moves },
-    ...{ routing, completion, visits, aborts },
+    settings,
+    store,
+    events,
+    effects,
+    view,
+    detector,
+    outbound,
+    handOff,
+    moves,
+    routing,
+    completion,
+    visits,
+    aborts,
     isIdle: () => hooks.isIdle(),
-    incarnation: () => outbound.inc,
   });
-  const operator: Operator = new Operator({
-    ...{ orders, store, effects, events, view, outbound, routing, completion, visits, hostOf },
-    ...{ copies: replication, requeues, aborts, refused },
-    course: () => ending.course,
+  const operator = new Operator({
+    orders,
+    store,
+    effects,
+    events,
+    view,
+    outbound,
+    routing,
+    completion,
+    visits,
+    hostOf,
+    copies: replication,
+    requeues,
+    aborts,
+    refused,
+    ending,
   });
-  return {
-    ...{ view, outbound, detector, stall, membership, handOff, right, visits, replication },
-    ...{ settlement, seen, routing, known, inbox, moves, completion, ending, events },
-    ...{ orders, operator, requeues, budgets, asks, aborts, backlog, arrivals, seeds, holdBack },
-    ...{ refused, intake, gate },
-  };
-}
-
-function watchesOf({
-  suspectAfterMs,
-  leaseMs,
-}: CoreSettings): [FailureDetector, Lease, StallWatch] {
-  return [
-    new FailureDetector({ suspectAfterMs }),
-    new Lease({ leaseMs }),
-    new StallWatch({ leaseMs }),
-  ];
-}
-
-function eventsOf(store: Store): [EventLog, RefusedClaims] {
-  const events = new EventLog(store);
-  return [events, new RefusedClaims(events)];
-}
-
-/** The visits as the budgets know them, which are made before them. */
-function budgeted(visits: () => Visits): BudgetsParts['visits'] {
-  return {
-    wake: (host) => visits().wake(host),
-    reconsider: (host, now) => visits().reconsider(host, now),
-    reconsiderAll: (now) => visits().reconsiderAll(now),
-  };
+  return { visits, aborts, arrivals, requeues, moves, ending, operator };
 }

@@ -49,6 +49,11 @@ export class Core {
     this.#effects = parts.effects;
     this.#p = assemble(parts, {
       isIdle: () => this.#isIdle(),
+      areHostsSettled: () => {
+        const { handOff, moves, requeues, operator } = this.#p;
+        return [handOff, moves, requeues, operator].every(({ isQuiet }) => isQuiet);
+      },
+      lookAtHosts: () => this.#p.moves.viewChanged(),
       changes: {
         added: (member, now) => this.#added(member, now),
         removed: (member, why, placement, now) => this.#removed(member, why, placement, now),
@@ -363,7 +368,7 @@ export class Core {
     this.#p.completion.activity();
     for (const host of this.#p.intake.onRows(from, rows, now)) {
       this.#p.requeues.received(host);
-      if (this.#p.view.owns(host)) this.#p.visits.queued(host);
+      if (this.#p.view.owns(host)) this.#p.visits.schedule(host);
     }
   }
 

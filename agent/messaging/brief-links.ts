@@ -10,15 +10,17 @@ import type { Traffic } from './traffic.ts';
 /** Strangers that are answered at a time; the others ask again. */
 const BRIEF_LINKS_MAX = 32;
 /** Time to connect, twice, and to be read. */
-const BRIEF_MS = 5000;
+export const BRIEF_MS = 5000;
 
 export class BriefLinks {
   readonly #traffic: Traffic;
-  /** By address. Filled by `to`; each entry is removed after `BRIEF_MS`. */
+  readonly #briefMs: number;
+  /** By address. Filled by `to`; each entry is removed after `#briefMs`. */
   readonly #links = new Map<string, { readonly link: PeerLink; readonly timer: NodeJS.Timeout }>();
 
-  constructor(traffic: Traffic) {
+  constructor(traffic: Traffic, briefMs: number) {
     this.#traffic = traffic;
+    this.#briefMs = briefMs;
   }
 
   /** Gives whether the frame was queued: not where there are too many links, or the address is bad. */
@@ -29,9 +31,9 @@ export class BriefLinks {
       return true;
     }
     if (this.#links.size >= BRIEF_LINKS_MAX) return false;
-    const link = new PeerLink(address, this.#traffic, BRIEF_MS);
+    const link = new PeerLink(address, this.#traffic, this.#briefMs);
     if (!link.connect()) return false;
-    const timer = setTimeout(() => this.#end(address), BRIEF_MS).unref();
+    const timer = setTimeout(() => this.#end(address), this.#briefMs).unref();
     this.#links.set(address, { link, timer });
     link.offer(lane, type, frame);
     return true;

@@ -11,7 +11,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Router } from 'zeromq';
 import type { AgentId, Envelope } from '../core/protocol/messages.ts';
 import { type BindFailure, explainBindError, parseEndpoint } from './bind-endpoint.ts';
-import { BriefLinks } from './brief-links.ts';
+import { BRIEF_MS, BriefLinks } from './brief-links.ts';
 import { decodeFrame, encodeEnvelope } from './codec.ts';
 import { ControlDesk, type ControlReply, type ControlRequest } from './control-desk.ts';
 import { FRAME_BYTES_MAX, PEERS_MAX, SENDERS_MAX } from './limits.ts';
@@ -38,6 +38,8 @@ export interface TransportOptions {
   readonly listen: string;
   /** `suspectAfterMs`: a connection to a peer that is silent for so long is made anew. */
   readonly silenceMs?: number;
+  /** A link to an address that only its sender speaks for is closed after so long; 5 s. */
+  readonly briefMs?: number;
   readonly log: TransportLog;
   /** Each valid message for this port, whoever claims to have sent it; `bytes` of its frame. */
   onEnvelope(envelope: Envelope, bytes: number): void;
@@ -75,7 +77,7 @@ export class Transport {
   readonly #refusals: Refusals;
   readonly #links = new Map<AgentId, PeerLink>();
   readonly #traffic = new Traffic();
-  readonly #briefLinks = new BriefLinks(this.#traffic);
+  readonly #briefLinks: BriefLinks;
   /** Who spoke on which connection, oldest first. Filled and trimmed on receipt. */
   readonly #senders = new Map<string, AgentId>();
   #router: Router | undefined;
@@ -88,6 +90,7 @@ export class Transport {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#refusals = new Refusals(options.log);
+    this.#briefLinks = new BriefLinks(this.#traffic, options.briefMs ?? BRIEF_MS);
   }
 
   /** Starts listening. On failure nothing is left open, and the transport cannot be used. */

@@ -207,7 +207,7 @@ export class SqliteStore implements Store, FrontierStore {
 
   // ---- known URLs
 
-  insertUrl(host: Host, item: UrlItem, skip: SkipReason | null): Insertion {
+  enqueue(host: Host, item: UrlItem, skip: SkipReason | null): Insertion {
     return this.#urls.insert(host, item, skip) ? 'new' : 'known';
   }
 

@@ -43,7 +43,7 @@ async function visit(k: number): Promise<void> {
     const place = await archive.append(capture({ url }), [Buffer.from(text)]);
     if (place === null) return;
     store.begin();
-    store.insertUrl('h.example', { url, depth: 0 }, null);
+    store.enqueue('h.example', { url, depth: 0 }, null);
     store.noteArchived(place);
     store.recordPage(store.host('h.example').number, {
       url,

@@ -16,7 +16,7 @@ function writePages(directory: string): void {
   const { number } = store.host('h.test');
   for (let k = 0; k < 20_000; k++) {
     const url = `http://h.test/${'x'.repeat(80)}/${k}`;
-    store.insertUrl('h.test', { url, depth: 1, referrer: 'http://h.test/' }, null);
+    store.enqueue('h.test', { url, depth: 1, referrer: 'http://h.test/' }, null);
     const times = { fetchedAt: 1, durationMs: 1, attempts: 1 };
     store.recordPage(number, { url, ...ended, ...times, error: null });
   }
@@ -37,7 +37,7 @@ describe('command line', { concurrency: 4 }, () => {
     const store = new SqliteStore(state.db, { durability: 'process', hostDelayMs: 1 });
     store.begin();
     for (let k = 0; k < 5000; k++) {
-      store.insertUrl('h.test', { url: `http://h.test/${k}`, depth: 1 }, null);
+      store.enqueue('h.test', { url: `http://h.test/${k}`, depth: 1 }, null);
     }
     store.commit(true);
     store.close();

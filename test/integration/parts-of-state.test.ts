@@ -18,7 +18,7 @@ function writeState(scratch: Scratch, agent: string): void {
   const store = new SqliteStore(state.db, { durability: 'process', hostDelayMs: 1 });
   store.begin();
   const url = `http://${agent}.test/`;
-  store.insertUrl(`${agent}.test`, { url, depth: 0 }, null);
+  store.enqueue(`${agent}.test`, { url, depth: 0 }, null);
   store.recordPage(store.host(`${agent}.test`).number, {
     ...{ url, status: 200, error: null, contentType: null, bytes: 1, digest: null },
     ...{ redirectTo: null, fetchedAt: 1, durationMs: 1, attempts: 1 },

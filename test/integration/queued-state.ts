@@ -12,7 +12,7 @@ export function makeQueuedState(scratch: Scratch, agent: string, url: string): v
   assert.ok(opened.ok);
   const store = new SqliteStore(opened.db, { durability: 'process', hostDelayMs: 1 });
   store.begin();
-  store.insertUrl(new URL(url).hostname, { url, depth: 1 }, null);
+  store.enqueue(new URL(url).hostname, { url, depth: 1 }, null);
   store.commit(true);
   store.close();
   opened.unlock();

@@ -37,7 +37,7 @@ describe('a reader that stays', () => {
         for (let left = count; left > 0; left--) {
           const k = queued++;
           const referrer = `http://h.test/${'from'.repeat(40)}/${k}`;
-          store.insertUrl('h.test', { url: `http://h.test/${k}`, depth: 1, referrer }, null);
+          store.enqueue('h.test', { url: `http://h.test/${k}`, depth: 1, referrer }, null);
         }
         store.commit(false);
       };

@@ -81,7 +81,7 @@ function act({ db, store }: Copy, deeds: readonly Deed[]): void {
     }
     const url = urlOf(d.page);
     const sitemap = d.kind === 'find' && d.sitemap ? { sitemap: true } : {};
-    store.insertUrl(HOST, { url, depth: d.kind === 'find' ? d.depth : 1, ...sitemap }, null);
+    store.enqueue(HOST, { url, depth: d.kind === 'find' ? d.depth : 1, ...sitemap }, null);
     const { number } = store.host(HOST);
     if (!isQueued({ db, store }, d.page)) continue;
     if (d.kind === 'move' && d.hops > hopsOf(db, d.page)) {

@@ -98,9 +98,9 @@ class Stream {
     const store = this.#store;
     switch (deed.kind) {
       case 'find':
-        return void store.insertUrl(deed.host, itemOf(deed.host, deed.page), null);
+        return void store.enqueue(deed.host, itemOf(deed.host, deed.page), null);
       case 'skip': {
-        store.insertUrl(deed.host, itemOf(deed.host, deed.page), null);
+        store.enqueue(deed.host, itemOf(deed.host, deed.page), null);
         const { number } = store.host(deed.host);
         const next = store.nextUrl(number, Infinity);
         if (next) store.skip(number, next.url, 'robots');

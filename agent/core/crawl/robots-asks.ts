@@ -7,10 +7,11 @@
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import { REDIRECTED } from '../../url/redirect-reasons.ts';
+import type { Routing } from '../exchange/routing.ts';
 import type { Outbound } from '../membership/outbound.ts';
 import type { View } from '../membership/view.ts';
 import type { Store } from '../protocol/core-store.ts';
-import type { AgentId, Host, Message, UrlItem } from '../protocol/messages.ts';
+import type { AgentId, Host, Message } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { KnownRobots, RobotsWord, Visits } from '../protocol/visits-port.ts';
 
@@ -63,10 +64,9 @@ export interface RobotsAsksParts {
   readonly hostOf: (url: string) => Host | null;
   readonly orders: { readonly paused: boolean };
   readonly store: Pick<Store, 'queuedOf'>;
-  /** Records a URL on a host of this agent. */
-  readonly record: (host: Host, item: UrlItem) => void;
+  readonly routing: Pick<Routing, 'enqueue'>;
   readonly activity: () => void;
-  readonly visits: () => Pick<Visits, 'robotsOf' | 'robotsTold'>;
+  readonly visits: Pick<Visits, 'robotsOf' | 'robotsTold'>;
 }
 
 export function isOfRobots(message: Message): message is Ask | Told {
@@ -203,7 +203,7 @@ export class RobotsAsks {
     const { host, origin } = asking.redirect;
     this.#asking.delete(host);
     const reason = word.reason.slice(0, REASON_CHARS_MAX);
-    this.#p.visits().robotsTold(host, origin, { ...word, reason }, now);
+    this.#p.visits.robotsTold(host, origin, { ...word, reason }, now);
   }
 
   // ---- the owner of the host whose file it is
@@ -224,14 +224,14 @@ export class RobotsAsks {
     if (own?.origin === origin) {
       return { ...REFUSED, answer: 'redirect', to: own.to, hops: own.hops };
     }
-    const known = this.#p.visits().robotsOf(host, origin, now);
+    const known = this.#p.visits.robotsOf(host, origin, now);
     const { standing, leadsTo } = known ?? {};
     if (known && (standing === 'fresh' || (leadsTo && standing === 'retrying'))) {
       return answerOf(known);
     }
     const isLate = waitedMs >= PATIENCE * this.#p.settings.heartbeatMs;
     const isOldEnough = isLate && standing === 'stale';
-    this.#p.record(host, { url: fileOf(origin), depth: 0, referrer: fileOf(asker) });
+    this.#p.routing.enqueue(host, { url: fileOf(origin), depth: 0, referrer: fileOf(asker) });
     if (own && isLate && !isOldEnough) {
       return { ...REFUSED, answer: 'waiting', reason: `its host waits for ${fileOf(own.to)}` };
     }

@@ -12,6 +12,7 @@ import type { Member, View } from '../membership/view.ts';
 import type { AgentId, Host, Incarnation, Message, UrlItem } from '../protocol/messages.ts';
 import type { Copies } from '../replication/settlement.ts';
 import type { KnownUrls } from './known-urls.ts';
+import type { Routing } from './routing.ts';
 
 /** Batches of one sender that wait; a sender has one on its way at a time, and may be reborn. */
 const PENDING_PER_SENDER_MAX = 4;
@@ -36,8 +37,7 @@ export interface InboxParts {
   readonly outbound: Outbound;
   readonly copies: Copies;
   readonly hostOf: (url: string) => Host | null;
-  /** Records a URL on a host of this agent; gives the last number of the host. */
-  readonly record: (host: Host, item: UrlItem) => number;
+  readonly routing: Pick<Routing, 'enqueue'>;
   /** Tells the others what was acknowledged. */
   readonly known: KnownUrls;
   readonly refused: RefusedClaims;
@@ -131,7 +131,8 @@ export class Inbox {
     const needs = new Map<Host, number>();
     for (const item of urls) {
       const host = this.#p.hostOf(item.url);
-      if (host !== null && this.#p.view.owns(host)) needs.set(host, this.#p.record(host, item));
+      if (host !== null && this.#p.view.owns(host))
+        needs.set(host, this.#p.routing.enqueue(host, item));
     }
     return needs;
   }

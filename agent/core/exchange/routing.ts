@@ -10,7 +10,7 @@ import type { Backlog, Task } from '../protocol/backlog.ts';
 import type { OutboxEntry, PlacedEntry, SkipReason, Store } from '../protocol/core-store.ts';
 import type { AgentId, Host, UrlItem } from '../protocol/messages.ts';
 import { type CoreSettings, resendAfterMs } from '../protocol/settings.ts';
-import type { PlacedUrl } from '../protocol/visits-port.ts';
+import type { PlacedUrl, Visits } from '../protocol/visits-port.ts';
 import type { LinkPlaces, Settlement } from '../replication/settlement.ts';
 import type { SeenFilter } from './seen-filter.ts';
 
@@ -35,8 +35,7 @@ export class Routing {
   readonly #outbound: Outbound;
   readonly #seen: SeenFilter;
   readonly #settlement: Settlement;
-  /** Told of each host that got a URL to fetch. */
-  readonly #onQueued: (host: Host) => void;
+  readonly #visits: Pick<Visits, 'schedule'>;
   readonly #admit: (item: UrlItem) => SkipReason | null;
   readonly #hostOf: (url: string) => Host | null;
   readonly #flights = new Map<AgentId, Flight>();
@@ -54,7 +53,7 @@ export class Routing {
     outbound: Outbound;
     seen: SeenFilter;
     settlement: Settlement;
-    onQueued: (host: Host) => void;
+    visits: Pick<Visits, 'schedule'>;
     admit: (item: UrlItem) => SkipReason | null;
     hostOf: (url: string) => Host | null;
     backlog: Pick<Backlog, 'add' | 'delete'>;
@@ -65,7 +64,7 @@ export class Routing {
     this.#outbound = parts.outbound;
     this.#seen = parts.seen;
     this.#settlement = parts.settlement;
-    this.#onQueued = parts.onQueued;
+    this.#visits = parts.visits;
     this.#admit = parts.admit;
     this.#hostOf = parts.hostOf;
     this.#backlog = parts.backlog;
@@ -125,7 +124,7 @@ export class Routing {
   }
 
   /** Records a URL on a host of this agent. Gives the last number of the host. */
-  record(host: Host, item: UrlItem): number {
+  enqueue(host: Host, item: UrlItem): number {
     this.#keep(host, item);
     return this.#store.lastNumber(host);
   }
@@ -136,8 +135,8 @@ export class Routing {
     if (!item.sitemap && this.#seen.has(item.url, root)) return;
     this.#seen.add(item.url, root);
     const skip = this.#admit(item);
-    const fresh = this.#store.insertUrl(host, item, skip) === 'new';
-    if (fresh && skip === null) this.#onQueued(host);
+    const fresh = this.#store.enqueue(host, item, skip) === 'new';
+    if (fresh && skip === null) this.#visits.schedule(host);
   }
 
   onUrlsAck(from: Member, batch: number, notMine: readonly number[], now: Instant): void {
@@ -198,7 +197,7 @@ export class Routing {
   #place({ id, host, owner: was, item }: PlacedEntry): void {
     const owner = this.#view.owner(host) ?? '';
     if (owner === this.#settings.id) {
-      const n = this.record(host, item);
+      const n = this.enqueue(host, item);
       this.#store.removeFromOutbox([id]);
       this.#settlement.left([id], { host, n });
     } else if (owner !== was) this.#store.rerouteOutbox(id, owner);

@@ -48,7 +48,6 @@ export interface EndingParts {
   readonly visits: Visits;
   /** Joined, with nothing to do, to send or to wait for. */
   readonly isIdle: () => boolean;
-  readonly incarnation: () => number;
   readonly aborts: Pick<Aborts, 'abort'>;
 }
 
@@ -111,8 +110,8 @@ export class Ending implements Part {
   // ---- complete
 
   #tryComplete(now: Instant): void {
-    const { completion, isIdle, incarnation, view, store, events, settings } = this.#p;
-    if (!completion.isComplete(isIdle(), incarnation())) return;
+    const { completion, isIdle, outbound, view, store, events, settings } = this.#p;
+    if (!completion.isComplete(isIdle(), outbound.inc)) return;
     this.#course = { kind: 'complete', since: now.mono };
     const ids = [view.me, ...[...view.members()].map(({ card }) => card.id)].sort();
     const { backups } = settings;

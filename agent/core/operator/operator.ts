@@ -7,7 +7,7 @@ import type { Instant } from '../../../failure-detector/instant.ts';
 import { matchesHost } from '../../url/host-patterns.ts';
 import type { Routing } from '../exchange/routing.ts';
 import type { Completion } from '../lifecycle/completion.ts';
-import type { Course } from '../lifecycle/ending.ts';
+import type { Course, Ending } from '../lifecycle/ending.ts';
 import type { Outbound } from '../membership/outbound.ts';
 import type { RefusedClaims } from '../membership/refused-claims.ts';
 import type { Member, View } from '../membership/view.ts';
@@ -69,7 +69,7 @@ export interface OperatorParts {
   readonly requeues: Requeues;
   readonly refused: RefusedClaims;
   readonly hostOf: (url: string) => Host | null;
-  readonly course: () => Course['kind'];
+  readonly ending: Pick<Ending, 'course'>;
   readonly aborts: Pick<Aborts, 'abort'>;
 }
 
@@ -174,8 +174,8 @@ export class Operator {
 
   /** Seeds given while the crawl runs: on the usual way of a URL. */
   seed(items: readonly UrlItem[], now: Instant, tell: (receipt: SeedReceipt) => void): void {
-    const { course, routing, completion } = this.#p;
-    const why = refusals[course()];
+    const { ending, routing, completion } = this.#p;
+    const why = refusals[ending.course];
     if (why !== null) return tell({ ok: false, why });
     if (this.#seeds.length >= SEEDS_PENDING_MAX) {
       return tell({ ok: false, why: 'too many seeds are on their way; try again' });

@@ -8,15 +8,15 @@ import type { View } from '../membership/view.ts';
 import type { Store } from '../protocol/core-store.ts';
 import type { Host } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
+import type { Visits } from '../protocol/visits-port.ts';
 
 export interface RefreshParts {
   readonly settings: Pick<CoreSettings, 'bounds'>;
   readonly store: Store;
   readonly view: Pick<View, 'owns' | 'joined'>;
   /** Has `received` called for each host of this agent, in the turns to come. */
-  readonly moves: { viewChanged(): void };
-  /** Told of each host that got a URL to fetch. */
-  readonly onQueued: (host: Host) => void;
+  readonly lookAtHosts: () => void;
+  readonly visits: Pick<Visits, 'schedule'>;
 }
 
 export class Refresh {
@@ -41,7 +41,7 @@ export class Refresh {
   begin(round: number): void {
     if (round <= this.#p.store.round()) return;
     this.#p.store.beginRound(round);
-    this.#p.moves.viewChanged();
+    this.#p.lookAtHosts();
   }
 
   /** It has become this agent's, or rows of it have come from another agent, or a round begins. */
@@ -62,7 +62,7 @@ export class Refresh {
       }
       const { queued, over } = this.#p.store.queueAgain(host, urls);
       urls -= over ? Math.max(1, queued) : urls;
-      if (queued > 0) this.#p.onQueued(host);
+      if (queued > 0) this.#p.visits.schedule(host);
       if (over) this.#due.delete(host);
     }
   }

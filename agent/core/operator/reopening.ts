@@ -10,6 +10,7 @@ import type { ShutUrl, SkipReason, Store } from '../protocol/core-store.ts';
 import type { Host, UrlItem } from '../protocol/messages.ts';
 import type { Orders } from '../protocol/orders.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
+import type { Visits } from '../protocol/visits-port.ts';
 
 export interface ReopeningParts {
   readonly settings: Pick<CoreSettings, 'bounds'>;
@@ -19,9 +20,8 @@ export interface ReopeningParts {
   readonly inScope: (host: Host, item: UrlItem) => boolean;
   readonly admit: (item: UrlItem) => SkipReason | null;
   /** Has `received` called for each host of this agent, in the turns to come. */
-  readonly moves: { viewChanged(): void };
-  /** Told of each host that got a URL to fetch. */
-  readonly onQueued: (host: Host) => void;
+  readonly lookAtHosts: () => void;
+  readonly visits: Pick<Visits, 'schedule'>;
 }
 
 export class Reopening {
@@ -55,7 +55,7 @@ export class Reopening {
     for (const host of this.#judgedTo.keys()) {
       if (matchesHost(pattern, host)) this.#judgedTo.delete(host);
     }
-    if (pattern.startsWith('*')) this.#p.moves.viewChanged();
+    if (pattern.startsWith('*')) this.#p.lookAtHosts();
     else this.received(pattern);
   }
 
@@ -75,12 +75,12 @@ export class Reopening {
 
   /** Gives how many were judged. */
   #judge(host: Host, max: number): number {
-    const { store, onQueued } = this.#p;
+    const { store, visits } = this.#p;
     const shut = store.shutUrls(host, this.#judgedTo.get(host) ?? 0, max);
     const open = shut.filter((url) => this.#isOpen(host, url));
     for (const { item } of open) store.reopenUrl(host, item.url);
     if (shut.length > 0) this.#judgedTo.set(host, shut.at(-1)!.n);
-    if (open.length > 0) onQueued(host);
+    if (open.length > 0) visits.schedule(host);
     return shut.length;
   }
 

@@ -50,7 +50,7 @@ export interface HostMovesParts {
   readonly budgets: Pick<Budgets, 'slotsMs'>;
   readonly backlog: Backlog;
   /** Told of each host of this agent after a change of the view. */
-  readonly received: (host: Host) => void;
+  readonly requeues: { received(host: Host): void };
 }
 
 export class HostMoves implements Part {
@@ -252,7 +252,7 @@ export class HostMoves implements Part {
 
   #refresh(now: Instant): void {
     const { store, view, settings, handOff } = this.#p;
-    const { replication, visits, received } = this.#p;
+    const { replication, visits, requeues } = this.#p;
     if (!this.#stale) return;
     const assignment = view.assignment();
     const homeless = new Map<AgentId, Host[]>();
@@ -267,8 +267,8 @@ export class HostMoves implements Part {
       if (owned ? view.joined : !isKept) store.setOwned(host, owned);
       if (owned) {
         replication.changed(host);
-        received(host);
-        if (store.queuedOf(host) > 0) visits.queued(host);
+        requeues.received(host);
+        if (store.queuedOf(host) > 0) visits.schedule(host);
       } else if (order[0] && !this.#hasPlace(host, order)) {
         append(homeless, order[0], host);
       }

@@ -84,7 +84,7 @@ export interface Store {
   raiseCounter(atLeast: number): void;
 
   /** Records a URL on a host of this agent: queued, or skipped for the reason given. */
-  insertUrl(host: Host, item: UrlItem, skip: SkipReason | null): Insertion;
+  enqueue(host: Host, item: UrlItem, skip: SkipReason | null): Insertion;
   /** Sums over the hosts that are this agent's by the last look at them (see `setOwned`). */
   owned(): { hosts: number; hostsWithQueue: number; queued: number; pages: number };
   queuedOf(host: Host): number;

@@ -48,7 +48,7 @@ export interface Held {
 
 export interface Visits {
   /** The host has (more) queued URLs. */
-  queued(host: Host): void;
+  schedule(host: Host): void;
   /** What kept the host (or all hosts) from being visited may be over. */
   wake(host: Host): void;
   wakeAll(): void;

@@ -148,7 +148,7 @@ export class ParkedHosts {
   }
 
   /** The host has a fresh URL: it need not sleep until its other URLs may be tried again. */
-  queued(host: Host): void {
+  schedule(host: Host): void {
     const parked = this.#parked.get(host);
     if (parked === undefined) this.#addNew(host, this.#known.numberOf(host));
     else if (parked.kind === 'sleeping' && parked.of === 'urls') this.comeBack(host);

@@ -108,10 +108,10 @@ export class Visits implements VisitsPort {
     );
   }
 
-  queued(host: Host): void {
+  schedule(host: Host): void {
     if (this.#visits.has(host)) return;
     if (!this.#parked.has(host) && this.#p.store.host(host).notBefore > 0) this.#untold.add(host);
-    this.#parked.queued(host);
+    this.#parked.schedule(host);
   }
 
   /** After a restart the back-off is known to the file alone; a yield must tell it, too. */

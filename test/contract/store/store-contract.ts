@@ -69,7 +69,7 @@ export function storeContract(kind: string, open: () => StoreUnderTest): void {
 
 function insert(store: SqliteStore, ...items: (UrlItem & { host?: string })[]): string[] {
   return turn(store, () =>
-    items.map(({ host = HOST, ...item }) => store.insertUrl(host, item, null)),
+    items.map(({ host = HOST, ...item }) => store.enqueue(host, item, null)),
   );
 }
 
@@ -376,9 +376,9 @@ claim(
   `an incarnation stored in the middle of a turn is kept, and the turn goes on`,
   (store, whole) => {
     store.begin();
-    store.insertUrl(HOST, { url: at('/1'), depth: 0 }, null);
+    store.enqueue(HOST, { url: at('/1'), depth: 0 }, null);
     store.saveIncarnation(7);
-    store.insertUrl(HOST, { url: at('/2'), depth: 0 }, null);
+    store.enqueue(HOST, { url: at('/2'), depth: 0 }, null);
     store.commit(false);
     const again = whole.reopened();
     assert.equal(again.incarnation(), 7);

@@ -55,9 +55,9 @@ for (const [kind, open] of [
 test('file: of a turn that failed half-way nothing is kept', () => {
   const whole = inFile('power');
   const { store } = whole;
-  turn(store, () => store.insertUrl(HOST, { url: at('/1'), depth: 0 }, null));
+  turn(store, () => store.enqueue(HOST, { url: at('/1'), depth: 0 }, null));
   store.begin();
-  store.insertUrl(HOST, { url: at('/2'), depth: 0 }, null);
+  store.enqueue(HOST, { url: at('/2'), depth: 0 }, null);
   store.recordPage(store.host(HOST).number, pageOf(at('/1')));
   const again = whole.reopened();
   assert.equal(again.owned().queued, 1);
@@ -99,7 +99,7 @@ test('file: a reader sees whole turns while a writer writes', () => {
   for (let n = 0; n < 30; n++) {
     store.begin();
     for (let k = 0; k < 10; k++) {
-      store.insertUrl(HOST, { url: at(`/${n}/${k}`), depth: 0 }, null);
+      store.enqueue(HOST, { url: at(`/${n}/${k}`), depth: 0 }, null);
       if (k === 5) assert.deepEqual(read(), n === 0 ? [0, null] : [n * 10, n * 10]);
     }
     store.commit(false);
@@ -116,13 +116,13 @@ test('memory: more hosts than are kept in memory cost no counter', () => {
   const host = (n: number) => `h${n}.test`;
   store.begin();
   for (let n = 0; n < hosts; n++) {
-    store.insertUrl(host(n), { url: at('/1', host(n)), depth: 0 }, null);
+    store.enqueue(host(n), { url: at('/1', host(n)), depth: 0 }, null);
   }
   store.commit(false);
   store.begin();
   for (let n = 0; n < hosts; n += 7) {
     const { number } = store.host(host(n));
-    store.insertUrl(host(n), { url: at('/2', host(n)), depth: 0 }, null);
+    store.enqueue(host(n), { url: at('/2', host(n)), depth: 0 }, null);
     store.recordPage(number, pageOf(at('/1', host(n))));
   }
   store.commit(false);
@@ -145,7 +145,7 @@ test('memory: a host with unwritten counters is not read again from the file', (
   const { store, dispose } = inMemory();
   const host = (n: number) => `h${n}.test`;
   const insert = (n: number, path: string) =>
-    store.insertUrl(host(n), { url: at(path, host(n)), depth: 0 }, null);
+    store.enqueue(host(n), { url: at(path, host(n)), depth: 0 }, null);
   turn(store, () => insert(0, '/1'));
   turn(store, () => {
     for (let n = 1; n < 21_000; n++) insert(n, '/1');

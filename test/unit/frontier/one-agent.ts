@@ -140,7 +140,7 @@ export class OneAgent {
       keepLinks: options.keepLinks ?? false,
       parseRobots: (body) => parseRobots(body, 'tester'),
     });
-    for (const { host } of this.store.queuedFrom(0, 1000)) this.visits.queued(host);
+    for (const { host } of this.store.queuedFrom(0, 1000)) this.visits.schedule(host);
   }
 
   #right(host: string): Right {
@@ -164,8 +164,8 @@ export class OneAgent {
   #insert(item: UrlItem): void {
     const { host } = splitIdentity(item.url)!;
     const skip = this.#admit(item);
-    const fresh = this.store.insertUrl(host, item, skip) === 'new';
-    if (fresh && skip === null) this.visits.queued(host);
+    const fresh = this.store.enqueue(host, item, skip) === 'new';
+    if (fresh && skip === null) this.visits.schedule(host);
   }
 
   /** Turns until nothing is left to do, or until `ms` have passed. Gives the time that passed. */

@@ -18,7 +18,7 @@ function statementsOf(act: (store: SqliteStore) => void): { db: Database.Databas
   for (const step of MIGRATIONS) db.exec(step);
   const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 1 });
   store.begin();
-  for (let n = 0; n < 50; n++) store.insertUrl(HOST, { url: at(n), depth: n % 3 }, null);
+  for (let n = 0; n < 50; n++) store.enqueue(HOST, { url: at(n), depth: n % 3 }, null);
   for (let n = 0; n < 5; n++) store.addToOutbox('b.test', 'x', { url: `${n}`, depth: 0 });
   heard = true;
   act(store);
@@ -47,8 +47,8 @@ test('plans: nothing on the path of a page walks through a table or sorts', () =
   const { db, ran } = statementsOf((store) => {
     const { number } = store.host(HOST);
     const end = { origin: null, as: { kind: 'skipped', reason: 'pages' } } as const;
-    store.insertUrl(HOST, { url: at(1), depth: 0, attempts: 1 }, null);
-    store.insertUrl('c.test', { url: 'http://c.test/', depth: 0 }, null);
+    store.enqueue(HOST, { url: at(1), depth: 0, attempts: 1 }, null);
+    store.enqueue('c.test', { url: 'http://c.test/', depth: 0 }, null);
     store.nextUrl(number, 5);
     store.nextUrl(number, 5, 'last');
     store.nextUrl(number, 5, 0.9);
@@ -83,7 +83,7 @@ test('plans: nothing on the path of a page walks through a table or sorts', () =
 
 test("plans: the sums over this agent's hosts are kept, not counted at each look", () => {
   const changes: ((store: SqliteStore) => void)[] = [
-    (store) => store.insertUrl('c.test', { url: 'http://c.test/', depth: 0 }, null),
+    (store) => store.enqueue('c.test', { url: 'http://c.test/', depth: 0 }, null),
     (store) => store.recordPage(store.host(HOST).number, { ...page, url: at(2) }),
     (store) => store.skip(store.host('c.test').number, 'http://c.test/', 'robots'),
     (store) => store.setOwned(HOST, false),

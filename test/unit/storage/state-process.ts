@@ -34,7 +34,7 @@ function write(store: SqliteStore): never {
     const host = `h${k % 5}.test`;
     const url = (n: number) => `http://${host}/${k}/${n}`;
     store.begin();
-    for (let n = 0; n < 10; n++) store.insertUrl(host, { url: url(n), depth: n }, null);
+    for (let n = 0; n < 10; n++) store.enqueue(host, { url: url(n), depth: n }, null);
     const { number } = store.host(host);
     store.recordPage(number, {
       ...{ url: url(3), status: 200, error: null, contentType: null, bytes: 1, digest: null },

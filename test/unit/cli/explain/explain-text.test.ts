@@ -12,7 +12,7 @@ test('explain: a page that is queued again is said to be, with how it ended befo
   const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 100 });
   const url = 'https://h.test/';
   store.begin();
-  store.insertUrl('h.test', { url, depth: 0 }, null);
+  store.enqueue('h.test', { url, depth: 0 }, null);
   store.recordPage(store.host('h.test').number, {
     ...{ url, status: 200, error: null, contentType: 'text/html', bytes: 9, digest: null },
     ...{ fetchedAt: 77_000, durationMs: 3, redirectTo: null, attempts: 1 },

@@ -35,7 +35,7 @@ function write(agent: string, known: readonly Known[], links: readonly [string, 
   for (const { url, referrer, fetchedAt = 0 } of known) {
     const { hostname } = new URL(url);
     const item = { url, depth: 0 };
-    store.insertUrl(hostname, referrer === undefined ? item : { ...item, referrer }, null);
+    store.enqueue(hostname, referrer === undefined ? item : { ...item, referrer }, null);
     if (fetchedAt === 0) continue;
     const { number } = store.host(hostname);
     store.recordPage(number, { url, status: 200, error: null, fetchedAt, attempts: 1, ...ended });

@@ -35,8 +35,8 @@ function write(dataDir: string, agent: string, known: Known, crawl = 'c'): void 
   store.begin();
   const hostOf = (url: string) => new URL(url).hostname;
   const { queued = [], done = [], skipped = [], outbox = [] } = known;
-  for (const url of [...queued, ...done]) store.insertUrl(hostOf(url), { url, depth: 0 }, null);
-  for (const url of skipped) store.insertUrl(hostOf(url), { url, depth: 0 }, 'depth');
+  for (const url of [...queued, ...done]) store.enqueue(hostOf(url), { url, depth: 0 }, null);
+  for (const url of skipped) store.enqueue(hostOf(url), { url, depth: 0 }, 'depth');
   for (const url of done) {
     store.recordPage(store.host(hostOf(url)).number, {
       ...{ url, status: 200, error: null, contentType: null, bytes: 1, digest: null },

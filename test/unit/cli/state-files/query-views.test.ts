@@ -41,7 +41,7 @@ function running(agent: string) {
     queue(host: string, ...paths: string[]) {
       store.begin();
       for (const [depth, at] of paths.entries()) {
-        store.insertUrl(host, { url: `http://${host}${at}`, depth }, null);
+        store.enqueue(host, { url: `http://${host}${at}`, depth }, null);
       }
       store.commit(false);
     },
@@ -69,7 +69,7 @@ function running(agent: string) {
     },
     skip(host: string, at: string) {
       store.begin();
-      store.insertUrl(host, { url: `http://${host}${at}`, depth: 1 }, 'robots');
+      store.enqueue(host, { url: `http://${host}${at}`, depth: 1 }, 'robots');
       store.commit(false);
     },
   };

@@ -56,12 +56,12 @@ function agent(own: readonly string[] = ['a.test']) {
     hostOf: (url) => splitIdentity(url)?.host ?? null,
     orders: state,
     store: { queuedOf: () => state.queued },
-    record: (_, { url }) => recorded.push(url),
+    routing: { enqueue: (_, { url }) => recorded.push(url) },
     activity: () => {},
-    visits: () => ({
+    visits: {
       robotsOf: (_, origin) => known.get(origin) ?? null,
       robotsTold: (host, origin, word) => told.push({ host, origin, word }),
-    }),
+    },
   });
   const begin = (to: string, { host = 'a.test', hops = 1, nowMs = 0 } = {}) =>
     asks.begin({ host, origin: `http://${host}`, to, hops, left: 5 - hops }, nowMs);

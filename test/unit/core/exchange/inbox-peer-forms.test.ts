@@ -33,7 +33,7 @@ function answersTo(item: UrlItem): { types: string[]; recorded: number } {
     outbound: { toMember: (_: Member, { type }: Message) => types.push(type) },
     copies: { isSafe: () => true },
     hostOf: (url: string) => splitIdentity(url)?.host ?? null,
-    record: () => ++recorded,
+    routing: { enqueue: () => ++recorded },
     known: { acknowledged: () => {}, reset: () => {} },
     refused: { refuse: () => {} },
   } as unknown as InboxParts);

@@ -48,7 +48,7 @@ function agent(seenUrls = BOUNDS.seenUrls) {
       for (const { id } of sent) remove(id);
       return sent.map(({ id }) => id);
     },
-    insertUrl: (_host, item) => {
+    enqueue: (_host, item) => {
       inserted.push(item);
       return 'new';
     },
@@ -79,7 +79,7 @@ function agent(seenUrls = BOUNDS.seenUrls) {
       members: () => [other],
     } as unknown as View,
     settlement: { left: (ids) => homecomings.push(...ids) } as Partial<Settlement> as Settlement,
-    onQueued: () => {},
+    visits: { schedule: () => {} },
     admit: () => null,
     hostOf: (url) => new URL(url).host,
     backlog: {
@@ -184,13 +184,13 @@ describe('routing of links', () => {
     links(FAR, NEAR);
     assert.deepEqual(inserted, [{ url: NEAR, depth: 3 }]);
     assert.equal(routing.route([{ url: FAR, depth: 3, sitemap }]).outboxIds.size, 1);
-    routing.record('near.test', { url: NEAR, depth: 3, sitemap });
+    routing.enqueue('near.test', { url: NEAR, depth: 3, sitemap });
     assert.deepEqual(inserted[1], { url: NEAR, depth: 3, sitemap });
   });
 
   it('before it counts: what it recorded itself may be another’s, and goes to the outbox', () => {
     const { routing, links } = agent();
-    routing.record('near.test', { url: NEAR, depth: 3 });
+    routing.enqueue('near.test', { url: NEAR, depth: 3 });
     assert.equal(links(NEAR).size, 1);
     routing.join();
     assert.equal(links(NEAR).size, 0);

@@ -19,7 +19,7 @@ describe('settlement', () => {
     const page = { status: 200, error: null, contentType: null, bytes: 0, digest: null };
     const record = { ...page, fetchedAt: 0, durationMs: 0, redirectTo: null, attempts: 1 };
     for (const url of ['http://h.test/old', 'http://h.test/new']) {
-      store.insertUrl('h.test', { url, depth: 0 }, null);
+      store.enqueue('h.test', { url, depth: 0 }, null);
     }
     store.recordPage(store.host('h.test').number, { ...record, url: 'http://h.test/old' });
     const first = store.addToOutbox('x.test', 'b', { url: 'http://x.test/1', depth: 0 });
@@ -58,7 +58,7 @@ describe('settlement with copies', () => {
   function page(isSafe: (host: string, n: number) => boolean, view = { joined: true }) {
     const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
     const url = 'http://h.test/p';
-    store.insertUrl('h.test', { url, depth: 0 }, null);
+    store.enqueue('h.test', { url, depth: 0 }, null);
     const record = { url, status: 200, error: null, contentType: null, bytes: 0, digest: null };
     const rest = { fetchedAt: 0, durationMs: 0, redirectTo: null, attempts: 1 };
     store.recordPage(store.host('h.test').number, { ...record, ...rest });
@@ -98,7 +98,7 @@ describe('settlement with copies', () => {
   it('nothing that is queued is settled', () => {
     const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
     const url = 'http://h.test/p';
-    store.insertUrl('h.test', { url, depth: 0 }, null);
+    store.enqueue('h.test', { url, depth: 0 }, null);
     const before = store.lastNumber('h.test');
     store.settle('h.test', url);
     store.settle('unknown.test', url);

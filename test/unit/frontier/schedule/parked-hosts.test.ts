@@ -49,9 +49,9 @@ test('heap: gives values by their keys, whatever the order they came in', () => 
 
 test('parked hosts: ready ones come in the order of their discovery', () => {
   const parked = byDigit();
-  for (const host of ['h3', 'h1', 'h2', 'h1']) parked.queued(host);
+  for (const host of ['h3', 'h1', 'h2', 'h1']) parked.schedule(host);
   assert.deepEqual([takeReady(parked), takeReady(parked)], ['h1', 'h2']);
-  parked.queued('h1');
+  parked.schedule('h1');
   assert.deepEqual([takeReady(parked), takeReady(parked)], ['h1', 'h3']);
   assert.equal(takeReady(parked), undefined);
   assert.equal(hasReady(parked), false);
@@ -72,8 +72,8 @@ test('parked hosts: a fresh URL wakes a host whose URLs wait, not one that waits
   const parked = byDigit();
   parked.sleep('h1', 100, 'urls');
   parked.sleep('h2', 100, 'host');
-  parked.queued('h1');
-  parked.queued('h2');
+  parked.schedule('h1');
+  parked.schedule('h2');
   assert.equal(takeReady(parked), 'h1');
   assert.equal(takeReady(parked), undefined);
   parked.wakeUntil(100);
@@ -85,7 +85,7 @@ test('parked hosts: a blocked host waits for its event, whatever is queued', () 
   const parked = byDigit();
   parked.block('h1');
   parked.block('h2');
-  parked.queued('h1');
+  parked.schedule('h1');
   parked.wakeUntil(1e12);
   assert.equal(hasReady(parked), false);
   parked.unblock('h2');
@@ -192,7 +192,7 @@ test('parked hosts: of many new hosts few are in memory, and all come up in thei
   const parked = byDigit(numbers);
   let sizeMax = 0;
   for (const number of numbers.toReversed()) {
-    parked.queued(`h${number}`);
+    parked.schedule(`h${number}`);
     sizeMax = Math.max(sizeMax, parked.size);
   }
   const taken: number[] = [];
@@ -217,7 +217,7 @@ test('parked hosts: those that sleep or are visited are not read from the store 
   const numbers = Array.from({ length: 2 * READY_MAX }, (_, i) => 7 * i + 1);
   const [asleep, visited] = [`h${numbers.at(-1)}`, `h${numbers.at(-2)}`];
   const parked = byDigit(numbers, (host) => host === visited);
-  for (const number of numbers) parked.queued(`h${number}`);
+  for (const number of numbers) parked.schedule(`h${number}`);
   parked.sleep(asleep, 100, 'host');
   const taken = new Set<string>();
   while (hasReady(parked)) taken.add(takeReady(parked) ?? '');
@@ -232,7 +232,7 @@ test('parked hosts: those that sleep or are visited are not read from the store 
 
 test('parked hosts: a host that comes back waits for one new host, however many there are', () => {
   const parked = byDigit();
-  for (let number = 1; number < 1000; number++) parked.queued(`h${number}`);
+  for (let number = 1; number < 1000; number++) parked.schedule(`h${number}`);
   const back = ['h5001', 'h5002'];
   for (const host of back) parked.comeBack(host);
   const taken = Array.from({ length: 4 }, () => takeReady(parked));

@@ -100,7 +100,7 @@ test('visits: polite, accounted for and over in bounded time, whatever the web d
       agent.rights.clear();
       agent.visits.wakeAll();
       // As the core does for each host of a new view that has a queue.
-      for (const { host } of agent.store.queuedFrom(0, 1000)) agent.visits.queued(host);
+      for (const { host } of agent.store.queuedFrom(0, 1000)) agent.visits.schedule(host);
       const took = agent.run(1000 * DAY_MS);
       assert.ok(took < 60 * DAY_MS, `${took / DAY_MS} days`);
       assert.equal(agent.store.owned().queued, 0);

@@ -176,7 +176,7 @@ test('visits: a host that went to another and came back with its queue is visite
   agent.run();
   assert.equal(agent.asked().length, 0);
   agent.rights.clear();
-  agent.visits.queued('a.test');
+  agent.visits.schedule('a.test');
   agent.run();
   assert.equal(agent.asked().length, 2);
 });

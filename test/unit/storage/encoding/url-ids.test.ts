@@ -38,7 +38,7 @@ test('slots: two URLs that meet in one are two, each with its own course', () =>
   const { db, store } = open();
   turn(store, () => {
     for (const key of [first, second, first, second]) {
-      store.insertUrl(HOST, { url: urlOf(key), depth: 1 }, null);
+      store.enqueue(HOST, { url: urlOf(key), depth: 1 }, null);
     }
   });
   assert.equal(store.owned().queued, 2);
@@ -46,7 +46,7 @@ test('slots: two URLs that meet in one are two, each with its own course', () =>
   turn(store, () => {
     store.recordPage(number, pageOf(urlOf(second), { status: 404 }));
     store.settle(HOST, urlOf(second));
-    store.insertUrl(HOST, { url: urlOf(first), depth: 0 }, null);
+    store.enqueue(HOST, { url: urlOf(first), depth: 0 }, null);
   });
   assert.equal(store.nextUrl(number, NOW)?.url, urlOf(first));
   const pages = db.prepare('SELECT url, status, depth FROM pages').all();
@@ -58,15 +58,15 @@ test('slots: two URLs that meet in one are two, each with its own course', () =>
 test('slots: two that meet are copied as two, whatever slots they have there', () => {
   const [from, to] = [open(), open()];
   turn(from.store, () => {
-    from.store.insertUrl(HOST, { url: urlOf(first), depth: 1 }, null);
-    from.store.insertUrl(HOST, { url: urlOf(second), depth: 1, referrer: urlOf(first) }, null);
+    from.store.enqueue(HOST, { url: urlOf(first), depth: 1 }, null);
+    from.store.enqueue(HOST, { url: urlOf(second), depth: 1, referrer: urlOf(first) }, null);
     from.store.recordPage(from.store.host(HOST).number, pageOf(urlOf(first)));
     from.store.settle(HOST, urlOf(first));
   });
   const { events, to: upTo } = from.store.rowEvents(HOST, 0, 100, NOW);
   turn(to.store, () => {
     // Another host is known there before: ids are another file's own.
-    to.store.insertUrl('b.test', { url: 'http://b.test/', depth: 0 }, null);
+    to.store.enqueue('b.test', { url: 'http://b.test/', depth: 0 }, null);
     const item = { host: HOST, from: 0, to: upTo, events, version: 1, backoffMs: 0, delayMs: 0 };
     to.store.applyRows('a', item, true, NOW);
   });
@@ -77,7 +77,7 @@ test('slots: two that meet are copied as two, whatever slots they have there', (
 
 test('slots: past the last the search goes on with the first', () => {
   const { db, store } = open();
-  turn(store, () => store.insertUrl(HOST, { url: `http://${HOST}/seed`, depth: 0 }, null));
+  turn(store, () => store.enqueue(HOST, { url: `http://${HOST}/seed`, depth: 0 }, null));
   const { number } = store.host(HOST);
   let key = 'h/0';
   for (let n = 1; n < 20_000; n++) if (slotOf(`h/${n}`) > slotOf(key)) key = `h/${n}`;
@@ -87,11 +87,11 @@ test('slots: past the last the search goes on with the first', () => {
   db.transaction(() => {
     for (let slot = slotOf(key); slot < SLOTS; slot++) fill.run(number * SLOTS + slot);
   })();
-  turn(store, () => store.insertUrl(HOST, { url: urlOf(key), depth: 1 }, null));
+  turn(store, () => store.enqueue(HOST, { url: urlOf(key), depth: 1 }, null));
   const id = db.prepare('SELECT id FROM urls WHERE key = ?').pluck().get(key);
   assert.equal(id, number * SLOTS);
   assert.equal(
-    turn(store, () => store.insertUrl(HOST, { url: urlOf(key), depth: 1 }, null)),
+    turn(store, () => store.enqueue(HOST, { url: urlOf(key), depth: 1 }, null)),
     'known',
   );
 });
@@ -100,11 +100,9 @@ test('slots: a host that is deleted and comes back begins anew', () => {
   const { db, store } = open();
   const insert = (referrer?: string) => {
     const from = referrer === undefined ? {} : { referrer };
-    return turn(store, () =>
-      store.insertUrl(HOST, { url: urlOf(second), depth: 1, ...from }, null),
-    );
+    return turn(store, () => store.enqueue(HOST, { url: urlOf(second), depth: 1, ...from }, null));
   };
-  turn(store, () => store.insertUrl(HOST, { url: urlOf(first), depth: 0 }, null));
+  turn(store, () => store.enqueue(HOST, { url: urlOf(first), depth: 0 }, null));
   assert.equal(insert(), 'new');
   turn(store, () => store.deleteHost(HOST));
   assert.equal(insert(urlOf(first)), 'new');
@@ -121,7 +119,7 @@ test('words: types and digests come out as they went in, also beyond what is num
   turn(store, () => {
     told.forEach((page, n) => {
       const url = urlOf(`h/${n}`);
-      store.insertUrl(HOST, { url, depth: 0 }, null);
+      store.enqueue(HOST, { url, depth: 0 }, null);
       store.recordPage(store.host(HOST).number, pageOf(url, page));
       store.settle(HOST, url);
     });

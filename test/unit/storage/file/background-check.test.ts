@@ -35,7 +35,7 @@ test('a file that is written to while it is checked is sound', async (t) => {
   let turns = 0;
   for (; !ended; turns++) {
     store.begin();
-    store.insertUrl(host, { url: `http://${host}/later/${turns}`, depth: 1 }, null);
+    store.enqueue(host, { url: `http://${host}/later/${turns}`, depth: 1 }, null);
     store.recordPage(store.host(host).number, {
       ...{ url: `http://${host}/${turns}`, status: 200, error: null, contentType: null, bytes: 1 },
       ...{ digest: null, fetchedAt: turns, durationMs: 1, redirectTo: null, attempts: 1 },
@@ -57,7 +57,7 @@ function stateOf(t: TestContext): { directory: string; store: SqliteStore } {
   t.after(() => store.close());
   store.begin();
   for (let n = 0; n < urls; n++) {
-    store.insertUrl(host, { url: `http://${host}/${n}`, depth: 1 }, null);
+    store.enqueue(host, { url: `http://${host}/${n}`, depth: 1 }, null);
   }
   store.commit(false);
   return { directory, store };

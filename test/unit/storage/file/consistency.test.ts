@@ -16,7 +16,7 @@ const host = 'h.test';
 function fill(store: SqliteStore, from: number, to: number): void {
   store.begin();
   for (let n = from; n < to; n++) {
-    store.insertUrl(host, { url: `http://${host}/${n}`, depth: 1 }, null);
+    store.enqueue(host, { url: `http://${host}/${n}`, depth: 1 }, null);
     if (n % 3 > 0) continue;
     store.recordPage(store.host(host).number, {
       ...{ url: `http://${host}/${n}`, status: 200, error: null, contentType: null, bytes: 1 },

@@ -56,7 +56,7 @@ function writeTurn(store: SqliteStore, k: number): void {
   const host = `h${k % 5}.test`;
   store.begin();
   for (let n = 0; n < 10; n++) {
-    store.insertUrl(host, { url: `http://${host}/${k}/${n}`, depth: n }, null);
+    store.enqueue(host, { url: `http://${host}/${k}/${n}`, depth: n }, null);
   }
   store.recordPage(store.host(host).number, {
     ...{ url: `http://${host}/${k}/3`, status: 200, error: null, contentType: null, bytes: 1 },

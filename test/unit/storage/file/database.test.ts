@@ -29,7 +29,7 @@ function stateIn(directory: string): string {
   const store = new SqliteStore(opened.db, { durability: 'process', hostDelayMs: 1 });
   store.begin();
   for (let n = 0; n < 3000; n++) {
-    store.insertUrl(`h${n % 9}.test`, { url: `http://h${n % 9}.test/${n}`, depth: 1 }, null);
+    store.enqueue(`h${n % 9}.test`, { url: `http://h${n % 9}.test/${n}`, depth: 1 }, null);
   }
   store.commit(false);
   store.close();

@@ -30,7 +30,7 @@ function writeState(directory: string, copy: string): void {
   const store = new SqliteStore(state.db, { durability: 'process', hostDelayMs: 1 });
   for (const [n, url] of ['http://h.test/1', 'http://h.test/2'].entries()) {
     store.begin();
-    store.insertUrl('h.test', { url, depth: 0 }, null);
+    store.enqueue('h.test', { url, depth: 0 }, null);
     store.commit(false);
     if (n === 0) state.db.pragma('wal_checkpoint(TRUNCATE)');
   }

@@ -50,7 +50,7 @@ test('F32: of a turn that failed nothing is kept, whoever asks for sums afterwar
   assert.ok(opened.ok);
   const store = new SqliteStore(opened.db, { durability: 'power', hostDelayMs: 1 });
   const insert = (n: number) =>
-    store.insertUrl('h.test', { url: `http://h.test/${n}`, depth: 0 }, null);
+    store.enqueue('h.test', { url: `http://h.test/${n}`, depth: 0 }, null);
   store.begin();
   insert(1);
   store.commit(true);

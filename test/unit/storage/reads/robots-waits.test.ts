@@ -19,7 +19,7 @@ function crawl() {
   return {
     look: () => waits.look(),
     inTurn,
-    queue: (host: string) => store.insertUrl(host, { url: `http://${host}/`, depth: 0 }, null),
+    queue: (host: string) => store.enqueue(host, { url: `http://${host}/`, depth: 0 }, null),
     skip: (host: string) => store.skip(store.host(host).number, `http://${host}/`, 'robots'),
     robots: (host: string, kind: Kind, retryAt = 99, port = '') => {
       const record = { kind, ...none, retryAt };

@@ -30,7 +30,7 @@ test('explain: a URL that nobody knows, on a host that nobody knows', () => {
 test('explain: a page tells how it ended, where it was found, and by which rule', () => {
   const { store, explain, number } = file();
   const [url, referrer] = ['https://h.test/x', 'https://h.test/'];
-  store.insertUrl('h.test', { url, depth: 1, referrer, fetchUrl: 'https://h.test/x?s=1' }, null);
+  store.enqueue('h.test', { url, depth: 1, referrer, fetchUrl: 'https://h.test/x?s=1' }, null);
   store.recordPage(number('h.test'), {
     ...{ url, status: 200, error: null, contentType: 'text/html', bytes: 9, digest: null },
     ...{ fetchedAt: 77, durationMs: 3, redirectTo: null, attempts: 2 },
@@ -63,7 +63,7 @@ test('explain: a page tells how it ended, where it was found, and by which rule'
 test('explain: a page that is queued again tells so, and how it ended before', () => {
   const { store, explain, number } = file();
   const [url, fresh] = ['https://h.test/', 'https://h.test/x'];
-  store.insertUrl('h.test', { url, depth: 0 }, null);
+  store.enqueue('h.test', { url, depth: 0 }, null);
   assert.deepEqual([explain(url).url?.again, explain(url).url?.former], [false, null]);
   store.recordPage(number('h.test'), {
     ...{ url, status: null, error: 'timeout', contentType: null, bytes: 0, digest: null },
@@ -72,7 +72,7 @@ test('explain: a page that is queued again tells so, and how it ended before', (
   assert.deepEqual([explain(url).url?.again, explain(url).url?.former], [false, null]);
   store.beginRound(5);
   store.queueAgain('h.test', 10);
-  store.insertUrl('h.test', { url: fresh, depth: 1 }, null);
+  store.enqueue('h.test', { url: fresh, depth: 1 }, null);
   const { state, again, former, fetchedAt } = explain(url).url!;
   assert.deepEqual([state, again, fetchedAt], ['queued', true, null]);
   assert.deepEqual(former, { status: null, error: 'timeout', fetchedAt: 77 });
@@ -85,7 +85,7 @@ test('explain: a page that is queued again tells so, and how it ended before', (
 
 test('explain: robots.txt out of reach forbids for now, and says why', () => {
   const { store, explain, number } = file();
-  store.insertUrl('h.test', { url: 'http://h.test/', depth: 0 }, null);
+  store.enqueue('h.test', { url: 'http://h.test/', depth: 0 }, null);
   const none = { body: null, attempts: 2, retryAt: 99, reason: 'timeout' };
   store.saveRobots(number('h.test'), 'http://h.test', {
     ...{ kind: 'unreachable', fetchedAt: 50 },
@@ -111,7 +111,7 @@ test('explain: robots.txt out of reach forbids for now, and says why', () => {
 
 test('explain: orders for the host, a skip with its reason, and a URL on its way are told', () => {
   const { db, store, explain } = file();
-  store.insertUrl('h.test', { url: 'http://h.test/', depth: 99 }, 'depth');
+  store.enqueue('h.test', { url: 'http://h.test/', depth: 99 }, 'depth');
   store.addToOutbox('far.test', 'a2', { url: 'http://far.test/', depth: 0 });
   const orders = new OrderTable(db);
   orders.saveOrder({ kind: 'block', host: 'h.test', value: 1, n: 1, by: 'a1' }, 0);
@@ -131,7 +131,7 @@ test('explain: orders for the host, a skip with its reason, and a URL on its way
 
 test('explain: robots.txt was asked for because of the URL of its origin that was known first', () => {
   const { store, explain } = file();
-  const found = (url: string) => store.insertUrl('h.test', { url, depth: 0 }, null);
+  const found = (url: string) => store.enqueue('h.test', { url, depth: 0 }, null);
   for (const path of ['/x', '/', '/y']) found(`http://h.test:81${path}`);
   found('http://h.test:8/');
   const askedFor = (url: string) => explain(url).askedFor;
@@ -145,7 +145,7 @@ test('explain: robots.txt was asked for because of the URL of its origin that wa
 
 test('explain: a host that waits for the sake of another of its origins tells which', () => {
   const { store, explain, number } = file();
-  store.insertUrl('h.test', { url: 'http://h.test/', depth: 0 }, null);
+  store.enqueue('h.test', { url: 'http://h.test/', depth: 0 }, null);
   const save = (origin: string, reason: string) =>
     store.saveRobots(number('h.test'), origin, {
       ...{ kind: 'unreachable', fetchedAt: 50, body: null, attempts: 0, retryAt: 50, reason },

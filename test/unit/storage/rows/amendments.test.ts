@@ -19,18 +19,18 @@ test('sitemaps: a queued URL that is declared later is one, through retries, res
   const db = openInMemory();
   const store = new SqliteStore(db, options);
   const sitemap = true;
-  store.insertUrl(HOST, { url: at('/1'), depth: 2 }, null);
-  store.insertUrl(HOST, { url: at('/2'), depth: 3, sitemap }, null);
+  store.enqueue(HOST, { url: at('/1'), depth: 2 }, null);
+  store.enqueue(HOST, { url: at('/2'), depth: 3, sitemap }, null);
   const { number } = store.host(HOST);
   const next = (from: SqliteStore) => {
     const { url, depth, sitemap: isSitemap = false } = from.nextUrl(number, 1000)!;
     return { url, depth, isSitemap };
   };
   assert.deepEqual(next(store), { url: at('/1'), depth: 2, isSitemap: false });
-  assert.equal(store.insertUrl(HOST, { url: at('/1'), depth: 7, sitemap }, null), 'known');
+  assert.equal(store.enqueue(HOST, { url: at('/1'), depth: 7, sitemap }, null), 'known');
   const declared = { url: at('/1'), depth: 2, isSitemap: true };
   assert.deepEqual(next(store), declared);
-  store.insertUrl(HOST, { url: at('/1'), depth: 2 }, null);
+  store.enqueue(HOST, { url: at('/1'), depth: 2 }, null);
   store.moveTo(number, at('/1'), { fetchUrl: `${at('/1')}?s=1`, hops: 1 });
   store.requeue(number, at('/1'), { attempts: 1, failedSince: 100, notBefore: 900 });
   store.begin();
@@ -60,10 +60,10 @@ function pair() {
 
 test('sitemaps: the copies of a queued URL are told that it was declared', () => {
   const { owner, stream, next } = pair();
-  owner.insertUrl(HOST, { url: at('/1'), depth: 0 }, null);
+  owner.enqueue(HOST, { url: at('/1'), depth: 0 }, null);
   stream();
   assert.equal(next().sitemap, undefined);
-  owner.insertUrl(HOST, { url: at('/1'), depth: 0, sitemap: true }, null);
+  owner.enqueue(HOST, { url: at('/1'), depth: 0, sitemap: true }, null);
   stream();
   assert.equal(next().sitemap, true);
 });
@@ -71,7 +71,7 @@ test('sitemaps: the copies of a queued URL are told that it was declared', () =>
 test('forms: a copy that takes over goes on at the form that redirects led to', () => {
   const { owner, copy, stream, next } = pair();
   const form = `${at('/1')}?s=1`;
-  owner.insertUrl(HOST, { url: at('/1'), depth: 0, fetchUrl: `${at('/1')}?s=0` }, null);
+  owner.enqueue(HOST, { url: at('/1'), depth: 0, fetchUrl: `${at('/1')}?s=0` }, null);
   stream();
   owner.moveTo(owner.host(HOST).number, at('/1'), { fetchUrl: form, hops: 4 });
   stream();

@@ -21,9 +21,9 @@ function open(urls: number) {
   const work = new Work();
   const store = new SqliteStore(work.counted(db), OPTIONS);
   turn(store, () => {
-    store.insertUrl(OTHER, { url: urlOf(0, OTHER), depth: 0 }, null);
+    store.enqueue(OTHER, { url: urlOf(0, OTHER), depth: 0 }, null);
     for (let n = 0; n < urls; n++) {
-      store.insertUrl(HOST, { url: urlOf(n), depth: 1 }, null);
+      store.enqueue(HOST, { url: urlOf(n), depth: 1 }, null);
       if (n % 3 === 0) continue;
       store.recordPage(store.host(HOST).number, pageOf(urlOf(n), { status: 200 }));
       if (n % 3 === 1) store.settle(HOST, urlOf(n));
@@ -77,7 +77,7 @@ test('deleted hosts: one that comes back meanwhile begins anew, under another nu
   const { number } = store.host(HOST);
   turn(store, () => store.deleteHost(HOST));
   turn(store, () => store.deleteSome(5));
-  turn(store, () => store.insertUrl(HOST, { url: urlOf(3), depth: 0 }, null));
+  turn(store, () => store.enqueue(HOST, { url: urlOf(3), depth: 0 }, null));
   assert.notEqual(store.host(HOST).number, number);
   while (turn(store, () => store.deleteSome(5)));
   assert.deepEqual(db.prepare("SELECT url FROM frontier WHERE host = 'a.test'").pluck().all(), [

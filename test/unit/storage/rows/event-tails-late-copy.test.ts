@@ -71,7 +71,7 @@ class Owner {
   }
 
   find(host: string, path: string): void {
-    this.turn(() => this.store.insertUrl(host, { url: `http://${host}${path}`, depth: 1 }, null));
+    this.turn(() => this.store.enqueue(host, { url: `http://${host}${path}`, depth: 1 }, null));
   }
 
   /** How many rows the statements of `act` read or write. */

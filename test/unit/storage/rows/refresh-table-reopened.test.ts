@@ -57,7 +57,7 @@ function stream(from: SqliteStore, name: string, to: SqliteStore): void {
 test('reopened: an older done of a copy does not end the page whose record is lost', () => {
   const owner = open();
   const copy = open();
-  turn(owner.store, () => owner.store.insertUrl(HOST, { url: PAGE, depth: 0 }, null));
+  turn(owner.store, () => owner.store.enqueue(HOST, { url: PAGE, depth: 0 }, null));
   fetch(owner.store, 1000, 500);
   stream(owner.store, 'a1', copy.store);
   assert.deepEqual(copy.states(), { 'h/1': 500 });
@@ -74,7 +74,7 @@ test('reopened: an older done of a copy does not end the page whose record is lo
 test('reopened: the copies learn of it, and take the record of the later fetch', () => {
   const owner = open();
   const copy = open();
-  turn(owner.store, () => owner.store.insertUrl(HOST, { url: PAGE, depth: 0 }, null));
+  turn(owner.store, () => owner.store.enqueue(HOST, { url: PAGE, depth: 0 }, null));
   fetch(owner.store, 1000, 500);
   stream(owner.store, 'a1', copy.store);
   turn(owner.store, () => owner.store.reopenPages(FILE, 500));
@@ -89,7 +89,7 @@ test('reopened: the copies learn of it, and take the record of the later fetch',
 test('reopened: in a round that has begun as well, once and again', () => {
   const owner = open();
   const copy = open();
-  turn(owner.store, () => owner.store.insertUrl(HOST, { url: PAGE, depth: 0 }, null));
+  turn(owner.store, () => owner.store.enqueue(HOST, { url: PAGE, depth: 0 }, null));
   fetch(owner.store, 1000, 100);
   turn(owner.store, () => {
     owner.store.beginRound(7000);

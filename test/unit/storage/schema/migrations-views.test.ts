@@ -35,7 +35,7 @@ function fixture() {
         ...(referrer ? { referrer } : {}),
         ...(fetchUrl ? { fetchUrl } : {}),
       };
-      turn(() => store.insertUrl(hostOf(url), item, null));
+      turn(() => store.enqueue(hostOf(url), item, null));
     },
     finish(url: string, rest: Partial<PageRecord> = {}) {
       const none = { error: null, contentType: null, bytes: 0, digest: null, redirectTo: null };

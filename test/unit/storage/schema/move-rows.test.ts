@@ -107,8 +107,8 @@ test('a file of schema 7 tells the same once its rows are moved', (t) => {
   );
   const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 5 });
   store.begin();
-  const known = store.insertUrl('b.test', { url: 'http://b.test/page-699', depth: 9 }, null);
-  const found = store.insertUrl('b.test', { url: 'http://b.test/page-700', depth: 9 }, null);
+  const known = store.enqueue('b.test', { url: 'http://b.test/page-699', depth: 9 }, null);
+  const found = store.enqueue('b.test', { url: 'http://b.test/page-700', depth: 9 }, null);
   assert.deepEqual([known, found], ['known', 'new']);
   store.close();
   opened.unlock();
