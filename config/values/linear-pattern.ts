@@ -1,9 +1,9 @@
 // The regular expressions of `scope`, matched in time linear in the URL's length. A page can contain
 // any URL, and the engine of JavaScript takes exponential time for some pairs of pattern and text,
-// during which the agent's loop stands still. RE2 never goes back in the text (adr/0044). Its syntax
-// is that of JavaScript without look-around and back-references; what the two read differently is
-// refused, so that a pattern means here what it means in JavaScript. Used by the schema to check
-// patterns and by the agent to match them.
+// during which the agent's loop stands still. RE2 never goes back in the text. (V8's own linear
+// engine is experimental and lacks bounded repetitions.) RE2 has the syntax of JavaScript without
+// look-around and back-references; what the two read differently is refused, so that a pattern means
+// here what it means in JavaScript.
 
 import { createRequire } from 'node:module';
 

@@ -200,7 +200,7 @@ export function lockDirectory(directory: string, waitMs = LOCK_WAIT_MS): Lock {
 
 /**
  * The lock is one of the kernel's, taken by SQLite: it goes with the process however that ends, so it
- * can never be stale.
+ * can never be stale, unlike `agent.pid`. It may fail on network file systems.
  *
  * @param held - what is said where another process holds it
  */
