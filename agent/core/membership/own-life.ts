@@ -1,5 +1,5 @@
 // What others say of this agent itself: that it is gone, or that it has a later incarnation (PROTOCOL
-// rule 4). Called by `membership.ts`, which decides who is heard.
+// rules 4 and 5).
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { AgentId, Incarnation, Message } from '../protocol/messages.ts';
