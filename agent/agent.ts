@@ -16,7 +16,7 @@ import { archiveOf, type CreateFetcher, fetchingOf, loadClient } from './composi
 import { coreOf } from './composition/protocol.ts';
 import { ControlRoom } from './control/control.ts';
 import { type Explanation, explanationOf, readRowOf } from './control/explanation.ts';
-import type { Destination } from './core/budgets/slots.ts';
+import type { Destination } from './core/budgets/address-permits.ts';
 import type { Core } from './core/core.ts';
 import type { Operator } from './core/operator/operator.ts';
 import { type Effect, Effects } from './core/protocol/effects.ts';

@@ -24,7 +24,7 @@ const flags = {
 };
 type Flags = Readonly<Record<keyof typeof flags, number>>;
 
-/** Beyond silence, heartbeats and the delay: what the heir may need to begin (issue 3). */
+/** Beyond silence, heartbeats and the delay: what the successor may need to begin (issue 3). */
 const graceMs = 1000;
 /** Where the kills fall, one after the other: shares of the pages. */
 const shares = [0.15, 0.3, 0.45];
@@ -54,10 +54,10 @@ await command('takeover', flags, async (given): Promise<Report> => {
     kills.push(kill);
   }
   const againMax = 2 * given.threads;
-  const heirs = kills.filter(({ hostMs }) => hostMs.length > 0);
+  const successors = kills.filter(({ hostMs }) => hostMs.length > 0);
   const figures = {
     hostMs: spread(kills.flatMap(({ hostMs }) => hostMs)),
-    lastHostMs: spread(heirs.map(({ hostMs }) => Math.max(...hostMs))),
+    lastHostMs: spread(successors.map(({ hostMs }) => Math.max(...hostMs))),
     silentMs: spread(kills.map(({ silentMs }) => silentMs)),
     boundMs: spread(kills.map(({ boundMs }) => boundMs)),
     pagesAgain: spread(kills.map(({ again }) => again)),
@@ -97,18 +97,18 @@ function verdict(
   kills: readonly Kill[],
   againMax: number,
 ): Required<Pick<Report, 'remarks' | 'lacking'>> {
-  const heirs = kills.filter(({ hostMs }) => hostMs.length > 0);
-  const late = heirs.filter(({ hostMs, boundMs }) => hostMs.some((ms) => ms > boundMs)).length;
+  const successors = kills.filter(({ hostMs }) => hostMs.length > 0);
+  const late = successors.filter(({ hostMs, boundMs }) => hostMs.some((ms) => ms > boundMs)).length;
   const dear = kills.filter(({ again }) => again > againMax).length;
   const word = (count: number) => (count === 0 ? 'holds' : 'missed');
   const cost = `${dear} of ${kills.length} kills cost more pages than twice the threads (${word(dear)}).`;
-  if (heirs.length === 0) {
+  if (successors.length === 0) {
     const why = 'No kill left a host with a queue, so there is nothing that was taken over';
     return { remarks: [cost], lacking: [`${why}: give more --hosts, --pages or --kills.`] };
   }
-  const none = kills.length - heirs.length;
+  const none = kills.length - successors.length;
   const others = none === 0 ? '' : ` ${none} more left no host with a queue.`;
-  const times = `${late} of ${heirs.length} kills were taken over later than the bound`;
+  const times = `${late} of ${successors.length} kills were taken over later than the bound`;
   return { remarks: [`${times} (${word(late)}).${others}`, cost], lacking: [] };
 }
 

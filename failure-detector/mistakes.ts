@@ -1,6 +1,6 @@
 // What the detector has learned from being wrong. Each time a member turns out to have been alive
 // when it was suspected, its time-out grows by half of `suspectAfterMs`, to twice at most: a dead
-// agent's hosts must not wait longer than that for their heir. Quiet time takes the steps off
+// agent's hosts must not wait longer than that for their successor. Quiet time takes the steps off
 // again one by one. It is quiet only while the plain time-out would have done, so a member that
 // is always a little late keeps its longer time-out.
 

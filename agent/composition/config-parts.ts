@@ -48,7 +48,7 @@ export function settingsOf(parts: {
     quorum,
     ...failureDetector,
     leaseMs: leaseMsOf(config),
-    bounds: { ...BOUNDS, uncopied: config.agent.threads },
+    bounds: { ...BOUNDS, unreplicated: config.agent.threads },
     seenKey: secret(),
     proofKey: randomId(),
     delayMs: ownDelay(config.politeness),

@@ -7,8 +7,8 @@
 import type { Assignment } from '../../assignment/assignment.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
 import { type Assembly, assemble, type CoreParts } from './assembly.ts';
+import type { Destination } from './budgets/address-permits.ts';
 import { isOfBudgets } from './budgets/budgets.ts';
-import type { Destination } from './budgets/slots.ts';
 import { isOfRobots } from './crawl/robots-asks.ts';
 import type { HandOff } from './hand-off/hand-off.ts';
 import type { Removal } from './membership/membership.ts';
@@ -57,7 +57,7 @@ export class Core {
       changes: {
         added: (member, now) => this.#added(member, now),
         removed: (member, why, placement, now) => this.#removed(member, why, placement, now),
-        disowned: (above, now) => this.#rebirth(above, now, this.#p.view.lastEchoAt(now.mono)),
+        calledGone: (above, now) => this.#rebirth(above, now, this.#p.view.lastEchoAt(now.mono)),
         greeted: (member, counter, now) => this.#p.moves.setBack(member, counter, now),
         refused: (message) => this.#p.ending.end(5, message),
         impostor: (inc) => this.#p.ending.endAsImpostor(inc),
@@ -261,12 +261,12 @@ export class Core {
     if (this.#noticesStall(now)) return false;
     const { orders, right, budgets } = this.#p;
     if (orders.paused || orders.blocks(host)) return false;
-    return right.holds(host, now) && (budgets.slots?.mayGoOn(host, now) ?? true);
+    return right.holds(host, now) && (budgets.permits?.mayGoOn(host, now) ?? true);
   }
 
   /** Where the next request to a host will go; null: it has no address that may be asked. */
   onResolved(host: Host, to: Destination | null, now: Instant): void {
-    this.#p.budgets.slots?.onResolved(host, to, now);
+    this.#p.budgets.permits?.onResolved(host, to, now);
   }
 
   /** Where the operator's words come in, within a turn. */
@@ -318,11 +318,11 @@ export class Core {
     const { id, inc } = member.card;
     this.#effects.push({ type: 'forget-peer', id });
     this.#p.ending.forget(id);
-    this.#p.right.upheaval(now.mono);
+    this.#p.right.memberRemoved(now.mono);
     this.#p.budgets.removed(now);
     this.#p.handOff.forget(id);
     this.#p.replication.forget(id);
-    this.#p.replication.doubtAll();
+    this.#p.replication.invalidateAll();
     this.#p.moves.takeOver(member, placement, now);
     // A later incarnation is added at once, so that its hosts do not move.
     if (why !== 'remove') this.#viewChanged(now);
@@ -344,13 +344,13 @@ export class Core {
       const placement = this.#p.view.assignment();
       this.#p.view.markLeaving(from);
       this.#p.handOff.expectListsOfLeavers();
-      this.#p.replication.doubtAll();
+      this.#p.replication.invalidateAll();
       this.#p.moves.takeOver(from, placement, now);
       this.#viewChanged(now);
     }
     const named = this.#p.handOff.onList(from, list, now);
     // It is not echoed any more, and removed like one that is deaf: its hosts go on without it.
-    if (named === null) from.disowned = true;
+    if (named === null) from.unechoed = true;
     for (const host of named ?? []) this.#p.right.release(host);
     if (!this.#p.handOff.owedAny()) this.#p.visits.wakeAll();
   }

@@ -28,15 +28,15 @@ export interface DelayFacts {
   /** Of the last request. */
   readonly durationMs: number;
   /** Doublings for a host whose pages are not new any more. */
-  readonly brake: number;
+  readonly slowDown: number;
 }
 
 /** A response time has the network in it; beyond this it says nothing of the host. */
 const SCALED_MS_MAX = 60_000;
-/** A braked host keeps on moving, a page in so much time, however often its delay was doubled. */
-const BRAKED_MS_MAX = 60_000;
+/** A host that is slowed down still gets a page in so much time, however often its delay was doubled. */
+const SLOWED_MS_MAX = 60_000;
 /** What is doubled where the host has no delay at all. */
-const BRAKED_MS_MIN = 10;
+const SLOWED_MS_MIN = 10;
 
 /** @returns the delay of a host by the config alone, in milliseconds */
 export function ownDelay({ hostDelayMs, hosts }: OwnDelays): (host: Host) => number {
@@ -50,10 +50,10 @@ export function ownDelay({ hostDelayMs, hosts }: OwnDelays): (host: Host) => num
 
 /** @returns milliseconds from the end of a request to the start of the next */
 export function delayAfter(rules: DelayRules, facts: DelayFacts): number {
-  const { ownMs, crawlDelayMs, durationMs, brake } = facts;
+  const { ownMs, crawlDelayMs, durationMs, slowDown } = facts;
   const asked = Math.min(crawlDelayMs, rules.crawlDelayMaxMs);
   const scaled = Math.min(durationMs * rules.responseTimeFactor, SCALED_MS_MAX);
-  const doubled = Math.max(ownMs, BRAKED_MS_MIN) * 2 ** brake;
-  const braked = brake === 0 ? 0 : Math.min(doubled, BRAKED_MS_MAX);
-  return Math.max(ownMs, asked, scaled, braked);
+  const doubled = Math.max(ownMs, SLOWED_MS_MIN) * 2 ** slowDown;
+  const slowed = slowDown === 0 ? 0 : Math.min(doubled, SLOWED_MS_MAX);
+  return Math.max(ownMs, asked, scaled, slowed);
 }

@@ -38,9 +38,9 @@ import { storageFailureOf } from './file/storage-failure.ts';
 import type { TailBounds } from './rows/event-tails.ts';
 import { RowTable } from './rows/row-table.ts';
 import { UrlTable } from './rows/url-table.ts';
-import { GoneTable } from './tables/gone-table.ts';
 import { HostTable } from './tables/host-table.ts';
 import { OutboxTable } from './tables/outbox-table.ts';
+import { TombstoneTable } from './tables/tombstone-table.ts';
 
 export type Durability = 'power' | 'process';
 
@@ -64,7 +64,7 @@ interface ArchiveEnd {
 }
 
 export class SqliteStore implements Store, FrontierStore {
-  readonly gone: GoneTable;
+  readonly tombstones: TombstoneTable;
   readonly #db: Connection;
   readonly #durability: Durability;
   readonly #hosts: HostTable;
@@ -90,7 +90,7 @@ export class SqliteStore implements Store, FrontierStore {
     this.#rows = new RowTable(db, this.#hosts, numbers, ids, options.tails);
     this.#urls = new UrlTable(db, this.#hosts, numbers, ids, this.#rows);
     this.#outbox = new OutboxTable(db);
-    this.gone = new GoneTable(db);
+    this.tombstones = new TombstoneTable(db);
     this.#s.saveMeta.run('delay_ms', options.hostDelayMs);
     if (options.durability === 'process') db.pragma('synchronous = OFF');
     db.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);

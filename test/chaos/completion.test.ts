@@ -209,7 +209,7 @@ describe('completion', { concurrency: 2 }, () => {
     assert.equal(site.requests(hostOf.a2!).length, before);
   });
 
-  test('completion: what waits for a dead agent goes to its heir', async (t) => {
+  test('completion: what waits for a dead agent goes to its successor', async (t) => {
     const page = gate();
     const crawl = await crawlOf(
       t,

@@ -27,7 +27,7 @@ describe('processes that die', { concurrency: 2 }, () => {
     });
   }
 
-  fault('F01: the heirs go on at each host in time', async (t, seed) => {
+  fault('F01: the successors go on at each host in time', async (t, seed) => {
     const web = { seed, pages: 30, hosts: 12 };
     const cluster = await Cluster.make(t, { agents: 3, web, delayMs: 100, threads: 16 });
     await cluster.startAll();

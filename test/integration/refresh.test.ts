@@ -234,7 +234,7 @@ test('refresh: what a block or a narrowed scope keeps from being asked for keeps
   site.asked.length = 0;
   await gated(['--refresh'], async () => {
     await until('pages are asked for again', () => site.asked.length >= 3);
-    // Its heir has the last answers, too.
+    // Its successor has the last answers, too.
     process.kill(scratch.pid('a2')!, 'SIGKILL');
   });
   assert.equal(asks(), 0);

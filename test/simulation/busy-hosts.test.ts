@@ -53,7 +53,7 @@ function rowOf(c: Cluster, id: AgentId): HostRecord {
 }
 
 describe('a busy host that named a wait', () => {
-  it('is left alone for it though its owner dies, and its heir after it', () => {
+  it('is left alone for it though its owner dies, and its successor after it', () => {
     const c = crawl(busyFor(WAIT_MS));
     const { owner, saidAt } = told(c);
     c.kill(owner);
@@ -108,15 +108,15 @@ describe('a busy host that named none', () => {
     const last = toHost(c).at(-1)!.end;
     c.kill(owner);
     c.run(2 * SUSPECT_MS);
-    const heir = heirOf(c);
-    assert.equal(rowOf(c, heir).busy, 3);
+    const successor = heirOf(c);
+    assert.equal(rowOf(c, successor).busy, 3);
     c.runUntil('it is asked again', () => toHost(c, last).length > 0, 30 * MINUTE);
     // 60 s, doubled with each step before, and by chance half as much again.
     const waitedMs = toHost(c, last)[0]!.start - last;
     assert.ok(waitedMs >= 360_000 && waitedMs < 380_000, `${waitedMs} ms`);
     c.run(200);
-    assert.equal(rowOf(c, heir).busy, 4);
-    const { blocks, busySince } = rowOf(c, heir);
+    assert.equal(rowOf(c, successor).busy, 4);
+    const { blocks, busySince } = rowOf(c, successor);
     assert.equal(blocks, 4, 'and by what leads to its being given up');
     assert.ok(Math.abs(busySince! - saidAt) < 2 * SUSPECT_MS, 'since the first block');
     c.close();

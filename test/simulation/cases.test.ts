@@ -118,7 +118,7 @@ describe('cases B: join, hand-off, takeover', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('B7: when all leave at once nobody waits for an heir', () => {
+  it('B7: when all leave at once nobody waits for an successor', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     for (const { id, core } of c.living()) core.leave(c.instant(id));
     c.runToEnd(2 * SUSPECT_MS);
@@ -128,7 +128,7 @@ describe('cases B: join, hand-off, takeover', () => {
     assert.ok(owned >= new Set(c.log.map((v) => v.host)).size);
   });
 
-  it('B7: a leaver that is reborn meets its heirs again and hands over', () => {
+  it('B7: a leaver that is reborn meets its successors again and hands over', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     c.agents.get('a2')!.core.leave(c.instant('a2'));
     c.stall('a2', LEASE_MS + 20);

@@ -242,7 +242,7 @@ describe('robots.txt', () => {
     return urls.filter((url, k) => urls.indexOf(url) < k);
   };
 
-  it('is not asked for again by those that join, nor by the heirs of those that leave', () => {
+  it('is not asked for again by those that join, nor by the successors of those that leave', () => {
     const c = cluster(['a1', 'a2', 'a3'], 12, 12);
     c.start('a1');
     c.start('a2');
@@ -258,7 +258,7 @@ describe('robots.txt', () => {
     assert.deepEqual(askedTwice(c), []);
   });
 
-  it('is asked for again by the heir of a dead agent only where no answer was copied', () => {
+  it('is asked for again by the successor of a dead agent only where no answer was copied', () => {
     const c = cluster(['a1', 'a2', 'a3'], 12, 12);
     c.startAll();
     c.runUntil('the crawl is on its way', () => c.log.length >= 60);
@@ -267,10 +267,10 @@ describe('robots.txt', () => {
     const at = c.log.length;
     c.runToEnd();
     assert.equal(c.fetched().size, 144);
-    const heirs = c.log.slice(at).filter(({ host }) => {
+    const successors = c.log.slice(at).filter(({ host }) => {
       return c.log.slice(0, at).some((visit) => visit.by === 'a2' && visit.host === host);
     });
-    assert.ok(heirs.length > 0);
+    assert.ok(successors.length > 0);
     assert.deepEqual(askedTwice(c), []);
   });
 });

@@ -154,7 +154,7 @@ export class Cluster {
       heartbeatMs: HEARTBEAT_MS,
       suspectAfterMs: SUSPECT_MS,
       leaseMs: LEASE_MS,
-      bounds: { ...BOUNDS, uncopied: THREADS },
+      bounds: { ...BOUNDS, unreplicated: THREADS },
       // As if drawn by each process.
       seenKey: sha256(`${id} ${this.now}`).readUIntBE(0, 6),
       proofKey: `of ${id} ${this.now}`,

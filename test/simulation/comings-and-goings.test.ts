@@ -101,7 +101,7 @@ describe('comings and goings', () => {
 
   // Each leaver gives some of its hosts to the other before it hears that the other leaves too.
   for (const apartMs of [0, 3, 20]) {
-    it(`of three agents two leave ${apartMs} ms apart: their heir waits for both`, () => {
+    it(`of three agents two leave ${apartMs} ms apart: their successor waits for both`, () => {
       for (let round = 0; round < 8; round++) {
         const c = cluster(['a1', 'a2', 'a3'], { delayMs: 1000, seed: round + 1, answerMs: 300 });
         c.startAll();

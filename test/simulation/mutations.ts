@@ -3,17 +3,17 @@
 // of one piece of work, by replacing a method of the core, of the store or of the simulated cluster;
 // none of this touches what is shipped.
 
+import { AddressPermits } from '../../agent/core/budgets/address-permits.ts';
 import { Budgets } from '../../agent/core/budgets/budgets.ts';
-import { SlotGrants } from '../../agent/core/budgets/slot-grants.ts';
-import { Slots } from '../../agent/core/budgets/slots.ts';
+import { PermitGrants } from '../../agent/core/budgets/permit-grants.ts';
 import { RobotsAsks } from '../../agent/core/crawl/robots-asks.ts';
 import { Inbox } from '../../agent/core/exchange/inbox.ts';
 import { FetchRight } from '../../agent/core/hand-off/fetch-right.ts';
 import { HandOff } from '../../agent/core/hand-off/hand-off.ts';
 import { Completion } from '../../agent/core/lifecycle/completion.ts';
-import { Gone } from '../../agent/core/membership/gone.ts';
 import { Membership } from '../../agent/core/membership/membership.ts';
 import { Outbound } from '../../agent/core/membership/outbound.ts';
+import { Tombstones } from '../../agent/core/membership/tombstones.ts';
 import { View } from '../../agent/core/membership/view.ts';
 import { Operator } from '../../agent/core/operator/operator.ts';
 import { HostMoves } from '../../agent/core/ownership/host-moves.ts';
@@ -52,8 +52,8 @@ const REMOVALS = {
     }),
   ],
   'suspicion-final': () => [
-    replace(Gone.prototype, 'note', () => () => {}),
-    replace(Gone.prototype, 'has', () => () => false),
+    replace(Tombstones.prototype, 'note', () => () => {}),
+    replace(Tombstones.prototype, 'has', () => () => false),
   ],
   barrier: () => [
     replace(Membership.prototype, 'allMet', () => () => true),
@@ -73,7 +73,7 @@ const REMOVALS = {
   'activations-counted': () => [replace(Completion.prototype, 'activity', () => () => {})],
   'joined-strangers': () => [replace(FetchRight.prototype, 'releaseAll', () => () => {})],
   awaiting: () => [replace(HandOff.prototype, 'awaits', () => () => false)],
-  'takeover-delay': () => [replace(FetchRight.prototype, 'upheaval', () => () => {})],
+  'takeover-delay': () => [replace(FetchRight.prototype, 'memberRemoved', () => () => {})],
   /** Whom it hears, not who hears it. */
   'quorum-by-echo': () => [replace(Lease.prototype, 'holds', () => () => true)],
   'gone-relayed': () => [
@@ -121,8 +121,8 @@ const REMOVALS = {
   ],
   /** What an owner remembers of its copies it goes on believing (ADR 0014). */
   'marks-asked-again': () => [
-    replace(Replication.prototype, 'doubtAll', () => () => {}),
-    replace(Replication.prototype, 'doubt', () => () => {}),
+    replace(Replication.prototype, 'invalidateAll', () => () => {}),
+    replace(Replication.prototype, 'invalidate', () => () => {}),
     replace(Replication.prototype, 'listed', (was) => {
       return function (this: Replication, host) {
         was.call(this, host, '');
@@ -138,7 +138,7 @@ const REMOVALS = {
   /** With no path one way, nobody carries a message round. */
   relay: () => [changeSent('RELAY', () => null)],
   /** A slot that is over stops nobody (adr/0030). */
-  'slots-end': () => [replace(Slots.prototype, 'mayGoOn', () => () => true)],
+  'slots-end': () => [replace(AddressPermits.prototype, 'mayGoOn', () => () => true)],
   /** Who comes to own an address is not told who uses it. */
   'slots-listed': () => [changeSent('LIST', ({ slotsMs: _, ...list }) => list)],
   /** Who grants slots goes on though others may have given it up. */
@@ -146,7 +146,7 @@ const REMOVALS = {
   /** An address is taken over as if it had rested. */
   'slots-rest': () => [
     replace(Budgets.prototype, 'removed', () => () => {}),
-    replace(SlotGrants.prototype, 'quiet', () => () => {}),
+    replace(PermitGrants.prototype, 'quiet', () => () => {}),
   ],
   /** Pages are counted without those under way (adr/0030). */
   'tokens-counted': () => [changeSent('COUNTED', (message) => ({ ...message, held: 0 }))],
@@ -197,7 +197,7 @@ const REMOVALS = {
     changeSent('ROBOTS_TOLD', (told) => (told.answer === 'redirect' ? null : told)),
   ],
   /** Whoever was asked first is asked for ever. */
-  'robots-heirs-asked': () => {
+  'robots-successors-asked': () => {
     const asked = new Map<string, string>();
     return [
       changeSent('ROBOTS_ASK', (ask, _, { id }, to) => {
@@ -208,7 +208,7 @@ const REMOVALS = {
       }),
     ];
   },
-  /** A leaver goes without waiting for its heirs. */
+  /** A leaver goes without waiting for its successors. */
   'leave-waits': () => [
     replace(HandOff.prototype, 'hasGivenAll', () => () => true),
     changeSent('LIST', (message) => (message.leavers.length > 0 ? null : message)),

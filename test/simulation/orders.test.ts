@@ -265,7 +265,7 @@ describe('orders in a cluster', () => {
     const since = c.now;
     c.run(2 * delayMs);
     c.kill(owner!);
-    c.runUntil('its heir asked the host', () => {
+    c.runUntil('its successor asked the host', () => {
       return c.log.some((visit) => visit.host === host && visit.by === next && visit.start > since);
     });
     c.run(2 * delayMs);

@@ -205,7 +205,7 @@ function drawBounds(random: Random): Bounds {
     yieldHosts: pick(1, 2, 500),
     outbox: pick(1, 4, 50_000),
     unsettled: pick(1, 4, 20_000),
-    uncopied: pick(1, 4, 64),
+    unreplicated: pick(1, 4, 64),
     hostsPerTurn: pick(1, 3, 1000),
     // Drawn for all crawls (`drawPlan`).
     pieceUrls: BOUNDS.pieceUrls,

@@ -19,8 +19,8 @@ function hosts(): string[] {
   const c = new Cluster({ ids: IDS, web: new Map(), seeds: [] });
   const names = Array.from({ length: 200 }, (_, i) => `h${i}.test`);
   return IDS.map((id, i) => {
-    const heir = IDS[(i + 1) % IDS.length];
-    const is = ([first, second]: readonly AgentId[]) => first === id && second === heir;
+    const successor = IDS[(i + 1) % IDS.length];
+    const is = ([first, second]: readonly AgentId[]) => first === id && second === successor;
     return names.find((name) => is(c.order(name, IDS)))!;
   });
 }
@@ -91,7 +91,7 @@ export function robotsNeverTold(): string[] {
   return [...once, ...late, ...missing(c.log, c.web.keys()), ...disobeyed(c.log, leads)];
 }
 
-/** The owner of the file dies when it has been asked, and its heir asks the host itself. */
+/** The owner of the file dies when it has been asked, and its successor asks the host itself. */
 export function robotsOwnerDies(): string[] {
   const [a, b] = hosts() as [string, string];
   const leads = new Map([[a, b]]);

@@ -240,7 +240,7 @@ function backupGivenUp(): string[] {
 /** The backup of a host gets a page as done while that of another gets nothing (C3). */
 function oneBackupIsSlow(): string[] {
   // Nobody waits for copies, so that the crawl goes on.
-  const settings = () => ({ bounds: { ...BOUNDS, uncopied: Infinity } });
+  const settings = () => ({ bounds: { ...BOUNDS, unreplicated: Infinity } });
   const c = crawling({ web: chainWeb(40, 30), settings });
   c.lose = (_, to, { type }) => to === 'a3' && type === 'ROWS';
   return lossesIn(c, 1500);
@@ -339,15 +339,15 @@ function granterUnheard(seed: number): string[] {
   const patience = (id: AgentId) => ({ suspectAfterMs: SUSPECT_MS * (id === asker ? 1.6 : 1) });
   const address = '192.0.2.1';
   const order = new Cluster({ ids: THREE, web: new Map(), seeds }).order(`ip:${address}`, THREE);
-  const [granter, heir, asker] = order as [AgentId, AgentId, AgentId];
+  const [granter, successor, asker] = order as [AgentId, AgentId, AgentId];
   const c = crawling({
     ...{ seed, ipDelayMs: 40, addressOf: () => address, requestMs, settings: patience },
   });
   slow = true;
-  c.runUntil('the asker has one open, on a host that would be the heir’s', () => {
+  c.runUntil('the asker has one open, on a host that would be the successor’s', () => {
     const open = c.log.find(({ end }) => end > c.now + 3 * SUSPECT_MS);
     if (!open) return false;
-    const isIt = open.by === asker && c.order(open.host, THREE)[1] === heir;
+    const isIt = open.by === asker && c.order(open.host, THREE)[1] === successor;
     return isIt;
   });
   c.lose = (from, _, { type }) => from === granter && (type === 'HEARTBEAT' || type === 'RELAY');
@@ -393,7 +393,7 @@ export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   'numbers-stay': halfCopied,
   'marks-asked-again': backupGivenUp,
   'slots-end': ownerOfAddressDies,
-  // Which host the heir asks first is chance.
+  // Which host the successor asks first is chance.
   'slots-leased': () => [1, 2, 3, 4].flatMap(granterUnheard),
   'round-told': lateForTheRound,
   'round-once': toldManyTimes,
@@ -404,5 +404,5 @@ export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   'robots-asked-again': robotsAskLost,
   'robots-wait-ends': robotsNeverTold,
   'robots-circles': robotsInACircle,
-  'robots-heirs-asked': robotsOwnerDies,
+  'robots-successors-asked': robotsOwnerDies,
 };

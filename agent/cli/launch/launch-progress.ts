@@ -42,7 +42,7 @@ export class ProgressMeter {
   readonly #inherited: boolean;
   #pages = 0;
 
-  /** @param inherited - whether the pages of a dead agent soon count as those of its heirs */
+  /** @param inherited - whether the pages of a dead agent soon count as those of its successors */
   constructor(inherited: boolean) {
     this.#inherited = inherited;
   }
@@ -70,7 +70,7 @@ export class ProgressMeter {
     };
   }
 
-  /** After a death never fewer than before: it takes a while until heirs have what was left. */
+  /** After a death never fewer than before: it takes a while until successors have what was left. */
   #pagesOf(agents: readonly Reported[]): number {
     let pages = 0;
     for (const { alive, status } of agents) {

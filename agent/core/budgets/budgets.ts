@@ -10,14 +10,21 @@ import type { Member, View } from '../membership/view.ts';
 import type { Effects } from '../protocol/effects.ts';
 import type { AgentId, Host, Incarnation, Message } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
+import { AddressPermits } from './address-permits.ts';
 import { PAGES_NAME, PageBudget, type PagesAsk, type PagesGrant } from './page-budget.ts';
 import { PageGrants } from './page-grants.ts';
-import { type SlotAsk, type SlotEnd, type SlotGrant, SlotGrants } from './slot-grants.ts';
-import { Slots } from './slots.ts';
+import { type PermitAsk, type PermitEnd, type PermitGrant, PermitGrants } from './permit-grants.ts';
 
 type Count = Extract<Message, { type: 'COUNT' }>;
 type Counted = Extract<Message, { type: 'COUNTED' }>;
-export type BudgetMessage = SlotAsk | SlotGrant | SlotEnd | PagesAsk | PagesGrant | Count | Counted;
+export type BudgetMessage =
+  | PermitAsk
+  | PermitGrant
+  | PermitEnd
+  | PagesAsk
+  | PagesGrant
+  | Count
+  | Counted;
 
 const OF_BUDGETS: Readonly<Record<BudgetMessage['type'], true>> = {
   SLOT_ASK: true,
@@ -71,10 +78,10 @@ export interface BudgetsSnapshot {
   readonly addresses: {
     /** `politeness.ipDelayMs` */
     readonly delayMs: number;
-    /** Addresses in use or at rest whose slots this agent grants, and how many of these it has. */
+    /** Addresses in use or at rest whose permits this agent grants, and how many of these it has. */
     readonly owned: number;
     readonly granted: number;
-    /** Slots with which this agent has requests open, and hosts of its own that wait for one. */
+    /** Permits with which this agent has requests open, and hosts of its own that wait for one. */
     readonly used: number;
     readonly hostsWaiting: number;
   } | null;
@@ -82,11 +89,11 @@ export interface BudgetsSnapshot {
 
 export class Budgets {
   /** Null where addresses need no rest. */
-  readonly slots: Slots | null;
+  readonly permits: AddressPermits | null;
   /** Null where there is no limit. */
   readonly pages: PageBudget | null;
   readonly #p: BudgetsParts;
-  readonly #slotGrants: SlotGrants;
+  readonly #permitGrants: PermitGrants;
   readonly #pageGrants: PageGrants;
   #ownsPages = false;
 
@@ -99,9 +106,11 @@ export class Budgets {
       this.#tell(to, message, now);
     const wake = (host: Host) => visits.wake(host);
     const { ipDelayMs, pagesMax } = settings;
-    this.slots =
-      ipDelayMs > 0 ? new Slots({ settings, view, effects, inc, tell, reconsider, wake }) : null;
-    this.#slotGrants = new SlotGrants({
+    this.permits =
+      ipDelayMs > 0
+        ? new AddressPermits({ settings, view, effects, inc, tell, reconsider, wake })
+        : null;
+    this.#permitGrants = new PermitGrants({
       ...{ settings, view, leaseLeftMs },
       isSettledIn: () => view.joined && listed(),
       isHere: ({ id, inc: theirs }) =>
@@ -121,38 +130,38 @@ export class Budgets {
 
   /** Another incarnation of this agent. */
   reset(now: Instant): void {
-    this.#slotGrants.reset(now);
+    this.#permitGrants.reset(now);
     this.#pageGrants.reset();
     this.#ownsPages = false;
   }
 
   /** Somebody was removed: what it granted is over, and its addresses have yet to rest. */
   removed(now: Instant): void {
-    if (this.slots) this.#slotGrants.quiet(now.mono + this.#p.settings.ipDelayMs);
+    if (this.permits) this.#permitGrants.quiet(now.mono + this.#p.settings.ipDelayMs);
   }
 
   viewChanged(now: Instant): void {
     const { view } = this.#p;
-    this.slots?.keepOnly((host) => view.owns(host), now);
-    this.#slotGrants.viewChanged();
+    this.permits?.keepOnly((host) => view.owns(host), now);
+    this.#permitGrants.viewChanged();
     this.#pageGrants.viewChanged();
   }
 
   /** For a list: how long the others have to leave addresses alone that this agent knows of. */
-  slotsMs(now: Instant): number {
-    if (!this.slots) return 0;
-    return Math.ceil(Math.max(this.slots.busyMs(now), this.#slotGrants.busyMs(now)));
+  permitsMs(now: Instant): number {
+    if (!this.permits) return 0;
+    return Math.ceil(Math.max(this.permits.busyMs(now), this.#permitGrants.busyMs(now)));
   }
 
   /** A list has come that says so. */
   listSays(slotsMs: number | undefined, now: Instant): void {
-    if (this.slots && slotsMs) this.#slotGrants.restAll(now.mono + slotsMs);
+    if (this.permits && slotsMs) this.#permitGrants.restAll(now.mono + slotsMs);
   }
 
   pump(now: Instant): void {
-    if (this.slots) {
-      this.slots.pump(now);
-      this.#slotGrants.pump(now);
+    if (this.permits) {
+      this.permits.pump(now);
+      this.#permitGrants.pump(now);
     }
     if (!this.pages) return;
     const owns = this.#p.view.owns(PAGES_NAME);
@@ -163,13 +172,13 @@ export class Budgets {
   }
 
   nextAtMs(now: Instant): number {
-    if (!this.slots) return Infinity;
-    return Math.min(this.slots.nextAtMs(now), this.#slotGrants.nextAtMs());
+    if (!this.permits) return Infinity;
+    return Math.min(this.permits.nextAtMs(now), this.#permitGrants.nextAtMs());
   }
 
   snapshot(): BudgetsSnapshot {
     const { pagesMax, ipDelayMs } = this.#p.settings;
-    const { pages, slots } = this;
+    const { pages, permits } = this;
     return {
       pages: pages && {
         limit: pagesMax!,
@@ -178,7 +187,11 @@ export class Budgets {
         reached: pages.over,
         spent: this.#ownsPages ? this.#pageGrants.spent : null,
       },
-      addresses: slots && { delayMs: ipDelayMs, ...this.#slotGrants.counts(), ...slots.counts() },
+      addresses: permits && {
+        delayMs: ipDelayMs,
+        ...this.#permitGrants.counts(),
+        ...permits.counts(),
+      },
     };
   }
 
@@ -195,12 +208,12 @@ export class Budgets {
     const ownsPages = this.#ownsPages && this.#p.view.owns(PAGES_NAME);
     switch (message.type) {
       case 'SLOT_ASK':
-        if (this.slots) this.#slotGrants.onAsk(from, message, now);
+        if (this.permits) this.#permitGrants.onAsk(from, message, now);
         return;
       case 'SLOT_END':
-        return this.#slotGrants.onEnd(from, message, now);
+        return this.#permitGrants.onEnd(from, message, now);
       case 'SLOT_GRANT':
-        return this.slots?.onGrant(id, message, now);
+        return this.permits?.onGrant(id, message, now);
       case 'PAGES_ASK':
         if (ownsPages) this.#pageGrants.onAsk(id, inc, message, now);
         return;

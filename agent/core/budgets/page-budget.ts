@@ -177,7 +177,7 @@ export class PageBudget {
 
   /** One for each thread that waits; and half of the threads' worth ahead while they are used. */
   #lacking(): number {
-    const ahead = this.#used.size > 0 ? this.#p.settings.bounds.uncopied / 2 : 0;
+    const ahead = this.#used.size > 0 ? this.#p.settings.bounds.unreplicated / 2 : 0;
     return Math.max(0, Math.ceil(Math.max(this.#waiting.size, ahead)) - this.#stock);
   }
 }

@@ -62,7 +62,7 @@ export class FetchRight implements Part {
   /** Earliest next request by host; entries in the past are swept. */
   readonly #wait = new Map<Host, number>();
   #sweepAt = SWEEP_EVERY;
-  #upheavalAt = 0;
+  #removedAt = 0;
   #startAt = 0;
   /** No new requests: this agent is leaving or stopping. */
   closed = false;
@@ -85,7 +85,7 @@ export class FetchRight implements Part {
   reset(now: Instant): void {
     this.releaseAll();
     this.#startAt = now.mono;
-    this.upheaval(now.mono);
+    this.memberRemoved(now.mono);
   }
 
   /** No host has the right: this agent has not joined, or is leaving or stopping. */
@@ -94,15 +94,15 @@ export class FetchRight implements Part {
   }
 
   /** Someone was removed or reborn: a host that looks unknown may have been visited just now. */
-  upheaval(at: number): void {
-    this.#upheavalAt = at;
+  memberRemoved(at: number): void {
+    this.#removedAt = at;
   }
 
   /**
-   * Whether a request to the host may start now. `untouched`: this agent never sent it a request;
+   * Whether a request to the host may start now. `neverFetched`: this agent never sent it a request;
    * then it is taken up without a delay unless somebody was removed or reborn within one.
    */
-  check(host: Host, now: Instant, untouched: boolean): Right {
+  check(host: Host, now: Instant, neverFetched: boolean): Right {
     if (this.isShut) return BLOCKED;
     if (!this.#view.owns(host)) return FOREIGN;
     if (this.#handOff.awaits(host)) return BLOCKED;
@@ -110,8 +110,8 @@ export class FetchRight implements Part {
       if (this.#handOff.owedAny()) return BLOCKED;
       this.#hold(host, this.#changes);
       const delay = this.#delayOf(host);
-      const calm = now.mono - this.#upheavalAt > delay;
-      if (!(untouched && calm)) this.waitUntil(host, now.mono + delay);
+      const isStable = now.mono - this.#removedAt > delay;
+      if (!(neverFetched && isStable)) this.waitUntil(host, now.mono + delay);
     } else this.#hold(host, this.#held.get(host)!);
     const untilMs = this.#wait.get(host) ?? 0;
     if (untilMs > now.mono) return { kind: 'wait', untilMs };
@@ -131,15 +131,15 @@ export class FetchRight implements Part {
   }
 
   /** Whether the lease grantor of the host has just joined: it has echoed no heartbeat yet. */
-  isGrantorNew(host: Host): boolean {
+  isLeaseGrantorNew(host: Host): boolean {
     if (this.#settings.quorum === 'majority') return false;
-    const grantor = this.#view.grantor(host);
+    const grantor = this.#view.leaseGrantor(host);
     return grantor !== undefined && !this.#lease.hasEchoOf(grantor.card.id);
   }
 
   leased(host: Host, now: Instant): boolean {
     if (this.#settings.quorum === 'majority') return this.#quorumLease(now);
-    const grantor = this.#view.grantor(host);
+    const grantor = this.#view.leaseGrantor(host);
     return grantor === undefined || this.#lease.holds(grantor.card.id, now);
   }
 
@@ -149,7 +149,7 @@ export class FetchRight implements Part {
    */
   leaseLeftMs(name: string, now: Instant): number {
     if (this.#settings.quorum === 'majority') return this.#quorumLeaseLeftMs(now);
-    const grantor = this.#view.grantor(name);
+    const grantor = this.#view.leaseGrantor(name);
     return grantor === undefined ? Infinity : this.#lease.remainingMs(grantor.card.id, now);
   }
 

@@ -38,7 +38,7 @@ export interface YieldableHosts {
   /** The host is on a list now: its rows are to go to the addressee. */
   named(host: Host, to: AgentId): void;
   /** How long addresses may still be in use or rest, which the addressee may come to own. */
-  slotsMs(now: Instant): number;
+  permitsMs(now: Instant): number;
 }
 
 /** A yield that is still to be acknowledged. */
@@ -54,7 +54,7 @@ interface OwedAnswer {
 /** Copies at the backups, as far as answering a yield depends on them. */
 interface YieldCopies {
   /** Another agent owned the host: what is known of its copies may not be true any more. */
-  doubt(host: Host): void;
+  invalidate(host: Host): void;
   isSafe(host: Host, n: number): boolean;
   targets(host: Host): readonly AgentId[];
   lastNumber(host: Host): number;
@@ -300,7 +300,7 @@ export class HandOff implements Part {
   #owe(key: string, answer: Omit<OwedAnswer, 'n'>, copies: YieldCopies): void {
     if (this.#owing.has(key)) return;
     const { host } = answer;
-    copies.doubt(host);
+    copies.invalidate(host);
     this.#owing.set(key, { ...answer, n: copies.lastNumber(host) });
   }
 
@@ -388,7 +388,7 @@ export class HandOff implements Part {
       if (list.named || listing.has(list.to)) continue;
       listing.add(list.to);
       if (!this.#isDue(list, now) || !this.#hasPart(list, hosts)) continue;
-      this.#sendPart(list, this.#view.get(list.to)!, hosts.slotsMs(now), now);
+      this.#sendPart(list, this.#view.get(list.to)!, hosts.permitsMs(now), now);
     }
   }
 

@@ -48,7 +48,7 @@ export class Completion implements Part {
     if (this.#settings.quorum === 'majority' && !this.#isMajority(members)) return false;
     const hash = this.#view.hash(inc);
     return members.every((x) => {
-      const word = x.lastWord;
+      const word = x.lastHeartbeat;
       if (!word?.idle || word.viewHash !== hash) return false;
       return (
         this.#hasHeard(x, this.#settings.id, inc, this.#idleSince) && this.#heardAll(x, members)
@@ -59,13 +59,16 @@ export class Completion implements Part {
   #heardAll(x: Member, members: readonly Member[]): boolean {
     return members.every((y) => {
       if (x === y) return true;
-      return y.lastWord !== null && this.#hasHeard(x, y.card.id, y.card.inc, y.lastWord.idleSince);
+      return (
+        y.lastHeartbeat !== null &&
+        this.#hasHeard(x, y.card.id, y.card.inc, y.lastHeartbeat.idleSince)
+      );
     });
   }
 
   /** Whether x's latest heartbeat has news of the agent at or beyond the counter. */
   #hasHeard(x: Member, id: AgentId, inc: Incarnation, since: number): boolean {
-    const news = x.lastWord?.news.get(id);
+    const news = x.lastHeartbeat?.news.get(id);
     return news !== undefined && news.inc === inc && news.counter >= since;
   }
 

@@ -165,11 +165,11 @@ export class Ending implements Part {
   #tryLeave(since: number, now: Instant): void {
     const { view, handOff, moves, routing, visits, outbound, events, settings } = this.#p;
     const over = now.mono - since >= LEAVE_MS_MAX;
-    // Reborn while leaving: the heirs have to be met again before they can be given anything.
+    // Reborn while leaving: the successors have to be met again before they can be given anything.
     if (this.#joinedOnce && !this.#p.view.joined && !over) return;
-    const heirs = [...view.members()].some((m) => !m.leaving);
+    const hasSuccessors = [...view.members()].some((m) => !m.leaving);
     const given = handOff.hasGivenAll() && moves.isQuiet && routing.isQuiet;
-    if (heirs && !over && (!given || visits.openCount() > 0)) return;
+    if (hasSuccessors && !over && (!given || visits.openCount() > 0)) return;
     for (const member of view.members()) outbound.toMember(member, { type: 'LEAVE' });
     const tookMs = Math.round(now.mono - since);
     events.record(now.mono, 'leave', { agent: settings.id, inTime: given, tookMs });

@@ -30,7 +30,7 @@ export interface Word {
   readonly by?: AgentId;
   /** Of the agent itself. */
   readonly proof?: string | undefined;
-  /** An agent of the config, at its address there, says that it hears it straight. */
+  /** An agent of the config, at its address there, says that it hears it directly. */
   readonly vouched?: boolean;
   /** It said so in the answer to a HELLO of this agent, which nobody else can have sent. */
   readonly asked?: boolean;

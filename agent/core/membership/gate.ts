@@ -62,7 +62,7 @@ export interface GateParts {
   readonly refused: Pick<RefusedClaims, 'refuse'>;
   readonly membership: {
     readonly greetings: Pick<Greetings, 'isOf' | 'isKnown'>;
-    isGone(id: AgentId, inc: Incarnation): boolean;
+    hasTombstone(id: AgentId, inc: Incarnation): boolean;
   };
 }
 
@@ -82,7 +82,7 @@ export class Gate {
     if (sender === 'agreeing') return this.#agrees(from.id, message, now);
     const { view, outbound, membership } = this.#p;
     // A message to an earlier incarnation, or from one that is gone, is only late: nobody is named for it.
-    if (to.inc !== outbound.inc || membership.isGone(from.id, from.inc)) return false;
+    if (to.inc !== outbound.inc || membership.hasTombstone(from.id, from.inc)) return false;
     const isMember = view.get(from.id)?.card.inc === from.inc;
     if (sender === 'asked' || (sender === 'end' && !view.joined)) {
       return this.#wasAsked(from.id, message, type === 'COMPLETE' && isMember, now);

@@ -7,17 +7,17 @@ import type { Assignment } from '../../../assignment/assignment.ts';
 import type { FailureDetector } from '../../../failure-detector/detector.ts';
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Lease } from '../../../failure-detector/lease.ts';
-import type { GoneStore } from '../protocol/core-store.ts';
+import type { TombstoneStore } from '../protocol/core-store.ts';
 import type { AgentId, Envelope, Incarnation, Message, News } from '../protocol/messages.ts';
 import type { Orders } from '../protocol/orders.ts';
 import { IDENTIFIERS_MAX, putLatest } from '../protocol/put-latest.ts';
 import { type CoreSettings, unheardMs } from '../protocol/settings.ts';
 import { AddressProofs, type Claim, type Word } from './address-proofs.ts';
-import { Gone } from './gone.ts';
 import { Greetings, refusalText } from './greetings.ts';
 import type { Outbound } from './outbound.ts';
 import { type Consequences, OwnLife } from './own-life.ts';
 import type { RefusedClaims } from './refused-claims.ts';
+import { Tombstones } from './tombstones.ts';
 import type { Member, View } from './view.ts';
 
 type Heartbeat = Extract<Message, { type: 'HEARTBEAT' }>;
@@ -49,9 +49,9 @@ export class Membership {
   readonly #refused: RefusedClaims;
   readonly #ownLife: OwnLife;
   readonly #proofs: AddressProofs;
-  readonly #gone: Gone;
+  readonly #tombstones: Tombstones;
   /** Ids of the config that a member removed so long ago that none of them can hold a lease any more. */
-  readonly #longGone = new Set<AgentId>();
+  readonly #longRemoved = new Set<AgentId>();
   /**
    * Incarnations that this agent suspects, by its own finding (majority only; final). They stay
    * when the member is removed, until a later incarnation comes: others may still need the vote.
@@ -75,7 +75,7 @@ export class Membership {
     outbound: Outbound;
     detector: FailureDetector;
     lease: Lease;
-    store: { readonly gone: GoneStore };
+    store: { readonly tombstones: TombstoneStore };
     changes: Changes;
     orders: Pick<Orders, 'all' | 'hash'>;
     refused: RefusedClaims;
@@ -92,7 +92,7 @@ export class Membership {
     this.#ownLife = new OwnLife(parts);
     this.greetings = new Greetings(parts.settings, parts.outbound, parts.view);
     this.#proofs = new AddressProofs(parts);
-    this.#gone = new Gone(parts.store.gone, (id) => this.greetings.isKnown(id));
+    this.#tombstones = new Tombstones(parts.store.tombstones, (id) => this.greetings.isKnown(id));
   }
 
   /** A new incarnation: an empty view, everybody owed a greeting. What is gone stays gone. */
@@ -100,7 +100,7 @@ export class Membership {
     for (const m of this.#view.members()) this.#detector.forget(m.card.id);
     this.#view.clear();
     this.#suspects.clear();
-    this.#longGone.clear();
+    this.#longRemoved.clear();
     this.#lease.reset();
     this.#view.joined = false;
     this.#counter = 0;
@@ -111,7 +111,7 @@ export class Membership {
 
   /** In a new process: what its former lives knew to be gone. */
   recall(now: Instant): void {
-    this.#gone.recall(now.mono);
+    this.#tombstones.recall(now.mono);
   }
 
   /** HELLO to all who are known and not in view; repeated with the heartbeats until answered. */
@@ -123,8 +123,8 @@ export class Membership {
     }
   }
 
-  isGone(id: AgentId, inc: Incarnation): boolean {
-    return this.#gone.has(id, inc);
+  hasTombstone(id: AgentId, inc: Incarnation): boolean {
+    return this.#tombstones.has(id, inc);
   }
 
   onHello(envelope: Envelope, hello: Hello, now: Instant): void {
@@ -160,7 +160,7 @@ export class Membership {
     if (greeting === undefined) return;
     if (member?.card.inc === inc) member.greeting = greeting;
     // While some incarnation of it is in view here, nobody may count it as long gone.
-    const gone = [...this.#gone.entries()].map((g) => ({
+    const gone = [...this.#tombstones.entries()].map((g) => ({
       id: g.id,
       inc: g.inc,
       ageMs: this.#view.has(g.id) ? 0 : Math.max(0, now.mono - g.since),
@@ -178,7 +178,10 @@ export class Membership {
   /** Neither in view nor known to be gone. */
   #isNew({ id, inc }: { id: AgentId; inc: Incarnation }): boolean {
     const member = this.#view.get(id);
-    return !this.#gone.has(id, inc) && (!member || inc > Math.max(member.card.inc, member.goneInc));
+    return (
+      !this.#tombstones.has(id, inc) &&
+      (!member || inc > Math.max(member.card.inc, member.tombstoneInc))
+    );
   }
 
   /** Where this agent is said to listen somebody asks whether it does. */
@@ -204,7 +207,7 @@ export class Membership {
     for (const { id, inc, ageMs } of welcome.gone) {
       this.#hearGone(id, inc, now);
       const isLong = ageMs >= this.#settings.suspectAfterMs;
-      if (isLong && !this.#view.joined && this.greetings.isInConfig(id)) this.#longGone.add(id);
+      if (isLong && !this.#view.joined && this.greetings.isInConfig(id)) this.#longRemoved.add(id);
     }
     const members = welcome.members.map((news) => ({ ...news, direct: false }));
     const address = this.greetings.addressOf(from) ?? '';
@@ -224,13 +227,13 @@ export class Membership {
   /**
    * Agents of the config and former members are heard about this agent itself, even when they are gone:
    * an agent that removed this one tells it so. About all else only members are heard.
-   * `relayed`: it came by a third agent and says nothing of the straight path.
+   * `relayed`: it came by a third agent and says nothing of the direct path.
    */
   onHeartbeat(envelope: Envelope, beat: Heartbeat, now: Instant, relayed = false): void {
     const { id, inc } = envelope.from;
     const against = [...beat.gone, ...beat.suspects];
     if (this.greetings.isKnown(id) && this.#ownLife.isOver(against, beat.news, now)) return;
-    if (this.#gone.has(id, inc)) {
+    if (this.#tombstones.has(id, inc)) {
       if (this.#judged.get(id) === inc) this.#detector.mistake(id, now.mono);
       this.#judged.delete(id);
       return;
@@ -264,13 +267,13 @@ export class Membership {
   }
 
   #takeWord(member: Member, beat: Heartbeat, now: Instant): void {
-    if (member.lastWord && beat.counter <= member.lastWord.counter) return;
+    if (member.lastHeartbeat && beat.counter <= member.lastHeartbeat.counter) return;
     // What a member has heard it has heard: news that it does not repeat holds, of its incarnation.
-    const news = beat.more ? new Map(member.lastWord?.news) : new Map<AgentId, News>();
+    const news = beat.more ? new Map(member.lastHeartbeat?.news) : new Map<AgentId, News>();
     for (const one of beat.news) news.set(one.id, one);
     member.suspects = new Map(beat.suspects.map((s) => [s.id, s.inc]));
     const { counter, idle, idleSince, viewHash } = beat;
-    member.lastWord = { counter, idle, idleSince, viewHash, news };
+    member.lastHeartbeat = { counter, idle, idleSince, viewHash, news };
     const echo = beat.news.find((n) => n.id === this.#settings.id);
     if (!echo || echo.inc !== this.#outbound.inc) return;
     member.hearsMe = echo.direct;
@@ -289,7 +292,7 @@ export class Membership {
   #hear(news: News, now: Instant, word: Word = {}): void {
     const { id, inc } = news;
     if (id === this.#settings.id) return this.#ownLife.isLater(inc, this.#view.joined, now);
-    if (this.#gone.has(id, inc)) return;
+    if (this.#tombstones.has(id, inc)) return;
     if (this.#isNew(news)) {
       const verdict = this.#proofs.judge(news, word, true, now);
       if (verdict.code === 'granted') return this.#add(news, now);
@@ -299,13 +302,13 @@ export class Membership {
     const member = this.#view.get(id);
     if (!member || inc !== member.card.inc) return;
     if (news.joined) member.joined = true;
-    if (!member.disowned) this.#detector.news(id, news.counter, now.mono);
+    if (!member.unechoed) this.#detector.news(id, news.counter, now.mono);
   }
 
   #add(news: News, now: Instant): void {
     const old = this.#view.get(news.id);
     if (old) this.remove(old, 'remove', now);
-    this.#gone.note(news.id, news.inc - 1, now.mono);
+    this.#tombstones.note(news.id, news.inc - 1, now.mono);
     this.greetings.remember(news.id, news.address);
     this.#proofs.settled(news.id);
     const member = this.#view.add(news, now.mono);
@@ -322,16 +325,16 @@ export class Membership {
     this.#lease.forget(id);
     if (why === 'suspect') putLatest(this.#judged, id, inc, IDENTIFIERS_MAX);
     if (why === 'leave') this.greetings.forget(id);
-    this.#gone.note(id, Math.max(inc, member.goneInc), now.mono);
+    this.#tombstones.note(id, Math.max(inc, member.tombstoneInc), now.mono);
     this.#changes.removed(member, why, placement, now);
   }
 
   /** Hearsay: no echo from now on, but it is removed only by this agent's own silence. */
   #hearGone(id: AgentId, inc: Incarnation, now: Instant): void {
     const member = this.#view.get(id);
-    if (!member || inc < member.card.inc) return this.#gone.note(id, inc, now.mono);
-    member.disowned = true;
-    member.goneInc = Math.max(member.goneInc, inc);
+    if (!member || inc < member.card.inc) return this.#tombstones.note(id, inc, now.mono);
+    member.unechoed = true;
+    member.tombstoneInc = Math.max(member.tombstoneInc, inc);
   }
 
   /** Suspicions, deafness and the end of the join barrier; called at least every heartbeat. */
@@ -341,12 +344,12 @@ export class Membership {
       member.silent = now.mono - member.heardAt >= unheardMs(this.#settings);
       if (member.silent) member.hearsMe = false;
       const still = now.mono - member.echoedAt >= this.#settings.suspectAfterMs;
-      if (still && !member.disowned) member.disowned = true;
+      if (still && !member.unechoed) member.unechoed = true;
     }
     for (const id of this.#detector.suspected(now.mono)) {
       const member = this.#view.get(id);
       if (!member) continue;
-      member.disowned = true;
+      member.unechoed = true;
       if (this.#settings.quorum === 'majority') {
         putLatest(this.#suspects, id, member.card.inc, IDENTIFIERS_MAX);
       } else this.remove(member, 'suspect', now);
@@ -393,16 +396,16 @@ export class Membership {
     if (this.#proofs.isAsking(now)) return false;
     if (now.mono - this.#startAt >= this.#settings.suspectAfterMs) return true;
     return this.#settings.configured.every(
-      ({ id }) => id === this.#settings.id || this.#view.has(id) || this.#longGone.has(id),
+      ({ id }) => id === this.#settings.id || this.#view.has(id) || this.#longRemoved.has(id),
     );
   }
 
   /** One heartbeat to everyone known, gone or not: even the gone must learn that they are. */
   beat(word: Pick<Heartbeat, 'idle' | 'idleSince' | 'viewHash' | 'gen'>, now: Instant): void {
     const { capacity, address, fingerprintHash } = this.#settings;
-    const gone = [...this.#gone.entries()].map(({ id, inc }) => ({ id, inc }));
+    const gone = [...this.#tombstones.entries()].map(({ id, inc }) => ({ id, inc }));
     for (const m of this.#view.members()) {
-      if (m.disowned) gone.push({ id: m.card.id, inc: Math.max(m.card.inc, m.goneInc) });
+      if (m.unechoed) gone.push({ id: m.card.id, inc: Math.max(m.card.inc, m.tombstoneInc) });
     }
     const all = this.#news(now);
     const told = this.#inTurn(all);
@@ -449,7 +452,7 @@ export class Membership {
   #votes(now: Instant): { id: AgentId; inc: Incarnation }[] {
     if (this.#settings.quorum !== 'majority') return [];
     const votes = new Map(this.#suspects);
-    for (const { id, inc, since } of this.#gone.entries()) {
+    for (const { id, inc, since } of this.#tombstones.entries()) {
       if (this.#view.has(id) || now.mono - since < this.#settings.suspectAfterMs) continue;
       votes.set(id, Math.max(inc, votes.get(id) ?? 0));
     }
@@ -470,7 +473,7 @@ export class Membership {
   #news(now: Instant): News[] {
     const news: News[] = [];
     for (const m of this.#view.members()) {
-      if (m.disowned) continue;
+      if (m.unechoed) continue;
       const counter = this.#detector.counter(m.card.id) ?? 0;
       const direct = now.mono - m.directAt < unheardMs(this.#settings);
       news.push({ ...m.card, counter, joined: m.joined, direct });

@@ -1,5 +1,5 @@
 // The one way out for messages of the core: puts the envelope around them, naming both
-// incarnations, and takes the detour over a third agent where the straight path to a member is
+// incarnations, and relays through a third agent where the direct path to a member is
 // not confirmed (one hop, best effort). Called by every other part of the core.
 
 import type { Effects } from '../protocol/effects.ts';
@@ -34,7 +34,7 @@ export class Outbound {
   toMember(member: Member, message: Message, options: SendOptions = {}): void {
     const { card } = member;
     const envelope = this.#envelope(card.id, card.inc, message);
-    if (!member.hearsMe) this.#detour(member, envelope, options.durable ?? false);
+    if (!member.hearsMe) this.#relay(member, envelope, options.durable ?? false);
     this.#push(card, envelope, options.durable ?? false);
   }
 
@@ -56,12 +56,12 @@ export class Outbound {
     return this.#configured.get(id) === address;
   }
 
-  /** Passes a RELAY on to its destination, straight: one hop, best effort. */
+  /** Passes a RELAY on to its destination directly: one hop, best effort. */
   passOn(to: Member, relay: Message): void {
     this.#push(to.card, this.#envelope(to.card.id, to.card.inc, relay), false);
   }
 
-  #detour(member: Member, envelope: Envelope, durable: boolean): void {
+  #relay(member: Member, envelope: Envelope, durable: boolean): void {
     const via = this.#relayFor(member, envelope.message.type);
     if (!via) return;
     const origin = this.#settings.id;
@@ -70,7 +70,7 @@ export class Outbound {
   }
 
   /**
-   * A member that hears this agent straight; best one that the destination says it hears straight,
+   * A member that hears this agent directly; best one that the destination says it hears directly,
    * and then one that hears the destination. Equals take turns, for which of them gets through is
    * not known: whatever told them apart by chance would choose the wrong one for ever. Each type of
    * message has turns of its own, since types that alternate would each have one relay only.
@@ -79,14 +79,14 @@ export class Outbound {
     let best: Member[] = [];
     let most = -1;
     for (const via of this.#view.members()) {
-      if (via === member || !via.hearsMe || via.disowned) continue;
+      if (via === member || !via.hearsMe || via.unechoed) continue;
       const promise = promiseOf(via, member);
       if (promise > most) best = [];
       most = Math.max(most, promise);
       if (promise === most) best.push(via);
     }
-    const turn = member.detours.get(type) ?? 0;
-    member.detours.set(type, turn + 1);
+    const turn = member.relays.get(type) ?? 0;
+    member.relays.set(type, turn + 1);
     return best[turn % best.length];
   }
 
@@ -115,7 +115,7 @@ export class Outbound {
 
 /** How likely the way over `via` to `to` is, by what both said last. */
 function promiseOf(via: Member, to: Member): number {
-  const hears = (a: Member, b: Member) => a.lastWord?.news.get(b.card.id)?.direct ?? false;
+  const hears = (a: Member, b: Member) => a.lastHeartbeat?.news.get(b.card.id)?.direct ?? false;
   // What was said before the cut does not count.
   const said = to.silent ? 0 : Number(hears(to, via));
   return 2 * said + Number(hears(via, to));

@@ -19,7 +19,7 @@ const AHEAD_MS_MAX = 365 * 24 * 3600 * 1000;
 /** What follows for this agent. */
 export interface Consequences {
   /** This agent is called gone: it must go on with an incarnation above this one. */
-  disowned(above: Incarnation, now: Instant): void;
+  calledGone(above: Incarnation, now: Instant): void;
   impostor(inc: Incarnation): void;
 }
 
@@ -48,7 +48,7 @@ export class OwnLife {
   isOver(against: readonly Said[], news: readonly Said[], now: Instant): boolean {
     const called = this.#highest(against, now);
     if (called < this.#outbound.inc) return false;
-    this.#changes.disowned(Math.max(called, this.#highest(news, now)), now);
+    this.#changes.calledGone(Math.max(called, this.#highest(news, now)), now);
     return true;
   }
 
@@ -56,7 +56,7 @@ export class OwnLife {
   isLater(inc: Incarnation, joined: boolean, now: Instant): void {
     if (inc <= this.#outbound.inc) return;
     if (joined) this.#changes.impostor(inc);
-    else if (inc <= this.#highestBelieved(now)) this.#changes.disowned(inc, now);
+    else if (inc <= this.#highestBelieved(now)) this.#changes.calledGone(inc, now);
   }
 
   /** What an agent that was never a member says of this one changes nothing. */

@@ -15,7 +15,7 @@ import type {
 import type { BuildAssignment, CoreSettings } from '../protocol/settings.ts';
 
 /** What a member said in its latest heartbeat that completion needs to know. */
-export interface LastWord {
+export interface LastHeartbeat {
   readonly counter: number;
   readonly idle: boolean;
   readonly idleSince: number;
@@ -41,23 +41,23 @@ export interface Member {
   /** It said itself that it leaves: out of the order, still in the view. */
   leaving: boolean;
   /** Called gone by another, or deaf: no longer echoed, its news ignored, until it is removed. */
-  disowned: boolean;
+  unechoed: boolean;
   /** The highest incarnation of it called gone by others while this one is still in view. */
-  goneInc: Incarnation;
-  lastWord: LastWord | null;
+  tombstoneInc: Incarnation;
+  lastHeartbeat: LastHeartbeat | null;
   /** When it last echoed a heartbeat that was news then: long ago means that it is deaf. */
   echoedAt: number;
   echoCounter: number;
-  /** When a heartbeat of its own last came, straight or by relay. */
+  /** When a heartbeat of its own last came, directly or by a relay. */
   heardAt: number;
-  /** When one last came straight, without a relay; -Infinity if never. */
+  /** When one last came directly, without a relay; -Infinity if never. */
   directAt: number;
   /** Whether it hears this agent without a relay, as its news says; false when none comes. */
   hearsMe: boolean;
   /** No heartbeat of its own came for a while, not by relay either: what it said last is old. */
   silent: boolean;
   /** How many messages to it were also sent by a relay, by type. */
-  readonly detours: Map<Message['type'], number>;
+  readonly relays: Map<Message['type'], number>;
   /** The incarnations that it names as suspected (majority only). */
   suspects: ReadonlyMap<AgentId, Incarnation>;
   /** The digest of its orders, as it told it last; empty: none. */
@@ -109,16 +109,16 @@ export class View {
       joined: news.joined,
       greeted: false,
       leaving: false,
-      disowned: false,
-      goneInc: 0,
-      lastWord: null,
+      unechoed: false,
+      tombstoneInc: 0,
+      lastHeartbeat: null,
       echoedAt: now,
       echoCounter: 0,
       heardAt: now,
       directAt: news.direct ? now : -Infinity,
       hearsMe: true,
       silent: false,
-      detours: new Map(),
+      relays: new Map(),
       suspects: new Map(),
       orders: '',
       rival: null,
@@ -172,7 +172,7 @@ export class View {
   }
 
   /** The next in order after this agent, who would take over; undefined when there is nobody. */
-  grantor(host: Host): Member | undefined {
+  leaseGrantor(host: Host): Member | undefined {
     for (const id of this.assignment().order(host, 2)) {
       if (id !== this.me) return this.#members.get(id);
     }

@@ -16,8 +16,8 @@ export interface AbortsParts {
   readonly settings: Pick<CoreSettings, 'heartbeatMs' | 'suspectAfterMs' | 'leaseMs'>;
   readonly effects: Effects;
   readonly events: EventLog;
-  readonly right: Pick<FetchRight, 'mayGoOn' | 'isGrantorNew'>;
-  readonly budgets: Pick<Budgets, 'slots'>;
+  readonly right: Pick<FetchRight, 'mayGoOn' | 'isLeaseGrantorNew'>;
+  readonly budgets: Pick<Budgets, 'permits'>;
 }
 
 type OpenRequest = Pick<PageRequest, 'id' | 'host'>;
@@ -49,14 +49,14 @@ export class Aborts {
 
   /** Gives up what may not go on by now, of all that is open. */
   judge(open: Iterable<OpenRequest>, now: Instant): void {
-    const { slots } = this.#p.budgets;
-    const slotless: OpenRequest[] = [];
+    const { permits } = this.#p.budgets;
+    const withoutPermit: OpenRequest[] = [];
     const unleased: OpenRequest[] = [];
     for (const request of open) {
-      if (slots?.mayGoOn(request.host, now) === false) slotless.push(request);
+      if (permits?.mayGoOn(request.host, now) === false) withoutPermit.push(request);
       if (this.#outlivesLease(request, now)) unleased.push(request);
     }
-    this.abort(slotless, 'its slot is over', now);
+    this.abort(withoutPermit, 'its permit is over', now);
     this.abort(unleased, 'the lease lapsed', now);
   }
 
@@ -76,7 +76,7 @@ export class Aborts {
    */
   #graceMs(host: string): number {
     const { heartbeatMs, suspectAfterMs, leaseMs } = this.#p.settings;
-    const isNew = this.#p.right.isGrantorNew(host);
+    const isNew = this.#p.right.isLeaseGrantorNew(host);
     return isNew ? (suspectAfterMs - leaseMs) / 2 : heartbeatMs / 2;
   }
 

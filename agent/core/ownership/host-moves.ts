@@ -47,7 +47,7 @@ export interface HostMovesParts {
   readonly settlement: Settlement;
   readonly right: FetchRight;
   readonly visits: Visits;
-  readonly budgets: Pick<Budgets, 'slotsMs'>;
+  readonly budgets: Pick<Budgets, 'permitsMs'>;
   readonly backlog: Backlog;
   /** Told of each host of this agent after a change of the view. */
   readonly requeues: { received(host: Host): void };
@@ -176,8 +176,8 @@ export class HostMoves implements Part {
     const { view, handOff } = this.#p;
     view.stopPlacing();
     this.#leaving = true;
-    // Whoever has still to yield a host to this agent may have no word of its heir, nor this one
-    // any rows: the heir has to wait for that host all the same.
+    // A member that owes this agent the yield of a host may not know the successor, and this agent may
+    // have no rows of the host. The successor has to wait for the host all the same.
     const { others } = this.#byOwner(handOff.awaitedHosts());
     for (const [owner, named] of others) handOff.give(owner, named, now);
     this.#listAll(() => true, now);
@@ -240,7 +240,7 @@ export class HostMoves implements Part {
           (!settlement.hasUnsettled(host) || now.mono >= settleUntil),
         waitLeftMs: (host, at) => right.waitLeftMs(host, at),
         named: (host, to) => replication.listed(host, to),
-        slotsMs: (at) => budgets.slotsMs(at),
+        permitsMs: (at) => budgets.permitsMs(at),
       },
       now,
     );

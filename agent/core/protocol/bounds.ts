@@ -19,8 +19,8 @@ export interface Bounds {
   readonly outbox: number;
   /** Pages that wait to be settled above which the visits pause. */
   readonly unsettled: number;
-  /** Pages fetched and not copied yet at which the visits pause (`uncopied.ts`): the threads. */
-  readonly uncopied: number;
+  /** Pages fetched and not copied yet at which the visits pause (`unreplicated.ts`): the threads. */
+  readonly unreplicated: number;
   /** URLs in the filter of repeats (`seen-filter.ts`), a power of two. */
   readonly seenUrls: number;
   /** URLs of which one message says that they are known, and that wait for it. */
@@ -63,7 +63,7 @@ export const BOUNDS: Bounds = {
   outbox: 50_000,
   // Some 10 MB, and minutes of fetching.
   unsettled: 20_000,
-  uncopied: 64,
+  unreplicated: 64,
   // 1 MB; a few pages' worth of links for every thread, and of a site all there are as a rule.
   seenUrls: 2 ** 17,
   // 33 KB in a second, for faster agents than there are.

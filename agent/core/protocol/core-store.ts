@@ -77,7 +77,7 @@ export interface Store {
   /** Durable before it returns: an incarnation is stored before its first use. */
   saveIncarnation(inc: Incarnation): void;
   /** The highest incarnation of each agent that was known gone. */
-  readonly gone: GoneStore;
+  readonly tombstones: TombstoneStore;
   /** The highest number given so far to a *found* or *done*. */
   counter(): number;
   /** Raises the counter at a start, so that a restored copy never reuses numbers. */
@@ -187,7 +187,7 @@ export interface Store {
 }
 
 /** Agents that are known gone, each with the highest incarnation that is. */
-export interface GoneStore {
+export interface TombstoneStore {
   all(): readonly { id: AgentId; inc: Incarnation }[];
   save(id: AgentId, inc: Incarnation): void;
   drop(id: AgentId): void;

@@ -52,7 +52,7 @@ export interface Difference {
   readonly b: string;
 }
 
-/** Silence of a member after which a detour to it is tried; the lease must not lapse before. */
+/** Silence of a member after which messages to it are also relayed; the lease must not lapse before. */
 export function unheardMs(settings: Pick<CoreSettings, 'heartbeatMs' | 'suspectAfterMs'>): number {
   return Math.min(3 * settings.heartbeatMs, settings.suspectAfterMs / 2);
 }

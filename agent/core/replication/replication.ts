@@ -44,7 +44,7 @@ interface Stream {
   /** The highest generation of its copies that the peer told in a heartbeat. */
   gen: number;
   /** When its marks were last forgotten for that. */
-  doubtedAt: number;
+  invalidatedAt: number;
   flight: { readonly message: Rows; sentAt: number } | null;
 }
 
@@ -56,9 +56,9 @@ export class Replication {
   #acked = new Map<Host, Map<AgentId, Acked>>();
   /**
    * Hosts of which marks may have become void, to be looked at again, some each turn. Filled by
-   * doubts: by a member that is gone, and by each peer once in `suspectAfterMs`.
+   * invalidation: when a member is removed, and by each peer once in `suspectAfterMs`.
    */
-  #doubted: Iterator<Host>[] = [];
+  #invalidated: Iterator<Host>[] = [];
   readonly #streams = new Map<AgentId, Stream>();
   /** Hosts whose streams must be looked at again, since the view or their rows have changed. */
   readonly #changed = new Set<Host>();
@@ -85,12 +85,12 @@ export class Replication {
 
   reset(): void {
     this.#acked = new Map();
-    this.#doubted = [];
+    this.#invalidated = [];
     this.#streams.clear();
     this.#changed.clear();
   }
 
-  /** The member is gone; that `doubtAll` follows forgets what it acknowledged. */
+  /** The member is gone; the `invalidateAll` that follows forgets what it acknowledged. */
   forget(id: AgentId): void {
     this.#streams.delete(id);
   }
@@ -99,17 +99,17 @@ export class Replication {
     this.#acked.delete(host);
   }
 
-  // ---- doubt: marks that may not be true any more are asked for anew
+  // ---- invalidation: marks that may be out of date are asked for anew
 
   /** Hosts have come from a member that lost its place: it may have let others delete copies. */
-  doubtAll(): void {
-    if (this.#acked.size > 0) this.#doubted.push(this.#acked.keys());
+  invalidateAll(): void {
+    if (this.#acked.size > 0) this.#invalidated.push(this.#acked.keys());
     this.#acked = new Map();
     for (const stream of this.#streams.values()) this.#takeBack(stream);
   }
 
   /** Another yields the host, so there was another owner. */
-  doubt(host: Host): void {
+  invalidate(host: Host): void {
     if (this.#acked.delete(host)) this.#changed.add(host);
     for (const stream of this.#streams.values()) {
       if (stream.flight?.message.items.some((item) => item.host === host)) this.#takeBack(stream);
@@ -128,10 +128,11 @@ export class Replication {
    */
   deletedBy(id: AgentId, gen: number, now: Instant): void {
     const stream = this.#streamTo(id);
-    if (gen <= stream.gen || now.mono - stream.doubtedAt < this.#settings.suspectAfterMs) return;
+    if (gen <= stream.gen || now.mono - stream.invalidatedAt < this.#settings.suspectAfterMs)
+      return;
     stream.gen = gen;
-    stream.doubtedAt = now.mono;
-    if (this.#acked.size > 0) this.#doubted.push(this.#acked.keys());
+    stream.invalidatedAt = now.mono;
+    if (this.#acked.size > 0) this.#invalidated.push(this.#acked.keys());
   }
 
   /** The message on its way is not waited for: what it says may be old when its answer comes. */
@@ -183,7 +184,7 @@ export class Replication {
 
   /** The next turn has streams to look at. */
   get isBusy(): boolean {
-    return this.#changed.size > 0 || this.#doubted.length > 0;
+    return this.#changed.size > 0 || this.#invalidated.length > 0;
   }
 
   /** Hosts that have something to send to a peer, for `status`: the lag of the copies. */
@@ -230,9 +231,9 @@ export class Replication {
 
   #lookAgain(looks: number): void {
     for (let left = looks; left > 0; left--) {
-      const next = this.#doubted[0]?.next();
+      const next = this.#invalidated[0]?.next();
       if (!next) return;
-      if (next.done) this.#doubted.shift();
+      if (next.done) this.#invalidated.shift();
       else this.#distribute(next.value);
     }
   }
@@ -249,7 +250,7 @@ export class Replication {
   #streamTo(id: AgentId): Stream {
     let stream = this.#streams.get(id);
     if (!stream) {
-      stream = { due: new Set(), later: new Map(), gen: 0, doubtedAt: -Infinity, flight: null };
+      stream = { due: new Set(), later: new Map(), gen: 0, invalidatedAt: -Infinity, flight: null };
       this.#streams.set(id, stream);
     }
     return stream;

@@ -113,7 +113,7 @@ export class RowsIntake {
       if (id === from.card.id) return true;
       if (id === view.me) return false;
       const before = view.get(id);
-      if (before?.joined && !before.silent && !before.disowned) return false;
+      if (before?.joined && !before.silent && !before.unechoed) return false;
     }
     return false;
   }

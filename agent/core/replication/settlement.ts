@@ -10,7 +10,7 @@ import type { View } from '../membership/view.ts';
 import type { Store } from '../protocol/core-store.ts';
 import type { Host } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
-import { Uncopied } from './uncopied.ts';
+import { Unreplicated } from './unreplicated.ts';
 
 /** Where the links of a page went. */
 export interface LinkPlaces {
@@ -32,7 +32,7 @@ export interface UnsettledPage {
   /** Where the look at `needs` stopped, and at which host, which was not safe; null: none stopped. */
   stopped: { readonly at: MapIterator<[Host, number]>; readonly host: Host } | null;
   /** Its row was deleted: what its outbox entries still wait for is no concern of it. */
-  gone: boolean;
+  isDropped: boolean;
 }
 
 /** Copies at the backups, as far as settling depends on them. */
@@ -53,7 +53,7 @@ export class Settlement {
   readonly #store: Store;
   readonly #copies: Copies;
   readonly #settings: SettlementSettings;
-  readonly #uncopied: Uncopied;
+  readonly #unreplicated: Unreplicated;
   readonly #byOutbox = new Map<number, UnsettledPage[]>();
   readonly #byHost = new Map<Host, Set<UnsettledPage>>();
   /** Pages of this life that wait, by `host url`. */
@@ -79,7 +79,7 @@ export class Settlement {
     this.#store = store;
     this.#settings = settings;
     this.#copies = copies;
-    this.#uncopied = new Uncopied((host, n) => copies.isSafe(host, n));
+    this.#unreplicated = new Unreplicated((host, n) => copies.isSafe(host, n));
   }
 
   /** At start: whatever an earlier life left unsettled waits for all that its outbox held. */
@@ -95,7 +95,7 @@ export class Settlement {
   isFull(now: Instant): boolean {
     const { bounds, suspectAfterMs } = this.#settings;
     if (this.#unsettled.size >= bounds.unsettled) return true;
-    return this.#uncopied.count(now.mono - suspectAfterMs * LATE) >= bounds.uncopied;
+    return this.#unreplicated.count(now.mono - suspectAfterMs * LATE) >= bounds.unreplicated;
   }
 
   get count(): number {
@@ -114,7 +114,7 @@ export class Settlement {
       open: 0,
       needs: new Map(),
       stopped: null,
-      gone: false,
+      isDropped: false,
     };
     const earlier = this.#unsettled.get(keyOf(page));
     // Fetched again before it was settled: what the earlier answer named settles this one not.
@@ -126,7 +126,7 @@ export class Settlement {
 
   /** Some more of its links went to these places. */
   linksWentTo(page: UnsettledPage, { outboxIds, hosts }: LinkPlaces): void {
-    if (page.gone) return;
+    if (page.isDropped) return;
     for (const id of outboxIds) {
       const pages = this.#byOutbox.get(id) ?? [];
       if (pages.includes(page)) continue;
@@ -159,27 +159,27 @@ export class Settlement {
 
   /** Its record is written, and all of its links are routed. */
   recorded(page: UnsettledPage, now: Instant): void {
-    if (page.gone) return;
+    if (page.isDropped) return;
     page.isArriving = false;
-    this.#uncopied.fetched(keyOf(page), now.mono);
+    this.#unreplicated.fetched(keyOf(page), now.mono);
     this.fetched++;
     this.#try(page);
   }
 
   /** Its request ended in another way: there is no page. */
   withdrawn(page: UnsettledPage): void {
-    if (!page.gone) this.#drop(page);
+    if (!page.isDropped) this.#drop(page);
   }
 
   /** By today's view: a backup that joined since the link was safe must have it, too. */
   #try(page: UnsettledPage): void {
-    if (!this.#view.joined || page.gone || page.isArriving || page.open > 0) return;
+    if (!this.#view.joined || page.isDropped || page.isArriving || page.open > 0) return;
     if (!this.#isSafe(page)) return;
     for (const host of page.needs.keys()) remove(this.#byHost, host, page);
     this.#unsettled.delete(keyOf(page));
     remove(this.#ofHost, page.host, page);
     this.#store.settle(page.host, page.url);
-    this.#uncopied.settled(keyOf(page), page.host, this.#store.lastNumber(page.host));
+    this.#unreplicated.settled(keyOf(page), page.host, this.#store.lastNumber(page.host));
   }
 
   /**
@@ -218,7 +218,7 @@ export class Settlement {
       this.#byOutbox.delete(id);
       for (const page of pages) {
         this.#addOpen(page, -1);
-        if (home && !page.gone) this.#need(page, home.host, home.n);
+        if (home && !page.isDropped) this.#need(page, home.host, home.n);
         this.#try(page);
       }
     }
@@ -229,7 +229,7 @@ export class Settlement {
    * far behind, so only the pages are tried that this acknowledgement may settle.
    */
   progressed(host: Host): void {
-    this.#uncopied.progressed(host);
+    this.#unreplicated.progressed(host);
     for (const page of this.#byHost.get(host) ?? []) {
       if (page.stopped !== null && page.stopped.host !== host) continue;
       this.#try(page);
@@ -240,7 +240,7 @@ export class Settlement {
 
   /** Another owns the host now, and has its rows at its own backups: this agent's are no concern. */
   returned(host: Host): void {
-    this.#uncopied.returned(host);
+    this.#unreplicated.returned(host);
     const pages = this.#byHost.get(host);
     if (!pages) return;
     this.#byHost.delete(host);
@@ -257,16 +257,16 @@ export class Settlement {
 
   #drop(page: UnsettledPage): void {
     this.#unsettled.delete(keyOf(page));
-    this.#uncopied.forget(keyOf(page));
+    this.#unreplicated.forget(keyOf(page));
     for (const other of page.needs.keys()) remove(this.#byHost, other, page);
     page.needs.clear();
-    page.gone = true;
+    page.isDropped = true;
     remove(this.#ofHost, page.host, page);
   }
 
   /** Other backups, or none: what was waited for may have changed for every page. */
   viewChanged(): void {
-    this.#uncopied.viewChanged();
+    this.#unreplicated.viewChanged();
     this.#retried = this.#unsettled.values();
   }
 

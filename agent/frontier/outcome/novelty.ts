@@ -2,7 +2,7 @@
 // page is compared. A page is stale when its bytes are those of a recent one, or its words nearly
 // are. Stale pages are counted in the host's row, two fewer for each page that is new, so that a
 // site with some doubles never gets far; a host that only repeats itself is slowed step by step,
-// told of with samples, and in the end the rest of its queue is skipped. Used by the aftermath of
+// told of with samples, and in the end the rest of its queue is skipped. Used for the outcome of
 // each page; what is remembered is lost with the process and soon learned again.
 
 import type { Host } from '../../core/protocol/messages.ts';
@@ -13,7 +13,7 @@ const HOSTS_MAX = 1000;
 const RECENT_MAX = 64;
 /** Fingerprints that differ in so many bits are of one text. */
 const NEAR_BITS = 3;
-/** Stale pages to a step of the brake; each step doubles the delay. */
+/** Stale pages to a step of the slow-down; each step doubles the delay. */
 export const STALE_PER_STEP = 50;
 /** Sixty-four times the delay. */
 const STEPS_MAX = 6;
@@ -46,7 +46,7 @@ interface Recent {
 }
 
 /** Doublings of the delay for a host with so many stale pages. */
-export function brakeOf(stale: number): number {
+export function slowDownOf(stale: number): number {
   return Math.min(STEPS_MAX, Math.floor(stale / STALE_PER_STEP));
 }
 

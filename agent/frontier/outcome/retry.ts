@@ -1,5 +1,5 @@
 // The retry table: what follows a request that did not end well. A pure function of the outcome and
-// of the failures before it, called by the aftermath of each page request. A server that says that
+// of the failures before it, called for the outcome of each page request. A server that says that
 // it is busy, that cannot be reached or that stops answering holds back the whole host; a page that
 // fails alone comes back later while the host's other pages go on, unless the host gives nothing but
 // such failures for long. A URL or a host is given up only when its attempts are used up and a minimum

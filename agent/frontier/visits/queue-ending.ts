@@ -4,7 +4,7 @@
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { HostRecord, QueueEnding, QueuePlace } from '../frontier-store.ts';
-import { ALL_BLOCKED } from '../outcome/aftermath.ts';
+import { ALL_BLOCKED } from '../outcome/outcome-handling.ts';
 import type { VisitsParts } from './visits-parts.ts';
 
 /** Queued URLs that end together, in one turn: a queue of a million must not stop the loop. */

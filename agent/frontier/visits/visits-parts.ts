@@ -9,7 +9,7 @@ import type { Host } from '../../core/protocol/messages.ts';
 import type { UrlScope } from '../../url/request-scope.ts';
 import type { FrontierStore } from '../frontier-store.ts';
 import type { DelayRules } from '../host-delay.ts';
-import type { TrapLog } from '../outcome/aftermath.ts';
+import type { TrapLog } from '../outcome/outcome-handling.ts';
 import type { Chance } from '../outcome/retry.ts';
 import type { AskOthers, RobotsLog } from '../outcome/robots-gate.ts';
 import type { RobotsRules } from '../outcome/rules-cache.ts';
@@ -21,14 +21,14 @@ export interface VisitsParts {
   readonly right: {
     /** No host has the right now, whatever is found, and `wakeAll` follows when that ends. */
     readonly isShut: boolean;
-    check(host: Host, now: Instant, untouched: boolean): Right;
+    check(host: Host, now: Instant, neverFetched: boolean): Right;
     waitUntil(host: Host, untilMs: number): void;
   };
   /** What the operator has ordered, and the delays that follow from it and the config. */
   readonly orders: { blocks(host: Host): boolean; delayOf(host: Host): number };
   readonly scope: UrlScope;
-  /** What the cluster shares: slots of addresses, and pages of the crawl. */
-  readonly budgets?: Pick<Budgets, 'slots' | 'pages'>;
+  /** What the cluster shares: permits of addresses, and pages of the crawl. */
+  readonly budgets?: Pick<Budgets, 'permits' | 'pages'>;
   readonly asks?: AskOthers;
   readonly threads: number;
   readonly delays: DelayRules;

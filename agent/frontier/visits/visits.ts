@@ -20,17 +20,17 @@ import type {
 } from '../../core/protocol/visits-port.ts';
 import type { HostRecord, QueuedUrl } from '../frontier-store.ts';
 import { delayAfter } from '../host-delay.ts';
+import { Novelty, slowDownOf } from '../outcome/novelty.ts';
 import {
-  type Aftermath,
-  type AftermathParts,
   ALL_BLOCKED,
   holdHost,
   NO_PAGE,
   namedBy,
   noteAnswer,
+  type OutcomeHandling,
+  type OutcomeHandlingParts,
   pageEnded,
-} from '../outcome/aftermath.ts';
-import { brakeOf, Novelty } from '../outcome/novelty.ts';
+} from '../outcome/outcome-handling.ts';
 import { believedWait, isBusy, isDoubtful, isLastTest } from '../outcome/retry.ts';
 import { knownRobots, originOf, type RobotsAnswer, RobotsGate } from '../outcome/robots-gate.ts';
 import { RulesCache } from '../outcome/rules-cache.ts';
@@ -62,16 +62,16 @@ interface Visit extends Scheduled, Ends {
   /** The origin whose robots.txt is being asked for; redirects may have led elsewhere. */
   robotsOf: string;
   place: Place;
-  /** It waits for a slot, or has one. */
+  /** It waits for a permit, or has one. */
   asks: boolean;
 }
 
 const LINES = ['slow', 'back', 'new'] as const;
-const FREE = { slots: null, pages: null };
+const FREE = { permits: null, pages: null };
 
 export class Visits implements VisitsPort {
   readonly #p: VisitsParts;
-  readonly #page: AftermathParts;
+  readonly #page: OutcomeHandlingParts;
   readonly #parked: ParkedHosts;
   readonly #gateParts: ConstructorParameters<typeof RobotsGate>[0];
   readonly #visits = new Map<Host, Visit>();
@@ -140,7 +140,7 @@ export class Visits implements VisitsPort {
     const visit = this.#visits.get(host);
     if (!visit) return;
     this.#end(visit);
-    this.#p.budgets?.slots?.leave(host, now);
+    this.#p.budgets?.permits?.leave(host, now);
   }
 
   reconsider(host: Host, now: Instant): void {
@@ -217,8 +217,8 @@ export class Visits implements VisitsPort {
       // It gives its place up meanwhile.
       if (held.host(visit.record.host)) this.#sleepUntil(visit, now.mono + HELD_MS, 'host');
       else this.#step(visit, now);
-      // A slot is not held, and no place in line kept, while anything else is waited for.
-      if (!visit.asks) this.#p.budgets?.slots?.leave(visit.record.host, now);
+      // A permit is not held, and no place in line kept, while anything else is waited for.
+      if (!visit.asks) this.#p.budgets?.permits?.leave(visit.record.host, now);
     }
   }
 
@@ -241,7 +241,7 @@ export class Visits implements VisitsPort {
     const right = rights.check(record.host, now, record.lastFetchAt === null);
     // A host that has become another's comes back, if it does, with a change of the view.
     if (right.kind === 'foreign') return this.#end(visit);
-    if (right.kind === 'blocked') return this.#shelve(visit);
+    if (right.kind === 'blocked') return this.#block(visit);
     const goOnMs = endQueued(this.#p, visit, now);
     if (goOnMs > 0) return this.#order.dueAt(visit, now.mono + goOnMs);
     const storedAt = store.nextUrlAt(record.number);
@@ -349,12 +349,12 @@ export class Visits implements VisitsPort {
     now: Instant,
   ): true {
     const { host } = visit.record;
-    const { slots, pages } = this.#p.budgets ?? FREE;
+    const { permits, pages } = this.#p.budgets ?? FREE;
     if (kind === 'page' && pages?.has(host) === false) {
       this.#order.dueAt(visit, now.mono + this.#p.heartbeatMs);
       return true;
     }
-    const entry = slots?.enter(host, now);
+    const entry = permits?.enter(host, now);
     if (entry && entry.kind !== 'go') {
       this.#queueUp(visit, entry.kind, now);
       return true;
@@ -363,7 +363,7 @@ export class Visits implements VisitsPort {
     const address = entry ? { address: entry.address } : {};
     const request: PageRequest = { id, kind, host, ...next, ...address };
     if (kind === 'page') pages?.take(id, now);
-    slots?.started(host, id);
+    permits?.started(host, id);
     visit.asks = true;
     visit.open = request;
     this.#open.set(id, request);
@@ -373,7 +373,7 @@ export class Visits implements VisitsPort {
     return true;
   }
 
-  /** The visit that asks for a slot lasts and is woken; the visits behind it in line end. */
+  /** The visit that asks for a permit lasts and is woken; the visits behind it in line end. */
   #queueUp(visit: Visit, as: 'wait' | 'queued', now: Instant): void {
     visit.asks = true;
     if (as === 'wait') return this.#order.dueAt(visit, now.mono + this.#p.heartbeatMs);
@@ -396,7 +396,7 @@ export class Visits implements VisitsPort {
   }
 
   /** No right just now. A queue that is still here waits for the view to change (again). */
-  #shelve(visit: Visit): void {
+  #block(visit: Visit): void {
     const { host, number } = visit.record;
     this.#end(visit);
     if (this.#p.store.nextUrlAt(number) !== null) this.#parked.block(host);
@@ -417,8 +417,8 @@ export class Visits implements VisitsPort {
   finish(outcome: Outcome, now: Instant): Finished {
     const { request, endedAt } = outcome;
     const visit = this.#visits.get(request.host);
-    const { slots, pages } = this.#p.budgets ?? FREE;
-    slots?.ended(request, endedAt, now);
+    const { permits, pages } = this.#p.budgets ?? FREE;
+    permits?.ended(request, endedAt, now);
     this.#order.threads.ended(request.id);
     if (!this.#open.delete(request.id) || visit?.open?.id !== request.id) {
       pages?.ended(request.id, false);
@@ -468,14 +468,14 @@ export class Visits implements VisitsPort {
 
   #delayAfter({ record, gate }: Visit, { durationMs }: Outcome): number {
     const ownMs = this.#p.orders.delayOf(record.host);
-    const asked = { crawlDelayMs: gate.crawlDelayMs, brake: brakeOf(record.stale) };
+    const asked = { crawlDelayMs: gate.crawlDelayMs, slowDown: slowDownOf(record.stale) };
     return delayAfter(this.#p.delays, { ownMs, durationMs, ...asked });
   }
 
   #robotsEnded(
     visit: Visit,
     outcome: Pick<RobotsOutcome, 'request' | 'answer' | 'endedAt' | 'retryAfterMs'>,
-  ): Aftermath {
+  ): OutcomeHandling {
     const { record, gate, robotsOf } = visit;
     const { request, answer, endedAt, retryAfterMs = 0 } = outcome;
     const waitMs = gate.answered(robotsOf, request.fetchUrl, answer, endedAt);
@@ -487,7 +487,7 @@ export class Visits implements VisitsPort {
     return NO_PAGE;
   }
 
-  #robotsFailed(visit: Visit, outcome: FailureOutcome): Aftermath {
+  #robotsFailed(visit: Visit, outcome: FailureOutcome): OutcomeHandling {
     const { request, cause, code: error, endedAt } = outcome;
     if (cause === 'withdrawn') return NO_PAGE;
     if (cause === 'forbidden-address') return { ...NO_PAGE, ending: ALL_BLOCKED };

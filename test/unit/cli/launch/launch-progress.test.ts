@@ -26,7 +26,7 @@ test('progress: sums the living agents; without backups the dead keep their page
   assert.deepEqual([living, total, hosts, pages, queued, pagesPerSecond], [2, 3, 3, 17, 7, 1.5]);
 });
 
-test('progress: what heirs have inherited counts once, and the sum falls with no death', () => {
+test('progress: what successors have inherited counts once, and the sum falls with no death', () => {
   const meter = new ProgressMeter(true);
   const dead = { alive: false, status: agentStatus({ id: 'a2', pages: 70 }) };
   const at = (k: number, agents: Parameters<ProgressMeter['at']>[1]) => meter.at(k, agents).pages;

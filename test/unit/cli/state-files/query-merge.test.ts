@@ -39,9 +39,9 @@ test('merge: a response beats a failure, a failure a skip, even if it came later
 
 test('merge: of two in the same state the present owner stands, however late it fetched', () => {
   const dead = claim({ agent: 'a1', state: 'response', fetchedAt: 10 });
-  const heir = claim({ agent: 'a2', state: 'response', fetchedAt: 20 });
-  assert.equal(mergeClaims([dead, heir], 'a2').agent, 'a2');
-  assert.equal(mergeClaims([heir, dead], 'a1').agent, 'a1');
+  const successor = claim({ agent: 'a2', state: 'response', fetchedAt: 20 });
+  assert.equal(mergeClaims([dead, successor], 'a2').agent, 'a2');
+  assert.equal(mergeClaims([successor, dead], 'a1').agent, 'a1');
   const failed = claim({ agent: 'a2', state: 'failed', fetchedAt: 5 });
   assert.equal(mergeClaims([dead, failed], 'a2').agent, 'a1', 'the further state goes first');
 });
@@ -99,13 +99,13 @@ test('merge: idempotent, commutative and associative, whoever owns the host', ()
 
 test('merge: a host of two files counts its merged URLs, and is as its present owner says', () => {
   const dead = { agent: 'a1', host: 'h', ip: '1.1.1.1', last_fetch_at: 10, out_of_scope: 7 };
-  const heir = { agent: 'a2', host: 'h', ip: '2.2.2.2', last_fetch_at: 20, out_of_scope: 3 };
+  const successor = { agent: 'a2', host: 'h', ip: '2.2.2.2', last_fetch_at: 20, out_of_scope: 3 };
   const rows = [
     { ...dead, pages_done: 4, pages_queued: 9, next_fetch_at: 11, state: 'visiting' },
-    { ...heir, pages_done: 6, pages_queued: 0, next_fetch_at: null, state: 'done' },
+    { ...successor, pages_done: 6, pages_queued: 0, next_fetch_at: null, state: 'done' },
   ];
   assert.deepEqual(mergeHosts(rows, { done: 8, queued: 0 }), {
-    ...heir,
+    ...successor,
     pages_done: 8,
     pages_queued: 0,
     out_of_scope: 7,

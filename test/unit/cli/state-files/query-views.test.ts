@@ -113,16 +113,16 @@ describe('query over files', () => {
   });
 
   test('a host that two files claim is merged by URL, and counted so', () => {
-    const [dead, heir] = [running('a1'), running('a2')];
+    const [dead, successor] = [running('a1'), running('a2')];
     dead.queue('h.test', '/', '/both', '/late', '/open', '/no');
     dead.fetch('h.test', '/', 200, 5);
     dead.fetch('h.test', '/both', null, 6);
-    heir.queue('h.test', '/', '/both', '/late');
-    heir.fetch('h.test', '/', 404, 4);
-    heir.fetch('h.test', '/both', 200, 9);
-    heir.fetch('h.test', '/late', 200, 10);
-    heir.skip('h.test', '/no');
-    heir.queue('own.test', '/');
+    successor.queue('h.test', '/', '/both', '/late');
+    successor.fetch('h.test', '/', 404, 4);
+    successor.fetch('h.test', '/both', 200, 9);
+    successor.fetch('h.test', '/late', 200, 10);
+    successor.skip('h.test', '/no');
+    successor.queue('own.test', '/');
     const pages = ask('SELECT agent, url, status, depth FROM pages ORDER BY url').rows;
     assert.deepEqual(pages, [
       ['a2', 'http://h.test/', 404, 0],
@@ -172,15 +172,15 @@ describe('query over files', () => {
   });
 
   test('a page that is queued again shows the last answer of all files, once', () => {
-    const [dead, heir] = [running('a1'), running('a2')];
-    for (const agent of [dead, heir]) agent.queue('h.test', '/', '/x', '/y');
+    const [dead, successor] = [running('a1'), running('a2')];
+    for (const agent of [dead, successor]) agent.queue('h.test', '/', '/x', '/y');
     dead.fetch('h.test', '/', 200, 5);
     dead.fetch('h.test', '/x', 200, 6);
-    heir.fetch('h.test', '/', 404, 9);
-    heir.store.begin();
-    heir.store.beginRound(7);
-    heir.store.queueAgain('h.test', 10);
-    heir.store.commit(false);
+    successor.fetch('h.test', '/', 404, 9);
+    successor.store.begin();
+    successor.store.beginRound(7);
+    successor.store.queueAgain('h.test', 10);
+    successor.store.commit(false);
     const pages = 'SELECT agent, url, status, round, queued_again FROM pages ORDER BY url';
     assert.deepEqual(ask(pages, [], 'a2').rows, [
       ['a2', 'http://h.test/', 404, 0, 1],
@@ -188,7 +188,7 @@ describe('query over files', () => {
     ]);
     assert.equal(ask('SELECT url FROM frontier').rows.length, 3);
     assert.deepEqual(ask('SELECT pages_done, pages_queued FROM hosts').rows, [[0, 3]]);
-    heir.fetch('h.test', '/', 200, 12);
+    successor.fetch('h.test', '/', 200, 12);
     assert.deepEqual(ask(pages, [], 'a2').rows, [
       ['a2', 'http://h.test/', 200, 7, 0],
       ['a1', 'http://h.test/x', 200, 0, 1],
@@ -196,19 +196,20 @@ describe('query over files', () => {
   });
 
   test('a page that was skipped when it was queued again shows the last answer of all files, once', () => {
-    const [dead, heir] = [running('a1'), running('a2')];
-    for (const agent of [dead, heir]) agent.queue('h.test', '/', '/x', '/y');
+    const [dead, successor] = [running('a1'), running('a2')];
+    for (const agent of [dead, successor]) agent.queue('h.test', '/', '/x', '/y');
     dead.fetch('h.test', '/', 200, 5);
     dead.fetch('h.test', '/x', 200, 6);
-    heir.fetch('h.test', '/', 404, 9);
-    heir.store.begin();
-    heir.store.beginRound(7);
-    heir.store.queueAgain('h.test', 10);
-    heir.store.commit(false);
-    heir.store.begin();
-    const { number } = heir.store.host('h.test');
-    for (const path of ['/', '/x', '/y']) heir.store.skip(number, `http://h.test${path}`, 'robots');
-    heir.store.commit(false);
+    successor.fetch('h.test', '/', 404, 9);
+    successor.store.begin();
+    successor.store.beginRound(7);
+    successor.store.queueAgain('h.test', 10);
+    successor.store.commit(false);
+    successor.store.begin();
+    const { number } = successor.store.host('h.test');
+    for (const path of ['/', '/x', '/y'])
+      successor.store.skip(number, `http://h.test${path}`, 'robots');
+    successor.store.commit(false);
     const pages = 'SELECT agent, url, status, round, queued_again, skipped FROM pages ORDER BY url';
     assert.deepEqual(ask(pages, [], 'a2').rows, [
       ['a2', 'http://h.test/', 404, 0, 0, 'robots'],
@@ -282,10 +283,10 @@ describe('query over files', () => {
   });
 
   test('what two files say alike is credited to the present owner, host and pages', () => {
-    const [dead, heir] = [running('a1'), running('a2')];
-    for (const agent of [dead, heir]) agent.queue('h.test', '/', '/x');
+    const [dead, successor] = [running('a1'), running('a2')];
+    for (const agent of [dead, successor]) agent.queue('h.test', '/', '/x');
     dead.fetch('h.test', '/', 200, 5);
-    heir.fetch('h.test', '/', 200, 9);
+    successor.fetch('h.test', '/', 200, 9);
     const by = (present: string) => [
       ...ask('SELECT agent FROM pages', [], present).rows,
       ...ask('SELECT agent FROM hosts', [], present).rows,

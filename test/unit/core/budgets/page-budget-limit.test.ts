@@ -22,7 +22,7 @@ const IDS = [OWNER, 'a2', 'a3', 'a4'] as const;
 const TRAVEL_MS_MAX = HEARTBEAT_MS / 2;
 /** Pages under way at an agent at the same time. */
 const THREADS = 6;
-const bounds = { ...BOUNDS, uncopied: THREADS };
+const bounds = { ...BOUNDS, unreplicated: THREADS };
 /** A healed network needs some rounds for the last tokens; more is a standstill. */
 const TICKS_MAX = 2000;
 

@@ -28,7 +28,7 @@ function asker() {
       id: 'a1',
       heartbeatMs: HEARTBEAT_MS,
       pagesMax: 100,
-      bounds: { ...BOUNDS, uncopied: 8 },
+      bounds: { ...BOUNDS, unreplicated: 8 },
     },
     view: view as unknown as View,
     inc: () => 1,

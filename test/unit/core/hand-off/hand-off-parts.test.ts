@@ -64,13 +64,13 @@ const READY = {
   isGiven: () => true,
   waitLeftMs: () => 0,
   named: () => {},
-  slotsMs: () => 0,
+  permitsMs: () => 0,
 };
 
 /** Backups that have everything, or nothing. */
 function copies(isSafe: boolean, backups: readonly string[] = []) {
   const known = { isSafe: () => isSafe, isQuiet: true, targets: () => backups };
-  return { ...known, lastNumber: () => 1, doubt: () => {} };
+  return { ...known, lastNumber: () => 1, invalidate: () => {} };
 }
 
 function only<T extends MessageType>(messages: Message[], type: T) {

@@ -31,7 +31,7 @@ describe('hosts that others have listed', () => {
     handOff.forget('dead');
     for (let turn = 0; turn < 3; turn++) handOff.advance({} as YieldableHosts, now);
     assert.equal(handOff.counts().awaited, HOSTS.length);
-    const copies = { doubt: () => {}, lastNumber: () => 1 } as unknown as YieldCopies;
+    const copies = { invalidate: () => {}, lastNumber: () => 1 } as unknown as YieldCopies;
     const items = HOSTS.map((host) => ({ host, waitMs: 0 }));
     const message: Extract<Message, { type: 'YIELD' }> = { type: 'YIELD', list: 1, items };
     assert.equal(handOff.onYield(alive, message, copies).length, HOSTS.length);

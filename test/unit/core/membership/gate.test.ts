@@ -30,7 +30,7 @@ function gateOf(joined: boolean) {
         isOf: (id, greeting) => greeting === `for ${id}` && id !== STRANGER.id,
         isKnown: (id) => id !== STRANGER.id,
       },
-      isGone: (id, inc) => id === GONE.id && inc <= GONE.inc,
+      hasTombstone: (id, inc) => id === GONE.id && inc <= GONE.inc,
     },
   });
   const take = (from: typeof ME, message: object, to = ME) =>

@@ -22,7 +22,7 @@ function cluster() {
   const effects = new Effects();
   const outbound = new Outbound(settings, effects, view);
   /** The agents over which the message went to `to`. */
-  const detours = (message: Message) => {
+  const relays = (message: Message) => {
     outbound.toMember(to, message);
     const sent = effects.take().filter((effect) => effect.type === 'send');
     return sent.flatMap((s) => (s.envelope.message.type === 'RELAY' ? [s.to.id] : []));
@@ -30,41 +30,41 @@ function cluster() {
   /** What `by` says of whom it hears straight. */
   const says = (by: Member, hears: readonly string[]) => {
     const news = new Map(hears.map((id) => [id, { inc: 1, counter: 1, direct: true }]));
-    by.lastWord = { counter: 1, idle: false, idleSince: 0, viewHash: '', news };
+    by.lastHeartbeat = { counter: 1, idle: false, idleSince: 0, viewHash: '', news };
   };
-  return { to, a, b, detours, says };
+  return { to, a, b, relays, says };
 }
 
-describe('detours', () => {
+describe('relays', () => {
   it('a member that hears this agent is spoken to straight', () => {
-    const { detours } = cluster();
-    assert.deepEqual(detours(heartbeat), []);
+    const { relays } = cluster();
+    assert.deepEqual(relays(heartbeat), []);
   });
 
   it('where nothing is known each relay has its turn, with every type of message', () => {
-    const { to, detours } = cluster();
+    const { to, relays } = cluster();
     to.hearsMe = false;
     to.silent = true;
-    const ways = [1, 2].map(() => [detours(heartbeat), detours(rows)]);
+    const ways = [1, 2].map(() => [relays(heartbeat), relays(rows)]);
     for (const type of [0, 1]) {
       assert.deepEqual(new Set(ways.flatMap((way) => way[type]!)), new Set(['a', 'b']));
     }
   });
 
   it('the relay that the destination hears is taken, unless it said so before it fell silent', () => {
-    const { to, b, detours, says } = cluster();
+    const { to, b, relays, says } = cluster();
     to.hearsMe = false;
     says(to, ['a']);
     says(b, ['to']);
-    assert.deepEqual([detours(rows), detours(rows)], [['a'], ['a']]);
+    assert.deepEqual([relays(rows), relays(rows)], [['a'], ['a']]);
     to.silent = true;
-    assert.deepEqual([detours(rows), detours(rows)], [['b'], ['b']]);
+    assert.deepEqual([relays(rows), relays(rows)], [['b'], ['b']]);
   });
 
-  it('without a relay there is no detour', () => {
-    const { to, a, b, detours } = cluster();
+  it('a message is not relayed where no member can relay it', () => {
+    const { to, a, b, relays } = cluster();
     for (const member of [to, a, b]) member.hearsMe = false;
-    assert.deepEqual(detours(heartbeat), []);
+    assert.deepEqual(relays(heartbeat), []);
   });
 });
 

@@ -23,9 +23,9 @@ function setting(unleased: ReadonlySet<string>, slotless = NOBODY, ungranted = N
     events: new EventLog({ event: (mono, kind, detail) => told.push({ mono, kind, ...detail }) }),
     right: {
       mayGoOn: (host) => !unleased.has(host),
-      isGrantorNew: (host) => ungranted.has(host),
+      isLeaseGrantorNew: (host) => ungranted.has(host),
     },
-    budgets: { slots: { mayGoOn: (host: string) => !slotless.has(host) } as never },
+    budgets: { permits: { mayGoOn: (host: string) => !slotless.has(host) } as never },
   });
   const given = () => effects.take().map((effect) => effect.type === 'abort' && effect.request);
   return { aborts, given, told };
@@ -79,7 +79,7 @@ describe('aborts', () => {
     aborts.judge(open(...hosts), at(HEARTBEAT_MS));
     assert.equal(given().length, 20);
     const named = hosts.slice(0, 8);
-    const why = 'its slot is over';
+    const why = 'its permit is over';
     assert.deepEqual(told, [{ mono: 0, kind: 'abort', why, requests: 20, hosts: named }]);
   });
 });

@@ -68,7 +68,7 @@ describe('rows of a peer', () => {
 
 describe('the intake of rows', () => {
   const member = (id: string, more: Partial<Member> = {}) =>
-    ({ card: { id, inc: 1 }, joined: true, silent: false, disowned: false, ...more }) as Member;
+    ({ card: { id, inc: 1 }, joined: true, silent: false, unechoed: false, ...more }) as Member;
 
   /** Of agent `me`: what it applied, its answers and its events. */
   function intakeOf(

@@ -11,7 +11,7 @@ const at = (mono: number) => ({ mono, wall: mono });
 /** All that there is has been copied. */
 const COPIED = { isSafe: () => true, isQuiet: true };
 
-const SETTLING = { bounds: { ...BOUNDS, uncopied: Infinity }, suspectAfterMs: SUSPECT_MS };
+const SETTLING = { bounds: { ...BOUNDS, unreplicated: Infinity }, suspectAfterMs: SUSPECT_MS };
 
 describe('settlement', () => {
   it('settles pages of an earlier life when all that its outbox held has gone', () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { delayAfter, ownDelay } from '../../../../agent/frontier/host-delay.ts';
-import { brakeOf, Novelty, STALE_PER_STEP } from '../../../../agent/frontier/outcome/novelty.ts';
+import { Novelty, STALE_PER_STEP, slowDownOf } from '../../../../agent/frontier/outcome/novelty.ts';
 import { EPOCH, OneAgent, type Options } from '../one-agent.ts';
 
 const page = (n: number) => `http://a.test/${n}`;
@@ -30,7 +30,7 @@ test('delay: the config knows the most specific pattern of a host', () => {
 test('delay: the longest of all that ask for one counts, each up to its cap', () => {
   const rules = { crawlDelayMaxMs: 30_000, responseTimeFactor: 2 };
   const of = (facts: object) =>
-    delayAfter(rules, { ownMs: 1000, crawlDelayMs: 0, durationMs: 0, brake: 0, ...facts });
+    delayAfter(rules, { ownMs: 1000, crawlDelayMs: 0, durationMs: 0, slowDown: 0, ...facts });
   assert.equal(of({}), 1000);
   assert.equal(of({ crawlDelayMs: 500 }), 1000);
   assert.equal(of({ crawlDelayMs: 7000 }), 7000);
@@ -164,7 +164,7 @@ test('novelty: what a host gave long ago is forgotten', () => {
 });
 
 test('novelty: each step of the brake doubles the delay, up to six times', () => {
-  const steps = [0, 49, 50, 100, 299, 300, 1e6].map(brakeOf);
+  const steps = [0, 49, 50, 100, 299, 300, 1e6].map(slowDownOf);
   assert.deepEqual(steps, [0, 0, 1, 2, 5, 6, 6]);
 });
 

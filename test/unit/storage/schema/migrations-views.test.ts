@@ -370,7 +370,7 @@ test('views: a page that is skipped when it is asked for again keeps its last an
     ]);
     assert.deepEqual(one.rows(counts), [{ pages_done: 0, pages_queued: 0 }]);
   }
-  // Rounds pass it by. It comes back, at an heir as well, to be read whole, and is what it was before.
+  // Rounds pass it by. It comes back, at an successor as well, to be read whole, and is what it was before.
   late.turn(() => late.store.beginRound(9));
   late.turn(() => late.store.queueAgain('a.test', 100));
   assert.deepEqual(late.rows(answers), [last]);

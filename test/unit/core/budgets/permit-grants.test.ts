@@ -7,9 +7,9 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import {
   type Asker,
-  type SlotGrant,
-  SlotGrants,
-} from '../../../../agent/core/budgets/slot-grants.ts';
+  type PermitGrant,
+  PermitGrants,
+} from '../../../../agent/core/budgets/permit-grants.ts';
 import type { View } from '../../../../agent/core/membership/view.ts';
 
 const at = (mono: number) => ({ mono, wall: mono });
@@ -25,14 +25,14 @@ const a2: Asker = { id: 'a2', inc: 1 };
 const a3: Asker = { id: 'a3', inc: 1 };
 
 interface Granted extends Asker {
-  readonly grant: SlotGrant;
+  readonly grant: PermitGrant;
   readonly atMs: number;
 }
 
 function granter() {
   const state = { owns: true, leaseLeftMs: Infinity, settledIn: true, gone: new Set<string>() };
   const granted: Granted[] = [];
-  const grants = new SlotGrants({
+  const grants = new PermitGrants({
     settings: { heartbeatMs: HEARTBEAT_MS, ipDelayMs: IP_DELAY_MS },
     view: { owns: () => state.owns } as unknown as View,
     leaseLeftMs: () => state.leaseLeftMs,
@@ -283,14 +283,14 @@ type Post = (travelMs: number, deliver: (nowMs: number) => void) => void;
 class Client {
   readonly uses: { readonly from: number; to: number }[] = [];
   readonly #me: Asker;
-  readonly #grants: SlotGrants;
+  readonly #grants: PermitGrants;
   readonly #post: Post;
   readonly #sentAt = new Map<number, number>();
   #slot = 0;
   #isOpen = false;
   #use: { readonly from: number; to: number } | null = null;
 
-  constructor(id: string, grants: SlotGrants, post: Post) {
+  constructor(id: string, grants: PermitGrants, post: Post) {
     this.#me = { id, inc: 1 };
     this.#grants = grants;
     this.#post = post;
@@ -308,7 +308,7 @@ class Client {
     });
   }
 
-  onGrant({ slot, ask, forMs }: SlotGrant, nowMs: number): void {
+  onGrant({ slot, ask, forMs }: PermitGrant, nowMs: number): void {
     this.#expire(nowMs);
     const until = this.#sentAt.get(ask)! + forMs;
     if (!this.#isOpen || slot !== this.#slot || until <= nowMs) return;
@@ -363,7 +363,7 @@ function usesUnder(steps: readonly Step[], delayMs: number): Client['uses'] {
     posted.push({ atMs: nowMs + ms, deliver });
   let nowMs = 0;
   const clients = new Map<string, Client>();
-  const grants: SlotGrants = new SlotGrants({
+  const grants: PermitGrants = new PermitGrants({
     settings: { heartbeatMs: HEARTBEAT_MS, ipDelayMs: delayMs },
     view: { owns: () => true } as unknown as View,
     leaseLeftMs: () => Infinity,

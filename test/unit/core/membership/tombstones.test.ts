@@ -4,17 +4,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import Database from 'better-sqlite3';
-import { GONE_MAX, Gone } from '../../../../agent/core/membership/gone.ts';
+import { GONE_MAX, Tombstones } from '../../../../agent/core/membership/tombstones.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { MIGRATIONS } from '../../../../agent/storage/schema/migrations.ts';
-import { GoneTable } from '../../../../agent/storage/tables/gone-table.ts';
+import { TombstoneTable } from '../../../../agent/storage/tables/tombstone-table.ts';
 
 describe('gone', () => {
-  const table = () => new GoneTable(openInMemory());
+  const table = () => new TombstoneTable(openInMemory());
   const nobody = () => false;
 
   it('only grows, in whatever order it is heard', () => {
-    const gone = new Gone(table(), nobody);
+    const gone = new Tombstones(table(), nobody);
     for (const inc of [3, 7, 5]) gone.note('a', inc, inc);
     assert.equal(gone.highest('a'), 7);
     assert.deepEqual([...gone.entries()], [{ id: 'a', inc: 7, since: 7 }]);
@@ -22,21 +22,21 @@ describe('gone', () => {
 
   it('is known to the next process, for how long is not', () => {
     const store = table();
-    new Gone(store, nobody).note('a', 7, 100);
-    const next = new Gone(store, nobody);
+    new Tombstones(store, nobody).note('a', 7, 100);
+    const next = new Tombstones(store, nobody);
     next.recall(900);
     assert.deepEqual([...next.entries()], [{ id: 'a', inc: 7, since: 900 }]);
   });
 
   it('is bounded, here and on disk, and what was a member is not forgotten for hearsay', () => {
     const store = table();
-    const gone = new Gone(store, (id) => id === 'a1');
+    const gone = new Tombstones(store, (id) => id === 'a1');
     gone.note('a1', 7, 0);
     for (let k = 0; k < 2 * GONE_MAX; k++) gone.note(`g${k}`, 5, k);
     assert.equal(gone.highest('a1'), 7);
     assert.equal([...gone.entries()].length, GONE_MAX);
     assert.equal(store.all().length, GONE_MAX);
-    const next = new Gone(store, (id) => id === 'a1');
+    const next = new Tombstones(store, (id) => id === 'a1');
     next.recall(900);
     assert.deepEqual([next.highest('a1'), [...next.entries()].length], [7, GONE_MAX]);
   });
@@ -48,13 +48,13 @@ describe('gone', () => {
       'CREATE TABLE meta (key TEXT PRIMARY KEY, value); INSERT INTO meta VALUES (\'gone\', \'{"a1":7,"a 2":9}\')',
     );
     db.exec(MIGRATIONS[step]!);
-    assert.deepEqual(new GoneTable(db).all(), [
+    assert.deepEqual(new TombstoneTable(db).all(), [
       { id: 'a 2', inc: 9 },
       { id: 'a1', inc: 7 },
     ]);
     assert.equal(db.prepare('SELECT count(*) FROM meta').pluck().get(), 0);
     db.exec('DROP TABLE gone_agents');
     db.exec(MIGRATIONS[step]!);
-    assert.deepEqual(new GoneTable(db).all(), [], 'of a file that knows of none');
+    assert.deepEqual(new TombstoneTable(db).all(), [], 'of a file that knows of none');
   });
 });

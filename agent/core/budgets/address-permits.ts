@@ -1,15 +1,15 @@
 // The asking side of the budgets that addresses have (`politeness.ipDelayMs`): a request starts only
-// with a slot of the very address that it is to connect to, asked for last, when all else allows
+// with a permit of the very address that it is to connect to, asked for last, when all else allows
 // it. Of the hosts at one address only one asks at a time, with its thread; the others wait in line
 // without one, so that a thousand hosts at one address do not keep the rest of the crawl waiting.
-// The visits enter and leave; `slot-grants.ts`, on the address's owner, answers (adr/0030).
+// The visits enter and leave; `permit-grants.ts`, on the address's owner, answers (adr/0030).
 
 import { elapsedMs, type Instant } from '../../../failure-detector/instant.ts';
 import type { View } from '../membership/view.ts';
 import type { Effects } from '../protocol/effects.ts';
 import type { AgentId, Host, Incarnation } from '../protocol/messages.ts';
 import { type CoreSettings, resendAfterMs } from '../protocol/settings.ts';
-import { addressName, type SlotAsk, type SlotEnd, type SlotGrant } from './slot-grants.ts';
+import { addressName, type PermitAsk, type PermitEnd, type PermitGrant } from './permit-grants.ts';
 
 /** Where a host's next request will go. */
 export interface Destination {
@@ -28,22 +28,22 @@ export type Entry =
   | { readonly kind: 'wait' }
   | { readonly kind: 'queued' };
 
-export interface SlotsParts {
+export interface AddressPermitsParts {
   readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'ipDelayMs'>;
   readonly view: View;
   readonly effects: Effects;
   /** This agent's incarnation. */
   readonly inc: () => Incarnation;
   /** To the owner of an address, this agent itself or another. */
-  readonly tell: (owner: AgentId, message: SlotAsk | SlotEnd, now: Instant) => void;
+  readonly tell: (owner: AgentId, message: PermitAsk | PermitEnd, now: Instant) => void;
   /** The visits look at the host again: with a thread, or to get one. */
   readonly reconsider: (host: Host, now: Instant) => void;
   readonly wake: (host: Host) => void;
 }
 
-/** A slot asked for, granted or used. */
-interface Slot {
-  readonly kind: 'slot';
+/** A permit asked for, granted or used. */
+interface Permit {
+  readonly kind: 'permit';
   readonly address: string;
   dial: string;
   /** When the name was last found to lead there. */
@@ -66,9 +66,9 @@ type Place =
   | { readonly kind: 'unresolved' }
   /** In line; `next`: first, without a thread; `checking`: first, and the name is looked up. */
   | { readonly kind: 'queued' | 'next' | 'checking'; readonly address: string }
-  | Slot;
+  | Permit;
 
-/** Asks of one slot remembered: those of a whole grant, and what a slow network adds. */
+/** Asks of one permit remembered: those of a whole grant, and what a slow network adds. */
 const ASKS_MAX = 16;
 /** A name whose address was looked up longer ago is looked up again before it is dialled. */
 const ADDRESS_AGE_MAX_MS = 10_000;
@@ -76,19 +76,19 @@ const ADDRESS_AGE_MAX_MS = 10_000;
 const WAIT: Entry = { kind: 'wait' };
 const QUEUED: Entry = { kind: 'queued' };
 
-export class Slots {
-  readonly #p: SlotsParts;
+export class AddressPermits {
+  readonly #p: AddressPermitsParts;
   readonly #places = new Map<Host, Place>();
   /** By address the hosts of this agent that want it: the first asks, the others wait for it. */
   readonly #lines = new Map<string, Set<Host>>();
-  /** Those among the places that are slots: no more than there are threads. */
-  readonly #slots = new Map<number, Slot>();
-  #lastSlot = 0;
+  /** Those among the places that are permits: no more than there are threads. */
+  readonly #permits = new Map<number, Permit>();
+  #lastPermit = 0;
   #lastAsk = 0;
   /** The end of the last request, for as long as its address rests. */
   #restUntil = 0;
 
-  constructor(parts: SlotsParts) {
+  constructor(parts: AddressPermitsParts) {
     this.#p = parts;
   }
 
@@ -116,7 +116,7 @@ export class Slots {
 
   #entryOf(host: Host, now: Instant): Entry {
     const place = this.#places.get(host);
-    if (place?.kind !== 'slot' || !place.granted || place.isResolving) return WAIT;
+    if (place?.kind !== 'permit' || !place.granted || place.isResolving) return WAIT;
     if (leftMs(place, now) <= 0) {
       // It came too late, or the thread did: the next one is another's turn at the owner.
       this.#renounce(place, now);
@@ -134,7 +134,7 @@ export class Slots {
   /** Where the host's next request will go; null: it has no address that may be asked. */
   onResolved(host: Host, to: Destination | null, now: Instant): void {
     const place = this.#places.get(host);
-    if (place?.kind === 'slot') {
+    if (place?.kind === 'permit') {
       if (!place.isResolving) return;
       place.isResolving = false;
     } else if (place?.kind !== 'resolving' && place?.kind !== 'checking') return;
@@ -154,7 +154,7 @@ export class Slots {
     to: Destination,
     now: Instant,
   ): void {
-    if (place.kind === 'slot') {
+    if (place.kind === 'permit') {
       place.dial = to.dial;
       place.resolvedAt = now;
     } else this.#open(host, to, now, now);
@@ -179,23 +179,23 @@ export class Slots {
   /** The request begins. */
   started(host: Host, request: number): void {
     const place = this.#places.get(host);
-    if (place?.kind === 'slot') place.request = request;
+    if (place?.kind === 'permit') place.request = request;
     else if (place?.kind === 'unresolved') this.#places.delete(host);
   }
 
   /** The host makes no request after all, or not now. */
   leave(host: Host, now: Instant): void {
     const place = this.#places.get(host);
-    if (!place || (place.kind === 'slot' && place.request !== null)) return;
+    if (!place || (place.kind === 'permit' && place.request !== null)) return;
     this.#places.delete(host);
-    if (place.kind === 'slot') this.#renounce(place, now);
+    if (place.kind === 'permit') this.#renounce(place, now);
     if ('address' in place) this.#passOn(host, place.address);
   }
 
-  /** The request is over, and with it the slot. */
+  /** The request is over, and with it the permit. */
   ended({ id, host }: { id: number; host: Host }, endedAt: number, now: Instant): void {
     const place = this.#places.get(host);
-    if (place?.kind !== 'slot' || place.request !== id) return;
+    if (place?.kind !== 'permit' || place.request !== id) return;
     this.#places.delete(host);
     this.#restUntil = Math.max(this.#restUntil, endedAt + this.#p.settings.ipDelayMs);
     this.#renounce(place, now, Math.max(0, now.mono - endedAt));
@@ -209,38 +209,42 @@ export class Slots {
     }
   }
 
-  onGrant(from: AgentId, grant: Omit<SlotGrant, 'type'>, now: Instant): void {
-    const slot = this.#slots.get(grant.slot);
-    const sentAt = slot?.asks.get(grant.ask);
+  onGrant(from: AgentId, grant: Omit<PermitGrant, 'type'>, now: Instant): void {
+    const permit = this.#permits.get(grant.slot);
+    const sentAt = permit?.asks.get(grant.ask);
     // Where another owns the address by now it has been told of what was known until then.
-    if (!slot || !sentAt || slot.owner?.id !== from || this.#ownerOf(slot)?.id !== from) return;
+    if (!permit || !sentAt || permit.owner?.id !== from || this.#ownerOf(permit)?.id !== from)
+      return;
     const { forMs } = grant;
-    const first = slot.granted === null;
-    if (forMs - elapsedMs(sentAt, now) > leftMs(slot, now)) slot.granted = { from: sentAt, forMs };
-    if (first && slot.granted) this.#p.reconsider(slot.host, now);
+    const first = permit.granted === null;
+    if (forMs - elapsedMs(sentAt, now) > leftMs(permit, now))
+      permit.granted = { from: sentAt, forMs };
+    if (first && permit.granted) this.#p.reconsider(permit.host, now);
   }
 
   /** Asks again for what was not granted, and on for what is used. */
   pump(now: Instant): void {
     const againMs = resendAfterMs(this.#p.settings);
-    for (const slot of this.#slots.values()) {
-      const owner = this.#ownerOf(slot);
-      const same = owner?.id === slot.owner?.id && owner?.inc === slot.owner?.inc;
-      if (same ? now.mono - slot.askedAt >= againMs : slot.request === null) this.#ask(slot, now);
+    for (const permit of this.#permits.values()) {
+      const owner = this.#ownerOf(permit);
+      const same = owner?.id === permit.owner?.id && owner?.inc === permit.owner?.inc;
+      if (same ? now.mono - permit.askedAt >= againMs : permit.request === null)
+        this.#ask(permit, now);
     }
   }
 
-  /** Whether a request of the host may be written, or go on, as far as its slot is concerned. */
+  /** Whether a request of the host may be written, or go on, as far as its permit is concerned. */
   mayGoOn(host: Host, now: Instant): boolean {
     const place = this.#places.get(host);
-    return place?.kind !== 'slot' || place.request === null || leftMs(place, now) > 0;
+    return place?.kind !== 'permit' || place.request === null || leftMs(place, now) > 0;
   }
 
-  /** How long slots that this agent uses, and their addresses' rest, may last at most. */
+  /** How long permits that this agent uses, and their addresses' rest, may last at most. */
   busyMs(now: Instant): number {
     let busyMs = this.#restUntil - now.mono;
-    for (const slot of this.#slots.values()) {
-      if (slot.granted) busyMs = Math.max(busyMs, leftMs(slot, now) + this.#p.settings.ipDelayMs);
+    for (const permit of this.#permits.values()) {
+      if (permit.granted)
+        busyMs = Math.max(busyMs, leftMs(permit, now) + this.#p.settings.ipDelayMs);
     }
     return Math.max(0, busyMs);
   }
@@ -250,61 +254,61 @@ export class Slots {
     let used = 0;
     let known = 0;
     for (const place of this.#places.values()) {
-      if (place.kind === 'slot' && place.request !== null) used++;
+      if (place.kind === 'permit' && place.request !== null) used++;
       if (place.kind !== 'resolving' && place.kind !== 'unresolved') known++;
     }
     return { used, hostsWaiting: known - used };
   }
 
-  /** When a slot that is used ends if nothing is heard of it. */
+  /** When a permit that is used ends if nothing is heard of it. */
   nextAtMs(now: Instant): number {
     let at = Infinity;
-    for (const slot of this.#slots.values()) {
-      const leftNowMs = leftMs(slot, now);
-      if (slot.request !== null && leftNowMs > 0) at = Math.min(at, now.mono + leftNowMs);
+    for (const permit of this.#permits.values()) {
+      const leftNowMs = leftMs(permit, now);
+      if (permit.request !== null && leftNowMs > 0) at = Math.min(at, now.mono + leftNowMs);
     }
     return at;
   }
 
   #open(host: Host, to: Destination, resolvedAt: Instant, now: Instant): void {
     const { address, dial } = to;
-    const number = ++this.#lastSlot;
-    const slot: Slot = {
-      ...{ kind: 'slot', host, address, dial, resolvedAt, isResolving: false },
+    const number = ++this.#lastPermit;
+    const permit: Permit = {
+      ...{ kind: 'permit', host, address, dial, resolvedAt, isResolving: false },
       ...{ number, asks: new Map() },
       ...{ owner: null, askedAt: -Infinity, granted: null, request: null },
     };
-    this.#places.set(host, slot);
-    this.#slots.set(number, slot);
-    this.#ask(slot, now);
+    this.#places.set(host, permit);
+    this.#permits.set(number, permit);
+    this.#ask(permit, now);
   }
 
-  #ask(slot: Slot, now: Instant): void {
-    const owner = this.#ownerOf(slot);
+  #ask(permit: Permit, now: Instant): void {
+    const owner = this.#ownerOf(permit);
     if (!owner) return;
-    const { address, number } = slot;
+    const { address, number } = permit;
     // What another owner granted and nobody used is void.
-    if (owner.id !== slot.owner?.id || owner.inc !== slot.owner?.inc) slot.granted = null;
-    slot.owner = owner;
-    slot.askedAt = now.mono;
+    if (owner.id !== permit.owner?.id || owner.inc !== permit.owner?.inc) permit.granted = null;
+    permit.owner = owner;
+    permit.askedAt = now.mono;
     const ask = ++this.#lastAsk;
-    slot.asks.set(ask, now);
-    if (slot.asks.size > ASKS_MAX) slot.asks.delete(slot.asks.keys().next().value!);
+    permit.asks.set(ask, now);
+    if (permit.asks.size > ASKS_MAX) permit.asks.delete(permit.asks.keys().next().value!);
     this.#p.tell(owner.id, { type: 'SLOT_ASK', address, slot: number, ask }, now);
   }
 
-  #ownerOf({ address }: Slot): Slot['owner'] {
+  #ownerOf({ address }: Permit): Permit['owner'] {
     const { view, settings, inc } = this.#p;
     const id = view.owner(addressName(address));
     if (id === settings.id) return { id, inc: inc() };
     return (id === undefined ? undefined : view.get(id)?.card) ?? null;
   }
 
-  #renounce(slot: Slot, now: Instant, agoMs = 0): void {
-    this.#slots.delete(slot.number);
-    if (!slot.owner) return;
-    const { address, number } = slot;
-    this.#p.tell(slot.owner.id, { type: 'SLOT_END', address, slot: number, agoMs }, now);
+  #renounce(permit: Permit, now: Instant, agoMs = 0): void {
+    this.#permits.delete(permit.number);
+    if (!permit.owner) return;
+    const { address, number } = permit;
+    this.#p.tell(permit.owner.id, { type: 'SLOT_END', address, slot: number, agoMs }, now);
   }
 
   /** The next host in line at the address may ask. */
@@ -323,6 +327,6 @@ export class Slots {
 }
 
 /** What is left of a grant by this agent's clocks. */
-function leftMs({ granted }: Slot, now: Instant): number {
+function leftMs({ granted }: Permit, now: Instant): number {
   return granted ? Math.max(0, granted.forMs - elapsedMs(granted.from, now)) : 0;
 }

@@ -1,5 +1,5 @@
 // The pages that were fetched here and are not at all backups of their hosts yet: a crash of this
-// agent costs their requests, for its heirs fetch them again. While as many of them wait as there
+// agent costs their requests, for its successors fetch them again. While as many of them wait as there
 // are threads the visits pause, so a crash costs twice the threads at most: what is open and what
 // waits. Those that wait for long, because some backup is slow, are not counted any more: one slow
 // peer must not hold up the hosts that have nothing to do with it.
@@ -12,7 +12,7 @@ interface Fetched {
   host: Host | null;
 }
 
-export class Uncopied {
+export class Unreplicated {
   readonly #isSafe: (host: Host, n: number) => boolean;
   /** The pages that count, the oldest first; those that are late are forgotten altogether. */
   readonly #fetched = new Map<string, Fetched>();

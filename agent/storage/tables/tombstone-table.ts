@@ -1,11 +1,11 @@
 // The agents that are known gone, in an agent's file: a row for each, replaced by later words. Read
 // once at the start; every change is written in the turn that hears of it.
 
-import type { GoneStore } from '../../core/protocol/core-store.ts';
+import type { TombstoneStore } from '../../core/protocol/core-store.ts';
 import type { AgentId, Incarnation } from '../../core/protocol/messages.ts';
 import type { Connection } from '../encoding/connection.ts';
 
-export class GoneTable implements GoneStore {
+export class TombstoneTable implements TombstoneStore {
   readonly #s: ReturnType<typeof statements>;
 
   constructor(db: Connection) {

@@ -1,24 +1,24 @@
 // The owner's side of the budgets that addresses have (`politeness.ipDelayMs`). An address is a name
-// on the ring like a host; its owner grants one slot at a time, and the next no sooner than the
+// on the ring like a host; its owner grants one permit at a time, and the next no sooner than the
 // delay after the end of the last. A grant is short and renewed while it is used, and never longer
 // than this agent's own lease: whoever takes the address over finds none of them alive (adr/0030).
-// Nothing is stored. `slots.ts` is the asking side, on this agent or another.
+// Nothing is stored. `address-permits.ts` is the asking side, on this agent or another.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { View } from '../membership/view.ts';
 import type { AgentId, Incarnation, Message } from '../protocol/messages.ts';
 import { type CoreSettings, resendAfterMs } from '../protocol/settings.ts';
 
-export type SlotAsk = Extract<Message, { type: 'SLOT_ASK' }>;
-export type SlotGrant = Extract<Message, { type: 'SLOT_GRANT' }>;
-export type SlotEnd = Extract<Message, { type: 'SLOT_END' }>;
+export type PermitAsk = Extract<Message, { type: 'SLOT_ASK' }>;
+export type PermitGrant = Extract<Message, { type: 'SLOT_GRANT' }>;
+export type PermitEnd = Extract<Message, { type: 'SLOT_END' }>;
 
 export interface Asker {
   readonly id: AgentId;
   readonly inc: Incarnation;
 }
 
-export interface SlotGrantsParts {
+export interface PermitGrantsParts {
   readonly settings: Pick<CoreSettings, 'heartbeatMs' | 'ipDelayMs'>;
   readonly view: View;
   /** How long nobody else can take over what has this name; 0: a lease is missing. */
@@ -27,16 +27,16 @@ export interface SlotGrantsParts {
   readonly isSettledIn: () => boolean;
   /** Whether an asker is this agent, or in its view. */
   readonly isHere: (asker: Asker) => boolean;
-  readonly answer: (asker: Asker, grant: SlotGrant, now: Instant) => void;
+  readonly answer: (asker: Asker, grant: PermitGrant, now: Instant) => void;
 }
 
-/** Who asks for a slot, by its latest word. */
+/** Who asks for a permit, by its latest word. */
 interface Waiting extends Asker {
   readonly slot: number;
   readonly ask: number;
 }
 
-/** One address: who has its slot, and who waits for it in the order they came. */
+/** One address: who has its permit, and who waits for it in the order they came. */
 interface Line {
   holder: (Waiting & { readonly until: number }) | null;
   freeAt: number;
@@ -49,7 +49,7 @@ interface Line {
  * and takes a moment to abort.
  */
 const LEASE_SHARE = 0.7;
-/** How much longer than it was granted a slot counts as used, for the same reasons. */
+/** How much longer than it was granted a permit counts as used, for the same reasons. */
 const OVERTIME = 1.5;
 
 /** A first grant that is a smaller part of a whole one would be over before it is used. */
@@ -60,19 +60,19 @@ export function addressName(address: string): string {
   return `ip:${address}`;
 }
 
-/** How long a slot is granted for: four renewals may go astray. */
+/** How long a permit is granted for: four renewals may go astray. */
 function grantMs(settings: Pick<CoreSettings, 'heartbeatMs'>): number {
   return 4 * resendAfterMs(settings);
 }
 
-export class SlotGrants {
-  readonly #p: SlotGrantsParts;
+export class PermitGrants {
+  readonly #p: PermitGrantsParts;
   readonly #lines = new Map<string, Line>();
   /** No address that is not among the lines is granted before. */
   #quietUntil = 0;
   #nextAt = Infinity;
 
-  constructor(parts: SlotGrantsParts) {
+  constructor(parts: PermitGrantsParts) {
     this.#p = parts;
   }
 
@@ -89,13 +89,13 @@ export class SlotGrants {
     this.#quietUntil = Math.max(this.#quietUntil, untilMs);
   }
 
-  /** Another agent has said how long slots may be in use that this one does not know of. */
+  /** Another agent has said how long permits may be in use that this one does not know of. */
   restAll(untilMs: number): void {
     this.quiet(untilMs);
     for (const line of this.#lines.values()) line.freeAt = Math.max(line.freeAt, untilMs);
   }
 
-  /** How long slots granted here may rest or be in use at most. */
+  /** How long permits granted here may rest or be in use at most. */
   busyMs(now: Instant): number {
     let until = this.#quietUntil;
     for (const line of this.#lines.values()) until = Math.max(until, this.#restUntil(line));
@@ -111,7 +111,7 @@ export class SlotGrants {
     }
   }
 
-  /** For `status`: addresses in use or at rest, and how many have their slot given away. */
+  /** For `status`: addresses in use or at rest, and how many have their permit given away. */
   counts(): { owned: number; granted: number } {
     let granted = 0;
     for (const { holder } of this.#lines.values()) if (holder) granted++;
@@ -126,7 +126,7 @@ export class SlotGrants {
     return holder ? holder.until + this.#p.settings.ipDelayMs : freeAt;
   }
 
-  onAsk(asker: Asker, { address, slot, ask }: Omit<SlotAsk, 'type'>, now: Instant): void {
+  onAsk(asker: Asker, { address, slot, ask }: Omit<PermitAsk, 'type'>, now: Instant): void {
     if (!this.#p.view.owns(addressName(address))) return;
     const line = this.#lineOf(address);
     const waiting: Waiting = { id: asker.id, inc: asker.inc, slot, ask };
@@ -144,7 +144,7 @@ export class SlotGrants {
     this.#serve(address, line, now);
   }
 
-  onEnd(asker: Asker, { address, slot, agoMs }: Omit<SlotEnd, 'type'>, now: Instant): void {
+  onEnd(asker: Asker, { address, slot, agoMs }: Omit<PermitEnd, 'type'>, now: Instant): void {
     const line = this.#lines.get(address);
     if (!line) return;
     const isIts = (waiting: Waiting | null | undefined) =>

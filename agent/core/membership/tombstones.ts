@@ -3,7 +3,7 @@
 // the maximum, so it may be told and heard in any order. The membership keeps it over rebirths of
 // this agent, and a new process finds it in the store: what was gone once stays gone.
 
-import type { GoneStore } from '../protocol/core-store.ts';
+import type { TombstoneStore } from '../protocol/core-store.ts';
 import type { AgentId, Incarnation } from '../protocol/messages.ts';
 
 /**
@@ -12,13 +12,13 @@ import type { AgentId, Incarnation } from '../protocol/messages.ts';
  */
 export const GONE_MAX = 2000;
 
-export class Gone {
-  readonly #store: GoneStore;
+export class Tombstones {
+  readonly #store: TombstoneStore;
   readonly #isKnown: (id: AgentId) => boolean;
-  readonly #gone = new Map<AgentId, { inc: Incarnation; since: number }>();
+  readonly #byAgent = new Map<AgentId, { inc: Incarnation; since: number }>();
 
   /** @param isKnown - whether the config has the agent, or it has been in view */
-  constructor(store: GoneStore, isKnown: (id: AgentId) => boolean) {
+  constructor(store: TombstoneStore, isKnown: (id: AgentId) => boolean) {
     this.#store = store;
     this.#isKnown = isKnown;
   }
@@ -30,7 +30,7 @@ export class Gone {
 
   /** The highest incarnation of the identifier known gone; 0 if none is. */
   highest(id: AgentId): Incarnation {
-    return this.#gone.get(id)?.inc ?? 0;
+    return this.#byAgent.get(id)?.inc ?? 0;
   }
 
   has(id: AgentId, inc: Incarnation): boolean {
@@ -44,20 +44,20 @@ export class Gone {
   }
 
   #keep(id: AgentId, inc: Incarnation, at: number): void {
-    this.#gone.delete(id);
-    this.#gone.set(id, { inc, since: at });
-    if (this.#gone.size > GONE_MAX) this.#dropOne();
+    this.#byAgent.delete(id);
+    this.#byAgent.set(id, { inc, since: at });
+    if (this.#byAgent.size > GONE_MAX) this.#dropOne();
   }
 
   #dropOne(): void {
-    const ids = [...this.#gone.keys()];
+    const ids = [...this.#byAgent.keys()];
     const id = ids.find((one) => !this.#isKnown(one)) ?? ids[0]!;
-    this.#gone.delete(id);
+    this.#byAgent.delete(id);
     this.#store.drop(id);
   }
 
   /** `since`: when this agent first knew it, on its monotonic clock. */
   *entries(): IterableIterator<{ id: AgentId; inc: Incarnation; since: number }> {
-    for (const [id, { inc, since }] of this.#gone) yield { id, inc, since };
+    for (const [id, { inc, since }] of this.#byAgent) yield { id, inc, since };
   }
 }

@@ -15,7 +15,7 @@ import type {
 import type { Finished, NamedUrls } from '../../core/protocol/visits-port.ts';
 import { formOf, type RequestForm } from '../../url/crawl-url.ts';
 import type { FrontierStore, HostRecord, QueueEnding } from '../frontier-store.ts';
-import { brakeOf, type Novelty } from './novelty.ts';
+import { type Novelty, slowDownOf } from './novelty.ts';
 import { type Chance, holdsHost, isBusy, signOf, stepsAt, verdictOn } from './retry.ts';
 import { originOf } from './robots-gate.ts';
 
@@ -24,7 +24,7 @@ export interface TrapLog {
   record(at: number, kind: 'trap', detail: Readonly<Record<string, unknown>>): void;
 }
 
-export interface AftermathParts {
+export interface OutcomeHandlingParts {
   readonly store: FrontierStore;
   readonly events: TrapLog;
   readonly right: { waitUntil(host: Host, untilMs: number): void };
@@ -34,7 +34,7 @@ export interface AftermathParts {
   readonly keepLinks: boolean;
 }
 
-export interface Aftermath {
+export interface OutcomeHandling {
   readonly finished: Finished;
   /** Queued URLs that end with this one. */
   readonly ending: QueueEnding | null;
@@ -44,7 +44,7 @@ export interface Aftermath {
 
 const REOPENED = { isReopened: true } as const;
 const NO_URLS: NamedUrls = { count: 0, part: () => [] };
-export const NO_PAGE: Aftermath = { finished: { page: null }, ending: null };
+export const NO_PAGE: OutcomeHandling = { finished: { page: null }, ending: null };
 
 /** Error code of URLs given up because their host answered nothing but 429 and 503. */
 const BUSY_ERROR = 'host_busy';
@@ -63,10 +63,10 @@ export const ALL_BLOCKED: QueueEnding = {
 const FORM_HOPS_MAX = 5;
 
 export function pageEnded(
-  parts: AftermathParts,
+  parts: OutcomeHandlingParts,
   record: HostRecord,
   outcome: ResponseOutcome | FailureOutcome,
-): Aftermath {
+): OutcomeHandling {
   const { request, endedAt } = outcome;
   const verdict = verdictOn(outcome, request.attempts, record, parts.chance);
   const hostWaitMs = 'hostWaitMs' in verdict ? verdict.hostWaitMs : 0;
@@ -106,7 +106,7 @@ export function pageEnded(
 }
 
 /** Of a host that is to be given up: it is not, where it gives a page that it gave before. */
-function tested(outcome: ResponseOutcome | FailureOutcome): Aftermath {
+function tested(outcome: ResponseOutcome | FailureOutcome): OutcomeHandling {
   const isForbidden = outcome.kind === 'failure' && outcome.cause === 'forbidden-address';
   switch (signOf(outcome, 0)) {
     case 'answers':
@@ -125,7 +125,7 @@ function movedTo(
   { number }: HostRecord,
   { request, endedAt, durationMs, ip }: ResponseOutcome,
   fetchUrl: RequestForm,
-): Aftermath {
+): OutcomeHandling {
   const { host, url } = request;
   const hops = (request.hops ?? 0) + 1;
   if (hops <= FORM_HOPS_MAX) {
@@ -156,7 +156,7 @@ function ledBack(
 
 /** The host is left alone for `waitMs` from `endedAt`; whoever takes it over is told so too. */
 export function holdHost(
-  { right }: Pick<AftermathParts, 'right'>,
+  { right }: Pick<OutcomeHandlingParts, 'right'>,
   record: HostRecord,
   endedAt: number,
   waitMs: number,
@@ -231,9 +231,9 @@ function noteTrouble(
   }
 }
 
-/** Each step of the brake is told of, with the pages that led to it. */
+/** Each step of the slow-down is an event, with the pages that led to it. */
 function noteNovelty(
-  { events, novelty }: AftermathParts,
+  { events, novelty }: OutcomeHandlingParts,
   record: HostRecord,
   outcome: ResponseOutcome | FailureOutcome,
 ): void {
@@ -241,7 +241,7 @@ function noteNovelty(
   const { digest, simhash, request, endedAt } = outcome;
   const { host, stale: before } = record;
   record.stale = novelty.count(host, request.url, { digest, simhash }, before);
-  if (brakeOf(record.stale) <= brakeOf(before)) return;
+  if (slowDownOf(record.stale) <= slowDownOf(before)) return;
   const samples = novelty.samples(host);
   events.record(endedAt, 'trap', { host, stale: record.stale, samples });
 }

@@ -1,0 +1,157 @@
+// The asking side of an address's budget by itself: hosts that lead to one server stand in one line,
+// and each is connected to by its own way there.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AddressPermits } from '../../../../agent/core/budgets/address-permits.ts';
+import type { View } from '../../../../agent/core/membership/view.ts';
+import { Effects } from '../../../../agent/core/protocol/effects.ts';
+
+const at = (mono: number) => ({ mono, wall: mono });
+const server = '192.0.2.7';
+const translated = '64:ff9b::c000:207';
+
+/** One agent that owns every budget; `asks` are its words to itself. */
+function asking() {
+  const woken: string[] = [];
+  const asks: { readonly address: string; readonly slot: number; readonly ask: number }[] = [];
+  const effects = new Effects();
+  const permits = new AddressPermits({
+    settings: { id: 'a1', heartbeatMs: 100, ipDelayMs: 1000 },
+    view: { owner: () => 'a1' } as unknown as View,
+    effects,
+    inc: () => 1,
+    tell: (_, message) => {
+      if (message.type === 'SLOT_ASK') asks.push(message);
+    },
+    reconsider: () => {},
+    wake: (host) => woken.push(host),
+  });
+  /** The hosts looked up since the last call, each with the address it has. */
+  const lookups = () =>
+    effects.take().flatMap((e) => (e.type === 'resolve' ? [[e.host, e.current]] : []));
+  return { permits, asks, woken, lookups };
+}
+
+test('address permits: hosts that lead to one server by different addresses have one line', () => {
+  const { permits, asks, woken } = asking();
+  for (const host of ['four.test', 'six.test']) permits.enter(host, at(0));
+  permits.onResolved('four.test', { address: server, dial: server }, at(1));
+  permits.onResolved('six.test', { address: server, dial: translated }, at(2));
+  assert.deepEqual(permits.enter('six.test', at(3)), { kind: 'queued' });
+  assert.equal(asks.length, 1, 'the second does not ask');
+  permits.onGrant('a1', { ...asks[0]!, forMs: 200 }, at(10));
+  assert.deepEqual(permits.enter('four.test', at(11)), { kind: 'go', address: server });
+  permits.started('four.test', 1);
+  permits.ended({ id: 1, host: 'four.test' }, 50, at(50));
+  assert.deepEqual(woken, ['six.test']);
+  permits.enter('six.test', at(60));
+  permits.onResolved('six.test', { address: server, dial: translated }, at(61));
+  assert.equal(asks[1]?.address, server, 'its owner is asked for the server');
+  permits.onGrant('a1', { ...asks[1]!, forMs: 2000 }, at(1100));
+  assert.deepEqual(permits.enter('six.test', at(1101)), { kind: 'go', address: translated });
+});
+
+test('address permits: different addresses do not wait for one another', () => {
+  const { permits, asks } = asking();
+  for (const [k, host] of ['a.test', 'b.test'].entries()) {
+    permits.enter(host, at(0));
+    const address = `192.0.2.${k}`;
+    permits.onResolved(host, { address, dial: address }, at(1));
+  }
+  assert.deepEqual(
+    asks.map(({ address }) => address),
+    ['192.0.2.0', '192.0.2.1'],
+  );
+});
+
+const other = '192.0.2.8';
+const to = (address: string) => ({ address, dial: address });
+
+/** `first.test` has the slot of the server, `second.test` waits in line behind it. */
+function inLine() {
+  const asked = asking();
+  const { permits, asks, lookups } = asked;
+  for (const host of ['first.test', 'second.test']) {
+    permits.enter(host, at(0));
+    permits.onResolved(host, to(server), at(1));
+  }
+  permits.onGrant('a1', { ...asks[0]!, forMs: 200 }, at(10));
+  assert.equal(permits.enter('first.test', at(11)).kind, 'go');
+  permits.started('first.test', 1);
+  lookups();
+  return asked;
+}
+
+test('address permits: a host whose turn in line comes is looked up again and keeps its place', () => {
+  const { permits, asks, lookups } = inLine();
+  permits.ended({ id: 1, host: 'first.test' }, 50, at(50));
+  assert.deepEqual(permits.enter('second.test', at(900_000)), { kind: 'wait' });
+  assert.deepEqual(lookups(), [['second.test', server]]);
+  assert.equal(asks.length, 1, 'nothing is asked for an address that may be old');
+  permits.enter('third.test', at(900_001));
+  permits.onResolved('third.test', to(server), at(900_002));
+  assert.equal(permits.enter('third.test', at(900_003)).kind, 'queued');
+  assert.deepEqual(permits.enter('second.test', at(900_004)), { kind: 'wait' });
+  permits.onResolved('second.test', to(server), at(900_005));
+  permits.onGrant('a1', { ...asks[1]!, forMs: 200 }, at(900_006));
+  const entry = permits.enter('second.test', at(900_007));
+  assert.deepEqual(entry, { kind: 'go', address: server });
+});
+
+test('address permits: a host that has moved joins the line of its new address and frees the old one', () => {
+  const { permits, asks, woken } = inLine();
+  permits.enter('third.test', at(2));
+  permits.onResolved('third.test', to(server), at(3));
+  permits.ended({ id: 1, host: 'first.test' }, 50, at(50));
+  permits.enter('second.test', at(60));
+  permits.onResolved('second.test', to(other), at(61));
+  assert.deepEqual(woken, ['second.test', 'third.test']);
+  assert.equal(asks.at(-1)?.address, other);
+  permits.onGrant('a1', { ...asks.at(-1)!, forMs: 200 }, at(62));
+  assert.deepEqual(permits.enter('second.test', at(63)), { kind: 'go', address: other });
+});
+
+test('address permits: a host in line whose name leads nowhere any more frees its place', () => {
+  const { permits, woken } = inLine();
+  permits.enter('third.test', at(2));
+  permits.onResolved('third.test', to(server), at(3));
+  permits.ended({ id: 1, host: 'first.test' }, 50, at(50));
+  permits.enter('second.test', at(60));
+  permits.onResolved('second.test', null, at(61));
+  assert.deepEqual(permits.enter('second.test', at(62)), { kind: 'go', address: null });
+  assert.deepEqual(woken, ['second.test', 'third.test']);
+});
+
+/** A slot granted 20 s after the name was looked up. */
+function grantedLate() {
+  const asked = asking();
+  const { permits, asks, lookups } = asked;
+  permits.enter('a.test', at(0));
+  permits.onResolved('a.test', to(server), at(1));
+  permits.pump(at(20_000));
+  lookups();
+  permits.onGrant('a1', { ...asks.at(-1)!, forMs: 2000 }, at(20_001));
+  assert.deepEqual(permits.enter('a.test', at(20_002)), { kind: 'wait' });
+  assert.deepEqual(lookups(), [['a.test', server]]);
+  assert.deepEqual(permits.enter('a.test', at(20_003)), { kind: 'wait' });
+  assert.deepEqual(lookups(), [], 'it is looked up once');
+  return asked;
+}
+
+test('address permits: a slot granted long after the look-up is used when the name still leads there', () => {
+  const { permits, asks } = grantedLate();
+  const askedBefore = asks.length;
+  permits.onResolved('a.test', to(server), at(20_004));
+  assert.deepEqual(permits.enter('a.test', at(20_005)), { kind: 'go', address: server });
+  assert.equal(asks.length, askedBefore);
+});
+
+test('address permits: a slot granted long after the look-up is given back when the host has moved', () => {
+  const { permits, asks } = grantedLate();
+  permits.onResolved('a.test', to(other), at(20_004));
+  assert.deepEqual(permits.enter('a.test', at(20_005)), { kind: 'wait' });
+  assert.equal(asks.at(-1)?.address, other);
+  permits.onGrant('a1', { ...asks.at(-1)!, forMs: 2000 }, at(20_006));
+  assert.deepEqual(permits.enter('a.test', at(20_007)), { kind: 'go', address: other });
+});
