@@ -29,9 +29,7 @@ function isProxy(text: string): boolean {
 export const http = z
   .strictObject({
     userAgent: userAgent.prefault('ubiring').meta({
-      description:
-        'The User-Agent header. robots.txt files address its first word. Add a contact, so ' +
-        'that operators need not block you.',
+      description: 'The User-Agent header. robots.txt files address its first word. Add a contact.',
       example: 'my-crawl (+https://example.org/bot; bot@example.org)',
     }),
     allowPrivateAddresses: z
@@ -53,22 +51,23 @@ export const http = z
     timeouts: z
       .strictObject({
         connectMs: duration(1).prefault(5000).meta({
-          description:
-            'Until the connection, with TLS, is open. Higher: dead hosts occupy threads longer.',
+          description: 'Until the connection, with TLS, is open.',
           example: '5s',
         }),
         responseMs: duration(1).prefault(10_000).meta({
-          description:
-            'From the request to the first byte. Higher: silent servers occupy threads longer.',
+          description: 'From the request to the first byte.',
           example: '10s',
         }),
         totalMs: duration(1).prefault(30_000).meta({
-          description: 'For the request and its body. Higher: slow bodies occupy threads longer.',
+          description: 'For the request and its body.',
           example: '30s',
         }),
       })
       .prefault({})
-      .meta({ description: 'When a request is aborted.' }),
+      .meta({
+        description:
+          'When a request is aborted. Higher: dead and slow servers occupy threads longer.',
+      }),
     contentTypes: z
       .array(contentType)
       .max(contentTypesMax)
@@ -76,24 +75,19 @@ export const http = z
       .prefault(null)
       .meta({
         description:
-          'Types that are read; null: all. Other responses are recorded with the note `type`, ' +
-          'without their body. A response without a type is read.',
+          'Types of responses whose body is read; null: all. Others are recorded with the note ' +
+          '`type`.',
         example: ['text/*', 'application/xhtml+xml'],
       }),
     http2: z.boolean().prefault(true).meta({
-      description:
-        'Whether HTTP/2 is offered to https servers. A host still gets one request at a time.',
+      description: 'Whether HTTP/2 is offered to https servers.',
     }),
     tls: z
       .strictObject({
-        verify: z
-          .boolean()
-          .prefault(true)
-          .meta({
-            description:
-              'Whether servers must prove their names by certificates. If false, pages can be ' +
-              'replaced in transit.',
-          }),
+        verify: z.boolean().prefault(true).meta({
+          description:
+            'Whether certificates are checked. If false, pages can be replaced in transit.',
+        }),
         ca: z.string().min(1).max(4096).nullable().prefault(null).meta({
           description: 'PEM file of authorities to trust besides those of Node.',
           example: 'authority.pem',
@@ -106,9 +100,8 @@ export const http = z
       .prefault(null)
       .meta({
         description:
-          'HTTP proxy, http://[USER:PASSWORD@]HOST:PORT; https uses CONNECT. The proxy resolves ' +
-          'names and decides which addresses are allowed; hosts that are addresses need ' +
-          'allowPrivateAddresses. Environment variables are ignored.',
+          'HTTP proxy: http://[USER:PASSWORD@]HOST:PORT. It resolves names and decides which ' +
+          'addresses are allowed; hosts that are addresses need allowPrivateAddresses.',
         example: 'http://proxy.example.org:3128',
       }),
     cookies: z
@@ -116,8 +109,8 @@ export const http = z
       .prefault(false)
       .meta({
         description:
-          'Whether cookies are kept in memory and sent to the host that set them, at most 32 and ' +
-          '8 KiB per host. Pages may then depend on the order of visits.',
+          'Whether cookies are kept in memory and sent to the host that set them. Pages may then ' +
+          'depend on the order of visits.',
       }),
     dns: z
       .strictObject({
@@ -125,21 +118,17 @@ export const http = z
           description: 'Address family: any, ipv4 or ipv6.',
         }),
         ttlMinMs: duration(0).prefault(60_000).meta({
-          description: 'Minimum time to use an answer. Higher: a host that moves is lost longer.',
+          description: 'Minimum time to use an answer.',
           example: '1m',
         }),
         ttlMaxMs: duration(0).prefault(3_600_000).meta({
           description: 'Maximum time to use an answer, unless ttlMinMs is longer.',
           example: '1h',
         }),
-        negativeTtlMs: duration(0)
-          .prefault(60_000)
-          .meta({
-            description:
-              'How long a name counts as non-existent; DNS failures: 5 s. Higher: new names are ' +
-              'found later.',
-            example: '1m',
-          }),
+        negativeTtlMs: duration(0).prefault(60_000).meta({
+          description: 'How long a name counts as non-existent.',
+          example: '1m',
+        }),
       })
       .prefault({})
       .meta({ description: 'How names are resolved.' }),

@@ -46,7 +46,7 @@ const scope = z
       .meta({
         description:
           'Hosts that may be visited: a host, `*.h` for the subdomains of h (not h), or `*` for ' +
-          'all. Default: the hosts of the seeds, or without seeds of the sitemaps.',
+          'all. Default: the hosts of the seeds or, without seeds, of the sitemaps.',
         example: ['example.org', '*.example.org'],
       }),
     include: z
@@ -66,8 +66,7 @@ const scope = z
       .prefault([])
       .meta({
         description:
-          'Regular expressions as in `include`. A URL is left out if its canonical or requested ' +
-          'form matches one.',
+          'Regular expressions as in `include`. URLs that match in either form are left out.',
         example: ['[?&]session='],
       }),
   })
@@ -83,12 +82,12 @@ const limits = z
       .prefault(10_000)
       .meta({
         description:
-          'Pages per host; further URLs are skipped. An endless host takes pagesPerHost × ' +
-          'hostDelayMs or longer.',
+          'Pages per host; further URLs are skipped. An endless host takes at least pagesPerHost ' +
+          '× hostDelayMs.',
       }),
     depthPerHost: z.int().min(0).max(1_000_000).prefault(16).meta({
       description:
-        'Links followed within a host. Higher: calendars and other traps are followed further.',
+        'Links followed within a host. Higher: traps such as calendars are followed further.',
     }),
     pages: z
       .int()
@@ -98,20 +97,13 @@ const limits = z
       .prefault(null)
       .meta({
         description:
-          'Pages of the whole crawl, with a response or a failure; then the queue is skipped. ' +
-          'null: no limit. The first page waits until all agents have counted.',
+          'Pages of the whole crawl, failures included; then the queue is skipped. null: no ' +
+          'limit.',
         example: 100_000,
       }),
-    urlLength: z
-      .int()
-      .min(16)
-      .max(65_536)
-      .prefault(2048)
-      .meta({
-        description:
-          'Characters of a requested URL; longer ones are skipped. Higher: larger rows, longer ' +
-          'traps.',
-      }),
+    urlLength: z.int().min(16).max(65_536).prefault(2048).meta({
+      description: 'Characters of a requested URL; longer URLs are skipped. Higher: longer traps.',
+    }),
     repeatedSegments: z
       .int()
       .min(1)
@@ -130,20 +122,15 @@ const limits = z
       .prefault(1000)
       .meta({
         description:
-          'Pages of a host that nearly repeat earlier ones; each new page subtracts two. From 50 ' +
-          'the host is slowed; above this limit its queue is skipped. null: no limit. Higher: ' +
-          'traps cost more requests.',
+          'Pages of a host that nearly repeat earlier ones, before its queue is skipped; from 50 ' +
+          'the host is slowed. Each new page subtracts two. null: no limit. Higher: traps cost ' +
+          'more requests.',
         example: 200,
       }),
-    bodyBytes: size(bodyBytesMax)
-      .prefault('10MiB')
-      .meta({
-        description:
-          'Bytes of a decoded body; the rest is cut off. Beyond 256 KiB each, bodies share 128 ' +
-          'MiB per agent; when that is full, those slower than 512 KiB/s are aborted ' +
-          '(`total_timeout`) and retried.',
-        example: '2MiB',
-      }),
+    bodyBytes: size(bodyBytesMax).prefault('10MiB').meta({
+      description: 'Bytes of a decoded body; the rest is cut off. Higher: more memory.',
+      example: '2MiB',
+    }),
   })
   .prefault({})
   .meta({ description: 'Where the crawl ends.' });
@@ -154,16 +141,16 @@ const politeness = z
       .prefault(1000)
       .meta({
         description:
-          'From the end of a request to a host to the start of the next: at most 1000 / ' +
-          'hostDelayMs pages per second. Higher: large hosts take longer.',
+          'Time from the end of a request to a host to the start of the next: at most 1000 / ' +
+          'hostDelayMs pages per second.',
         example: '2s',
       }),
     ipDelayMs: duration(0)
       .prefault(0)
       .meta({
         description:
-          'The same for each address, across hosts and agents; 0: off. Each request then costs ' +
-          'two or three messages. Not applied behind a proxy.',
+          'The same for each address, across hosts and agents; 0: off. Costs two or three ' +
+          'messages per request. Not applied behind a proxy.',
         example: '500ms',
       }),
     crawlDelayMaxMs: duration(0).prefault(30_000).meta({
@@ -171,17 +158,11 @@ const politeness = z
         'Longest Crawl-delay that is obeyed. Higher: hosts can slow their crawl further.',
       example: '1m',
     }),
-    responseTimeFactor: z
-      .number()
-      .min(0)
-      .max(1000)
-      .prefault(0)
-      .meta({
-        description:
-          'The delay is at least this many times the last response time, up to a minute; 0: off. ' +
-          'Higher: slow servers take longer.',
-        example: 5,
-      }),
+    responseTimeFactor: z.number().min(0).max(1000).prefault(0).meta({
+      description:
+        'The delay is at least this many times the last response time, up to a minute; 0: off.',
+      example: 5,
+    }),
     hosts: z
       .record(hostPattern, z.strictObject({ hostDelayMs: duration(0) }))
       .refine((hosts) => Object.keys(hosts).length <= ownDelaysMax, {
@@ -190,8 +171,8 @@ const politeness = z
       .prefault({})
       .meta({
         description:
-          'Replaces hostDelayMs, by patterns as in scope.hosts; the most specific one applies. A ' +
-          'Crawl-delay may be longer.',
+          'Replaces hostDelayMs for hosts or patterns as in scope.hosts; the most specific one ' +
+          'applies. A Crawl-delay may be longer.',
         example: { 'example.org': { hostDelayMs: '5s' }, '*.example.net': { hostDelayMs: 200 } },
       }),
     robots: z.boolean().prefault(true).meta({
@@ -203,11 +184,11 @@ const politeness = z
 
 const agentEntry = z.strictObject({
   id: agentId.meta({
-    description: "Name, place on the ring and directory. A change moves the agent's hosts.",
+    description: "Name, directory and place on the ring. A change moves the agent's hosts.",
     example: 'a1',
   }),
   listen: listenEndpoint.meta({
-    description: 'Endpoint to bind: tcp://HOST:PORT.',
+    description: 'Endpoint to bind.',
     example: 'tcp://127.0.0.1:7101',
   }),
   address: peerEndpoint.optional().meta({
@@ -215,8 +196,7 @@ const agentEntry = z.strictObject({
     example: 'tcp://10.0.0.5:7101',
   }),
   capacity: z.number().gt(0).max(1000).prefault(1).meta({
-    description:
-      'Relative share of the hosts: max(1, round(capacity × replicas)) points on the ring.',
+    description: 'Relative share of the hosts: max(1, round(capacity × replicas)) ring points.',
   }),
 });
 
@@ -228,9 +208,7 @@ const cluster = z
       })
       .prefault(1)
       .meta({
-        description:
-          'A list, or a number N: a1 to aN on free ports of 127.0.0.1, kept in ' +
-          'DATA/cluster.json. Heartbeats grow with the square of the number.',
+        description: 'A list, or a number N: a1 to aN on free ports of 127.0.0.1.',
         example: 4,
       }),
     replicas: z
@@ -251,7 +229,7 @@ const cluster = z
       .meta({
         description:
           'Other agents that keep a copy of each host: this many may be lost at once without ' +
-          'loss. Each costs about two small rows per page. 0: a lost agent loses its queue.',
+          'loss. Each costs about two small rows per page.',
       }),
     quorum: z
       .enum(['none', 'majority'])
@@ -275,8 +253,8 @@ const cluster = z
           .prefault(10_000)
           .meta({
             description:
-              'Silence after which an agent counts as dead and its hosts are taken over. Leases last ' +
-              '0.6 × suspectAfterMs. Higher: fewer mistakes, later takeover.',
+              'Silence after which an agent counts as dead and its hosts are taken over. Higher: ' +
+              'fewer mistakes, later takeover.',
             example: '10s',
           }),
       })
@@ -295,8 +273,8 @@ const agent = z
       .prefault(64)
       .meta({
         description:
-          'Simultaneous requests. Those open for over 500 ms (less below 16 threads) do not ' +
-          'count, up to nine times as many in all. Higher: more memory, sockets and open files.',
+          'Simultaneous requests; requests open for over 500 ms are not counted. Higher: more ' +
+          'memory and sockets.',
       }),
     parseWorkers: z
       .int()
@@ -305,9 +283,8 @@ const agent = z
       .prefault(1)
       .meta({
         description:
-          'Worker threads that parse pages, some 30 MB each; more than the free cores do not ' +
-          'help. Large bodies and packed sitemaps add half as many, at least one, and slow ones ' +
-          'as many again.',
+          'Worker threads that parse pages, some 30 MB each. More than the free cores do not ' +
+          'help.',
       }),
     dataDir: z.string().min(1).max(4096).prefault('./data').meta({
       description: 'Directory of the state, one folder per agent. `--data` overrides it.',
@@ -333,17 +310,11 @@ const storage = z
 
 const archive = z
   .strictObject({
-    warc: z
-      .boolean()
-      .prefault(true)
-      .meta({
-        description:
-          'Whether requests and responses are stored as WARC files in DATA/ID/warc, about a ' +
-          'third of the uncompressed size. Servers are then asked only for gzip and deflate.',
-      }),
+    warc: z.boolean().prefault(true).meta({
+      description: 'Whether requests and responses are stored as WARC files in DATA/ID/warc.',
+    }),
     fileBytes: size(archiveBytesMax).prefault('1GiB').meta({
-      description:
-        'Size at which a new WARC file begins. Lower: more files, each with a short wait.',
+      description: 'Size at which a new WARC file begins.',
       example: '256MiB',
     }),
     compression: z
@@ -352,7 +323,7 @@ const archive = z
       .meta({
         description:
           'gzip: .warc.gz, which every WARC reader supports. zstd: .warc.zst, 9 to 18 % smaller ' +
-          'for a third less processor time; experimental in Node 24. May change between runs.',
+          'for a third less processor time; experimental in Node 24.',
       }),
     gzipLevel: z.int().min(1).max(9).prefault(1).meta({
       description:
@@ -365,7 +336,7 @@ const archive = z
       example: 9,
     }),
     links: z.boolean().prefault(false).meta({
-      description: 'Whether in-scope links are stored for the view `links`, one row per page.',
+      description: 'Whether links in scope are stored for the view `links`.',
     }),
   })
   .prefault({})
@@ -382,8 +353,8 @@ export const configSchema = z
       .prefault('crawl')
       .meta({
         description:
-          'Identity of the crawl: agents and data directories with another name are refused. Do ' +
-          'not change it.',
+          'Identity of the crawl; never change it. Agents and data directories with another name ' +
+          'are refused.',
         example: 'my-crawl',
       }),
     seeds: z
@@ -391,7 +362,7 @@ export const configSchema = z
       .prefault([])
       .meta({
         description:
-          'URLs from which the crawl starts. Required unless `seedFiles` or `sitemaps` has some.',
+          'URLs where the crawl starts. Required unless `seedFiles` or `sitemaps` has entries.',
         example: ['https://example.org/'],
       }),
     seedFiles: z
@@ -399,8 +370,7 @@ export const configSchema = z
       .max(1000)
       .prefault([])
       .meta({
-        description:
-          'Files with one seed per line; blank lines and lines that start with # are ignored.',
+        description: 'Files with one seed per line; lines starting with # are ignored.',
         example: ['seeds.txt'],
       }),
     sitemaps: z
@@ -409,8 +379,8 @@ export const configSchema = z
       .prefault([])
       .meta({
         description:
-          'Sitemaps, sitemap indexes, feeds or text files with URLs in scope. Those named in ' +
-          'robots.txt files are always read.',
+          'Sitemaps, sitemap indexes, feeds or text files with URLs. Sitemaps named in ' +
+          'robots.txt are always read.',
         example: ['https://example.org/sitemap.xml'],
       }),
     scope,

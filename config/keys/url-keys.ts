@@ -21,27 +21,26 @@ export const urls = z
       .prefault([])
       .meta({
         description:
-          'Parameters, in the query or as ;name=value in the path, that do not distinguish ' +
-          'pages; `ref*` is a prefix, case is ignored. Requests keep them. A wrong name makes ' +
-          'the crawl miss pages.',
+          'Names of parameters that do not distinguish pages; `ref*` is a prefix. Requests keep ' +
+          'them. A wrong name makes the crawl miss pages.',
         example: ['ref', 'print'],
       }),
     dropTracking: z.boolean().prefault(false).meta({
-      description: 'The same for `utm_*`, gclid, fbclid, msclkid and other tracking parameters.',
+      description: 'The same for tracking parameters such as `utm_*`, gclid and fbclid.',
     }),
     dropSessions: z
       .boolean()
       .prefault(false)
       .meta({
         description:
-          'The same for session parameters (jsessionid, PHPSESSID, CFID, a long sid and others) ' +
-          'and ASP.NET path segments. Otherwise a site may be crawled once per session.',
+          'The same for session parameters such as jsessionid and PHPSESSID. If false, a site ' +
+          'may be crawled once per session.',
       }),
   })
   .prefault({})
   .meta({
     description:
-      'Which URLs are the same page. Change it only for a new crawl: stored rows keep their ' +
+      'Which URLs are the same page. Change these only for a new crawl: stored rows keep their ' +
       'identity.',
   });
 
@@ -52,7 +51,7 @@ export const links = z
       .prefault(false)
       .meta({
         description:
-          'Whether images, scripts, styles and media count as links. Pages then cost about ' +
+          'Whether images, scripts, styles and media count as links. If true, a page costs about ' +
           'twenty requests.',
       }),
   })

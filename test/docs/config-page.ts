@@ -8,9 +8,9 @@ export const configPagePath = resolve(import.meta.dirname, '../../docs/CONFIG.md
 
 const opening = `# Config
 
-A config is a YAML or JSON file; [config/example.yaml](../config/example.yaml) has every key. \`ubiring config check FILE\` names each problem with its line, \`config print\` shows the values in effect, and \`config schema\` prints the JSON Schema.
+A config is a YAML or JSON file; [config/example.yaml](../config/example.yaml) has every key. \`ubiring config check FILE\` names each problem with its line.
 
-Defaults are in parentheses. Durations are milliseconds, or \`500ms\`, \`10s\`, \`2m\`, \`1h\`; sizes are bytes, or \`64KiB\`, \`2MiB\`. Paths are relative to the config file. An unknown key is an error.
+Defaults are in parentheses; *Higher* names the cost of a larger value. Durations are milliseconds, or \`500ms\`, \`10s\`, \`2m\`, \`1h\`; sizes are bytes, or \`64KiB\`, \`2MiB\`. Paths are relative to the config file. An unknown key is an error.
 
 All agents must agree on \`name\`, \`scope\`, \`urls\`, \`links\`, \`limits\`, \`politeness\`, \`http.userAgent\` and, in \`cluster\`, \`replicas\`, \`backups\`, \`quorum\` (with \`majority\` also on the identifiers) and \`failureDetector\`. An agent that differs is refused.`;
 
@@ -46,10 +46,11 @@ function item(key: ConfigKey): string {
   return `- \`${key.path}\`${standard}: ${key.description}${example}`;
 }
 
-/** Durations and sizes are explained once, at the beginning. */
+/** Only where neither the default nor the description shows how a value is written. */
 function isExampleShown({ example, default: standard }: ConfigKey): boolean {
-  if (example === undefined || JSON.stringify(example) === JSON.stringify(standard)) return false;
-  return typeof example !== 'string' || !/^\d+[a-zA-Z]+$/.test(example);
+  if (example === undefined || typeof example === 'number') return false;
+  if (JSON.stringify(example) === JSON.stringify(standard)) return false;
+  return typeof standard === 'object' || standard === undefined;
 }
 
 function code(value: unknown): string {

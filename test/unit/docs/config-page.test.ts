@@ -9,11 +9,12 @@ describe('docs/CONFIG.md', () => {
     assert.equal(readFileSync(configPagePath, 'utf8'), configPage(configKeys()));
   });
 
-  it('has a line for every key, with its default', () => {
+  it('has a line for every key, with its default, and an example where the default shows no form', () => {
     const page = configPage([
       { path: 'name', description: 'What it is called.', default: 'crawl', section: false },
       { path: 'limits', description: 'Where it ends.', section: true },
       { path: 'limits.pages', description: 'How many.', default: null, example: 7, section: false },
+      { path: 'limits.type', description: 'Which.', default: null, example: 'a/b', section: false },
       {
         path: 'limits.wait',
         description: 'How long.',
@@ -26,7 +27,8 @@ describe('docs/CONFIG.md', () => {
       page.split('\n').filter((line) => line.startsWith('- ')),
       [
         '- `name` (`crawl`): What it is called.',
-        '- `limits.pages` (`null`): How many. Example: `7`.',
+        '- `limits.pages` (`null`): How many.',
+        '- `limits.type` (`null`): Which. Example: `a/b`.',
         '- `limits.wait` (`1000`): How long.',
       ],
     );
