@@ -10,15 +10,15 @@ import { openInMemory } from '../../../agent/storage/file/database.ts';
 const root = resolve(import.meta.dirname, '../../..');
 const page = readFileSync(resolve(root, 'docs/VIEWS.md'), 'utf8');
 
-/** Names of the first column, of tables whose head is `| head |`, in the section of a view. */
-function rowsOf(view: string, head: string): string[] {
+/** Names that a list in the section of a view explains: its columns first, then their values. */
+function namesIn(view: string, list: 'columns' | 'values'): string[] {
   const section = page.split(/^## /m).find((part) => part.startsWith(`\`${view}\``));
   assert.ok(section, `a section ${view}`);
-  const table = section.split('\n\n').find((part) => part.startsWith(`| ${head} |`));
-  assert.ok(table, `a table of ${head} in ${view}`);
-  const rows = table.trim().split('\n').slice(2);
-  return rows.flatMap((row) =>
-    [...row.split('|')[1]!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
+  const lists = section.split('\n\n').filter((part) => part.startsWith('- `'));
+  const items = lists[list === 'columns' ? 0 : 1]?.trim().split('\n');
+  assert.ok(items, `a list of ${list} in ${view}`);
+  return items.flatMap((item) =>
+    [...item.split(':')[0]!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
   );
 }
 
@@ -40,7 +40,7 @@ test('docs/VIEWS.md has every view of the schema and every column, in their orde
   for (const view of views) {
     const columns = db.prepare(`SELECT * FROM ${view}`).columns();
     assert.deepEqual(
-      rowsOf(view, 'column'),
+      namesIn(view, 'columns'),
       columns.map(({ name }) => name),
       view,
     );
@@ -48,8 +48,8 @@ test('docs/VIEWS.md has every view of the schema and every column, in their orde
 });
 
 test('docs/VIEWS.md has every reason of a skip and every kind of event', () => {
-  assert.deepEqual(rowsOf('skipped', '`reason`').toSorted(), unionOf('SkipReason').toSorted());
+  assert.deepEqual(namesIn('skipped', 'values').toSorted(), unionOf('SkipReason').toSorted());
   // The start of an agent writes this one, before there is a core.
   const kinds = [...unionOf('EventKind'), 'quarantine'];
-  assert.deepEqual(rowsOf('events', '`kind`').toSorted(), kinds.toSorted());
+  assert.deepEqual(namesIn('events', 'values').toSorted(), kinds.toSorted());
 });
