@@ -82,7 +82,8 @@ function tableText({ title, columns, rows }: Table): string {
 /** As Markdown, the title above it as a line of its own. */
 export function markdownTable({ title, columns, rows }: Table): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  return [title, '', line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
+  const rule = `|${'---|'.repeat(columns.length)}`;
+  return [title, '', line(columns), rule, ...rows.map(line)].join('\n');
 }
 
 /**
