@@ -14,8 +14,9 @@ const program = path.join(
 );
 
 /**
- * MiB of each half of V8's young generation, in the main thread. By itself V8 takes 100 MiB more of
- * memory for no less processor time; 8 cost more of that where got fetches (docs/BENCHMARKS.md).
+ * MiB of each half of V8's young generation, in the main thread. By default V8 takes 100 MiB more
+ * memory and saves no processor time. With 8 MiB and the client got, collections pause the thread
+ * for 0.81 s in 20,000 pages; with 16 MiB for 0.56 s.
  */
 const semiSpaceMiB = 16;
 /** Of glibc's malloc. One for each thread, its default, keeps 40 MiB more that nobody uses. */

@@ -67,9 +67,9 @@ export async function runAgent(
 }
 
 /**
- * V8 learns of some places in the code that what is made there lives long, and puts it among the old
- * objects at once. What a request makes does not, and what is put there by mistake keeps other things
- * with it until the old are collected (docs/BENCHMARKS.md).
+ * Keeps V8 from allocating objects directly in its old generation where it expects them to live
+ * long. The objects of a request do not, and there they keep other objects alive until the next full
+ * collection: pauses of 0.69 s in 20,000 pages instead of 0.56 s.
  */
 function keepYoung(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
