@@ -137,7 +137,7 @@ describe('the intake of rows', () => {
   });
 
   it('takes those of the next in order where the owner is silent, or has not joined', () => {
-    for (const more of [{ silent: true }, { disowned: true }, { joined: false }]) {
+    for (const more of [{ silent: true }, { unechoed: true }, { joined: false }]) {
       const { take, applied } = intakeOf([member('c', more), member('b')], ['c', 'b', 'me']);
       take(member('b'));
       assert.equal(applied.length, 1, JSON.stringify(more));

@@ -38,9 +38,9 @@ test('delay: the longest of all that ask for one counts, each up to its cap', ()
   assert.equal(of({ durationMs: 4000 }), 8000);
   assert.equal(of({ durationMs: 4000, crawlDelayMs: 9000 }), 9000);
   assert.equal(of({ durationMs: 100_000 }), 60_000);
-  assert.equal(of({ brake: 3 }), 8000);
-  assert.equal(of({ brake: 6 }), 60_000);
-  assert.equal(of({ ownMs: 0, brake: 2 }), 40);
+  assert.equal(of({ slowDown: 3 }), 8000);
+  assert.equal(of({ slowDown: 6 }), 60_000);
+  assert.equal(of({ ownMs: 0, slowDown: 2 }), 40);
 });
 
 test('delay: Crawl-delay holds from the robots.txt itself on', () => {
@@ -163,7 +163,7 @@ test('novelty: what a host gave long ago is forgotten', () => {
   assert.equal(give('63'), 6);
 });
 
-test('novelty: each step of the brake doubles the delay, up to six times', () => {
+test('novelty: each step of the slow-down doubles the delay, up to six times', () => {
   const steps = [0, 49, 50, 100, 299, 300, 1e6].map(slowDownOf);
   assert.deepEqual(steps, [0, 0, 1, 2, 5, 6, 6]);
 });
@@ -216,7 +216,7 @@ test('trap: a host with some doubles is neither slowed nor skipped', () => {
   assert.ok(state < STALE_PER_STEP, `${state}`);
 });
 
-test('trap: a braked host shows as one in the view', () => {
+test('trap: a host that is slowed down shows as one in the view', () => {
   const agent = new OneAgent({ web: () => ({ status: 200 }) });
   agent.find(page(1), page(2));
   agent.run(500);
