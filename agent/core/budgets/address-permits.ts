@@ -37,7 +37,7 @@ export interface AddressPermitsParts {
   /** To the owner of an address, this agent itself or another. */
   readonly tell: (owner: AgentId, message: PermitAsk | PermitEnd, now: Instant) => void;
   /** The visits look at the host again: with a thread, or to get one. */
-  readonly reconsider: (host: Host, now: Instant) => void;
+  readonly recheck: (host: Host, now: Instant) => void;
   readonly wake: (host: Host) => void;
 }
 
@@ -144,7 +144,7 @@ export class AddressPermits {
       this.leave(host, now);
       this.#join(host, to, now);
     }
-    this.#p.reconsider(host, now);
+    this.#p.recheck(host, now);
   }
 
   /** The name still leads to the address that the host stands in line for. */
@@ -219,7 +219,7 @@ export class AddressPermits {
     const first = permit.granted === null;
     if (forMs - elapsedMs(sentAt, now) > leftMs(permit, now))
       permit.granted = { from: sentAt, forMs };
-    if (first && permit.granted) this.#p.reconsider(permit.host, now);
+    if (first && permit.granted) this.#p.recheck(permit.host, now);
   }
 
   /** Asks again for what was not granted, and on for what is used. */

@@ -57,8 +57,8 @@ export interface BudgetsParts {
   readonly pages: () => number;
   readonly visits: {
     wake(host: Host): void;
-    reconsider(host: Host, now: Instant): void;
-    reconsiderAll(now: Instant): void;
+    recheck(host: Host, now: Instant): void;
+    recheckAll(now: Instant): void;
   };
 }
 
@@ -101,14 +101,14 @@ export class Budgets {
     this.#p = parts;
     const { settings, view, effects, outbound, visits, listed, leaseLeftMs } = parts;
     const inc = (): Incarnation => outbound.inc;
-    const reconsider = (host: Host, now: Instant) => visits.reconsider(host, now);
+    const recheck = (host: Host, now: Instant) => visits.recheck(host, now);
     const tell = (to: AgentId, message: BudgetMessage, now: Instant) =>
       this.#tell(to, message, now);
     const wake = (host: Host) => visits.wake(host);
     const { ipDelayMs, pagesMax } = settings;
     this.permits =
       ipDelayMs > 0
-        ? new AddressPermits({ settings, view, effects, inc, tell, reconsider, wake })
+        ? new AddressPermits({ settings, view, effects, inc, tell, recheck: recheck, wake })
         : null;
     this.#permitGrants = new PermitGrants({
       ...{ settings, view, leaseLeftMs },
@@ -117,9 +117,11 @@ export class Budgets {
         theirs === (id === settings.id ? inc() : view.get(id)?.card.inc),
       answer: ({ id }, grant, now) => tell(id, grant, now),
     });
-    const reached = (now: Instant) => visits.reconsiderAll(now);
+    const reached = (now: Instant) => visits.recheckAll(now);
     this.pages =
-      pagesMax === null ? null : new PageBudget({ settings, view, inc, tell, reconsider, reached });
+      pagesMax === null
+        ? null
+        : new PageBudget({ settings, view, inc, tell, recheck: recheck, reached });
     this.#pageGrants = new PageGrants({
       ...{ settings, view },
       viewHash: () => view.hash(outbound.inc),

@@ -23,7 +23,7 @@ export interface PageBudgetParts {
   readonly inc: () => Incarnation;
   readonly tell: (owner: AgentId, ask: PagesAsk, now: Instant) => void;
   /** A visit waits for a token no longer. */
-  readonly reconsider: (host: Host, now: Instant) => void;
+  readonly recheck: (host: Host, now: Instant) => void;
   /** The limit is reached: whatever is queued ends. */
   readonly reached: (now: Instant) => void;
 }
@@ -126,7 +126,7 @@ export class PageBudget {
     if (more <= 0 && !this.#over) return;
     const woken = [...this.#waiting];
     this.#waiting.clear();
-    for (const host of woken) this.#p.reconsider(host, now);
+    for (const host of woken) this.#p.recheck(host, now);
   }
 
   /** Whom this agent asks now: another owner knows of nothing, and counts what is held. */

@@ -6,7 +6,7 @@ import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Host } from '../protocol/messages.ts';
 import type { KnownRobots, RobotsWord, Visits } from '../protocol/visits-port.ts';
 
-type Called = 'schedule' | 'wake' | 'reconsider' | 'reconsiderAll' | 'robotsOf' | 'robotsTold';
+type Called = 'schedule' | 'wake' | 'recheck' | 'recheckAll' | 'robotsOf' | 'robotsTold';
 
 export class VisitsCalls implements Pick<Visits, Called> {
   #visits!: Pick<Visits, Called>;
@@ -23,12 +23,12 @@ export class VisitsCalls implements Pick<Visits, Called> {
     this.#visits.wake(host);
   }
 
-  reconsider(host: Host, now: Instant): void {
-    this.#visits.reconsider(host, now);
+  recheck(host: Host, now: Instant): void {
+    this.#visits.recheck(host, now);
   }
 
-  reconsiderAll(now: Instant, named?: (host: Host) => boolean): void {
-    this.#visits.reconsiderAll(now, named);
+  recheckAll(now: Instant, named?: (host: Host) => boolean): void {
+    this.#visits.recheckAll(now, named);
   }
 
   robotsOf(host: Host, origin: string, now: Instant): KnownRobots | null {

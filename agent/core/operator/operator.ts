@@ -160,8 +160,8 @@ export class Operator {
       events.record(now.mono, 'order', { order: kind, ...what });
       if (kind === 'refresh') requeues.refresh.begin(value ?? 0);
       if (kind === 'pause' || kind === 'refresh') continue;
-      if (host.startsWith('*')) visits.reconsiderAll(now, (one) => matchesHost(host, one));
-      else visits.reconsider(host, now);
+      if (host.startsWith('*')) visits.recheckAll(now, (one) => matchesHost(host, one));
+      else visits.recheck(host, now);
       if (kind !== 'block') continue;
       if (value === null) {
         requeues.reopening.unblocked(host);

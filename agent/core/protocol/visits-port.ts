@@ -53,9 +53,9 @@ export interface Visits {
   wake(host: Host): void;
   wakeAll(): void;
   /** Its delay has changed, or whether it may be visited at all: it is looked at again at once. */
-  reconsider(host: Host, now: Instant): void;
+  recheck(host: Host, now: Instant): void;
   /** The same of every host that is `named`, or of all: all that is queued may have to end. */
-  reconsiderAll(now: Instant, named?: (host: Host) => boolean): void;
+  recheckAll(now: Instant, named?: (host: Host) => boolean): void;
   /** The view has changed: hosts that are another's are visited no more. */
   keepOnly(owns: (host: Host) => boolean): void;
   /** The host's rows are gone from here; no request to it is open. */

@@ -34,7 +34,7 @@ import {
 import { believedWait, isBusy, isDoubtful, isLastTest } from '../outcome/retry.ts';
 import { knownRobots, originOf, type RobotsAnswer, RobotsGate } from '../outcome/robots-gate.ts';
 import { RulesCache } from '../outcome/rules-cache.ts';
-import { ParkedHosts, type Ready, type SleepOf } from '../schedule/parked-hosts.ts';
+import { HostSchedule, type Ready, type TimedWait } from '../schedule/host-schedule.ts';
 import { type Line, type Place, Places } from '../schedule/places.ts';
 import { SlowHosts } from '../schedule/slow-hosts.ts';
 import { type Scheduled, VisitOrder } from '../schedule/visit-order.ts';
@@ -72,7 +72,7 @@ const FREE = { permits: null, pages: null };
 export class Visits implements VisitsPort {
   readonly #p: VisitsParts;
   readonly #page: OutcomeHandlingParts;
-  readonly #parked: ParkedHosts;
+  readonly #schedule: HostSchedule;
   readonly #gateParts: ConstructorParameters<typeof RobotsGate>[0];
   readonly #visits = new Map<Host, Visit>();
   readonly #order: VisitOrder<Visit>;
@@ -101,7 +101,7 @@ export class Visits implements VisitsPort {
       numberOf: (host: Host) => parts.store.host(host).number,
       queuedFrom: (number: number, max: number) => parts.store.queuedFrom(number, max),
     };
-    this.#parked = new ParkedHosts(
+    this.#schedule = new HostSchedule(
       known,
       (host) => this.#visits.has(host),
       (host) => this.#slowHosts.until(host),
@@ -110,8 +110,8 @@ export class Visits implements VisitsPort {
 
   schedule(host: Host): void {
     if (this.#visits.has(host)) return;
-    if (!this.#parked.has(host) && this.#p.store.host(host).notBefore > 0) this.#untold.add(host);
-    this.#parked.schedule(host);
+    if (!this.#schedule.has(host) && this.#p.store.host(host).notBefore > 0) this.#untold.add(host);
+    this.#schedule.schedule(host);
   }
 
   /** After a restart the back-off is known to the file alone; a yield must tell it, too. */
@@ -124,11 +124,11 @@ export class Visits implements VisitsPort {
   }
 
   wake(host: Host): void {
-    this.#parked.unblock(host);
+    this.#schedule.wake(host);
   }
 
   keepOnly(owns: (host: Host) => boolean): void {
-    this.#parked.keepOnly(owns);
+    this.#schedule.keepOnly(owns);
   }
 
   /**
@@ -143,21 +143,21 @@ export class Visits implements VisitsPort {
     this.#p.budgets?.permits?.leave(host, now);
   }
 
-  reconsider(host: Host, now: Instant): void {
+  recheck(host: Host, now: Instant): void {
     const visit = this.#visits.get(host);
-    if (!visit) this.#parked.rouse(host);
+    if (!visit) this.#schedule.recheck(host);
     else if (!visit.open) this.#order.dueAt(visit, now.mono);
   }
 
-  reconsiderAll(now: Instant, named = (_: Host) => true): void {
-    this.#parked.rouseAll(named);
+  recheckAll(now: Instant, named = (_: Host) => true): void {
+    this.#schedule.recheckAll(named);
     for (const [host, visit] of this.#visits) {
       if (!visit.open && named(host)) this.#order.dueAt(visit, now.mono);
     }
   }
 
   wakeAll(): void {
-    this.#parked.unblockAll();
+    this.#schedule.wakeAll();
   }
 
   robotsOf(host: Host, origin: string, now: Instant): KnownRobots | null {
@@ -184,28 +184,28 @@ export class Visits implements VisitsPort {
   }
 
   isEmpty(): boolean {
-    return this.#visits.size === 0 && this.#parked.isEmpty();
+    return this.#visits.size === 0 && this.#schedule.isEmpty();
   }
 
   nextAtMs(): number {
     const dueAt = this.#heldBack ? Infinity : this.#order.nextAtMs(this.#tickedAt);
-    const ready = this.#p.right.isShut ? [] : LINES.filter((line) => this.#parked.hasReady(line));
+    const ready = this.#p.right.isShut ? [] : LINES.filter((line) => this.#schedule.hasReady(line));
     if (ready.some((line) => this.#places.mayEnter(line))) return 0;
     const placeAt = ready.length === 0 ? Infinity : this.#places.freeAtMs();
-    return Math.min(dueAt, this.#parked.nextWakeMs(), placeAt);
+    return Math.min(dueAt, this.#schedule.nextWakeMs(), placeAt);
   }
 
   tick(now: Instant, held: Held): void {
     this.#tellWaits(now);
     this.#tickedAt = now.mono;
     this.#places.settle(now.mono);
-    this.#parked.goOn();
-    this.#parked.wakeUntil(now.mono);
+    this.#schedule.goOn();
+    this.#schedule.wakeUntil(now.mono);
     // Without the right to any host all that are ready would come back as blocked ones, into memory.
     const mayEnter = (line: Line) => !this.#p.right.isShut && this.#places.mayEnter(line);
-    for (let next = this.#parked.takeReady(mayEnter); next; ) {
+    for (let next = this.#schedule.takeReady(mayEnter); next; ) {
       this.#begin(next, now);
-      next = this.#parked.takeReady(mayEnter);
+      next = this.#schedule.takeReady(mayEnter);
     }
     // Those that are due wait for a turn that does not hold them back.
     this.#heldBack = held.all;
@@ -215,7 +215,7 @@ export class Visits implements VisitsPort {
     for (let visit = this.#order.next(now.mono); visit; visit = this.#order.next(now.mono)) {
       visit.asks = false;
       // It gives its place up meanwhile.
-      if (held.host(visit.record.host)) this.#sleepUntil(visit, now.mono + HELD_MS, 'host');
+      if (held.host(visit.record.host)) this.#sleepUntil(visit, now.mono + HELD_MS, 'outbox');
       else this.#step(visit, now);
       // A permit is not held, and no place in line kept, while anything else is waited for.
       if (!visit.asks) this.#p.budgets?.permits?.leave(visit.record.host, now);
@@ -330,7 +330,7 @@ export class Visits implements VisitsPort {
         return true;
       case 'asking':
         this.#end(visit);
-        this.#parked.block(record.host);
+        this.#schedule.waitFor(record.host, 'robots');
         return true;
       case 'given-up': {
         const as = { kind: 'failed', error: gate.error } as const;
@@ -378,7 +378,7 @@ export class Visits implements VisitsPort {
     visit.asks = true;
     if (as === 'wait') return this.#order.dueAt(visit, now.mono + this.#p.heartbeatMs);
     this.#end(visit);
-    this.#parked.block(visit.record.host);
+    this.#schedule.waitFor(visit.record.host, 'permit');
   }
 
   /** The host has to be left alone: the visit lasts through short waits, long ones end it. */
@@ -386,20 +386,20 @@ export class Visits implements VisitsPort {
     const { host } = visit.record;
     const patienceMs = this.#p.orders.delayOf(host) + PATIENCE_MS;
     if (untilMs - now.mono <= patienceMs) return this.#order.dueAt(visit, untilMs);
-    this.#sleepUntil(visit, untilMs, 'host');
+    this.#sleepUntil(visit, untilMs, 'delay');
   }
 
   /** All that is queued waits, each URL for itself: a fresh one wakes the host. */
-  #sleepUntil(visit: Visit, untilMs: number, of: SleepOf = 'urls'): void {
+  #sleepUntil(visit: Visit, untilMs: number, why: TimedWait = 'retries'): void {
     this.#end(visit);
-    this.#parked.sleep(visit.record.host, untilMs, of);
+    this.#schedule.sleep(visit.record.host, untilMs, why);
   }
 
   /** No right just now. A queue that is still here waits for the view to change (again). */
   #block(visit: Visit): void {
     const { host, number } = visit.record;
     this.#end(visit);
-    if (this.#p.store.nextUrlAt(number) !== null) this.#parked.block(host);
+    if (this.#p.store.nextUrlAt(number) !== null) this.#schedule.waitFor(host, 'right');
   }
 
   #end(visit: Visit): void {
@@ -444,7 +444,7 @@ export class Visits implements VisitsPort {
     if (this.#keepsPlace(visit, now)) this.#order.dueAt(visit, now.mono);
     else {
       this.#end(visit);
-      this.#parked.comeBack(request.host);
+      this.#schedule.comeBack(request.host);
     }
     return finished;
   }
@@ -461,9 +461,9 @@ export class Visits implements VisitsPort {
     }
     // Where others wait for a place, a slow host leaves it after each request.
     if (!this.#places.isFull(place)) return true;
-    if (isSlow) return !this.#parked.hasReady('slow');
+    if (isSlow) return !this.#schedule.hasReady('slow');
     if (now.mono - visit.since < PLACE_MS) return true;
-    return !this.#parked.hasReady('back') && !this.#parked.hasReady('new');
+    return !this.#schedule.hasReady('back') && !this.#schedule.hasReady('new');
   }
 
   #delayAfter({ record, gate }: Visit, { durationMs }: Outcome): number {

@@ -24,7 +24,7 @@ function asking() {
     tell: (_, message) => {
       if (message.type === 'SLOT_ASK') asks.push(message);
     },
-    reconsider: () => {},
+    recheck: () => {},
     wake: (host) => woken.push(host),
   });
   /** The hosts looked up since the last call, each with the address it has. */

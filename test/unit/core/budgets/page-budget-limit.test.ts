@@ -142,7 +142,7 @@ class Crawl {
         view,
         inc: () => inc,
         tell: (_, ask) => this.#post(OWNER, () => this.#ask(id, inc, ask)),
-        reconsider: () => {},
+        recheck: () => {},
         reached: () => {
           agent.isOver = true;
         },

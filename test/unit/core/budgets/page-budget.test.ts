@@ -33,7 +33,7 @@ function asker() {
     view: view as unknown as View,
     inc: () => 1,
     tell: (to, ask) => asks.push({ ...ask, to }),
-    reconsider: (host) => woken.push(host),
+    recheck: (host) => woken.push(host),
     reached: () => {
       state.reached = true;
     },

@@ -11,7 +11,7 @@ function agentWith(options: Partial<Options> = {}): OneAgent {
 }
 
 function order(agent: OneAgent, host: string): void {
-  agent.visits.reconsider(host, agent.instant());
+  agent.visits.recheck(host, agent.instant());
 }
 
 test('orders: the queue of a blocked host ends as skipped, other hosts are crawled', () => {

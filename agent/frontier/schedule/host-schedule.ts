@@ -1,22 +1,38 @@
-// Hosts that have queued URLs and are not visited: new ones in the order of their discovery, those
-// that come back from a visit in the order in which they became ready, sleeping ones by the time
-// their wait ends, blocked ones until an event frees them. New hosts and those that come back take
-// turns, so neither waits for all of the other kind. Those that are known as slow have a line of
-// their own, in which whoever is to be known as slow for the shortest time is first: the longer its
-// requests took the longer a host stands there, but not for ever.
+// The schedule of the hosts that have queued URLs and are not visited, each with the reason why it
+// waits. A ready host waits for a thread in one of three lines: new hosts in the order of their
+// discovery, hosts that come back from a visit in the order in which they became ready, and hosts
+// that are known as slow. New hosts and those that come back take turns. In the line of slow hosts
+// the one that stops being slow first is first, so a host stands there longer the longer its requests
+// took, but not for ever. All other hosts wait for a time or for an event.
 //
 // Pages may name millions of hosts, so only the first of the new hosts are in memory. The others are
 // read from the store when their turn comes: `#restFrom` is the number from which on every ready
-// host that is not in memory is still to be read. Sleeping and blocked hosts are in memory: a visit
-// has been at each of them, so the speed of the crawl bounds them, not what its pages name.
+// host that is not in memory is still to be read. Hosts that wait for a time or an event are in
+// memory: a visit has been at each of them, so the speed of the crawl bounds them, not what its
+// pages name.
 
 import type { Host } from '../../core/protocol/messages.ts';
 import type { QueuedHost } from '../frontier-store.ts';
 import { MinHeap } from './min-heap.ts';
 import type { Line } from './places.ts';
 
-/** Whose wait a host sleeps out: its own, or that of every URL in its queue. */
-export type SleepOf = 'host' | 'urls';
+/**
+ * Until when a host waits for a time:
+ *
+ * - `delay`: its delay or its back-off is over.
+ * - `retries`: the first of its URLs may be tried again. A fresh URL ends this wait.
+ * - `outbox`: the URLs that its pages named may have been sent.
+ */
+export type TimedWait = 'delay' | 'retries' | 'outbox';
+
+/**
+ * What a host waits for:
+ *
+ * - `right`: this agent may send requests to it, after the next change of the view or a yield.
+ * - `robots`: another agent tells the rules of a robots.txt to which its own leads.
+ * - `permit`: its address is free.
+ */
+export type AwaitedEvent = 'right' | 'robots' | 'permit';
 
 /**
  * New hosts in memory, as many that come back, and as many slow ones. Beyond it, half of the new
@@ -34,45 +50,45 @@ export interface KnownHosts {
   queuedFrom(number: number, max: number): readonly QueuedHost[];
 }
 
-type Parked =
+/** Why a host waits: for a thread in one of the lines, for a time, or for an event. */
+export type Wait =
   | { readonly kind: 'new' }
   | { readonly kind: 'back' }
   | { readonly kind: 'slow'; readonly untilMs: number }
-  | { readonly kind: 'sleeping'; readonly untilMs: number; readonly of: SleepOf }
-  | { readonly kind: 'blocked' };
+  | { readonly kind: 'time'; readonly untilMs: number; readonly why: TimedWait }
+  | { readonly kind: 'event'; readonly why: AwaitedEvent };
 
 export interface Ready {
   readonly host: Host;
   readonly line: Line;
 }
 
-const NEW: Parked = { kind: 'new' };
-const BACK: Parked = { kind: 'back' };
-const BLOCKED: Parked = { kind: 'blocked' };
+const NEW: Wait = { kind: 'new' };
+const BACK: Wait = { kind: 'back' };
 
 /** What a change that may concern every host has still to do. */
 interface Walk {
   readonly hosts: Iterator<Host>;
-  /** Hosts that are parked later need no look, or a look more does no harm. */
+  /** Hosts that are added later need no look, or a look more does no harm. */
   left: number;
   readonly owns: ((host: Host) => boolean) | null;
-  readonly unblocks: boolean;
-  readonly rouses: ((host: Host) => boolean) | null;
+  readonly wakes: boolean;
+  readonly rechecks: ((host: Host) => boolean) | null;
 }
 
-export class ParkedHosts {
-  readonly #parked = new Map<Host, Parked>();
+export class HostSchedule {
+  readonly #waiting = new Map<Host, Wait>();
   /** New hosts in memory by their numbers; some entries are stale. */
   #new = new MinHeap<Host>();
-  /** How many hosts are parked as new. */
+  /** How many hosts wait as new ones. */
   #newCount = 0;
   /** Ready hosts that were visited before. */
   readonly #back = new Set<Host>();
   /** Hosts known as slow by until when; some entries are stale. */
   readonly #slow = new MinHeap<Host>();
   #slowCount = 0;
-  readonly #sleeping = new MinHeap<Host>();
-  readonly #blocked = new Set<Host>();
+  readonly #byTime = new MinHeap<Host>();
+  readonly #forEvents = new Set<Host>();
   readonly #known: KnownHosts;
   readonly #isVisited: (host: Host) => boolean;
   readonly #slowUntil: (host: Host) => number;
@@ -80,11 +96,11 @@ export class ParkedHosts {
   /** Infinity: every ready host is in memory. */
   #restFrom = Infinity;
   #turn: 'new' | 'back' = 'back';
-  /** One for all changes: a later one begins it anew. Hundreds of thousands may be asleep or blocked. */
+  /** One for all changes: a later one begins it anew. Hundreds of thousands may wait. */
   #walk: Walk | null = null;
 
   /**
-   * @param isVisited - a visit is at the host, so it is not parked though it has a queue
+   * @param isVisited - a visit is at the host, so it does not wait though it has a queue
    * @param slowUntil - until when the host is known as slow
    */
   constructor(
@@ -98,12 +114,12 @@ export class ParkedHosts {
   }
 
   isEmpty(): boolean {
-    return this.#parked.size === 0 && this.#restFrom === Infinity;
+    return this.#waiting.size === 0 && this.#restFrom === Infinity;
   }
 
   /** How many hosts are in memory. */
   get size(): number {
-    return this.#parked.size;
+    return this.#waiting.size;
   }
 
   /** Forgets the hosts that are another agent's now, the first of them at once. */
@@ -111,16 +127,16 @@ export class ParkedHosts {
     this.#walkAnew({ owns });
   }
 
-  #walkAnew(change: Partial<Pick<Walk, 'owns' | 'unblocks' | 'rouses'>>): void {
-    const { owns = null, unblocks = false, rouses = null } = this.#walk ?? {};
-    // To rouse one that is not named costs a look.
-    const both = rouses && change.rouses ? () => true : (change.rouses ?? rouses);
+  #walkAnew(change: Partial<Pick<Walk, 'owns' | 'wakes' | 'rechecks'>>): void {
+    const { owns = null, wakes = false, rechecks = null } = this.#walk ?? {};
+    // To recheck one that is not named costs a look.
+    const both = rechecks && change.rechecks ? () => true : (change.rechecks ?? rechecks);
     this.#walk = {
-      hosts: this.#parked.keys(),
-      left: this.#parked.size,
+      hosts: this.#waiting.keys(),
+      left: this.#waiting.size,
       owns: change.owns ?? owns,
-      unblocks: change.unblocks ?? unblocks,
-      rouses: both,
+      wakes: change.wakes ?? wakes,
+      rechecks: both,
     };
     this.goOn();
   }
@@ -137,26 +153,26 @@ export class ParkedHosts {
     if (walk.left <= 0) this.#walk = null;
   }
 
-  #look({ owns, unblocks, rouses }: Walk, host: Host): void {
+  #look({ owns, wakes, rechecks }: Walk, host: Host): void {
     if (owns && !owns(host)) return this.#remove(host);
-    if (unblocks) this.unblock(host);
-    if (rouses?.(host)) this.rouse(host);
+    if (wakes) this.wake(host);
+    if (rechecks?.(host)) this.recheck(host);
   }
 
   has(host: Host): boolean {
-    return this.#parked.has(host);
+    return this.#waiting.has(host);
   }
 
   /** The host has a fresh URL: it need not sleep until its other URLs may be tried again. */
   schedule(host: Host): void {
-    const parked = this.#parked.get(host);
-    if (parked === undefined) this.#addNew(host, this.#known.numberOf(host));
-    else if (parked.kind === 'sleeping' && parked.of === 'urls') this.comeBack(host);
+    const wait = this.#waiting.get(host);
+    if (wait === undefined) this.#addNew(host, this.#known.numberOf(host));
+    else if (wait.kind === 'time' && wait.why === 'retries') this.comeBack(host);
   }
 
   #addNew(host: Host, number: number): void {
     if (number >= this.#restFrom) return;
-    this.#parked.set(host, NEW);
+    this.#waiting.set(host, NEW);
     this.#newCount++;
     this.#new.push(number, host);
     if (this.#newCount > READY_MAX) this.#dropHalf();
@@ -168,7 +184,7 @@ export class ParkedHosts {
     while (this.#new.size > 0) {
       const number = this.#new.firstKey;
       const host = this.#new.pop()!;
-      if (this.#parked.get(host)?.kind !== 'new') continue;
+      if (this.#waiting.get(host)?.kind !== 'new') continue;
       if (kept.size < READY_MAX / 2) {
         kept.push(number, host);
         continue;
@@ -184,7 +200,7 @@ export class ParkedHosts {
     this.#remove(host);
     if (this.#isSlow(host)) this.#addSlow(host);
     else if (this.#back.size < READY_MAX) {
-      this.#parked.set(host, BACK);
+      this.#waiting.set(host, BACK);
       this.#back.add(host);
     } else this.#addNew(host, this.#known.numberOf(host));
   }
@@ -195,50 +211,56 @@ export class ParkedHosts {
 
   #addSlow(host: Host): void {
     const untilMs = this.#slowUntil(host);
-    this.#parked.set(host, { kind: 'slow', untilMs });
+    this.#waiting.set(host, { kind: 'slow', untilMs });
     this.#slowCount++;
     this.#slow.push(untilMs, host);
   }
 
   #remove(host: Host): void {
-    const kind = this.#parked.get(host)?.kind;
+    const kind = this.#waiting.get(host)?.kind;
     if (kind === 'new') this.#newCount--;
     if (kind === 'slow') this.#slowCount--;
-    this.#parked.delete(host);
+    this.#waiting.delete(host);
     this.#back.delete(host);
-    this.#blocked.delete(host);
+    this.#forEvents.delete(host);
   }
 
-  sleep(host: Host, untilMs: number, of: SleepOf): void {
+  /** Why the host waits; undefined: it is visited, has no queue, or is still to be read. */
+  waitOf(host: Host): Wait | undefined {
+    return this.#waiting.get(host);
+  }
+
+  sleep(host: Host, untilMs: number, why: TimedWait): void {
     this.#remove(host);
-    this.#parked.set(host, { kind: 'sleeping', untilMs, of });
-    this.#sleeping.push(untilMs, host);
+    this.#waiting.set(host, { kind: 'time', untilMs, why });
+    this.#byTime.push(untilMs, host);
   }
 
-  block(host: Host): void {
+  waitFor(host: Host, why: AwaitedEvent): void {
     this.#remove(host);
-    this.#parked.set(host, BLOCKED);
-    this.#blocked.add(host);
+    this.#waiting.set(host, { kind: 'event', why });
+    this.#forEvents.add(host);
   }
 
-  unblock(host: Host): void {
-    if (this.#blocked.has(host)) this.comeBack(host);
+  /** What the host waits for may have happened. */
+  wake(host: Host): void {
+    if (this.#forEvents.has(host)) this.comeBack(host);
   }
 
   /** Whatever it waits for, it is looked at again. */
-  rouse(host: Host): void {
-    const kind = this.#parked.get(host)?.kind;
-    if (kind === 'sleeping' || kind === 'blocked') this.comeBack(host);
+  recheck(host: Host): void {
+    const kind = this.#waiting.get(host)?.kind;
+    if (kind === 'time' || kind === 'event') this.comeBack(host);
   }
 
-  /** As `rouse` those that are named, the first of them at once. */
-  rouseAll(named: (host: Host) => boolean): void {
-    this.#walkAnew({ rouses: named });
+  /** As `recheck` those that are named, the first of them at once. */
+  recheckAll(named: (host: Host) => boolean): void {
+    this.#walkAnew({ rechecks: named });
   }
 
-  /** As `unblock` all, the first of them at once. */
-  unblockAll(): void {
-    if (this.#blocked.size > 0) this.#walkAnew({ unblocks: true });
+  /** As `wake` all, the first of them at once. */
+  wakeAll(): void {
+    if (this.#forEvents.size > 0) this.#walkAnew({ wakes: true });
   }
 
   /**
@@ -248,7 +270,7 @@ export class ParkedHosts {
   wakeUntil(now: number): void {
     this.#now = now;
     let left = LOOKS_MAX;
-    for (const heap of [this.#sleeping, this.#slow]) {
+    for (const heap of [this.#byTime, this.#slow]) {
       for (; left > 0 && heap.firstKey <= now; left--) {
         const host = this.#popCurrent(heap);
         if (host !== undefined) this.comeBack(host);
@@ -260,9 +282,9 @@ export class ParkedHosts {
   #popCurrent(heap: MinHeap<Host>): Host | undefined {
     const untilMs = heap.firstKey;
     const host = heap.pop();
-    const parked = host === undefined ? undefined : this.#parked.get(host);
-    const kind = heap === this.#slow ? 'slow' : 'sleeping';
-    return parked?.kind === kind && parked.untilMs === untilMs ? host : undefined;
+    const wait = host === undefined ? undefined : this.#waiting.get(host);
+    const kind = heap === this.#slow ? 'slow' : 'time';
+    return wait?.kind === kind && wait.untilMs === untilMs ? host : undefined;
   }
 
   /**
@@ -303,7 +325,7 @@ export class ParkedHosts {
   #takeNew(): Host | undefined {
     if (this.#newCount === 0) this.#readMore();
     for (let host = this.#new.pop(); host !== undefined; host = this.#new.pop()) {
-      if (this.#parked.get(host)?.kind !== 'new') continue;
+      if (this.#waiting.get(host)?.kind !== 'new') continue;
       this.#remove(host);
       // It was read from the store again.
       if (this.#isSlow(host)) this.#addSlow(host);
@@ -317,7 +339,7 @@ export class ParkedHosts {
     const read = this.#known.queuedFrom(this.#restFrom, READ_MAX);
     this.#restFrom = Infinity;
     for (const { number, host, owned } of read) {
-      const isElsewhere = this.#parked.has(host) || this.#isVisited(host);
+      const isElsewhere = this.#waiting.has(host) || this.#isVisited(host);
       if (owned && !isElsewhere) this.#addNew(host, number);
     }
     if (read.length === READ_MAX) this.#restFrom = read.at(-1)!.number + 1;
@@ -333,6 +355,6 @@ export class ParkedHosts {
   /** When there is something to do by time: `wakeUntil`, or at once `goOn`. */
   nextWakeMs(): number {
     if (this.#walk !== null) return 0;
-    return Math.min(this.#sleeping.firstKey, this.#slow.firstKey);
+    return Math.min(this.#byTime.firstKey, this.#slow.firstKey);
   }
 }

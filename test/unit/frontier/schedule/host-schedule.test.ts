@@ -1,0 +1,286 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { admission } from '../../../../agent/frontier/admission.ts';
+import {
+  HostSchedule,
+  LOOKS_MAX,
+  READ_MAX,
+  READY_MAX,
+} from '../../../../agent/frontier/schedule/host-schedule.ts';
+import { MinHeap } from '../../../../agent/frontier/schedule/min-heap.ts';
+
+const numberOf = (host: string) => Number(host.slice(1));
+
+/** Hosts are called `h` and their number. `stored`: the numbers of those that have a queue. */
+function byDigit(stored: readonly number[] = [], isVisited = (_: string) => false) {
+  const queuedFrom = (from: number, max: number) =>
+    stored
+      .filter((number) => number >= from)
+      .slice(0, max)
+      .map((number) => ({ number, host: `h${number}`, owned: number % 7 !== 0 }));
+  return new HostSchedule({ numberOf, queuedFrom }, isVisited);
+}
+
+const takeReady = (schedule: HostSchedule) => schedule.takeReady(() => true)?.host;
+const hasReady = (schedule: HostSchedule) =>
+  (['new', 'back', 'slow'] as const).some((line) => schedule.hasReady(line));
+
+test('heap: gives values by their keys, whatever the order they came in', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: -50, max: 50 })), (keys) => {
+      const heap = new MinHeap<number>();
+      for (const key of keys) heap.push(key, key);
+      const out: number[] = [];
+      while (heap.size > 0) {
+        const first = heap.firstKey;
+        out.push(heap.pop()!);
+        assert.equal(out.at(-1), first);
+      }
+      assert.deepEqual(
+        out,
+        [...keys].sort((a, b) => a - b),
+      );
+      assert.equal(heap.firstKey, Infinity);
+      assert.equal(heap.pop(), undefined);
+    }),
+  );
+});
+
+test('host schedule: ready ones come in the order of their discovery', () => {
+  const schedule = byDigit();
+  for (const host of ['h3', 'h1', 'h2', 'h1']) schedule.schedule(host);
+  assert.deepEqual([takeReady(schedule), takeReady(schedule)], ['h1', 'h2']);
+  schedule.schedule('h1');
+  assert.deepEqual([takeReady(schedule), takeReady(schedule)], ['h1', 'h3']);
+  assert.equal(takeReady(schedule), undefined);
+  assert.equal(hasReady(schedule), false);
+});
+
+test('host schedule: a sleeper is ready when its time has come, not before', () => {
+  const schedule = byDigit();
+  schedule.sleep('h1', 100, 'delay');
+  assert.equal(schedule.nextWakeMs(), 100);
+  schedule.wakeUntil(99);
+  assert.equal(hasReady(schedule), false);
+  schedule.wakeUntil(100);
+  assert.equal(takeReady(schedule), 'h1');
+  assert.equal(schedule.nextWakeMs(), Infinity);
+});
+
+test('host schedule: a fresh URL wakes a host whose URLs wait, not one that waits itself', () => {
+  const schedule = byDigit();
+  schedule.sleep('h1', 100, 'retries');
+  schedule.sleep('h2', 100, 'delay');
+  schedule.schedule('h1');
+  schedule.schedule('h2');
+  assert.equal(takeReady(schedule), 'h1');
+  assert.equal(takeReady(schedule), undefined);
+  schedule.wakeUntil(100);
+  assert.equal(takeReady(schedule), 'h2', 'the stale entry of h1 wakes nobody');
+  assert.equal(takeReady(schedule), undefined);
+});
+
+test('host schedule: a blocked host waits for its event, whatever is queued', () => {
+  const schedule = byDigit();
+  schedule.waitFor('h1', 'right');
+  schedule.waitFor('h2', 'right');
+  schedule.schedule('h1');
+  schedule.wakeUntil(1e12);
+  assert.equal(hasReady(schedule), false);
+  schedule.wake('h2');
+  schedule.wake('h9');
+  assert.equal(takeReady(schedule), 'h2');
+  schedule.wakeAll();
+  assert.equal(takeReady(schedule), 'h1');
+});
+
+const many = Array.from({ length: 20 * LOOKS_MAX }, (_, n) => `h${n}`);
+
+/** What is done in one turn, as the predicate or the way out of the waits counts it. */
+const changes: Record<string, (schedule: HostSchedule, count: () => void) => void> = {
+  'of the owners': (schedule, count) =>
+    schedule.keepOnly((host) => {
+      count();
+      return numberOf(host) % 2 === 0;
+    }),
+  'by an order': (schedule, count) =>
+    schedule.recheckAll(() => {
+      count();
+      return true;
+    }),
+};
+
+for (const [what, change] of Object.entries(changes)) {
+  test(`host schedule: a change ${what} is brought to some hosts in a turn, and to all in the end`, () => {
+    const schedule = byDigit();
+    for (const host of many) schedule.waitFor(host, 'right');
+    let looks = 0;
+    const inOneTurn: number[] = [];
+    change(schedule, () => looks++);
+    for (; ; schedule.goOn()) {
+      inOneTurn.push(looks);
+      looks = 0;
+      if (schedule.nextWakeMs() > 0) break;
+    }
+    assert.deepEqual(inOneTurn, Array(many.length / LOOKS_MAX).fill(LOOKS_MAX));
+    const isNoMoreBlocked = (host: string) => !schedule.has(host) || numberOf(host) % 2 === 0;
+    assert.ok(what !== 'of the owners' || many.every(isNoMoreBlocked));
+  });
+}
+
+/** Takes all that are ready. */
+function takeAll(schedule: HostSchedule): string[] {
+  const taken: string[] = [];
+  while (hasReady(schedule)) taken.push(takeReady(schedule)!);
+  return taken;
+}
+
+test('host schedule: of those that are freed or due at once some are made ready in a turn', () => {
+  const schedule = byDigit();
+  const freed: Record<string, () => void> = {
+    blocked: () => schedule.wakeAll(),
+    asleep: () => schedule.wakeUntil(100),
+  };
+  for (const [how, free] of Object.entries(freed)) {
+    for (const host of many) {
+      if (how === 'blocked') schedule.waitFor(host, 'right');
+      else schedule.sleep(host, 100, 'delay');
+    }
+    const ready = new Set<string>();
+    for (free(); schedule.nextWakeMs() <= 100 || hasReady(schedule); ) {
+      const taken = takeAll(schedule);
+      assert.ok(taken.length <= LOOKS_MAX, `${taken.length} in one turn`);
+      for (const host of taken) ready.add(host);
+      schedule.goOn();
+      schedule.wakeUntil(100);
+    }
+    assert.equal(ready.size, many.length, how);
+    assert.equal(schedule.isEmpty(), true);
+  }
+});
+
+test('host schedule: hosts that are blocked again as soon as they are freed keep no turn busy', () => {
+  const schedule = byDigit();
+  for (const host of many) schedule.waitFor(host, 'right');
+  schedule.wakeAll();
+  let turns = 1;
+  for (; schedule.nextWakeMs() === 0; turns++) {
+    for (const host of takeAll(schedule)) schedule.waitFor(host, 'right');
+    schedule.goOn();
+  }
+  assert.ok(turns <= many.length / LOOKS_MAX + 1, `${turns} turns`);
+});
+
+test('host schedule: two changes at once are brought to each host', () => {
+  const schedule = byDigit();
+  for (const host of many) schedule.waitFor(host, 'right');
+  schedule.keepOnly((host) => numberOf(host) % 2 === 0);
+  schedule.wakeAll();
+  const ready = new Set(takeAll(schedule));
+  while (schedule.nextWakeMs() === 0) {
+    schedule.goOn();
+    for (const host of takeAll(schedule)) ready.add(host);
+  }
+  assert.equal(ready.size, many.length / 2);
+  assert.equal(schedule.isEmpty(), true);
+});
+
+test('host schedule: of many new hosts few are in memory, and all come up in their order', () => {
+  const count = 20 * READY_MAX;
+  const numbers = Array.from({ length: count }, (_, i) => i + 1);
+  const schedule = byDigit(numbers);
+  let sizeMax = 0;
+  for (const number of numbers.toReversed()) {
+    schedule.schedule(`h${number}`);
+    sizeMax = Math.max(sizeMax, schedule.size);
+  }
+  const taken: number[] = [];
+  while (hasReady(schedule)) {
+    const host = takeReady(schedule);
+    if (host !== undefined) taken.push(numberOf(host));
+    sizeMax = Math.max(sizeMax, schedule.size);
+  }
+  assert.ok(sizeMax <= READY_MAX + READ_MAX, `${sizeMax} in memory`);
+  const seen = new Set(taken);
+  const missing = numbers.filter((number) => number % 7 !== 0 && !seen.has(number));
+  assert.deepEqual(
+    taken,
+    [...taken].sort((a, b) => a - b),
+  );
+  assert.equal(seen.size, taken.length);
+  assert.deepEqual(missing.slice(0, 3), []);
+  assert.equal(schedule.isEmpty(), true);
+});
+
+test('host schedule: those that sleep or are visited are not read from the store as ready', () => {
+  const numbers = Array.from({ length: 2 * READY_MAX }, (_, i) => 7 * i + 1);
+  const [asleep, visited] = [`h${numbers.at(-1)}`, `h${numbers.at(-2)}`];
+  const schedule = byDigit(numbers, (host) => host === visited);
+  for (const number of numbers) schedule.schedule(`h${number}`);
+  schedule.sleep(asleep, 100, 'delay');
+  const taken = new Set<string>();
+  while (hasReady(schedule)) taken.add(takeReady(schedule) ?? '');
+  taken.delete('');
+  assert.equal(taken.size, numbers.length - 2);
+  assert.equal(taken.has(asleep) || taken.has(visited), false);
+  assert.equal(schedule.isEmpty(), false);
+  schedule.wakeUntil(100);
+  assert.equal(takeReady(schedule), asleep);
+  assert.equal(schedule.isEmpty(), true);
+});
+
+test('host schedule: a host that comes back waits for one new host, however many there are', () => {
+  const schedule = byDigit();
+  for (let number = 1; number < 1000; number++) schedule.schedule(`h${number}`);
+  const back = ['h5001', 'h5002'];
+  for (const host of back) schedule.comeBack(host);
+  const taken = Array.from({ length: 4 }, () => takeReady(schedule));
+  assert.deepEqual(taken, ['h5001', 'h1', 'h5002', 'h2']);
+});
+
+test('admission: too long, else too deep, else queued', () => {
+  const admit = admission({
+    depthPerHost: 3,
+    urlLength: 20,
+    repeatedSegments: 5,
+    everyPort: false,
+  });
+  const url = 'http://a.test/123456'; // 20 characters
+  assert.equal(admit({ url, depth: 3 }), null);
+  assert.equal(admit({ url, depth: 4 }), 'depth');
+  assert.equal(admit({ url: `${url}7`, depth: 4 }), 'length');
+});
+
+test('admission: a port of another protocol is blocked unless every port is asked at', () => {
+  const admit = admission({
+    depthPerHost: 3,
+    urlLength: 2000,
+    repeatedSegments: 5,
+    everyPort: false,
+  });
+  const of = (url: string) => admit({ url, depth: 0 });
+  assert.equal(of('http://a.test:25/'), 'blocked');
+  assert.equal(of('https://[2606:4700::1111]:6667/x'), 'blocked');
+  assert.equal(of('http://a.test:8080/?http://a.test:25/'), null);
+  assert.equal(of('http://a.test/:25/'), null);
+  const open = admission({ depthPerHost: 3, urlLength: 99, repeatedSegments: 5, everyPort: true });
+  assert.equal(open({ url: 'http://a.test:25/', depth: 0 }), null);
+});
+
+test('admission: a path that repeats a segment too often is a trap', () => {
+  const admit = admission({
+    depthPerHost: 3,
+    urlLength: 2000,
+    repeatedSegments: 2,
+    everyPort: false,
+  });
+  const of = (path: string) => admit({ url: `http://a.test${path}`, depth: 0 });
+  assert.equal(of('/a/b/a/b'), null);
+  assert.equal(of('/a/b/a/b/a'), 'trap');
+  assert.equal(of('/a/b/c/a?x=/a/a/a'), null, 'the query is no path');
+  assert.equal(of('/////////'), null, 'empty segments do not count');
+  assert.equal(of('/a/a'), null);
+  assert.equal(of('/'), null);
+  assert.equal(admit({ url: 'http://a.test/a/a/a', depth: 4 }), 'depth');
+});
