@@ -49,9 +49,12 @@ export class HostServers<Host extends string> {
         const path = request.url ?? '';
         const visit: Visit<Host> = { host, path, start: performance.now(), end: 0 };
         this.log.push(visit);
-        response.on('finish', () => {
+        // No later than the client has the end of the answer, however late this process is told so.
+        const end = response.end.bind(response) as (...args: unknown[]) => http.ServerResponse;
+        response.end = (...args: unknown[]) => {
           visit.end = performance.now();
-        });
+          return end(...args);
+        };
         this.#answer(visit, response);
       });
       this.#servers.push(server);

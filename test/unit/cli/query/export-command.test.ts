@@ -13,10 +13,6 @@ import { openState } from '../../../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 
 let dataDir: string;
-beforeEach(() => {
-  dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-export-'));
-});
-afterEach(() => fs.rmSync(dataDir, { recursive: true }));
 
 const ended = { contentType: 'text/html', bytes: 1, digest: null, durationMs: 1, redirectTo: null };
 
@@ -66,6 +62,11 @@ function exported(format: ExportFormat): string {
 const sorted = (text: string) => text.split('\n').filter(Boolean).sort();
 
 describe('export', () => {
+  beforeEach(() => {
+    dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-export-'));
+  });
+  afterEach(() => fs.rmSync(dataDir, { recursive: true }));
+
   test('export: a page that two files claim is one line, with all columns', () => {
     const url = 'http://one.test/a';
     write('a1', [{ url, fetchedAt: 7 }, { url: 'http://one.test/queued' }]);

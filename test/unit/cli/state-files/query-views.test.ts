@@ -18,15 +18,6 @@ const config = {
 let dataDir: string;
 let closing: (() => void)[];
 
-beforeEach(() => {
-  dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-query-'));
-  closing = [];
-});
-afterEach(() => {
-  for (const close of closing) close();
-  fs.rmSync(dataDir, { recursive: true });
-});
-
 /** An agent that goes on running: its file stays open, its rows in the write-ahead log. */
 function running(agent: string) {
   const opened = openState({ directory: path.join(dataDir, agent), crawl: 'c', agent });
@@ -93,6 +84,15 @@ function ask(sql: string, expected: string[] = [], present?: string) {
 }
 
 describe('query over files', () => {
+  beforeEach(() => {
+    dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-query-'));
+    closing = [];
+  });
+  afterEach(() => {
+    for (const close of closing) close();
+    fs.rmSync(dataDir, { recursive: true });
+  });
+
   test('rows of all agents are there, each with its agent, while they run', () => {
     const [a1, a2] = [running('a1'), running('a2')];
     a1.queue('one.test', '/', '/x');

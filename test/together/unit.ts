@@ -1,0 +1,4 @@
+// All unit tests in one process.
+import { everyTestOf } from './every-test-of.ts';
+
+await everyTestOf('unit');
