@@ -1,5 +1,6 @@
-// Runs the command line as a user does, each command a process of its own, on a data directory and
-// ports of its own. Whatever a test leaves running is killed when it ends.
+// Runs the command line as a user does, on a data directory and ports of its own. What crawls is a
+// process of its own; a command that looks at a crawl or gives an order is called in this process,
+// which takes a tenth of the time. Whatever a test leaves running is killed when it ends.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -7,13 +8,17 @@ import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
+import { commandLine } from '../../agent/cli/command-line.ts';
 import { freePorts } from '../../bench/ports.ts';
 
 const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
 /** A command that takes so long has failed: some ten times what one takes on a busy machine. */
 const commandMsMax = 60_000;
 const pollMs = 20;
+/** Commands that have signals, children or the standard input of their own. */
+const processes = new Set(['launch', 'agent', 'kill', 'check']);
 
 export interface Ended {
   readonly code: number | null;
@@ -38,10 +43,8 @@ export function start(
   more: NodeJS.ProcessEnv = {},
   msMax = commandMsMax,
 ): Running {
-  // Called by itself, as a user has it, also where the tests are run by npm.
-  const { npm_lifecycle_event: _script, ...env } = process.env;
   const child = spawn(process.execPath, [main, ...args], {
-    env: { ...env, ...more },
+    env: { ...environment(), ...more },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const said = { stdout: '', stderr: '' };
@@ -67,8 +70,46 @@ export function start(
   return { child, ended, stderr: () => said.stderr, stdout: () => said.stdout };
 }
 
+/** As a user calls it, also where the tests are run by npm. */
+function environment(): NodeJS.ProcessEnv {
+  const { npm_lifecycle_event: _script, ...env } = process.env;
+  return env;
+}
+
+/** Runs a command to its end. */
 export function run(...args: string[]): Promise<Ended> {
+  return processes.has(args[0] ?? '') ? runProcess(...args) : call(args);
+}
+
+/** The same where the process is what the test is about. */
+export function runProcess(...args: string[]): Promise<Ended> {
   return start(args).ended;
+}
+
+/** In this process, with streams that nobody else writes to. */
+async function call(args: readonly string[]): Promise<Ended> {
+  const [stdout, stderr] = [new Kept(), new Kept()];
+  const code = await commandLine({
+    argv: [process.execPath, main, ...args],
+    env: environment(),
+    stdout,
+    stderr,
+    heard: { messages: [], output: false },
+  });
+  return { code, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+class Kept extends Writable {
+  readonly #pieces: Buffer[] = [];
+
+  override _write(piece: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#pieces.push(piece);
+    done();
+  }
+
+  text(): string {
+    return Buffer.concat(this.#pieces).toString();
+  }
 }
 
 /** A directory for one test, with configs and data in it. */

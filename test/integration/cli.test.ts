@@ -4,7 +4,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { openState } from '../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
-import { run, Scratch, start } from './cli-process.ts';
+import { run, runProcess, Scratch, start } from './cli-process.ts';
 
 /** So many finished pages that no pipe holds them. */
 function writePages(directory: string): void {
@@ -76,6 +76,26 @@ describe('command line', { concurrency: 4 }, () => {
         assert.match(stderr, says, args.join(' '));
       }),
     );
+  });
+
+  test('a process ends and prints as the same command that is called', async () => {
+    const commands = [
+      [],
+      ['--help'],
+      ['query', '--help'],
+      ['--version'],
+      ['config', 'print', config],
+      ['query', config, 'SELECT url FROM frontier'],
+      ['query', config, 'SELECT nope FROM pages', '--json'],
+      ['export', exported],
+      ['audit', config, '--json'],
+      ['status', config],
+      ['explain', config, 'http://h.test/1'],
+      ['ring', config],
+    ];
+    for (const args of commands) {
+      assert.deepEqual(await runProcess(...args), await run(...args), args.join(' '));
+    }
   });
 
   test('help and version end with 0, on stdout', async () => {

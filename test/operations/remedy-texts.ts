@@ -37,7 +37,11 @@ const others = /\bagain\b|\bis needed\b/;
 const sql = /\b(SELECT|UPDATE|INSERT|DELETE FROM|CASE)\b/;
 
 /** Descriptions of commands and keys, which are read before anything is wrong. */
-const descriptions = ['agent/main.ts', 'config/keys/schema.ts', 'config/keys/http-keys.ts'];
+const descriptions = [
+  'agent/cli/command-line.ts',
+  'config/keys/schema.ts',
+  'config/keys/http-keys.ts',
+];
 
 export function remedyTexts(root: string): RemedyText[] {
   const sources = readTree(root).filter(isShipped);

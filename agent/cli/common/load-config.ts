@@ -7,6 +7,7 @@ import { loadConfig } from '../../../config/file/load.ts';
 import { type PortsProblemCode, resolveAgents } from '../../../config/file/ports.ts';
 import { formatProblems } from '../../../config/file/problem.ts';
 import type { Asked } from './ask.ts';
+import { caller } from './caller.ts';
 import { cannotWrite, type ExitCode } from './exit-code.ts';
 import { makeDirectory } from './make-directory.ts';
 import { programName, say, styled } from './output.ts';
@@ -53,7 +54,7 @@ export function load(
   }
   if (options.warn) {
     for (const warning of loaded.warnings) {
-      say(`${styled('yellow', 'warning:', process.stderr)} ${warning}`);
+      say(`${styled('yellow', 'warning:', caller().stderr)} ${warning}`);
     }
   }
   const { ignored, config } = loaded;
@@ -171,7 +172,7 @@ function shellWord(text: string): string {
 
 /** The crawl as the words of a command name it: the config, and the data directory if one was given. */
 export function shownCrawl(config: Config): string {
-  const given = process.argv.some((word) => word === '--data' || word.startsWith('--data='));
+  const given = caller().argv.some((word) => word === '--data' || word.startsWith('--data='));
   return given
     ? `${shownPath(config)} --data ${shellWord(config.agent.dataDir)}`
     : shownPath(config);

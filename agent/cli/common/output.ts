@@ -3,6 +3,7 @@
 // nothing of it reaches a terminal with its control characters. Every command prints through here.
 
 import { stripVTControlCharacters, styleText } from 'node:util';
+import { caller, type OutputStream } from './caller.ts';
 
 export interface TableColumn {
   readonly title: string;
@@ -16,12 +17,11 @@ const waitingBytesMax = 1024 ** 2;
 
 /** Messages that are kept for the JSON of a command that fails; those beyond are dropped. */
 const keptMax = 100;
-const kept: string[] = [];
-let hasPrinted = false;
 
 /** A message for the person at the terminal; one or more whole lines. */
 export function say(text: string): void {
-  if (kept.length < keptMax) kept.push(text);
+  const { messages } = caller().heard;
+  if (messages.length < keptMax) messages.push(text);
   writeStderr(`${text}\n`);
 }
 
@@ -30,21 +30,24 @@ export function say(text: string): void {
  * output has JSON in any case. Null where something was printed.
  */
 export function failureJson(code: number): string | null {
-  if (hasPrinted) return null;
-  return `${JSON.stringify({ error: { code, message: stripVTControlCharacters(kept.join('\n')) } })}\n`;
+  const { messages, output } = caller().heard;
+  if (output) return null;
+  const message = stripVTControlCharacters(messages.join('\n'));
+  return `${JSON.stringify({ error: { code, message } })}\n`;
 }
 
 /** Whole lines to stderr. Never waits for a reader, and drops the text where too much waits. */
 export function writeStderr(text: string): void {
-  if (process.stderr.writableLength > waitingBytesMax) return;
+  const { stderr } = caller();
+  if (stderr.writableLength > waitingBytesMax) return;
   // Whether writes to a pipe block is a flag that all its writers share, and each process that is
   // started with this pipe as its stderr sets it. A blocked write would stop the whole process.
-  if (!process.stderr.isTTY) (process.stderr as StreamWithHandle)._handle?.setBlocking?.(false);
-  process.stderr.write(text);
+  if (!stderr.isTTY) (stderr as StreamWithHandle)._handle?.setBlocking?.(false);
+  stderr.write(text);
 }
 
 /** Node's streams over pipes and sockets; those over files have no handle. */
-type StreamWithHandle = NodeJS.WriteStream & {
+type StreamWithHandle = OutputStream & {
   readonly _handle?: { setBlocking?(isBlocking: boolean): number };
 };
 
@@ -53,16 +56,17 @@ type StreamWithHandle = NodeJS.WriteStream & {
  * writer back; never resolves once the reader has gone (`main.ts` then ends the process).
  */
 export function print(text: string): Promise<void> {
-  if (text !== '') hasPrinted = true;
+  const { stdout, heard } = caller();
+  if (text !== '') heard.output = true;
   return new Promise((resolve) => {
-    process.stdout.write(text, (error) => {
+    stdout.write(text, (error) => {
       if (!error) resolve();
     });
   });
 }
 
 /** The text in a style, where `stream` is a terminal that shows colours. */
-export function styled(style: Style, text: string, stream: NodeJS.WriteStream): string {
+export function styled(style: Style, text: string, stream: OutputStream): string {
   return styleText(style, text, { stream, validateStream: true });
 }
 
@@ -139,7 +143,7 @@ export function durationText(ms: number): string {
  *
  * @param env - npm tells there which script it runs, of which package, or that it is npx
  */
-export function programName(env: NodeJS.ProcessEnv = process.env): string {
+export function programName(env: NodeJS.ProcessEnv = caller().env): string {
   const script = env.npm_lifecycle_event;
   if (script === undefined) return 'ubiring';
   const inCheckout = script !== 'npx' && env.npm_package_name === 'ubiring';

@@ -3,6 +3,7 @@
 
 import type { Config } from '../../../config/config.ts';
 import { AddressGuard } from '../../fetch/address/address-guard.ts';
+import { caller } from './caller.ts';
 import { say, styled } from './output.ts';
 
 /** @returns a warning that names the key; null where there is no such seed */
@@ -22,5 +23,5 @@ export function privateSeeds({ http, seeds, file }: Config): string | null {
 
 export function warnOfPrivateSeeds(config: Config): void {
   const warning = privateSeeds(config);
-  if (warning !== null) say(`${styled('yellow', 'warning:', process.stderr)} ${warning}`);
+  if (warning !== null) say(`${styled('yellow', 'warning:', caller().stderr)} ${warning}`);
 }

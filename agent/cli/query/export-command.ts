@@ -13,11 +13,11 @@ import {
 } from '../../storage/reads/export-queries.ts';
 import { type ExitCode, messageOf } from '../common/exit-code.ts';
 import type { CommonFlags } from '../common/load-config.ts';
-import { Outlet } from '../common/outlet.ts';
 import { say } from '../common/output.ts';
 import { isDamage, type StateFile } from '../common/query-files.ts';
 import { openCrawlFiles } from '../state-files/crawl-files.ts';
 import { type ExportFormat, exportFormats } from './export-formats.ts';
+import { Outlet } from './outlet.ts';
 import { type Cell, jsonLines } from './query-format.ts';
 
 /** Text gathered before it is written: few system calls, little memory. */

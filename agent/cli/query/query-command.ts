@@ -4,12 +4,13 @@
 // handled here: Ctrl-C ends a query that would run for ever.
 
 import type Database from 'better-sqlite3';
+import { caller } from '../common/caller.ts';
 import { type ExitCode, messageOf } from '../common/exit-code.ts';
 import type { CommonFlags } from '../common/load-config.ts';
-import { Outlet } from '../common/outlet.ts';
 import { say } from '../common/output.ts';
 import { isDamage } from '../common/query-files.ts';
 import { openCrawlFiles } from '../state-files/crawl-files.ts';
+import { Outlet } from './outlet.ts';
 import { type Cell, type Format, formatRows } from './query-format.ts';
 
 export async function query(
@@ -45,7 +46,8 @@ async function answer(
   outlet: Outlet,
 ): Promise<ExitCode> {
   const names = statement.columns().map(({ name }) => name);
-  const width = process.stdout.isTTY ? process.stdout.columns : null;
+  const { stdout } = caller();
+  const width = stdout.isTTY ? (stdout.columns ?? null) : null;
   // Integers of any size, whole.
   const rows = statement.raw().safeIntegers().iterate();
   try {

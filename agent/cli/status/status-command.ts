@@ -5,6 +5,7 @@
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { localAgents } from '../agent/local-agents.ts';
 import { askFirst } from '../common/ask.ts';
+import { caller } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import {
   asked,
@@ -84,7 +85,7 @@ export async function status(
   if (flags.json) await print(`${JSON.stringify(cluster)}\n`);
   else await print(`${statusText(cluster)}\n`);
   if (!flags.json && cluster.unreachable.length > 0) {
-    say(`${styled('yellow', 'no answer from', process.stderr)} ${cluster.unreachable.join(', ')}`);
+    say(`${styled('yellow', 'no answer from', caller().stderr)} ${cluster.unreachable.join(', ')}`);
     const left = leftOf(cluster);
     if (left.length > 0) say(leftText(left, loaded.config));
     const known = agents

@@ -6,7 +6,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import { join } from 'node:path';
 import { monotonicMs } from '../../runtime/clock.ts';
-import { print } from './output.ts';
+import { caller } from '../common/caller.ts';
+import { print } from '../common/output.ts';
 
 /** Text is written in pieces of this length: few system calls, little memory. */
 const CHUNK_CHARS = 64 * 1024;
@@ -33,7 +34,7 @@ export class Outlet {
     this.#options = {
       print,
       // A write to a terminal blocks the whole process while its user has stopped the output.
-      waitMsMax: process.stdout.isTTY ? 0 : WAIT_MS_MAX,
+      waitMsMax: caller().stdout.isTTY ? 0 : WAIT_MS_MAX,
       directory: os.tmpdir(),
       ...options,
     };

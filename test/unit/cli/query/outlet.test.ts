@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import os from 'node:os';
 import { test } from 'node:test';
-import { Outlet } from '../../../../agent/cli/common/outlet.ts';
+import { Outlet } from '../../../../agent/cli/query/outlet.ts';
 
 const piece = `${'é'.repeat(70_000)}\n`;
 const pieces = Array.from({ length: 5 }, (_, k) => `${k} ${piece}`);
