@@ -1,6 +1,5 @@
 // `npm test`: every test that a contributor runs before a commit. The unit tests share one process,
-// every other file has its own; two of them run at a time, the longest first. What takes longer is
-// run by `.ci/run`. Words after `npm test --` are patterns: only tests whose names match are run.
+// every other file has its own, and two of them run at a time. What takes longer is run by `.ci/run`. Words after `npm test --` are patterns: only tests whose names match are run.
 
 import fs from 'node:fs';
 import path from 'node:path';
