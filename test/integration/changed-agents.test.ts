@@ -4,11 +4,8 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { run, Scratch, start, until } from './cli-process.ts';
+import { run, Scratch, start, until, untilAsked } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
-
-/** Each takes a second or so. */
-const triesMax = 50;
 
 /** Two agents, with their numbers or their names in the config; their crawl does not end by itself. */
 async function stage(context: TestContext, numbered: boolean) {
@@ -27,15 +24,13 @@ async function stage(context: TestContext, numbered: boolean) {
   };
   const launch = start(['launch', config, '--agents', 'a1,a2']);
   await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
-  const inCluster = async (...ids: string[]) => {
-    for (let tries = 0; tries < triesMax; tries++) {
+  const inCluster = (...ids: string[]) =>
+    untilAsked(`one cluster of ${ids.join(', ')}`, async () => {
       const { stdout } = await run('status', config, '--json');
       const { agents } = JSON.parse(stdout) as { agents: { id: string; members: unknown[] }[] };
       const whole = agents.filter(({ members }) => members.length === ids.length - 1);
-      if (whole.map(({ id }) => id).join() === ids.join()) return;
-    }
-    assert.fail(`never one cluster: ${ids.join(', ')}`);
-  };
+      return whole.map(({ id }) => id).join() === ids.join();
+    });
   await inCluster('a1', 'a2');
   return { scratch, gate, config, agents: written.cluster.agents, setAgents, launch, inCluster };
 }

@@ -17,6 +17,8 @@ const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
 /** A command that takes so long has failed: some ten times what one takes on a busy machine. */
 const commandMsMax = 60_000;
 const pollMs = 20;
+/** Between two commands that ask the same; each costs the agents some work. */
+const askMs = 100;
 /** Commands that have signals, children or the standard input of their own. */
 const processes = new Set(['launch', 'agent', 'kill', 'check']);
 
@@ -86,17 +88,26 @@ export function runProcess(...args: string[]): Promise<Ended> {
   return start(args).ended;
 }
 
+/** Commands that are called at the moment, and the mask of file modes that was there before them. */
+const calls = { open: 0, umask: 0 };
+
 /** In this process, with streams that nobody else writes to. */
 async function call(args: readonly string[]): Promise<Ended> {
   const [stdout, stderr] = [new Kept(), new Kept()];
-  const code = await commandLine({
-    argv: [process.execPath, main, ...args],
-    env: environment(),
-    stdout,
-    stderr,
-    heard: { messages: [], output: false },
-  });
-  return { code, stdout: stdout.text(), stderr: stderr.text() };
+  // A command narrows the mask for the rest of its process.
+  if (calls.open++ === 0) calls.umask = process.umask();
+  try {
+    const code = await commandLine({
+      argv: [process.execPath, main, ...args],
+      env: environment(),
+      stdout,
+      stderr,
+      heard: { messages: [], output: false },
+    });
+    return { code, stdout: stdout.text(), stderr: stderr.text() };
+  } finally {
+    if (--calls.open === 0) process.umask(calls.umask);
+  }
 }
 
 class Kept extends Writable {
@@ -179,6 +190,15 @@ export async function until(what: string, is: () => boolean): Promise<void> {
   for (let waited = 0; waited < commandMsMax; waited += pollMs) {
     if (is()) return;
     await pause(pollMs);
+  }
+  assert.fail(`never came: ${what}`);
+}
+
+/** As `until`, where a command has to be run to know. */
+export async function untilAsked(what: string, is: () => Promise<boolean>): Promise<void> {
+  for (let waited = 0; waited < commandMsMax; waited += askMs) {
+    if (await is()) return;
+    await pause(askMs);
   }
   assert.fail(`never came: ${what}`);
 }

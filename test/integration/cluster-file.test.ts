@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { startWeb } from '../web/server.ts';
-import { listening, run, Scratch, start, until } from './cli-process.ts';
+import { listening, run, Scratch, start, until, untilAsked } from './cli-process.ts';
 
 /** Second byte of loopback addresses that no other test's web uses. */
 const net = 46;
@@ -45,9 +45,7 @@ test('cluster.json: its loss splits no cluster, and a refused launch does not wr
     const { agents } = JSON.parse(stdout) as { agents: { members: unknown[]; joined: boolean }[] };
     return agents.filter((agent) => agent.joined && agent.members.length === 1).length;
   };
-  let seen = 0;
-  for (let tries = 0; tries < 50 && seen < 2; tries++) seen = await members();
-  assert.equal(seen, 2, 'both agents have joined one cluster');
+  await untilAsked('both agents in one cluster', async () => (await members()) === 2);
 
   const stopped = await run('stop', config);
   assert.equal(stopped.code, 0, stopped.stderr);

@@ -7,13 +7,11 @@ import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Judgement, judge } from '../web/judge.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
-import { type Ended, run, Scratch, start, until } from './cli-process.ts';
+import { type Ended, run, Scratch, start, until, untilAsked } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 
 const delayMs = 40;
 const suspectAfterMs = 1200;
-/** Looks at the status, each a process of some 300 ms or more; a join takes some heartbeats. */
-const looksMax = 15;
 const size = { hosts: 12, pages: 12, port: 0, answerMs: 5 };
 const shares = { flaky: 0, slow: 0 };
 
@@ -128,7 +126,7 @@ describe('clusters', { concurrency: 2 }, () => {
       const { stdout } = await run('status', crawl.config, '--json');
       return (JSON.parse(stdout) as { agents: { id: string }[] }).agents.length === 3;
     };
-    for (let k = 0; k < looksMax && !(await joined()); k++);
+    await untilAsked('a3 has joined', joined);
     gate.open();
     assertCode(await launch.ended, 0);
     assertCode(await late.ended, 0);

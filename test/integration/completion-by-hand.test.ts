@@ -5,12 +5,9 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { run, Scratch, start, until } from './cli-process.ts';
+import { run, Scratch, start, until, untilAsked } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 import { makeQueuedState } from './queued-state.ts';
-
-/** Each takes a second or so. */
-const triesMax = 50;
 
 /** A crawl that ends when its gate is opened. */
 async function stage(context: TestContext, agents: number) {
@@ -121,13 +118,12 @@ test('the end is recorded before anybody else can have the state: `--off` comes 
   assert.deepEqual(JSON.parse(stdout), [{ status: 200 }]);
 });
 
-async function metEachOther(config: string): Promise<void> {
-  for (let tries = 0; tries < triesMax; tries++) {
+function metEachOther(config: string): Promise<void> {
+  return untilAsked('they have met', async () => {
     const { stdout } = await run('status', config, '--json');
     const { agents } = JSON.parse(stdout) as { agents: { joined: boolean; members: unknown[] }[] };
-    if (agents.filter((one) => one.joined && one.members.length === 1).length === 2) return;
-  }
-  assert.fail('they never met');
+    return agents.filter((one) => one.joined && one.members.length === 1).length === 2;
+  });
 }
 
 /** A module that stops the process just before the record appears, for as long as the file is there. */

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { run, Scratch, start, until } from './cli-process.ts';
+import { run, Scratch, start, until, untilAsked } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 
 /** Every command that goes to running agents. */
@@ -22,9 +22,6 @@ const commandsOf = (seed: string): readonly (readonly [command: string, ...words
   ['stop'],
 ];
 
-/** Each takes a second or so. */
-const triesMax = 50;
-
 interface Status {
   readonly id: string;
   readonly course: string;
@@ -34,12 +31,11 @@ interface Status {
 }
 
 /** Asks for the status until the agents that answer are as wanted. */
-async function untilStatus(config: string, is: (agents: readonly Status[]) => boolean) {
-  for (let tries = 0; tries < triesMax; tries++) {
+function untilStatus(config: string, is: (agents: readonly Status[]) => boolean) {
+  return untilAsked('the agents are as wanted', async () => {
     const { stdout, code } = await run('status', config, '--json');
-    if (code === 0 && is((JSON.parse(stdout) as { agents: Status[] }).agents)) return;
-  }
-  assert.fail('the agents are never as wanted');
+    return code === 0 && is((JSON.parse(stdout) as { agents: Status[] }).agents);
+  });
 }
 
 /** Two agents of the crawl `cli-test`, and a config with the same endpoints and another name. */

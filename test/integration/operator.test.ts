@@ -10,15 +10,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { UrlReport } from '../../agent/cli/explain/explain-report.ts';
 import type { ListedOrder } from '../../agent/cli/status/status-orders.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
-import { run, Scratch, start, until } from './cli-process.ts';
+import { run, Scratch, start, until, untilAsked } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 
 const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
 const skip = process.getuid?.() === 0 ? false : 'only root can run a command as another user';
 
 const ids = ['a1', 'a2', 'a3'];
-/** Looks at the status, each a process of some 300 ms or more; a join takes some heartbeats. */
-const looksMax = 15;
 const size = { hosts: 8, pages: 20, port: 0, answerMs: 5 };
 
 /**
@@ -100,7 +98,7 @@ describe('operator', { concurrency: 1 }, () => {
       const { stdout } = await run('status', config, '--json');
       return (JSON.parse(stdout) as { agents: { id: string }[] }).agents.length === 3;
     };
-    for (let k = 0; k < looksMax && !(await joined()); k++);
+    await untilAsked('a3 has joined', joined);
     gate.open();
     assert.equal((await launch.ended).code, 0);
     await late.ended;

@@ -5,14 +5,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { run, Scratch, start, until } from './cli-process.ts';
+import { run, Scratch, start, until, untilAsked } from './cli-process.ts';
 import { blurMs, HostServers } from './host-servers.ts';
 
 /** Second byte of the addresses: no other test's web has it. */
 const addressNet = 47;
 const delayMs = 20;
-/** Looks at the state, each a process. */
-const looksMax = 20;
 
 interface Answer {
   readonly status?: number;
@@ -211,12 +209,10 @@ describe('polite servers', () => {
     });
     const launch = start(['launch', config]);
     await until('both were asked', () => shut.every((name) => web.asked(name).length > 0));
-    let known = 0;
-    for (let looks = 0; known < 2 && looks < looksMax; looks++) {
+    await untilAsked('both are known to be unreachable', async () => {
       const { stdout } = await run('query', config, 'SELECT robots FROM hosts', '--format', 'json');
-      known = stdout.match(/unreachable/g)?.length ?? 0;
-    }
-    assert.equal(known, 2, 'both are known to be unreachable');
+      return stdout.match(/unreachable/g)?.length === 2;
+    });
     await run('stop', config);
     assert.equal((await launch.ended).code, 11);
     for (const name of shut) assert.deepEqual(new Set(web.asked(name)), new Set(['/robots.txt']));

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Running, run, Scratch, start, until } from './cli-process.ts';
+import { type Running, run, Scratch, start, until, untilAsked } from './cli-process.ts';
 import {
   charsets,
   type HostName,
@@ -29,8 +29,6 @@ const failingHosts = [
 
 const pagesPerHost = 200;
 const bodyBytes = 10 * 1024 ** 2;
-/** Looks at the frontier, each a process: time-outs take their 4 s, and the next attempt 10 s. */
-const attemptsMax = 20;
 /** What had arrived when the limit was reached. */
 const lastChunkMax = 1024 ** 2;
 /** Above what it has at the start: bodies of four threads at once, buffers, and the garbage. */
@@ -129,9 +127,10 @@ describe('strange servers', { concurrency: 2 }, () => {
     await until('every host is tried', known);
     const waiting = `SELECT url FROM frontier WHERE not_before > 0`;
     let rows: { url: string }[] = [];
-    for (let k = 0; k < attemptsMax && rows.length < failing.length; k++) {
+    await untilAsked('all wait', async () => {
       rows = await ask(config, waiting);
-    }
+      return rows.length >= failing.length;
+    });
     launch.child.kill('SIGINT');
     const { code, stderr } = await launch.ended;
     assert.equal(code, 11, stderr);
