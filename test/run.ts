@@ -1,5 +1,6 @@
 // `npm test`: every test that a contributor runs before a commit. The unit tests share one process,
-// every other file has its own, and two of them run at a time. What takes longer is run by `.ci/run`. Words after `npm test --` are patterns: only tests whose names match are run.
+// and so do the simulations; every other file has its own. The slower tests, in the folders `slow`,
+// are run by `.ci/run`. Words after `npm test --` are patterns: only tests whose names match are run.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -15,12 +16,13 @@ const processes = 2;
 process.env.NODE_COMPILE_CACHE ??= path.join(root, 'node_modules/.cache/node-compile-cache');
 
 const alone = fs
-  .globSync('test/{property,contract,simulation,integration}/**/*.test.ts', { cwd: root })
+  .globSync('test/{contract/**,integration,property}/*.test.ts', { cwd: root })
   .sort();
 
 run({
   cwd: root,
-  files: ['test/together/unit.ts', ...alone, 'test/tidy.test.ts'],
+  // The longest first.
+  files: ['test/together/unit.ts', 'test/together/simulation.ts', ...alone, 'test/tidy.test.ts'],
   concurrency: processes,
   timeout: testMsMax,
   testNamePatterns: process.argv.slice(2),

@@ -4,10 +4,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** Imports every test file in a folder of `test/`, those in its folders included. */
-export async function everyTestOf(folder: string): Promise<void> {
-  const directory = path.join(import.meta.dirname, '..', folder);
-  for (const file of fs.globSync('**/*.test.ts', { cwd: directory }).sort()) {
+/** @param pattern - of files in `test/` */
+export async function everyTestOf(pattern: string): Promise<void> {
+  const directory = path.join(import.meta.dirname, '..');
+  for (const file of fs.globSync(pattern, { cwd: directory }).sort()) {
     await import(path.join(directory, file));
   }
 }

@@ -1,4 +1,4 @@
 // All unit tests in one process.
 import { everyTestOf } from './every-test-of.ts';
 
-await everyTestOf('unit');
+await everyTestOf('unit/**/*.test.ts');

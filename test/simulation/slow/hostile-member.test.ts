@@ -3,11 +3,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { BOUNDS } from '../../agent/core/protocol/bounds.ts';
-import type { AgentId, Message } from '../../agent/core/protocol/messages.ts';
-import { decodeFrame, encodeEnvelope } from '../../agent/messaging/codec.ts';
-import { crawling, inc } from './case-kit.ts';
-import type { Cluster } from './cluster.ts';
+import { BOUNDS } from '../../../agent/core/protocol/bounds.ts';
+import type { AgentId, Message } from '../../../agent/core/protocol/messages.ts';
+import { decodeFrame, encodeEnvelope } from '../../../agent/messaging/codec.ts';
+import { crawling, inc } from '../case-kit.ts';
+import type { Cluster } from '../cluster.ts';
 
 const IDS = ['a1', 'a2', 'evil'] as const;
 const HONEST = ['a1', 'a2'] as const;

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Cluster, SUSPECT_MS } from './cluster.ts';
+import { Cluster, SUSPECT_MS } from '../cluster.ts';
 
 const TWO = ['a1', 'a2'];
 const ROOT = 'http://h0.test/p0';

@@ -3,11 +3,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { BOUNDS } from '../../agent/core/protocol/bounds.ts';
-import type { AgentId, Envelope, Message } from '../../agent/core/protocol/messages.ts';
-import { cluster, crawling, endCodes, heartbeats, inc, sentOf } from './case-kit.ts';
-import { type Cluster, LEASE_MS, SUSPECT_MS } from './cluster.ts';
-import { HEARTBEAT_MS } from './process.ts';
+import { BOUNDS } from '../../../agent/core/protocol/bounds.ts';
+import type { AgentId, Envelope, Message } from '../../../agent/core/protocol/messages.ts';
+import { cluster, crawling, endCodes, heartbeats, inc, sentOf } from '../case-kit.ts';
+import { type Cluster, LEASE_MS, SUSPECT_MS } from '../cluster.ts';
+import { HEARTBEAT_MS } from '../process.ts';
 
 const HELLO = { type: 'HELLO', capacity: 1, fingerprint: 'same', n: 0 } as const;
 const MANY = 30;

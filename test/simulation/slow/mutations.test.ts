@@ -3,10 +3,10 @@
 // while the rule is in force.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RULES, type Rule, without } from './mutations.ts';
-import type { Kind } from './plan.ts';
-import { SCHEDULES } from './schedules.ts';
-import { runSwarm } from './swarm.ts';
+import { RULES, type Rule, without } from '../mutations.ts';
+import type { Kind } from '../plan.ts';
+import { SCHEDULES } from '../schedules.ts';
+import { runSwarm } from '../swarm.ts';
 
 /** A seed that offends each rule; a change of the core moves it, so some after it are tried. */
 const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
