@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Order } from '../../../../agent/core/protocol/messages.ts';
-import { ORDERS_MAX, Orders } from '../../../../agent/core/protocol/orders.ts';
+import { ORDERS_MAX, Orders, type OrderStore } from '../../../../agent/core/protocol/orders.ts';
 import { isOrder } from '../../../../agent/messaging/validate.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { OrderTable } from '../../../../agent/storage/tables/order-table.ts';
@@ -18,7 +18,10 @@ const order: fc.Arbitrary<Order> = fc.record({
 });
 const orders = fc.array(order, { maxLength: 12 });
 
-function agent(id = 'a1', store = new OrderTable(openInMemory())): Orders {
+/** Where nobody reads them again. */
+const nowhere: OrderStore = { orders: () => [], saveOrder() {}, dropOrder() {} };
+
+function agent(id = 'a1', store = nowhere): Orders {
   return new Orders({ id, delayMs: () => 100, digest: (text) => text, store });
 }
 
