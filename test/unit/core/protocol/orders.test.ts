@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Order } from '../../../../agent/core/protocol/messages.ts';
-import { ORDERS_MAX, Orders, type OrderStore } from '../../../../agent/core/protocol/orders.ts';
+import { ORDERS_MAX, type OrderStore, Orders } from '../../../../agent/core/protocol/orders.ts';
 import { isOrder } from '../../../../agent/messaging/validate.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { OrderTable } from '../../../../agent/storage/tables/order-table.ts';
