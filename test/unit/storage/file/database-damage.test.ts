@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import Database from 'better-sqlite3';
 import type { Connection } from '../../../../agent/storage/encoding/connection.ts';
 import { openState } from '../../../../agent/storage/file/database.ts';
@@ -30,9 +30,21 @@ function scratch(t: TestContext): string {
   return directory;
 }
 
+/** What was made already, by `logPages`; only copies of it are damaged. */
+const crawls = new Map<number, Crawl>();
+after(() => {
+  for (const { directory } of crawls.values()) fs.rmSync(directory, { recursive: true });
+});
+
 /** `logPages`: the log goes into the file when it has so many; 0: never. */
-function crawlIn(t: TestContext, { logPages = 60 } = {}): Crawl {
-  const directory = scratch(t);
+function crawlOf({ logPages = 60 } = {}): Crawl {
+  const crawl = crawls.get(logPages) ?? makeCrawl(logPages);
+  crawls.set(logPages, crawl);
+  return crawl;
+}
+
+function makeCrawl(logPages: number): Crawl {
+  const directory = fs.mkdtempSync(join(tmpdir(), 'ubiring-damage-'));
   const opened = openState({ directory: join(directory, 'live'), ...mine });
   assert.ok(opened.ok);
   const store = new SqliteStore(opened.db, { durability: 'process', hostDelayMs: 1 });
@@ -137,8 +149,8 @@ function logBytes({ moments }: Crawl): number {
   return fs.statSync(join(moments.at(-1)!, 'state.sqlite-wal')).size;
 }
 
-test('F35: a log that lost its tail, at any length, leaves the turns before', (t) => {
-  const crawl = crawlIn(t, { logPages: 0 });
+test('F35: a log that lost its tail, at any length, leaves the turns before', () => {
+  const crawl = crawlOf({ logPages: 0 });
   const counts = cutsOf(logBytes(crawl)).map((cut) =>
     afterDamage(crawl, (log) => fs.truncateSync(log, cut)),
   );
@@ -148,16 +160,16 @@ test('F35: a log that lost its tail, at any length, leaves the turns before', (t
   assert.ok(sorted.at(-1)! > turns / 2 && sorted[0] === 0, String(sorted));
 });
 
-test('F35: a log cut below what is in the file already is whole turns, or set aside', (t) => {
-  const crawl = crawlIn(t);
+test('F35: a log cut below what is in the file already is whole turns, or set aside', () => {
+  const crawl = crawlOf();
   const outcomes = cutsOf(logBytes(crawl)).map((cut) =>
     afterDamage(crawl, (log) => fs.truncateSync(log, cut)),
   );
   assert.ok(outcomes.some((count) => count !== null && count > 0));
 });
 
-test('F36: a bit flipped in the log leaves the turns before', (t) => {
-  const crawl = crawlIn(t, { logPages: 0 });
+test('F36: a bit flipped in the log leaves the turns before', () => {
+  const crawl = crawlOf({ logPages: 0 });
   const whole = afterDamage(crawl, () => {});
   const length = logBytes(crawl);
   let lost = 0;
@@ -176,8 +188,8 @@ function flip(file: string, position: number, bit: number): void {
   fs.writeFileSync(file, bytes);
 }
 
-test('F37: of bits flipped in the file none goes on as another state than the one it was', (t) => {
-  const { flipped, size } = soundFile(t);
+test('F37: of bits flipped in the file none goes on as another state than the one it was', () => {
+  const { flipped, size } = soundFile();
   const runs = 160;
   let aside = 0;
   for (let k = 0; k < runs; k++) {
@@ -186,8 +198,8 @@ test('F37: of bits flipped in the file none goes on as another state than the on
   assert.ok(aside > 0);
 });
 
-test('F37: nor does one of bits flipped in the header of the file', (t) => {
-  const { flipped } = soundFile(t);
+test('F37: nor does one of bits flipped in the header of the file', () => {
+  const { flipped } = soundFile();
   for (let byte = 0; byte < 100; byte++) flipped(byte, byte % 8);
   // What may write it, the format of its schema, and the schema's version: by these it is judged.
   for (const byte of [18, 19, 44, 47, 60, 63]) {
@@ -196,11 +208,11 @@ test('F37: nor does one of bits flipped in the header of the file', (t) => {
 });
 
 /** A whole state without a log, of which copies are opened with a bit flipped. */
-function soundFile(t: TestContext): {
+function soundFile(): {
   readonly size: number;
   flipped(position: number, bit: number): 'kept' | 'aside' | 'refused';
 } {
-  const crawl = crawlIn(t);
+  const crawl = crawlOf();
   const sound = copyOf(crawl, crawl.moments.at(-1)!);
   const count = turnsIn(sound)!;
   const was = urlsIn(sound);
@@ -249,7 +261,7 @@ function flipInRow(file: string, key: string): void {
 }
 
 test('F37: a bit flipped in the text of a URL is seen, which SQLite does not', (t) => {
-  const crawl = crawlIn(t);
+  const crawl = crawlOf();
   const sound = copyOf(crawl, crawl.moments.at(-1)!);
   assert.ok(turnsIn(sound));
   const file = join(sound, 'state.sqlite');
@@ -288,8 +300,8 @@ function renameInSchema(file: string): void {
 }
 
 for (const [what, damage] of F38) {
-  test(`F38: a state ${what} is set aside, never deleted, and said so`, (t) => {
-    const crawl = crawlIn(t);
+  test(`F38: a state ${what} is set aside, never deleted, and said so`, () => {
+    const crawl = crawlOf();
     const directory = copyOf(crawl, crawl.moments.at(-1)!);
     damage(join(directory, 'state.sqlite'));
     const found = filesOf(directory);
@@ -310,8 +322,8 @@ for (const [what, damage] of F38) {
     assert.equal(turnsAfter(directory), 0, 'the next start finds a sound file');
   });
 
-  test(`F38: a state ${what} is refused where nobody has copies, and left as it is`, (t) => {
-    const crawl = crawlIn(t);
+  test(`F38: a state ${what} is refused where nobody has copies, and left as it is`, () => {
+    const crawl = crawlOf();
     const directory = copyOf(crawl, crawl.moments.at(-1)!);
     damage(join(directory, 'state.sqlite'));
     const before = filesOf(directory);
@@ -340,8 +352,8 @@ function turnsAfter(directory: string): number {
   return count;
 }
 
-test("F39: a file of one moment with another's log is whole turns, or set aside", (t) => {
-  const crawl = crawlIn(t);
+test("F39: a file of one moment with another's log is whole turns, or set aside", () => {
+  const crawl = crawlOf();
   let aside = 0;
   for (const file of crawl.moments) {
     for (const log of crawl.moments) {
