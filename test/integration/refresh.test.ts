@@ -161,9 +161,10 @@ test('refresh: every page is asked for once more, only what has changed is read'
 });
 
 test('refresh: stopped and killed in the middle it goes on, in the same round', async (context) => {
-  const politeness = { hostDelayMs: 250 };
-  const { site, scratch, config, select, audited } = await stage(context, 2, 40, { politeness });
+  const { site, scratch, config, select, audited } = await stage(context, 2, 40);
   await crawl(config);
+  const written = JSON.parse(fs.readFileSync(config, 'utf8'));
+  scratch.write('crawl.json', { ...written, politeness: { hostDelayMs: 250 } });
   const urls = new Set(site.asked.map(({ url }) => url));
   assert.equal(urls.size, 164);
   site.asked.length = 0;
