@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { run, Scratch, start, until, untilAsked } from './cli-process.ts';
+import { run, Scratch, start, until, untilJoined } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 
 /** Two agents, with their numbers or their names in the config; their crawl does not end by itself. */
@@ -24,13 +24,7 @@ async function stage(context: TestContext, numbered: boolean) {
   };
   const launch = start(['launch', config, '--agents', 'a1,a2']);
   await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
-  const inCluster = (...ids: string[]) =>
-    untilAsked(`one cluster of ${ids.join(', ')}`, async () => {
-      const { stdout } = await run('status', config, '--json');
-      const { agents } = JSON.parse(stdout) as { agents: { id: string; members: unknown[] }[] };
-      const whole = agents.filter(({ members }) => members.length === ids.length - 1);
-      return whole.map(({ id }) => id).join() === ids.join();
-    });
+  const inCluster = (...ids: string[]) => untilJoined(config, ...ids);
   await inCluster('a1', 'a2');
   return { scratch, gate, config, agents: written.cluster.agents, setAgents, launch, inCluster };
 }

@@ -202,3 +202,20 @@ export async function untilAsked(what: string, is: () => Promise<boolean>): Prom
   }
   assert.fail(`never came: ${what}`);
 }
+
+/** Until these agents, and no others, are one cluster that all of them have joined. */
+export function untilJoined(config: string, ...ids: string[]): Promise<void> {
+  return untilAsked(`one cluster of ${ids.join(', ')}`, async () => {
+    const { stdout, code } = await run('status', config, '--json');
+    if (code !== 0 && stdout === '') return false;
+    const { agents } = JSON.parse(stdout) as { agents: JoinedAgent[] };
+    const whole = agents.filter((one) => one.joined && one.members.length === ids.length - 1);
+    return whole.map(({ id }) => id).join() === ids.join();
+  });
+}
+
+interface JoinedAgent {
+  readonly id: string;
+  readonly joined: boolean;
+  readonly members: readonly unknown[];
+}

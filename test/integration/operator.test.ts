@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { UrlReport } from '../../agent/cli/explain/explain-report.ts';
 import type { ListedOrder } from '../../agent/cli/status/status-orders.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
-import { run, Scratch, start, until, untilAsked } from './cli-process.ts';
+import { run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 
 const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
@@ -43,6 +43,7 @@ async function crawlOf(t: TestContext, second: number, agents = ids, hosts: obje
     return until(`${count} requests`, () => web.requests().length >= before + count);
   };
   await served(20);
+  await untilJoined(config, ...agents);
   return { web, gate, scratch, config, launch, served };
 }
 
@@ -127,9 +128,13 @@ describe('operator', { concurrency: 1 }, () => {
     const still = await run('block', config, 'x.nobody.test', '--off');
     assert.match(still.stderr, /x\.nobody\.test is still blocked, by \*\.nobody\.test/);
 
-    const { orders } = JSON.parse((await run('status', config, '--json')).stdout);
+    // Which agents have an order, the others hear with the next heartbeat.
+    const listed = async (): Promise<readonly ListedOrder[]> =>
+      JSON.parse((await run('status', config, '--json')).stdout).orders;
+    const isKnown = async () => (await listed()).every(({ missing }) => missing.length === 1);
+    await untilAsked('a2 is known to have the orders', isKnown);
     assert.deepEqual(
-      orders.map(({ kind, host, missing }: ListedOrder) => [kind, host, missing]),
+      (await listed()).map(({ kind, host, missing }) => [kind, host, missing]),
       [
         ['block', '*.nobody.test', ['a3']],
         ['block', '*', ['a3']],
