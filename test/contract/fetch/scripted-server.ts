@@ -25,6 +25,8 @@ export type Step =
 export type Script = readonly Step[] | ((path: string) => readonly Step[]);
 
 /** Written at once where a step repeats; small enough that the client's closing is noticed. */
+/** A pause keeps no process that has nothing else to do. */
+const unref = { ref: false };
 const BLOCK_BYTES = 64 * 1024;
 
 export class ScriptedServer {
@@ -109,7 +111,7 @@ export class ScriptedServer {
       } else if ('randomBytes' in step) {
         await this.#write(socket, noise(step.randomBytes));
       } else if ('waitMs' in step) {
-        await wait(step.waitMs);
+        await wait(step.waitMs, undefined, unref);
       } else if (step.close === 'fin') {
         socket.end();
       } else if (step.close === 'reset') {
@@ -122,7 +124,7 @@ export class ScriptedServer {
     for (let n = 0; n < times && !socket.destroyed; n++) {
       await this.#write(socket, Buffer.from(text));
       if (everyMs > 0) {
-        await wait(everyMs);
+        await wait(everyMs, undefined, unref);
       }
     }
   }
@@ -137,7 +139,7 @@ export class ScriptedServer {
       await this.#write(socket, part);
       const pauseMs = everyMs ?? (delayMsPerKiB ?? 0) * (part.length / 1024);
       if (pauseMs > 0) {
-        await wait(pauseMs);
+        await wait(pauseMs, undefined, unref);
       }
     }
   }
