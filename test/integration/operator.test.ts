@@ -129,12 +129,13 @@ describe('operator', { concurrency: 1 }, () => {
     assert.match(still.stderr, /x\.nobody\.test is still blocked, by \*\.nobody\.test/);
 
     // Which agents have an order, the others hear with the next heartbeat.
-    const listed = async (): Promise<readonly ListedOrder[]> =>
-      JSON.parse((await run('status', config, '--json')).stdout).orders;
-    const isKnown = async () => (await listed()).every(({ missing }) => missing.length === 1);
-    await untilAsked('a2 is known to have the orders', isKnown);
+    let listed: readonly ListedOrder[] = [];
+    await untilAsked('a2 is known to have the orders', async () => {
+      listed = JSON.parse((await run('status', config, '--json')).stdout).orders;
+      return listed.every(({ missing }) => missing.length === 1);
+    });
     assert.deepEqual(
-      (await listed()).map(({ kind, host, missing }) => [kind, host, missing]),
+      listed.map(({ kind, host, missing }) => [kind, host, missing]),
       [
         ['block', '*.nobody.test', ['a3']],
         ['block', '*', ['a3']],

@@ -320,6 +320,8 @@ export class Membership {
   remove(member: Member, why: Removal, now: Instant): void {
     const { id, inc } = member.card;
     const placement = this.#view.assignment();
+    // The events name the silence as the detector counted it.
+    member.heardAt = this.#detector.lastNewsMs(id) ?? member.heardAt;
     this.#view.delete(id);
     this.#detector.forget(id);
     this.#lease.forget(id);
