@@ -306,13 +306,10 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#rows.mark(host, sender);
   }
 
-  hostsMarkedAbove(sender: AgentId, n: number): Host[] {
-    return this.#rows.hostsMarkedAbove(sender, n);
-  }
-
-  forgetMarks(hosts: readonly Host[], sender: AgentId): void {
-    this.#raiseGeneration();
-    for (const host of hosts) this.#rows.forgetMark(host, sender);
+  forgetMarksAbove(sender: AgentId, n: number): Host[] {
+    const hosts = this.#rows.forgetMarksAbove(sender, n);
+    if (hosts.length > 0) this.#raiseGeneration();
+    return hosts;
   }
 
   #raiseGeneration(): void {

@@ -104,10 +104,8 @@ export class HostMoves implements Part {
   setBack(member: Member, n: number, now: Instant): void {
     const { store } = this.#p;
     const { id } = member.card;
-    const hosts = store.hostsMarkedAbove(id, n);
-    if (hosts.length === 0) return;
-    store.forgetMarks(hosts, id);
-    this.#p.handOff.give(id, hosts, now);
+    const hosts = store.forgetMarksAbove(id, n);
+    if (hosts.length > 0) this.#p.handOff.give(id, hosts, now);
   }
 
   /**

@@ -142,10 +142,11 @@ export interface Store {
     now: number,
   ): { mark: number; changed: boolean };
   markOf(host: Host, sender: AgentId): number;
-  /** Hosts of which `sender` streamed rows here that are numbered above `n`. */
-  hostsMarkedAbove(sender: AgentId, n: number): Host[];
-  /** Forgets how far the sender's rows of these hosts are here, and raises the generation. */
-  forgetMarks(hosts: readonly Host[], sender: AgentId): void;
+  /**
+   * Forgets the sender's marks above `n`, and raises the generation if there are any. Returns their
+   * hosts.
+   */
+  forgetMarksAbove(sender: AgentId, n: number): Host[];
   /** Grows when marks are forgotten, alone or with a copy that is deleted. */
   generation(): number;
   /**

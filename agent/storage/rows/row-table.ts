@@ -323,13 +323,8 @@ export class RowTable {
     return row ? (this.#s.mark.get(row.number, sender)?.mark ?? 0) : 0;
   }
 
-  hostsMarkedAbove(sender: AgentId, n: number): Host[] {
-    return this.#s.markedAbove.all(sender, n);
-  }
-
-  forgetMark(host: Host, sender: AgentId): void {
-    const row = this.#hosts.find(host);
-    if (row) this.#s.forgetMark.run(row.number, sender);
+  forgetMarksAbove(sender: AgentId, n: number): Host[] {
+    return this.#s.forgetMarksAbove.all(sender, n);
   }
 
   deleteHost(host: Host): void {
@@ -401,13 +396,12 @@ function statements(db: Connection) {
     saveMark: db.prepare<[number, string, number, number]>(
       'INSERT OR REPLACE INTO marks (host, sender, mark, version) VALUES (?, ?, ?, ?)',
     ),
-    markedAbove: db
+    forgetMarksAbove: db
       .prepare<[string, number], Host>(
-        `SELECT h.host FROM marks m CROSS JOIN host_rows h ON h.number = m.host
-         WHERE m.sender = ? AND m.mark > ?`,
+        `DELETE FROM marks WHERE sender = ? AND mark > ?
+         RETURNING (SELECT host FROM host_rows WHERE number = marks.host)`,
       )
       .pluck(),
-    forgetMark: db.prepare<[number, string]>('DELETE FROM marks WHERE host = ? AND sender = ?'),
     deleteMarks: db.prepare<[number]>('DELETE FROM marks WHERE host = ?'),
   };
 }

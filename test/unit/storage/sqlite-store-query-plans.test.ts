@@ -60,7 +60,7 @@ test('plans: nothing on the path of a page walks through a table or sorts', () =
     store.skip(number, at(3), 'robots');
     store.endQueued(number, end, 5, 2);
     store.rowEvents(HOST, 0, 3, 0);
-    store.hostsMarkedAbove('x', 5);
+    store.forgetMarksAbove('x', 5);
     store.robots(number, 'http://a.test');
     store.addToOutbox('b.test', 'x', { url: '1', depth: 0 });
     store.outboxOf('x', 3);
@@ -132,9 +132,9 @@ const uses: [string, string, RegExp, (store: SqliteStore, number: number) => voi
   ['some hosts with a queue', 'number >= ', /INDEX hosts_with_queue/, (s) => s.queuedFrom(1, 9)],
   [
     'marks above a number',
-    'FROM marks m',
+    'DELETE FROM marks WHERE sender',
     /INDEX marks_by_sender \(sender=\? AND mark>\?\)/,
-    (s) => s.hostsMarkedAbove('x', 5),
+    (s) => s.forgetMarksAbove('x', 5),
   ],
 ];
 
