@@ -112,7 +112,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
 
 /** Parts of such texts, and why nothing is to be done. */
 export const noRemedies: readonly (readonly [says: string, why: string])[] = [
-  ['and the pages beyond are queued again', 'the agent does so'],
+  ['and the pages of lost records are queued again', 'the agent does so'],
   ['pages whose records were lost are queued again', 'the agent does so'],
   ['; it is started again in …', 'the launch does so'],
   ['…, again after …', 'the agent does so'],
