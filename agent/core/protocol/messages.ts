@@ -5,7 +5,7 @@
 import type { SpelledUrl } from '../../url/crawl-url.ts';
 
 export type AgentId = string;
-/** Grows with each run of an identifier; about the Unix milliseconds of its start. */
+/** Grows with each start and rebirth of an agent; about the Unix milliseconds of its start. */
 export type Incarnation = number;
 export type Host = string;
 
