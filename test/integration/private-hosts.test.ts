@@ -55,6 +55,6 @@ test('a tilde and a name in braces in paths and seeds get a warning', async (con
   );
   const { code, stderr } = await run('config', 'check', config);
   assert.equal(code, 0, stderr);
-  assert.match(stderr, /seeds\[0\]: is taken as it stands.*SECTION.*write it out/);
-  assert.match(stderr, /agent\.dataDir: is taken as it stands: "~\/crawl"/);
+  assert.match(stderr, /seeds\[0\]: is used literally.*SECTION.*write it out/);
+  assert.match(stderr, /agent\.dataDir: is used literally: "~\/crawl"/);
 });
