@@ -31,7 +31,7 @@ const INSIDE: Unsupported = [
 const ESCAPES: Unsupported = [
   [/^\\(?:[1-9]|k<)/, 'a back-reference takes more than linear time; write the text again'],
   [/^\\(?:u(?![0-9A-Fa-f]{4})|c|x(?![0-9A-Fa-f]{2}))/, 'write the character itself, or \\xHH'],
-  [/^\\(?![dDwWsSbBnrtfvxu])[A-Za-z]/, 'remove the backslash'],
+  [/^\\(?![dDwWsSbBnrtfvxu])[A-Za-z]/, 'a letter needs no backslash, except in \\d \\w \\s \\b'],
 ];
 
 /** Characters to compare with the syntax above; the longest is like `[:^xdigit:]`. */
