@@ -1,5 +1,5 @@
-// How the parts of the protocol hang together: who gets to know whom. Called once by the core, which
-// is itself only the hooks that several of them need. Read top down, each part knows those above it.
+// Builds the parts of the protocol and connects them. A part takes from the scope what its own
+// interface names, so a call here shows only what is not in the scope or has another name there.
 
 import { FailureDetector } from '../../failure-detector/detector.ts';
 import { Lease } from '../../failure-detector/lease.ts';
@@ -8,7 +8,6 @@ import { Budgets } from './budgets/budgets.ts';
 import { Arrivals } from './crawl/arrivals.ts';
 import { HoldBack } from './crawl/hold-back.ts';
 import { RobotsAsks } from './crawl/robots-asks.ts';
-import { VisitsCalls } from './crawl/visits-calls.ts';
 import { Inbox } from './exchange/inbox.ts';
 import { KnownUrls } from './exchange/known-urls.ts';
 import { Routing } from './exchange/routing.ts';
@@ -43,18 +42,18 @@ export interface CoreParts {
   readonly settings: CoreSettings;
   readonly store: Store;
   readonly effects: Effects;
-  /** How long a turn may go on with what can wait. */
+  /** Limits the time that a turn spends on work that can wait. */
   readonly slice: TurnSlice;
-  /** The host of a canonical URL, or null where it is not one. */
+  /** The host of a canonical URL; null: the URL is not canonical. */
   readonly hostOf: (url: string) => Host | null;
-  /** Why a URL found here is not to be queued, or null. */
+  /** Why a URL found here is not queued; null: it is queued. */
   readonly admit: (item: UrlItem) => SkipReason | null;
-  /** Whether the URL may be requested under the scope of the config. */
+  /** Whether the scope of the config allows requests for the URL. */
   readonly inScope: (host: Host, item: UrlItem) => boolean;
   readonly seeds: readonly UrlItem[];
-  /** Where the operator's orders are kept. */
+  /** Stores the operator's directives. */
   readonly orders: OrderStore;
-  /** Makes the visits, which ask what is given to them before a request, and obey the orders. */
+  /** Builds the visits, which consult these parts before each request. */
   readonly visits: (
     right: FetchRight,
     orders: Orders,
@@ -64,14 +63,17 @@ export interface CoreParts {
   ) => Visits;
 }
 
-/** What parts need of the core as a whole, which exists only when they do. */
+/** What the parts need from the core, which is built after them. */
 export interface CoreHooks {
   readonly changes: Changes;
-  /** Joined, with nothing to do, to send or to wait for. */
+  /** This agent has joined and has nothing to do, to send or to wait for. */
   isIdle(): boolean;
-  /** No host is on its way from or to this agent, and none of its URLs is to be queued again. */
+  /**
+   * No host is being handed over, no URL waits to be requeued, and all members have the same
+   * directives.
+   */
   areHostsSettled(): boolean;
-  /** All hosts are looked at again, some in each turn: what is asked of each may have changed. */
+  /** Checks all hosts again, some in each turn. */
   lookAtHosts(): void;
 }
 
@@ -79,187 +81,92 @@ export type Assembly = ReturnType<typeof assemble>;
 
 type Members = ReturnType<typeof assembleMembers>;
 type Hosts = ReturnType<typeof assembleHosts>;
+/** All that is built so far; a part replaces the member of `CoreParts` that has its name. */
+type Scope<Built> = Omit<CoreParts, keyof Built> & Built;
+/** What is called of the visits by parts that the visits themselves need. */
+type Calls = Pick<
+  Visits,
+  'schedule' | 'wake' | 'recheck' | 'recheckAll' | 'robotsOf' | 'robotsTold'
+>;
 
 export function assemble(parts: CoreParts, hooks: CoreHooks) {
+  const calls: Calls = {
+    schedule: (host) => visits.schedule(host),
+    wake: (host) => visits.wake(host),
+    recheck: (host, now) => visits.recheck(host, now),
+    recheckAll: (now, named) => visits.recheckAll(now, named),
+    robotsOf: (host, origin, now) => visits.robotsOf(host, origin, now),
+    robotsTold: (host, origin, word, now) => visits.robotsTold(host, origin, word, now),
+  };
   const members = assembleMembers(parts, hooks);
-  const hosts = assembleHosts(parts, hooks, members);
-  return Object.assign(members, hosts, assembleCrawl(parts, hooks, members, hosts));
+  const hosts = assembleHosts({ ...parts, ...members, visits: calls }, parts.seeds, hooks);
+  const { orders, events } = members;
+  const visits = parts.visits(hosts.right, orders, events, hosts.budgets, hosts.asks);
+  const crawl = assembleCrawl({ ...parts, ...members, ...hosts, visits }, hooks);
+  return { ...members, ...hosts, ...crawl, visits };
 }
 
 /** Which agents are alive, and how they are reached. */
-function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hooks: CoreHooks) {
+function assembleMembers(parts: CoreParts, { changes }: CoreHooks) {
+  const { settings, store, effects } = parts;
   const view = new View(settings);
   const events = new EventLog(store);
   const refused = new RefusedClaims(events);
   const outbound = new Outbound(settings, effects, view);
   const orders = new Orders({ ...settings, store: parts.orders });
-  const detector = new FailureDetector({ suspectAfterMs: settings.suspectAfterMs });
-  const lease = new Lease({ leaseMs: settings.leaseMs });
-  const stall = new StallWatch({ leaseMs: settings.leaseMs });
-  const { changes } = hooks;
-  const membership = new Membership({
-    settings,
-    view,
-    outbound,
-    detector,
-    lease,
-    store,
-    orders,
-    refused,
-    changes,
-  });
-  const gate = new Gate({ settings, view, outbound, refused, membership });
+  const detector = new FailureDetector(settings);
+  const lease = new Lease(settings);
+  const stall = new StallWatch(settings);
   const backlog = new Backlog(parts.slice);
   const completion = new Completion(settings, view);
-  return {
-    view,
-    events,
-    refused,
-    outbound,
-    orders,
-    detector,
-    lease,
-    stall,
-    membership,
-    gate,
-    backlog,
-    completion,
-  };
+  const built = { view, events, refused, outbound, orders, detector, lease };
+  const membership = new Membership({ ...built, settings, store, changes });
+  const gate = new Gate({ ...built, settings, membership });
+  return { ...built, stall, backlog, completion, membership, gate };
 }
 
-/** Which hosts this agent may ask, the copies of their rows, and the URLs that come and go. */
-function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members) {
-  const { settings, store, effects, hostOf, admit } = parts;
-  const { view, outbound, refused, orders, lease, backlog, completion } = members;
-  const calls = new VisitsCalls();
+/** The hosts that this agent may request, the copies of their rows, and the exchange of URLs. */
+function assembleHosts(
+  scope: Scope<Members & { readonly visits: Calls }>,
+  seedUrls: readonly UrlItem[],
+  hooks: CoreHooks,
+) {
+  const { settings, store, view, outbound, orders, refused, lease, completion } = scope;
   const handOff = new HandOff(settings, view, outbound, refused);
   const delayOf = (host: Host) => Math.max(orders.delayOf(host), store.delayOf(host));
   const right = new FetchRight(settings, view, lease, handOff, delayOf);
-  const replication = new Replication({ settings, store, view, outbound, handOff, refused });
-  const intake = new RowsIntake({ settings, store, view, outbound, handOff, hostOf, refused });
+  const replication = new Replication({ ...scope, handOff });
+  const intake = new RowsIntake({ ...scope, handOff });
   const settlement = new Settlement(view, store, replication, settings);
-  const holdBack = new HoldBack({ settings, store, settlement, orders });
+  const holdBack = new HoldBack({ ...scope, settlement });
   const seen = new SeenFilter(settings.bounds.seenUrls, settings.seenKey);
-  const routing = new Routing({
-    settings,
-    store,
-    view,
-    outbound,
-    seen,
-    settlement,
-    visits: calls,
-    admit,
-    hostOf,
-    backlog,
-  });
-  const seeds = new Seeds(parts.seeds, routing, settings);
+  const routing = new Routing({ ...scope, seen, settlement });
+  const seeds = new Seeds(seedUrls, routing, settings);
   const known = new KnownUrls(settings, view, outbound, seen);
-  const inbox = new Inbox({ view, outbound, copies: replication, hostOf, routing, known, refused });
-  const asks = new RobotsAsks({
-    settings,
-    view,
-    outbound,
-    hostOf,
-    orders,
-    store,
-    routing,
-    activity: () => completion.activity(),
-    visits: calls,
-  });
+  const inbox = new Inbox({ ...scope, copies: replication, routing, known });
+  const asks = new RobotsAsks({ ...scope, routing, activity: () => completion.activity() });
   const budgets = new Budgets({
-    settings,
-    view,
-    effects,
-    outbound,
+    ...scope,
     leaseLeftMs: (name, now) => right.leaseLeftMs(name, now),
     listed: () => !handOff.owedAny(),
     quiet: () => hooks.areHostsSettled(),
     pages: () => store.owned().pages,
-    visits: calls,
   });
-  return {
-    calls,
-    handOff,
-    right,
-    replication,
-    intake,
-    settlement,
-    holdBack,
-    seen,
-    routing,
-    seeds,
-    known,
-    inbox,
-    asks,
-    budgets,
-  };
+  const copies = { replication, intake, settlement, holdBack };
+  return { handOff, right, ...copies, seen, routing, seeds, known, inbox, asks, budgets };
 }
 
-/** What is requested, what moves and what is queued again, and how the crawl ends. */
-function assembleCrawl(parts: CoreParts, hooks: CoreHooks, members: Members, hosts: Hosts) {
-  const { settings, store, effects, hostOf, admit, inScope } = parts;
-  const { view, events, outbound, orders, detector, backlog, refused, completion } = members;
-  const { calls, handOff, right, replication, settlement, routing, asks, budgets } = hosts;
-  const visits = parts.visits(right, orders, events, budgets, asks);
-  calls.connect(visits);
-  const aborts = new Aborts({ settings, effects, events, right, budgets });
-  const arrivals = new Arrivals({ settings, backlog, visits, routing, settlement, aborts });
-  const requeues = new Requeues({
-    settings,
-    store,
-    view,
-    visits,
-    lookAtHosts: () => hooks.lookAtHosts(),
-    orders,
-    admit,
-    inScope,
-  });
-  const moves = new HostMoves({
-    settings,
-    store,
-    events,
-    view,
-    handOff,
-    replication,
-    settlement,
-    right,
-    visits,
-    budgets,
-    backlog,
-    requeues,
-  });
-  const ending = new Ending({
-    settings,
-    store,
-    events,
-    effects,
-    view,
-    detector,
-    outbound,
-    handOff,
-    moves,
-    routing,
-    completion,
-    visits,
-    aborts,
-    isIdle: () => hooks.isIdle(),
-  });
-  const operator = new Operator({
-    orders,
-    store,
-    effects,
-    events,
-    view,
-    outbound,
-    routing,
-    completion,
-    visits,
-    hostOf,
-    copies: replication,
-    requeues,
-    aborts,
-    refused,
-    ending,
-  });
-  return { visits, aborts, arrivals, requeues, moves, ending, operator };
+/** Aborted requests, responses, moving and requeued hosts, and how the agent ends. */
+function assembleCrawl(
+  scope: Scope<Members & Hosts & { readonly visits: Visits }>,
+  hooks: CoreHooks,
+) {
+  const aborts = new Aborts(scope);
+  const arrivals = new Arrivals({ ...scope, aborts });
+  const requeues = new Requeues({ ...scope, lookAtHosts: () => hooks.lookAtHosts() });
+  const moves = new HostMoves({ ...scope, requeues });
+  const ending = new Ending({ ...scope, aborts, moves, isIdle: () => hooks.isIdle() });
+  const copies = scope.replication;
+  const operator = new Operator({ ...scope, copies, requeues, aborts, ending });
+  return { aborts, arrivals, requeues, moves, ending, operator };
 }
