@@ -73,7 +73,7 @@ describe('a robots.txt that is another host’s', () => {
       return { owner, ...filters.find(({ filter }) => filter === 'robots')! };
     };
     const told = new RegExp(
-      `^Disallow: /closed, .*redirected to ${web.origin('main')}/robots.txt, told by (a[123])$`,
+      `^Disallow: /closed, .*redirected to ${web.origin('main')}/robots.txt, reported by (a[123])$`,
     );
     const tellers: boolean[] = [];
     for (const name of [...users, 'chain'] as const) {
@@ -85,7 +85,7 @@ describe('a robots.txt that is another host’s', () => {
     assert.ok(tellers.includes(false), 'some were told by another agent');
     assert.match(
       (await explain('left', '/closed')).why,
-      /^no rules: redirected to .*(circle|told by)/,
+      /^no rules: redirected to .*(circle|reported by)/,
     );
     assert.equal(
       (await explain('away', '/closed')).why,

@@ -106,7 +106,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['one long transaction: end that program', 'a log of 256 MiB'],
   ['which is full: name a directory with room in TMPDIR', 'a full disk for temporary files'],
   ['too many commands at once; try again', 'more commands at once than a machine starts'],
-  ['too many seeds are on their way; try again', 'an owner that takes no seeds'],
+  ['too many seeds are pending; try again', 'an owner that takes no seeds'],
   ['agent/storage/file/reading.ts: has schema …', 'a newer version'],
 ];
 

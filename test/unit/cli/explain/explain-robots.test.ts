@@ -55,7 +55,7 @@ test('explain robots: rules say which line and whose, none say why there are non
   assert.deepEqual(await filterOf(known({ rule, allowed: false })), {
     ...{ filter: 'robots', passes: false, why: rule },
   });
-  const reason = `redirected to ${THERE}, told by a2`;
+  const reason = `redirected to ${THERE}, reported by a2`;
   assert.equal(await why(known({ rule, reason })), `${rule}, ${reason}`);
   assert.equal(await why(known({})), 'no rule matches');
   const absent = (text: string) => why(known({ kind: 'allowAll', reason: text }));
@@ -85,7 +85,7 @@ test('explain robots: who waits for another host says what that one waits for', 
     `${start}robots.txt is being asked for`,
   );
   assert.equal(await why(waits), `${start}nobody who knows of it answers`);
-  const told = `redirected to ${THERE}, told by a2`;
+  const told = `redirected to ${THERE}, reported by a2`;
   assert.equal(
     await why(known(unreachable(told, null)), { [THERE]: known(unreachable(null, null)) }),
     `unreachable: ${told}, given up; there: unreachable: the server answers 429 or 5xx, given up`,
