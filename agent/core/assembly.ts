@@ -64,7 +64,7 @@ export interface CoreParts {
 }
 
 /** What the parts need from the core, which is built after them. */
-export interface CoreHooks {
+interface CoreHooks {
   readonly changes: Changes;
   /** This agent has joined and has nothing to do, to send or to wait for. */
   isIdle(): boolean;

@@ -71,7 +71,7 @@ export class Core {
       // Membership runs first: all other parts act on the view.
       {
         reset: (now) => membership.reset(now),
-        // About to exit, an agent removes nobody: the crawl is complete, so no host needs an owner.
+        // An agent about to exit removes nobody: the crawl is complete, so no host needs an owner.
         pump: (now) => {
           if (!ending.isAboutToGo(now)) membership.pump(now);
         },

@@ -27,7 +27,7 @@ export type Entry =
   | { readonly kind: 'wait' }
   | { readonly kind: 'queued' };
 
-export interface AddressPermitsParts {
+interface AddressPermitsParts {
   readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'ipDelayMs'>;
   readonly view: View;
   readonly effects: Effects;

@@ -23,7 +23,7 @@ import {
 type Census = Extract<Message, { type: 'COUNT' | 'COUNTED' }>;
 type BudgetMessage = PermitAsk | PermitGrant | PermitEnd | PagesAsk | PagesGrant | Census;
 
-export interface BudgetsParts {
+interface BudgetsParts {
   readonly settings: CoreSettings;
   readonly view: View;
   readonly effects: Effects;

@@ -16,7 +16,7 @@ export const PAGES_NAME = 'limit:pages';
 /** Heartbeat intervals after which unused tokens are returned, as other agents may need them. */
 const UNUSED_HEARTBEATS = 2;
 
-export interface PageBudgetParts {
+interface PageBudgetParts {
   readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'pagesMax' | 'bounds'>;
   readonly view: View;
   readonly inc: () => Incarnation;

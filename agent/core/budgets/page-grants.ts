@@ -12,7 +12,7 @@ import type { PagesAsk, PagesGrant } from './page-budget.ts';
 
 export type Counted = Omit<Extract<Message, { type: 'COUNTED' }>, 'type'>;
 
-export interface PageGrantsParts {
+interface PageGrantsParts {
   readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'pagesMax'>;
   readonly view: View;
   readonly viewHash: () => string;

@@ -17,7 +17,7 @@ export interface Asker {
   readonly inc: Incarnation;
 }
 
-export interface PermitGrantsParts {
+interface PermitGrantsParts {
   readonly settings: Pick<CoreSettings, 'heartbeatMs' | 'ipDelayMs'>;
   readonly view: View;
   /** Milliseconds for which no other agent can take the name over; 0: a lease is missing. */

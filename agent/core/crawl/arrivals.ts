@@ -12,7 +12,7 @@ import type { CoreSettings } from '../protocol/settings.ts';
 import type { NamedUrls, Visits } from '../protocol/visits-port.ts';
 import type { Settlement, UnsettledPage } from '../replication/settlement.ts';
 
-export interface ArrivalsParts {
+interface ArrivalsParts {
   readonly settings: Pick<CoreSettings, 'bounds'>;
   readonly backlog: Backlog;
   readonly visits: Visits;

@@ -13,7 +13,7 @@ import type { Settlement } from '../replication/settlement.ts';
 /** The share of `bounds.outbox` that one host may use once the outbox is half full. */
 const SHARE_OF_HOST = 0.02;
 
-export interface HoldBackParts {
+interface HoldBackParts {
   readonly settings: Pick<CoreSettings, 'bounds'>;
   readonly store: Pick<Store, 'outboxCount'>;
   readonly settlement: Pick<Settlement, 'isFull' | 'openOf'>;

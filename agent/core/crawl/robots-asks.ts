@@ -55,7 +55,7 @@ interface Lookup {
   askedAt: number;
 }
 
-export interface RobotsAsksParts {
+interface RobotsAsksParts {
   readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'bounds'>;
   readonly view: Pick<View, 'owns' | 'owner' | 'get' | 'joined'>;
   readonly outbound: Pick<Outbound, 'toMember'>;
@@ -73,7 +73,7 @@ export function isOfRobots(message: Message): message is Ask | Told {
 
 export class RobotsAsks {
   readonly #p: RobotsAsksParts;
-  /** One entry per waiting host. Bounded by the number of hosts; an answer removes the entry. */
+  /** One entry per waiting host. Bounded by the number of hosts; ends with an answer or a time-out. */
   readonly #lookups = new Map<Host, Lookup>();
 
   constructor(parts: RobotsAsksParts) {
@@ -154,21 +154,18 @@ export class RobotsAsks {
     const where = `${REDIRECTED}${fileOf(lookup.at)}`;
     const by = `${where}, reported by ${from}`;
     const reason = told.reason === '' ? by : `${by}: ${told.reason}`;
+    const end = (result: RobotsWord) => this.#end(lookup, result, now);
     switch (told.answer) {
       case 'rules':
-        return this.#end(lookup, { kind: 'rules', reason, body: told.body ?? '' }, now);
+        return end({ kind: 'rules', reason, body: told.body ?? '' });
       case 'absent':
-        return this.#end(lookup, { kind: 'allowAll', reason }, now);
+        return end({ kind: 'allowAll', reason });
       case 'refused':
-        return this.#end(
-          lookup,
-          { kind: 'allowAll', reason: `${where}, which ${from} does not request` },
-          now,
-        );
+        return end({ kind: 'allowAll', reason: `${where}, which ${from} does not request` });
       case 'unreachable':
-        return this.#end(lookup, { kind: 'unreachable', reason, final: true }, now);
+        return end({ kind: 'unreachable', reason, final: true });
       case 'waiting':
-        return this.#end(lookup, { kind: 'unreachable', reason, final: false }, now);
+        return end({ kind: 'unreachable', reason, final: false });
       case 'redirect':
         return this.#follow(lookup, told, now);
     }
@@ -215,7 +212,7 @@ export class RobotsAsks {
     if (answer) this.#tell(from, { type: 'ROBOTS_TOLD', origin, asker, ...answer }, now);
   }
 
-  /** Null: no answer yet. A host that itself waits gets an answer when late, so no circle lasts. */
+  /** Null: no answer yet. A late ask for a host that itself waits is answered, so no circle lasts. */
   #answer(host: Host, ask: Omit<Ask, 'type'>, now: Instant): Answer | null {
     const { origin, asker, waitedMs } = ask;
     const own = this.#lookups.get(host)?.redirect;

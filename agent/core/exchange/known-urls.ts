@@ -1,4 +1,4 @@
-// Announces URLs that this agent has acknowledged to all members, as hashes, so that other agents that
+// Announces to all members, as hashes, the URLs that this agent has acknowledged, so that others that
 // find such a URL do not send it (adr/0037). An announcement gives the same promise as an
 // acknowledgement (PROTOCOL rule 12). Nothing waits for these messages, and none is resent: if one
 // is lost, its URLs are sent as usual. Received hashes enter the filter of repeated URLs.

@@ -28,7 +28,7 @@ interface Flight {
   notBefore: number;
 }
 
-export interface RoutingParts {
+interface RoutingParts {
   readonly settings: CoreSettings;
   readonly store: Store;
   readonly view: View;

@@ -32,7 +32,7 @@ export type Course =
   | { readonly kind: 'complete'; readonly since: number }
   | { readonly kind: 'ended' };
 
-export interface EndingParts {
+interface EndingParts {
   readonly settings: CoreSettings;
   readonly store: Store;
   readonly events: EventLog;
@@ -76,7 +76,7 @@ export class Ending implements Part {
     this.#joinedOnce = true;
   }
 
-  /** A new incarnation crawls on; COMPLETE messages to the previous one are void. */
+  /** A new incarnation continues the crawl; COMPLETE messages to the previous one are void. */
   reset(): void {
     this.#saidComplete.clear();
     if (this.#course.kind === 'complete') this.#course = { kind: 'crawling' };

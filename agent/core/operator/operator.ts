@@ -55,7 +55,7 @@ interface PendingSeeds {
   readonly tell: (receipt: SeedReceipt) => void;
 }
 
-export interface OperatorParts {
+interface OperatorParts {
   readonly orders: Orders;
   readonly store: Store;
   readonly effects: Effects;
@@ -140,7 +140,7 @@ export class Operator {
     this.onOrders(by, [{ kind: 'refresh', host: '', value: round, n: round, by }], now);
   }
 
-  /** All members have the same directives, so none ends without a round or an unblocked host. */
+  /** All members have the same directives. One that lacks a round or an unblock could end early. */
   get isQuiet(): boolean {
     const { orders, view } = this.#p;
     const hash = orders.hash();
