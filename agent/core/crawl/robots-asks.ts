@@ -67,10 +67,6 @@ interface RobotsAsksParts {
   readonly visits: Pick<Visits, 'robotsOf' | 'robotsTold'>;
 }
 
-export function isOfRobots(message: Message): message is Ask | Told {
-  return message.type === 'ROBOTS_ASK' || message.type === 'ROBOTS_TOLD';
-}
-
 export class RobotsAsks {
   readonly #p: RobotsAsksParts;
   /** One entry per waiting host. Bounded by the number of hosts; ends with an answer or a time-out. */
