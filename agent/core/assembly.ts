@@ -1,5 +1,7 @@
-// Builds the parts of the protocol and connects them. A part takes from the scope what its own
-// interface names, so a call here shows only what is not in the scope or has another name there.
+// Builds the parts of the protocol and connects them. Each part is given the parts that it needs,
+// which are built before it. Two needs point the other way and have an interface: what parts need
+// from the core (`CoreHooks`), and what the parts that the visits need call of the visits
+// (`VisitsCalls`).
 
 import { FailureDetector } from '../../failure-detector/detector.ts';
 import { Lease } from '../../failure-detector/lease.ts';
@@ -81,16 +83,15 @@ export type Assembly = ReturnType<typeof assemble>;
 
 type Members = ReturnType<typeof assembleMembers>;
 type Hosts = ReturnType<typeof assembleHosts>;
-/** All that is built so far; a part replaces the member of `CoreParts` that has its name. */
-type Scope<Built> = Omit<CoreParts, keyof Built> & Built;
+
 /** What is called of the visits by parts that the visits themselves need. */
-type Calls = Pick<
+type VisitsCalls = Pick<
   Visits,
   'schedule' | 'wake' | 'recheck' | 'recheckAll' | 'robotsOf' | 'robotsTold'
 >;
 
 export function assemble(parts: CoreParts, hooks: CoreHooks) {
-  const calls: Calls = {
+  const calls: VisitsCalls = {
     schedule: (host) => visits.schedule(host),
     wake: (host) => visits.wake(host),
     recheck: (host, now) => visits.recheck(host, now),
@@ -99,74 +100,188 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
     robotsTold: (host, origin, word, now) => visits.robotsTold(host, origin, word, now),
   };
   const members = assembleMembers(parts, hooks);
-  const hosts = assembleHosts({ ...parts, ...members, visits: calls }, parts.seeds, hooks);
-  const { orders, events } = members;
-  const visits = parts.visits(hosts.right, orders, events, hosts.budgets, hosts.asks);
-  const crawl = assembleCrawl({ ...parts, ...members, ...hosts, visits }, hooks);
-  return { ...members, ...hosts, ...crawl, visits };
+  const hosts = assembleHosts(parts, hooks, members, calls);
+  const { right, budgets, asks } = hosts;
+  const visits = parts.visits(right, members.orders, members.events, budgets, asks);
+  return Object.assign(members, hosts, assembleCrawl(parts, hooks, members, hosts, visits));
 }
 
 /** Which agents are alive, and how they are reached. */
-function assembleMembers(parts: CoreParts, { changes }: CoreHooks) {
-  const { settings, store, effects } = parts;
+function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hooks: CoreHooks) {
   const view = new View(settings);
   const events = new EventLog(store);
   const refused = new RefusedClaims(events);
   const outbound = new Outbound(settings, effects, view);
   const orders = new Orders({ ...settings, store: parts.orders });
-  const detector = new FailureDetector(settings);
-  const lease = new Lease(settings);
-  const stall = new StallWatch(settings);
+  const detector = new FailureDetector({ suspectAfterMs: settings.suspectAfterMs });
+  const lease = new Lease({ leaseMs: settings.leaseMs });
+  const stall = new StallWatch({ leaseMs: settings.leaseMs });
+  const { changes } = hooks;
+  const membership = new Membership({
+    settings,
+    view,
+    outbound,
+    detector,
+    lease,
+    store,
+    orders,
+    refused,
+    changes,
+  });
+  const gate = new Gate({ settings, view, outbound, refused, membership });
   const backlog = new Backlog(parts.slice);
   const completion = new Completion(settings, view);
-  const built = { view, events, refused, outbound, orders, detector, lease };
-  const membership = new Membership({ ...built, settings, store, changes });
-  const gate = new Gate({ ...built, settings, membership });
-  return { ...built, stall, backlog, completion, membership, gate };
+  return {
+    view,
+    events,
+    refused,
+    outbound,
+    orders,
+    detector,
+    lease,
+    stall,
+    membership,
+    gate,
+    backlog,
+    completion,
+  };
 }
 
 /** The hosts that this agent may request, the copies of their rows, and the exchange of URLs. */
-function assembleHosts(
-  scope: Scope<Members & { readonly visits: Calls }>,
-  seedUrls: readonly UrlItem[],
-  hooks: CoreHooks,
-) {
-  const { settings, store, view, outbound, orders, refused, lease, completion } = scope;
+function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, calls: VisitsCalls) {
+  const { settings, store, effects, hostOf, admit } = parts;
+  const { view, outbound, refused, orders, lease, backlog, completion } = members;
   const handOff = new HandOff(settings, view, outbound, refused);
   const delayOf = (host: Host) => Math.max(orders.delayOf(host), store.delayOf(host));
   const right = new FetchRight(settings, view, lease, handOff, delayOf);
-  const replication = new Replication({ ...scope, handOff });
-  const intake = new RowsIntake({ ...scope, handOff });
+  const replication = new Replication({ settings, store, view, outbound, handOff, refused });
+  const intake = new RowsIntake({ settings, store, view, outbound, handOff, hostOf, refused });
   const settlement = new Settlement(view, store, replication, settings);
-  const holdBack = new HoldBack({ ...scope, settlement });
+  const holdBack = new HoldBack({ settings, store, settlement, orders });
   const seen = new SeenFilter(settings.bounds.seenUrls, settings.seenKey);
-  const routing = new Routing({ ...scope, seen, settlement });
-  const seeds = new Seeds(seedUrls, routing, settings);
+  const routing = new Routing({
+    settings,
+    store,
+    view,
+    outbound,
+    seen,
+    settlement,
+    visits: calls,
+    admit,
+    hostOf,
+    backlog,
+  });
+  const seeds = new Seeds(parts.seeds, routing, settings);
   const known = new KnownUrls(settings, view, outbound, seen);
-  const inbox = new Inbox({ ...scope, copies: replication, routing, known });
-  const asks = new RobotsAsks({ ...scope, routing, activity: () => completion.activity() });
+  const inbox = new Inbox({ view, outbound, copies: replication, hostOf, routing, known, refused });
+  const asks = new RobotsAsks({
+    settings,
+    view,
+    outbound,
+    hostOf,
+    orders,
+    store,
+    routing,
+    activity: () => completion.activity(),
+    visits: calls,
+  });
   const budgets = new Budgets({
-    ...scope,
+    settings,
+    view,
+    effects,
+    outbound,
     leaseLeftMs: (name, now) => right.leaseLeftMs(name, now),
     listed: () => !handOff.owedAny(),
     quiet: () => hooks.areHostsSettled(),
     pages: () => store.owned().pages,
+    visits: calls,
   });
-  const copies = { replication, intake, settlement, holdBack };
-  return { handOff, right, ...copies, seen, routing, seeds, known, inbox, asks, budgets };
+  return {
+    handOff,
+    right,
+    replication,
+    intake,
+    settlement,
+    holdBack,
+    seen,
+    routing,
+    seeds,
+    known,
+    inbox,
+    asks,
+    budgets,
+  };
 }
 
 /** Aborted requests, responses, moving and requeued hosts, and how the agent ends. */
 function assembleCrawl(
-  scope: Scope<Members & Hosts & { readonly visits: Visits }>,
+  parts: CoreParts,
   hooks: CoreHooks,
+  members: Members,
+  hosts: Hosts,
+  visits: Visits,
 ) {
-  const aborts = new Aborts(scope);
-  const arrivals = new Arrivals({ ...scope, aborts });
-  const requeues = new Requeues({ ...scope, lookAtHosts: () => hooks.lookAtHosts() });
-  const moves = new HostMoves({ ...scope, requeues });
-  const ending = new Ending({ ...scope, aborts, moves, isIdle: () => hooks.isIdle() });
-  const copies = scope.replication;
-  const operator = new Operator({ ...scope, copies, requeues, aborts, ending });
-  return { aborts, arrivals, requeues, moves, ending, operator };
+  const { settings, store, effects, hostOf, admit, inScope } = parts;
+  const { view, events, outbound, orders, detector, backlog, refused, completion } = members;
+  const { handOff, right, replication, settlement, routing, budgets } = hosts;
+  const aborts = new Aborts({ settings, effects, events, right, budgets });
+  const arrivals = new Arrivals({ settings, backlog, visits, routing, settlement, aborts });
+  const requeues = new Requeues({
+    settings,
+    store,
+    view,
+    visits,
+    lookAtHosts: () => hooks.lookAtHosts(),
+    orders,
+    admit,
+    inScope,
+  });
+  const moves = new HostMoves({
+    settings,
+    store,
+    events,
+    view,
+    handOff,
+    replication,
+    settlement,
+    right,
+    visits,
+    budgets,
+    backlog,
+    requeues,
+  });
+  const ending = new Ending({
+    settings,
+    store,
+    events,
+    effects,
+    view,
+    detector,
+    outbound,
+    handOff,
+    moves,
+    routing,
+    completion,
+    visits,
+    aborts,
+    isIdle: () => hooks.isIdle(),
+  });
+  const operator = new Operator({
+    orders,
+    store,
+    effects,
+    events,
+    view,
+    outbound,
+    routing,
+    completion,
+    visits,
+    hostOf,
+    copies: replication,
+    requeues,
+    aborts,
+    refused,
+    ending,
+  });
+  return { visits, aborts, arrivals, requeues, moves, ending, operator };
 }
