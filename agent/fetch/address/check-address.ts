@@ -35,20 +35,14 @@ export async function checkAddress(
   lookup?: Lookup,
 ): Promise<AddressVerdict> {
   const text = asParsed(input);
-  if (isIP(text) !== 0) {
-    return verdict(guard.blocked(text));
-  }
+  if (isIP(text) !== 0) return verdict(guard.blocked(text));
   const isUrl = WEB_SCHEME.test(text) || (SCHEME.test(text) && !HOST_AND_PORT.test(text));
   const url = URL.parse(isUrl ? text : `http://${text}`);
-  if (url === null) {
-    return verdict('not a URL, host or address');
-  }
+  if (url === null) return verdict('not a URL, host or address');
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     return verdict(`scheme ${url.protocol.slice(0, -1)}`);
   }
-  if ('refused' in parseCrawlUrl(url.href)) {
-    return verdict('not a valid host name');
-  }
+  if ('refused' in parseCrawlUrl(url.href)) return verdict('not a valid host name');
   const literal = guard.checkUrl(url);
   if (literal !== null || lookup === undefined || url.hostname.startsWith('[')) {
     return verdict(literal);

@@ -82,7 +82,10 @@ export function dial(
         finish(reason === null ? null : new DialError('blocked_address', reason));
       });
     })
-    .catch((error: unknown) => finish(asDialError(error)));
+    .catch((error: unknown) => {
+      const isNamed = error instanceof DialError;
+      finish(isNamed ? error : new DialError('unexpected', messageOf(error), error));
+    });
   return () => finish(new DialError('aborted', 'cancelled while connecting'));
 }
 
@@ -138,10 +141,6 @@ function connectError(error: Error): DialError {
         ? 'connect_timeout'
         : 'connect_failed';
   return new DialError(failure, messageOf(error), error);
-}
-
-function asDialError(error: unknown): DialError {
-  return error instanceof DialError ? error : new DialError('unexpected', messageOf(error), error);
 }
 
 function messageOf(error: unknown): string {

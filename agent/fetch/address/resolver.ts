@@ -84,7 +84,8 @@ async function byDns(
   }
   const errors = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
   // A failure outweighs "no such name": that query might have found an address.
-  throw errors.find((error) => !ASK_SYSTEM.has(codeOf(error))) ?? errors[0] ?? nothing(name);
+  const failure = errors.find((error) => !ASK_SYSTEM.has(codeOf(error))) ?? errors[0];
+  throw failure ?? Object.assign(new Error(`${name} has no address`), { code: 'ENODATA' });
 }
 
 async function answersOf(query: Promise<{ address: string; ttl: number }[]>, family: 4 | 6) {
@@ -121,8 +122,4 @@ function wantedBy(family: AddressFamily): ReadonlySet<number> {
 
 function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException | null)?.code ?? '';
-}
-
-function nothing(name: string): Error {
-  return Object.assign(new Error(`${name} has no address`), { code: 'ENODATA' });
 }

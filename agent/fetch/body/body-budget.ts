@@ -200,7 +200,10 @@ class Line {
       granted.push(this.#give(oldest!));
     }
     if (this.waiting > 0) this.#timer ??= this.#nextTick();
-    else this.#stopTimer();
+    else {
+      clearTimeout(this.#timer ?? undefined);
+      this.#timer = null;
+    }
     return granted;
   }
 
@@ -232,11 +235,6 @@ class Line {
   #nextTick(): NodeJS.Timeout {
     const dueAt = this.#now() + TICK_MS;
     return setTimeout(() => this.#tick(dueAt), TICK_MS);
-  }
-
-  #stopTimer(): void {
-    if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = null;
   }
 
   #tick(dueAt: number): void {

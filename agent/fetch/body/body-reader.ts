@@ -122,9 +122,7 @@ export class BodyReader {
 
   /** Adds received bytes. */
   push(chunk: Uint8Array): void {
-    if (this.#ended) {
-      return;
-    }
+    if (this.#ended) return;
     this.#received += chunk.byteLength;
     this.#decoders ??= this.#startDecoders(chunk);
     const first = this.#decoders[0];
@@ -154,9 +152,7 @@ export class BodyReader {
   /** Frees the decoders. The collected bytes stay readable. */
   stop(): void {
     this.#ended = true;
-    for (const decoder of this.#decoders ?? []) {
-      decoder.destroy();
-    }
+    for (const decoder of this.#decoders ?? []) decoder.destroy();
   }
 
   /**
@@ -181,9 +177,7 @@ export class BodyReader {
   }
 
   #collect(chunk: Uint8Array): void {
-    if (this.#ended) {
-      return;
-    }
+    if (this.#ended) return;
     const room = this.#room() - this.#decoded;
     const kept = chunk.byteLength > room ? chunk.subarray(0, room) : chunk;
     this.#pieces.push(kept);

@@ -31,31 +31,20 @@ type State = 'magic' | 'descriptor' | 'block' | 'skip' | 'garbage' | 'damaged';
 class ZstdWalk {
   #state: State = 'magic';
   /** The beginning of a header that is not complete. */
-  #held = new Uint8Array(0);
+  held = new Uint8Array(0);
   /** Bytes to pass on or skip before the next header. */
   #ahead = 0;
   #isSkipping = false;
   /** The frame ends after {@link #ahead}. */
   #isLast = false;
   #checksumBytes = 0;
-  #frames = 0;
+  /** Completed frames, including skippable ones. */
+  frames = 0;
 
   /** Whether the data may end here. */
   get isBetweenFrames(): boolean {
     const isAtStart = this.#state === 'magic' && this.#ahead === 0;
-    return (
-      this.#state === 'garbage' || (isAtStart && (this.#frames > 0 || this.#held.length === 0))
-    );
-  }
-
-  /** Number of completed frames, including skippable ones. */
-  get frames(): number {
-    return this.#frames;
-  }
-
-  /** The bytes of an incomplete header. */
-  get held(): Uint8Array {
-    return this.#held;
+    return this.#state === 'garbage' || (isAtStart && (this.frames > 0 || this.held.length === 0));
   }
 
   push(chunk: Uint8Array): Piece[] {
@@ -76,31 +65,31 @@ class ZstdWalk {
         if (ends) this.#begin();
         continue;
       }
-      const missing = HEADER_BYTES[this.#state] - this.#held.length;
+      const missing = HEADER_BYTES[this.#state] - this.held.length;
       const taken = rest.subarray(0, missing);
       rest = rest.subarray(taken.length);
-      this.#held = Buffer.concat([this.#held, taken]);
+      this.held = Buffer.concat([this.held, taken]);
       if (taken.length === missing) this.#header(pieces);
     }
     return pieces;
   }
 
   #begin(): void {
-    this.#frames++;
+    this.frames++;
     this.#state = 'magic';
     this.#isLast = false;
   }
 
   #header(pieces: Piece[]): void {
-    const header = Buffer.from(this.#held);
+    const header = Buffer.from(this.held);
     const state = this.#state;
-    this.#held = new Uint8Array(0);
+    this.held = new Uint8Array(0);
     if (state === 'magic') {
       const magic = header.readUInt32LE(0);
       if (magic === FRAME_MAGIC) this.#state = 'descriptor';
       else if ((magic & ~0xf) === SKIPPABLE_MAGIC) this.#state = 'skip';
       // After no earlier frame, the decoder reports that the data is not zstd.
-      else this.#state = this.#frames > 0 ? 'garbage' : 'damaged';
+      else this.#state = this.frames > 0 ? 'garbage' : 'damaged';
       if (this.#state === 'skip' || this.#state === 'garbage') return;
     } else if (state === 'skip') {
       this.#ahead = header.readUInt32LE(0);

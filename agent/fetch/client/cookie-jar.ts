@@ -12,19 +12,16 @@ export interface CookieClock {
   readonly wallNow: number;
 }
 
-export interface CookieJarOptions {
-  readonly hostsMax?: number;
-  readonly cookiesMax?: number;
-  readonly bytesMax?: number;
-}
+const LIMITS = {
+  /** Hosts with cookies, 80 MB in total at most. An evicted host starts without cookies. */
+  hostsMax: 10_000,
+  /** Cookies of one host. */
+  cookiesMax: 32,
+  /** Names, values and paths of one host. Servers refuse longer headers. */
+  bytesMax: 8 * 1024,
+};
 
-/**
- * Hosts with cookies: at most 80 MB with {@link BYTES_MAX}. An evicted host starts without cookies.
- */
-const HOSTS_MAX = 10_000;
-const COOKIES_MAX = 32;
-/** Names, values and paths of one host, in bytes. Servers refuse longer headers. */
-const BYTES_MAX = 8 * 1024;
+export type CookieJarOptions = Partial<typeof LIMITS>;
 
 interface Cookie {
   readonly name: string;
@@ -36,19 +33,12 @@ interface Cookie {
 }
 
 export class CookieJar {
-  readonly #hostsMax: number;
-  readonly #cookiesMax: number;
-  readonly #bytesMax: number;
-  /**
-   * By host without port, the host with the oldest Set-Cookie first. Within a host, the oldest
-   * cookie first.
-   */
+  readonly #limits: typeof LIMITS;
+  /** By host without port, in the order of the last Set-Cookie; within a host the oldest first. */
   readonly #hosts = new Map<string, Map<string, Cookie>>();
 
   constructor(options: CookieJarOptions = {}) {
-    this.#hostsMax = options.hostsMax ?? HOSTS_MAX;
-    this.#cookiesMax = options.cookiesMax ?? COOKIES_MAX;
-    this.#bytesMax = options.bytesMax ?? BYTES_MAX;
+    this.#limits = { ...LIMITS, ...options };
   }
 
   /** @returns the Cookie header for a request, or null if no cookie applies. */
@@ -75,17 +65,18 @@ export class CookieJar {
       this.#bound(kept);
     }
     if (kept.size > 0) this.#hosts.set(url.hostname, kept);
-    if (this.#hosts.size > this.#hostsMax) {
+    if (this.#hosts.size > this.#limits.hostsMax) {
       const [oldest] = this.#hosts.keys();
       this.#hosts.delete(oldest!);
     }
   }
 
   #bound(cookies: Map<string, Cookie>): void {
+    const { cookiesMax, bytesMax } = this.#limits;
     let bytes = 0;
     for (const cookie of cookies.values()) bytes += bytesOf(cookie);
     for (const [key, cookie] of cookies) {
-      if (cookies.size <= this.#cookiesMax && bytes <= this.#bytesMax) return;
+      if (cookies.size <= cookiesMax && bytes <= bytesMax) return;
       bytes -= bytesOf(cookie);
       cookies.delete(key);
     }

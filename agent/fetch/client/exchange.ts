@@ -254,26 +254,16 @@ export class Exchange implements CallEvents {
     body.once('end', () => {
       if (this.#settled) return;
       this.#lastByteAt = this.#context.now();
-      if (this.#reset) {
-        // A body that ends with the connection looks complete even after a reset.
-        this.#breakOff('reset', 'connection reset within the body');
-      } else {
-        reader.finish();
-      }
+      // A body that ends with the connection looks complete even after a reset.
+      if (this.#reset) this.#breakOff('reset', 'connection reset within the body');
+      else reader.finish();
     });
   }
 
   #onBodyEnd(end: BodyEnd): void {
-    switch (end.kind) {
-      case 'whole':
-        this.#succeed(null, 'keep');
-        return;
-      case 'cut':
-        this.#succeed('length', 'sound');
-        return;
-      default:
-        this.#breakOff(end.code, end.message);
-    }
+    if (end.kind === 'whole') this.#succeed(null, 'keep');
+    else if (end.kind === 'cut') this.#succeed('length', 'sound');
+    else this.#breakOff(end.code, end.message);
   }
 
   onFailure(error: Error): void {
@@ -289,11 +279,8 @@ export class Exchange implements CallEvents {
    */
   #breakOff(code: FetchFailureCode, message: string): void {
     const status = this.#head?.status ?? 0;
-    if (status < 300) {
-      this.#fail(code, message);
-    } else {
-      this.#succeed(code === 'total_timeout' ? 'time' : 'disconnect', 'doubtful');
-    }
+    if (status < 300) this.#fail(code, message);
+    else this.#succeed(code === 'total_timeout' ? 'time' : 'disconnect', 'doubtful');
   }
 
   #startPhase(code: 'connect_timeout' | 'response_timeout', phaseMs: number): void {
@@ -303,9 +290,7 @@ export class Exchange implements CallEvents {
 
   #succeed(truncated: RawExchange['truncated'], connection: 'keep' | ConnectionVerdict): void {
     const head = this.#head!;
-    if (!this.#settle(connection)) {
-      return;
-    }
+    if (!this.#settle(connection)) return;
     const { status, headers } = head;
     const location = readLocation(status, headers.location);
     const response = {
@@ -355,9 +340,7 @@ export class Exchange implements CallEvents {
 
   /** @returns false if the exchange had already settled. */
   #settle(connection: 'keep' | ConnectionVerdict): boolean {
-    if (this.#settled) {
-      return false;
-    }
+    if (this.#settled) return false;
     this.#settled = true;
     this.#endWait();
     this.#lastByteAt ??= this.#context.now();
@@ -366,9 +349,7 @@ export class Exchange implements CallEvents {
     this.#request.signal.removeEventListener('abort', this.abort);
     this.#reader?.stop();
     this.#request.account?.ended();
-    if (connection !== 'keep') {
-      this.#call?.destroy(connection);
-    }
+    if (connection !== 'keep') this.#call?.destroy(connection);
     return true;
   }
 

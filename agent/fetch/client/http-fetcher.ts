@@ -100,9 +100,7 @@ class HttpFetcher implements Fetcher {
     const exchange = new Exchange(request, this.#context);
     this.#open.add(exchange);
     const outcome = exchange.run();
-    if (this.#closed) {
-      exchange.abort();
-    }
+    if (this.#closed) exchange.abort();
     const result = await outcome;
     this.#open.delete(exchange);
     return result;
@@ -110,9 +108,7 @@ class HttpFetcher implements Fetcher {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const exchange of this.#open) {
-      exchange.abort();
-    }
+    for (const exchange of this.#open) exchange.abort();
     this.#context.pool.close();
   }
 }

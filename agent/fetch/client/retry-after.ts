@@ -36,9 +36,7 @@ export function parseRetryAfter(
   wallNow: number,
 ): number | null {
   const text = headers['retry-after']?.trim() ?? '';
-  if (/^\d+$/.test(text)) {
-    return Math.min(Number(text) * 1000, RETRY_AFTER_MAX_MS);
-  }
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, RETRY_AFTER_MAX_MS);
   const at = parseHttpDate(text, wallNow);
   if (at === null) return null;
   const sentAt = parseHttpDate(headers.date?.trim() ?? '', wallNow) ?? wallNow;
@@ -47,22 +45,16 @@ export function parseRetryAfter(
 
 function parseHttpDate(text: string, wallNow: number): number | null {
   const fields = (IMF_FIXDATE.exec(text) ?? RFC_850.exec(text) ?? ASCTIME.exec(text))?.groups;
-  if (fields === undefined) {
-    return null;
-  }
+  if (fields === undefined) return null;
   const month = MONTHS.indexOf(fields.month!.toLowerCase());
   const [day, hour, minute, second] = [fields.day, fields.hour, fields.minute, fields.second].map(
     Number,
   ) as [number, number, number, number];
   const year = fields.year!.length === 2 ? fullYear(fields.year!, wallNow) : Number(fields.year);
   // A leap second is written as 60 and counts as the next second.
-  if (month < 0 || day < 1 || hour > 23 || minute > 59 || second > 60) {
-    return null;
-  }
+  if (month < 0 || day < 1 || hour > 23 || minute > 59 || second > 60) return null;
   const midnight = new Date(0).setUTCFullYear(year, month, day);
-  if (new Date(midnight).getUTCDate() !== day) {
-    return null;
-  }
+  if (new Date(midnight).getUTCDate() !== day) return null;
   return midnight + ((hour * 60 + minute) * 60 + second) * 1000;
 }
 

@@ -227,9 +227,7 @@ function reportOnce(
 ): Report {
   let reported = false;
   return (error, socket) => {
-    if (reported) {
-      return;
-    }
+    if (reported) return;
     reported = true;
     // Node reads the socket only if there is no error.
     created?.(error, socket as Duplex);
@@ -263,9 +261,7 @@ function boundIdle(agent: http.Agent, max: number): void {
   }
   // Node respects the result false, although the declared type is void.
   agent.keepSocketAlive = (socket): boolean => {
-    if (max === 0 || (keep(socket) as unknown) === false) {
-      return false;
-    }
+    if (max === 0 || (keep(socket) as unknown) === false) return false;
     idle.add(socket);
     socket.once('close', onClose);
     if (idle.size > max) {

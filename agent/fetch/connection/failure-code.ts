@@ -16,12 +16,8 @@ export function failureCode(error: Error, where: 'request' | 'body'): FetchFailu
   }
   const cause = error.cause ?? error;
   const code = (error as NodeJS.ErrnoException).code ?? '';
-  if (code === 'HPE_HEADER_OVERFLOW') {
-    return 'headers_too_large';
-  }
-  if (code.startsWith('HPE_')) {
-    return 'http_syntax';
-  }
+  if (code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large';
+  if (code.startsWith('HPE_')) return 'http_syntax';
   switch (code) {
     case 'ERR_HTTP_CONTENT_LENGTH_MISMATCH':
       return 'truncated_body';
