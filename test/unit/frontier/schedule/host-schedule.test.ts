@@ -83,8 +83,8 @@ test('host schedule: a fresh URL wakes a host whose URLs wait, not one that wait
 
 test('host schedule: a blocked host waits for its event, whatever is queued', () => {
   const schedule = byDigit();
-  schedule.waitFor('h1', 'right');
-  schedule.waitFor('h2', 'right');
+  schedule.waitFor('h1');
+  schedule.waitFor('h2');
   schedule.schedule('h1');
   schedule.wakeUntil(1e12);
   assert.equal(hasReady(schedule), false);
@@ -114,7 +114,7 @@ const changes: Record<string, (schedule: HostSchedule, count: () => void) => voi
 for (const [what, change] of Object.entries(changes)) {
   test(`host schedule: a change ${what} is brought to some hosts in a turn, and to all in the end`, () => {
     const schedule = byDigit();
-    for (const host of many) schedule.waitFor(host, 'right');
+    for (const host of many) schedule.waitFor(host);
     let looks = 0;
     const inOneTurn: number[] = [];
     change(schedule, () => looks++);
@@ -144,7 +144,7 @@ test('host schedule: of those that are freed or due at once some are made ready 
   };
   for (const [how, free] of Object.entries(freed)) {
     for (const host of many) {
-      if (how === 'blocked') schedule.waitFor(host, 'right');
+      if (how === 'blocked') schedule.waitFor(host);
       else schedule.sleep(host, 100, 'delay');
     }
     const ready = new Set<string>();
@@ -162,11 +162,11 @@ test('host schedule: of those that are freed or due at once some are made ready 
 
 test('host schedule: hosts that are blocked again as soon as they are freed keep no turn busy', () => {
   const schedule = byDigit();
-  for (const host of many) schedule.waitFor(host, 'right');
+  for (const host of many) schedule.waitFor(host);
   schedule.wakeAll();
   let turns = 1;
   for (; schedule.nextWakeMs() === 0; turns++) {
-    for (const host of takeAll(schedule)) schedule.waitFor(host, 'right');
+    for (const host of takeAll(schedule)) schedule.waitFor(host);
     schedule.goOn();
   }
   assert.ok(turns <= many.length / LOOKS_MAX + 1, `${turns} turns`);
@@ -174,7 +174,7 @@ test('host schedule: hosts that are blocked again as soon as they are freed keep
 
 test('host schedule: two changes at once are brought to each host', () => {
   const schedule = byDigit();
-  for (const host of many) schedule.waitFor(host, 'right');
+  for (const host of many) schedule.waitFor(host);
   schedule.keepOnly((host) => numberOf(host) % 2 === 0);
   schedule.wakeAll();
   const ready = new Set(takeAll(schedule));
