@@ -1,17 +1,17 @@
 // The retry table: decides what follows a request that failed. Pure.
 //
-// A server that is busy, unreachable or silent delays its whole host. A page that fails alone is
-// retried later while the host's other pages continue, unless the host gives nothing but such
-// failures for long. A URL or host is abandoned only when its attempts are used up and a minimum
-// time has passed since its first failure, so a short outage loses nothing. Both limits are finite,
-// so each queued URL ends in bounded time.
+// A server that is busy, unreachable or does not respond delays its whole host. A page that fails
+// alone is retried later while the host's other pages continue, unless the host gives nothing but
+// such failures for long. A URL or host is abandoned only when its attempts are used up and a
+// minimum time has passed since its first failure, so a short outage loses nothing. Both limits are
+// finite, so each queued URL ends in bounded time.
 
 import type { FailureOutcome, ResponseOutcome } from '../../core/protocol/outcome.ts';
 import type { HostRecord } from '../frontier-store.ts';
 
 /** Waits before the second, third and fourth attempt after a failure without a clear answer. */
 export const RETRY_WAITS_MS: readonly number[] = [10_000, 60_000, 300_000];
-/** The same waits after 408, 421 and 425, which ask the client to repeat the request. */
+/** The waits after 408, 421 and 425 in their place: these statuses ask for a repetition. */
 const SOON_WAITS_MS: readonly number[] = [1000, 10_000, 60_000];
 const ASKS_AGAIN: ReadonlySet<number> = new Set([408, 421, 425]);
 
@@ -35,7 +35,7 @@ const GROWING_MS_MAX = 3600 * 1000;
 
 /**
  * A page that was answered 429 or 503 more than once is retried this much later than the host's
- * other pages. If only this page is refused, their responses show it. Longer than a timer may be
+ * other pages: their responses show whether only this page is refused. Longer than a timer may be
  * late.
  */
 const OTHERS_FIRST_MS = 1000;
