@@ -91,7 +91,7 @@ class Model {
     known.isForEvent = how > 3;
     known.isOfUrls = how === 2;
     known.untilMs = how > 3 ? Infinity : untilMs;
-    if (how > 3) return this.schedule.waitFor(host);
+    if (how > 3) return this.schedule.waitFor(host, how === 4 ? 'right' : 'permit');
     this.schedule.sleep(host, untilMs, how === 2 ? 'retries' : 'delay');
   }
 

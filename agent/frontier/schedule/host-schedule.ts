@@ -22,6 +22,15 @@ import type { Line } from './places.ts';
  */
 export type TimedWait = 'delay' | 'retries' | 'outbox';
 
+/**
+ * The event that a host waits for:
+ *
+ * - `right`: this agent may send requests to the host.
+ * - `robots`: another agent reports the rules to which the host's robots.txt redirects.
+ * - `permit`: an address permit.
+ */
+export type AwaitedEvent = 'right' | 'robots' | 'permit';
+
 /** Maximum of hosts in memory for each line. Beyond it, half of the new hosts are dropped. */
 export const READY_MAX = 2000;
 /** Hosts read from the store at once: about a millisecond of work. */
@@ -36,12 +45,12 @@ interface KnownHosts {
 }
 
 /** Why a host waits: for a visit in one of the lines, for a time, or for an event. */
-type Wait =
+export type Wait =
   | { readonly kind: 'new' }
   | { readonly kind: 'back' }
   | { readonly kind: 'slow'; readonly untilMs: number }
   | { readonly kind: 'time'; readonly untilMs: number; readonly why: TimedWait }
-  | { readonly kind: 'event' };
+  | { readonly kind: 'event'; readonly why: AwaitedEvent };
 
 export interface Ready {
   readonly host: Host;
@@ -50,7 +59,6 @@ export interface Ready {
 
 const NEW: Wait = { kind: 'new' };
 const BACK: Wait = { kind: 'back' };
-const EVENT: Wait = { kind: 'event' };
 
 /** A change that affects all waiting hosts, applied to some hosts each turn. */
 interface Walk {
@@ -148,6 +156,11 @@ export class HostSchedule {
     return this.#waiting.has(host);
   }
 
+  /** Why the host waits; undefined: it does not. */
+  waitOf(host: Host): Wait | undefined {
+    return this.#waiting.get(host);
+  }
+
   /** The host has a fresh URL, so it does not wait for the retries of its other URLs. */
   schedule(host: Host): void {
     const wait = this.#waiting.get(host);
@@ -216,10 +229,10 @@ export class HostSchedule {
     this.#byTime.push(untilMs, host);
   }
 
-  /** Until `wake`: for the fetch right, another host's robots.txt, or an address permit. */
-  waitFor(host: Host): void {
+  /** The host waits until `wake`. */
+  waitFor(host: Host, why: AwaitedEvent): void {
     this.#remove(host);
-    this.#waiting.set(host, EVENT);
+    this.#waiting.set(host, { kind: 'event', why });
     this.#forEvents.add(host);
   }
 

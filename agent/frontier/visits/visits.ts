@@ -328,7 +328,7 @@ export class Visits implements VisitsPort {
         return true;
       case 'asking':
         this.#end(visit);
-        this.#schedule.waitFor(record.host);
+        this.#schedule.waitFor(record.host, 'robots');
         return true;
       case 'given-up': {
         const as = { kind: 'failed', error: gate.error } as const;
@@ -376,7 +376,7 @@ export class Visits implements VisitsPort {
     visit.wantsPermit = true;
     if (as === 'wait') return this.#order.dueAt(visit, now.mono + this.#p.heartbeatMs);
     this.#end(visit);
-    this.#schedule.waitFor(visit.record.host);
+    this.#schedule.waitFor(visit.record.host, 'permit');
   }
 
   /** The host must wait: the visit continues through a short wait, and a long one ends it. */
@@ -397,7 +397,7 @@ export class Visits implements VisitsPort {
   #block(visit: Visit): void {
     const { host, number } = visit.record;
     this.#end(visit);
-    if (this.#p.store.nextUrlAt(number) !== null) this.#schedule.waitFor(host);
+    if (this.#p.store.nextUrlAt(number) !== null) this.#schedule.waitFor(host, 'right');
   }
 
   #end(visit: Visit): void {

@@ -83,8 +83,8 @@ test('host schedule: a fresh URL wakes a host whose URLs wait, not one that wait
 
 test('host schedule: a blocked host waits for its event, whatever is queued', () => {
   const schedule = byDigit();
-  schedule.waitFor('h1');
-  schedule.waitFor('h2');
+  schedule.waitFor('h1', 'right');
+  schedule.waitFor('h2', 'right');
   schedule.schedule('h1');
   schedule.wakeUntil(1e12);
   assert.equal(hasReady(schedule), false);
@@ -93,6 +93,23 @@ test('host schedule: a blocked host waits for its event, whatever is queued', ()
   assert.equal(takeReady(schedule), 'h2');
   schedule.wakeAll();
   assert.equal(takeReady(schedule), 'h1');
+});
+
+test('host schedule: each host has the reason of its latest wait', () => {
+  const schedule = byDigit();
+  const waits = () => [1, 2, 3].map((n) => schedule.waitOf(`h${n}`));
+  schedule.schedule('h1');
+  schedule.sleep('h2', 100, 'retries');
+  schedule.waitFor('h3', 'robots');
+  assert.deepEqual(waits(), [
+    { kind: 'new' },
+    { kind: 'time', untilMs: 100, why: 'retries' },
+    { kind: 'event', why: 'robots' },
+  ]);
+  takeAll(schedule);
+  schedule.wakeUntil(100);
+  schedule.waitFor('h3', 'permit');
+  assert.deepEqual(waits(), [undefined, { kind: 'back' }, { kind: 'event', why: 'permit' }]);
 });
 
 const many = Array.from({ length: 20 * LOOKS_MAX }, (_, n) => `h${n}`);
@@ -114,7 +131,7 @@ const changes: Record<string, (schedule: HostSchedule, count: () => void) => voi
 for (const [what, change] of Object.entries(changes)) {
   test(`host schedule: a change ${what} is brought to some hosts in a turn, and to all in the end`, () => {
     const schedule = byDigit();
-    for (const host of many) schedule.waitFor(host);
+    for (const host of many) schedule.waitFor(host, 'right');
     let looks = 0;
     const inOneTurn: number[] = [];
     change(schedule, () => looks++);
@@ -144,7 +161,7 @@ test('host schedule: of those that are freed or due at once some are made ready 
   };
   for (const [how, free] of Object.entries(freed)) {
     for (const host of many) {
-      if (how === 'blocked') schedule.waitFor(host);
+      if (how === 'blocked') schedule.waitFor(host, 'right');
       else schedule.sleep(host, 100, 'delay');
     }
     const ready = new Set<string>();
@@ -162,11 +179,11 @@ test('host schedule: of those that are freed or due at once some are made ready 
 
 test('host schedule: hosts that are blocked again as soon as they are freed keep no turn busy', () => {
   const schedule = byDigit();
-  for (const host of many) schedule.waitFor(host);
+  for (const host of many) schedule.waitFor(host, 'right');
   schedule.wakeAll();
   let turns = 1;
   for (; schedule.nextWakeMs() === 0; turns++) {
-    for (const host of takeAll(schedule)) schedule.waitFor(host);
+    for (const host of takeAll(schedule)) schedule.waitFor(host, 'right');
     schedule.goOn();
   }
   assert.ok(turns <= many.length / LOOKS_MAX + 1, `${turns} turns`);
@@ -174,7 +191,7 @@ test('host schedule: hosts that are blocked again as soon as they are freed keep
 
 test('host schedule: two changes at once are brought to each host', () => {
   const schedule = byDigit();
-  for (const host of many) schedule.waitFor(host);
+  for (const host of many) schedule.waitFor(host, 'right');
   schedule.keepOnly((host) => numberOf(host) % 2 === 0);
   schedule.wakeAll();
   const ready = new Set(takeAll(schedule));
