@@ -25,13 +25,13 @@ test('launch: agents of this machine are those at loopback or local addresses', 
     ['a1', 'a2', 'a3', 'a4'],
   );
   assert.deepEqual([...why.keys()], ['a5', 'a6']);
-  assert.equal(why.get('a5'), 'a5: 192.0.2.1 is no address of this machine');
+  assert.equal(why.get('a5'), 'a5: 192.0.2.1 is not an address of this machine');
   assert.match(why.get('a6')!, /^a6: its host no-such-host\.invalid cannot be looked up \(.+\)$/);
 });
 
 test('launch: --agents takes the first N of this machine, or the ones named', () => {
   const all = ['a1', 'a2', 'a3'];
-  const why = new Map([['a2', 'a2: 192.0.2.1 is no address of this machine']]);
+  const why = new Map([['a2', 'a2: 192.0.2.1 is not an address of this machine']]);
   const ids = (wanted?: string) => {
     const chosen = selectAgents(wanted, all, ['a1', 'a3'], why);
     if (!chosen.ok && chosen.code === 4) assert.match(chosen.message, /a2: 192\.0\.2\.1 is no/);
