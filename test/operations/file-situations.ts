@@ -97,7 +97,7 @@ export const fileSituations: readonly Situation[] = [
   {
     name: 'the damaged state of an agent that is gone for good',
     agents: 2,
-    says: ['whose hosts others have taken over, move the directory away'],
+    says: ['others have taken over its hosts, move its directory away'],
     async play(stage) {
       const launch = await stage.runs(['a1', 'a2'], 'launch');
       process.kill(stage.scratch.pid('a2')!, 'SIGKILL');
@@ -133,7 +133,7 @@ export const fileSituations: readonly Situation[] = [
   {
     name: 'a state that only an agent in view no more has',
     agents: 3,
-    says: ['queued at this agent alone, which is in view no more; start it: it goes on there'],
+    says: ['queued only at this agent, which is not in view; start it to fetch the URL'],
     async play(stage) {
       stage.gate.open();
       await stage.run(0, 'launch', '--agents', 'a1,a2');
