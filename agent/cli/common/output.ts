@@ -65,7 +65,16 @@ export function print(text: string): Promise<void> {
   });
 }
 
-/** The text in a style, where `stream` is a terminal that shows colours. */
+/** Prints the result of each agent: one line each, or a JSON object. */
+export function printResults(
+  results: readonly (readonly [agent: string, result: string])[],
+  json = false,
+): Promise<void> {
+  if (json) return print(`${JSON.stringify(Object.fromEntries(results))}\n`);
+  return print(results.map(([agent, result]) => `${agent}: ${result}\n`).join(''));
+}
+
+/** The text in a style, if `stream` is a terminal that shows colours. */
 export function styled(style: Style, text: string, stream: OutputStream): string {
   return styleText(style, text, { stream, validateStream: true });
 }
