@@ -69,7 +69,7 @@ export const agentSituations: readonly Situation[] = [
   {
     name: 'a launch beside one that is just starting',
     says: [
-      'another launch… is just starting the agents of …, or an order is taken back there; wait for it, or end it…',
+      'another launch… is just starting the agents of …, or a directive is taken back there; wait for it, or end it…',
     ],
     async play(stage) {
       // The agent of the first waits before it opens anything.

@@ -11,7 +11,7 @@ import { resolveAgents } from '../../../config/file/ports.ts';
 import { isWildcard, parseEndpoint } from '../../../config/values/agent-endpoint.ts';
 import { askAgent } from '../../messaging/control-client.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
-import { messageOf } from '../common/exit-code.ts';
+import { messageOf, systemCode } from '../common/exit-code.ts';
 import { shownCrawl, shownPath } from '../common/load-config.ts';
 import { programName } from '../common/output.ts';
 import { isLocked } from '../common/running.ts';
@@ -97,7 +97,7 @@ function portProblem({ id, listen }: AgentEntry): Promise<Problem | null> {
   return new Promise((resolve) => {
     const server = net.createServer((socket) => socket.destroy());
     server.once('error', (error) => {
-      const isTaken = 'code' in error && error.code === 'EADDRINUSE';
+      const isTaken = systemCode(error) === 'EADDRINUSE';
       const why = isTaken ? `${listen} is in use by another program` : messageOf(error);
       resolve({ id, listen, isTaken, why });
     });

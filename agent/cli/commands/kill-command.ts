@@ -2,7 +2,7 @@
 // signals a process only if that is certainly the agent.
 
 import path from 'node:path';
-import { type ExitCode, messageOf, Refusal } from '../common/exit-code.ts';
+import { type ExitCode, messageOf, Refusal, systemCode } from '../common/exit-code.ts';
 import { allKnown, type CommonFlags, loadResolved, placedIn } from '../common/load-config.ts';
 import { printResults } from '../common/output.ts';
 import { permissionMissing, runningAgent } from '../common/running.ts';
@@ -33,7 +33,7 @@ function killAgent(directory: string): string {
     process.kill(running.pid, 'SIGKILL');
     return 'killed';
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = systemCode(error);
     if (code === 'ESRCH') return 'has just ended';
     if (code === 'EPERM') return permissionMissing(`/proc/${running.pid}`);
     return `cannot be killed: ${messageOf(error)}`;
