@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { UrlReport } from '../../agent/cli/explain/explain-report.ts';
+import type { UrlReport } from '../../agent/cli/explain/explain-text.ts';
 import type { ListedOrder } from '../../agent/cli/status/status-orders.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
 import { run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
@@ -229,7 +229,7 @@ describe('operator', { concurrency: 1 }, () => {
     assert.ok(after.foundAt !== null && after.stored?.robots?.allowed === true);
     const text = await run('explain', config, deep.url);
     assert.match(text.stdout, /^canonical /);
-    assert.match(text.stdout, /the way back to the seed/);
+    assert.match(text.stdout, /referrers, back to the seed/);
     const unknown = await run('explain', config, 'http://never.test/', '--json');
     assert.equal((JSON.parse(unknown.stdout) as UrlReport).state, 'unknown');
 
