@@ -203,7 +203,11 @@ test('complete.json: one that is damaged is named, and the crawl ends again', as
     fs.writeFileSync(file, text);
     const again = await run('launch', config);
     assert.equal(again.code, 0, again.stderr);
-    assert.match(again.stderr, /complete\.json is not a record of completion: crawling on/, text);
+    assert.match(
+      again.stderr,
+      /complete\.json is not a completion record: the crawl continues/,
+      text,
+    );
     assert.deepEqual(JSON.parse(fs.readFileSync(file, 'utf8')).states, sound.states);
   }
   fs.rmSync(file);

@@ -116,7 +116,7 @@ describe('a complete crawl', () => {
       spoil(data);
       const { code, stdout, stderr } = await run('status', config, '--data', data);
       assert.equal(code, 4, stderr);
-      assert.match(stdout, /the crawl is complete since/);
+      assert.match(stdout, /the crawl was completed at/);
       assert.match(
         stderr,
         /^a2: .*a2\/state\.sqlite is (missing|gone|damaged|not a readable SQLite database)[\s\S]*launch .* --repair/m,

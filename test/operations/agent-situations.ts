@@ -167,9 +167,9 @@ export const agentSituations: readonly Situation[] = [
     says: [
       'agent/cli/launch/launch-plan.ts: the crawl is complete already; --refresh asks what has changed',
       'agent/cli/agent/agent-run.ts: the crawl is complete already; launch --refresh asks what has changed',
-      '--fresh forgets what --refresh asks for again: give one of them',
-      'agent/cli/launch/launch-command.ts: --repair restores what --fresh forgets and --refresh asks for again',
-      '--delete-archives is for --fresh, which keeps them otherwise',
+      '--fresh deletes the pages that --refresh requests again: give only one of them',
+      'agent/cli/launch/launch-command.ts: --repair cannot be combined with --fresh or --refresh',
+      '--delete-archives needs --fresh',
       'agent/cli/agent/agent-command.ts: --repair restores what --refresh asks for again',
     ],
     async play(stage) {
@@ -190,7 +190,7 @@ export const agentSituations: readonly Situation[] = [
     agents: 2,
     says: [
       '; to start it again: …',
-      'agent/cli/status/status-command.ts: where one does not run, start it on its machine:',
+      'agent/cli/status/status-command.ts: if one of them does not run, start it on its machine:',
     ],
     async play(stage) {
       const launch = await stage.runs(['a1', 'a2'], 'launch');

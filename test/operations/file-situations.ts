@@ -169,7 +169,7 @@ export const fileSituations: readonly Situation[] = [
   },
   {
     name: '--fresh where a directory is no agent’s',
-    says: ["is no agent's directory: it is not deleted; move it away"],
+    says: ["is not an agent's directory: it is not deleted; move it away"],
     async play(stage) {
       fs.mkdirSync(stage.path('a1'), { recursive: true });
       fs.writeFileSync(stage.path('a1', 'thesis.txt'), '');
@@ -425,7 +425,7 @@ export const fileSituations: readonly Situation[] = [
     name: 'seeds whose hosts are private',
     says: [
       'their hosts are private; set http.allowPrivateAddresses to true to crawl them',
-      'private addresses are refused unless http.allowPrivateAddresses is true when a crawl begins',
+      'private addresses are blocked unless http.allowPrivateAddresses is true when a crawl begins',
     ],
     async play(stage) {
       stage.gate.open();

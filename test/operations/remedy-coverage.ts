@@ -63,7 +63,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/integration/operator.test.ts', 'an order that completed the crawl is named by'],
   },
   {
-    says: 'skipped as blocked, as of',
+    says: 'skipped as blocked, for example',
     by: ['test/integration/operator.test.ts', 'a pattern blocks, is listed until it is taken back'],
   },
   {
@@ -101,7 +101,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
     'agent/storage/file/storage-failure.ts: cannot read or write in …: …; look at',
     'a disk that fails',
   ],
-  ['for want of memory; give the machine or the container more', 'memory that runs out'],
+  ['for lack of memory; give the machine or the container more', 'memory that runs out'],
   ['has a write-ahead log of …: end the program that reads', 'a log of 256 MiB'],
   ['one long transaction: end that program', 'a log of 256 MiB'],
   ['which is full: name a directory with room in TMPDIR', 'a full disk for temporary files'],
@@ -115,7 +115,8 @@ export const noRemedies: readonly (readonly [says: string, why: string])[] = [
   ['and the pages of lost records are queued again', 'the agent does so'],
   ['pages whose records were lost are queued again', 'the agent does so'],
   ['; it is started again in …', 'the launch does so'],
-  ['the crawl is not complete: it goes on; --refresh is for a complete one', 'it goes on'],
+  ['…, again after …', 'the agent does so'],
+  ['the crawl is not complete and continues; --refresh needs a complete', 'it continues'],
   ['upgrade that nobody asked for', 'what a server did'],
   ['agent/storage/schema/move-rows.ts: ', 'a list of columns'],
   ['agent/cli/state-files/left-out-text.ts:  --', 'an option of the command around it'],
