@@ -277,7 +277,10 @@ describe('operator', { concurrency: 1 }, () => {
     assert.match(still.stderr, /z\.test is still blocked, by \*: take that back/);
     const other = await run('block', config, 'y.test', '--off');
     assert.equal(other.code, 1, other.stderr);
-    assert.match(other.stderr, /no such order is in force\nin force: block[^\n]*\nin force: delay/);
+    assert.match(
+      other.stderr,
+      /no such directive is in force\nin force: block[^\n]*\nin force: delay/,
+    );
 
     const { code, stdout, stderr } = await run('block', config, '*', '--off');
     assert.equal(code, 0, stderr);

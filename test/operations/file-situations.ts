@@ -113,7 +113,7 @@ export const fileSituations: readonly Situation[] = [
   {
     name: 'a state is somewhere else',
     agents: 2,
-    says: ['together and name where with --data; if it is lost:'],
+    says: ['into one directory and name it with --data; if it is lost:'],
     async play(stage) {
       await stage.completes();
       const away = path.join(stage.scratch.directory, 'away');
@@ -147,7 +147,7 @@ export const fileSituations: readonly Situation[] = [
     name: 'work of agents that the config has no more',
     says: [
       'set cluster.agents to … again',
-      'to give up what only they have, move their directories out of …',
+      'to discard what only they have, move their directories out of …',
     ],
     async play(stage) {
       stage.edit((config) => {

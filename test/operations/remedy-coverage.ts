@@ -20,7 +20,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: [fewer, 'launch refuses to leave out agents with open work'] as const,
   })),
   ...[
-    'to retire them, start them so',
+    'to retire them, start them in this way',
     'agent/cli/state-files/left-out-text.ts:   ubiring stop',
   ].map((says) => ({
     says,

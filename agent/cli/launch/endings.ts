@@ -54,9 +54,9 @@ function exitCodeOf(code: number): ExitCode {
 }
 
 /**
- * The exit code of the launch: 0 if the crawl is complete, even if agents have died; 11 if the launch
- * was stopped or no agent failed; otherwise the code of the first agent that failed. A crash is a
- * failure with code 1.
+ * The exit code of the launch: 0 if the crawl is complete, even if agents have died; 11 if the
+ * launch was stopped or no agent failed; otherwise the code of the first agent that failed. A crash
+ * is a failure with code 1.
  *
  * @param endings - of all agents, in the order of their exits
  * @param stopped - whether the launch has received a signal to stop

@@ -279,8 +279,8 @@ class Launch {
   }
 
   /**
-   * Whether the crawl is complete or was stopped. `ubiring stop` does not notify the launch, but then
-   * an agent reports that it was interrupted.
+   * Whether the crawl is complete or was stopped. `ubiring stop` does not notify the launch, but
+   * then an agent reports that it was interrupted.
    */
   #isOver(): boolean {
     const isEnd = (kind: EndKind | Ending['kind'] | null) =>

@@ -1,7 +1,7 @@
-// The steps of `launch` before it starts agents. `judgeLaunch` only reads: it selects the agents and
-// refuses a launch whose directories are in use, belong to another crawl, or would leave out work of
-// other agents. `prepareLaunch` then empties directories and updates `complete.json`. A refused launch
-// therefore changes nothing.
+// The steps of `launch` before it starts agents. `judgeLaunch` only reads: it selects the agents
+// and refuses a launch whose directories are in use, belong to another crawl, or would leave out
+// work of other agents. `prepareLaunch` then empties directories and updates `complete.json`. A
+// refused launch therefore changes nothing.
 
 import fs from 'node:fs';
 import path from 'node:path';

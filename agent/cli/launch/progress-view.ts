@@ -1,5 +1,5 @@
-// Shows progress on stderr. A terminal gets a block that is redrawn in place; otherwise a plain line
-// is printed from time to time. Messages about events are printed at once, above the block.
+// Shows progress on stderr. A terminal gets a block that is redrawn in place; otherwise a plain
+// line is printed from time to time. Messages about events are printed at once, above the block.
 
 import { count, cut, durationText, printable, say, styled } from '../common/output.ts';
 import type { Progress } from './launch-progress.ts';

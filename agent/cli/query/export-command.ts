@@ -1,5 +1,5 @@
-// `ubiring export`: prints the finished pages as JSON lines, their URLs, or the link graph. The rows
-// stream from the merged views of all state files, so memory does not grow with their number.
+// `ubiring export`: prints the finished pages as JSON lines, their URLs, or the link graph. The
+// rows stream from the merged views of all state files, so memory does not grow with their number.
 
 import type Database from 'better-sqlite3';
 import { assertNever } from '../../core/protocol/assert-never.ts';

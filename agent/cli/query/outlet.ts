@@ -1,6 +1,7 @@
-// Output of commands whose rows stream from state files. While their read transaction is open, SQLite
-// cannot reuse the agents' write-ahead logs, so stdout may delay it only for a limited time. After
-// that, further rows go to a temporary file, which is printed once the state files are closed.
+// Output of commands whose rows stream from state files. While their read transaction is open,
+// SQLite cannot reuse the agents' write-ahead logs, so stdout may delay it only for a limited time.
+// After that, further rows go to a temporary file, which is printed once the state files are
+// closed.
 
 import fs from 'node:fs';
 import os from 'node:os';

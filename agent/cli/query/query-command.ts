@@ -1,6 +1,7 @@
-// `ubiring query`: runs one read-only SQL statement over the state of all agents, running or not. The
-// statement sees only a database in memory that contains the views, and the state files behind the
-// views are open for reading only. Signals keep their default action, so Ctrl-C ends a long query.
+// `ubiring query`: runs one read-only SQL statement over the state of all agents, running or not.
+// The statement sees only a database in memory that contains the views, and the state files behind
+// the views are open for reading only. Signals keep their default action, so Ctrl-C ends a long
+// query.
 
 import type Database from 'better-sqlite3';
 import { caller } from '../common/caller.ts';
@@ -88,7 +89,8 @@ function readsTwice(db: Database.Database, sql: string): boolean {
 
 /**
  * In a join SQLite would read one view again for each row of the other. These temporary views copy
- * the rows to an internal table first, which SQLite can index and which moves to disk if it is large.
+ * the rows to an internal table first, which SQLite can index and which moves to disk if it is
+ * large.
  */
 function materialise(db: Database.Database): void {
   for (const view of ['pages', 'frontier', 'skipped', 'hosts', 'links', 'events']) {

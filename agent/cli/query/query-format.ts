@@ -9,7 +9,9 @@ export const formats: readonly Format[] = ['table', 'json', 'csv'];
 /** A value of SQLite. */
 export type Cell = string | number | bigint | null | Uint8Array;
 
-/** A table's column widths are computed from this many rows; longer cells of later rows overflow. */
+/**
+ * A table's column widths are computed from this many rows; longer cells of later rows overflow.
+ */
 const measuredRowsMax = 1000;
 /** Characters below which a truncated cell would be useless. */
 const cutWidthMin = 8;

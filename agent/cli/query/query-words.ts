@@ -1,5 +1,5 @@
-// Prepares the command line for commander. SQL may begin with a comment, `-- …`, which looks like an
-// option. Such a statement is moved to the end, behind the `--` that ends all options.
+// Prepares the command line for commander. SQL may begin with a comment, `-- …`, which looks like
+// an option. Such a statement is moved to the end, behind the `--` that ends all options.
 
 /** @param argv - `process.argv`: two entries for the program, then the command and its arguments */
 export function wordsOf(argv: readonly string[]): string[] {

@@ -200,7 +200,9 @@ function crawlTable(agents: readonly AgentStatus[]): string {
   return renderTable(columns, agents.length > 1 ? [...rows, rowOf('all', '', agents)] : rows);
 }
 
-/** Members and the relayed ones among them, data without copies yet, and the load of the process. */
+/**
+ * Members and the relayed ones among them, data without copies yet, and the load of the process.
+ */
 function safetyTable(agents: readonly AgentStatus[]): string {
   const columns = columnsOf(
     ['agent'],
