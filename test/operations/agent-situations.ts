@@ -209,14 +209,14 @@ export const agentSituations: readonly Situation[] = [
   {
     name: 'the state of an agent is deleted under it, and no other is left',
     says: [
-      'was deleted or replaced while the agent ran; start the agent again: it begins with',
+      'was deleted or replaced while the agent ran; start the agent again: it reads',
       'the crawl is not complete; launch again once the cause is gone',
     ],
     async play(stage) {
       const launch = await stage.runs(['a1'], 'launch');
       fs.rmSync(stage.state('a1'));
       assert.equal((await launch.ended).code, 4);
-      const [, directory] = /; where no other has copies, move (\S+) away first/.exec(
+      const [, directory] = /; if no other agent has copies, move (\S+) away first/.exec(
         stage.said(),
       )!;
       fs.renameSync(directory!, `${directory}.away`);
