@@ -69,7 +69,7 @@ export function verdictOf(endings: readonly Ending[], stopped: boolean): ExitCod
   return failure.kind === 'failed' ? failure.code : 1;
 }
 
-/** One or two words for a table. */
+/** A short text for the summary table. */
 export function endingText(ending: Ending): string {
   if (ending.kind === 'failed') return `failed (${ending.code})`;
   return 'signal' in ending ? `${ending.kind} (${ending.signal})` : ending.kind;

@@ -1,5 +1,5 @@
-// Finds agents that hang at their exit. An agent exits within seconds after it has reported its
-// result, was told to stop, or the crawl is complete. The launch kills an agent that does not.
+// Finds agents that hang at their exit, which the launch kills. An agent must exit within seconds of
+// its last report, of the command to stop, and of the end of the crawl.
 
 /** Twice the time of the slowest regular exit: open requests, copies, the archive. */
 export const endMsMax = 30_000;

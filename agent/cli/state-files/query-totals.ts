@@ -27,8 +27,6 @@ export interface AgentTotals {
 
 const HOST_CODES = HOST_ERRORS.map((code) => `'${code}'`).join(', ');
 
-const NOTHING = { pages: 0, failed: 0, bytes: 0, serverErrors: 0, hostsUnreachable: 0 };
-
 export interface CrawlTotals {
   /** Agents with a readable state in the data directory, except agents that were never members. */
   readonly agents: readonly AgentTotals[];
@@ -71,7 +69,7 @@ export function crawlTotals(dataDir: string, config: Pick<Config, 'cluster'>): C
       if (isFormer && isUnusedState(file)) return [];
       const courseEnd = owners.courses[k]!.end;
       const end = isFormer && courseEnd === 'complete' ? null : courseEnd;
-      const none = { agent, ...NOTHING };
+      const none = { agent, pages: 0, failed: 0, bytes: 0, serverErrors: 0, hostsUnreachable: 0 };
       const found = pages.find((row) => row.agent === agent) ?? none;
       const { hosts: held = 0 } = hosts.find((row) => row.agent === agent) ?? {};
       const skipped = blocked.find((row) => row.agent === agent);
