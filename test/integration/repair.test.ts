@@ -99,7 +99,7 @@ describe('a complete crawl', () => {
     );
     for (const { code, stderr } of await Promise.all(agents.map(({ ended }) => ended))) {
       assert.equal(code, 0, stderr);
-      assert.ok(stderr.split('it begins empty').length <= 2, `reported once: ${stderr}`);
+      assert.ok(stderr.split('starts empty').length <= 2, `reported once: ${stderr}`);
     }
     await assertRestored(data, requests);
   });

@@ -91,7 +91,9 @@ export const agentSituations: readonly Situation[] = [
   },
   {
     name: 'an agent by hand beside a launch that runs',
-    says: ['stop that one first (`ubiring stop CONFIG ID`), or name another directory with --data'],
+    says: [
+      'stop that agent first (`ubiring stop CONFIG ID`), or name another directory with --data',
+    ],
     async play(stage) {
       const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
       await stage.run(4, 'agent', '--id', 'a1');

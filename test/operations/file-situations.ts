@@ -191,8 +191,8 @@ export const fileSituations: readonly Situation[] = [
   {
     name: 'what is no file is where the lock of an agent should be',
     says: [
-      'is no file; delete it and start again',
-      'is a link to itself; delete it and start again',
+      'is not a regular file; delete it and start again',
+      'is a symbolic link to itself; delete it and start again',
     ],
     async play(stage) {
       const lock = stage.path('a1', 'agent.lock');
@@ -270,7 +270,7 @@ export const fileSituations: readonly Situation[] = [
   },
   {
     name: 'a state is damaged, and nobody has copies',
-    says: ['restore it from a copy, or move … away and start the agent again'],
+    says: ['restore it from a backup, or move … away and restart the agent'],
     async play(stage) {
       await stage.completes();
       fs.rmSync(stage.path('complete.json'));

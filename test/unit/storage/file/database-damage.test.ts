@@ -275,7 +275,7 @@ test('F37: a bit flipped in the text of a URL is seen, which SQLite does not', (
     opened.db.close();
     opened.unlock();
   });
-  assert.match(opened.notice ?? '', /does not add up \(URL \d+ and its place\)/);
+  assert.match(opened.notice ?? '', /is inconsistent \(URL \d+ has the wrong row id\)/);
 });
 
 const F38: readonly [string, (file: string) => void][] = [
@@ -330,7 +330,7 @@ for (const [what, damage] of F38) {
     const opened = openState({ directory, ...mine });
     assert.ok(!opened.ok, 'it began empty');
     assert.equal(opened.code, 'corrupt');
-    assert.match(opened.message, /state\.sqlite.*restore it.*begins anew from the seeds/);
+    assert.match(opened.message, /state\.sqlite.*restore it.*starts from the seeds/);
     for (const [name, bytes] of before) {
       assert.ok(fs.readFileSync(join(directory, name)).equals(bytes), `${name} was changed`);
     }
@@ -369,7 +369,10 @@ test("F39: a file of one moment with another's log is whole turns, or set aside"
 
 test('a state that is gone from a directory in use begins empty, and says so', (t) => {
   const directory = scratch(t);
-  for (const notice of [null, /no .*state\.sqlite, though an agent was started there before/]) {
+  for (const notice of [
+    null,
+    /state\.sqlite is missing, though an agent ran in this directory before/,
+  ]) {
     const opened = openState({ directory, ...mine });
     assert.ok(opened.ok);
     if (notice === null) assert.equal(opened.notice, null);
