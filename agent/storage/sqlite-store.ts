@@ -46,10 +46,7 @@ export type Durability = 'power' | 'process';
 
 /** Longest wait for another program's lock in a turn: a fraction of a heartbeat interval. */
 const BUSY_WAIT_MS = 50;
-/**
- * Longest wait for a lock while an incarnation is saved, which must not fail half-way. The loop is
- * blocked meanwhile; the protocol allows this.
- */
+/** Longest wait for a lock while an incarnation is saved. It blocks the loop, which is allowed. */
 const BUSY_INSIST_MS = 60_000;
 
 export interface StoreOptions {
@@ -203,12 +200,7 @@ export class SqliteStore implements Store, FrontierStore {
     this.#archived = { file, end, indexEnd };
   }
 
-  /**
-   * Requeues the pages whose archive records are lost, from this offset of the file on. Needs an
-   * open transaction.
-   *
-   * @returns the number of pages
-   */
+  /** Requeues the pages whose archive records are lost. Needs an open transaction. */
   reopenPages(file: string, from: number): number {
     return this.#urls.reopen(file, from);
   }
