@@ -150,7 +150,7 @@ function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hook
 /** The hosts that this agent may request, the copies of their rows, and the exchange of URLs. */
 function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, calls: VisitsCalls) {
   const { settings, store, effects, hostOf, admit } = parts;
-  const { view, outbound, refused, orders, lease, backlog, completion } = members;
+  const { view, events, outbound, refused, orders, lease, backlog, completion } = members;
   const handOff = new HandOff(settings, view, outbound, refused);
   const delayOf = (host: Host) => Math.max(orders.delayOf(host), store.delayOf(host));
   const right = new FetchRight(settings, view, lease, handOff, delayOf);
@@ -196,6 +196,7 @@ function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, cal
     pages: () => store.owned().pages,
     visits: calls,
   });
+  const aborts = new Aborts({ settings, effects, events, right, budgets });
   return {
     handOff,
     right,
@@ -210,10 +211,11 @@ function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, cal
     inbox,
     asks,
     budgets,
+    aborts,
   };
 }
 
-/** Aborted requests, responses, moving and requeued hosts, and how the agent ends. */
+/** Responses, moving and requeued hosts, and how the agent ends. */
 function assembleCrawl(
   parts: CoreParts,
   hooks: CoreHooks,
@@ -223,8 +225,7 @@ function assembleCrawl(
 ) {
   const { settings, store, effects, hostOf, admit, inScope } = parts;
   const { view, events, outbound, orders, detector, backlog, refused, completion } = members;
-  const { handOff, right, replication, settlement, routing, budgets } = hosts;
-  const aborts = new Aborts({ settings, effects, events, right, budgets });
+  const { handOff, right, replication, settlement, routing, budgets, aborts } = hosts;
   const arrivals = new Arrivals({ settings, backlog, visits, routing, settlement, aborts });
   const requeues = new Requeues({
     settings,
@@ -283,5 +284,5 @@ function assembleCrawl(
     refused,
     ending,
   });
-  return { visits, aborts, arrivals, requeues, moves, ending, operator };
+  return { visits, arrivals, requeues, moves, ending, operator };
 }
