@@ -147,7 +147,7 @@ class Agent implements RunningAgent {
   readonly #rate = new Rate(systemClock.now().mono);
   readonly #loopDelay = new LoopDelay(monitorEventLoopDelay({ resolution: 10 }));
   readonly #startedAt = monotonicMs();
-  #ending = false;
+  #isShuttingDown = false;
   #stopCheck: () => void = () => {};
   #lastStatus: AgentStatus | null = null;
 
@@ -191,7 +191,7 @@ class Agent implements RunningAgent {
       members: () => this.#core.snapshot(systemClock.now()).members,
       ownerOf: (host) => this.#core.ownerOf(host) ?? null,
       status: () => this.status(),
-      orders: () => this.#core.operator.inForce,
+      directives: () => this.#core.operator.inForce,
       leave: () => this.leave(),
       stop: () => this.stop(),
       operate: (act) => this.#turns.push({ type: 'operate', act }),
@@ -276,7 +276,7 @@ class Agent implements RunningAgent {
 
   /** During the exit this is the last status, since the state may no longer be readable. */
   status(): AgentStatus {
-    if (this.#ending && this.#lastStatus) return this.#lastStatus;
+    if (this.#isShuttingDown && this.#lastStatus) return this.#lastStatus;
     try {
       this.#lastStatus = this.#readStatus();
     } catch (error) {
@@ -315,8 +315,8 @@ class Agent implements RunningAgent {
 
   /** A malformed batch is refused explicitly, or its sender would resend it for ever. */
   #onRefusedFrame({ batch, from, detail, ahead }: RefusedFrame): void {
-    if (ahead && !this.#ending) return this.#refuseClock(ahead);
-    if (batch === undefined || from === undefined || this.#ending) return;
+    if (ahead && !this.#isShuttingDown) return this.#refuseClock(ahead);
+    if (batch === undefined || from === undefined || this.#isShuttingDown) return;
     const { members } = this.#core.snapshot(systemClock.now());
     const member = members.find(({ id, inc }) => id === from.id && inc === from.inc);
     if (member) this.#sendTo(member, { type: 'BATCH_REFUSED', batch, reason: detail });
@@ -340,7 +340,7 @@ class Agent implements RunningAgent {
 
   /** Called when a connection is ready, which may be after the lease has expired. */
   #mayWrite(host: string): boolean {
-    if (this.#ending || this.#turns.isBlocked) return false;
+    if (this.#isShuttingDown || this.#turns.isBlocked) return false;
     const granted = this.#core.mayWrite(host, systemClock.now());
     if (!granted) this.#turns.kick();
     return granted;
@@ -441,7 +441,7 @@ class Agent implements RunningAgent {
   }
 
   #failed(error: unknown): void {
-    if (this.#ending) return;
+    if (this.#isShuttingDown) return;
     const { directory } = this.#p;
     const file = join(directory, 'state.sqlite');
     // If the whole directory was deleted, another of its files may cause the first error.
@@ -455,8 +455,8 @@ class Agent implements RunningAgent {
 
   /** @param more - additional fields of the last log line; null if the caller reports the exit */
   async #end({ code, reason }: AgentEnd, more: object | null = {}): Promise<void> {
-    if (this.#ending) return;
-    this.#ending = true;
+    if (this.#isShuttingDown) return;
+    this.#isShuttingDown = true;
     const end = { code, reason, ...(code === 0 && { completion: this.#completion() }) };
     this.#stopCheck();
     const level = code === 0 || code === 11 ? 'info' : 'fatal';

@@ -12,21 +12,21 @@ import { codeOfError, type ExitCode, Refusal } from './common/exit-code.ts';
 import { failureJson, print, say } from './common/output.ts';
 import { agentsQuery, failuresQuery, statusesQuery } from './common/query-examples.ts';
 import { type ExportFormat, exportFormats } from './query/export-formats.ts';
+import { queryArguments } from './query/query-arguments.ts';
 import { formats } from './query/query-format.ts';
-import { wordsOf } from './query/query-words.ts';
 
 /** Runs the command that the caller's arguments name. Reports errors on stderr; never rejects. */
 export function commandLine(who: Caller): Promise<ExitCode> {
   return calledBy(who, async () => {
-    const words = wordsOf(who.argv);
-    const code = await run(words);
-    const failure = code !== 0 && words.includes('--json') ? failureJson(code) : null;
+    const args = queryArguments(who.argv);
+    const code = await run(args);
+    const failure = code !== 0 && args.includes('--json') ? failureJson(code) : null;
     if (failure !== null) await print(failure);
     return code;
   });
 }
 
-async function run(words: string[]): Promise<ExitCode> {
+async function run(args: string[]): Promise<ExitCode> {
   try {
     // With --help no command runs.
     let exitCode: ExitCode = 0;
@@ -34,7 +34,7 @@ async function run(words: string[]): Promise<ExitCode> {
       const command = await load();
       exitCode = await command(...args);
     });
-    await root.parseAsync(words);
+    await root.parseAsync(args);
     return exitCode;
   } catch (error) {
     // Commander throws an error with code 0 for --help and --version; its other errors are usage.
@@ -241,7 +241,7 @@ const hostsArgument = [
 
 /** Commands to the whole running cluster. Each exits with 1 if an agent was not reached. */
 function addDirectiveCommands(root: Command, action: ActionOf): void {
-  const load = () => import('./commands/order-commands.ts');
+  const load = () => import('./commands/directive-commands.ts');
   command(root, 'pause', 'send no new requests until resume; the crawl does not end').action(
     action(async () => (await load()).pause),
   );

@@ -10,7 +10,7 @@ import { chance } from '../runtime/random.ts';
 import { turnSlice } from '../runtime/timed-slice.ts';
 import type { Connection } from '../storage/encoding/connection.ts';
 import type { SqliteStore } from '../storage/sqlite-store.ts';
-import { OrderTable } from '../storage/tables/order-table.ts';
+import { DirectiveTable } from '../storage/tables/directive-table.ts';
 import { splitIdentity } from '../url/url-key.ts';
 import { requestScopeOf, robotsParser, seedsOf, settingsOf } from './config-parts.ts';
 
@@ -35,10 +35,10 @@ export function coreOf(parts: ProtocolParts, store: SqliteStore, effects: Effect
     admit: admission({ ...config.limits, everyPort: config.http.allowPrivateAddresses }),
     inScope: (host, item) => scope.admits(host, item),
     seeds,
-    orders: new OrderTable(parts.state.db),
-    visits: (right, orders, events, budgets, asks) =>
+    directives: new DirectiveTable(parts.state.db),
+    visits: (right, directives, events, budgets, asks) =>
       new Visits({
-        ...{ store, effects, right, orders, events, scope, budgets, asks },
+        ...{ store, effects, right, directives, events, scope, budgets, asks },
         threads: config.agent.threads,
         heartbeatMs: config.cluster.failureDetector.heartbeatMs,
         delays: config.politeness,

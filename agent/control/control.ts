@@ -4,7 +4,8 @@
 // so that all members store the same record. `explain` is forwarded only to the owner of the host.
 
 import type { Instant } from '../../failure-detector/instant.ts';
-import type { Operator, OrderReceipt, SeedReceipt } from '../core/operator/operator.ts';
+import type { DirectiveReceipt, Operator, SeedReceipt } from '../core/operator/operator.ts';
+import type { DirectiveInForce } from '../core/protocol/directives.ts';
 import type {
   ControlVerb,
   Envelope,
@@ -12,15 +13,14 @@ import type {
   Message,
   UrlItem,
 } from '../core/protocol/messages.ts';
-import type { OrderInForce } from '../core/protocol/orders.ts';
 import type { ControlReply, ControlRequest } from '../messaging/control-desk.ts';
 import {
-  type OrderAnswer,
-  orderFromWord,
-  orderOf,
-  orderSummary,
-  wordOfOrder,
-} from '../messaging/control-orders.ts';
+  type DirectiveAnswer,
+  directiveOf,
+  directiveSummary,
+  directiveText,
+  parseDirective,
+} from '../messaging/control-directives.ts';
 import type { Identity, RequestForm } from '../url/crawl-url.ts';
 import { splitIdentity } from '../url/url-key.ts';
 
@@ -38,7 +38,7 @@ export interface ControlParts {
   readonly ownerOf: (host: string) => string | null;
   readonly status: () => unknown;
   /** Directives in force. */
-  readonly orders: () => readonly OrderInForce[];
+  readonly directives: () => readonly DirectiveInForce[];
   readonly leave: () => void;
   readonly stop: () => void;
   /** Runs `act` in a turn of the agent's loop. */
@@ -84,7 +84,7 @@ export class ControlRoom {
       case 'explain':
         return this.#explain(args, reply);
       default:
-        return this.#order(verb, args, reply);
+        return this.#directive(verb, args, reply);
     }
   }
 
@@ -95,7 +95,7 @@ export class ControlRoom {
       if (concerns(verb, args, this.#p.id)) results.set(this.#p.id, this.#apply(verb));
       const answer = summary(verb, args, results, silent);
       if (verb !== 'status') return reply({ ok: true, result: answer });
-      reply({ ok: true, result: { ...answer, orders: this.#p.orders() } });
+      reply({ ok: true, result: { ...answer, orders: this.#p.directives() } });
     });
   }
 
@@ -128,15 +128,15 @@ export class ControlRoom {
   }
 
   /** Stores a directive here before it is forwarded. Unreached members get it with heartbeats. */
-  #order(verb: ControlVerb, args: readonly string[], reply: ControlReply): void {
-    const what = orderOf(verb, args);
+  #directive(verb: ControlVerb, args: readonly string[], reply: ControlReply): void {
+    const what = directiveOf(verb, args);
     if (typeof what === 'string') return reply({ ok: false, result: what });
-    const given = (receipt: OrderReceipt) => {
+    const given = (receipt: DirectiveReceipt) => {
       if (!receipt.ok) return reply({ ok: false, result: receipt.why });
-      const stamped = [wordOfOrder(receipt.order)];
+      const stamped = [directiveText(receipt.directive)];
       this.#forward(this.#p.members(), 'order', stamped, (results, silent) => {
         results.set(this.#p.id, answerOf(receipt));
-        reply({ ok: true, result: orderSummary(results, silent) });
+        reply({ ok: true, result: directiveSummary(results, silent) });
       });
     };
     this.#p.operate((operator, now) => operator.give(what, now, given));
@@ -194,10 +194,10 @@ export class ControlRoom {
       this.#p.send(member, { type: 'CONTROL_ACK', request, ok: true, result });
     switch (verb) {
       case 'order': {
-        const order = orderFromWord(args[0] ?? '');
-        if (!order) return answer({ said: 'not a valid directive', hosts: 0 });
-        const taken = (receipt: OrderReceipt) => answer(answerOf(receipt));
-        return this.#p.operate((operator, now) => operator.take(order, now, taken));
+        const directive = parseDirective(args[0] ?? '');
+        if (!directive) return answer({ said: 'not a valid directive', hosts: 0 });
+        const taken = (receipt: DirectiveReceipt) => answer(answerOf(receipt));
+        return this.#p.operate((operator, now) => operator.take(directive, now, taken));
       }
       case 'explain': {
         const [identity = '', form = identity] = args;
@@ -214,7 +214,7 @@ export class ControlRoom {
   }
 }
 
-function answerOf(receipt: OrderReceipt): OrderAnswer {
+function answerOf(receipt: DirectiveReceipt): DirectiveAnswer {
   if (!receipt.ok) return { said: receipt.why, hosts: 0 };
   const { hosts, stillBlockedBy } = receipt;
   return { said: 'applied', hosts, ...(stillBlockedBy !== undefined && { stillBlockedBy }) };

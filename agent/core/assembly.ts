@@ -9,16 +9,16 @@ import { StallWatch } from '../../failure-detector/stall.ts';
 import { Budgets } from './budgets/budgets.ts';
 import { Arrivals } from './crawl/arrivals.ts';
 import { HoldBack } from './crawl/hold-back.ts';
-import { RobotsAsks } from './crawl/robots-asks.ts';
+import { RemoteRobots } from './crawl/remote-robots.ts';
 import { Inbox } from './exchange/inbox.ts';
-import { KnownUrls } from './exchange/known-urls.ts';
 import { Routing } from './exchange/routing.ts';
 import { Seeds } from './exchange/seeds.ts';
 import { SeenFilter } from './exchange/seen-filter.ts';
+import { UrlAnnouncements } from './exchange/url-announcements.ts';
 import { FetchRight } from './hand-off/fetch-right.ts';
 import { HandOff } from './hand-off/hand-off.ts';
 import { Completion } from './lifecycle/completion.ts';
-import { Ending } from './lifecycle/ending.ts';
+import { Shutdown } from './lifecycle/shutdown.ts';
 import { Gate } from './membership/gate.ts';
 import { type Changes, Membership } from './membership/membership.ts';
 import { Outbound } from './membership/outbound.ts';
@@ -30,10 +30,10 @@ import { Aborts } from './ownership/aborts.ts';
 import { HostMoves } from './ownership/host-moves.ts';
 import { Backlog, type TurnSlice } from './protocol/backlog.ts';
 import type { SkipReason, Store } from './protocol/core-store.ts';
+import { type DirectiveStore, Directives } from './protocol/directives.ts';
 import type { Effects } from './protocol/effects.ts';
 import { EventLog } from './protocol/event-log.ts';
 import type { Host, UrlItem } from './protocol/messages.ts';
-import { type OrderStore, Orders } from './protocol/orders.ts';
 import type { CoreSettings } from './protocol/settings.ts';
 import type { Visits } from './protocol/visits-port.ts';
 import { Replication } from './replication/replication.ts';
@@ -54,14 +54,14 @@ export interface CoreParts {
   readonly inScope: (host: Host, item: UrlItem) => boolean;
   readonly seeds: readonly UrlItem[];
   /** Stores the operator's directives. */
-  readonly orders: OrderStore;
+  readonly directives: DirectiveStore;
   /** Builds the visits, which consult these parts before each request. */
   readonly visits: (
     right: FetchRight,
-    orders: Orders,
+    directives: Directives,
     events: EventLog,
     budgets: Budgets,
-    asks: RobotsAsks,
+    asks: RemoteRobots,
   ) => Visits;
 }
 
@@ -87,7 +87,7 @@ type Hosts = ReturnType<typeof assembleHosts>;
 /** What is called of the visits by parts that the visits themselves need. */
 type VisitsCalls = Pick<
   Visits,
-  'schedule' | 'wake' | 'recheck' | 'recheckAll' | 'robotsOf' | 'robotsTold'
+  'schedule' | 'wake' | 'recheck' | 'recheckAll' | 'robotsOf' | 'robotsReported'
 >;
 
 export function assemble(parts: CoreParts, hooks: CoreHooks) {
@@ -97,12 +97,12 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
     recheck: (host, now) => visits.recheck(host, now),
     recheckAll: (now, named) => visits.recheckAll(now, named),
     robotsOf: (host, origin, now) => visits.robotsOf(host, origin, now),
-    robotsTold: (host, origin, word, now) => visits.robotsTold(host, origin, word, now),
+    robotsReported: (host, origin, word, now) => visits.robotsReported(host, origin, word, now),
   };
   const members = assembleMembers(parts, hooks);
   const hosts = assembleHosts(parts, hooks, members, calls);
   const { right, budgets, asks } = hosts;
-  const visits = parts.visits(right, members.orders, members.events, budgets, asks);
+  const visits = parts.visits(right, members.directives, members.events, budgets, asks);
   return Object.assign(members, hosts, assembleCrawl(parts, hooks, members, hosts, visits));
 }
 
@@ -112,7 +112,7 @@ function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hook
   const events = new EventLog(store);
   const refused = new RefusedClaims(events);
   const outbound = new Outbound(settings, effects, view);
-  const orders = new Orders({ ...settings, store: parts.orders });
+  const directives = new Directives({ ...settings, store: parts.directives });
   const detector = new FailureDetector({ suspectAfterMs: settings.suspectAfterMs });
   const lease = new Lease({ leaseMs: settings.leaseMs });
   const stall = new StallWatch({ leaseMs: settings.leaseMs });
@@ -124,7 +124,7 @@ function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hook
     detector,
     lease,
     store,
-    orders,
+    directives: directives,
     refused,
     changes,
   });
@@ -136,7 +136,7 @@ function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hook
     events,
     refused,
     outbound,
-    orders,
+    directives,
     detector,
     lease,
     stall,
@@ -150,14 +150,14 @@ function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hook
 /** The hosts that this agent may request, the copies of their rows, and the exchange of URLs. */
 function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, calls: VisitsCalls) {
   const { settings, store, effects, hostOf, admit } = parts;
-  const { view, events, outbound, refused, orders, lease, backlog, completion } = members;
+  const { view, events, outbound, refused, directives, lease, backlog, completion } = members;
   const handOff = new HandOff(settings, view, outbound, refused);
-  const delayOf = (host: Host) => Math.max(orders.delayOf(host), store.delayOf(host));
+  const delayOf = (host: Host) => Math.max(directives.delayOf(host), store.delayOf(host));
   const right = new FetchRight(settings, view, lease, handOff, delayOf);
   const replication = new Replication({ settings, store, view, outbound, handOff, refused });
   const intake = new RowsIntake({ settings, store, view, outbound, handOff, hostOf, refused });
   const settlement = new Settlement(view, store, replication, settings);
-  const holdBack = new HoldBack({ settings, store, settlement, orders });
+  const holdBack = new HoldBack({ settings, store, settlement, directives: directives });
   const seen = new SeenFilter(settings.bounds.seenUrls, settings.seenKey);
   const routing = new Routing({
     settings,
@@ -172,14 +172,14 @@ function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, cal
     backlog,
   });
   const seeds = new Seeds(parts.seeds, routing, settings);
-  const known = new KnownUrls(settings, view, outbound, seen);
+  const known = new UrlAnnouncements(settings, view, outbound, seen);
   const inbox = new Inbox({ view, outbound, copies: replication, hostOf, routing, known, refused });
-  const asks = new RobotsAsks({
+  const asks = new RemoteRobots({
     settings,
     view,
     outbound,
     hostOf,
-    orders,
+    directives: directives,
     store,
     routing,
     activity: () => completion.activity(),
@@ -224,7 +224,7 @@ function assembleCrawl(
   visits: Visits,
 ) {
   const { settings, store, effects, hostOf, admit, inScope } = parts;
-  const { view, events, outbound, orders, detector, backlog, refused, completion } = members;
+  const { view, events, outbound, directives, detector, backlog, refused, completion } = members;
   const { handOff, right, replication, settlement, routing, budgets, aborts } = hosts;
   const arrivals = new Arrivals({ settings, backlog, visits, routing, settlement, aborts });
   const requeues = new Requeues({
@@ -233,7 +233,7 @@ function assembleCrawl(
     view,
     visits,
     lookAtHosts: () => hooks.lookAtHosts(),
-    orders,
+    directives: directives,
     admit,
     inScope,
   });
@@ -251,7 +251,7 @@ function assembleCrawl(
     backlog,
     requeues,
   });
-  const ending = new Ending({
+  const shutdown = new Shutdown({
     settings,
     store,
     events,
@@ -268,7 +268,7 @@ function assembleCrawl(
     isIdle: () => hooks.isIdle(),
   });
   const operator = new Operator({
-    orders,
+    directives: directives,
     store,
     effects,
     events,
@@ -282,7 +282,7 @@ function assembleCrawl(
     requeues,
     aborts,
     refused,
-    ending,
+    shutdown: shutdown,
   });
-  return { visits, arrivals, requeues, moves, ending, operator };
+  return { visits, arrivals, requeues, moves, shutdown, operator };
 }

@@ -56,8 +56,8 @@ export class Core {
         removed: (member, why, placement, now) => this.#removed(member, why, placement, now),
         calledGone: (above, now) => this.#rebirth(above, now, this.#p.view.lastEchoAt(now.mono)),
         greeted: (member, counter, now) => this.#p.moves.setBack(member, counter, now),
-        refused: (message) => this.#p.ending.end(5, message),
-        impostor: (inc) => this.#p.ending.endAsImpostor(inc),
+        refused: (message) => this.#p.shutdown.end(5, message),
+        impostor: (inc) => this.#p.shutdown.endAsImpostor(inc),
       },
     });
     this.#parts = this.#inOrder();
@@ -66,14 +66,14 @@ export class Core {
   /** The parts in the order in which they run in a turn. */
   #inOrder(): readonly Part[] {
     const p = this.#p;
-    const { membership, ending, handOff, seeds, visits } = p;
+    const { membership, shutdown, handOff, seeds, visits } = p;
     return [
       // Membership runs first: all other parts act on the view.
       {
         reset: (now) => membership.reset(now),
         // An agent about to exit removes nobody: the crawl is complete, so no host needs an owner.
         pump: (now) => {
-          if (!ending.isAboutToGo(now)) membership.pump(now);
+          if (!shutdown.isAboutToGo(now)) membership.pump(now);
         },
       },
       { pump: (now) => this.#tryJoin(now) },
@@ -98,7 +98,7 @@ export class Core {
       {
         viewChanged: () => visits.keepOnly((host) => p.view.owns(host)),
         pump: (now) => {
-          if (ending.course === 'crawling') visits.tick(now, p.holdBack.at(now));
+          if (shutdown.state === 'crawling') visits.tick(now, p.holdBack.at(now));
         },
         get isQuiet() {
           return visits.isEmpty();
@@ -111,7 +111,7 @@ export class Core {
       // The heartbeat reports the state at the end of the turn; completion and shutdown follow it.
       { pump: (now) => now.mono - this.#heartbeatAt >= this.#beatAfterMs && this.#beat(now) },
       p.completion,
-      ending,
+      shutdown,
     ];
   }
 
@@ -120,20 +120,20 @@ export class Core {
   /** Called once, after the socket is bound. The stored hosts are scheduled after the join. */
   start(now: Instant): void {
     this.#p.stall.turned(now);
-    this.#p.ending.start(now);
+    this.#p.shutdown.start(now);
     this.#p.settlement.restore(this.#store.lastOutboxId());
     this.#p.membership.helloCounter = this.#store.counter();
     this.#store.raiseCounter(Math.floor(now.wall) * 1024);
     this.#p.membership.recall(now);
     this.#incarnate(Math.max(this.#store.incarnation(), Math.floor(now.wall)), now);
     this.#p.moves.start();
-    this.#p.requeues.refresh.begin(this.#p.orders.round);
+    this.#p.requeues.refresh.begin(this.#p.directives.round);
   }
 
   onMessage(envelope: Envelope, now: Instant): void {
     // The socket is bound before the start: an answer would carry an invalid incarnation.
     if (this.#p.outbound.inc === 0) return;
-    if (this.#p.ending.course === 'ended' || this.#noticesStall(now)) return;
+    if (this.#p.shutdown.state === 'ended' || this.#noticesStall(now)) return;
     this.#receive(envelope, now, false);
   }
 
@@ -147,7 +147,7 @@ export class Core {
     switch (message.type) {
       case 'HELLO':
         this.#p.membership.onHello(envelope, message, now);
-        return this.#p.ending.answerComplete(from);
+        return this.#p.shutdown.answerComplete(from);
       case 'PROBE':
         return this.#p.membership.onProbe(envelope, message);
       case 'HEARTBEAT':
@@ -155,10 +155,10 @@ export class Core {
       case 'REFUSED':
         return this.#p.membership.onRefused(from.id, message);
       case 'WELCOME':
-        this.#p.operator.onOrders(from.id, message.orders, now);
+        this.#p.operator.onDirectives(from.id, message.orders, now);
         return this.#p.membership.onWelcome(from.id, message, now);
       case 'COMPLETE':
-        return this.#p.ending.onComplete(from.id);
+        return this.#p.shutdown.onComplete(from.id);
       default: {
         const member = this.#p.view.get(from.id);
         if (member) this.#onMemberMessage(member, envelope, now);
@@ -201,7 +201,7 @@ export class Core {
         p.completion.activity();
         return p.inbox.onUrls(member, message, now);
       case 'KNOWN':
-        return p.known.onKnown(member, message);
+        return p.known.onAnnounced(member, message);
       case 'URLS_ACK':
         return p.routing.onUrlsAck(member, message.batch, message.notMine, now);
       case 'BATCH_REFUSED':
@@ -218,7 +218,7 @@ export class Core {
       case 'ROBOTS_TOLD':
         return p.asks.onMessage(member.card.id, message, now);
       case 'ORDERS':
-        return p.operator.onOrders(member.card.id, message.orders, now);
+        return p.operator.onDirectives(member.card.id, message.orders, now);
       case 'LEAVE':
         return p.membership.remove(member, 'leave', now);
       case 'RELAY':
@@ -246,7 +246,7 @@ export class Core {
 
   /** Does all that time, or the messages and outcomes of this turn, made due. */
   onDeadline(now: Instant): void {
-    if (this.#p.ending.course === 'ended' || this.#noticesStall(now)) return;
+    if (this.#p.shutdown.state === 'ended' || this.#noticesStall(now)) return;
     for (const part of this.#parts) part.pump?.(now);
   }
 
@@ -259,15 +259,15 @@ export class Core {
   nextDeadlineMs(now: Instant): number {
     const housekeeping = Math.min(100, Math.max(10, this.#settings.heartbeatMs / 10));
     if (this.#parts.some((part) => part.isBusy)) return now.mono;
-    const visitsAt = this.#p.ending.course === 'crawling' ? this.#p.visits.nextAtMs() : Infinity;
+    const visitsAt = this.#p.shutdown.state === 'crawling' ? this.#p.visits.nextAtMs() : Infinity;
     return Math.min(now.mono + housekeeping, visitsAt, this.#p.budgets.nextAtMs(now));
   }
 
   /** Whether an open request may be written, or may continue, now. */
   mayWrite(host: Host, now: Instant): boolean {
     if (this.#noticesStall(now)) return false;
-    const { orders, right, budgets } = this.#p;
-    if (orders.paused || orders.blocks(host)) return false;
+    const { directives, right, budgets } = this.#p;
+    if (directives.paused || directives.blocks(host)) return false;
     return right.holds(host, now) && (budgets.permits?.mayGoOn(host, now) ?? true);
   }
 
@@ -293,7 +293,7 @@ export class Core {
 
   /** Hands all hosts over, then sends LEAVE and ends with exit code 0. */
   leave(now: Instant): void {
-    if (!this.#p.ending.leave(now)) return;
+    if (!this.#p.shutdown.leave(now)) return;
     this.#p.right.closed = true;
     this.#p.moves.leave(now);
     this.#viewChanged(now);
@@ -301,7 +301,7 @@ export class Core {
 
   /** Stops without hand-over; the state stays for the next start. Ends with exit code 11. */
   stop(now: Instant): void {
-    this.#p.ending.stop(now);
+    this.#p.shutdown.stop(now);
     this.#p.right.closed = true;
   }
 
@@ -324,7 +324,7 @@ export class Core {
   #removed(member: Member, why: Removal, placement: Assignment, now: Instant): void {
     const { id, inc } = member.card;
     this.#effects.push({ type: 'forget-peer', id });
-    this.#p.ending.forget(id);
+    this.#p.shutdown.forget(id);
     this.#p.right.memberRemoved(now.mono);
     this.#p.budgets.removed(now);
     this.#p.handOff.forget(id);
@@ -404,7 +404,7 @@ export class Core {
 
   /** PROTOCOL rule 4: drops every right and joins again with a higher incarnation. */
   #rebirth(above: Incarnation, now: Instant, awaySince: number): void {
-    if (this.#p.ending.course === 'ended') return;
+    if (this.#p.shutdown.state === 'ended') return;
     this.#awaySince ??= awaySince;
     const awayMs = Math.round(now.mono - this.#awaySince);
     const why = above === 0 ? 'stalled' : 'given up';
@@ -429,7 +429,7 @@ export class Core {
     if (this.#p.view.joined || this.#p.handOff.owedAny()) return;
     if (!this.#p.membership.allMet(now)) return this.#endForlorn(now);
     this.#p.view.joined = true;
-    this.#p.ending.joined();
+    this.#p.shutdown.joined();
     // Without members, nobody can report that the crawl completed while this agent was starting.
     if (this.#p.view.size === 0) this.#effects.push({ type: 'woke' });
     this.#p.routing.join();
@@ -454,7 +454,7 @@ export class Core {
       `${missing.join(', ')} did not join within ${AWAIT_MS_MAX / 1000} s, but a state must be ` +
       'restored from their copies: start all agents together (ubiring launch CONFIG --repair, on ' +
       'each machine)';
-    this.#p.ending.end(5, reason);
+    this.#p.shutdown.end(5, reason);
   }
 
   #beat(now: Instant): void {
@@ -465,13 +465,13 @@ export class Core {
     const { idle, idleSince } = this.#p.completion.sample(this.#isIdle(), counter);
     const viewHash = this.#p.view.hash(this.#p.outbound.inc);
     this.#p.membership.beat({ idle, idleSince, viewHash, gen: this.#store.generation() }, now);
-    this.#p.ending.tellComplete();
+    this.#p.shutdown.tellComplete();
   }
 
   #isIdle(): boolean {
-    const { view, orders, ending } = this.#p;
-    const isCourse = ending.course === 'crawling' || ending.course === 'complete';
-    if (!view.joined || !isCourse || orders.paused) return false;
+    const { view, directives, shutdown } = this.#p;
+    const isCrawling = shutdown.state === 'crawling' || shutdown.state === 'complete';
+    if (!view.joined || !isCrawling || directives.paused) return false;
     return this.#parts.every((part) => part.isQuiet !== false);
   }
 
@@ -480,9 +480,9 @@ export class Core {
       id: this.#settings.id,
       incarnation: this.#p.outbound.inc,
       joined: this.#p.view.joined,
-      course: this.#p.ending.course,
+      lifecycle: this.#p.shutdown.state,
       idle: this.#isIdle(),
-      paused: this.#p.orders.paused,
+      paused: this.#p.directives.paused,
       members: membersAt(this.#p.view, now),
       openRequests: this.#p.visits.openCount(),
       queued: this.#store.owned().queued,

@@ -3,7 +3,7 @@
 
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { BudgetsSnapshot } from './budgets/budgets.ts';
-import type { Course } from './lifecycle/ending.ts';
+import type { LifecycleState } from './lifecycle/shutdown.ts';
 import type { RefusedSum } from './membership/refused-claims.ts';
 import type { View } from './membership/view.ts';
 import type { RecentEvent } from './protocol/event-log.ts';
@@ -13,7 +13,7 @@ export interface CoreSnapshot {
   readonly id: AgentId;
   readonly incarnation: Incarnation;
   readonly joined: boolean;
-  readonly course: Course['kind'];
+  readonly lifecycle: LifecycleState['kind'];
   readonly idle: boolean;
   /** By a directive of the operator. */
   readonly paused: boolean;

@@ -34,7 +34,7 @@ export interface HostRecord {
 }
 
 /** The outcome of queued URLs that end without a request of their own. */
-export interface QueueEnding {
+export interface QueueDrop {
   /** Scheme, host and port of the URLs that end; null: all URLs of the host. */
   readonly origin: string | null;
   readonly as:
@@ -61,7 +61,7 @@ export interface QueuedUrl {
   /** The URL was announced as a sitemap (see `UrlItem`). */
   readonly sitemap?: boolean;
   /** The page record of the previous round; absent: request the page unconditionally. */
-  readonly former?: PageRow;
+  readonly previous?: PageRow;
 }
 
 export interface Retry {
@@ -158,7 +158,7 @@ export interface FrontierStore {
    * @returns false if the page did not end with a redirect or does not lead to `from`, if it was
    *   requeued for this reason `hopsMax` times, or if the request would be the same
    */
-  askAgain(hostNumber: number, url: Identity, way: WayBack): boolean;
+  requestAgainAs(hostNumber: number, url: Identity, way: WayBack): boolean;
   /** Changes the form in which the queued URL is requested, and resets its failed attempts. */
   moveTo(hostNumber: number, url: string, hop: FormHop): void;
   skip(hostNumber: number, url: string, reason: SkipReason): void;
@@ -169,7 +169,7 @@ export interface FrontierStore {
    */
   endQueued(
     hostNumber: number,
-    ending: QueueEnding,
+    queueDrop: QueueDrop,
     now: number,
     max: number,
     after?: QueuePlace | null,

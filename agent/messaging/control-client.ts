@@ -18,7 +18,7 @@ export type AgentAnswer =
     };
 
 /** A response that an ending agent sent may be read after its connection is lost. */
-const LAST_WORDS_MS = 100;
+const LAST_OUTPUT_MS = 100;
 /** The only request on its connection, so the number is arbitrary. */
 const REQUEST = 1;
 
@@ -74,11 +74,11 @@ async function exchange(
     connected = true;
   });
   // libzmq would reconnect for ever. Here the first failure ends the command.
-  let lastWords: NodeJS.Timeout | undefined;
+  let lastOutput: NodeJS.Timeout | undefined;
   socket.events.on('connect:retry', () => {
-    lastWords ??= setTimeout(
+    lastOutput ??= setTimeout(
       () => unreachable(connected ? 'the connection was lost' : 'nothing listens there'),
-      LAST_WORDS_MS,
+      LAST_OUTPUT_MS,
     );
   });
   const deadline = setTimeout(() => {
@@ -98,7 +98,7 @@ async function exchange(
   );
   const answer = await promise;
   clearTimeout(deadline);
-  clearTimeout(lastWords);
+  clearTimeout(lastOutput);
   return answer;
 }
 

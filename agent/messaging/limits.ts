@@ -62,11 +62,11 @@ export const ROW_EVENTS_MAX = 2000;
 export const MEMBERS_MAX = 1024;
 /** Tombstones in one message. They outlive the members, so there may be many more of them. */
 export const GONE_MAX = 10_000;
-/** Orders in one message: twice what an agent keeps, since several may be given at once. */
-export const ORDERS_MAX = 4000;
-/** Orders are numbered consecutively. A forged number must not outrank all later orders. */
-export const ORDER_NUMBER_MAX = 2 ** 40;
-/** Delay that an order may set for a host: a day. */
+/** Directives in one message: twice what an agent keeps, since several may be given at once. */
+export const DIRECTIVES_MAX = 4000;
+/** Directives are numbered consecutively. A forged number must not outrank all later directives. */
+export const DIRECTIVE_NUMBER_MAX = 2 ** 40;
+/** Delay that a directive may set for a host: a day. */
 export const DELAY_MS_MAX = 24 * 3600 * 1000;
 /** Twice the characters that the config allows. */
 export const CRAWL_CHARS_MAX = 400;

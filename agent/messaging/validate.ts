@@ -5,16 +5,16 @@
 import type {
   AgentId,
   ControlVerb,
+  Directive,
   Envelope,
-  FormerPage,
   HostFailures,
   Incarnation,
   MemberCard,
   Message,
   MessageType,
   News,
-  Order,
   PageRow,
+  PreviousPage,
   RowEvent,
   RowsItem,
   UrlItem,
@@ -27,6 +27,8 @@ import {
   CRAWL_CHARS_MAX,
   DELAY_MS_MAX,
   DEPTH_MAX,
+  DIRECTIVE_NUMBER_MAX,
+  DIRECTIVES_MAX,
   FINGERPRINT_CHARS_MAX,
   GONE_MAX,
   HASH_CHARS_MAX,
@@ -38,8 +40,6 @@ import {
   IP_CHARS_MAX,
   KNOWN_CHARS_MAX,
   MEMBERS_MAX,
-  ORDER_NUMBER_MAX,
-  ORDERS_MAX,
   ORIGIN_CHARS_MAX,
   REASON_CHARS_MAX,
   ROBOTS_CHARS_MAX,
@@ -129,22 +129,22 @@ const verbs: Readonly<Record<ControlVerb, true>> = {
   explain: true,
 };
 
-const round = natural(ORDER_NUMBER_MAX);
-const anyOrder = shape<Order>({
+const round = natural(DIRECTIVE_NUMBER_MAX);
+const directive = shape<Directive>({
   kind: oneOf(['pause', 'block', 'delay', 'refresh']),
   host: text(HOST_CHARS_MAX),
   value: nullable(round),
-  n: natural(ORDER_NUMBER_MAX),
+  n: natural(DIRECTIVE_NUMBER_MAX),
   by: id,
 });
 const delayMs = nullable(natural(DELAY_MS_MAX));
 const order: Check = (value, inc) => {
-  const wrong = anyOrder(value, inc);
-  if (wrong !== null || (value as Order).kind === 'refresh') return wrong;
-  const wrongValue = delayMs((value as Order).value, inc);
+  const wrong = directive(value, inc);
+  if (wrong !== null || (value as Directive).kind === 'refresh') return wrong;
+  const wrongValue = delayMs((value as Directive).value, inc);
   return wrongValue === null ? null : `.value${wrongValue}`;
 };
-const orders = list(order, ORDERS_MAX);
+const orders = list(order, DIRECTIVES_MAX);
 
 /** For `type`, which selected the shape. */
 const anything: Check = () => null;
@@ -190,7 +190,7 @@ const pageFields: Fields<PageRow> = {
   unchanged: optional(flag),
 };
 const page = shape<PageRow>(pageFields);
-const former = shape<FormerPage>({
+const previousPage = shape<PreviousPage>({
   ...pageFields,
   round: optional(round),
   attempts: optional(whole),
@@ -213,7 +213,7 @@ const again = shape<Extract<RowEvent, { kind: 'again' }>>({
   key,
   round,
   attempts: whole,
-  former: optional(former),
+  former: optional(previousPage),
   sitemap: optional(flag),
   hops: optional(natural(HOPS_MAX)),
   fetchUrl: optional(url),
@@ -388,8 +388,8 @@ const messages: { readonly [K in MessageType]: Check } = {
 
 const checkOf: ReadonlyMap<unknown, Check> = new Map<unknown, Check>(Object.entries(messages));
 
-/** Whether other agents would accept the order. */
-export function isOrder(value: unknown): value is Order {
+/** Whether other agents would accept the directive. */
+export function isDirective(value: unknown): value is Directive {
   return order(value, 0) === null;
 }
 

@@ -20,11 +20,11 @@ export function captureOf(
     metadata.push(['depth', String(request.depth)], ['attempt', String(request.attempts + 1)]);
   }
   metadata.push(['fetchTimeMs', String(Math.round(durationMs))]);
-  const former = archivedOf(request);
+  const previous = archivedOf(request);
   return {
     ...{ url, ip, startedAt: endedAt - durationMs, requestHead, responseHead },
     ...{ status, contentType, truncated, metadata },
-    ...(former && { former }),
+    ...(previous && { previous: previous }),
   };
 }
 

@@ -137,8 +137,8 @@ export class PagePipeline {
   async #page(request: PageRequest, response: FetchResponse): Promise<Outcome> {
     const { status, contentType, bytes, truncated, retryAfterMs, ip, durationMs, endedAt } =
       response;
-    if (status === 304 && request.former && this.#isConditional(request)) {
-      return notModified(request, request.former, response);
+    if (status === 304 && request.previous && this.#isConditional(request)) {
+      return notModified(request, request.previous, response);
     }
     const isPage = status >= 200 && status < 300 && response.skipped === null;
     const header = this.#headerDirectives(response);
@@ -178,7 +178,7 @@ export class PagePipeline {
       ...(noindex && { noindex }),
       ...(noarchive && { noarchive }),
       ...validatorsOf(response),
-      ...(found.digest !== null && found.digest === request.former?.digest && UNCHANGED),
+      ...(found.digest !== null && found.digest === request.previous?.digest && UNCHANGED),
       note: found.note ?? response.skipped ?? (truncated ? 'truncated' : null),
       links,
       outOfScope,

@@ -18,11 +18,11 @@ export const UNCHANGED = { unchanged: true } as const;
  * was incomplete or not 200, or its archive record is unknown.
  */
 export function conditionsOf(
-  { kind, former }: PageRequest,
+  { kind, previous }: PageRequest,
   isArchived: boolean,
 ): Readonly<Record<string, string>> {
-  if (kind !== 'page' || !former) return {};
-  const { status, error, digest, etag, lastModified, payload } = former;
+  if (kind !== 'page' || !previous) return {};
+  const { status, error, digest, etag, lastModified, payload } = previous;
   if (status !== 200 || error !== null || digest === null) return {};
   if (isArchived && payload === undefined) return {};
   return {
@@ -47,12 +47,12 @@ export function validatorsOf({ status, headers }: Pick<FetchResponse, 'status' |
 /** The outcome of a 304: the previous page record with new times. Its links stay valid. */
 export function notModified(
   request: PageRequest,
-  former: PageRow,
+  previous: PageRow,
   response: FetchResponse,
 ): ResponseOutcome {
   const { retryAfterMs, ip, durationMs, endedAt } = response;
-  const { status, contentType, bytes, digest, redirectTo, error: note } = former;
-  const { canonical, noindex, noarchive, etag, lastModified } = former;
+  const { status, contentType, bytes, digest, redirectTo, error: note } = previous;
+  const { canonical, noindex, noarchive, etag, lastModified } = previous;
   return {
     ...{ kind: 'response', request, ip, durationMs, endedAt },
     ...{ status: status ?? response.status, contentType, bytes, digest, redirectTo, note },
@@ -69,8 +69,8 @@ export function notModified(
 }
 
 /** The page's payload in the archive, from an earlier round. */
-export function archivedOf({ kind, former, fetchUrl }: PageRequest): ArchivedPayload | undefined {
-  const { payload, originalUrl, originalAt } = former ?? {};
+export function archivedOf({ kind, previous, fetchUrl }: PageRequest): ArchivedPayload | undefined {
+  const { payload, originalUrl, originalAt } = previous ?? {};
   if (kind !== 'page' || payload === undefined || originalAt === undefined) return undefined;
   return { payload, url: originalUrl ?? fetchUrl, at: originalAt };
 }

@@ -381,8 +381,8 @@ export class SqliteStore implements Store, FrontierStore {
     this.#rows.refresh.begin(round);
   }
 
-  queueAgain(host: Host, max: number): { queued: number; over: boolean } {
-    return this.#rows.refresh.queueAgain(host, max);
+  requeueKnown(host: Host, max: number): { queued: number; over: boolean } {
+    return this.#rows.refresh.requeueKnown(host, max);
   }
 
   hasShutUrls(): boolean {
@@ -447,7 +447,7 @@ export class SqliteStore implements Store, FrontierStore {
     this.#urls.moveTo(hostNumber, url, hop);
   }
 
-  askAgain(...args: Parameters<FrontierStore['askAgain']>) {
+  requestAgainAs(...args: Parameters<FrontierStore['requestAgainAs']>) {
     return this.#urls.askAgain(...args);
   }
 

@@ -19,7 +19,7 @@ const PLAINLY_CANONICAL = new RegExp(
  * @param identity - canonical form of a URL of `host`
  * @returns `h/path`, `s:8443/x?y`, or `h./path` if the host was written with a trailing dot
  */
-export function keyOf(identity: Identity, host: string): string {
+export function urlKey(identity: Identity, host: string): string {
   return identity.startsWith('https')
     ? `s${identity.slice('https://'.length + host.length)}`
     : `h${identity.slice('http://'.length + host.length)}`;
@@ -37,10 +37,10 @@ export function identityOf(host: string, key: string): Identity {
  */
 export function splitIdentity(identity: string): { host: string; key: string } | null {
   const plain = PLAINLY_CANONICAL.exec(identity);
-  if (plain !== null) return { host: plain[1]!, key: keyOf(identity, plain[1]!) };
+  if (plain !== null) return { host: plain[1]!, key: urlKey(identity, plain[1]!) };
   const url = parseCrawlUrl(identity);
   if ('refused' in url || url.identity !== identity) return null;
-  return { host: url.host, key: keyOf(identity, url.host) };
+  return { host: url.host, key: urlKey(identity, url.host) };
 }
 
 /**

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { UrlReport } from '../../agent/cli/explain/explain-text.ts';
-import type { ListedOrder } from '../../agent/cli/status/status-orders.ts';
+import type { ListedDirective } from '../../agent/cli/status/status-directives.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
 import { run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
@@ -129,7 +129,7 @@ describe('operator', { concurrency: 1 }, () => {
     assert.match(still.stderr, /x\.nobody\.test is still blocked, by \*\.nobody\.test/);
 
     // Which agents have an order, the others hear with the next heartbeat.
-    let listed: readonly ListedOrder[] = [];
+    let listed: readonly ListedDirective[] = [];
     await untilAsked('a2 is known to have the orders', async () => {
       listed = JSON.parse((await run('status', config, '--json')).stdout).orders;
       return listed.every(({ missing }) => missing.length === 1);

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import Database from 'better-sqlite3';
 import { Dealer, Router } from 'zeromq';
-import type { Message, News, Order } from '../../agent/core/protocol/messages.ts';
+import type { Directive, Message, News } from '../../agent/core/protocol/messages.ts';
 import { decodeFrame, encodeEnvelope } from '../../agent/messaging/codec.ts';
 import { holds, judge } from '../web/judge.ts';
 import { startWeb } from '../web/server.ts';
@@ -97,7 +97,7 @@ function member(id: string, inc: number, capacity: number, port: number): News {
 function harmTo(id: string, inc: number): Message[] {
   const order = { kind: 'pause', host: '', value: 1, n: 2 ** 40, by: 'zz' } as const;
   const thousands = Array.from({ length: 4000 }, (_, k) => k);
-  const delays = (part: number): Order[] =>
+  const delays = (part: number): Directive[] =>
     thousands.map((k) => ({ ...order, kind: 'delay', host: `h${part}-${k}.test`, value: 5, n: 3 }));
   const gone = (part: number) =>
     thousands.map((k) => ({ id: `${part}-${k}`.padEnd(128, 'x'), inc: 1.7e12, ageMs: 0 }));

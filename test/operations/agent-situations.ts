@@ -143,7 +143,7 @@ export const agentSituations: readonly Situation[] = [
   },
   {
     name: 'an agent that is stopped',
-    says: ['agent/core/lifecycle/ending.ts: stopped; launch again to go on'],
+    says: ['agent/core/lifecycle/shutdown.ts: stopped; launch again to go on'],
     async play(stage) {
       const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
       await stage.run(0, 'stop');

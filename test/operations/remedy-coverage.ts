@@ -59,7 +59,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/operations/agent-situations.ts', 'too few open files'],
   },
   {
-    says: 'agent/cli/state-files/stored-orders.ts: ',
+    says: 'agent/cli/state-files/stored-directives.ts: ',
     by: ['test/integration/operator.test.ts', 'an order that completed the crawl is named by'],
   },
   {

@@ -76,7 +76,7 @@ function act({ db, store }: Copy, deeds: readonly Deed[]): void {
   for (const d of deeds) {
     if (d.kind === 'refresh') {
       if (d.round > store.round()) store.beginRound(d.round);
-      for (let over = false; !over; ) over = store.queueAgain(HOST, 3).over;
+      for (let over = false; !over; ) over = store.requeueKnown(HOST, 3).over;
       continue;
     }
     const url = urlOf(d.page);
@@ -347,7 +347,7 @@ describe('rows', () => {
       assert.deepEqual(state(b), state(a));
       const { number } = b.store.host(HOST);
       const next = b.store.nextUrl(number, NOW)!;
-      assert.deepEqual([next.url, next.former?.fetchedAt], [urlOf(1), NOW + 1]);
+      assert.deepEqual([next.url, next.previous?.fetchedAt], [urlOf(1), NOW + 1]);
       // It ends in the new round; the word of the round before comes too late.
       act(b, [{ kind: 'refresh', round: 1 }, page(1, 404)]);
       const c = open();
@@ -368,7 +368,7 @@ describe('rows', () => {
     const page = { url: urlOf(1), status: 200, fetchedAt: NOW, durationMs: 1, attempts: 1 };
     a.store.recordPage(number, { ...page, ...none, etag: '"e"' });
     act(a, [{ kind: 'refresh', round: 1 }]);
-    const { former, attempts } = a.store.nextUrl(number, NOW)!;
+    const { previous: former, attempts } = a.store.nextUrl(number, NOW)!;
     assert.deepEqual([former?.status, former?.etag, attempts], [200, undefined, 0]);
     counted(a);
   });

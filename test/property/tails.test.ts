@@ -120,7 +120,7 @@ class Stream {
       }
       case 'round':
         store.beginRound(store.round() + 1);
-        for (const name of HOSTS) while (!store.queueAgain(name, 7).over);
+        for (const name of HOSTS) while (!store.requeueKnown(name, 7).over);
         return;
       case 'trim':
         return store.trimRowEvents(deed.host, Math.min(...this.#marks.get(deed.host)!));

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseCrawlUrl } from '../../agent/url/crawl-url.ts';
 import { IdentityRules } from '../../agent/url/identity-rules.ts';
-import { identityOf, keyOf, splitIdentity } from '../../agent/url/url-key.ts';
+import { identityOf, splitIdentity, urlKey } from '../../agent/url/url-key.ts';
 
 // Pieces that meet in the corners of the URL standard, in any order.
 const piece = fc.constantFrom(
@@ -61,7 +61,7 @@ test('key: a key and its host give the identity back', () => {
     fc.property(text, (input) => {
       const url = parseCrawlUrl(input);
       if ('refused' in url) return;
-      const key = keyOf(url.identity, url.host);
+      const key = urlKey(url.identity, url.host);
       assert.equal(identityOf(url.host, key), url.identity);
       assert.deepEqual(splitIdentity(url.identity), { host: url.host, key });
     }),

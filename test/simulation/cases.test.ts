@@ -255,7 +255,7 @@ describe('cases D: completion', () => {
     c.startAll();
     c.lose = (_, __, message) => message.type === 'COMPLETE';
     c.runUntil('both are complete', () => {
-      return c.living().every(({ id }) => c.snapshot(id).course === 'complete');
+      return c.living().every(({ id }) => c.snapshot(id).lifecycle === 'complete');
     });
     const a1 = c.agents.get('a1')!;
     const host = c.log.find((v) => v.by === 'a1')!.host;
@@ -273,7 +273,7 @@ describe('cases D: completion', () => {
     c.startAll();
     c.lose = (_, __, message) => message.type === 'COMPLETE';
     c.runUntil('both are complete', () => {
-      return c.living().every(({ id }) => c.snapshot(id).course === 'complete');
+      return c.living().every(({ id }) => c.snapshot(id).lifecycle === 'complete');
     });
     c.lose = () => false;
     const pages = c.fetched().size;

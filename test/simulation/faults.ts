@@ -34,7 +34,7 @@ const TWO_LEAVE_MS = 1500;
 function tryLeave({ cluster, away, down }: Plan, id: AgentId): boolean {
   const agent = cluster.agents.get(id);
   if (!agent?.alive || down.has(id)) return false;
-  const { joined, course } = cluster.snapshot(id);
+  const { joined, lifecycle: course } = cluster.snapshot(id);
   if (!joined || course !== 'crawling') return false;
   away.add(id);
   agent.core.leave(cluster.instant(id));

@@ -6,7 +6,7 @@
 import { AddressPermits } from '../../agent/core/budgets/address-permits.ts';
 import { Budgets } from '../../agent/core/budgets/budgets.ts';
 import { PermitGrants } from '../../agent/core/budgets/permit-grants.ts';
-import { RobotsAsks } from '../../agent/core/crawl/robots-asks.ts';
+import { RemoteRobots } from '../../agent/core/crawl/remote-robots.ts';
 import { Inbox } from '../../agent/core/exchange/inbox.ts';
 import { FetchRight } from '../../agent/core/hand-off/fetch-right.ts';
 import { HandOff } from '../../agent/core/hand-off/hand-off.ts';
@@ -18,7 +18,7 @@ import { View } from '../../agent/core/membership/view.ts';
 import { Operator } from '../../agent/core/operator/operator.ts';
 import { HostMoves } from '../../agent/core/ownership/host-moves.ts';
 import { Effects } from '../../agent/core/protocol/effects.ts';
-import type { Order } from '../../agent/core/protocol/messages.ts';
+import type { Directive } from '../../agent/core/protocol/messages.ts';
 import { Replication } from '../../agent/core/replication/replication.ts';
 import { Settlement } from '../../agent/core/replication/settlement.ts';
 import { Visits } from '../../agent/frontier/visits/visits.ts';
@@ -37,7 +37,7 @@ import {
 import { changeSent, once, replace, replaceRead, type Undo } from './undo.ts';
 
 /** The orders that are not of a round. */
-const beside = (orders: readonly Order[]) => orders.filter(({ kind }) => kind !== 'refresh');
+const beside = (orders: readonly Directive[]) => orders.filter(({ kind }) => kind !== 'refresh');
 
 const REMOVALS = {
   lease: () => [replace(FetchRight.prototype, 'leased', () => () => true)],
@@ -191,7 +191,7 @@ const REMOVALS = {
   'robots-asked-again': () => [
     changeSent('ROBOTS_ASK', (ask) => (ask.waitedMs > SUSPECT_MS / 10 ? null : ask)),
   ],
-  'robots-wait-ends': () => [replace(RobotsAsks.prototype, 'isOver', () => () => false)],
+  'robots-wait-ends': () => [replace(RemoteRobots.prototype, 'isOver', () => () => false)],
   /** A host that waits for another does not say so. */
   'robots-circles': () => [
     changeSent('ROBOTS_TOLD', (told) => (told.answer === 'redirect' ? null : told)),

@@ -3,21 +3,21 @@
 // holds from the next request on, whoever owns the host. Seeds given late are fetched.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { OrderReceipt, SeedReceipt } from '../../agent/core/operator/operator.ts';
-import type { Order, UrlItem } from '../../agent/core/protocol/messages.ts';
+import type { DirectiveReceipt, SeedReceipt } from '../../agent/core/operator/operator.ts';
+import type { Directive, UrlItem } from '../../agent/core/protocol/messages.ts';
 import { cluster, crawling, endCodes } from './case-kit.ts';
 import { type Cluster, SUSPECT_MS } from './cluster.ts';
 
-type What = Pick<Order, 'kind' | 'host' | 'value'>;
+type What = Pick<Directive, 'kind' | 'host' | 'value'>;
 
 const PAUSE: What = { kind: 'pause', host: '', value: 1 };
 const RESUME: What = { kind: 'pause', host: '', value: null };
 const block = (host: string): What => ({ kind: 'block', host, value: 1 });
 
 /** Gives an order to one agent, as a command would; the others hear of it by themselves. */
-function give(c: Cluster, id: string, what: What): OrderReceipt[] {
+function give(c: Cluster, id: string, what: What): DirectiveReceipt[] {
   const { core } = c.agents.get(id)!;
-  const told: OrderReceipt[] = [];
+  const told: DirectiveReceipt[] = [];
   core.operator.give(what, c.instant(id), (receipt) => told.push(receipt));
   c.runUntil('the order is on disk', () => told.length > 0, 50);
   return told;
@@ -316,9 +316,9 @@ describe('seeds at run time', () => {
     const c = cluster(['a1', 'a2'], {}, 2, 2);
     c.startAll();
     c.runUntil('it is over', () =>
-      c.living().some(({ id }) => c.snapshot(id).course === 'complete'),
+      c.living().some(({ id }) => c.snapshot(id).lifecycle === 'complete'),
     );
-    const { id } = c.living().find((a) => c.snapshot(a.id).course === 'complete')!;
+    const { id } = c.living().find((a) => c.snapshot(a.id).lifecycle === 'complete')!;
     const [told] = seed(c, id, [{ url: 'http://late.test/', depth: 0 }]);
     assert.ok(told && !told.ok && /launch again/.test(told.why));
   });

@@ -10,7 +10,7 @@ import { admission } from '../../agent/frontier/admission.ts';
 import { Visits } from '../../agent/frontier/visits/visits.ts';
 import { TAIL_BOUNDS, type TailBounds } from '../../agent/storage/rows/event-tails.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
-import { OrderTable } from '../../agent/storage/tables/order-table.ts';
+import { DirectiveTable } from '../../agent/storage/tables/directive-table.ts';
 import type { UrlScope } from '../../agent/url/request-scope.ts';
 import { splitIdentity } from '../../agent/url/url-key.ts';
 import { readRobots } from './robots-web.ts';
@@ -54,10 +54,10 @@ export function processOf(
     }),
     inScope: (host, item) => scope.admits(host, item),
     seeds,
-    orders: new OrderTable(disk.db),
+    directives: new DirectiveTable(disk.db),
     visits: (right, orders, events, budgets, asks) =>
       new Visits({
-        ...{ store, effects, right, orders, events, scope, budgets, asks },
+        ...{ store, effects, right, directives: orders, events, scope, budgets, asks },
         threads: THREADS,
         delays: { crawlDelayMaxMs: 30_000, responseTimeFactor: 0 },
         chance: () => 0.5,

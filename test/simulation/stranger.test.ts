@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AgentId, Message, Order } from '../../agent/core/protocol/messages.ts';
+import type { AgentId, Directive, Message } from '../../agent/core/protocol/messages.ts';
 import { cluster, crawling, endCodes, heartbeats, inc } from './case-kit.ts';
 import { type Cluster, SUSPECT_MS } from './cluster.ts';
 import { HEARTBEAT_MS } from './process.ts';
@@ -96,7 +96,7 @@ describe('a stranger', () => {
     assertUnharmed(c, incs);
   });
 
-  const pause: Order = { kind: 'pause', host: '', value: 1, n: 5, by: 'zz' };
+  const pause: Directive = { kind: 'pause', host: '', value: 1, n: 5, by: 'zz' };
   it('cannot give an order by a WELCOME', () => attacked(() => welcome({ orders: [pause] })));
 
   it('cannot give an order by ORDERS', () =>

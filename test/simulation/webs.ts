@@ -129,7 +129,7 @@ export function answerTo(request: PageRequest, answering: Answering): Outcome {
     };
   }
   // Nothing ever changes here: who knows the page is told so, and nothing else.
-  if (request.former?.etag !== undefined) return unchanged(request.former, common);
+  if (request.previous?.etag !== undefined) return unchanged(request.previous, common);
   const named = web.get(request.url) ?? [];
   const urls = named.length > 0 ? named : forbiddenAt(request.host, leads);
   return {

@@ -108,19 +108,19 @@ interface Payload {
 }
 
 function payloadOf(
-  { truncated, url, status, former }: Capture,
+  { truncated, url, status, previous }: Capture,
   body: Uint8Array,
   seen: SeenPayloads,
   date: string,
 ): Payload {
-  const known = former && { url: former.url, date: warcDate(former.at * 1000) };
+  const known = previous && { url: previous.url, date: warcDate(previous.at * 1000) };
   if (status === 304 && known) {
-    return { digest: former.payload, profile: NOT_MODIFIED, original: known };
+    return { digest: previous.payload, profile: NOT_MODIFIED, original: known };
   }
   const digest = sha1Base32(body);
   // An empty payload saves no space, and a prefix does not identify the rest.
   if (body.byteLength === 0 || truncated !== null) return { digest, profile: null, original: null };
-  const same = known && former.payload === digest ? known : seen.find(digest);
+  const same = known && previous.payload === digest ? known : seen.find(digest);
   if (same) return { digest, profile: IDENTICAL, original: same };
   seen.add(digest, { url, date });
   return { digest, profile: null, original: { url, date } };

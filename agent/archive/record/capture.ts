@@ -19,7 +19,7 @@ export interface Capture {
   /** Fields of the metadata record; names without colon, values without line ends. */
   readonly metadata: readonly (readonly [name: string, value: string])[];
   /** The payload archived before for this URL; absent if there is none. */
-  readonly former?: ArchivedPayload;
+  readonly previous?: ArchivedPayload;
 }
 
 /** A payload and its first record, to which revisits refer. */

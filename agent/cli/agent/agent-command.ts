@@ -23,7 +23,7 @@ import { openWorkText } from '../state-files/left-out-text.ts';
 import { otherCrawlOf } from '../state-files/other-crawl.ts';
 import { judgePorts } from './agent-ports.ts';
 import { type AgentStart, runAgent } from './agent-run.ts';
-import { Orders } from './process-orders.ts';
+import { ProcessSignals } from './process-signals.ts';
 import { type Repair, repairOf } from './repair.ts';
 
 export async function agentCommand(
@@ -39,7 +39,7 @@ export async function agentCommand(
     say('--repair restores what --refresh asks for again: give one of them');
     return 2;
   }
-  const orders = new Orders(false);
+  const signals = new ProcessSignals(false);
   const loaded = load(file, flags, { warn: true });
   if (!loaded.ok) return loaded.code;
   warnOfPrivateSeeds(loaded.config);
@@ -59,7 +59,7 @@ export async function agentCommand(
   if (!resolved.ok) return resolved.code;
   const { config } = resolved;
   const start: AgentStart = { config, id, refresh };
-  if (refresh !== undefined) return runAgent(start, { orders, launched: false });
+  if (refresh !== undefined) return runAgent(start, { signals: signals, launched: false });
   const past = await pastEnd(config, id, repair);
   if (!past.ok) {
     say(past.message);
@@ -68,7 +68,7 @@ export async function agentCommand(
   // Only a warning: the other agents may be started next.
   const open = openWork(config.agent.dataDir, config.name, [id]);
   if (open.length > 0) say(openWorkText(config, open));
-  return runAgent({ ...start, awaits: past.awaits }, { orders, launched: false });
+  return runAgent({ ...start, awaits: past.awaits }, { signals: signals, launched: false });
 }
 
 /** Why a numbered agent cannot listen; null if it can, or if it runs already. */

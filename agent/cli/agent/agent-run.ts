@@ -12,7 +12,7 @@ import { say } from '../common/output.ts';
 import { recordCompletion, writeRefreshing } from '../state-files/completion-file.ts';
 import { type AgentLog, openAgentLog } from './agent-log.ts';
 import { type EndKind, type FromAgent, statusEveryMs } from './launch-messages.ts';
-import type { Orders } from './process-orders.ts';
+import type { ProcessSignals } from './process-signals.ts';
 
 /** How long an exiting agent waits for its last message, in milliseconds: a suspended launch reads none. */
 const sendMsMax = 2000;
@@ -30,7 +30,7 @@ export interface AgentStart {
 /** Runs the agent until it ends. A launched agent prints nothing: its launch reports the end. */
 export async function runAgent(
   start: AgentStart,
-  { orders, launched }: { readonly orders: Orders; readonly launched: boolean },
+  { signals, launched }: { readonly signals: ProcessSignals; readonly launched: boolean },
 ): Promise<ExitCode> {
   const { config, id, refresh } = start;
   keepYoung();
@@ -52,13 +52,13 @@ export async function runAgent(
     return finish(opened.code, opened.message, 'failed');
   }
   logUncaught(opened, launched);
-  orders.onReopen(() => opened.reopen());
+  signals.onReopen(() => opened.reopen());
   if (!launched) {
     // A command that takes a directive back in the state files locks them for a moment.
     const { startingEnded } = await import('../common/launch-lock.ts');
     await startingEnded(config.agent.dataDir);
   }
-  const end = await run(start, opened.log, orders);
+  const end = await run(start, opened.log, signals);
   // Unless stderr is a terminal, the log is there and has the reason.
   const isLogged = end.code !== 0 && end.code !== 11 && !process.stderr.isTTY;
   if (!launched && !isLogged) say(`${id}: ${end.reason}`);
@@ -78,7 +78,11 @@ function keepYoung(): void {
   setFlagsFromString('--max-semi-space-size=0');
 }
 
-async function run(start: AgentStart, log: AgentLog['log'], orders: Orders): Promise<AgentEnd> {
+async function run(
+  start: AgentStart,
+  log: AgentLog['log'],
+  signals: ProcessSignals,
+): Promise<AgentEnd> {
   const { config, id } = start;
   const { startAgent } = await import('../../agent.ts');
   // The completion record is written while the state is locked. A command that takes a block back
@@ -92,7 +96,7 @@ async function run(start: AgentStart, log: AgentLog['log'], orders: Orders): Pro
   const { agent, notice } = started;
   // Unless stderr is a terminal, the log is there and has the notice.
   if (notice && process.stderr.isTTY) say(`${id}: ${notice}`);
-  orders.obey(agent);
+  signals.obey(agent);
   // A suspended launch reads no reports: the next is sent only when the last has been.
   let isSent = true;
   const report = () => {
@@ -153,10 +157,10 @@ function kindOf({ code, reason }: AgentEnd): EndKind {
 export async function finish(
   code: ExitCode,
   reason: string,
-  course: EndKind,
+  endKind: EndKind,
   logged = false,
 ): Promise<ExitCode> {
-  const sent = send({ type: 'ended', code, reason, course, logged });
+  const sent = send({ type: 'ended', code, reason, endKind: endKind, logged });
   await Promise.race([sent, setTimeout(sendMsMax)]);
   return code;
 }

@@ -13,7 +13,7 @@ export type FromAgent =
       readonly type: 'ended';
       readonly code: number;
       readonly reason: string;
-      readonly course: EndKind;
+      readonly endKind: EndKind;
       /** Whether the agent's log has the reason; unless stderr is a terminal, it is there, too. */
       readonly logged: boolean;
     };

@@ -9,7 +9,7 @@ import { isatty } from 'node:tty';
 import { formatProblems } from '../../../config/file/problem.ts';
 import { codeOfError, type ExitCode, messageOf } from '../common/exit-code.ts';
 import { say } from '../common/output.ts';
-import { Orders } from './process-orders.ts';
+import { ProcessSignals } from './process-signals.ts';
 import { startOf } from './start-input.ts';
 
 const STDIN = 0;
@@ -17,7 +17,7 @@ const STDIN = 0;
 async function main(): Promise<ExitCode> {
   process.stderr.on('error', () => {});
   const launched = process.channel !== undefined;
-  const orders = new Orders(launched);
+  const signals = new ProcessSignals(launched);
   let read: ReturnType<typeof startOf>;
   try {
     if (isatty(STDIN)) throw new Error('stdin is a terminal');
@@ -35,7 +35,7 @@ async function main(): Promise<ExitCode> {
     return finish(4, problems, 'failed');
   }
   try {
-    return await runAgent(read.start, { orders, launched });
+    return await runAgent(read.start, { signals: signals, launched });
   } catch (error) {
     say(error instanceof Error ? (error.stack ?? error.message) : String(error));
     return codeOfError(error);

@@ -139,7 +139,7 @@ function auditFiles(files: readonly StateFile[], owners: Owners): Omit<Audit, 'u
       ahead,
       behind,
     },
-    agents: owners.courses.flatMap(({ agent, end }, k) => {
+    agents: owners.histories.flatMap(({ agent, end }, k) => {
       const inView = owners.view.includes(agent);
       const file = files[k]!;
       return inView || !isUnusedState(file) ? [{ agent, inView, end, file: file.path }] : [];

@@ -2,7 +2,7 @@
 // with its file. The JSON output is the `Audit` object itself.
 
 import { count, printable } from '../common/output.ts';
-import type { Course } from '../state-files/query-owners.ts';
+import type { EventHistory } from '../state-files/query-owners.ts';
 import type { Finding, Findings } from './audit-tally.ts';
 
 /** The output of `--json`. */
@@ -39,7 +39,7 @@ export interface Audit {
   readonly agents: readonly {
     readonly agent: string;
     readonly inView: boolean;
-    readonly end: Course['end'];
+    readonly end: EventHistory['end'];
     readonly file: string;
   }[];
   /** By agent, the tables that were not checked for damage within the time limit. */

@@ -12,7 +12,7 @@ import {
   statusEveryMs,
   type ToAgent,
 } from '../agent/launch-messages.ts';
-import { type Ending, endingOf } from './endings.ts';
+import { type AgentExit, exitOf } from './agent-exits.ts';
 import { memoryKills } from './memory-kills.ts';
 
 /** An agent that misses ten reports hangs or is suspended; a busy agent misses fewer. */
@@ -27,7 +27,7 @@ export class AgentProcess {
   #status: AgentStatus | null = null;
   #statusAt = Infinity;
   #last: Extract<FromAgent, { type: 'ended' }> | null = null;
-  #ending: Ending | null = null;
+  #exit: AgentExit | null = null;
 
   /** @param onEnd - called once, after the process has exited */
   constructor(start: AgentStart, onEnd: (agent: AgentProcess) => void) {
@@ -46,8 +46,8 @@ export class AgentProcess {
       } else this.#last = message;
     });
     const end = (code: number | null, signal: string | null) => {
-      if (this.#ending) return;
-      this.#ending = endingOf(this.#last, code, signal, this.#hasMemoryRunOut());
+      if (this.#exit) return;
+      this.#exit = exitOf(this.#last, code, signal, this.#hasMemoryRunOut());
       onEnd(this);
     };
     // At `exit` the agent's last message may still be in the channel.
@@ -58,7 +58,7 @@ export class AgentProcess {
         type: 'ended',
         code: 1,
         reason: String(error),
-        course: 'failed',
+        endKind: 'failed',
         logged: false,
       };
       end(1, null);
@@ -80,23 +80,23 @@ export class AgentProcess {
   }
 
   /** Null while the process runs. */
-  get ending(): Ending | null {
-    return this.#ending;
+  get exit(): AgentExit | null {
+    return this.#exit;
   }
 
   /** The result that the agent has reported before its process exits; null until then. */
-  get lastWord(): EndKind | null {
-    return this.#last?.course ?? null;
+  get reportedEnd(): EndKind | null {
+    return this.#last?.endKind ?? null;
   }
 
   /** Whether its log on stderr already has the reason; on a terminal the launch repeats it. */
-  get isTold(): boolean {
+  get isReported(): boolean {
     return this.#last?.logged === true && !process.stderr.isTTY;
   }
 
   /** Whether the process runs without sending reports; others may have taken over its hosts. */
   isSilent(now: number): boolean {
-    return this.#ending === null && now - this.#statusAt > silentAfterMs;
+    return this.#exit === null && now - this.#statusAt > silentAfterMs;
   }
 
   /** Sends a message; does nothing if the agent has disconnected. */
@@ -110,7 +110,7 @@ export class AgentProcess {
 
   /** Whether the process is stopped (SIGSTOP). */
   isSuspended(): boolean {
-    return this.#ending === null && this.pid !== undefined && stateOf(this.pid) === 'T';
+    return this.#exit === null && this.pid !== undefined && stateOf(this.pid) === 'T';
   }
 }
 

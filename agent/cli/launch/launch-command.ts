@@ -18,8 +18,8 @@ import {
 import { nextSteps } from '../common/next-steps.ts';
 import { durationText, print, say } from '../common/output.ts';
 import { warnOfPrivateSeeds } from '../common/private-seeds.ts';
+import { type AgentExit, verdictOf } from './agent-exits.ts';
 import { AgentProcess } from './agent-process.ts';
-import { type Ending, verdictOf } from './endings.ts';
 import {
   inUseOf,
   judgeFresh,
@@ -128,7 +128,7 @@ async function launchLocked(
   process.exitCode = code;
   const tookMs = monotonicMs() - startedMs;
   await printed(launchSummary(config, run.agents, tookMs));
-  say(run.lastWords(code));
+  say(run.summary(code));
   return code;
 }
 
@@ -160,7 +160,7 @@ class Launch {
   readonly #meter: ProgressMeter;
   readonly #overdue = new Overdue();
   /** The latest exit of each agent, in the order of these exits. */
-  readonly #endings = new Map<string, Ending>();
+  readonly #exits = new Map<string, AgentExit>();
   readonly #restarts = new Restarts();
   /** Timers of the agents that wait for their restart. */
   readonly #waiting = new Map<string, NodeJS.Timeout>();
@@ -184,7 +184,7 @@ class Launch {
     return new AgentProcess(start, (agent) => this.#onEnd(agent));
   }
 
-  lastWords(code: ExitCode): string {
+  summary(code: ExitCode): string {
     if (code === 0) return `the crawl is complete\n${nextSteps(this.#options.config)}`;
     if (code !== 11) return 'the crawl is not complete; launch again once the cause is gone';
     return 'interrupted; launch again to go on';
@@ -193,11 +193,11 @@ class Launch {
   #look(): void {
     const now = monotonicMs();
     const reported = this.agents.map((agent) => ({
-      alive: agent.ending === null && !agent.isSilent(now),
+      alive: agent.exit === null && !agent.isSilent(now),
       status: agent.status,
     }));
     this.#view.show(this.#meter.at(now, reported), now);
-    if (reported.every(({ status }, k) => status !== null || this.agents[k]?.ending !== null)) {
+    if (reported.every(({ status }, k) => status !== null || this.agents[k]?.exit !== null)) {
       this.#options.onStarted();
     }
     this.#endSuspended();
@@ -214,41 +214,41 @@ class Launch {
     }
     for (const agent of this.agents) agent.send({ type: 'stopNow' });
     const killAll = () => {
-      for (const agent of this.agents) if (agent.ending === null) agent.kill();
+      for (const agent of this.agents) if (agent.exit === null) agent.kill();
     };
     setTimeout(killAll, atOnceMs).unref();
   }
 
   #onEnd(agent: AgentProcess): void {
-    const { id, ending, isTold } = agent;
-    if (ending === null) return;
-    this.#endings.delete(id);
-    this.#endings.set(id, ending);
+    const { id, exit, isReported } = agent;
+    if (exit === null) return;
+    this.#exits.delete(id);
+    this.#exits.set(id, exit);
     if (this.#isOver()) this.#cancelRestarts();
-    const left = this.agents.filter((one) => one.ending === null).length;
+    const left = this.agents.filter((one) => one.exit === null).length;
     const next = `${left === 0 ? 'none is left' : `${left} go on`}${this.#next(agent)}`;
-    if (ending.kind === 'killed' && !this.#isOver()) {
-      this.#view.warn(`${id} was killed (${ending.signal}); ${next}`);
-    } else if (ending.kind === 'crashed') {
-      const what = ending.outOfMemory ? 'was killed' : 'crashed';
-      const remedy = ending.outOfMemory ? memoryRemedy : crashRemedy;
-      this.#view.warn(`${id} ${what} (${ending.signal}): ${remedy}; ${next}`);
-    } else if (ending.kind === 'failed') {
-      const why = isTold ? '' : `: ${ending.reason}`;
-      this.#view.warn(`${id} failed (${ending.code})${why}; ${next}`);
-    } else if (ending.kind === 'left') {
-      this.#view.say(`${id}: ${ending.reason}; ${next}`);
+    if (exit.kind === 'killed' && !this.#isOver()) {
+      this.#view.warn(`${id} was killed (${exit.signal}); ${next}`);
+    } else if (exit.kind === 'crashed') {
+      const what = exit.outOfMemory ? 'was killed' : 'crashed';
+      const remedy = exit.outOfMemory ? memoryRemedy : crashRemedy;
+      this.#view.warn(`${id} ${what} (${exit.signal}): ${remedy}; ${next}`);
+    } else if (exit.kind === 'failed') {
+      const why = isReported ? '' : `: ${exit.reason}`;
+      this.#view.warn(`${id} failed (${exit.code})${why}; ${next}`);
+    } else if (exit.kind === 'left') {
+      this.#view.say(`${id}: ${exit.reason}; ${next}`);
     }
     this.#endSuspended();
     this.#endIfDone();
   }
 
   /** When the agent is restarted, or how to start it again; '' if it has nothing left to do. */
-  #next({ id, ending, startedAt, status }: AgentProcess): string {
-    if (ending === null || this.#isOver() || ending.kind === 'left') return '';
+  #next({ id, exit, startedAt, status }: AgentProcess): string {
+    if (exit === null || this.#isOver() || exit.kind === 'left') return '';
     const { config, restart } = this.#options;
     const ran = status !== null ? 'now' : this.#restarts.has(id) ? 'before' : 'never';
-    if (restart && mayRestart(ending, ran)) {
+    if (restart && mayRestart(exit, ran)) {
       const waitMs = this.#restarts.waitMs(id, monotonicMs() - startedAt);
       this.#waiting.set(
         id,
@@ -272,10 +272,10 @@ class Launch {
   }
 
   #endIfDone(): void {
-    if (this.#waiting.size > 0 || this.agents.some(({ ending }) => ending === null)) return;
+    if (this.#waiting.size > 0 || this.agents.some(({ exit }) => exit === null)) return;
     clearInterval(this.#timer);
     this.#view.end();
-    this.#exit.resolve(verdictOf([...this.#endings.values()], this.#signals > 0));
+    this.#exit.resolve(verdictOf([...this.#exits.values()], this.#signals > 0));
   }
 
   /**
@@ -283,20 +283,20 @@ class Launch {
    * then an agent reports that it was interrupted.
    */
   #isOver(): boolean {
-    const isEnd = (kind: EndKind | Ending['kind'] | null) =>
+    const isEnd = (kind: EndKind | AgentExit['kind'] | null) =>
       kind === 'complete' || kind === 'interrupted';
     return (
       this.#signals > 0 ||
-      [...this.#endings.values()].some(({ kind }) => isEnd(kind)) ||
-      this.agents.some(({ lastWord }) => isEnd(lastWord))
+      [...this.#exits.values()].some(({ kind }) => isEnd(kind)) ||
+      this.agents.some(({ reportedEnd }) => isEnd(reportedEnd))
     );
   }
 
   /** Kills agents that hang at their exit, so that the launch itself exits in bounded time. */
   #endOverdue(now: number): void {
     const waited = this.agents.map((agent) => {
-      const { id, ending, lastWord } = agent;
-      return { id, isAlive: ending === null, hasLastWord: lastWord !== null };
+      const { id, exit, reportedEnd } = agent;
+      return { id, isAlive: exit === null, hasReportedEnd: reportedEnd !== null };
     });
     const ids = this.#overdue.at(now, waited, this.#isOver());
     for (const agent of this.agents.filter(({ id }) => ids.includes(id))) {
@@ -309,7 +309,7 @@ class Launch {
   /** Kills suspended agents when the crawl is over and all others have exited. */
   #endSuspended(): void {
     if (!this.#isOver()) return;
-    const living = this.agents.filter(({ ending }) => ending === null);
+    const living = this.agents.filter(({ exit }) => exit === null);
     if (living.length === 0 || !living.every((agent) => agent.isSuspended())) return;
     for (const agent of living) {
       this.#view.say(`${agent.id} is suspended and has nothing left to do: killed`);

@@ -25,7 +25,7 @@ import {
 import { compareStates } from '../state-files/left-out.ts';
 import { leftOutRefusal } from '../state-files/left-out-text.ts';
 import { otherCrawlOf } from '../state-files/other-crawl.ts';
-import { ordersInForce } from '../state-files/stored-orders.ts';
+import { directivesInForce } from '../state-files/stored-directives.ts';
 import { type FreshStart, planFreshStart } from './fresh-start.ts';
 
 export interface PlanFlags {
@@ -77,7 +77,7 @@ export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Jud
   if (flags.fresh) return { kind: 'start', ids, notes, round: null, awaits: [] };
   const foreign = foreignAmong(config, ids);
   if (foreign !== null) return { kind: 'refused', code: 4, message: foreign };
-  notes.push(...ordersInForce(config));
+  notes.push(...directivesInForce(config));
   const completion = checkedCompletion(config, local);
   if (completion.kind === 'damaged' && !completion.isFile) {
     return { kind: 'refused', code: 4, message: `${completion.why}; move it away` };

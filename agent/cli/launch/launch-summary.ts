@@ -5,8 +5,8 @@ import { messageOf } from '../common/exit-code.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { bytesText, count, durationText, renderTable } from '../common/output.ts';
 import { type AgentTotals, type CrawlTotals, crawlTotals } from '../state-files/query-totals.ts';
+import { type AgentExit, exitText } from './agent-exits.ts';
 import type { AgentProcess } from './agent-process.ts';
-import { type Ending, endingText } from './endings.ts';
 
 type Totals = Pick<AgentTotals, 'agent' | 'pages' | 'failed' | 'hosts' | 'bytes'>;
 
@@ -23,7 +23,7 @@ export function launchSummary(
     return `cannot read the totals from the state files: ${messageOf(error)}\n`;
   }
   const { agents: totals, missing } = found;
-  const ends = new Map(agents.map(({ id, ending }) => [id, ending]));
+  const ends = new Map(agents.map(({ id, exit }) => [id, exit]));
   // Agents that were started without this launch are listed by their state files only.
   const ids = [...new Set([...ends.keys(), ...totals.map(({ agent }) => agent)])];
   const rows = ids.map((id) => {
@@ -87,9 +87,9 @@ function troubleText(hosts: number, pages: number): string {
 }
 
 /** @param ofFile - the exit of the agent's last run, which may be later than this launch */
-function endOf(ending: Ending | null, ofFile: AgentTotals['end']): string {
-  if (ending === null) return ofFile ?? 'not of this launch';
-  return ending.kind === 'killed' && ofFile !== null ? ofFile : endingText(ending);
+function endOf(exit: AgentExit | null, ofFile: AgentTotals['end']): string {
+  if (exit === null) return ofFile ?? 'not of this launch';
+  return exit.kind === 'killed' && ofFile !== null ? ofFile : exitText(exit);
 }
 
 function rowOf(id: string, totals: Totals | null, end: string): string[] {

@@ -8,7 +8,7 @@ export interface Waited {
   readonly id: string;
   readonly isAlive: boolean;
   /** Whether it has reported the result of its run. */
-  readonly hasLastWord: boolean;
+  readonly hasReportedEnd: boolean;
 }
 
 export class Overdue {
@@ -21,7 +21,9 @@ export class Overdue {
    * @returns the identifiers of agents that should have exited `endMsMax` ago
    */
   at(now: number, agents: readonly Waited[], isOver: boolean): readonly string[] {
-    const awaited = agents.filter(({ isAlive, hasLastWord }) => isAlive && (isOver || hasLastWord));
+    const awaited = agents.filter(
+      ({ isAlive, hasReportedEnd }) => isAlive && (isOver || hasReportedEnd),
+    );
     for (const id of this.#since.keys()) {
       if (!awaited.some((agent) => agent.id === id)) this.#since.delete(id);
     }

@@ -3,7 +3,7 @@
 // run.
 
 import { assertNever } from '../../core/protocol/assert-never.ts';
-import type { Ending } from './endings.ts';
+import type { AgentExit } from './agent-exits.ts';
 
 const waitMsMin = 1000;
 /** Long, because the other agents continue the crawl. */
@@ -39,8 +39,8 @@ export class Restarts {
  *   crawl) would be refused again. An agent that ran before can use its port again when the program
  *   that occupies it exits.
  */
-export function mayRestart(ending: Ending, ran: 'now' | 'before' | 'never'): boolean {
-  switch (ending.kind) {
+export function mayRestart(exit: AgentExit, ran: 'now' | 'before' | 'never'): boolean {
+  switch (exit.kind) {
     case 'complete':
     case 'left':
     case 'interrupted':
@@ -49,9 +49,9 @@ export function mayRestart(ending: Ending, ran: 'now' | 'before' | 'never'): boo
     case 'crashed':
       return true;
     case 'failed':
-      if (ending.code === 1 || ending.code === 3) return true;
-      return ran === 'now' || (ran === 'before' && ending.code === 5);
+      if (exit.code === 1 || exit.code === 3) return true;
+      return ran === 'now' || (ran === 'before' && exit.code === 5);
     default:
-      return assertNever(ending);
+      return assertNever(exit);
   }
 }

@@ -8,7 +8,7 @@ import { type Config, membersOf } from '../../../config/config.ts';
 import { isDamage, type StateFile } from '../common/query-files.ts';
 
 /** The membership of an agent according to the events of its file. */
-export interface Course {
+export interface EventHistory {
   readonly agent: string;
   /** Agents that it counts as alive, itself included unless it has left. */
   readonly view: ReadonlySet<string>;
@@ -30,7 +30,7 @@ export interface Owners {
   /** Whether the file with the latest event says that the crawl is complete. */
   readonly complete: boolean;
   /** One for each file, in the order of the files. */
-  readonly courses: readonly Course[];
+  readonly histories: readonly EventHistory[];
   /** Copies of each host in addition to the owner's, if there are enough agents. */
   readonly backups: number;
   /** Undefined if the view is empty. */
@@ -42,12 +42,12 @@ export interface Owners {
 type OwnersConfig = Pick<Config, 'cluster'>;
 
 export function ownersOf(files: readonly StateFile[], config: OwnersConfig): Owners {
-  const courses = files.map(courseOf);
-  const last = courses.reduce<Course | null>((latest, course) => {
-    return latest === null || course.lastAt > latest.lastAt ? course : latest;
+  const histories = files.map(historyOf);
+  const last = histories.reduce<EventHistory | null>((latest, history) => {
+    return latest === null || history.lastAt > latest.lastAt ? history : latest;
   }, null);
   // Without events no agent was removed.
-  const known = last && last.lastAt > -Infinity ? last.view : courses.map(({ agent }) => agent);
+  const known = last && last.lastAt > -Infinity ? last.view : histories.map(({ agent }) => agent);
   const view = [...known].sort();
   // An agent that is no longer in the config keeps its hosts.
   const configured = new Map(membersOf(config).map(({ id, capacity }) => [id, capacity]));
@@ -61,7 +61,7 @@ export function ownersOf(files: readonly StateFile[], config: OwnersConfig): Own
   return {
     view,
     complete: last?.end === 'complete',
-    courses,
+    histories: histories,
     backups,
     owner: (host) => ring?.owner(host),
     holders: (host) => ring?.order(host, backups + 1) ?? [],
@@ -74,12 +74,12 @@ export function copiesOf(backups: number, view: readonly string[]): number {
 }
 
 /** Goes through the events of a file in the order in which they were written. */
-function courseOf(file: StateFile): Course {
+function historyOf(file: StateFile): EventHistory {
   const { agent } = file;
   const met = new Set([agent]);
   const capacities = new Map<string, number>();
   let view = new Set([agent]);
-  let end: Course['end'] = null;
+  let end: EventHistory['end'] = null;
   let backups: number | null = null;
   let lastAt = -Infinity;
   let hasJoined = false;

@@ -4,7 +4,7 @@
 import type { Config } from '../../../config/config.ts';
 import { isUnusedState, openStateFiles } from '../common/query-files.ts';
 import { HOST_ERRORS } from './host-errors.ts';
-import { type Course, ownersOf } from './query-owners.ts';
+import { type EventHistory, ownersOf } from './query-owners.ts';
 import { ClusterViews } from './query-views.ts';
 
 export interface AgentTotals {
@@ -22,7 +22,7 @@ export interface AgentTotals {
   readonly bytes: number;
   readonly hosts: number;
   /** How the agent's last run ended; null if that is unknown. */
-  readonly end: Course['end'];
+  readonly end: EventHistory['end'];
 }
 
 const HOST_CODES = HOST_ERRORS.map((code) => `'${code}'`).join(', ');
@@ -67,8 +67,8 @@ export function crawlTotals(dataDir: string, config: Pick<Config, 'cluster'>): C
       // continued.
       const isFormer = !owners.view.includes(agent);
       if (isFormer && isUnusedState(file)) return [];
-      const courseEnd = owners.courses[k]!.end;
-      const end = isFormer && courseEnd === 'complete' ? null : courseEnd;
+      const historyEnd = owners.histories[k]!.end;
+      const end = isFormer && historyEnd === 'complete' ? null : historyEnd;
       const none = { agent, pages: 0, failed: 0, bytes: 0, serverErrors: 0, hostsUnreachable: 0 };
       const found = pages.find((row) => row.agent === agent) ?? none;
       const { hosts: held = 0 } = hosts.find((row) => row.agent === agent) ?? {};

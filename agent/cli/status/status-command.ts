@@ -35,8 +35,8 @@ import {
 import type { CompletionNote } from '../state-files/completion-file.ts';
 import { repairLines } from '../state-files/crawl-files.ts';
 import { budgetsText } from './status-budgets.ts';
+import { directivesText, type ListedDirective, listedDirectives } from './status-directives.ts';
 import { recentLines } from './status-events.ts';
-import { type ListedOrder, listedOrders, ordersText } from './status-orders.ts';
 
 /** The start commands of at most this many agents are printed, so that the output stays short. */
 const startsMax = 5;
@@ -47,7 +47,7 @@ export interface ClusterStatus {
   /** Configured agents and members that did not answer. */
   readonly unreachable: readonly string[];
   /** Directives in force, the newest first. */
-  readonly orders?: readonly ListedOrder[];
+  readonly orders?: readonly ListedDirective[];
   /** Set if no agent answers because the crawl is complete. */
   readonly complete?: Pick<CompletionNote, 'at' | 'agents'>;
   /** Agents of the complete crawl whose state is missing or damaged; absent if there are none. */
@@ -147,7 +147,7 @@ export function clusterStatus(result: unknown, configured: readonly string[]): C
   return {
     agents: agents.toSorted(byId),
     unreachable: [...silent].sort((a, b) => a.localeCompare(b, 'en', numeric)),
-    orders: listedOrders(orders, [...heard, ...silent]),
+    orders: listedDirectives(orders, [...heard, ...silent]),
   };
 }
 
@@ -158,7 +158,7 @@ const numeric = { numeric: true } as const;
 export function statusText({ agents, orders = [] }: ClusterStatus): string {
   const happened = recentLines(agents);
   const tables = [
-    ...[crawlTable(agents), waitsText(agents), ordersText(orders)],
+    ...[crawlTable(agents), waitsText(agents), directivesText(orders)],
     ...[safetyTable(agents), budgetsText(agents)],
   ];
   const parts = tables.filter((text) => text !== null);
@@ -222,8 +222,8 @@ function safetyTable(agents: readonly AgentStatus[]): string {
   return renderTable(columns, rows);
 }
 
-function stateOf({ course, joined, idle, paused }: AgentStatus): string {
-  if (course !== 'crawling') return course;
+function stateOf({ lifecycle, joined, idle, paused }: AgentStatus): string {
+  if (lifecycle !== 'crawling') return lifecycle;
   if (!joined) return 'joining';
   if (paused) return 'paused';
   return idle ? 'idle' : 'crawling';

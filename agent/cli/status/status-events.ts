@@ -78,13 +78,13 @@ function sentence(id: string, { kind, detail }: Recent): string {
     case 'refused':
       return `refused ${of('claim')} of ${of('agent')}: ${of('why')}`;
     case 'order':
-      return orderText(detail);
+      return directiveText(detail);
     case 'complete':
       return `complete after ${ms('tookMs')}`;
   }
 }
 
-function orderText({ order, host, value }: Recent['detail']): string {
+function directiveText({ order, host, value }: Recent['detail']): string {
   const off = value === null;
   if (order === 'pause') return off ? 'resumed' : 'paused';
   if (order === 'block') return `${off ? 'unblocked' : 'blocked'} ${host}`;

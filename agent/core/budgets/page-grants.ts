@@ -18,7 +18,7 @@ interface PageGrantsParts {
   readonly viewHash: () => string;
   readonly answer: (asker: AgentId, grant: PagesGrant, now: Instant) => void;
   /** Sends COUNT to a member or to this agent itself. */
-  readonly count: (member: AgentId, round: number, now: Instant) => void;
+  readonly count: (member: AgentId, census: number, now: Instant) => void;
 }
 
 /** The counters of one agent in one of its sessions. */

@@ -4,8 +4,8 @@
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Store } from '../protocol/core-store.ts';
+import type { Directives } from '../protocol/directives.ts';
 import type { Host } from '../protocol/messages.ts';
-import type { Orders } from '../protocol/orders.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { Held } from '../protocol/visits-port.ts';
 import type { Settlement } from '../replication/settlement.ts';
@@ -17,7 +17,7 @@ interface HoldBackParts {
   readonly settings: Pick<CoreSettings, 'bounds'>;
   readonly store: Pick<Store, 'outboxCount'>;
   readonly settlement: Pick<Settlement, 'isFull' | 'openOf'>;
-  readonly orders: Pick<Orders, 'paused'>;
+  readonly directives: Pick<Directives, 'paused'>;
 }
 
 export class HoldBack {
@@ -33,9 +33,9 @@ export class HoldBack {
   }
 
   #holdsAll(now: Instant): boolean {
-    const { settings, store, settlement, orders } = this.#p;
+    const { settings, store, settlement, directives } = this.#p;
     const isOver = store.outboxCount() >= 2 * settings.bounds.outbox;
-    return isOver || settlement.isFull(now) || orders.paused;
+    return isOver || settlement.isFull(now) || directives.paused;
   }
 
   /** Whether too many URLs that the pages of this host named wait in the outbox. */

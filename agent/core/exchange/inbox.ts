@@ -10,8 +10,8 @@ import type { RefusedClaims } from '../membership/refused-claims.ts';
 import type { Member, View } from '../membership/view.ts';
 import type { AgentId, Host, Incarnation, Message, UrlItem } from '../protocol/messages.ts';
 import type { Copies } from '../replication/settlement.ts';
-import type { KnownUrls } from './known-urls.ts';
 import type { Routing } from './routing.ts';
+import type { UrlAnnouncements } from './url-announcements.ts';
 
 /** Batches of one sender that may wait; it sends one at a time, and may be reborn meanwhile. */
 const PENDING_PER_SENDER_MAX = 4;
@@ -38,7 +38,7 @@ export interface InboxParts {
   readonly hostOf: (url: string) => Host | null;
   readonly routing: Pick<Routing, 'enqueue'>;
   /** Announces acknowledged URLs to the other agents. */
-  readonly known: KnownUrls;
+  readonly known: UrlAnnouncements;
   readonly refused: RefusedClaims;
 }
 

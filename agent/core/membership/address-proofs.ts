@@ -23,7 +23,7 @@ export interface Claim {
 }
 
 /** The evidence for a claim. */
-export interface Word {
+export interface Evidence {
   /** The agent that reports the claim; absent: no refusal is recorded for anyone. */
   readonly by?: AgentId;
   /** The nonce that the agent itself returned. */
@@ -83,7 +83,7 @@ export class AddressProofs {
   }
 
   /** @param isNews - the incarnation would be added to the view */
-  judge(claim: Claim, evidence: Word, isNews: boolean, now: Instant): Verdict {
+  judge(claim: Claim, evidence: Evidence, isNews: boolean, now: Instant): Verdict {
     const why = this.#objectionTo(claim);
     if (why !== null) return { code: 'refused', why };
     if (!this.#isReachable(claim, evidence, now)) return this.#unanswered(claim, evidence, now);
@@ -124,7 +124,7 @@ export class AddressProofs {
   }
 
   /** Whether the agent is known to listen at its address. If not, sends a PROBE there. */
-  #isReachable(claim: Claim, evidence: Word, now: Instant): boolean {
+  #isReachable(claim: Claim, evidence: Evidence, now: Instant): boolean {
     const { id, address } = claim;
     if (this.#p.outbound.isConfigured(claim)) return true;
     if (this.#p.view.get(id)?.card.address === address) return true;
@@ -142,7 +142,7 @@ export class AddressProofs {
   }
 
   /** Gives a reason only if the agent itself claims the address: others may be able to reach it. */
-  #unanswered({ id, address }: Claim, { by }: Word, now: Instant): Verdict {
+  #unanswered({ id, address }: Claim, { by }: Evidence, now: Instant): Verdict {
     const since = this.#asked.get(id)?.since ?? now.mono;
     if (by !== id || now.mono - since < this.#p.settings.suspectAfterMs) return ASKED;
     return { code: 'asked', why: `no agent answers for it at ${address}` };
@@ -184,7 +184,7 @@ export class AddressProofs {
    * A later incarnation at the same address: after a restart or rebirth the agent answers for its
    * new incarnation only. A claim is false for ever if heartbeats of the member continue after it.
    */
-  #restart(old: Member, claim: Claim, { proof }: Word, now: Instant): Verdict {
+  #restart(old: Member, claim: Claim, { proof }: Evidence, now: Instant): Verdict {
     const { card, heardAt } = old;
     const patienceMs = unheardMs(this.#p.settings);
     if (proof === this.#nonceOf(claim)) return GRANTED;

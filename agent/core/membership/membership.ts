@@ -8,11 +8,11 @@ import type { FailureDetector } from '../../../failure-detector/detector.ts';
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Lease } from '../../../failure-detector/lease.ts';
 import type { TombstoneStore } from '../protocol/core-store.ts';
+import type { Directives } from '../protocol/directives.ts';
 import type { AgentId, Envelope, Incarnation, Message, News } from '../protocol/messages.ts';
-import type { Orders } from '../protocol/orders.ts';
 import { IDENTIFIERS_MAX, putLatest } from '../protocol/put-latest.ts';
 import { type CoreSettings, unheardMs } from '../protocol/settings.ts';
-import { AddressProofs, type Claim, type Word } from './address-proofs.ts';
+import { AddressProofs, type Claim, type Evidence } from './address-proofs.ts';
 import { Greetings, refusalText } from './greetings.ts';
 import type { Outbound } from './outbound.ts';
 import { type Consequences, OwnLife } from './own-life.ts';
@@ -46,7 +46,7 @@ interface MembershipParts {
   readonly lease: Lease;
   readonly store: { readonly tombstones: TombstoneStore };
   readonly changes: Changes;
-  readonly orders: Pick<Orders, 'all' | 'hash'>;
+  readonly directives: Pick<Directives, 'all' | 'hash'>;
   readonly refused: RefusedClaims;
 }
 
@@ -155,8 +155,14 @@ export class Membership {
       ageMs: this.#p.view.has(g.id) ? 0 : Math.max(0, now.mono - g.since),
     }));
     const members = [this.#newsOfMyself(), ...this.#news(now)];
-    const orders = this.#p.orders.all();
-    this.#p.outbound.toAddress(peer, { type: 'WELCOME', greeting, members, gone, orders });
+    const directives = this.#p.directives.all();
+    this.#p.outbound.toAddress(peer, {
+      type: 'WELCOME',
+      greeting,
+      members,
+      gone,
+      orders: directives,
+    });
   }
 
   #refuse(peer: Claim, { greeting }: Hello, path: string, yours = peer.id, theirs = ''): void {
@@ -248,7 +254,7 @@ export class Membership {
    * message: each addition moves hosts, and a sender may invent a thousand. Later heartbeats add
    * the others.
    */
-  #hearAll(all: readonly News[], now: Instant, evidenceFor: (news: News) => Word): void {
+  #hearAll(all: readonly News[], now: Instant, evidenceFor: (news: News) => Evidence): void {
     let isFull = false;
     for (const news of all) {
       const isStranger = !this.#p.outbound.isConfigured(news) && !this.#p.view.has(news.id);
@@ -281,7 +287,7 @@ export class Membership {
   }
 
   /** Applies direct or relayed news of an incarnation (rule 1). */
-  #hear(news: News, now: Instant, evidence: Word): void {
+  #hear(news: News, now: Instant, evidence: Evidence): void {
     const { id, inc } = news;
     if (id === this.#p.settings.id) return this.#ownLife.isLater(inc, this.#p.view.joined, now);
     if (this.#tombstones.has(id, inc)) return;
@@ -414,7 +420,7 @@ export class Membership {
       ...(news.length < all.length && { more: true }),
       gone,
       suspects: this.#votes(now),
-      orders: this.#p.orders.hash(),
+      orders: this.#p.directives.hash(),
       ...state,
     };
     this.#p.lease.sent(this.#counter, now);

@@ -61,7 +61,7 @@ export interface Member {
   /** The incarnations that it suspects (`majority` only). */
   suspects: ReadonlyMap<AgentId, Incarnation>;
   /** The digest of its directives, as last reported; empty: none. */
-  orders: string;
+  directivesHash: string;
   /** The last claim to its identifier; null: none. */
   rival: Rival | null;
   /** The greeting of its last HELLO. */
@@ -120,7 +120,7 @@ export class View {
       silent: false,
       relays: new Map(),
       suspects: new Map(),
-      orders: '',
+      directivesHash: '',
       rival: null,
     };
     this.#members.set(id, member);

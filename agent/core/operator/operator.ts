@@ -7,16 +7,16 @@ import type { Instant } from '../../../failure-detector/instant.ts';
 import { matchesHost } from '../../url/host-patterns.ts';
 import type { Routing } from '../exchange/routing.ts';
 import type { Completion } from '../lifecycle/completion.ts';
-import type { Course, Ending } from '../lifecycle/ending.ts';
+import type { LifecycleState, Shutdown } from '../lifecycle/shutdown.ts';
 import type { Outbound } from '../membership/outbound.ts';
 import type { RefusedClaims } from '../membership/refused-claims.ts';
 import type { Member, View } from '../membership/view.ts';
 import type { Aborts } from '../ownership/aborts.ts';
 import type { Store } from '../protocol/core-store.ts';
+import { DIRECTIVES_MAX, type DirectiveInForce, type Directives } from '../protocol/directives.ts';
 import type { Effects } from '../protocol/effects.ts';
 import type { EventLog } from '../protocol/event-log.ts';
-import type { AgentId, Host, Order, UrlItem } from '../protocol/messages.ts';
-import { ORDERS_MAX, type OrderInForce, type Orders } from '../protocol/orders.ts';
+import type { AgentId, Directive, Host, UrlItem } from '../protocol/messages.ts';
 import type { Visits } from '../protocol/visits-port.ts';
 import type { Copies } from '../replication/settlement.ts';
 import type { Requeues } from './requeues.ts';
@@ -29,10 +29,10 @@ const SHOWN_MAX = 100;
 const SEEDS_PENDING_MAX = 64;
 
 /** The result of a directive. */
-export type OrderReceipt =
+export type DirectiveReceipt =
   | {
       readonly ok: true;
-      readonly order: Order;
+      readonly directive: Directive;
       /** The number of hosts of this agent that its pattern names. */
       readonly hosts: number;
       /** For a revoked block: the pattern that still blocks its hosts. */
@@ -56,7 +56,7 @@ interface PendingSeeds {
 }
 
 interface OperatorParts {
-  readonly orders: Orders;
+  readonly directives: Directives;
   readonly store: Store;
   readonly effects: Effects;
   readonly events: EventLog;
@@ -69,7 +69,7 @@ interface OperatorParts {
   readonly requeues: Requeues;
   readonly refused: RefusedClaims;
   readonly hostOf: (url: string) => Host | null;
-  readonly ending: Pick<Ending, 'course'>;
+  readonly shutdown: Pick<Shutdown, 'state'>;
   readonly aborts: Pick<Aborts, 'abort'>;
 }
 
@@ -83,49 +83,53 @@ export class Operator {
 
   /** Numbers and applies a new directive. Calls `tell` when it is durable. */
   give(
-    what: Pick<Order, 'kind' | 'host' | 'value'>,
+    what: Pick<Directive, 'kind' | 'host' | 'value'>,
     now: Instant,
-    tell: (receipt: OrderReceipt) => void,
+    tell: (receipt: DirectiveReceipt) => void,
   ): void {
-    const order = this.#p.orders.give(what, now.mono);
-    if (!order) return tell({ ok: false, why: `there are already ${ORDERS_MAX} directives` });
-    this.#obey([order], now);
-    this.#receipt(order, tell);
+    const directive = this.#p.directives.give(what, now.mono);
+    if (!directive)
+      return tell({ ok: false, why: `there are already ${DIRECTIVES_MAX} directives` });
+    this.#obey([directive], now);
+    this.#receipt(directive, tell);
   }
 
   /** Applies a directive that another agent numbered. Calls `tell` when it is durable. */
-  take(order: Order, now: Instant, tell: (receipt: OrderReceipt) => void): void {
-    const { later, refused } = this.#p.orders.merge([order], now.mono, now.wall);
+  take(directive: Directive, now: Instant, tell: (receipt: DirectiveReceipt) => void): void {
+    const { later, refused } = this.#p.directives.merge([directive], now.mono, now.wall);
     if (refused !== null) return tell({ ok: false, why: refused });
     this.#obey(later, now);
-    this.#receipt(order, tell);
+    this.#receipt(directive, tell);
   }
 
-  #receipt(order: Order, tell: (receipt: OrderReceipt) => void): void {
-    const { orders, store } = this.#p;
-    const hosts = order.host === '' ? 0 : store.hostsNamed(order.host);
-    const still = order.kind === 'block' && order.value === null ? orders.above(order) : undefined;
+  #receipt(directive: Directive, tell: (receipt: DirectiveReceipt) => void): void {
+    const { directives, store } = this.#p;
+    const hosts = directive.host === '' ? 0 : store.hostsNamed(directive.host);
+    const still =
+      directive.kind === 'block' && directive.value === null
+        ? directives.above(directive)
+        : undefined;
     const stillBlockedBy = still && { stillBlockedBy: still.host };
-    this.#whenDurable(() => tell({ ok: true, order, hosts, ...stillBlockedBy }));
+    this.#whenDurable(() => tell({ ok: true, directive: directive, hosts, ...stillBlockedBy }));
   }
 
-  onOrders(from: AgentId, orders: readonly Order[], now: Instant): void {
-    const { later, refused } = this.#p.orders.merge(orders, now.mono, now.wall);
+  onDirectives(from: AgentId, directives: readonly Directive[], now: Instant): void {
+    const { later, refused } = this.#p.directives.merge(directives, now.mono, now.wall);
     if (refused !== null) this.#p.refused.refuse(from, 'orders', refused, now);
     this.#obey(later, now);
   }
 
   /** The newest directives in force, and the agents known to have them. */
-  get inForce(): readonly OrderInForce[] {
-    return this.#p.orders.inForce(SHOWN_MAX);
+  get inForce(): readonly DirectiveInForce[] {
+    return this.#p.directives.inForce(SHOWN_MAX);
   }
 
   /** Handles the digest in a heartbeat: if it differs, sends the member all directives. */
   heard(member: Member, hash: string): void {
-    const { orders, outbound } = this.#p;
-    member.orders = hash;
-    if (hash === orders.hash()) return orders.hasAll(member.card.id);
-    const all = orders.all();
+    const { directives, outbound } = this.#p;
+    member.directivesHash = hash;
+    if (hash === directives.hash()) return directives.hasAll(member.card.id);
+    const all = directives.all();
     if (all.length > 0) outbound.toMember(member, { type: 'ORDERS', orders: all });
   }
 
@@ -137,20 +141,20 @@ export class Operator {
   /** Begins a round of the crawl. All agents get the same number; a known one has no effect. */
   refresh(round: number, now: Instant): void {
     const by = this.#p.view.me;
-    this.onOrders(by, [{ kind: 'refresh', host: '', value: round, n: round, by }], now);
+    this.onDirectives(by, [{ kind: 'refresh', host: '', value: round, n: round, by }], now);
   }
 
   /** All members have the same directives. One that lacks a round or an unblock could end early. */
   get isQuiet(): boolean {
-    const { orders, view } = this.#p;
-    const hash = orders.hash();
-    return [...view.members()].every((member) => member.orders === hash);
+    const { directives, view } = this.#p;
+    const hash = directives.hash();
+    return [...view.members()].every((member) => member.directivesHash === hash);
   }
 
-  #obey(orders: readonly Order[], now: Instant): void {
+  #obey(directives: readonly Directive[], now: Instant): void {
     const { visits, events, completion, aborts, requeues } = this.#p;
-    if (orders.length > 0) completion.activity();
-    for (const { kind, host, value, by } of orders) {
+    if (directives.length > 0) completion.activity();
+    for (const { kind, host, value, by } of directives) {
       const what = host === '' ? { value, by } : { host, value, by };
       events.record(now.mono, 'order', { order: kind, ...what });
       if (kind === 'refresh') requeues.refresh.begin(value ?? 0);
@@ -169,8 +173,8 @@ export class Operator {
 
   /** Routes seeds like links while the crawl runs. Calls `tell` when they are safe or late. */
   seed(items: readonly UrlItem[], now: Instant, tell: (receipt: SeedReceipt) => void): void {
-    const { ending, routing, completion } = this.#p;
-    const why = refusals[ending.course];
+    const { shutdown, routing, completion } = this.#p;
+    const why = refusals[shutdown.state];
     if (why !== null) return tell({ ok: false, why });
     if (this.#seeds.length >= SEEDS_PENDING_MAX) {
       return tell({ ok: false, why: 'too many seeds are pending; try again' });
@@ -224,7 +228,7 @@ export class Operator {
 }
 
 /** Why an agent in this lifecycle state accepts no seeds; null: it does. */
-const refusals: Readonly<Record<Course['kind'], string | null>> = {
+const refusals: Readonly<Record<LifecycleState['kind'], string | null>> = {
   crawling: null,
   leaving: 'this agent is leaving',
   stopping: 'the crawl is being stopped',

@@ -53,7 +53,7 @@ export class Refresh {
         this.#due.delete(host);
         continue;
       }
-      const { queued, over } = this.#p.store.queueAgain(host, urls);
+      const { queued, over } = this.#p.store.requeueKnown(host, urls);
       urls -= over ? Math.max(1, queued) : urls;
       if (queued > 0) this.#p.visits.schedule(host);
       if (over) this.#due.delete(host);

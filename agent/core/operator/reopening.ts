@@ -6,8 +6,8 @@
 import { matchesHost } from '../../url/host-patterns.ts';
 import type { View } from '../membership/view.ts';
 import type { ShutUrl, SkipReason, Store } from '../protocol/core-store.ts';
+import type { Directives } from '../protocol/directives.ts';
 import type { Host, UrlItem } from '../protocol/messages.ts';
-import type { Orders } from '../protocol/orders.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { Visits } from '../protocol/visits-port.ts';
 
@@ -15,7 +15,7 @@ export interface ReopeningParts {
   readonly settings: Pick<CoreSettings, 'bounds'>;
   readonly store: Pick<Store, 'hasShutUrls' | 'shutUrls' | 'reopenUrl'>;
   readonly view: Pick<View, 'owns'>;
-  readonly orders: Pick<Orders, 'blocks' | 'unblocks'>;
+  readonly directives: Pick<Directives, 'blocks' | 'unblocks'>;
   readonly inScope: (host: Host, item: UrlItem) => boolean;
   readonly admit: (item: UrlItem) => SkipReason | null;
   /** Has `received` called for each host of this agent in later turns. */
@@ -78,10 +78,10 @@ export class Reopening {
   }
 
   #isOpen(host: Host, { item, reason }: ShutUrl): boolean {
-    const { orders, inScope, admit } = this.#p;
-    if (orders.blocks(host)) return false;
+    const { directives, inScope, admit } = this.#p;
+    if (directives.blocks(host)) return false;
     // Without a revoked block, it is the address or port of the host that is not permitted.
-    if (reason === 'blocked' && !orders.unblocks(host)) return false;
+    if (reason === 'blocked' && !directives.unblocks(host)) return false;
     return admit(item) === null && inScope(host, item);
   }
 }

@@ -168,7 +168,7 @@ export interface Store {
   round(): number;
   beginRound(round: number): void;
   /** Checks up to `max` URLs of the host; `over`: all that are due in this round are queued. */
-  queueAgain(host: Host, max: number): { queued: number; over: boolean };
+  requeueKnown(host: Host, max: number): { queued: number; over: boolean };
 
   /** Whether URLs may have been skipped because of the scope or a block. */
   hasShutUrls(): boolean;

@@ -27,7 +27,7 @@ export interface PageRequest {
   /** The page is done; it is requested only to test whether its host still responds. */
   readonly isTest?: true;
   /** The page of the previous round, for a conditional request; absent: fetch the whole page. */
-  readonly former?: PageRow;
+  readonly previous?: PageRow;
   /** The only address that may be connected to; null: none. Absent: any. */
   readonly address?: string | null;
 }

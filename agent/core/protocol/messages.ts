@@ -78,7 +78,7 @@ export interface PageRow {
 }
 
 /** The last record of a page that was requeued, or skipped since; kept until it is done again. */
-export interface FormerPage extends PageRow {
+export interface PreviousPage extends PageRow {
   /** The round of the record; absent: the first, or an older version requeued the page. */
   readonly round?: number;
   /** Requests in that round; absent: an older version requeued the page. */
@@ -111,7 +111,7 @@ export type RowEvent =
       readonly round: number;
       readonly attempts: number;
       /** The previous record of its page, without validators if the page was not settled. */
-      readonly former?: FormerPage;
+      readonly former?: PreviousPage;
       readonly sitemap?: boolean;
       /** Redirects between forms of its identity in this round; absent: none. */
       readonly hops?: number;
@@ -191,7 +191,7 @@ export interface RowsItem {
  * milliseconds; `refresh` (host ''): the round, which is also its number, so the highest round
  * wins.
  */
-export interface Order {
+export interface Directive {
   readonly kind: 'pause' | 'block' | 'delay' | 'refresh';
   /** A pattern as in `scope.hosts`. */
   readonly host: string;
@@ -231,7 +231,7 @@ export type Message =
       readonly greeting: string;
       readonly members: readonly News[];
       readonly gone: readonly { id: AgentId; inc: Incarnation; ageMs: number }[];
-      readonly orders: readonly Order[];
+      readonly orders: readonly Directive[];
     }
   | {
       readonly type: 'REFUSED';
@@ -320,7 +320,7 @@ export type Message =
     }
   | { readonly type: 'BATCH_REFUSED'; readonly batch: number; readonly reason: string }
   | { readonly type: 'LEAVE' }
-  | { readonly type: 'ORDERS'; readonly orders: readonly Order[] }
+  | { readonly type: 'ORDERS'; readonly orders: readonly Directive[] }
   | {
       readonly type: 'COMPLETE';
       /** The greeting of the receiver's last HELLO; absent: it sent none. */

@@ -6,7 +6,7 @@ import type { Host, UrlItem } from './messages.ts';
 import type { Outcome } from './outcome.ts';
 
 /** The result of a robots.txt; `reason` explains it, or names the source. */
-export type RobotsWord =
+export type RobotsResult =
   /** `body`: the file in base64. */
   | { readonly kind: 'rules'; readonly reason: string; readonly body: string }
   | { readonly kind: 'allowAll'; readonly reason: string }
@@ -14,7 +14,7 @@ export type RobotsWord =
   | { readonly kind: 'unreachable'; readonly reason: string; readonly final: boolean };
 
 export interface KnownRobots {
-  readonly word: RobotsWord;
+  readonly result: RobotsResult;
   /** `stale`: too old. `retrying`: the visits will retry. */
   readonly standing: 'fresh' | 'stale' | 'retrying';
   /** Set if it redirects: the origin whose robots.txt it is, and the number of redirects. */
@@ -60,7 +60,7 @@ export interface Visits {
   /** The last result for the robots.txt of an origin of the host, or null. */
   robotsOf(host: Host, origin: string, now: Instant): KnownRobots | null;
   /** The result for a robots.txt that redirects to another host; visits to `host` continue. */
-  robotsTold(host: Host, origin: string, word: RobotsWord, now: Instant): void;
+  robotsReported(host: Host, origin: string, result: RobotsResult, now: Instant): void;
   isOpen(host: Host): boolean;
   /** The open requests. */
   open(): Iterable<{ readonly id: number; readonly host: Host }>;

@@ -14,7 +14,7 @@ import type {
 } from '../../core/protocol/outcome.ts';
 import type { Finished, NamedUrls } from '../../core/protocol/visits-port.ts';
 import { formOf, type RequestForm } from '../../url/crawl-url.ts';
-import type { FrontierStore, HostRecord, QueueEnding } from '../frontier-store.ts';
+import type { FrontierStore, HostRecord, QueueDrop } from '../frontier-store.ts';
 import { type Novelty, slowDownOf } from './novelty.ts';
 import { type Chance, holdsHost, isBusy, signOf, stepsAt, verdictOn } from './retry.ts';
 import { originOf } from './robots-gate.ts';
@@ -37,13 +37,13 @@ export interface OutcomeHandlingParts {
 export interface OutcomeHandling {
   readonly finished: Finished;
   /** Queued URLs that end because of this outcome. */
-  readonly ending: QueueEnding | null;
+  readonly queueDrop: QueueDrop | null;
   /** The outcome requeued another page that had ended. */
   readonly isReopened?: true;
 }
 
 const NO_URLS: NamedUrls = { count: 0, part: () => [] };
-export const NO_PAGE: OutcomeHandling = { finished: { page: null }, ending: null };
+export const NO_PAGE: OutcomeHandling = { finished: { page: null }, queueDrop: null };
 
 /** Error code of URLs whose host answered only 429 and 503. */
 const BUSY_ERROR = 'host_busy';
@@ -54,7 +54,7 @@ const FAILING_ERROR = 'host_failing';
 /** Error code of a page that redirects to itself more than `FORM_HOPS_MAX` times. */
 const LOOP_ERROR = 'redirect_loop';
 /** Ends the queue of a host at a forbidden address. */
-export const ALL_BLOCKED: QueueEnding = {
+export const ALL_BLOCKED: QueueDrop = {
   origin: null,
   as: { kind: 'skipped', reason: 'blocked' },
 };
@@ -97,9 +97,9 @@ export function pageEnded(
       noteNovelty(parts, record, outcome);
       if (parts.keepLinks && outcome.kind === 'response') saveLinks(parts.store, outcome);
       const page = { host: request.host, url: request.url };
-      const ending = verdict.givesUp ? abandonOrigin(outcome) : null;
+      const queueDrop = verdict.givesUp ? abandonOrigin(outcome) : null;
       const reopened = outcome.kind === 'response' && ledBack(parts.store, record, outcome);
-      return { finished: { page }, ending, ...(reopened && { isReopened: true }) };
+      return { finished: { page }, queueDrop: queueDrop, ...(reopened && { isReopened: true }) };
     }
   }
 }
@@ -112,9 +112,9 @@ function testEnded(outcome: ResponseOutcome | FailureOutcome): OutcomeHandling {
     case 'busy':
       return NO_PAGE;
     case 'nothing':
-      return isForbidden ? { ...NO_PAGE, ending: ALL_BLOCKED } : NO_PAGE;
+      return isForbidden ? { ...NO_PAGE, queueDrop: ALL_BLOCKED } : NO_PAGE;
     default:
-      return { ...NO_PAGE, ending: abandonOrigin(outcome) };
+      return { ...NO_PAGE, queueDrop: abandonOrigin(outcome) };
   }
 }
 
@@ -134,7 +134,7 @@ function movedTo(
   const message = `redirected to itself more than ${FORM_HOPS_MAX} times`;
   const common = { request, endedAt, durationMs, ip, message };
   recordPage(store, number, { ...common, kind: 'failure', code: LOOP_ERROR, cause: 'exchange' });
-  return { finished: { page: { host, url } }, ending: null };
+  return { finished: { page: { host, url } }, queueDrop: null };
 }
 
 /**
@@ -151,7 +151,7 @@ function ledBack(
   const target = links.find(({ redirect }) => redirect);
   if (target?.host !== host) return false;
   const way = { from: request.url, fetchUrl: formOf(target), isOther: bringsCookies === true };
-  return store.askAgain(number, target.url, { ...way, hopsMax: FORM_HOPS_MAX });
+  return store.requestAgainAs(number, target.url, { ...way, hopsMax: FORM_HOPS_MAX });
 }
 
 /** Delays the host until `endedAt + waitMs`; its next owner learns this time with the yield. */
@@ -250,7 +250,7 @@ function noteNovelty(
  * Ends the other queued URLs of the origin. The host's failure counters are kept until all have
  * ended: if the visit is lost before that, one more failure ends the rest.
  */
-function abandonOrigin(outcome: ResponseOutcome | FailureOutcome): QueueEnding {
+function abandonOrigin(outcome: ResponseOutcome | FailureOutcome): QueueDrop {
   const as = { kind: 'failed', error: hostError(outcome) } as const;
   return { origin: originOf(outcome.request.url), as, ofHost: true };
 }
@@ -282,7 +282,7 @@ function recordPage(
 }
 
 /** Whether no earlier round counted the page's links: none read it or followed its redirect. */
-function isFirstRead({ request: { former } }: ResponseOutcome): boolean {
+function isFirstRead({ request: { previous: former } }: ResponseOutcome): boolean {
   const status = former?.status ?? 0;
   return status < 200 || status >= 400;
 }

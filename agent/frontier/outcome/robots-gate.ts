@@ -4,9 +4,9 @@
 // (RFC 9309). If the file redirects to another host, that host's owner is asked for its rules
 // (adr/0034), and this host waits.
 
-import type { RobotsAsks } from '../../core/crawl/robots-asks.ts';
+import type { RemoteRobots } from '../../core/crawl/remote-robots.ts';
 import type { RobotsOutcome } from '../../core/protocol/outcome.ts';
-import type { KnownRobots, RobotsWord } from '../../core/protocol/visits-port.ts';
+import type { KnownRobots, RobotsResult } from '../../core/protocol/visits-port.ts';
 import type { RequestForm } from '../../url/crawl-url.ts';
 import { OWNER_IS_ASKED, REDIRECTED } from '../../url/redirect-reasons.ts';
 import type { FrontierStore, HostRecord, RobotsHop, RobotsRecord } from '../frontier-store.ts';
@@ -60,7 +60,7 @@ export type Gate =
 const ROBOTS_ERROR = 'robots_unreachable';
 
 /** Asks other owners for the rules of their hosts; absent: such rules are not looked up. */
-export type AskOthers = Pick<RobotsAsks, 'begin' | 'isAsking'>;
+export type AskOthers = Pick<RemoteRobots, 'begin' | 'isLookingUp'>;
 
 type GateHost = Pick<HostRecord, 'number' | 'host' | 'lastFetchAt' | 'delayMs' | 'notBefore'>;
 
@@ -113,7 +113,7 @@ export class RobotsGate {
       const cached = this.#p.rules.get(origin, fetchedAt);
       if (cached) return this.#verdict(cached, url);
     }
-    if (this.#p.asks?.isAsking(this.#host.host, origin)) return { kind: 'asking' };
+    if (this.#p.asks?.isLookingUp(this.#host.host, origin)) return { kind: 'asking' };
     const record = this.#p.store.robots(this.#host.number, origin);
     if (!record || !isYoung(record, now, this.#host)) return fetchOf(origin);
     if (record.kind === 'redirected' && record.hop) {
@@ -240,16 +240,16 @@ export class RobotsGate {
   }
 
   /** Handles the rules that another host's owner reported, as if `origin` itself had answered. */
-  told(origin: string, word: RobotsWord, at: number): void {
-    const { kind, reason } = word;
+  reported(origin: string, result: RobotsResult, at: number): void {
+    const { kind, reason } = result;
     switch (kind) {
       case 'rules':
-        return this.#save(origin, kind, at, Buffer.from(word.body, 'base64'), reason);
+        return this.#save(origin, kind, at, Buffer.from(result.body, 'base64'), reason);
       case 'allowAll':
         return this.#save(origin, kind, at, null, reason);
       case 'unreachable': {
         const row = this.#row(origin, at);
-        const waitMs = word.final ? Infinity : RETRY_WAITS_MS[row.attempt - 1];
+        const waitMs = result.final ? Infinity : RETRY_WAITS_MS[row.attempt - 1];
         return this.#failed(origin, { ...row, waitMs, reason }, at);
       }
     }
@@ -279,12 +279,12 @@ export class RobotsGate {
 /** What is stored about an origin's robots.txt, for the owner of a host that redirects to it. */
 export function knownRobots(record: RobotsRecord, now: number): KnownRobots {
   const { kind, hop } = record;
-  const known = { word: wordOf(record), standing: standingOf(record, now) };
+  const known = { result: resultOf(record), standing: standingOf(record, now) };
   if (kind !== 'unreachable' || !hop) return known;
   return { ...known, leadsTo: { to: originOf(hop.location), hops: hop.hops } };
 }
 
-function wordOf({ kind, body, reason, retryAt }: RobotsRecord): RobotsWord {
+function resultOf({ kind, body, reason, retryAt }: RobotsRecord): RobotsResult {
   switch (kind) {
     case 'rules':
       return { kind, reason, body: Buffer.from(body ?? []).toString('base64') };

@@ -24,7 +24,7 @@ export interface VisitsParts {
     waitUntil(host: Host, untilMs: number): void;
   };
   /** The operator's directives, and the delays that result from them and the config. */
-  readonly orders: { blocks(host: Host): boolean; delayOf(host: Host): number };
+  readonly directives: { blocks(host: Host): boolean; delayOf(host: Host): number };
   readonly scope: UrlScope;
   /** The shared limits: address permits, and tokens of `limits.pages`. */
   readonly budgets?: Pick<Budgets, 'permits' | 'pages'>;

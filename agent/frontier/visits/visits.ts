@@ -16,7 +16,7 @@ import type {
   Finished,
   Held,
   KnownRobots,
-  RobotsWord,
+  RobotsResult,
   Visits as VisitsPort,
 } from '../../core/protocol/visits-port.ts';
 import type { HostRecord, QueuedUrl } from '../frontier-store.ts';
@@ -39,7 +39,7 @@ import { HostSchedule, type Ready, type TimedWait } from '../schedule/host-sched
 import { type Line, type Place, Places } from '../schedule/places.ts';
 import { SlowHosts } from '../schedule/slow-hosts.ts';
 import { type Scheduled, VisitOrder } from '../schedule/visit-order.ts';
-import { type Ends, endQueued, NEXT_TURN_MS } from './queue-ending.ts';
+import { type Ends, endQueued, NEXT_TURN_MS } from './queue-drop.ts';
 import type { VisitsParts } from './visits-parts.ts';
 
 /** Disallowed URLs that all visits skip in one turn: some milliseconds of work. */
@@ -164,8 +164,8 @@ export class Visits implements VisitsPort {
     return record && knownRobots(record, now.mono);
   }
 
-  robotsTold(host: Host, origin: string, word: RobotsWord, now: Instant): void {
-    new RobotsGate(this.#gateParts, this.#p.store.host(host)).told(origin, word, now.mono);
+  robotsReported(host: Host, origin: string, result: RobotsResult, now: Instant): void {
+    new RobotsGate(this.#gateParts, this.#p.store.host(host)).reported(origin, result, now.mono);
     this.wake(host);
   }
 
@@ -225,7 +225,7 @@ export class Visits implements VisitsPort {
     const gate = new RobotsGate(this.#gateParts, record);
     const place = line === 'slow' ? 'slow' : 'ordinary';
     const blank = { open: null, robotsOf: '', dueAt: 0, wantsPermit: false };
-    const ends = { ending: null, endedTo: null };
+    const ends = { queueDrop: null, endedTo: null };
     const visit: Visit = { record, gate, place, since: now.mono, ...blank, ...ends };
     this.#visits.set(host, visit);
     this.#places.enter(visit);
@@ -298,7 +298,7 @@ export class Visits implements VisitsPort {
   #delayEnd({ host, lastFetchAt }: HostRecord, now: Instant): number {
     // A time in the future means that the clock was set back.
     if (lastFetchAt === null || lastFetchAt > now.mono) return 0;
-    return lastFetchAt + this.#p.orders.delayOf(host);
+    return lastFetchAt + this.#p.directives.delayOf(host);
   }
 
   /** Requests the URL or its robots.txt, or waits. Returns false if the URL was skipped. */
@@ -332,7 +332,7 @@ export class Visits implements VisitsPort {
         return true;
       case 'given-up': {
         const as = { kind: 'failed', error: gate.error } as const;
-        visit.ending = { origin: originOf(next.url), as };
+        visit.queueDrop = { origin: originOf(next.url), as };
         this.#order.dueAt(visit, now.mono + NEXT_TURN_MS);
         return true;
       }
@@ -382,7 +382,7 @@ export class Visits implements VisitsPort {
   /** The host must wait: the visit continues through a short wait, and a long one ends it. */
   #wait(visit: Visit, untilMs: number, now: Instant): void {
     const { host } = visit.record;
-    const patienceMs = this.#p.orders.delayOf(host) + PATIENCE_MS;
+    const patienceMs = this.#p.directives.delayOf(host) + PATIENCE_MS;
     if (untilMs - now.mono <= patienceMs) return this.#order.dueAt(visit, untilMs);
     this.#sleepUntil(visit, untilMs, 'delay');
   }
@@ -425,7 +425,7 @@ export class Visits implements VisitsPort {
     visit.open = null;
     const { record } = visit;
     record.lastFetchAt = endedAt;
-    const { finished, ending, isReopened } =
+    const { finished, queueDrop, isReopened } =
       outcome.kind === 'robots'
         ? this.#robotsEnded(visit, outcome)
         : outcome.kind === 'failure' && request.kind === 'robots'
@@ -433,7 +433,7 @@ export class Visits implements VisitsPort {
           : pageEnded(this.#page, record, outcome);
     pages?.ended(request.id, finished.page !== null);
     if (isReopened) pages?.giveBack(1);
-    visit.ending ??= ending;
+    visit.queueDrop ??= queueDrop;
     this.#slowHosts.answered(request.host, outcome.durationMs, endedAt);
     record.delayMs = this.#delayAfter(visit, outcome);
     this.#p.right.waitUntil(request.host, endedAt + record.delayMs);
@@ -449,7 +449,7 @@ export class Visits implements VisitsPort {
 
   /** Whether the visit continues, in a place of the kind that the host now needs. */
   #keepsPlace(visit: Visit, now: Instant): boolean {
-    if (visit.ending) return true;
+    if (visit.queueDrop) return true;
     const isSlow = this.#slowHosts.until(visit.record.host) > now.mono;
     const place = isSlow ? 'slow' : 'ordinary';
     if (visit.place !== place) {
@@ -465,7 +465,7 @@ export class Visits implements VisitsPort {
   }
 
   #delayAfter({ record, gate }: Visit, { durationMs }: Outcome): number {
-    const ownMs = this.#p.orders.delayOf(record.host);
+    const ownMs = this.#p.directives.delayOf(record.host);
     const asked = { crawlDelayMs: gate.crawlDelayMs, slowDown: slowDownOf(record.stale) };
     return delayAfter(this.#p.delays, { ownMs, durationMs, ...asked });
   }
@@ -488,7 +488,7 @@ export class Visits implements VisitsPort {
   #robotsFailed(visit: Visit, outcome: FailureOutcome): OutcomeHandling {
     const { request, cause, code: error, endedAt } = outcome;
     if (cause === 'withdrawn') return NO_PAGE;
-    if (cause === 'forbidden-address') return { ...NO_PAGE, ending: ALL_BLOCKED };
+    if (cause === 'forbidden-address') return { ...NO_PAGE, queueDrop: ALL_BLOCKED };
     const none = { status: null, retryAfterMs: null };
     const answer: RobotsAnswer = { kind: 'unreachable', reason: error, error, ...none };
     return this.#robotsEnded(visit, { request, answer, endedAt });

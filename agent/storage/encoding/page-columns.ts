@@ -3,8 +3,8 @@
 // absent in messages and NULL in the file.
 
 import type { Host, PageRow } from '../../core/protocol/messages.ts';
-import { identityOf, keyOf } from '../../url/url-key.ts';
-import { wordOf } from './words.ts';
+import { identityOf, urlKey } from '../../url/url-key.ts';
+import { internedText } from './interned-strings.ts';
 
 /** Properties that every record has, possibly as null. */
 const ALWAYS = {
@@ -68,7 +68,7 @@ export const OLD_PAGE_SELECT = Object.entries(NAMES)
 
 function plainly(name: keyof PageRow, column: string): string {
   if (name === 'digest') return DIGEST_OF(column);
-  return WORDS.has(name) ? wordOf(column) : column;
+  return WORDS.has(name) ? internedText(column) : column;
 }
 
 /** Only properties with a column; absent ones become null. */
@@ -114,7 +114,7 @@ export function pageOf(plain: PlainPage): PageRow {
 export function shortUrl(url: string, host: Host): string {
   const after = url.startsWith('https') ? 8 : 7;
   const same = url.startsWith(host, after) && '/:.'.includes(url[after + host.length]!);
-  return same ? keyOf(url, host) : url;
+  return same ? urlKey(url, host) : url;
 }
 
 /** The inverse of {@link shortUrl}. The second character of a key is never `t`. */

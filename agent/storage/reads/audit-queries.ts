@@ -2,8 +2,8 @@
 // outbox. Both are ordered by host and key, so that the files of many agents can be walked side by
 // side; SQLite sorts the URLs of one host at a time.
 
+import { internedText } from '../encoding/interned-strings.ts';
 import { idsOfHost } from '../encoding/url-ids.ts';
-import { wordOf } from '../encoding/words.ts';
 
 /**
  * Columns: host, owned, counters of queued URLs and pages; key, state, settled, reason; id, status
@@ -13,7 +13,7 @@ import { wordOf } from '../encoding/words.ts';
  */
 export const AUDIT_ROWS = `
   SELECT h.host, h.owned, h.queued, h.pages_done, u.key, u.state, u.done > 0, u.reason,
-    p.id, p.status, p.fetched_at, u.round, ${wordOf('p.error')}
+    p.id, p.status, p.fetched_at, u.round, ${internedText('p.error')}
   FROM host_rows h LEFT JOIN urls u ON ${idsOfHost('u.id', 'h.number')}
   LEFT JOIN page_records p ON p.id = u.id ORDER BY h.host, u.key`;
 

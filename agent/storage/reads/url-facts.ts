@@ -5,11 +5,11 @@
 
 import { asForm, type Identity, type RequestForm } from '../../url/crawl-url.ts';
 import { OWNER_IS_ASKED, REDIRECTED } from '../../url/redirect-reasons.ts';
-import { identityOf, keyOf, splitIdentity } from '../../url/url-key.ts';
+import { identityOf, splitIdentity, urlKey } from '../../url/url-key.ts';
 import { orderFor } from '../encoding/host-pattern-sql.ts';
+import { internedText } from '../encoding/interned-strings.ts';
 import { longUrl } from '../encoding/page-columns.ts';
 import { idsOfHost, referrerOf } from '../encoding/url-ids.ts';
-import { wordOf } from '../encoding/words.ts';
 
 /** Returns the first row of a statement, with its columns by name; undefined: no row. */
 export type ReadRow = (sql: string, ...values: unknown[]) => Record<string, unknown> | undefined;
@@ -106,10 +106,10 @@ const HOST = `SELECT number, owned, pages_done, queued, not_before, last_fetch_a
   FROM host_rows h WHERE host = ?`;
 
 /** Scans the URLs of the host; it is fast enough for an interactive command. */
-const URL_ROW = `SELECT u.*, p.status, ${wordOf('p.error')} AS error,
-  ${wordOf('p.content_type')} AS content_type, p.bytes, p.fetched_at, p.duration_ms,
-  p.redirect_to, ${wordOf('p.warc_file')} AS warc_file, p.warc_offset,
-  ${referrerOf('u')} AS found_on, f.status AS former_status, ${wordOf('f.error')} AS former_error,
+const URL_ROW = `SELECT u.*, p.status, ${internedText('p.error')} AS error,
+  ${internedText('p.content_type')} AS content_type, p.bytes, p.fetched_at, p.duration_ms,
+  p.redirect_to, ${internedText('p.warc_file')} AS warc_file, p.warc_offset,
+  ${referrerOf('u')} AS found_on, f.status AS former_status, ${internedText('f.error')} AS former_error,
   f.fetched_at AS former_at
   FROM host_rows h JOIN urls u ON ${idsOfHost('u.id', 'h.number')}
   LEFT JOIN page_records p ON p.id = u.id LEFT JOIN former_pages f ON f.id = u.id
@@ -143,7 +143,7 @@ function urlFacts(
   host: string,
   identity: Identity,
 ): UrlFacts | null {
-  const row = read(URL_ROW, number, keyOf(identity, host));
+  const row = read(URL_ROW, number, urlKey(identity, host));
   if (row === undefined) return null;
   const referrer = textOrNull(row.found_on);
   return {
@@ -155,7 +155,7 @@ function urlFacts(
     fetchUrl: textOrNull(row.fetch_url) ?? asForm(identity),
     referrer: referrer === null ? null : longUrl(referrer, host),
     again: Number(row.state) === 0 && Number(row.again) > 0,
-    former: formerOf(row),
+    former: previousOf(row),
     settled: Number(row.done) > 0,
     status: numberOrNull(row.status),
     error: textOrNull(row.error),
@@ -169,7 +169,7 @@ function urlFacts(
   };
 }
 
-function formerOf(row: Record<string, unknown>): UrlFacts['former'] {
+function previousOf(row: Record<string, unknown>): UrlFacts['former'] {
   if (row.former_at === null) return null;
   const [status, fetchedAt] = [numberOrNull(row.former_status), numberOrNull(row.former_at)];
   return { status, error: textOrNull(row.former_error), fetchedAt };
@@ -191,7 +191,7 @@ function robotsFacts(read: ReadRow, number: number, identity: Identity): RobotsF
 function firstOf(read: ReadRow, number: number, host: string, identity: Identity): string | null {
   const origin = originOf(identity);
   if (identity !== `${origin}/robots.txt`) return null;
-  const start = keyOf(`${origin}/`, host);
+  const start = urlKey(`${origin}/`, host);
   const key = textOrNull(read(FIRST_OF_ORIGIN, number, start.length, start)?.key);
   return key === null ? null : identityOf(host, key);
 }

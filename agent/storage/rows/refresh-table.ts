@@ -3,14 +3,14 @@
 // record of a page is kept until the page ends again: it holds the validators for conditional
 // requests, and the view `pages` shows it in the meantime, also if the URL is skipped.
 
-import type { FormerPage, Host, PageRow } from '../../core/protocol/messages.ts';
+import type { Host, PageRow, PreviousPage } from '../../core/protocol/messages.ts';
 import type { Connection } from '../encoding/connection.ts';
+import type { InternedStrings } from '../encoding/interned-strings.ts';
 import { idsOfHost } from '../encoding/url-ids.ts';
-import type { Words } from '../encoding/words.ts';
-import { FormerPages } from '../tables/former-pages.ts';
 import type { HostRow, HostTable } from '../tables/host-table.ts';
 import type { Note, Numbers } from '../tables/numbers.ts';
 import type { PageTable } from '../tables/page-table.ts';
+import { PreviousPages } from '../tables/previous-pages.ts';
 
 const QUEUED = 0;
 const SKIPPED = 3;
@@ -30,7 +30,7 @@ export class RefreshTable {
   readonly #note: Note;
   readonly #s: ReturnType<typeof statements>;
   readonly #pages: PageTable;
-  readonly #formers: FormerPages;
+  readonly #previous: PreviousPages;
   #round: number;
 
   constructor(
@@ -39,14 +39,14 @@ export class RefreshTable {
     numbers: Numbers,
     note: Note,
     pages: PageTable,
-    words: Words,
+    strings: InternedStrings,
   ) {
     this.#hosts = hosts;
     this.#numbers = numbers;
     this.#note = note;
     this.#s = statements(db);
     this.#pages = pages;
-    this.#formers = new FormerPages(db, words);
+    this.#previous = new PreviousPages(db, strings);
     this.#round = Number(this.#s.meta.get() ?? 0);
   }
 
@@ -62,14 +62,14 @@ export class RefreshTable {
   }
 
   /** Checks up to `max` URLs of the host. `over`: the host is complete for this round. */
-  queueAgain(host: Host, max: number): { queued: number; over: boolean } {
+  requeueKnown(host: Host, max: number): { queued: number; over: boolean } {
     const row = this.#hosts.find(host);
     if (!row || row.round >= this.#round) return { queued: 0, over: true };
     const known = this.#s.known.all({ host: row.number, after: row.refreshedTo, max });
     let queued = 0;
     for (const url of known) {
-      if (url.round >= this.#round || !isAskedAgain(url)) continue;
-      this.move(row, url, this.#round, url.state === 0 ? null : 0, this.#formerOf(url));
+      if (url.round >= this.#round || !isRequested(url)) continue;
+      this.move(row, url, this.#round, url.state === 0 ? null : 0, this.#previousOf(url));
       queued++;
     }
     const over = known.length < max;
@@ -79,8 +79,8 @@ export class RefreshTable {
   }
 
   /** The record to keep as the previous one when the page is requeued. */
-  #formerOf({ id, state, done, round, attempts }: KnownRow): FormerPage | undefined {
-    if (hasFormer(state)) return this.#formers.told(id);
+  #previousOf({ id, state, done, round, attempts }: KnownRow): PreviousPage | undefined {
+    if (hasPrevious(state)) return this.#previous.told(id);
     const page = this.#pages.read(id);
     if (!page) return undefined;
     const former = { ...page, ...(round > 0 && { round }), attempts };
@@ -93,7 +93,7 @@ export class RefreshTable {
    * unconditionally, because the present rules must be applied to its links.
    */
   reopen(host: HostRow, url: Pick<KnownRow, 'id' | 'state' | 'round'>): void {
-    const former = this.#formers.told(url.id);
+    const former = this.#previous.told(url.id);
     const round = Math.max(this.#round, url.round + 1);
     this.move(host, url, round, 0, former && withoutValidators(former));
   }
@@ -109,12 +109,12 @@ export class RefreshTable {
     { id, state }: Pick<KnownRow, 'id' | 'state'>,
     round: number,
     attempts: number | null,
-    former: FormerPage | undefined,
+    former: PreviousPage | undefined,
   ): void {
     const n = this.#numbers.next();
     this.#pages.delete(id);
-    if (former) this.#formers.save(id, former);
-    else this.#formers.delete(id);
+    if (former) this.#previous.save(id, former);
+    else this.#previous.delete(id);
     this.#s.queue.run(round, n, attempts, id);
     if (state !== 0) this.#hosts.addQueued(host, 1);
     if (state !== 0 && state !== SKIPPED) this.#hosts.addPage(host, -1);
@@ -122,33 +122,33 @@ export class RefreshTable {
   }
 
   /** The previous record of the URL with its round and attempts, as it is sent to copies. */
-  told({ id, state }: Pick<KnownRow, 'id' | 'state'>): FormerPage | undefined {
-    return hasFormer(state) ? this.#formers.told(id) : undefined;
+  told({ id, state }: Pick<KnownRow, 'id' | 'state'>): PreviousPage | undefined {
+    return hasPrevious(state) ? this.#previous.told(id) : undefined;
   }
 
   /** The previous record of a queued page. */
   former(id: number): PageRow | undefined {
-    return this.#formers.read(id);
+    return this.#previous.read(id);
   }
 
   /** Deletes the previous record: the page has ended again. */
   forget(id: number): void {
-    this.#formers.delete(id);
+    this.#previous.delete(id);
   }
 }
 
 /** The record without the validators of a conditional request. */
-function withoutValidators({ etag, lastModified, ...rest }: FormerPage): FormerPage {
+function withoutValidators({ etag, lastModified, ...rest }: PreviousPage): PreviousPage {
   return rest;
 }
 
 /** Whether a URL in this state may have a previous record. */
-function hasFormer(state: number): boolean {
+function hasPrevious(state: number): boolean {
   return state === QUEUED || state === SKIPPED;
 }
 
 /** Only the rules of robots.txt may have changed; other skipped URLs stay skipped. */
-function isAskedAgain({ state, reason }: KnownRow): boolean {
+function isRequested({ state, reason }: KnownRow): boolean {
   return state !== SKIPPED || reason === 'robots';
 }
 

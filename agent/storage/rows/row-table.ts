@@ -13,9 +13,9 @@ import type {
 } from '../../core/protocol/messages.ts';
 import { hasOriginOf, identityOf } from '../../url/url-key.ts';
 import type { Connection } from '../encoding/connection.ts';
+import { InternedStrings } from '../encoding/interned-strings.ts';
 import { plainPage } from '../encoding/page-columns.ts';
 import { referrerOf, type UrlIds } from '../encoding/url-ids.ts';
-import { Words } from '../encoding/words.ts';
 import type { HostRow, HostTable } from '../tables/host-table.ts';
 import type { Note, Numbers } from '../tables/numbers.ts';
 import { PageTable } from '../tables/page-table.ts';
@@ -69,11 +69,11 @@ export class RowTable {
     ids: UrlIds,
     bounds?: TailBounds,
   ) {
-    const words = new Words(db);
+    const strings = new InternedStrings(db);
     this.#ids = ids;
-    this.pages = new PageTable(db, 'page_records', words);
+    this.pages = new PageTable(db, 'page_records', strings);
     const note: Note = (...event) => this.note(...event);
-    this.refresh = new RefreshTable(db, hosts, numbers, note, this.pages, words);
+    this.refresh = new RefreshTable(db, hosts, numbers, note, this.pages, strings);
     this.shut = new ShutUrls(db, hosts, ids, this.refresh);
     this.amendments = new Amendments(db, numbers, note);
     this.robots = new RobotsTable(db, numbers, (row, origin, n) =>
@@ -188,7 +188,7 @@ export class RowTable {
     const known = this.#s.mark.get(row.number, from);
     const mark = known?.mark ?? 0;
     if (item.version > (known?.version ?? 0)) {
-      this.#hosts.told(row, item, owned, now);
+      this.#hosts.mergeReport(row, item, owned, now);
     }
     if (item.from > mark || item.to <= mark) return { mark, changed: false };
     let changed = false;
@@ -206,7 +206,7 @@ export class RowTable {
       case 'found':
         return this.#found(row, event);
       case 'again':
-        return this.#again(row, event);
+        return this.#requeued(row, event);
       case 'done':
         return this.#done(row, event);
       case 'robots':
@@ -220,7 +220,7 @@ export class RowTable {
     const place = this.#ids.find(host.number, key);
     if (place >= 0) {
       this.#s.merge.run({ id: place, depth, attempts, round });
-      return this.#again(host, { key, round, attempts, sitemap });
+      return this.#requeued(host, { key, round, attempts, sitemap });
     }
     const fetchUrl = event.fetchUrl ?? null;
     if (fetchUrl !== null && !hasOriginOf(identityOf(host.host, key), fetchUrl)) return false;
@@ -237,7 +237,10 @@ export class RowTable {
   }
 
   /** An event of a later round replaces all of an earlier round. */
-  #again(host: HostRow, event: Omit<Extract<RowEvent, { kind: 'again' }>, 'kind' | 'n'>): boolean {
+  #requeued(
+    host: HostRow,
+    event: Omit<Extract<RowEvent, { kind: 'again' }>, 'kind' | 'n'>,
+  ): boolean {
     const { key, round, attempts, former, fetchUrl = null, hops = 0 } = event;
     if (fetchUrl !== null && !hasOriginOf(identityOf(host.host, key), fetchUrl)) return false;
     const row = this.#row(host, key);

@@ -4,7 +4,7 @@
 
 import type { ShutUrl } from '../../core/protocol/core-store.ts';
 import type { Host, UrlItem } from '../../core/protocol/messages.ts';
-import { identityOf, keyOf } from '../../url/url-key.ts';
+import { identityOf, urlKey } from '../../url/url-key.ts';
 import type { Connection } from '../encoding/connection.ts';
 import { hostOfId, type UrlIds } from '../encoding/url-ids.ts';
 import type { HostTable } from '../tables/host-table.ts';
@@ -62,7 +62,7 @@ export class ShutUrls {
   /** Requeues the URL if it was skipped by such a rule. */
   reopen(host: Host, url: string): void {
     const row = this.#hosts.find(host);
-    const id = row ? this.#ids.find(row.number, keyOf(url, host)) : -1;
+    const id = row ? this.#ids.find(row.number, urlKey(url, host)) : -1;
     const known = this.#s.row.get(id);
     if (row && known) this.#refresh.reopen(row, known);
   }

@@ -6,18 +6,18 @@ import type { Host, PageRow, UrlItem } from '../../core/protocol/messages.ts';
 import type {
   FormHop,
   PageRecord,
+  QueueDrop,
   QueuedUrl,
-  QueueEnding,
   QueuePlace,
   Retry,
   WayBack,
 } from '../../frontier/frontier-store.ts';
 import { asForm, type Identity, type RequestForm } from '../../url/crawl-url.ts';
-import { identityOf, keyOf, splitIdentity } from '../../url/url-key.ts';
+import { identityOf, splitIdentity, urlKey } from '../../url/url-key.ts';
 import type { Connection } from '../encoding/connection.ts';
+import { internedText } from '../encoding/interned-strings.ts';
 import { longUrl, shortUrl } from '../encoding/page-columns.ts';
 import { hostNumberOf, hostOfId, referrerOf, type UrlIds } from '../encoding/url-ids.ts';
-import { wordOf } from '../encoding/words.ts';
 import type { HostRow, HostTable } from '../tables/host-table.ts';
 import type { Numbers } from '../tables/numbers.ts';
 import type { PageTable } from '../tables/page-table.ts';
@@ -71,7 +71,7 @@ export class UrlTable {
    */
   insert(host: Host, item: UrlItem, skip: SkipReason | null): boolean {
     const row = this.#hosts.row(host);
-    const key = keyOf(item.url, host);
+    const key = urlKey(item.url, host);
     const place = this.#ids.find(row.number, key);
     if (place >= 0) {
       const { depth, attempts = 0 } = item;
@@ -120,7 +120,7 @@ export class UrlTable {
       ...(hops > 0 && { hops }),
       ...(referrer !== null && { referrer: longUrl(referrer, host) }),
       ...(found.sitemap > 0 && { sitemap: true }),
-      ...(former && { former: whole(former, host) }),
+      ...(former && { previous: whole(former, host) }),
     };
   }
 
@@ -235,18 +235,18 @@ export class UrlTable {
 
   /** The id of the URL; below 0, which no row has, if the URL is unknown. */
   #idOf(row: HostRow, url: string): number {
-    return this.#ids.find(row.number, keyOf(url, row.host));
+    return this.#ids.find(row.number, urlKey(url, row.host));
   }
 
   endQueued(
     hostNumber: number,
-    { origin, as }: QueueEnding,
+    { origin, as }: QueueDrop,
     now: number,
     max: number,
     after: QueuePlace | null = null,
   ): { ended: number; upTo: QueuePlace | null } {
     const row = this.#hosts.numbered(hostNumber);
-    const prefix = origin === null ? '' : keyOf(`${origin}/`, row.host);
+    const prefix = origin === null ? '' : urlKey(`${origin}/`, row.host);
     const looked = this.#s.queued.all(hostNumber, ...(after ?? BEFORE_ALL), LOOKED_AT_MAX);
     let ended = 0;
     for (const { id, key, notBefore, depth, found } of looked) {
@@ -402,7 +402,7 @@ function statements(db: Connection) {
     archivedFrom: db.prepare<[string, number], { id: number; state: number; round: number }>(
       `SELECT u.id, u.state, u.round FROM page_records p JOIN urls u ON u.id = p.id
        JOIN host_rows h ON h.number = ${hostOfId('p.id')} AND h.owned
-       WHERE ${wordOf('p.warc_file')} = ? AND p.warc_offset >= ?`,
+       WHERE ${internedText('p.warc_file')} = ? AND p.warc_offset >= ?`,
     ),
   };
 }

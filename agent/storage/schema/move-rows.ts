@@ -4,9 +4,9 @@
 // ones.
 
 import type { Connection } from '../encoding/connection.ts';
+import { InternedStrings } from '../encoding/interned-strings.ts';
 import { OLD_PAGE_SELECT, type PlainPage, pageOf } from '../encoding/page-columns.ts';
 import { idsOfHost, UrlIds } from '../encoding/url-ids.ts';
-import { Words } from '../encoding/words.ts';
 import { PageTable } from '../tables/page-table.ts';
 
 /** Rows in memory at a time. */
@@ -22,9 +22,9 @@ interface OldRow {
 export function moveRows(db: Connection, slotsKey: number): void {
   db.prepare("INSERT INTO meta (key, value) VALUES ('slots', ?)").run(slotsKey);
   const ids = new UrlIds(db);
-  const words = new Words(db);
-  const movePage = pageMover(db, 'page_records', words);
-  const moveFormer = pageMover(db, 'former_pages', words);
+  const strings = new InternedStrings(db);
+  const movePage = pageMover(db, 'page_records', strings);
+  const moveFormer = pageMover(db, 'former_pages', strings);
   const batch = db.prepare<[number, string, number], OldRow>(
     `SELECT host, key, found FROM old_urls WHERE (host, key) > (?, ?) ORDER BY host, key LIMIT ?`,
   );
@@ -51,8 +51,12 @@ export function moveRows(db: Connection, slotsKey: number): void {
   if (current !== undefined) shortenReferrers(current);
 }
 
-function pageMover(db: Connection, table: 'page_records' | 'former_pages', words: Words) {
-  const pages = new PageTable(db, table, words);
+function pageMover(
+  db: Connection,
+  table: 'page_records' | 'former_pages',
+  strings: InternedStrings,
+) {
+  const pages = new PageTable(db, table, strings);
   const old = db.prepare<[number, number], PlainPage>(
     `SELECT ${OLD_PAGE_SELECT} FROM old_${table} WHERE host = ? AND found = ?`,
   );

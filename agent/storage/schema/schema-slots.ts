@@ -4,9 +4,9 @@
 // archive files are numbers of interned strings (`words`). The schema consists of two steps of
 // `migrations.ts`; `move-rows.ts` moves the rows of the older tables between them.
 
+import { internedText } from '../encoding/interned-strings.ts';
 import { DIGEST_OF } from '../encoding/page-columns.ts';
 import { hostOfId, idsOfHost, referrerOf } from '../encoding/url-ids.ts';
-import { wordOf } from '../encoding/words.ts';
 
 export const URL_OF = (key: string): string =>
   `(CASE substr(${key}, 1, 1) WHEN 's' THEN 'https://' ELSE 'http://' END || h.host || substr(${key}, 2))`;
@@ -50,9 +50,9 @@ const PAGE = `(
 export const pageColumns = (ended: 'u' | 'p'): string => `
   ${URL_OF('u.key')} AS url,
   coalesce(u.fetch_url, ${URL_OF('u.key')}) AS fetch_url, h.host AS host, u.depth AS depth,
-  p.status, ${wordOf('p.content_type')} AS content_type, p.bytes, ${DIGEST_OF('p.digest')} AS digest,
-  p.fetched_at, p.duration_ms, ${wordOf('p.error')} AS error, p.redirect_to,
-  ${REFERRER} AS referrer, ${ended}.attempts AS attempts, ${wordOf('p.warc_file')} AS warc_file,
+  p.status, ${internedText('p.content_type')} AS content_type, p.bytes, ${DIGEST_OF('p.digest')} AS digest,
+  p.fetched_at, p.duration_ms, ${internedText('p.error')} AS error, p.redirect_to,
+  ${REFERRER} AS referrer, ${ended}.attempts AS attempts, ${internedText('p.warc_file')} AS warc_file,
   p.warc_offset, ${WHOLE_URL('p.canonical')} AS canonical, coalesce(p.noindex, 0) AS noindex,
   coalesce(p.noarchive, 0) AS noarchive, coalesce(p.unchanged, 0) AS unchanged,
   ${ended}.round AS round`;

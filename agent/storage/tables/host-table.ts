@@ -166,7 +166,7 @@ export class HostTable {
    * Stores another agent's state of the host, for the case that this agent becomes its owner. If it
    * already is the owner, its own counts are not lowered.
    */
-  told(row: HostRow, reported: Reported, owned: boolean, now: number): void {
+  mergeReport(row: HostRow, reported: Reported, owned: boolean, now: number): void {
     const { backoffMs, delayMs, failures = NO_FAILURES, ...counts } = reported;
     this.#reportFailures(row, failures, owned, now);
     const busy = Math.max(counts.busy ?? 0, owned ? row.busy : 0);

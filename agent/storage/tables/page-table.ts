@@ -3,6 +3,7 @@
 
 import type { PageRow } from '../../core/protocol/messages.ts';
 import type { Connection } from '../encoding/connection.ts';
+import type { InternedStrings } from '../encoding/interned-strings.ts';
 import {
   PAGE_COLUMNS,
   PAGE_SELECT,
@@ -12,14 +13,13 @@ import {
   type StoredPage,
   storedPage,
 } from '../encoding/page-columns.ts';
-import type { Words } from '../encoding/words.ts';
 
 export class PageTable {
-  readonly #words: Words;
+  readonly #strings: InternedStrings;
   readonly #s: ReturnType<typeof statements>;
 
-  constructor(db: Connection, table: 'page_records' | 'former_pages', words: Words) {
-    this.#words = words;
+  constructor(db: Connection, table: 'page_records' | 'former_pages', strings: InternedStrings) {
+    this.#strings = strings;
     this.#s = statements(db, table);
   }
 
@@ -30,7 +30,7 @@ export class PageTable {
 
   /** Replaces an older record. */
   save(id: number, page: PageRow): void {
-    this.#s.save.run({ ...storedPage(page, (text) => this.#words.stored(text)), id });
+    this.#s.save.run({ ...storedPage(page, (text) => this.#strings.stored(text)), id });
   }
 
   delete(id: number): void {

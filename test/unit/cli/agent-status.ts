@@ -8,7 +8,7 @@ export function agentStatus(part: Partial<AgentStatus>): AgentStatus {
     pid: 1,
     incarnation: 1,
     joined: true,
-    course: 'crawling',
+    lifecycle: 'crawling',
     idle: false,
     paused: false,
     members: [],

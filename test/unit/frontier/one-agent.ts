@@ -127,7 +127,7 @@ export class OneAgent {
           this.waits.set(host, Math.max(until, this.waits.get(host) ?? 0));
         },
       },
-      orders: this.orders,
+      directives: this.orders,
       scope: options.scope ?? { covers: () => true, admits: () => true },
       ...(options.asks && { asks: options.asks }),
       threads: options.threads ?? 4,

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { seedReader } from '../../../agent/composition/config-parts.ts';
 import type { RowEvent, UrlItem } from '../../../agent/core/protocol/messages.ts';
 import { validateEnvelope } from '../../../agent/messaging/validate.ts';
-import { keyOf, splitIdentity } from '../../../agent/url/url-key.ts';
+import { splitIdentity, urlKey } from '../../../agent/url/url-key.ts';
 import { good } from '../config/written-config.ts';
 
 const config = good('seeds: [http://a/]\nscope: { hosts: ["*"] }\n');
@@ -15,7 +15,7 @@ const seedOf = seedReader(config);
 /** Of a row that a seed makes, on its way to a backup. */
 function isTaken({ url, fetchUrl }: UrlItem): boolean {
   const { host } = splitIdentity(url)!;
-  const known = { n: 1, key: keyOf(url, host), depth: 0, attempts: 0 };
+  const known = { n: 1, key: urlKey(url, host), depth: 0, attempts: 0 };
   const found: RowEvent = { kind: 'found', ...known, ...(fetchUrl && { fetchUrl }) };
   const about = { from: 0, to: 1, version: 1, backoffMs: 0, delayMs: 0 };
   const rows = { type: 'ROWS', number: 1, items: [{ host, ...about, events: [found] }] };

@@ -49,7 +49,7 @@ const url = { url: 'http://h.test/', depth: 0 };
 
 const ends = { origin: 'http://h.test', asker: 'https://g.test:8443' };
 const robotsAsk: Json = { type: 'ROBOTS_ASK', ...ends, waitedMs: 0 };
-const robotsTold: Json = {
+const robotsReported: Json = {
   ...{ type: 'ROBOTS_TOLD', ...ends, answer: 'rules', reason: '', body: null, to: null, hops: 0 },
 };
 
@@ -154,11 +154,15 @@ describe('validate: bounds', () => {
       { ...robotsAsk, origin: `http://${'h'.repeat(400)}` },
       /longer/,
     ],
-    ['the largest robots.txt', { ...robotsTold, body: 'x'.repeat(LARGEST_CHARS) }, /^ok$/],
-    ['a robots.txt too large', { ...robotsTold, body: 'x'.repeat(ROBOTS_CHARS_MAX + 1) }, /longer/],
-    ['a word that nobody says', { ...robotsTold, answer: 'perhaps' }, /answer: unknown/],
-    ['hops below 0', { ...robotsTold, hops: -1 }, /hops: not a whole/],
-    ['a chain without end', { ...robotsTold, hops: HOPS_MAX + 1 }, /hops: not a whole/],
+    ['the largest robots.txt', { ...robotsReported, body: 'x'.repeat(LARGEST_CHARS) }, /^ok$/],
+    [
+      'a robots.txt too large',
+      { ...robotsReported, body: 'x'.repeat(ROBOTS_CHARS_MAX + 1) },
+      /longer/,
+    ],
+    ['a word that nobody says', { ...robotsReported, answer: 'perhaps' }, /answer: unknown/],
+    ['hops below 0', { ...robotsReported, hops: -1 }, /hops: not a whole/],
+    ['a chain without end', { ...robotsReported, hops: HOPS_MAX + 1 }, /hops: not a whole/],
     ['no result', { type: 'CONTROL_ACK', request: 1, ok: true }, /result: missing/],
   ];
   for (const [name, message, wanted] of cases) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { identityOf, keyOf, splitIdentity } from '../../../agent/url/url-key.ts';
+import { identityOf, splitIdentity, urlKey } from '../../../agent/url/url-key.ts';
 import { assertLinear } from '../../checkers/linear-cost.ts';
 
 const KEYS: [identity: string, host: string, key: string][] = [
@@ -16,7 +16,7 @@ const KEYS: [identity: string, host: string, key: string][] = [
 
 for (const [identity, host, key] of KEYS) {
   test(`key: ${identity} is ${key} of ${host}, and back`, () => {
-    assert.equal(keyOf(identity, host), key);
+    assert.equal(urlKey(identity, host), key);
     assert.equal(identityOf(host, key), identity);
     assert.deepEqual(splitIdentity(identity), { host, key });
   });

@@ -17,7 +17,7 @@ test('explain: a requeued page is shown as such, with its previous outcome', () 
     ...{ fetchedAt: 77_000, durationMs: 3, redirectTo: null, attempts: 1 },
   });
   store.beginRound(5);
-  store.queueAgain('h.test', 10);
+  store.requeueKnown('h.test', 10);
   store.commit(false);
   const read = (sql: string, ...values: unknown[]) =>
     db.prepare<unknown[], Record<string, unknown>>(sql).get(...values);

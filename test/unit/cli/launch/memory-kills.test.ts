@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { endingOf, verdictOf } from '../../../../agent/cli/launch/endings.ts';
+import { exitOf, verdictOf } from '../../../../agent/cli/launch/agent-exits.ts';
 import { memoryKills } from '../../../../agent/cli/launch/memory-kills.ts';
 
 test('memory: the count of the system is read, and unknown where it has none', (t) => {
@@ -18,11 +18,11 @@ test('memory: the count of the system is read, and unknown where it has none', (
 });
 
 test('memory: an agent that the system killed for want of it has crashed, one that a person killed has not', () => {
-  const byPerson = endingOf(null, null, 'SIGKILL', false);
-  const bySystem = endingOf(null, null, 'SIGKILL', true);
+  const byPerson = exitOf(null, null, 'SIGKILL', false);
+  const bySystem = exitOf(null, null, 'SIGKILL', true);
   assert.deepEqual(byPerson, { kind: 'killed', signal: 'SIGKILL' });
   assert.deepEqual(bySystem, { kind: 'crashed', signal: 'SIGKILL', outOfMemory: true });
-  assert.equal(endingOf(null, null, 'SIGTERM', true).kind, 'killed');
+  assert.equal(exitOf(null, null, 'SIGTERM', true).kind, 'killed');
   assert.equal(verdictOf([byPerson, byPerson], false), 11);
   assert.equal(verdictOf([bySystem, bySystem], false), 1);
   assert.equal(verdictOf([bySystem, { kind: 'complete' }], false), 0);

@@ -102,7 +102,7 @@ describe('export', () => {
     const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 100 });
     store.begin();
     store.beginRound(7);
-    store.queueAgain('one.test', 10);
+    store.requeueKnown('one.test', 10);
     store.commit(false);
     const told = () => [sorted(exported('graph')), sorted(exported('urls'))];
     assert.deepEqual(told(), [[`${root}\t${child}`], [root, child]]);

@@ -53,7 +53,7 @@ test('owners: who comes back is in view again, who leaves is not', () => {
   assert.deepEqual(ownersOf([rejoined], config).view, ['a1', 'a2', 'a3']);
   const left = file('a1', joined('a1', 1), [5, 'leave', { agent: 'a1' }]);
   assert.deepEqual(ownersOf([left], config).view, ['a2', 'a3']);
-  assert.equal(ownersOf([left], config).courses[0]?.end, 'left');
+  assert.equal(ownersOf([left], config).histories[0]?.end, 'left');
 });
 
 test('owners: an agent that never joined, or was refused later, knows nothing of the others', () => {

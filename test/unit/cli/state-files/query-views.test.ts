@@ -179,7 +179,7 @@ describe('query over files', () => {
     successor.fetch('h.test', '/', 404, 9);
     successor.store.begin();
     successor.store.beginRound(7);
-    successor.store.queueAgain('h.test', 10);
+    successor.store.requeueKnown('h.test', 10);
     successor.store.commit(false);
     const pages = 'SELECT agent, url, status, round, queued_again FROM pages ORDER BY url';
     assert.deepEqual(ask(pages, [], 'a2').rows, [
@@ -203,7 +203,7 @@ describe('query over files', () => {
     successor.fetch('h.test', '/', 404, 9);
     successor.store.begin();
     successor.store.beginRound(7);
-    successor.store.queueAgain('h.test', 10);
+    successor.store.requeueKnown('h.test', 10);
     successor.store.commit(false);
     successor.store.begin();
     const { number } = successor.store.host('h.test');

@@ -20,7 +20,7 @@ function holdBack(
       isFull: () => more.isFull ?? false,
       openOf: (host) => (host === 'noisy.test' ? open : 0),
     },
-    orders: { paused: more.paused ?? false },
+    directives: { paused: more.paused ?? false },
   });
 }
 

@@ -95,7 +95,7 @@ test('self redirects: the redirects followed survive a restart, and a new round 
   assert.deepEqual(second.pages(), { 'http://a.test/loop': 'redirect_loop' });
   second.store.begin();
   second.store.beginRound(1);
-  second.store.queueAgain('a.test', 10);
+  second.store.requeueKnown('a.test', 10);
   second.store.commit(false);
   const third = agentOf(loop, db);
   third.run();

@@ -3,13 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RobotsRedirect } from '../../../../agent/core/crawl/robots-asks.ts';
-import type { RobotsWord } from '../../../../agent/core/protocol/visits-port.ts';
+import type { RobotsRedirect } from '../../../../agent/core/crawl/remote-robots.ts';
+import type { RobotsResult } from '../../../../agent/core/protocol/visits-port.ts';
 import { type Answer, EPOCH, OneAgent } from '../one-agent.ts';
 
 const ROBOTS = 'http://a.test/robots.txt';
 const page = (n: number | string) => `http://a.test/${n}`;
-const rules = (text: string): RobotsWord => {
+const rules = (text: string): RobotsResult => {
   return { kind: 'rules', reason: 'redirected to b', body: Buffer.from(text).toString('base64') };
 };
 
@@ -28,13 +28,13 @@ function asking(...answers: Answer[]) {
         begun.push(redirect);
         waiting.set(redirect.host, redirect.origin);
       },
-      isAsking: (host, origin) => waiting.get(host) === origin,
+      isLookingUp: (host, origin) => waiting.get(host) === origin,
     },
   });
-  const told = (word: RobotsWord, origin = 'http://a.test') => {
+  const told = (word: RobotsResult, origin = 'http://a.test') => {
     waiting.delete('a.test');
     agent.store.begin();
-    agent.visits.robotsTold('a.test', origin, word, agent.instant());
+    agent.visits.robotsReported('a.test', origin, word, agent.instant());
     agent.store.commit(false);
   };
   const robots = (origin = 'http://a.test') =>
@@ -141,7 +141,7 @@ test('robots elsewhere: out of reach for good, its pages fail as those of any ho
 test('robots elsewhere: not told in time, the host itself is asked again as if it had failed', () => {
   const { agent, told, robots } = asking(AWAY);
   agent.find(page(1));
-  const late: RobotsWord = { kind: 'unreachable', reason: 'redirected to b', final: false };
+  const late: RobotsResult = { kind: 'unreachable', reason: 'redirected to b', final: false };
   agent.run();
   for (const [i, waitMs] of [10_000, 60_000, 300_000].entries()) {
     const toldAt = agent.now - EPOCH;

@@ -346,7 +346,7 @@ test('visits: links out of scope are counted when a page is first read, whatever
     const { store } = agent;
     store.begin();
     store.beginRound(store.round() + 1);
-    store.queueAgain('a.test', 10);
+    store.requeueKnown('a.test', 10);
     store.commit(false);
     return db.prepare('SELECT out_of_scope FROM hosts').pluck().get();
   };

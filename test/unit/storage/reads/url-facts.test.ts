@@ -4,7 +4,7 @@ import { explanationOf } from '../../../../agent/control/explanation.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import type { ReadRow } from '../../../../agent/storage/reads/url-facts.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
-import { OrderTable } from '../../../../agent/storage/tables/order-table.ts';
+import { DirectiveTable } from '../../../../agent/storage/tables/directive-table.ts';
 
 function file() {
   const db = openInMemory();
@@ -71,7 +71,7 @@ test('explain: a page that is queued again tells so, and how it ended before', (
   });
   assert.deepEqual([explain(url).url?.again, explain(url).url?.former], [false, null]);
   store.beginRound(5);
-  store.queueAgain('h.test', 10);
+  store.requeueKnown('h.test', 10);
   store.enqueue('h.test', { url: fresh, depth: 1 }, null);
   const { state, again, former, fetchedAt } = explain(url).url!;
   assert.deepEqual([state, again, fetchedAt], ['queued', true, null]);
@@ -113,16 +113,16 @@ test('explain: orders for the host, a skip with its reason, and a URL on its way
   const { db, store, explain } = file();
   store.enqueue('h.test', { url: 'http://h.test/', depth: 99 }, 'depth');
   store.addToOutbox('far.test', 'a2', { url: 'http://far.test/', depth: 0 });
-  const orders = new OrderTable(db);
-  orders.saveOrder({ kind: 'block', host: 'h.test', value: 1, n: 1, by: 'a1' }, 0);
-  orders.saveOrder({ kind: 'delay', host: 'h.test', value: 5000, n: 2, by: 'a1' }, 0);
-  orders.saveOrder({ kind: 'pause', host: '', value: 1, n: 3, by: 'a1' }, 0);
+  const orders = new DirectiveTable(db);
+  orders.saveDirective({ kind: 'block', host: 'h.test', value: 1, n: 1, by: 'a1' }, 0);
+  orders.saveDirective({ kind: 'delay', host: 'h.test', value: 5000, n: 2, by: 'a1' }, 0);
+  orders.saveDirective({ kind: 'pause', host: '', value: 1, n: 3, by: 'a1' }, 0);
   const { url, host, paused } = explain('http://h.test/');
   assert.deepEqual([url?.state, url?.reason, paused], ['skipped', 'depth', true]);
   assert.deepEqual([host?.blocked, host?.delayMs], [true, 5000]);
   assert.equal(explain('http://far.test/').inOutbox, true);
-  orders.saveOrder({ kind: 'block', host: 'h.test', value: null, n: 4, by: 'a1' }, 0);
-  orders.saveOrder({ kind: 'delay', host: 'h.test', value: null, n: 5, by: 'a1' }, 0);
+  orders.saveDirective({ kind: 'block', host: 'h.test', value: null, n: 4, by: 'a1' }, 0);
+  orders.saveDirective({ kind: 'delay', host: 'h.test', value: null, n: 5, by: 'a1' }, 0);
   assert.deepEqual(
     [explain('http://h.test/').host?.blocked, explain('http://h.test/').host?.delayMs],
     [false, 100],

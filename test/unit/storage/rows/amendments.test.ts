@@ -41,7 +41,7 @@ test('sitemaps: a queued URL that is declared later is one, through retries, res
   assert.deepEqual(next(again), { url: at('/2'), depth: 3, isSitemap: true });
   again.settle(HOST, at('/1'));
   again.beginRound(1);
-  again.queueAgain(HOST, 10);
+  again.requeueKnown(HOST, 10);
   assert.deepEqual(next(again), declared);
 });
 

@@ -29,7 +29,7 @@ function open(urls: number) {
       if (n % 3 === 1) store.settle(HOST, urlOf(n));
     }
     store.beginRound(1);
-    store.queueAgain(HOST, Math.ceil(urls / 2));
+    store.requeueKnown(HOST, Math.ceil(urls / 2));
     const { number } = store.host(HOST);
     for (let n = 0; n < 9; n++) {
       store.saveRobots(number, `http://${HOST}:${n + 1}`, { ...answer, kind: 'allowAll' });

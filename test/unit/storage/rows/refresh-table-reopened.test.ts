@@ -93,7 +93,7 @@ test('reopened: in a round that has begun as well, once and again', () => {
   fetch(owner.store, 1000, 100);
   turn(owner.store, () => {
     owner.store.beginRound(7000);
-    owner.store.queueAgain(HOST, 10);
+    owner.store.requeueKnown(HOST, 10);
   });
   for (const offset of [200, 300]) {
     fetch(owner.store, 1000 + offset, offset);
@@ -103,5 +103,5 @@ test('reopened: in a round that has begun as well, once and again', () => {
     assert.deepEqual(owner.states(), { 'h/1': 'queued' });
   }
   turn(owner.store, () => owner.store.beginRound(9000));
-  assert.deepEqual(turn(owner.store, () => owner.store.queueAgain(HOST, 10)).queued, 1);
+  assert.deepEqual(turn(owner.store, () => owner.store.requeueKnown(HOST, 10)).queued, 1);
 });

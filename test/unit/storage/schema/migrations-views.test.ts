@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { PageRecord } from '../../../../agent/frontier/frontier-store.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
-import { OrderTable } from '../../../../agent/storage/tables/order-table.ts';
+import { DirectiveTable } from '../../../../agent/storage/tables/directive-table.ts';
 import { parseCrawlUrl } from '../../../../agent/url/crawl-url.ts';
 
 const AT = 1_700_000_000_000;
@@ -260,10 +260,10 @@ test('views: hosts tell how they are doing', () => {
 
 test('views: orders tell those in force, and hosts the delay that the most specific one gives', () => {
   const { db, insert, rows } = fixture();
-  const orders = new OrderTable(db);
+  const orders = new DirectiveTable(db);
   for (const host of ['a.x.test', 'b.x.test', 'y.test']) insert(`http://${host}/`);
   const give = (kind: 'block' | 'delay', host: string, value: number | null, n: number) =>
-    orders.saveOrder({ kind, host, value, n, by: 'a1' }, AT + n);
+    orders.saveDirective({ kind, host, value, n, by: 'a1' }, AT + n);
   give('delay', '*.x.test', 5000, 1);
   give('delay', 'a.x.test', 7000, 2);
   give('block', '*.z.test', 1, 3);
@@ -310,7 +310,7 @@ test('views: while a page is queued again, pages has its last answer and the rou
   f.turn(() => f.store.settle('a.test', 'http://a.test/1'));
   const before = f.rows(LAST);
   f.turn(() => f.store.beginRound(7));
-  f.turn(() => f.store.queueAgain('a.test', 100));
+  f.turn(() => f.store.requeueKnown('a.test', 100));
   assert.deepEqual(
     f.rows(LAST),
     before.map((row) => ({ ...row, queued_again: 1 })),
@@ -332,7 +332,7 @@ test('views: while a page is queued again, pages has its last answer and the rou
   ]);
   // A second round begins before the first has ended: the answer is still that of its own round.
   f.turn(() => f.store.beginRound(8));
-  f.turn(() => f.store.queueAgain('a.test', 100));
+  f.turn(() => f.store.requeueKnown('a.test', 100));
   assert.deepEqual(f.rows(LAST), [
     { ...{ url, status: 200, digest: 'two', attempts: 1, round: 7, queued_again: 1 } },
     { ...before[1], queued_again: 1 },
@@ -356,7 +356,7 @@ test('views: a page that is skipped when it is asked for again keeps its last an
   f.finish(url, { digest: 'one', attempts: 2, etag: '"e"' });
   f.turn(() => f.store.settle('a.test', url));
   f.turn(() => f.store.beginRound(7));
-  f.turn(() => f.store.queueAgain('a.test', 100));
+  f.turn(() => f.store.requeueKnown('a.test', 100));
   stream(f, 'a1', copy);
   f.turn(() => f.store.skip(f.store.host('a.test').number, url, 'scope'));
   const last = { digest: 'one', attempts: 2, round: 0, queued_again: 0, skipped: 'scope' };
@@ -372,12 +372,12 @@ test('views: a page that is skipped when it is asked for again keeps its last an
   }
   // Rounds pass it by. It comes back, at an successor as well, to be read whole, and is what it was before.
   late.turn(() => late.store.beginRound(9));
-  late.turn(() => late.store.queueAgain('a.test', 100));
+  late.turn(() => late.store.requeueKnown('a.test', 100));
   assert.deepEqual(late.rows(answers), [last]);
   late.turn(() => late.store.reopenUrl('a.test', url));
   assert.deepEqual(late.rows(answers), [{ ...last, queued_again: 1, skipped: null }]);
   late.turn(() => {
-    const { former } = late.store.nextUrl(late.store.host('a.test').number, AT)!;
+    const { previous: former } = late.store.nextUrl(late.store.host('a.test').number, AT)!;
     assert.deepEqual([former?.digest, former?.etag], ['one', undefined]);
   });
   late.finish(url, { digest: 'two' });
@@ -396,10 +396,10 @@ test('views: what a page was before it was settled is shown, and not asked of th
   f.insert('http://a.test/');
   f.finish('http://a.test/', { digest: 'one', etag: '"e"', lastModified: 'then' });
   f.turn(() => f.store.beginRound(7));
-  f.turn(() => f.store.queueAgain('a.test', 100));
+  f.turn(() => f.store.requeueKnown('a.test', 100));
   assert.equal(f.rows(LAST)[0]?.digest, 'one');
   f.turn(() => {
-    const { former } = f.store.nextUrl(f.store.host('a.test').number, AT)!;
+    const { previous: former } = f.store.nextUrl(f.store.host('a.test').number, AT)!;
     assert.equal(former?.digest, 'one');
     assert.equal(former.etag ?? former.lastModified, undefined);
   });
@@ -409,11 +409,11 @@ test('views: a copy tells the last answer of a page that is queued again, and it
   const [owner, copy] = [fixture(), fixture()];
   owner.insert('http://a.test/');
   owner.turn(() => owner.store.beginRound(7));
-  owner.turn(() => owner.store.queueAgain('a.test', 100));
+  owner.turn(() => owner.store.requeueKnown('a.test', 100));
   owner.finish('http://a.test/', { digest: 'one', attempts: 3 });
   owner.turn(() => owner.store.settle('a.test', 'http://a.test/'));
   owner.turn(() => owner.store.beginRound(8));
-  owner.turn(() => owner.store.queueAgain('a.test', 100));
+  owner.turn(() => owner.store.requeueKnown('a.test', 100));
   const { events, to } = owner.store.rowEvents('a.test', 0, 100, 0);
   const item = { host: 'a.test', from: 0, to, events, version: 1, backoffMs: 0, delayMs: 0 };
   copy.turn(() => copy.store.applyRows('a1', item, true, 0));

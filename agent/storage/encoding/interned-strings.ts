@@ -5,16 +5,16 @@
 import type { Connection } from './connection.ts';
 
 /** A crawl has some dozens; the limit protects memory from servers that invent content types. */
-const WORDS_MAX = 4096;
+const STRINGS_MAX = 4096;
 /** Longer texts are not interned. */
-const WORD_CHARS_MAX = 200;
+const STRING_CHARS_MAX = 200;
 
 /** SQL: the text of a column that holds the number of an interned string or the text itself. */
-export const wordOf = (column: string): string =>
+export const internedText = (column: string): string =>
   `CASE typeof(${column}) WHEN 'integer' THEN (SELECT word FROM words WHERE number = ${column})
     ELSE ${column} END`;
 
-export class Words {
+export class InternedStrings {
   /** BigInt, because SQLite stores a JavaScript number in an untyped column as REAL. */
   readonly #numbers = new Map<string, bigint>();
   readonly #s: ReturnType<typeof statements>;
@@ -28,7 +28,7 @@ export class Words {
   stored(text: string): bigint | string {
     const known = this.#numbers.get(text);
     if (known !== undefined) return known;
-    if (this.#numbers.size >= WORDS_MAX || text.length > WORD_CHARS_MAX) return text;
+    if (this.#numbers.size >= STRINGS_MAX || text.length > STRING_CHARS_MAX) return text;
     const number = BigInt(this.#numbers.size + 1);
     this.#s.insert.run(number, text);
     this.#numbers.set(text, number);

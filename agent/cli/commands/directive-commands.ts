@@ -5,8 +5,12 @@
 
 import { parseHostPattern } from '../../../config/values/host.ts';
 import { parseDuration } from '../../../config/values/quantity.ts';
-import type { ControlVerb, Order } from '../../core/protocol/messages.ts';
-import { type OrderSummary, orderOf, TAKEN_BACK } from '../../messaging/control-orders.ts';
+import type { ControlVerb, Directive } from '../../core/protocol/messages.ts';
+import {
+  type DirectiveSummary,
+  directiveOf,
+  TAKEN_BACK,
+} from '../../messaging/control-directives.ts';
 import { DELAY_MS_MAX } from '../../messaging/limits.ts';
 import { askInTurn } from '../common/ask.ts';
 import type { ExitCode } from '../common/exit-code.ts';
@@ -21,21 +25,21 @@ import {
   reachable,
 } from '../common/load-config.ts';
 import { printResults, say } from '../common/output.ts';
-import { ordersInForce, takeBack } from '../state-files/stored-orders.ts';
+import { directivesInForce, takeBack } from '../state-files/stored-directives.ts';
 
-export type OrderFlags = CommonFlags & { readonly json?: boolean; readonly off?: boolean };
+export type DirectiveFlags = CommonFlags & { readonly json?: boolean; readonly off?: boolean };
 
 /** Stops new requests until `resume`. Open requests finish; the crawl does not end meanwhile. */
-export function pause(file: string, flags: OrderFlags): Promise<ExitCode> {
+export function pause(file: string, flags: DirectiveFlags): Promise<ExitCode> {
   return give(file, 'pause', [], flags);
 }
 
-export function resume(file: string, flags: OrderFlags): Promise<ExitCode> {
+export function resume(file: string, flags: DirectiveFlags): Promise<ExitCode> {
   return give(file, 'resume', [], flags);
 }
 
 /** Stops requests to the hosts and skips their queues; `off` undoes both. */
-export async function block(file: string, text: string, flags: OrderFlags): Promise<ExitCode> {
+export async function block(file: string, text: string, flags: DirectiveFlags): Promise<ExitCode> {
   const pattern = patternOf(text);
   if (pattern === null) return 2;
   return give(file, 'block', flags.off ? [pattern, TAKEN_BACK] : [pattern], flags);
@@ -46,7 +50,7 @@ export async function delay(
   file: string,
   text: string,
   delayText: string | undefined,
-  flags: OrderFlags,
+  flags: DirectiveFlags,
 ): Promise<ExitCode> {
   const pattern = patternOf(text);
   if (pattern === null) return 2;
@@ -78,7 +82,7 @@ async function give(
   file: string,
   verb: ControlVerb,
   args: readonly string[],
-  flags: OrderFlags,
+  flags: DirectiveFlags,
 ): Promise<ExitCode> {
   const loaded = await loadResolved(file, flags, { allocate: false, part: true });
   if (!loaded.ok) return loaded.code;
@@ -87,14 +91,14 @@ async function give(
   const answer = await askInTurn(asked(loaded.config), verb, args);
   if (!answer.ok) {
     say(answer.failures.join('\n'));
-    const what = orderOf(verb, args);
+    const what = directiveOf(verb, args);
     if (typeof what !== 'string' && what.value === null) {
       return giveStored(loaded.config, what, flags);
     }
     say(`no agent accepted the directive: ${verb} needs a running crawl`);
     return 1;
   }
-  const summary = answer.result as OrderSummary;
+  const summary = answer.result as DirectiveSummary;
   const unreachable = Object.fromEntries(agents.map(({ id }) => [id, 'unreachable']));
   const all: Record<string, string> = { ...unreachable, ...summary.agents };
   await printResults(Object.entries(all), flags.json);
@@ -107,8 +111,8 @@ async function give(
 /** Takes a directive back in the state files, if no agent runs. */
 async function giveStored(
   config: ResolvedConfig,
-  what: Pick<Order, 'kind' | 'host'>,
-  flags: OrderFlags,
+  what: Pick<Directive, 'kind' | 'host'>,
+  flags: DirectiveFlags,
 ): Promise<ExitCode> {
   const { agents, failure, stillBlockedBy } = takeBack(config, what);
   if (failure !== null && agents.length === 0) {
@@ -124,7 +128,7 @@ async function giveStored(
   if (failure !== null) say(failure.message);
   say('no agent of this data directory runs: the state files were changed; to continue:');
   say(`  ${launchCommand(config)}`);
-  for (const line of ordersInForce(config)) say(line);
+  for (const line of directivesInForce(config)) say(line);
   if (stillBlockedBy !== undefined) say(stillBlockedText(what.host, stillBlockedBy));
   if (failure !== null) return failure.code;
   return ids.every(isApplied) && stillBlockedBy === undefined ? 0 : 1;
@@ -133,7 +137,7 @@ async function giveStored(
 /** Says if the directive affects no host, or a block stays in force; the latter returns false. */
 function sayOfHosts(
   [pattern, value]: readonly string[],
-  { hosts, stillBlockedBy }: OrderSummary,
+  { hosts, stillBlockedBy }: DirectiveSummary,
 ): boolean {
   if (pattern === undefined) return true;
   if (stillBlockedBy !== undefined) {

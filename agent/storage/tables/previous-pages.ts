@@ -3,17 +3,17 @@
 // in which the page ended, which its row in `urls` no longer has. The view `pages` shows these
 // records until the pages end again.
 
-import type { FormerPage, PageRow } from '../../core/protocol/messages.ts';
+import type { PageRow, PreviousPage } from '../../core/protocol/messages.ts';
 import type { Connection } from '../encoding/connection.ts';
-import type { Words } from '../encoding/words.ts';
+import type { InternedStrings } from '../encoding/interned-strings.ts';
 import { PageTable } from './page-table.ts';
 
-export class FormerPages {
+export class PreviousPages {
   readonly #pages: PageTable;
   readonly #s: ReturnType<typeof statements>;
 
-  constructor(db: Connection, words: Words) {
-    this.#pages = new PageTable(db, 'former_pages', words);
+  constructor(db: Connection, strings: InternedStrings) {
+    this.#pages = new PageTable(db, 'former_pages', strings);
     this.#s = statements(db);
   }
 
@@ -23,7 +23,7 @@ export class FormerPages {
   }
 
   /** The record with its round and attempts, as it is sent to copies. */
-  told(id: number): FormerPage | undefined {
+  told(id: number): PreviousPage | undefined {
     const page = this.#pages.read(id);
     if (!page) return undefined;
     const { round, attempts } = this.#s.ending.get(id)!;
@@ -31,7 +31,7 @@ export class FormerPages {
   }
 
   /** Replaces an older record. */
-  save(id: number, { round, attempts, ...page }: FormerPage): void {
+  save(id: number, { round, attempts, ...page }: PreviousPage): void {
     this.#pages.save(id, page);
     // A record without attempts comes from a version that did not keep the round.
     const ended = attempts === undefined ? null : (round ?? 0);

@@ -2,7 +2,7 @@
 // an option. Such a statement is moved to the end, behind the `--` that ends all options.
 
 /** @param argv - `process.argv`: two entries for the program, then the command and its arguments */
-export function wordsOf(argv: readonly string[]): string[] {
+export function queryArguments(argv: readonly string[]): string[] {
   const [command] = argv.slice(2);
   if (command !== 'query' || argv.includes('--')) return [...argv];
   // A comment before a statement contains white space; the name of an option does not.

@@ -15,9 +15,9 @@ const HASH_BYTES = 8;
 /** URLs per member that an announcement waits for, so that one message announces eight URLs. */
 const URLS_PER_MESSAGE = 8;
 
-type Known = Extract<Message, { type: 'KNOWN' }>;
+type Announcement = Extract<Message, { type: 'KNOWN' }>;
 
-export class KnownUrls {
+export class UrlAnnouncements {
   readonly #settings: CoreSettings;
   readonly #view: View;
   readonly #outbound: Outbound;
@@ -64,14 +64,14 @@ export class KnownUrls {
     this.#announcedAt = now.mono;
     const urls = this.#pending.toString('base64', 0, this.#pendingBytes);
     this.#pendingBytes = 0;
-    const message: Known = { type: 'KNOWN', key: this.#settings.seenKey, urls };
+    const message: Announcement = { type: 'KNOWN', key: this.#settings.seenKey, urls };
     // As with acknowledgements, the commit must be on disk first.
     for (const member of this.#view.members()) {
       this.#outbound.toMember(member, message, { durable: true });
     }
   }
 
-  onKnown(from: Member, { key, urls }: Known): void {
+  onAnnounced(from: Member, { key, urls }: Announcement): void {
     this.#seen.keyOf(from.card.id, key);
     const hashes = Buffer.from(urls, 'base64');
     for (let at = 0; at + HASH_BYTES <= hashes.length; at += HASH_BYTES) {

@@ -1,25 +1,25 @@
-// Parses the operator's orders from command arguments (`pause`, `resume`, `block`, `delay`), encodes
-// an order as one argument for other agents, and sums up their responses. All input comes from
+// Parses the operator's directives from command arguments (`pause`, `resume`, `block`, `delay`), encodes
+// a directive as one argument for other agents, and sums up their responses. All input comes from
 // other processes and is checked.
 
 import { parseHostPattern } from '../../config/values/host.ts';
-import type { ControlVerb, Order } from '../core/protocol/messages.ts';
+import type { ControlVerb, Directive } from '../core/protocol/messages.ts';
 import { DELAY_MS_MAX, HOST_CHARS_MAX } from './limits.ts';
-import { isOrder } from './validate.ts';
+import { isDirective } from './validate.ts';
 
-/** The argument that revokes an order, in place of a value. */
+/** The argument that revokes a directive, in place of a value. */
 export const TAKEN_BACK = 'off';
 
-/** @returns the order, or what is wrong with the command */
-export function orderOf(
+/** @returns the directive, or what is wrong with the command */
+export function directiveOf(
   verb: ControlVerb,
   args: readonly string[],
-): Pick<Order, 'kind' | 'host' | 'value'> | string {
+): Pick<Directive, 'kind' | 'host' | 'value'> | string {
   const [host = '', value] = args;
   if (verb === 'pause') return { kind: 'pause', host: '', value: 1 };
   if (verb === 'resume') return { kind: 'pause', host: '', value: null };
-  if (verb !== 'block' && verb !== 'delay') return `${verb} is not an order`;
-  // Orders are part of each WELCOME. With a longer pattern joining agents would refuse it.
+  if (verb !== 'block' && verb !== 'delay') return `${verb} is not a directive`;
+  // Directives are part of each WELCOME. With a longer pattern joining agents would refuse it.
   const isPattern = parseHostPattern(host) === host && host.length <= HOST_CHARS_MAX;
   if (!isPattern) return `not a host, *.host or *: ${host}`;
   if (verb === 'block') return { kind: 'block', host, value: value === TAKEN_BACK ? null : 1 };
@@ -29,48 +29,48 @@ export function orderOf(
   return { kind: 'delay', host, value: ms };
 }
 
-export function wordOfOrder(order: Order): string {
-  return JSON.stringify(order);
+export function directiveText(directive: Directive): string {
+  return JSON.stringify(directive);
 }
 
-/** @returns null if the text is not a valid order */
-export function orderFromWord(word: string): Order | null {
+/** @returns null if the text is not a valid directive */
+export function parseDirective(text: string): Directive | null {
   try {
-    const order: unknown = JSON.parse(word);
-    return isOrder(order) ? order : null;
+    const directive: unknown = JSON.parse(text);
+    return isDirective(directive) ? directive : null;
   } catch {
     return null;
   }
 }
 
-/** An agent's response to an order. */
-export interface OrderAnswer {
+/** An agent's response to a directive. */
+export interface DirectiveAnswer {
   /** `applied`, or the reason why it was not. */
   readonly said: string;
-  /** Number of hosts of that agent that match the order. */
+  /** Number of hosts of that agent that match the directive. */
   readonly hosts: number;
   /** For a revoked block: the pattern that still blocks its hosts. */
   readonly stillBlockedBy?: string;
 }
 
-/** The responses of all agents to an order. */
-export interface OrderSummary {
+/** The responses of all agents to a directive. */
+export interface DirectiveSummary {
   /** By agent: `applied`, `unreachable`, or the reason why it was not applied. */
   readonly agents: Readonly<Record<string, string>>;
   readonly hosts: number;
   readonly stillBlockedBy?: string;
 }
 
-export function orderSummary(
+export function directiveSummary(
   answers: ReadonlyMap<string, unknown>,
   silent: Iterable<string>,
-): OrderSummary {
+): DirectiveSummary {
   const agents: Record<string, string> = {};
   let hosts = 0;
   let still: string | undefined;
   for (const [id, answer] of answers) {
     // A peer may send any JSON.
-    const { said = 'not understood', ...rest } = (answer ?? {}) as Partial<OrderAnswer>;
+    const { said = 'not understood', ...rest } = (answer ?? {}) as Partial<DirectiveAnswer>;
     agents[id] = String(said);
     hosts += Number.isSafeInteger(rest.hosts) ? rest.hosts! : 0;
     still ??= rest.stillBlockedBy;

@@ -3,13 +3,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Order } from '../../../../agent/core/protocol/messages.ts';
-import { ORDERS_MAX, type OrderStore, Orders } from '../../../../agent/core/protocol/orders.ts';
-import { isOrder } from '../../../../agent/messaging/validate.ts';
+import {
+  DIRECTIVES_MAX,
+  type DirectiveStore,
+  Directives,
+} from '../../../../agent/core/protocol/directives.ts';
+import type { Directive } from '../../../../agent/core/protocol/messages.ts';
+import { isDirective } from '../../../../agent/messaging/validate.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
-import { OrderTable } from '../../../../agent/storage/tables/order-table.ts';
+import { DirectiveTable } from '../../../../agent/storage/tables/directive-table.ts';
 
-const order: fc.Arbitrary<Order> = fc.record({
+const order: fc.Arbitrary<Directive> = fc.record({
   kind: fc.constantFrom('pause', 'block', 'delay'),
   host: fc.constantFrom('', 'h1.test', 'h2.test'),
   value: fc.option(fc.nat(3)),
@@ -19,13 +23,13 @@ const order: fc.Arbitrary<Order> = fc.record({
 const orders = fc.array(order, { maxLength: 12 });
 
 /** Where nobody reads them again. */
-const nowhere: OrderStore = { orders: () => [], saveOrder() {}, dropOrder() {} };
+const nowhere: DirectiveStore = { directives: () => [], saveDirective() {}, dropDirective() {} };
 
-function agent(id = 'a1', store = nowhere): Orders {
-  return new Orders({ id, delayMs: () => 100, digest: (text) => text, store });
+function agent(id = 'a1', store = nowhere): Directives {
+  return new Directives({ id, delayMs: () => 100, digest: (text) => text, store });
 }
 
-function merged(...lists: (readonly Order[])[]): Orders {
+function merged(...lists: (readonly Directive[])[]): Directives {
   const all = agent();
   for (const list of lists) all.merge(list, 0, 0);
   return all;
@@ -64,7 +68,7 @@ describe('orders: merging', () => {
   it('orders: what a newer life reads is what the former knew', () => {
     fc.assert(
       fc.property(orders, (a) => {
-        const store = new OrderTable(openInMemory());
+        const store = new DirectiveTable(openInMemory());
         const former = agent('a1', store);
         former.merge(a, 0, 0);
         assert.equal(agent('a1', store).hash(), former.hash());
@@ -142,54 +146,54 @@ describe('orders: meaning', () => {
 
   it('orders: there is a limit to new ones, none to changing those that are', () => {
     const a = agent();
-    for (let k = 0; k < ORDERS_MAX; k++) a.give({ kind: 'block', host: `h${k}`, value: 1 }, 0);
+    for (let k = 0; k < DIRECTIVES_MAX; k++) a.give({ kind: 'block', host: `h${k}`, value: 1 }, 0);
     assert.equal(a.give({ kind: 'block', host: 'more', value: 1 }, 0), null);
     assert.ok(a.give({ kind: 'block', host: 'h0', value: null }, 0));
     assert.equal(a.blocks('h0'), false);
   });
 
   it('orders: of too many the same ones go at every agent, delays first, and on disk too', () => {
-    const flood = Array.from({ length: 3 * ORDERS_MAX }, (_, k): Order => {
+    const flood = Array.from({ length: 3 * DIRECTIVES_MAX }, (_, k): Directive => {
       return { kind: 'delay', host: `h${k}`, value: 5, n: 3 + (k % 7), by: 'zz' };
     });
-    const honest: Order[] = [
+    const honest: Directive[] = [
       { kind: 'pause', host: '', value: 1, n: 1, by: 'a1' },
       { kind: 'block', host: 'x.test', value: 1, n: 2, by: 'a1' },
     ];
-    const store = new OrderTable(openInMemory());
+    const store = new DirectiveTable(openInMemory());
     const one = agent('a1', store);
     one.merge(honest, 0, 0);
     const refused = [0, 1, 2].map(
-      (k) => one.merge(flood.slice(k * ORDERS_MAX, (k + 1) * ORDERS_MAX), 0, 0).refused,
+      (k) => one.merge(flood.slice(k * DIRECTIVES_MAX, (k + 1) * DIRECTIVES_MAX), 0, 0).refused,
     );
     assert.deepEqual(
       refused,
-      [0, 1, 2].map(() => `there are more than ${ORDERS_MAX} directives`),
+      [0, 1, 2].map(() => `there are more than ${DIRECTIVES_MAX} directives`),
     );
     const other = merged(flood.toReversed(), honest);
-    assert.equal(one.all().length, ORDERS_MAX);
+    assert.equal(one.all().length, DIRECTIVES_MAX);
     assert.equal(one.hash(), other.hash());
     assert.deepEqual([one.paused, one.blocks('x.test')], [true, true]);
-    assert.equal(store.orders().length, ORDERS_MAX);
+    assert.equal(store.directives().length, DIRECTIVES_MAX);
     assert.equal(agent('a1', store).hash(), one.hash());
     assert.deepEqual(one.merge(flood, 0, 0).later, []);
   });
 
   it('orders: a file that has too many is brought within the limit', () => {
-    const store = new OrderTable(openInMemory());
-    for (let k = 0; k < ORDERS_MAX + 10; k++) {
-      store.saveOrder({ kind: 'delay', host: `h${k}`, value: 5, n: k + 1, by: 'zz' }, 0);
+    const store = new DirectiveTable(openInMemory());
+    for (let k = 0; k < DIRECTIVES_MAX + 10; k++) {
+      store.saveDirective({ kind: 'delay', host: `h${k}`, value: 5, n: k + 1, by: 'zz' }, 0);
     }
-    assert.equal(agent('a1', store).all().length, ORDERS_MAX);
-    assert.equal(store.orders().length, ORDERS_MAX);
+    assert.equal(agent('a1', store).all().length, DIRECTIVES_MAX);
+    assert.equal(store.directives().length, DIRECTIVES_MAX);
   });
 
   it('orders: a number that is beyond belief is refused, and every order can be taken back', () => {
     const wall = Date.UTC(2026, 0);
     const a = agent();
     const n = 2 ** 40;
-    const pause: Order = { kind: 'pause', host: '', value: 1, n, by: 'zz' };
-    const round: Order = { kind: 'refresh', host: '', value: n, n, by: 'zz' };
+    const pause: Directive = { kind: 'pause', host: '', value: 1, n, by: 'zz' };
+    const round: Directive = { kind: 'refresh', host: '', value: n, n, by: 'zz' };
     for (const far of [pause, round, { ...round, n: 5 }]) {
       const { later, refused } = a.merge([far], 0, wall);
       assert.deepEqual(later, []);
@@ -197,10 +201,10 @@ describe('orders: meaning', () => {
     }
     assert.deepEqual([a.paused, a.round], [false, 0]);
     const today = Math.floor(wall / 1000);
-    const honest: Order = { kind: 'refresh', host: '', value: today, n: today, by: 'a2' };
+    const honest: Directive = { kind: 'refresh', host: '', value: today, n: today, by: 'a2' };
     assert.deepEqual(a.merge([honest, { ...pause, n: today + 1 }], 0, wall).later.length, 2);
     const resumed = a.give({ kind: 'pause', host: '', value: null }, 0);
-    assert.equal(isOrder(resumed), true);
+    assert.equal(isDirective(resumed), true);
     assert.equal(a.paused, false);
   });
 });

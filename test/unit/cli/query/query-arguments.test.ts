@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { wordsOf } from '../../../../agent/cli/query/query-words.ts';
+import { queryArguments } from '../../../../agent/cli/query/query-arguments.ts';
 
-const of = (...words: string[]) => wordsOf(['node', 'main.ts', ...words]).slice(2);
+const of = (...words: string[]) => queryArguments(['node', 'main.ts', ...words]).slice(2);
 
 test('query: SQL that begins with a comment is no option', () => {
   const sql = '-- which pages\nSELECT 1';

@@ -5,14 +5,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';
-import type { Order } from '../../core/protocol/messages.ts';
-import { isInForce, isLater, keyOf, Orders } from '../../core/protocol/orders.ts';
+import { Directives, isInForce, isLater, registerOf } from '../../core/protocol/directives.ts';
+import type { Directive } from '../../core/protocol/messages.ts';
 import { wallMs } from '../../runtime/clock.ts';
 import { openState } from '../../storage/file/database.ts';
 import { openForReading } from '../../storage/file/reading.ts';
 import { storageFailureOf } from '../../storage/file/storage-failure.ts';
 import { CRAWL_NAME } from '../../storage/reads/coverage-queries.ts';
-import { OrderTable } from '../../storage/tables/order-table.ts';
+import { DirectiveTable } from '../../storage/tables/directive-table.ts';
 import { cannotWrite, type ExitCode, messageOf } from '../common/exit-code.ts';
 import { lockLaunch } from '../common/launch-lock.ts';
 import { shownCrawl } from '../common/load-config.ts';
@@ -25,31 +25,31 @@ import { setCompletionAside } from './completion-file.ts';
 const shownMax = 10;
 
 /** The latest directive for each kind and host, the newest first. */
-function latestOf(orders: readonly Order[]): Order[] {
-  const latest = new Map<string, Order>();
-  for (const order of orders) {
-    const known = latest.get(keyOf(order));
-    if (!known || isLater(order, known)) latest.set(keyOf(order), order);
+function latestOf(directives: readonly Directive[]): Directive[] {
+  const latest = new Map<string, Directive>();
+  for (const directive of directives) {
+    const known = latest.get(registerOf(directive));
+    if (!known || isLater(directive, known)) latest.set(registerOf(directive), directive);
   }
   return [...latest.values()].sort((a, b) => b.n - a.n);
 }
 
-interface StoredOrders {
+interface StoredDirectives {
   /** Directives by agent, for the agents of this crawl. */
-  readonly states: ReadonlyMap<string, readonly Order[]>;
+  readonly states: ReadonlyMap<string, readonly Directive[]>;
   /** Sentences that name each file that could not be read. */
   readonly problems: readonly string[];
 }
 
-function storedOrders(config: Config): StoredOrders {
+function storedDirectives(config: Config): StoredDirectives {
   const { dataDir } = config.agent;
-  const states = new Map<string, readonly Order[]>();
+  const states = new Map<string, readonly Directive[]>();
   const problems: string[] = [];
   const members = membersOf(config).map(({ id }) => id);
   for (const agent of new Set([...foundAgents(dataDir), ...members])) {
     const directory = path.join(dataDir, agent);
     const barred = barredPath(directory);
-    const read = barred === null ? ordersIn(config, directory) : permissionMissing(barred);
+    const read = barred === null ? directivesIn(config, directory) : permissionMissing(barred);
     if (typeof read === 'string') problems.push(`${agent}: ${read}`);
     else if (read !== null) states.set(agent, read);
   }
@@ -57,14 +57,14 @@ function storedOrders(config: Config): StoredOrders {
 }
 
 /** Null if there is no state of this crawl; an error message if the file cannot be read. */
-function ordersIn({ name }: Config, directory: string): readonly Order[] | string | null {
+function directivesIn({ name }: Config, directory: string): readonly Directive[] | string | null {
   const file = path.join(directory, 'state.sqlite');
   if (!fs.existsSync(file)) return null;
   const read = openForReading(file);
   if (!read.ok) return `${file} ${read.why}`;
   try {
     if (read.db.prepare<[], string>(CRAWL_NAME).pluck().get() !== name) return null;
-    return new OrderTable(read.db).orders();
+    return new DirectiveTable(read.db).directives();
   } catch (error) {
     return `${file} cannot be read: ${messageOf(error)}`;
   } finally {
@@ -73,15 +73,17 @@ function ordersIn({ name }: Config, directory: string): readonly Order[] | strin
 }
 
 /** A line for each directive in force, with the command that revokes it. */
-export function ordersInForce(config: Config): string[] {
-  const { states } = storedOrders(config);
+export function directivesInForce(config: Config): string[] {
+  const { states } = storedDirectives(config);
   const inForce = latestOf([...states.values()].flat()).filter(isInForce);
-  const lines = inForce.slice(0, shownMax).map((order) => `in force: ${textOf(order, config)}`);
+  const lines = inForce
+    .slice(0, shownMax)
+    .map((directive) => `in force: ${textOf(directive, config)}`);
   const more = inForce.length - shownMax;
   return more > 0 ? [...lines, `in force: ${more} more (view orders)`] : lines;
 }
 
-function textOf({ kind, host, value, by }: Order, config: Config): string {
+function textOf({ kind, host, value, by }: Directive, config: Config): string {
   const shown = shownCrawl(config);
   if (kind === 'pause') {
     return `pause, given by ${by}; to end it: ${programName()} resume ${shown}`;
@@ -105,18 +107,20 @@ interface Failure {
   readonly message: string;
 }
 
-type Target = Pick<Order, 'kind' | 'host'>;
+type Target = Pick<Directive, 'kind' | 'host'>;
 
 /** Revokes a directive in all state files of the data directory. No agent may run. */
 export function takeBack(config: Config, target: Target): TakenBack {
-  const { states, problems } = storedOrders(config);
+  const { states, problems } = storedDirectives(config);
   // An unreadable file may hold a later directive than all others.
   if (problems.length > 0) return refused(4, problems.join('\n'));
   const known = latestOf([...states.values()].flat());
-  if (!known.some((order) => keyOf(order) === keyOf(target) && isInForce(order))) {
+  if (
+    !known.some((directive) => registerOf(directive) === registerOf(target) && isInForce(directive))
+  ) {
     const isPause = target.kind === 'pause';
     const why = isPause ? 'the crawl is not paused' : 'no such directive is in force';
-    return refused(1, [why, ...ordersInForce(config)].join('\n'));
+    return refused(1, [why, ...directivesInForce(config)].join('\n'));
   }
   // Prevents launches from starting agents, whose directories would be in use.
   const lock = lockLaunch(config);
@@ -135,7 +139,7 @@ function refused(code: ExitCode, message: string): TakenBack {
 interface OpenedState {
   readonly agent: string;
   readonly directory: string;
-  readonly orders: OrderTable;
+  readonly directives: DirectiveTable;
   readonly close: () => void;
 }
 
@@ -147,15 +151,15 @@ function takeBackLocked(config: Config, target: Target, agents: readonly string[
       if ('message' in state) return refused(state.code, state.message);
       opened.push(state);
     }
-    const known = latestOf(opened.flatMap(({ orders }) => orders.orders()));
-    const n = Math.max(0, ...known.map((order) => order.n)) + 1;
-    const order: Order = { ...target, value: null, n, by: agents[0]! };
+    const known = latestOf(opened.flatMap(({ directives }) => directives.directives()));
+    const n = Math.max(0, ...known.map((directive) => directive.n)) + 1;
+    const directive: Directive = { ...target, value: null, n, by: agents[0]! };
     // The completion record goes first: with it, a launch would not look for unblocked URLs.
     const record = target.kind === 'block' ? setCompletionAside(config) : null;
-    const saved = save(order, opened);
+    const saved = save(directive, opened);
     if (saved.agents.length > 0) record?.drop();
     else record?.putBack();
-    return { ...saved, stillBlockedBy: stillBlocking(known, order) };
+    return { ...saved, stillBlockedBy: stillBlocking(known, directive) };
   } catch (error) {
     const { code, message } = failureOf(error, config.agent.dataDir);
     return refused(code, message);
@@ -172,7 +176,7 @@ function openOne(config: Config, agent: string): OpenedState | Failure {
       state.db.close();
       state.unlock();
     };
-    return { agent, directory, orders: new OrderTable(state.db), close };
+    return { agent, directory, directives: new DirectiveTable(state.db), close };
   }
   if (state.code !== 'locked') {
     return { code: state.code === 'full' ? 3 : 4, message: state.message };
@@ -181,11 +185,14 @@ function openOne(config: Config, agent: string): OpenedState | Failure {
 }
 
 /** One file is enough to revoke the directive: its agent announces it to the others. */
-function save(order: Order, opened: readonly OpenedState[]): Omit<TakenBack, 'stillBlockedBy'> {
+function save(
+  directive: Directive,
+  opened: readonly OpenedState[],
+): Omit<TakenBack, 'stillBlockedBy'> {
   const agents: string[] = [];
-  for (const { agent, directory, orders } of opened) {
+  for (const { agent, directory, directives } of opened) {
     try {
-      orders.saveOrder(order, wallMs());
+      directives.saveDirective(directive, wallMs());
     } catch (error) {
       return { agents, failure: failureOf(error, directory) };
     }
@@ -201,9 +208,14 @@ function failureOf(error: unknown, directory: string): Failure {
 }
 
 /** Applies the same rule as the agents. */
-function stillBlocking(known: readonly Order[], takenBack: Order): string | undefined {
+function stillBlocking(known: readonly Directive[], takenBack: Directive): string | undefined {
   if (takenBack.kind !== 'block') return undefined;
-  const store = { orders: () => [...known, takenBack], saveOrder() {}, dropOrder() {} };
+  const noChange = () => {};
+  const store = {
+    directives: () => [...known, takenBack],
+    saveDirective: noChange,
+    dropDirective: noChange,
+  };
   const parts = { id: takenBack.by, delayMs: () => 0, digest: (text: string) => text };
-  return new Orders({ ...parts, store }).above(takenBack)?.host;
+  return new Directives({ ...parts, store }).above(takenBack)?.host;
 }

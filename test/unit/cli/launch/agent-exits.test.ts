@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { codeOfError } from '../../../../agent/cli/common/exit-code.ts';
-import { type Ending, endingOf, verdictOf } from '../../../../agent/cli/launch/endings.ts';
+import { type AgentExit, exitOf, verdictOf } from '../../../../agent/cli/launch/agent-exits.ts';
 
-const complete: Ending = { kind: 'complete' };
-const left: Ending = { kind: 'left', reason: '' };
-const interrupted: Ending = { kind: 'interrupted' };
-const killed: Ending = { kind: 'killed', signal: 'SIGKILL' };
-const failed = (code: 1 | 3 | 4 | 5): Ending => ({ kind: 'failed', code, reason: '' });
+const complete: AgentExit = { kind: 'complete' };
+const left: AgentExit = { kind: 'left', reason: '' };
+const interrupted: AgentExit = { kind: 'interrupted' };
+const killed: AgentExit = { kind: 'killed', signal: 'SIGKILL' };
+const failed = (code: 1 | 3 | 4 | 5): AgentExit => ({ kind: 'failed', code, reason: '' });
 
 test('launch: ends with 0 exactly when the crawl is complete, whoever died', () => {
   assert.equal(verdictOf([killed, failed(3), left, complete], false), 0);
@@ -26,13 +26,13 @@ test('launch: ends with the first failure otherwise', () => {
 });
 
 test('launch: an agent that dies without a last word was killed', () => {
-  assert.deepEqual(endingOf(null, null, 'SIGKILL'), killed);
-  assert.equal(endingOf(null, 1, null).kind, 'failed');
-  assert.equal(endingOf(null, 11, null).kind, 'interrupted');
+  assert.deepEqual(exitOf(null, null, 'SIGKILL'), killed);
+  assert.equal(exitOf(null, 1, null).kind, 'failed');
+  assert.equal(exitOf(null, 11, null).kind, 'interrupted');
 });
 
 test('launch: agents that crash are a failure, which the next launch would meet again', () => {
-  const crashed = endingOf(null, null, 'SIGABRT');
+  const crashed = exitOf(null, null, 'SIGABRT');
   assert.deepEqual(crashed, { kind: 'crashed', signal: 'SIGABRT' });
   assert.equal(verdictOf([crashed, crashed], false), 1);
   assert.equal(verdictOf([killed, crashed], false), 1);
@@ -42,8 +42,8 @@ test('launch: agents that crash are a failure, which the next launch would meet 
 
 test('launch: a graceful leave is no completion, though both end with 0', () => {
   const last = { type: 'ended', code: 0, reason: 'r', logged: true } as const;
-  assert.equal(endingOf({ ...last, course: 'left' }, 0, null).kind, 'left');
-  assert.equal(endingOf({ ...last, course: 'complete' }, 0, null).kind, 'complete');
+  assert.equal(exitOf({ ...last, endKind: 'left' }, 0, null).kind, 'left');
+  assert.equal(exitOf({ ...last, endKind: 'complete' }, 0, null).kind, 'complete');
 });
 
 test('exit codes: a full disk is told from other errors, however deep it lies', () => {

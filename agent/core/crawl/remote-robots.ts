@@ -11,7 +11,7 @@ import type { View } from '../membership/view.ts';
 import type { Store } from '../protocol/core-store.ts';
 import type { AgentId, Host, Message } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
-import type { KnownRobots, RobotsWord, Visits } from '../protocol/visits-port.ts';
+import type { KnownRobots, RobotsResult, Visits } from '../protocol/visits-port.ts';
 
 /** Heartbeat intervals between two asks: by default five seconds, about as long as a visit. */
 const ASK_AGAIN = 5;
@@ -27,8 +27,8 @@ const ASKS_PER_TURN = 200;
 const REASON_CHARS_MAX = 900;
 
 type Ask = Extract<Message, { type: 'ROBOTS_ASK' }>;
-type Told = Extract<Message, { type: 'ROBOTS_TOLD' }>;
-type Answer = Omit<Told, 'type' | 'origin' | 'asker'>;
+type Report = Extract<Message, { type: 'ROBOTS_TOLD' }>;
+type Answer = Omit<Report, 'type' | 'origin' | 'asker'>;
 
 /** A robots.txt that redirects to another host. */
 export interface RobotsRedirect {
@@ -55,24 +55,24 @@ interface Lookup {
   askedAt: number;
 }
 
-interface RobotsAsksParts {
+interface RemoteRobotsParts {
   readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'bounds'>;
   readonly view: Pick<View, 'owns' | 'owner' | 'get' | 'joined'>;
   readonly outbound: Pick<Outbound, 'toMember'>;
   readonly hostOf: (url: string) => Host | null;
-  readonly orders: { readonly paused: boolean };
+  readonly directives: { readonly paused: boolean };
   readonly store: Pick<Store, 'queuedOf'>;
   readonly routing: Pick<Routing, 'enqueue'>;
   readonly activity: () => void;
-  readonly visits: Pick<Visits, 'robotsOf' | 'robotsTold'>;
+  readonly visits: Pick<Visits, 'robotsOf' | 'robotsReported'>;
 }
 
-export class RobotsAsks {
-  readonly #p: RobotsAsksParts;
+export class RemoteRobots {
+  readonly #p: RemoteRobotsParts;
   /** One entry per waiting host. Bounded by the number of hosts; ends with an answer or a time-out. */
   readonly #lookups = new Map<Host, Lookup>();
 
-  constructor(parts: RobotsAsksParts) {
+  constructor(parts: RemoteRobotsParts) {
     this.#p = parts;
   }
 
@@ -87,7 +87,7 @@ export class RobotsAsks {
     this.#lookups.set(host, { redirect, ...fresh });
   }
 
-  isAsking(host: Host, origin: string): boolean {
+  isLookingUp(host: Host, origin: string): boolean {
     return this.#lookups.get(host)?.redirect.origin === origin;
   }
 
@@ -109,7 +109,7 @@ export class RobotsAsks {
     const { heartbeatMs } = this.#p.settings;
     let left = ASKS_PER_TURN;
     for (const lookup of this.#lookups.values()) {
-      if (this.#p.orders.paused) lookup.since = now.mono;
+      if (this.#p.directives.paused) lookup.since = now.mono;
       else if (this.isOver(now.mono - lookup.since)) this.#timeOut(lookup, now);
       else if (left > 0 && now.mono - lookup.askedAt >= ASK_AGAIN * heartbeatMs) {
         left--;
@@ -119,13 +119,13 @@ export class RobotsAsks {
   }
 
   /** From a member of the view, or from this agent itself. */
-  onMessage(from: AgentId, message: Ask | Told, now: Instant): void {
+  onMessage(from: AgentId, message: Ask | Report, now: Instant): void {
     this.#p.activity();
     if (message.type === 'ROBOTS_ASK') this.#onAsk(from, message, now);
-    else this.#onTold(from, message, now);
+    else this.#onReport(from, message, now);
   }
 
-  #tell(to: AgentId, message: Ask | Told, now: Instant): void {
+  #tell(to: AgentId, message: Ask | Report, now: Instant): void {
     const { settings, view, outbound } = this.#p;
     if (to === settings.id) return this.onMessage(to, message, now);
     const member = view.get(to);
@@ -143,17 +143,17 @@ export class RobotsAsks {
     this.#tell(owner, { type: 'ROBOTS_ASK', origin: lookup.at, asker, waitedMs }, now);
   }
 
-  #onTold(from: AgentId, told: Told, now: Instant): void {
-    const host = this.#p.hostOf(fileOf(told.asker));
+  #onReport(from: AgentId, report: Report, now: Instant): void {
+    const host = this.#p.hostOf(fileOf(report.asker));
     const lookup = host === null ? undefined : this.#lookups.get(host);
-    if (lookup?.redirect.origin !== told.asker || lookup.at !== told.origin) return;
+    if (lookup?.redirect.origin !== report.asker || lookup.at !== report.origin) return;
     const where = `${REDIRECTED}${fileOf(lookup.at)}`;
     const by = `${where}, reported by ${from}`;
-    const reason = told.reason === '' ? by : `${by}: ${told.reason}`;
-    const end = (result: RobotsWord) => this.#end(lookup, result, now);
-    switch (told.answer) {
+    const reason = report.reason === '' ? by : `${by}: ${report.reason}`;
+    const end = (result: RobotsResult) => this.#end(lookup, result, now);
+    switch (report.answer) {
       case 'rules':
-        return end({ kind: 'rules', reason, body: told.body ?? '' });
+        return end({ kind: 'rules', reason, body: report.body ?? '' });
       case 'absent':
         return end({ kind: 'allowAll', reason });
       case 'refused':
@@ -163,12 +163,12 @@ export class RobotsAsks {
       case 'waiting':
         return end({ kind: 'unreachable', reason, final: false });
       case 'redirect':
-        return this.#follow(lookup, told, now);
+        return this.#follow(lookup, report, now);
     }
   }
 
   /** Follows a redirect. A chain that returns to a host ends: its hosts would wait for one another. */
-  #follow(lookup: Lookup, { to, hops }: Told, now: Instant): void {
+  #follow(lookup: Lookup, { to, hops }: Report, now: Instant): void {
     const toHost = to === null ? null : this.#p.hostOf(fileOf(to));
     if (to === null || toHost === null) return;
     lookup.left -= Math.max(1, hops);
@@ -190,11 +190,11 @@ export class RobotsAsks {
     this.#end(lookup, { kind: 'unreachable', reason, final: false }, now);
   }
 
-  #end(lookup: Lookup, result: RobotsWord, now: Instant): void {
+  #end(lookup: Lookup, result: RobotsResult, now: Instant): void {
     const { host, origin } = lookup.redirect;
     this.#lookups.delete(host);
     const reason = result.reason.slice(0, REASON_CHARS_MAX);
-    this.#p.visits.robotsTold(host, origin, { ...result, reason }, now);
+    this.#p.visits.robotsReported(host, origin, { ...result, reason }, now);
   }
 
   // ---- at the owner of the other host
@@ -235,16 +235,16 @@ export class RobotsAsks {
 
 const REFUSED: Answer = { answer: 'refused', reason: '', body: null, to: null, hops: 0 };
 
-function answerOf({ word, leadsTo }: KnownRobots): Answer {
+function answerOf({ result, leadsTo }: KnownRobots): Answer {
   if (leadsTo) return { ...REFUSED, answer: 'redirect', ...leadsTo };
-  const reason = word.reason.slice(0, REASON_CHARS_MAX);
-  switch (word.kind) {
+  const reason = result.reason.slice(0, REASON_CHARS_MAX);
+  switch (result.kind) {
     case 'rules':
-      return { ...REFUSED, answer: 'rules', reason, body: word.body };
+      return { ...REFUSED, answer: 'rules', reason, body: result.body };
     case 'allowAll':
       return { ...REFUSED, answer: 'absent', reason };
     case 'unreachable':
-      return { ...REFUSED, answer: word.final ? 'unreachable' : 'waiting', reason };
+      return { ...REFUSED, answer: result.final ? 'unreachable' : 'waiting', reason };
   }
 }
 

@@ -4,24 +4,24 @@
 // Heartbeats contain a digest; agents whose digests differ send each other all directives.
 
 import { HostPatterns } from '../../url/host-patterns.ts';
-import type { AgentId, Host, Order } from './messages.ts';
+import type { AgentId, Directive, Host } from './messages.ts';
 import { IDENTIFIERS_MAX, putLatest } from './put-latest.ts';
 
 /** Stores directives in the transaction of the turn. */
-export interface OrderStore {
-  orders(): Order[];
+export interface DirectiveStore {
+  directives(): Directive[];
   /** Replaces the directive of the same kind and host; `at`: when it arrived here. */
-  saveOrder(order: Order, at: number): void;
-  dropOrder(order: Pick<Order, 'kind' | 'host'>): void;
+  saveDirective(directive: Directive, at: number): void;
+  dropDirective(directive: Pick<Directive, 'kind' | 'host'>): void;
 }
 
 /** A directive in force, and the agents that are known to have it. */
-export interface OrderInForce extends Pick<Order, 'kind' | 'host' | 'value' | 'by'> {
+export interface DirectiveInForce extends Pick<Directive, 'kind' | 'host' | 'value' | 'by'> {
   readonly applied: readonly AgentId[];
 }
 
 /** Maximum number of directives: all of them fit into one message. */
-export const ORDERS_MAX = 2000;
+export const DIRECTIVES_MAX = 2000;
 /**
  * How far, in seconds, a number may be ahead of this agent's clock. The number of a round is its
  * issuer's time in seconds, and other directives add one to the highest known number. A number
@@ -29,22 +29,22 @@ export const ORDERS_MAX = 2000;
  */
 const NUMBER_AHEAD_MAX = 7 * 24 * 3600;
 /** Every agent drops excess directives from the end of this list of kinds. */
-const RANKS: readonly Order['kind'][] = ['pause', 'refresh', 'block', 'delay'];
+const RANKS: readonly Directive['kind'][] = ['pause', 'refresh', 'block', 'delay'];
 
 /** The result of merging the directives of one message. */
 interface Merged {
   /** Those that changed something. */
-  readonly later: readonly Order[];
+  readonly later: readonly Directive[];
   /** Why some were refused, or null. */
   readonly refused: string | null;
 }
 
-export class Orders {
+export class Directives {
   readonly #me: AgentId;
   readonly #configuredMs: (host: Host) => number;
-  readonly #store: OrderStore;
+  readonly #store: DirectiveStore;
   readonly #digest: (text: string) => string;
-  readonly #known = new Map<string, Order>();
+  readonly #known = new Map<string, Directive>();
   /**
    * By directive, the agents that are known to have it, this agent first. Filled by `#keep` and
    * `hasAll`, which drops the oldest other agent beyond `IDENTIFIERS_MAX`.
@@ -58,16 +58,16 @@ export class Orders {
   constructor(parts: {
     readonly id: AgentId;
     readonly delayMs: (host: Host) => number;
-    readonly store: OrderStore;
+    readonly store: DirectiveStore;
     readonly digest: (text: string) => string;
   }) {
     this.#me = parts.id;
     this.#configuredMs = parts.delayMs;
     this.#store = parts.store;
     this.#digest = parts.digest;
-    for (const order of parts.store.orders()) {
-      this.#known.set(keyOf(order), order);
-      this.#holders.set(keyOf(order), new Set([parts.id, order.by]));
+    for (const directive of parts.store.directives()) {
+      this.#known.set(registerOf(directive), directive);
+      this.#holders.set(registerOf(directive), new Set([parts.id, directive.by]));
     }
     this.#trim();
   }
@@ -96,7 +96,7 @@ export class Orders {
   }
 
   /** The wider directive that applies to the hosts of a revoked one; undefined: none. */
-  above({ kind, host }: Pick<Order, 'kind' | 'host'>): Order | undefined {
+  above({ kind, host }: Pick<Directive, 'kind' | 'host'>): Directive | undefined {
     if (kind !== 'block' && kind !== 'delay') return undefined;
     // No host has the label `\0`, so only patterns for all subdomains match.
     const subdomain = host.replace(/^\*/, '\0');
@@ -108,8 +108,8 @@ export class Orders {
     return this.#compiled;
   }
 
-  #value(kind: Order['kind'], host: Host): number | null {
-    return this.#known.get(keyOf({ kind, host }))?.value ?? null;
+  #value(kind: Directive['kind'], host: Host): number | null {
+    return this.#known.get(registerOf({ kind, host }))?.value ?? null;
   }
 
   /**
@@ -117,9 +117,9 @@ export class Orders {
    *
    * @param at - monotonic milliseconds, as in `merge`
    */
-  give(order: Pick<Order, 'kind' | 'host' | 'value'>, at: number): Order | null {
-    if (this.#known.size >= ORDERS_MAX && !this.#known.has(keyOf(order))) return null;
-    const given = { ...order, n: this.#highest() + 1, by: this.#me };
+  give(directive: Pick<Directive, 'kind' | 'host' | 'value'>, at: number): Directive | null {
+    if (this.#known.size >= DIRECTIVES_MAX && !this.#known.has(registerOf(directive))) return null;
+    const given = { ...directive, n: this.#highest() + 1, by: this.#me };
     this.#keep(given, at);
     return given;
   }
@@ -132,30 +132,33 @@ export class Orders {
    * @param at - monotonic milliseconds: when they arrived
    * @param wallMs - this agent's clock, which limits the numbers
    */
-  merge(orders: readonly Order[], at: number, wallMs: number): Merged {
+  merge(directives: readonly Directive[], at: number, wallMs: number): Merged {
     const max = Math.floor(wallMs / 1000) + NUMBER_AHEAD_MAX;
-    const later = orders.filter((order) => {
-      const known = this.#known.get(keyOf(order));
-      if (reachOf(order) > max || (known && !isLater(order, known))) return false;
-      this.#known.set(keyOf(order), order);
+    const later = directives.filter((directive) => {
+      const known = this.#known.get(registerOf(directive));
+      if (reachOf(directive) > max || (known && !isLater(directive, known))) return false;
+      this.#known.set(registerOf(directive), directive);
       return true;
     });
     const isCut = this.#trim();
-    const kept = later.filter((order) => this.#known.get(keyOf(order)) === order);
-    for (const order of kept) this.#keep(order, at);
-    const ahead = Math.max(...orders.map(reachOf));
+    const kept = later.filter((directive) => this.#known.get(registerOf(directive)) === directive);
+    for (const directive of kept) this.#keep(directive, at);
+    const ahead = Math.max(...directives.map(reachOf));
     if (ahead > max)
       return { later: kept, refused: `${ahead} is far above the number of any directive` };
-    return { later: kept, refused: isCut ? `there are more than ${ORDERS_MAX} directives` : null };
+    return {
+      later: kept,
+      refused: isCut ? `there are more than ${DIRECTIVES_MAX} directives` : null,
+    };
   }
 
   /** Drops excess directives; returns whether there were any. */
   #trim(): boolean {
-    if (this.#known.size <= ORDERS_MAX) return false;
-    for (const order of this.all().toSorted(byRank).slice(ORDERS_MAX)) {
-      this.#known.delete(keyOf(order));
-      this.#holders.delete(keyOf(order));
-      this.#store.dropOrder(order);
+    if (this.#known.size <= DIRECTIVES_MAX) return false;
+    for (const directive of this.all().toSorted(byRank).slice(DIRECTIVES_MAX)) {
+      this.#known.delete(registerOf(directive));
+      this.#holders.delete(registerOf(directive));
+      this.#store.dropDirective(directive);
     }
     this.#hash = null;
     this.#compiled = null;
@@ -166,10 +169,10 @@ export class Orders {
     return Math.max(0, ...this.#known.values().map(({ n }) => n));
   }
 
-  #keep(order: Order, at: number): void {
-    this.#known.set(keyOf(order), order);
-    this.#holders.set(keyOf(order), new Set([this.#me, order.by]));
-    this.#store.saveOrder(order, at);
+  #keep(directive: Directive, at: number): void {
+    this.#known.set(registerOf(directive), directive);
+    this.#holders.set(registerOf(directive), new Set([this.#me, directive.by]));
+    this.#store.saveDirective(directive, at);
     this.#hash = null;
     this.#compiled = null;
   }
@@ -187,15 +190,15 @@ export class Orders {
   }
 
   /** At most `max` directives in force, the newest first. */
-  inForce(max: number): OrderInForce[] {
-    const orders = [...this.#known.entries()].filter(([, order]) => isInForce(order));
-    orders.sort(([, a], [, b]) => b.n - a.n);
-    return orders.slice(0, max).map(([key, { kind, host, value, by }]) => {
+  inForce(max: number): DirectiveInForce[] {
+    const directives = [...this.#known.entries()].filter(([, directive]) => isInForce(directive));
+    directives.sort(([, a], [, b]) => b.n - a.n);
+    return directives.slice(0, max).map(([key, { kind, host, value, by }]) => {
       return { kind, host, value, by, applied: [...(this.#holders.get(key) ?? [])].sort() };
     });
   }
 
-  all(): readonly Order[] {
+  all(): readonly Directive[] {
     return [...this.#known.values()];
   }
 
@@ -213,28 +216,28 @@ export class Orders {
 }
 
 /** The blocks and delays in force, and the revoked blocks, by host pattern. */
-function compile(known: Iterable<Order>) {
+function compile(known: Iterable<Directive>) {
   const all = [...known];
-  const of = (kind: Order['kind'], holds: boolean) =>
+  const of = (kind: Directive['kind'], holds: boolean) =>
     new HostPatterns(
       all
-        .filter((order) => order.kind === kind && (order.value !== null) === holds)
-        .map((order) => [order.host, order]),
+        .filter((directive) => directive.kind === kind && (directive.value !== null) === holds)
+        .map((directive) => [directive.host, directive]),
     );
   return { block: of('block', true), unblock: of('block', false), delay: of('delay', true) };
 }
 
 /** The highest number in the directive: a round too far ahead would outrank later ones, too. */
-function reachOf({ kind, value, n }: Order): number {
+function reachOf({ kind, value, n }: Directive): number {
   return kind === 'refresh' ? Math.max(n, value ?? 0) : n;
 }
 
 /** A refresh starts a round and cannot be revoked, so it is never in force. */
-export function isInForce({ kind, value }: Order): boolean {
+export function isInForce({ kind, value }: Directive): boolean {
   return value !== null && kind !== 'refresh';
 }
 
-export function keyOf({ kind, host }: Pick<Order, 'kind' | 'host'>): string {
+export function registerOf({ kind, host }: Pick<Directive, 'kind' | 'host'>): string {
   return `${kind} ${host}`;
 }
 
@@ -242,14 +245,14 @@ export function keyOf({ kind, host }: Pick<Order, 'kind' | 'host'>): string {
  * Sorts the directives to keep first. A directive's number only grows, so all agents drop the same
  * ones.
  */
-function byRank(a: Order, b: Order): number {
+function byRank(a: Directive, b: Directive): number {
   if (a.kind !== b.kind) return RANKS.indexOf(a.kind) - RANKS.indexOf(b.kind);
   if (a.n !== b.n) return b.n - a.n;
-  return keyOf(a) < keyOf(b) ? -1 : 1;
+  return registerOf(a) < registerOf(b) ? -1 : 1;
 }
 
 /** Totally ordered: agents that receive the same directives keep the same one. */
-export function isLater(a: Order, b: Order): boolean {
+export function isLater(a: Directive, b: Directive): boolean {
   if (a.n !== b.n) return a.n > b.n;
   // Values decide only after a roll-back of a disk, when an agent may reuse a number.
   return a.by !== b.by ? a.by > b.by : (a.value ?? -1) > (b.value ?? -1);

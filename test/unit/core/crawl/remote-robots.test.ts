@@ -4,12 +4,12 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RobotsAsks } from '../../../../agent/core/crawl/robots-asks.ts';
+import { RemoteRobots } from '../../../../agent/core/crawl/remote-robots.ts';
 import type { Outbound } from '../../../../agent/core/membership/outbound.ts';
 import type { View } from '../../../../agent/core/membership/view.ts';
 import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
 import type { Message } from '../../../../agent/core/protocol/messages.ts';
-import type { KnownRobots, RobotsWord } from '../../../../agent/core/protocol/visits-port.ts';
+import type { KnownRobots, RobotsResult } from '../../../../agent/core/protocol/visits-port.ts';
 import { splitIdentity } from '../../../../agent/url/url-key.ts';
 
 type Told = Extract<Message, { type: 'ROBOTS_TOLD' }>;
@@ -22,7 +22,7 @@ const A = 'http://a.test';
 const [B, C] = ['http://b.test', 'http://c.test'];
 const NOTHING = { reason: '', body: null, to: null, hops: 0 };
 const RULES: KnownRobots = {
-  word: { kind: 'rules', reason: '', body: 'eA==' },
+  result: { kind: 'rules', reason: '', body: 'eA==' },
   standing: 'fresh',
 };
 
@@ -30,7 +30,7 @@ const RULES: KnownRobots = {
 function agent(own: readonly string[] = ['a.test']) {
   const state = { joined: true, paused: false, own: new Set(own), queued: 0 };
   const sent: { to: string; message: Message }[] = [];
-  const told: { host: string; origin: string; word: RobotsWord }[] = [];
+  const told: { host: string; origin: string; word: RobotsResult }[] = [];
   const recorded: string[] = [];
   const known = new Map<string, KnownRobots>();
   const view = {
@@ -46,7 +46,7 @@ function agent(own: readonly string[] = ['a.test']) {
       sent.push({ to: card.id, message });
     },
   };
-  const asks = new RobotsAsks({
+  const asks = new RemoteRobots({
     settings: {
       ...{ id: 'me', heartbeatMs: HEARTBEAT_MS },
       bounds: { ...BOUNDS, robotsWaitMs: WAIT_MS },
@@ -54,13 +54,13 @@ function agent(own: readonly string[] = ['a.test']) {
     view: view as unknown as View,
     outbound: outbound as unknown as Outbound,
     hostOf: (url) => splitIdentity(url)?.host ?? null,
-    orders: state,
+    directives: state,
     store: { queuedOf: () => state.queued },
     routing: { enqueue: (_, { url }) => recorded.push(url) },
     activity: () => {},
     visits: {
       robotsOf: (_, origin) => known.get(origin) ?? null,
-      robotsTold: (host, origin, word) => told.push({ host, origin, word }),
+      robotsReported: (host, origin, word) => told.push({ host, origin, word }),
     },
   });
   const begin = (to: string, { host = 'a.test', hops = 1, nowMs = 0 } = {}) =>
@@ -84,7 +84,7 @@ describe('robots asks: the owner of the host that redirects', () => {
   it('asks the owner of the other host, again after five heartbeats, until it is told', () => {
     const { asks, sent, told, begin, tell } = agent();
     begin(B);
-    assert.ok(asks.isAsking('a.test', A));
+    assert.ok(asks.isLookingUp('a.test', A));
     for (const nowMs of [0, 100, 400, 500, 900, 1000]) asks.pump(at(nowMs));
     assert.deepEqual(
       sent.map(({ to, message }) => [to, message]),
@@ -95,15 +95,15 @@ describe('robots asks: the owner of the host that redirects', () => {
     );
     tell('rules', { body: 'eA==' });
     const reason = 'redirected to http://b.test/robots.txt, reported by a9';
-    const word: RobotsWord = { kind: 'rules', reason, body: 'eA==' };
+    const word: RobotsResult = { kind: 'rules', reason, body: 'eA==' };
     assert.deepEqual(told, [{ host: 'a.test', origin: A, word }]);
-    assert.equal(asks.isAsking('a.test', A), false);
+    assert.equal(asks.isLookingUp('a.test', A), false);
     asks.pump(at(9000));
     assert.equal(sent.length, 3);
   });
 
   it('what it is told becomes its word, with where it is from', () => {
-    const cases: [Told['answer'], Partial<Told>, RobotsWord['kind'], RegExp][] = [
+    const cases: [Told['answer'], Partial<Told>, RobotsResult['kind'], RegExp][] = [
       ['absent', { reason: 'status_404' }, 'allowAll', /reported by a9: status_404$/],
       ['unreachable', { reason: 'dns' }, 'unreachable', /reported by a9: dns$/],
       ['refused', {}, 'allowAll', /which a9 does not request$/],
@@ -171,7 +171,7 @@ describe('robots asks: the owner of the host that redirects', () => {
     tell('redirect');
     tell('redirect', { to: 'http://B.test' });
     assert.equal(told.length, 0);
-    assert.ok(asks.isAsking('a.test', A));
+    assert.ok(asks.isLookingUp('a.test', A));
   });
 
   it('after the longest wait it counts as an attempt, unless the crawl was paused', () => {
@@ -185,7 +185,7 @@ describe('robots asks: the owner of the host that redirects', () => {
     asks.pump(at(2 * WAIT_MS + 1));
     const reason = 'redirected to http://b.test/robots.txt, no answer in time';
     assert.deepEqual(told[0]!.word, { kind: 'unreachable', reason, final: false });
-    assert.equal(asks.isAsking('a.test', A), false);
+    assert.equal(asks.isLookingUp('a.test', A), false);
   });
 
   it('after a change of the view the owner of then is asked at once, for hosts that are left', () => {
@@ -197,9 +197,9 @@ describe('robots asks: the owner of the host that redirects', () => {
     asks.viewChanged();
     asks.pump(at(1));
     assert.equal(sent.length, 3);
-    assert.equal(asks.isAsking('d.test', 'http://d.test'), false);
+    assert.equal(asks.isLookingUp('d.test', 'http://d.test'), false);
     begin(B, { host: 'd.test' });
-    assert.equal(asks.isAsking('d.test', 'http://d.test'), false, 'it is no host of ours');
+    assert.equal(asks.isLookingUp('d.test', 'http://d.test'), false, 'it is no host of ours');
   });
 
   it('of many hosts only some are asked for in one turn', () => {
@@ -246,7 +246,7 @@ describe('robots asks: the owner of the host whose file it is', () => {
   const owner = () => agent(['b.test']);
 
   it('tells what it has while that is fresh', () => {
-    const cases: [RobotsWord, Partial<Told>][] = [
+    const cases: [RobotsResult, Partial<Told>][] = [
       [
         { kind: 'rules', reason: '', body: 'eA==' },
         { answer: 'rules', body: 'eA==' },
@@ -262,7 +262,7 @@ describe('robots asks: the owner of the host whose file it is', () => {
     ];
     for (const [word, expected] of cases) {
       const { known, ask, recorded } = owner();
-      known.set(B, { word, standing: 'fresh' });
+      known.set(B, { result: word, standing: 'fresh' });
       const { answer, reason, body } = ask(B)!;
       const [none, wanted] = [{ reason: '', body: null }, expected];
       assert.deepEqual({ answer, reason, body }, { ...none, ...wanted });
@@ -276,7 +276,7 @@ describe('robots asks: the owner of the host whose file it is', () => {
     assert.equal(ask(B), undefined);
     assert.deepEqual(recorded, ['http://b.test/robots.txt']);
     assert.equal(ask(B, WAIT_MS / 2), undefined);
-    known.set(B, { word: RULES.word, standing: 'retrying' });
+    known.set(B, { result: RULES.result, standing: 'retrying' });
     assert.equal(ask(B, WAIT_MS / 2), undefined, 'it is tried again');
     known.set(B, RULES);
     assert.equal(ask(B)!.answer, 'rules');
@@ -285,7 +285,10 @@ describe('robots asks: the owner of the host whose file it is', () => {
   it('refuses where nothing is left that would ask for it', () => {
     const { ask, known } = owner();
     assert.equal(ask(B)!.answer, 'refused');
-    known.set(B, { word: { kind: 'unreachable', reason: '', final: true }, standing: 'retrying' });
+    known.set(B, {
+      result: { kind: 'unreachable', reason: '', final: true },
+      standing: 'retrying',
+    });
     assert.equal(ask(B)!.answer, 'unreachable');
   });
 
@@ -293,14 +296,14 @@ describe('robots asks: the owner of the host whose file it is', () => {
     const { ask, known, state, recorded } = owner();
     const word = { kind: 'unreachable', reason: 'whose owner is asked', final: false } as const;
     const leadsTo = { to: C, hops: 2 };
-    known.set(B, { word, standing: 'retrying', leadsTo });
+    known.set(B, { result: word, standing: 'retrying', leadsTo });
     for (const queued of [0, 1]) {
       state.queued = queued;
       const { answer, to, hops } = ask(B)!;
       assert.deepEqual({ answer, to, hops }, { answer: 'redirect', to: C, hops: 2 });
     }
     assert.deepEqual(recorded, []);
-    known.set(B, { word, standing: 'stale', leadsTo });
+    known.set(B, { result: word, standing: 'stale', leadsTo });
     assert.equal(ask(B), undefined, 'a queued URL brings a younger answer');
     state.queued = 0;
     assert.equal(ask(B)!.answer, 'redirect');
@@ -310,7 +313,7 @@ describe('robots asks: the owner of the host whose file it is', () => {
     const { ask, known } = owner();
     const word = { kind: 'unreachable', reason: 'dns', final: false } as const;
     for (const standing of ['retrying', 'stale'] as const) {
-      known.set(B, { word, standing });
+      known.set(B, { result: word, standing });
       const { answer, reason } = ask(B)!;
       assert.deepEqual([answer, reason], ['waiting', 'dns']);
     }
@@ -318,7 +321,7 @@ describe('robots asks: the owner of the host whose file it is', () => {
 
   it('an old answer is good enough for who has waited long, or where no other comes', () => {
     const { ask, known, state } = owner();
-    known.set(B, { word: RULES.word, standing: 'stale' });
+    known.set(B, { result: RULES.result, standing: 'stale' });
     assert.equal(ask(B)!.answer, 'rules', 'nothing is queued');
     state.queued = 1;
     assert.equal(ask(B, 59 * HEARTBEAT_MS), undefined);
@@ -342,9 +345,9 @@ describe('robots asks: the owner of the host whose file it is', () => {
     const { answer, reason } = ask(https, 60 * HEARTBEAT_MS)!;
     assert.deepEqual([answer, reason], ['waiting', 'its host waits for http://c.test/robots.txt']);
     const word = { kind: 'unreachable', reason: 'dns', final: true } as const;
-    known.set(https, { word, standing: 'retrying' });
+    known.set(https, { result: word, standing: 'retrying' });
     assert.equal(ask(https, 60 * HEARTBEAT_MS)!.answer, 'waiting', 'it is tried again');
-    known.set(https, { word: RULES.word, standing: 'stale' });
+    known.set(https, { result: RULES.result, standing: 'stale' });
     assert.equal(ask(https, 60 * HEARTBEAT_MS)!.answer, 'rules');
   });
 

@@ -7,55 +7,55 @@ import {
   readCompletion,
   recordCompletion,
 } from '../../../../agent/cli/state-files/completion-file.ts';
-import { takeBack } from '../../../../agent/cli/state-files/stored-orders.ts';
-import type { Order } from '../../../../agent/core/protocol/messages.ts';
+import { takeBack } from '../../../../agent/cli/state-files/stored-directives.ts';
+import type { Directive } from '../../../../agent/core/protocol/messages.ts';
 import { lockDirectory, lockFile, openState } from '../../../../agent/storage/file/database.ts';
-import { OrderTable } from '../../../../agent/storage/tables/order-table.ts';
+import { DirectiveTable } from '../../../../agent/storage/tables/directive-table.ts';
 import type { Config } from '../../../../config/config.ts';
 import { good, newDirectory, plain } from '../../config/written-config.ts';
 
-const pause: Order = { kind: 'pause', host: '', value: 1, n: 1, by: 'a1' };
-const all: Order = { kind: 'block', host: '*', value: 1, n: 2, by: 'a1' };
-const words = ({ kind, host }: Order) => ({ kind, host });
+const pause: Directive = { kind: 'pause', host: '', value: 1, n: 1, by: 'a1' };
+const all: Directive = { kind: 'block', host: '*', value: 1, n: 2, by: 'a1' };
+const words = ({ kind, host }: Directive) => ({ kind, host });
 
 /** A crawl of a1 and a2, which have ended with these orders in force. */
-function crawlWith(...orders: Order[]): Config {
+function crawlWith(...orders: Directive[]): Config {
   const dataDir = path.join(newDirectory(), 'data');
   const config = good(`${plain}cluster: { agents: 2 }\n`, { dataDir });
   for (const agent of ['a1', 'a2']) {
     inState(config, agent, (table) => {
-      for (const order of orders) table.saveOrder(order, 0);
+      for (const order of orders) table.saveDirective(order, 0);
     });
   }
   recordCompletion(config, { at: 0, agents: ['a1', 'a2'] });
   return config;
 }
 
-function inState<T>(config: Config, agent: string, act: (table: OrderTable) => T): T {
+function inState<T>(config: Config, agent: string, act: (table: DirectiveTable) => T): T {
   const directory = path.join(config.agent.dataDir, agent);
   const state = openState({ directory, crawl: config.name, agent });
   assert.ok(state.ok);
   try {
-    return act(new OrderTable(state.db));
+    return act(new DirectiveTable(state.db));
   } finally {
     state.db.close();
     state.unlock();
   }
 }
 
-function ordersOf(config: Config): Order[][] {
-  return ['a1', 'a2'].map((agent) => inState(config, agent, (table) => table.orders()));
+function ordersOf(config: Config): Directive[][] {
+  return ['a1', 'a2'].map((agent) => inState(config, agent, (table) => table.directives()));
 }
 
 /** Has these writes of orders, counted from one, fail as on a full disk. */
 function fillDisk(t: TestContext, ...writes: number[]): void {
-  const { saveOrder } = OrderTable.prototype;
+  const { saveDirective: saveOrder } = DirectiveTable.prototype;
   let count = 0;
-  const save = mock.method(OrderTable.prototype, 'saveOrder', function (...args) {
+  const save = mock.method(DirectiveTable.prototype, 'saveDirective', function (...args) {
     if (writes.includes(++count)) {
       throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
     }
-    saveOrder.apply(this as OrderTable, args);
+    saveOrder.apply(this as DirectiveTable, args);
   } satisfies (this: unknown, ...args: Parameters<typeof saveOrder>) => void);
   t.after(() => save.mock.restore());
 }
@@ -120,11 +120,11 @@ test('an agent that has just begun is no reason to name another directory', () =
 test('no launch begins while an order is taken back, nor is one taken back while a launch begins', (t) => {
   const config = crawlWith(pause);
   const { dataDir } = config.agent;
-  const { saveOrder } = OrderTable.prototype;
+  const { saveDirective: saveOrder } = DirectiveTable.prototype;
   const held: boolean[] = [];
-  const save = mock.method(OrderTable.prototype, 'saveOrder', function (...args) {
+  const save = mock.method(DirectiveTable.prototype, 'saveDirective', function (...args) {
     held.push(isLocked(dataDir, 'launch.lock'));
-    saveOrder.apply(this as OrderTable, args);
+    saveOrder.apply(this as DirectiveTable, args);
   } satisfies (this: unknown, ...args: Parameters<typeof saveOrder>) => void);
   t.after(() => save.mock.restore());
   const lock = lockFile(dataDir, 'launch.lock', () => 'held');
@@ -138,7 +138,7 @@ test('no launch begins while an order is taken back, nor is one taken back while
 });
 
 test('a host that another pattern blocks is still blocked', () => {
-  const host: Order = { ...all, host: 'x.test', n: 3 };
+  const host: Directive = { ...all, host: 'x.test', n: 3 };
   const config = crawlWith(all, host);
   assert.equal(takeBack(config, words(host)).stillBlockedBy, '*');
   assert.equal(takeBack(config, words(all)).stillBlockedBy, undefined);

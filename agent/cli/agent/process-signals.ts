@@ -7,7 +7,7 @@ import type { ToAgent } from './launch-messages.ts';
 
 type Action = 'leave' | ToAgent['type'];
 
-export class Orders {
+export class ProcessSignals {
   #agent: RunningAgent | null = null;
   #pending: Action | null = null;
   #signals = 0;

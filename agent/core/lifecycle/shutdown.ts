@@ -25,14 +25,14 @@ const LEAVE_MS_MAX = 30_000;
 const STOP_GRACE_MS = 3_000;
 
 /** The lifecycle state. `since` is in monotonic milliseconds. */
-export type Course =
+export type LifecycleState =
   | { readonly kind: 'crawling' }
   | { readonly kind: 'leaving'; readonly since: number }
   | { readonly kind: 'stopping'; readonly since: number }
   | { readonly kind: 'complete'; readonly since: number }
   | { readonly kind: 'ended' };
 
-interface EndingParts {
+interface ShutdownParts {
   readonly settings: CoreSettings;
   readonly store: Store;
   readonly events: EventLog;
@@ -50,17 +50,17 @@ interface EndingParts {
   readonly aborts: Pick<Aborts, 'abort'>;
 }
 
-export class Ending implements Part {
-  readonly #p: EndingParts;
+export class Shutdown implements Part {
+  readonly #p: ShutdownParts;
   /** Members that said COMPLETE. */
   readonly #saidComplete = new Set<AgentId>();
-  #course: Course = { kind: 'crawling' };
+  #state: LifecycleState = { kind: 'crawling' };
   /** This process has joined, in this incarnation or an earlier one. */
   #joinedOnce = false;
   /** When this process started. */
   #bornAt = 0;
 
-  constructor(parts: EndingParts) {
+  constructor(parts: ShutdownParts) {
     this.#p = parts;
   }
 
@@ -68,8 +68,8 @@ export class Ending implements Part {
     this.#bornAt = now.mono;
   }
 
-  get course(): Course['kind'] {
-    return this.#course.kind;
+  get state(): LifecycleState['kind'] {
+    return this.#state.kind;
   }
 
   joined(): void {
@@ -79,7 +79,7 @@ export class Ending implements Part {
   /** A new incarnation continues the crawl; COMPLETE messages to the previous one are void. */
   reset(): void {
     this.#saidComplete.clear();
-    if (this.#course.kind === 'complete') this.#course = { kind: 'crawling' };
+    if (this.#state.kind === 'complete') this.#state = { kind: 'crawling' };
   }
 
   forget(id: AgentId): void {
@@ -88,22 +88,22 @@ export class Ending implements Part {
 
   /** Whether the agent starts to leave; false: it is not crawling. */
   leave(now: Instant): boolean {
-    if (this.#course.kind !== 'crawling') return false;
-    this.#course = { kind: 'leaving', since: now.mono };
+    if (this.#state.kind !== 'crawling') return false;
+    this.#state = { kind: 'leaving', since: now.mono };
     return true;
   }
 
   stop(now: Instant): void {
-    if (this.#course.kind === 'stopping' || this.#course.kind === 'ended') return;
-    this.#course = { kind: 'stopping', since: now.mono };
+    if (this.#state.kind === 'stopping' || this.#state.kind === 'ended') return;
+    this.#state = { kind: 'stopping', since: now.mono };
   }
 
   pump(now: Instant): void {
-    const course = this.#course;
-    if (course.kind === 'crawling') this.#tryComplete(now);
-    else if (course.kind === 'complete') this.#tryGo(course.since, now);
-    else if (course.kind === 'leaving') this.#tryLeave(course.since, now);
-    else if (course.kind === 'stopping') this.#tryStop(course.since, now);
+    const state = this.#state;
+    if (state.kind === 'crawling') this.#tryComplete(now);
+    else if (state.kind === 'complete') this.#tryGo(state.since, now);
+    else if (state.kind === 'leaving') this.#tryLeave(state.since, now);
+    else if (state.kind === 'stopping') this.#tryStop(state.since, now);
   }
 
   // ---- complete
@@ -111,7 +111,7 @@ export class Ending implements Part {
   #tryComplete(now: Instant): void {
     const { completion, isIdle, outbound, view, store, events, settings } = this.#p;
     if (!completion.isComplete(isIdle(), outbound.inc)) return;
-    this.#course = { kind: 'complete', since: now.mono };
+    this.#state = { kind: 'complete', since: now.mono };
     const ids = [view.me, ...[...view.members()].map(({ card }) => card.id)].sort();
     const { backups } = settings;
     const detail = { agents: ids.length, view: ids, pages: store.owned().pages, backups };
@@ -124,7 +124,7 @@ export class Ending implements Part {
     if (!this.#p.visits.isEmpty()) {
       // An agent that joined late has brought new URLs.
       this.#saidComplete.clear();
-      this.#course = { kind: 'crawling' };
+      this.#state = { kind: 'crawling' };
       return;
     }
     const lingered = now.mono - since >= 2 * this.#p.settings.suspectAfterMs;
@@ -133,14 +133,14 @@ export class Ending implements Part {
 
   /** The crawl is complete, and each member has said so or is without news. */
   isAboutToGo(now: Instant): boolean {
-    if (this.#course.kind !== 'complete') return false;
+    if (this.#state.kind !== 'complete') return false;
     const done = new Set([...this.#saidComplete, ...this.#p.detector.suspected(now.mono)]);
     return [...this.#p.view.members()].every(({ card }) => done.has(card.id));
   }
 
   /** Sends COMPLETE to all members. Called with each heartbeat. */
   tellComplete(): void {
-    if (this.#course.kind !== 'complete') return;
+    if (this.#state.kind !== 'complete') return;
     for (const member of this.#p.view.members()) {
       this.#p.outbound.toMember(member, completeFor(member));
     }
@@ -149,7 +149,7 @@ export class Ending implements Part {
   /** Answers the HELLO of a member with COMPLETE: there is no crawl left to join. */
   answerComplete({ id, inc }: Envelope['from']): void {
     const member = this.#p.view.get(id);
-    if (this.#course.kind !== 'complete' || member?.card.inc !== inc) return;
+    if (this.#state.kind !== 'complete' || member?.card.inc !== inc) return;
     this.#p.outbound.toAddress(member.card, completeFor(member));
   }
 
@@ -186,8 +186,8 @@ export class Ending implements Part {
   }
 
   end(code: EndCode, reason: string): void {
-    if (this.#course.kind === 'ended') return;
-    this.#course = { kind: 'ended' };
+    if (this.#state.kind === 'ended') return;
+    this.#state = { kind: 'ended' };
     this.#p.effects.push({ type: 'end', code, reason });
   }
 

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { KnownUrls } from '../../../../agent/core/exchange/known-urls.ts';
 import { SeenFilter } from '../../../../agent/core/exchange/seen-filter.ts';
+import { UrlAnnouncements } from '../../../../agent/core/exchange/url-announcements.ts';
 import type { Outbound } from '../../../../agent/core/membership/outbound.ts';
 import type { Member, View } from '../../../../agent/core/membership/view.ts';
 import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
@@ -27,7 +27,7 @@ function agent(key: number, others = 2, bounds = BOUNDS) {
   const members = Array.from({ length: others }, (_, n) => memberOf(`m${n}`));
   const said: { to: string; message: Known; durable: boolean }[] = [];
   const seen = new SeenFilter(2 ** 10, key);
-  const known = new KnownUrls(
+  const known = new UrlAnnouncements(
     { seenKey: key, heartbeatMs: HEARTBEAT_MS, bounds } as CoreSettings,
     { size: others, members: () => members.values() } as unknown as View,
     {
@@ -50,7 +50,7 @@ function told(urls: readonly string[], key = 11): Known {
 describe('known URLs', () => {
   it('what an owner says that it has is seen, at the root as well, and nothing else is', () => {
     const { known, seen } = agent(22);
-    known.onKnown(memberOf('owner'), told([A, B]));
+    known.onAnnounced(memberOf('owner'), told([A, B]));
     const has = (url: string, owner?: string) => seen.has(url, true, owner);
     assert.deepEqual(
       [has(A, 'owner'), has(B, 'owner'), has(`${A}x`, 'owner')],
@@ -61,22 +61,22 @@ describe('known URLs', () => {
 
   it('of one owner it says nothing about another, nor about this agent', () => {
     const { known, seen } = agent(22);
-    known.onKnown(memberOf('owner'), told([A]));
+    known.onAnnounced(memberOf('owner'), told([A]));
     assert.deepEqual([seen.has(A, true, 'other'), seen.has(A, true)], [false, false]);
-    known.onKnown(memberOf('other'), told([B], 33));
+    known.onAnnounced(memberOf('other'), told([B], 33));
     assert.deepEqual([seen.has(A, true, 'other'), seen.has(A, true, 'owner')], [false, true]);
   });
 
   it('the next process of an owner has another key: what the former said counts no more', () => {
     const { known, seen } = agent(22);
-    known.onKnown(memberOf('owner'), told([A]));
-    known.onKnown(memberOf('owner'), told([B], 12));
+    known.onAnnounced(memberOf('owner'), told([A]));
+    known.onAnnounced(memberOf('owner'), told([B], 12));
     assert.deepEqual([seen.has(A, true, 'owner'), seen.has(B, true, 'owner')], [false, true]);
   });
 
   it('another view: nothing that was said before counts', () => {
     const { known, seen } = agent(22);
-    known.onKnown(memberOf('owner'), told([A]));
+    known.onAnnounced(memberOf('owner'), told([A]));
     seen.clear();
     assert.equal(seen.has(A, true, 'owner'), false);
   });
@@ -125,7 +125,7 @@ describe('known URLs', () => {
     for (const url of [A, B, `${A}x`]) known.acknowledged(url);
     known.pump(at(0));
     const listener = agent(2);
-    listener.known.onKnown(memberOf('owner'), said[0]!.message);
+    listener.known.onAnnounced(memberOf('owner'), said[0]!.message);
     const has = (url: string) => listener.seen.has(url, true, 'owner');
     assert.deepEqual([has(A), has(B), has(`${A}x`)], [true, true, false]);
     assert.equal(seen.has(A, true), false);
@@ -142,7 +142,7 @@ describe('known URLs', () => {
 
   it('bytes that are no whole hashes are ignored', () => {
     const { known, seen } = agent(1);
-    known.onKnown(memberOf('owner'), { type: 'KNOWN', key: 5, urls: 'AAAA' });
+    known.onAnnounced(memberOf('owner'), { type: 'KNOWN', key: 5, urls: 'AAAA' });
     assert.equal(seen.has(A, true, 'owner'), false);
   });
 });

@@ -2,22 +2,22 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ControlVerb } from '../../../agent/core/protocol/messages.ts';
 import {
-  orderFromWord,
-  orderOf,
+  directiveOf,
+  directiveText,
+  parseDirective,
   TAKEN_BACK,
-  wordOfOrder,
-} from '../../../agent/messaging/control-orders.ts';
+} from '../../../agent/messaging/control-directives.ts';
 
 test('control: commands mean orders', () => {
-  assert.deepEqual(orderOf('pause', []), { kind: 'pause', host: '', value: 1 });
-  assert.deepEqual(orderOf('resume', []), { kind: 'pause', host: '', value: null });
-  assert.deepEqual(orderOf('block', ['h.test']), { kind: 'block', host: 'h.test', value: 1 });
+  assert.deepEqual(directiveOf('pause', []), { kind: 'pause', host: '', value: 1 });
+  assert.deepEqual(directiveOf('resume', []), { kind: 'pause', host: '', value: null });
+  assert.deepEqual(directiveOf('block', ['h.test']), { kind: 'block', host: 'h.test', value: 1 });
   const back = { kind: 'block', host: '[::1]', value: null };
-  assert.deepEqual(orderOf('block', ['[::1]', TAKEN_BACK]), back);
+  assert.deepEqual(directiveOf('block', ['[::1]', TAKEN_BACK]), back);
   const delay = { kind: 'delay', host: 'h.test' };
-  assert.deepEqual(orderOf('delay', ['h.test', '0']), { ...delay, value: 0 });
-  assert.deepEqual(orderOf('delay', ['h.test', '86400000']), { ...delay, value: 86_400_000 });
-  assert.deepEqual(orderOf('delay', ['h.test', TAKEN_BACK]), { ...delay, value: null });
+  assert.deepEqual(directiveOf('delay', ['h.test', '0']), { ...delay, value: 0 });
+  assert.deepEqual(directiveOf('delay', ['h.test', '86400000']), { ...delay, value: 86_400_000 });
+  assert.deepEqual(directiveOf('delay', ['h.test', TAKEN_BACK]), { ...delay, value: null });
 });
 
 test('control: what is no order is refused in words', () => {
@@ -34,26 +34,26 @@ test('control: what is no order is refused in words', () => {
     ['status', []],
   ];
   for (const [verb, args] of wrong) {
-    assert.equal(typeof orderOf(verb, args), 'string', `${verb} ${args}`);
+    assert.equal(typeof directiveOf(verb, args), 'string', `${verb} ${args}`);
   }
 });
 
 test('control: a stamped order passes as a word, and nothing else does', () => {
   const order = { kind: 'delay', host: 'h.test', value: 5, n: 7, by: 'a1' } as const;
-  assert.deepEqual(orderFromWord(wordOfOrder(order)), order);
+  assert.deepEqual(parseDirective(directiveText(order)), order);
   const wrong = [
     '',
     '{',
     'null',
     '[]',
     '{}',
-    wordOfOrder({ ...order, n: -1 }),
-    wordOfOrder({ ...order, n: 2 ** 50 }),
-    wordOfOrder({ ...order, value: 0.5 }),
+    directiveText({ ...order, n: -1 }),
+    directiveText({ ...order, n: 2 ** 50 }),
+    directiveText({ ...order, value: 0.5 }),
     JSON.stringify({ ...order, more: 1 }),
     JSON.stringify({ ...order, kind: 'stop' }),
   ];
-  for (const word of wrong) assert.equal(orderFromWord(word), null, word);
+  for (const word of wrong) assert.equal(parseDirective(word), null, word);
 });
 
 test('orders: what is taken here is taken by whoever hears of it', () => {
@@ -62,9 +62,9 @@ test('orders: what is taken here is taken by whoever hears of it', () => {
       ['block', 'on'],
       ['delay', '5'],
     ] as const) {
-      const what = orderOf(verb, ['h'.repeat(length), value]);
+      const what = directiveOf(verb, ['h'.repeat(length), value]);
       if (typeof what === 'string') assert.ok(length > 300, what);
-      else assert.ok(orderFromWord(wordOfOrder({ ...what, n: 1, by: 'a1' })), `${length}`);
+      else assert.ok(parseDirective(directiveText({ ...what, n: 1, by: 'a1' })), `${length}`);
     }
   }
 });

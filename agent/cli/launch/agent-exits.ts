@@ -3,7 +3,7 @@
 import type { FromAgent } from '../agent/launch-messages.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 
-export type Ending =
+export type AgentExit =
   | { readonly kind: 'complete' }
   /** On command, after it has handed over its hosts. */
   | { readonly kind: 'left'; readonly reason: string }
@@ -25,12 +25,12 @@ const crashSignals = /^SIG(ABRT|BUS|FPE|ILL|SEGV|SYS|TRAP)$/;
  * @param code - exit code of its process; null if a signal ended it
  * @param ranOut - whether the system has killed processes for lack of memory while the agent ran
  */
-export function endingOf(
+export function exitOf(
   last: Extract<FromAgent, { type: 'ended' }> | null,
   code: number | null,
   signal: string | null,
   ranOut = false,
-): Ending {
+): AgentExit {
   if (last === null) {
     if (code === null && signal === 'SIGKILL' && ranOut) {
       return { kind: 'crashed', signal, outOfMemory: true };
@@ -42,9 +42,9 @@ export function endingOf(
     if (code === 11) return { kind: 'interrupted' };
     return { kind: 'failed', code: exitCodeOf(code), reason: `ended with code ${code}` };
   }
-  const { course, reason } = last;
-  if (course === 'complete' || course === 'interrupted') return { kind: course };
-  if (course === 'left') return { kind: 'left', reason };
+  const { endKind, reason } = last;
+  if (endKind === 'complete' || endKind === 'interrupted') return { kind: endKind };
+  if (endKind === 'left') return { kind: 'left', reason };
   return { kind: 'failed', code: exitCodeOf(last.code), reason };
 }
 
@@ -58,19 +58,19 @@ function exitCodeOf(code: number): ExitCode {
  * launch was stopped or no agent failed; otherwise the code of the first agent that failed. A crash
  * is a failure with code 1.
  *
- * @param endings - of all agents, in the order of their exits
+ * @param exits - of all agents, in the order of their exits
  * @param stopped - whether the launch has received a signal to stop
  */
-export function verdictOf(endings: readonly Ending[], stopped: boolean): ExitCode {
-  if (endings.some(({ kind }) => kind === 'complete')) return 0;
+export function verdictOf(exits: readonly AgentExit[], stopped: boolean): ExitCode {
+  if (exits.some(({ kind }) => kind === 'complete')) return 0;
   if (stopped) return 11;
-  const failure = endings.find(({ kind }) => kind === 'failed' || kind === 'crashed');
+  const failure = exits.find(({ kind }) => kind === 'failed' || kind === 'crashed');
   if (failure === undefined) return 11;
   return failure.kind === 'failed' ? failure.code : 1;
 }
 
 /** A short text for the summary table. */
-export function endingText(ending: Ending): string {
-  if (ending.kind === 'failed') return `failed (${ending.code})`;
-  return 'signal' in ending ? `${ending.kind} (${ending.signal})` : ending.kind;
+export function exitText(exit: AgentExit): string {
+  if (exit.kind === 'failed') return `failed (${exit.code})`;
+  return 'signal' in exit ? `${exit.kind} (${exit.signal})` : exit.kind;
 }
