@@ -160,7 +160,7 @@ test('robots elsewhere: what is known of an origin says how good it is', () => {
   const robotsOf = () => agent.visits.robotsOf('a.test', 'http://a.test', agent.instant());
   assert.equal(robotsOf(), null);
   told(rules('x'));
-  assert.deepEqual(robotsOf(), { word: rules('x'), standing: 'fresh' });
+  assert.deepEqual(robotsOf(), { result: rules('x'), standing: 'fresh' });
   agent.now += 24 * 3600_000;
   assert.equal(robotsOf()!.standing, 'stale');
   agent.now -= 25 * 3600_000;
