@@ -4,7 +4,7 @@
 // wall clock does not shorten them.
 
 import type { SkipReason } from '../core/protocol/core-store.ts';
-import type { Host, PageRow } from '../core/protocol/messages.ts';
+import type { Host, KnownUrl, PageRow } from '../core/protocol/messages.ts';
 import type { Identity, RequestForm } from '../url/crawl-url.ts';
 
 export interface HostRecord {
@@ -47,22 +47,7 @@ export interface QueueDrop {
 /** A position in a host's queue, in queue order: the last entry that was examined. */
 export type QueuePlace = readonly [notBefore: number, depth: number, found: number];
 
-export interface QueuedUrl {
-  readonly url: Identity;
-  readonly fetchUrl: RequestForm;
-  readonly depth: number;
-  readonly attempts: number;
-  /** End of the first failed attempt; absent: none, or unknown to this agent. */
-  readonly failedSince?: number;
-  /** Redirects followed from one form of this identity to another; absent: none. */
-  readonly hops?: number;
-  /** The page where the URL was first found; absent for seeds. */
-  readonly referrer?: string;
-  /** The URL was announced as a sitemap (see `UrlItem`). */
-  readonly sitemap?: boolean;
-  /** The page record of the previous round; absent: request the page unconditionally. */
-  readonly previous?: PageRow;
-}
+export type QueuedUrl = Omit<KnownUrl, 'host'>;
 
 export interface Retry {
   /** Failed attempts, including the last one. */

@@ -2,32 +2,15 @@
 // effects, and the runtime (or the simulator) performs them in order after the commit. A durable
 // effect waits until the commit is on disk, because it reports that something is safe here.
 
-import type { Identity, RequestForm } from '../../url/crawl-url.ts';
-import type { AgentId, Envelope, Host, PageRow } from './messages.ts';
+import type { AgentId, Envelope, Host, KnownUrl } from './messages.ts';
 
-/** One HTTP request. `id` is unique within the process. */
-export interface PageRequest {
+/** One HTTP request for a known URL, or for a robots.txt, whose `url` is the URL itself. */
+export interface PageRequest extends KnownUrl {
+  /** Unique within the process. */
   readonly id: number;
   readonly kind: 'page' | 'robots';
-  readonly host: Host;
-  /** Identity of the URL; for robots.txt the URL itself. */
-  readonly url: Identity;
-  /** The form of the URL to request. */
-  readonly fetchUrl: RequestForm;
-  readonly depth: number;
-  readonly attempts: number;
-  /** End of the first of those attempts; absent: none, or unknown here. */
-  readonly failedSince?: number;
-  /** Redirects between forms of the identity that led to `fetchUrl`; absent: none. */
-  readonly hops?: number;
-  /** The page on which the URL was first found; absent for seeds. */
-  readonly referrer?: string;
-  /** See UrlItem. */
-  readonly sitemap?: boolean;
   /** The page is done; it is requested only to test whether its host still responds. */
   readonly isTest?: true;
-  /** The page of the previous round, for a conditional request; absent: fetch the whole page. */
-  readonly previous?: PageRow;
   /** The only address that may be connected to; null: none. Absent: any. */
   readonly address?: string | null;
 }

@@ -2,7 +2,7 @@
 // sends them. Messages contain durations, not times of the monotonic clock. The envelope names the
 // incarnations of both ends, so a message to an earlier incarnation is dropped.
 
-import type { SpelledUrl } from '../../url/crawl-url.ts';
+import type { Identity, RequestForm, SpelledUrl } from '../../url/crawl-url.ts';
 
 export type AgentId = string;
 /** Grows with each start and rebirth of an agent; about the Unix milliseconds of its start. */
@@ -26,15 +26,35 @@ export interface News extends MemberCard {
   readonly direct: boolean;
 }
 
-/** A URL on its way to the owner of its host. */
-export interface UrlItem extends SpelledUrl {
+/**
+ * A URL that the crawl knows. `FoundLink`, `UrlItem`, `QueuedUrl` and `PageRequest` are views of it:
+ * as a page links to it, on its way to the owner of its host, in the queue, and as it is requested.
+ */
+export interface KnownUrl {
+  readonly url: Identity;
+  /** The form to request. */
+  readonly fetchUrl: RequestForm;
+  readonly host: Host;
+  /** Number of links from a seed. Redirects do not count. */
   readonly depth: number;
   /** Identity of the page on which it was first found; absent for a seed. */
   readonly referrer?: string;
-  /** Attempts of the previous owner. */
-  readonly attempts?: number;
   /** A robots.txt, a sitemap index or the config names the URL as a sitemap. */
   readonly sitemap?: boolean;
+  /** Requests that failed, in this round. */
+  readonly attempts: number;
+  /** End of the first of those attempts; absent: none, or unknown here. */
+  readonly failedSince?: number;
+  /** Redirects between forms of the identity that led to `fetchUrl`; absent: none. */
+  readonly hops?: number;
+  /** The page of the previous round, for a conditional request; absent: fetch the whole page. */
+  readonly previous?: PageRow;
+}
+
+/** A known URL on its way to the owner of its host. */
+export interface UrlItem extends SpelledUrl, Pick<KnownUrl, 'depth' | 'referrer' | 'sitemap'> {
+  /** Attempts of the previous owner. */
+  readonly attempts?: number;
 }
 
 /** One host of a YIELD: `waitMs` is the rest of its politeness delay or back-off. */

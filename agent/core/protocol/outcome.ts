@@ -3,15 +3,12 @@
 
 import type { RequestForm, SpelledUrl } from '../../url/crawl-url.ts';
 import type { PageRequest } from './effects.ts';
-import type { Host } from './messages.ts';
+import type { Host, KnownUrl } from './messages.ts';
 
 /** A link in scope. */
-export interface FoundLink extends SpelledUrl {
-  readonly host: Host;
+export interface FoundLink extends SpelledUrl, Pick<KnownUrl, 'host' | 'sitemap'> {
   /** The Location of a redirect, which keeps the depth of its page. */
   readonly redirect?: boolean;
-  /** The document with the link names it as a sitemap. */
-  readonly sitemap?: boolean;
 }
 
 interface Ended {
