@@ -55,10 +55,13 @@ export function recoverArchive(
     const end = wholeRecords(directory, newest);
     if (end > 0 || newest.bytes <= HARDLY_BEGUN_BYTES) cut(directory, newest, end);
     if (known?.file === newest.warc) {
+      const repair =
+        newest.bytes > HARDLY_BEGUN_BYTES && end === 0
+          ? 'its index has no whole record, so it stays as it is'
+          : 'it was cut after its last whole record';
       const notice =
         `${join(directory, newest.warc)} has ${newest.bytes} bytes, but the state expects ` +
-        `${known.end}: it was cut after its last whole record, and the pages of lost records ` +
-        'are queued again';
+        `${known.end}: ${repair}, and the pages of lost records are queued again`;
       return { serial, lost: { file: newest.warc, from: end }, notice };
     }
   }

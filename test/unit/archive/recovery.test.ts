@@ -142,6 +142,9 @@ for (const formats of packings) {
       fs.appendFileSync(file, Buffer.alloc(100_000));
       const { size } = fs.statSync(file);
       assert.equal(recoverArchive(directory, 'a1', null).notice, null);
+      const last = { ...places[0]![0]!, end: size + 1 };
+      const { notice } = recoverArchive(directory, 'a1', last);
+      assert.match(notice ?? '', /its index has no whole record, so it stays as it is, and/);
       assert.equal(fs.statSync(file).size, size);
     });
 
