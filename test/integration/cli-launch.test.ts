@@ -64,7 +64,7 @@ describe('launch', { concurrency: 2 }, () => {
     assert.equal(again.code, 0);
     assert.match(
       again.stderr,
-      /the crawl is complete already; --refresh asks .*, --fresh begins anew/,
+      /the crawl is complete already; --refresh requests .*, --fresh starts over/,
     );
     const status = await run('status', config);
     assert.equal(status.code, 0, status.stderr);

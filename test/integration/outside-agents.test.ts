@@ -106,7 +106,7 @@ test('copies of what an agent from outside has crawled are taken over by a launc
   assert.equal((await run('query', config, sql)).code, 4);
   const { code, stderr } = await run('launch', config);
   assert.equal(code, 0, stderr);
-  assert.match(stderr, /a3: no sound state in .*; what is lost comes back from the copies/);
+  assert.match(stderr, /a3: no sound state in .*; lost pages are restored from the copies/);
   assert.equal(asked(), requests);
   const audit = await run('audit', config);
   assert.equal(audit.code, 0, audit.stdout + audit.stderr);

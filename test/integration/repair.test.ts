@@ -83,7 +83,7 @@ describe('a complete crawl', () => {
       assert.equal((await run('audit', config, '--data', data)).code, 4);
       const { code, stderr } = await run('launch', config, '--data', data);
       assert.equal(code, 0, stderr);
-      assert.match(stderr, /a2: no sound state in .*; what is lost comes back from the copies/);
+      assert.match(stderr, /a2: no sound state in .*; lost pages are restored from the copies/);
       const said = stderr.split(fileIn(path.join(data, 'a2'))).length - 1;
       assert.ok(said <= 1, `reported once: ${stderr}`);
       await assertRestored(data, requests);

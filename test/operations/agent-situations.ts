@@ -167,12 +167,12 @@ export const agentSituations: readonly Situation[] = [
   {
     name: 'a launch of a crawl that is complete',
     says: [
-      'agent/cli/launch/launch-plan.ts: the crawl is complete already; --refresh asks what has changed',
-      'agent/cli/agent/agent-run.ts: the crawl is complete already; launch --refresh asks what has changed',
+      'agent/cli/launch/launch-plan.ts: the crawl is complete already; --refresh requests its pages again',
+      'agent/cli/agent/agent-run.ts: the crawl is complete already; launch --refresh requests its pages again',
       '--fresh deletes the pages that --refresh requests again: give only one of them',
       'agent/cli/launch/launch-command.ts: --repair cannot be combined with --fresh or --refresh',
       '--delete-archives needs --fresh',
-      'agent/cli/agent/agent-command.ts: --repair restores what --refresh asks for again',
+      'agent/cli/agent/agent-command.ts: --repair restores pages that --refresh would request again',
     ],
     async play(stage) {
       await stage.completes();

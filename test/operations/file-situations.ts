@@ -289,7 +289,7 @@ export const fileSituations: readonly Situation[] = [
   {
     name: 'a complete crawl lost its state, and nobody has copies',
     says: [
-      'their pages back: restore the file from a backup of your own',
+      'their pages back: restore the file from a backup',
       'agent/cli/agent/repair.ts:   ubiring launch … --fresh',
     ],
     async play(stage) {

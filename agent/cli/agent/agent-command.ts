@@ -36,7 +36,7 @@ export async function agentCommand(
 ): Promise<ExitCode> {
   const { id, refresh, repair = false } = flags;
   if (repair && refresh !== undefined) {
-    say('--repair restores what --refresh asks for again: give one of them');
+    say('--repair restores pages that --refresh would request again: give only one of them');
     return 2;
   }
   const signals = new ProcessSignals(false);
@@ -99,7 +99,7 @@ async function pastEnd(
   if (!repair.ok) return repair;
   const isOver = completion.kind === 'complete' && !asked;
   if (isOver || !('note' in completion)) return { ok: true, awaits: [] };
-  const changes = completion.kind === 'changed' ? ['the crawl goes on:', ...completion.why] : [];
+  const changes = completion.kind === 'changed' ? ['the crawl continues:', ...completion.why] : [];
   const awaits = completion.note.agents.filter((agent) => agent !== id && ids.includes(agent));
   for (const note of [...changes, ...repair.notes]) say(note);
   if (awaits.length > 0) say(`${id}: waits for ${awaits.join(', ')}, which must be started, too`);

@@ -42,7 +42,7 @@ export async function runAgent(
     writeRefreshing(config, refresh, wallMs());
   } else if (isComplete(config)) {
     const reason =
-      'the crawl is complete already; launch --refresh asks what has changed, --fresh begins anew';
+      'the crawl is complete already; launch --refresh requests its pages again, --fresh starts over';
     if (!launched) say(`${id}: ${reason}`);
     return finish(0, reason, 'complete');
   }

@@ -53,7 +53,7 @@ export function repairOf(
   return {
     ok: true,
     awaits,
-    notes: [`${what}; what is lost comes back from the copies of the other agents`],
+    notes: [`${what}; lost pages are restored from the copies of the other agents`],
   };
 }
 
@@ -71,7 +71,7 @@ function ofStrangers(config: Config, strangers: readonly Unsound[]): string[] {
 function noCopies(config: Config): string[] {
   return [
     'no other agent has copies of its hosts (cluster.backups, number of agents), so a repair cannot bring',
-    'their pages back: restore the file from a backup of your own, or begin anew:',
+    'their pages back: restore the file from a backup, or start over:',
     `  ${programName()} launch ${shownCrawl(config)} --fresh`,
   ];
 }

@@ -84,7 +84,7 @@ export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Jud
   }
   if (completion.kind === 'complete' && !flags.refresh && !flags.repair) {
     const message =
-      'the crawl is complete already; --refresh asks what has changed, --fresh begins anew';
+      'the crawl is complete already; --refresh requests its pages again, --fresh starts over';
     return { kind: 'complete', message, notes };
   }
   const { leftOut, unknown } = compareStates(config.agent.dataDir, config.name, ids);
@@ -106,7 +106,7 @@ function completionNotes(completion: CheckedCompletion, flags: PlanFlags): strin
     ...(completion.kind === 'damaged'
       ? [`${completion.why}: the crawl continues; the file is rewritten at the end`]
       : []),
-    ...(completion.kind === 'changed' ? ['the crawl goes on:', ...completion.why] : []),
+    ...(completion.kind === 'changed' ? ['the crawl continues:', ...completion.why] : []),
     ...(flags.refresh && !isOver && !['refreshing', 'other', 'damaged'].includes(completion.kind)
       ? ['the crawl is not complete and continues; --refresh needs a complete crawl']
       : []),
