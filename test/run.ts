@@ -16,7 +16,10 @@ const processes = 2;
 process.env.NODE_COMPILE_CACHE ??= path.join(root, 'node_modules/.cache/node-compile-cache');
 
 const alone = fs
-  .globSync('test/{contract/**,integration,property}/*.test.ts', { cwd: root })
+  .globSync('test/{contract/**,integration,property}/*.test.ts', {
+    cwd: root,
+    exclude: ['**/slow/**'],
+  })
   .sort();
 
 run({

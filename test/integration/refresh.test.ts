@@ -3,87 +3,11 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { readWarc } from '../unit/archive/reading.ts';
-import { run, Scratch, start, until } from './cli-process.ts';
-
-const HOSTS = [1, 2, 3, 4].map((n) => `127.44.0.${n}`);
-const MODIFIED = 'Sun, 01 Nov 2026 10:00:00 GMT';
-
-interface Asked {
-  readonly url: string;
-  readonly conditional: boolean;
-  readonly status: number;
-}
-
-/**
- * On each host: `/` names the pages and the next host; `/0` has an entity tag, `/1` a date, `/2` an
- * entity tag and changes with `version`, which then names `/new`; `/3` has neither and stays.
- */
-async function website(context: TestContext, pages = 4) {
-  const asked: Asked[] = [];
-  /** Requests for the last page of the first host wait for `gate`. */
-  const site = { asked, version: 1, port: 0, gate: Promise.resolve() };
-  const links = Array.from({ length: pages }, (_, n) => `<a href="/${n}">${n}</a>`).join(' ');
-  const bodyOf = (host: string, target: string) => {
-    const at = HOSTS.indexOf(host);
-    const next = HOSTS[at + 1];
-    if (target === '/') {
-      return `<h1>${host}</h1>${links} ${next ? `<a href="http://${next}:${site.port}/">` : ''}`;
-    }
-    const changes = target === '/2' ? ` ${site.version}` : '';
-    const more = changes && site.version > 1 ? '<a href="/new">new</a>' : '';
-    return `<p>${host}${target}${changes} ${more}`;
-  };
-  const server = http.createServer(async (request, response) => {
-    const host = request.headers.host!.split(':')[0]!;
-    const target = request.url!;
-    const { 'if-none-match': match, 'if-modified-since': since } = request.headers;
-    const etag = `"${target === '/2' ? site.version : 1}"`;
-    const kind = target === '/' ? 0 : Number(target.slice(1)) % 4;
-    const headers: Record<string, string> = { 'content-type': 'text/html' };
-    if (kind === 0 || kind === 2) headers.etag = etag;
-    if (kind === 1) headers['last-modified'] = MODIFIED;
-    const same = kind === 1 ? since === MODIFIED : match !== undefined && match === headers.etag;
-    const status = target === '/robots.txt' ? 404 : same ? 304 : 200;
-    const conditional = match !== undefined || since !== undefined;
-    if (status !== 404) asked.push({ url: host + target, conditional, status });
-    if (host === HOSTS[0] && target === `/${pages - 1}`) await site.gate;
-    response.writeHead(status, headers);
-    response.end(status === 200 ? bodyOf(host, target) : '');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
-  site.port = (server.address() as AddressInfo).port;
-  context.after(() => server.close());
-  return site;
-}
-
-async function stage(context: TestContext, agents: number, pages?: number, more: object = {}) {
-  const site = await website(context, pages);
-  const scratch = new Scratch();
-  context.after(() => scratch.clean());
-  const seeds = [`http://${HOSTS[0]}:${site.port}/`];
-  const config = await scratch.config(agents, { seeds, ...more });
-  const select = async (sql: string) => {
-    const { stdout, stderr } = await run('query', config, sql, '--json');
-    assert.notEqual(stdout, '', stderr);
-    return JSON.parse(stdout) as Record<string, unknown>[];
-  };
-  const audited = async () => {
-    const { code, stdout } = await run('audit', config);
-    assert.equal(code, 0, stdout);
-  };
-  return { site, scratch, config, select, audited };
-}
-
-async function crawl(...args: string[]): Promise<string> {
-  const { code, stderr } = await run('launch', ...args);
-  assert.equal(code, 0, stderr);
-  return stderr;
-}
+import { run } from './cli-process.ts';
+import { type Asked, crawl, stage } from './refresh-stage.ts';
 
 /** Types and profiles of the responses to pages in all archives. */
 async function archived(dataDir: string): Promise<Record<string, number>> {
@@ -160,104 +84,10 @@ test('refresh: every page is asked for once more, only what has changed is read'
   await audited();
 });
 
-test('refresh: stopped and killed in the middle it goes on, in the same round', async (context) => {
-  const { site, scratch, config, select, audited } = await stage(context, 2, 40);
-  await crawl(config);
-  const written = JSON.parse(fs.readFileSync(config, 'utf8'));
-  scratch.write('crawl.json', { ...written, politeness: { hostDelayMs: 250 } });
-  const urls = new Set(site.asked.map(({ url }) => url));
-  assert.equal(urls.size, 164);
-  site.asked.length = 0;
-  const first = start(['launch', config, '--refresh']);
-  await until('some are asked again', () => site.asked.length >= 20);
-  await run('stop', config);
-  const stopped = await first.ended;
-  assert.equal(stopped.code, 11, stopped.stderr);
-  const note = () =>
-    JSON.parse(fs.readFileSync(path.join(scratch.dataDir, 'complete.json'), 'utf8'));
-  const { crawl: word, round } = note();
-  assert.equal(word, 'refreshing');
-  // Each URL has its last answer: of this round, or of the one before.
-  const answers = 'SELECT round, queued_again, count(*) AS n FROM pages GROUP BY 1, 2 ORDER BY 1';
-  const [former, anew, ...more] = await select(answers);
-  assert.deepEqual(more, []);
-  assert.deepEqual([former!.round, former!.queued_again], [0, 1]);
-  assert.deepEqual([anew!.round, anew!.queued_again], [round, 0]);
-  assert.equal(Number(former!.n) + Number(anew!.n), 164);
-
-  const asked = site.asked.length;
-  const second = start(['launch', config]);
-  await until('more are asked again', () => site.asked.length >= asked + 30);
-  process.kill(scratch.pid('a2')!, 'SIGKILL');
-  const { code, stderr } = await second.ended;
-  assert.equal(code, 0, stderr);
-  assert.deepEqual(new Set(site.asked.map(({ url }) => url)), urls);
-  // Twice the threads of the dead agent, and what was open when all were stopped.
-  assert.ok(site.asked.length <= 164 + 16 + 16, `${site.asked.length} requests`);
-  assert.deepEqual(await select('SELECT DISTINCT round FROM pages'), [{ round }]);
-  assert.equal(note().round, round);
-  await audited();
-  assert.match(await crawl(config), /the crawl is complete already; --refresh asks/);
-});
-
 test('refresh: is not for a crawl that is not complete, nor together with --fresh', async (context) => {
   const { site, config } = await stage(context, 1);
   const both = await run('launch', config, '--fresh', '--refresh');
   assert.equal(both.code, 2, both.stderr);
   assert.match(await crawl(config, '--refresh'), /not complete: it goes on; --refresh is for/);
   assert.equal(site.asked.length, 20);
-});
-
-test('refresh: what a block or a narrowed scope keeps from being asked for keeps its last answer', async (context) => {
-  const { site, scratch, config, select, audited } = await stage(context, 2);
-  const blocked = HOSTS[3]!;
-  const asks = () => site.asked.filter(({ url }) => url.startsWith(`${blocked}/`)).length;
-  const gated = async (args: readonly string[], meanwhile: () => Promise<void> | void) => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    site.gate = promise;
-    const launched = start(['launch', config, ...args]);
-    await meanwhile();
-    resolve();
-    const { code, stderr } = await launched.ended;
-    assert.equal(code, 0, stderr);
-  };
-  await gated([], async () => {
-    await until('the host is fetched', () => asks() === 5);
-    const block = await run('block', config, blocked);
-    assert.equal(block.code, 0, block.stderr);
-  });
-  const answers = 'SELECT url, digest, queued_again, skipped FROM pages ORDER BY url';
-  const before = await select(answers);
-  assert.equal(before.length, 20);
-
-  const seeds = [`http://${HOSTS[0]}:${site.port}/`];
-  await scratch.config(2, { seeds, scope: { hosts: ['*'], exclude: ['/1$'] } });
-  site.asked.length = 0;
-  await gated(['--refresh'], async () => {
-    await until('pages are asked for again', () => site.asked.length >= 3);
-    // Its successor has the last answers, too.
-    process.kill(scratch.pid('a2')!, 'SIGKILL');
-  });
-  assert.equal(asks(), 0);
-  assert.ok(!site.asked.some(({ url }) => url.endsWith('/1')));
-  const isBlocked = ({ url }: Record<string, unknown>) => String(url).includes(`/${blocked}:`);
-  const skipped = (row: Record<string, unknown>) =>
-    isBlocked(row) ? 'blocked' : String(row.url).endsWith('/1') ? 'scope' : null;
-  const kept = before.map((row) => ({ ...row, skipped: skipped(row) }));
-  assert.deepEqual(await select(answers), kept);
-  const reasons = 'SELECT reason, count(*) AS n FROM skipped GROUP BY 1 ORDER BY 1';
-  assert.deepEqual(await select(reasons), [
-    { reason: 'blocked', n: 5 },
-    { reason: 'scope', n: 3 },
-  ]);
-  await audited();
-
-  await scratch.config(2, { seeds });
-  const off = await run('block', config, blocked, '--off');
-  assert.equal(off.code, 0, off.stderr);
-  site.asked.length = 0;
-  await crawl(config);
-  assert.equal(site.asked.length, 8);
-  assert.deepEqual(await select(answers), before);
-  await audited();
 });

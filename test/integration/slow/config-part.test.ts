@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
-import { run, Scratch, start, until } from './cli-process.ts';
-import { startGate } from './gate-server.ts';
+import { run, Scratch, start, until } from '../cli-process.ts';
+import { startGate } from '../gate-server.ts';
 
 test('commands that read or stop need no seed files and no other part of the config', async (context) => {
   const scratch = new Scratch();

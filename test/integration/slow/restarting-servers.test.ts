@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, test } from 'node:test';
-import { run, Scratch } from './cli-process.ts';
-import { blurMs, HostServers, type Visit } from './host-servers.ts';
+import { run, Scratch } from '../cli-process.ts';
+import { blurMs, HostServers, type Visit } from '../host-servers.ts';
 
 /** Second byte of the addresses: no other test's web has it. */
 const addressNet = 52;

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startWeb } from '../web/server.ts';
-import { run, Scratch, start, until } from './cli-process.ts';
+import { startWeb } from '../../web/server.ts';
+import { run, Scratch, start, until } from '../cli-process.ts';
 
 /** Second bytes of loopback addresses that no other test's web uses. */
 const net = 43;

@@ -6,9 +6,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import Database from 'better-sqlite3';
-import { startWeb } from '../web/server.ts';
-import { run, Scratch, start, until } from './cli-process.ts';
-import { startGate } from './gate-server.ts';
+import { startWeb } from '../../web/server.ts';
+import { run, Scratch, start, until } from '../cli-process.ts';
+import { startGate } from '../gate-server.ts';
 
 const sql = 'SELECT url, status FROM pages ORDER BY 1';
 

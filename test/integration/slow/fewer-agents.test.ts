@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import type { Audit } from '../../agent/cli/audit/audit-report.ts';
-import { type RunningWeb, startWeb } from '../web/server.ts';
-import { run, Scratch, start, until } from './cli-process.ts';
+import type { Audit } from '../../../agent/cli/audit/audit-report.ts';
+import { type RunningWeb, startWeb } from '../../web/server.ts';
+import { run, Scratch, start, until } from '../cli-process.ts';
 
 /** Second byte of loopback addresses that no other test's web uses. */
 const net = 68;

@@ -6,14 +6,14 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Running, run, Scratch, start, until, untilAsked } from './cli-process.ts';
+import { type Running, run, Scratch, start, until, untilAsked } from '../cli-process.ts';
 import {
   charsets,
   type HostName,
   manyLinks,
   type StrangeServer,
   startStrangeServer,
-} from './strange-server.ts';
+} from '../strange-server.ts';
 
 /** Hosts that a crawl is done with at once, and where it begins at each. */
 const finalHosts = {

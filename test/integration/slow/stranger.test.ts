@@ -8,12 +8,12 @@ import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import Database from 'better-sqlite3';
 import { Dealer, Router } from 'zeromq';
-import type { Message, News, Order } from '../../agent/core/protocol/messages.ts';
-import { decodeFrame, encodeEnvelope } from '../../agent/messaging/codec.ts';
-import { holds, judge } from '../web/judge.ts';
-import { startWeb } from '../web/server.ts';
-import { Scratch, start, until } from './cli-process.ts';
-import { startGate } from './gate-server.ts';
+import type { Message, News, Order } from '../../../agent/core/protocol/messages.ts';
+import { decodeFrame, encodeEnvelope } from '../../../agent/messaging/codec.ts';
+import { holds, judge } from '../../web/judge.ts';
+import { startWeb } from '../../web/server.ts';
+import { Scratch, start, until } from '../cli-process.ts';
+import { startGate } from '../gate-server.ts';
 
 const IDS = ['a1', 'a2'] as const;
 const delayMs = 40;

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { type RunningWeb, startWeb } from '../web/server.ts';
-import { run, Scratch, start } from './cli-process.ts';
+import { type RunningWeb, startWeb } from '../../web/server.ts';
+import { run, Scratch, start } from '../cli-process.ts';
 
 /** Second byte of loopback addresses that no other test's web uses. */
 const net = 66;

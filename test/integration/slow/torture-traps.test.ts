@@ -6,8 +6,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { run, Scratch } from './cli-process.ts';
-import { HostServers } from './host-servers.ts';
+import { run, Scratch } from '../cli-process.ts';
+import { HostServers } from '../host-servers.ts';
 
 /** Second byte of the addresses: no other test's web has it. */
 const addressNet = 48;

@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BehaviourWeb } from '../web/behaviour-web.ts';
-import { namedPerPage } from '../web/behaviours.ts';
-import { run, Scratch, start, until } from './cli-process.ts';
+import { BehaviourWeb } from '../../web/behaviour-web.ts';
+import { namedPerPage } from '../../web/behaviours.ts';
+import { run, Scratch, start, until } from '../cli-process.ts';
 
 /** First three bytes of the addresses: no other test's web has them. */
 const network = '127.58.0';

@@ -7,10 +7,10 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { Scratch, start, until } from './cli-process.ts';
-import { startGate } from './gate-server.ts';
+import { Scratch, start, until } from '../cli-process.ts';
+import { startGate } from '../gate-server.ts';
 
-const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
+const main = path.resolve(import.meta.dirname, '../../../agent/main.ts');
 
 async function stage(context: TestContext) {
   const scratch = new Scratch();

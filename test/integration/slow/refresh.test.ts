@@ -1,0 +1,104 @@
+// A complete crawl that is run again with --refresh, on real processes: what the server is asked,
+// what becomes of pages and archive, and that a round goes on where it was stopped or killed.
+// The slower of these tests; the others are in `test/integration/refresh.test.ts`.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { run, start, until } from '../cli-process.ts';
+import { crawl, HOSTS, stage } from '../refresh-stage.ts';
+
+test('refresh: stopped and killed in the middle it goes on, in the same round', async (context) => {
+  const { site, scratch, config, select, audited } = await stage(context, 2, 40);
+  await crawl(config);
+  const written = JSON.parse(fs.readFileSync(config, 'utf8'));
+  scratch.write('crawl.json', { ...written, politeness: { hostDelayMs: 250 } });
+  const urls = new Set(site.asked.map(({ url }) => url));
+  assert.equal(urls.size, 164);
+  site.asked.length = 0;
+  const first = start(['launch', config, '--refresh']);
+  await until('some are asked again', () => site.asked.length >= 20);
+  await run('stop', config);
+  const stopped = await first.ended;
+  assert.equal(stopped.code, 11, stopped.stderr);
+  const note = () =>
+    JSON.parse(fs.readFileSync(path.join(scratch.dataDir, 'complete.json'), 'utf8'));
+  const { crawl: word, round } = note();
+  assert.equal(word, 'refreshing');
+  // Each URL has its last answer: of this round, or of the one before.
+  const answers = 'SELECT round, queued_again, count(*) AS n FROM pages GROUP BY 1, 2 ORDER BY 1';
+  const [former, anew, ...more] = await select(answers);
+  assert.deepEqual(more, []);
+  assert.deepEqual([former!.round, former!.queued_again], [0, 1]);
+  assert.deepEqual([anew!.round, anew!.queued_again], [round, 0]);
+  assert.equal(Number(former!.n) + Number(anew!.n), 164);
+
+  const asked = site.asked.length;
+  const second = start(['launch', config]);
+  await until('more are asked again', () => site.asked.length >= asked + 30);
+  process.kill(scratch.pid('a2')!, 'SIGKILL');
+  const { code, stderr } = await second.ended;
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(new Set(site.asked.map(({ url }) => url)), urls);
+  // Twice the threads of the dead agent, and what was open when all were stopped.
+  assert.ok(site.asked.length <= 164 + 16 + 16, `${site.asked.length} requests`);
+  assert.deepEqual(await select('SELECT DISTINCT round FROM pages'), [{ round }]);
+  assert.equal(note().round, round);
+  await audited();
+  assert.match(await crawl(config), /the crawl is complete already; --refresh asks/);
+});
+
+test('refresh: what a block or a narrowed scope keeps from being asked for keeps its last answer', async (context) => {
+  const { site, scratch, config, select, audited } = await stage(context, 2);
+  const blocked = HOSTS[3]!;
+  const asks = () => site.asked.filter(({ url }) => url.startsWith(`${blocked}/`)).length;
+  const gated = async (args: readonly string[], meanwhile: () => Promise<void> | void) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    site.gate = promise;
+    const launched = start(['launch', config, ...args]);
+    await meanwhile();
+    resolve();
+    const { code, stderr } = await launched.ended;
+    assert.equal(code, 0, stderr);
+  };
+  await gated([], async () => {
+    await until('the host is fetched', () => asks() === 5);
+    const block = await run('block', config, blocked);
+    assert.equal(block.code, 0, block.stderr);
+  });
+  const answers = 'SELECT url, digest, queued_again, skipped FROM pages ORDER BY url';
+  const before = await select(answers);
+  assert.equal(before.length, 20);
+
+  const seeds = [`http://${HOSTS[0]}:${site.port}/`];
+  await scratch.config(2, { seeds, scope: { hosts: ['*'], exclude: ['/1$'] } });
+  site.asked.length = 0;
+  await gated(['--refresh'], async () => {
+    await until('pages are asked for again', () => site.asked.length >= 3);
+    // Its successor has the last answers, too.
+    process.kill(scratch.pid('a2')!, 'SIGKILL');
+  });
+  assert.equal(asks(), 0);
+  assert.ok(!site.asked.some(({ url }) => url.endsWith('/1')));
+  const isBlocked = ({ url }: Record<string, unknown>) => String(url).includes(`/${blocked}:`);
+  const skipped = (row: Record<string, unknown>) =>
+    isBlocked(row) ? 'blocked' : String(row.url).endsWith('/1') ? 'scope' : null;
+  const kept = before.map((row) => ({ ...row, skipped: skipped(row) }));
+  assert.deepEqual(await select(answers), kept);
+  const reasons = 'SELECT reason, count(*) AS n FROM skipped GROUP BY 1 ORDER BY 1';
+  assert.deepEqual(await select(reasons), [
+    { reason: 'blocked', n: 5 },
+    { reason: 'scope', n: 3 },
+  ]);
+  await audited();
+
+  await scratch.config(2, { seeds });
+  const off = await run('block', config, blocked, '--off');
+  assert.equal(off.code, 0, off.stderr);
+  site.asked.length = 0;
+  await crawl(config);
+  assert.equal(site.asked.length, 8);
+  assert.deepEqual(await select(answers), before);
+  await audited();
+});
