@@ -1,29 +1,15 @@
 // The operator's orders as replicated state: copies merged in any order, grouping and number end
 // the same, and what is known survives the process.
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Order } from '../../../../agent/core/protocol/messages.ts';
-import { ORDERS_MAX, type OrderStore, Orders } from '../../../../agent/core/protocol/orders.ts';
+import { ORDERS_MAX, type Orders } from '../../../../agent/core/protocol/orders.ts';
 import { isOrder } from '../../../../agent/messaging/validate.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { OrderTable } from '../../../../agent/storage/tables/order-table.ts';
-
-const order: fc.Arbitrary<Order> = fc.record({
-  kind: fc.constantFrom('pause', 'block', 'delay'),
-  host: fc.constantFrom('', 'h1.test', 'h2.test'),
-  value: fc.option(fc.nat(3)),
-  n: fc.nat(4),
-  by: fc.constantFrom('a1', 'a2', 'a3'),
-});
-const orders = fc.array(order, { maxLength: 12 });
-
-/** Where nobody reads them again. */
-const nowhere: OrderStore = { orders: () => [], saveOrder() {}, dropOrder() {} };
-
-function agent(id = 'a1', store = nowhere): Orders {
-  return new Orders({ id, delayMs: () => 100, digest: (text) => text, store });
-}
+import { agent, orders } from './orders-stage.ts';
 
 function merged(...lists: (readonly Order[])[]): Orders {
   const all = agent();
@@ -57,17 +43,6 @@ describe('orders: merging', () => {
         const before = once.hash();
         assert.deepEqual(once.merge(a, 0, 0).later, []);
         assert.equal(once.hash(), before);
-      }),
-    );
-  });
-
-  it('orders: what a newer life reads is what the former knew', () => {
-    fc.assert(
-      fc.property(orders, (a) => {
-        const store = new OrderTable(openInMemory());
-        const former = agent('a1', store);
-        former.merge(a, 0, 0);
-        assert.equal(agent('a1', store).hash(), former.hash());
       }),
     );
   });

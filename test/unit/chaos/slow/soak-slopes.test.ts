@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Limit, limitOf, type Sample, slopeOf, trendOf } from '../../chaos/soak-slopes.ts';
-import { Random } from '../../simulation/random.ts';
+import { type Limit, limitOf, type Sample, slopeOf, trendOf } from '../../../chaos/soak-slopes.ts';
+import { Random } from '../../../simulation/random.ts';
 
 const minuteMs = 60_000;
 const warmUpMs = 10 * minuteMs;

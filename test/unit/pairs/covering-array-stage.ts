@@ -1,0 +1,12 @@
+// What the tests in `covering-array.test.ts` and in `slow/covering-array.test.ts` are run on.
+
+export const factors = {
+  a: ['1', '2', '3'],
+  b: ['x', 'y'],
+  c: ['on', 'off'],
+  d: ['p', 'q', 'r', 's'],
+};
+export const excluded = [
+  { a: '1', b: 'x' },
+  { c: 'off', d: 's' },
+];
