@@ -156,5 +156,4 @@ describe('the page limit in a later round', () => {
     assert.equal(pages.length, 60);
     cluster.close();
   });
-
 });

@@ -6,7 +6,6 @@ import { describe, it } from 'node:test';
 import type { AgentId, Order } from '../../agent/core/protocol/messages.ts';
 import { cluster, crawling, endCodes, heartbeats, inc } from './case-kit.ts';
 import type { Cluster } from './cluster.ts';
-import { HEARTBEAT_MS } from './process.ts';
 import { assertUnharmed, attacked, IDS, PAGES, say, ZZ } from './stranger-stage.ts';
 
 describe('a stranger', () => {
@@ -71,5 +70,4 @@ describe('an agent that is told of a higher incarnation of itself', () => {
     assert.deepEqual(endCodes(c), [0, 0]);
     assert.equal(c.fetched().size, PAGES);
   });
-
 });

@@ -60,7 +60,6 @@ describe('a stranger', () => {
 });
 
 describe('an agent that is told of a higher incarnation of itself', () => {
-
   /** A heartbeat after which a1 might go on above that incarnation of it, again and again. */
   function calledGone(from: (c: Cluster) => { id: AgentId; inc: number }, aheadMs: number) {
     const c = crawling(IDS);

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { allowedPairs, coveringArray } from '../../pairs/covering-array.ts';
-import { excluded as excludedPairs, factors as suiteFactors } from '../../pairs/factors.ts';
 import { excluded, factors } from './covering-array-stage.ts';
 
 describe('covering array', () => {
