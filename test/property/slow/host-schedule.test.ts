@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { HostSchedule } from '../../agent/frontier/schedule/host-schedule.ts';
+import { HostSchedule } from '../../../agent/frontier/schedule/host-schedule.ts';
 
 const HOSTS = 6000;
 const numberOf = (host: string) => Number(host.slice(1));
