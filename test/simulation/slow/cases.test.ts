@@ -68,6 +68,28 @@ describe('cases B: join, hand-off, takeover', () => {
     assert.deepEqual(ages, [0]);
   });
 
+  it('B6: before it has joined, an agent acknowledges no URLs and fetches nothing', () => {
+    const c = crawling(['a1', 'a2', 'a3']);
+    c.kill('a3');
+    c.network.cut('a2', 'a3');
+    const since = c.now;
+    c.start('a3');
+    c.run(0.4 * SUSPECT_MS);
+    if (!c.snapshot('a3').joined) {
+      assert.equal(
+        c.sent.some((s) => s.at > since && s.from === 'a3' && s.message.type === 'URLS_ACK'),
+        false,
+      );
+      assert.equal(
+        c.log.some((v) => v.by === 'a3' && v.start > since),
+        false,
+      );
+    }
+    c.network.heal();
+    c.runToEnd();
+    assert.deepEqual(c.impolite(), []);
+  });
+
   it('B8: a takeover of many hosts goes in steps, and completion waits for the last', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     c.kill('a2');
