@@ -1,7 +1,9 @@
 // What the tests in `parse-pool.test.ts` and in `slow/parse-pool.test.ts` are run on.
 
-import type { PageInput } from '../../../agent/parse/page/page.ts';
+import type { PageInput, ParsedPage } from '../../../agent/parse/page/page.ts';
 import { ParsePool, type ParsePoolOptions } from '../../../agent/parse/parse-pool.ts';
+
+export const SCRIPT = new URL('./unruly-worker.ts', import.meta.url);
 
 export function page(url: string, body = '<a href=next>'): PageInput {
   return { body: new TextEncoder().encode(body), contentType: 'text/html', url };
@@ -18,3 +20,15 @@ export async function withPool(
     await pool.close();
   }
 }
+
+export const identities = (urls: { identity: string }[] | readonly { identity: string }[]) =>
+  urls.map(({ identity }) => identity);
+
+/** As many further exchanges as there are threads. */
+export const MANY = 64;
+
+/** The unruly thread tells in `linksDropped` how many pages it had at once. */
+export const together = (pages: readonly ParsedPage[]) =>
+  pages.map(({ linksDropped }) => linksDropped);
+
+export const names = Array.from({ length: 150 }, (_, n) => n);

@@ -5,20 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { unpackUrls } from '../../../agent/parse/page/packed-urls.ts';
 import type { PageInput, ParsedPage } from '../../../agent/parse/page/page.ts';
 import { ParsePool } from '../../../agent/parse/parse-pool.ts';
-import { page, withPool } from './parse-pool-stage.ts';
-
-const SCRIPT = new URL('./unruly-worker.ts', import.meta.url);
-
-const identities = (urls: { identity: string }[] | readonly { identity: string }[]) =>
-  urls.map(({ identity }) => identity);
-
-/** As many further exchanges as there are threads. */
-const MANY = 64;
-
-/** The unruly thread tells in `linksDropped` how many pages it had at once. */
-const together = (pages: readonly ParsedPage[]) => pages.map(({ linksDropped }) => linksDropped);
-
-const names = Array.from({ length: 150 }, (_, n) => n);
+import { identities, MANY, names, page, SCRIPT, together, withPool } from './parse-pool-stage.ts';
 
 /** Pages whose links, or whose list, have more than 256 Ki characters. */
 const long: Record<string, PageInput> = {
@@ -119,35 +106,6 @@ test('pool: a large page goes alone, waits for no others, and is given away', ()
     assert.equal(large.body.byteLength, 0);
   }));
 
-for (const [way, code] of [
-  ['throw', 'parse_crash'],
-  ['exit', 'parse_crash'],
-  ['hang', 'parse_timeout'],
-] as const) {
-  test(`pool: of pages that are together those that make their thread ${way} fail, once each`, () =>
-    withPool({ workers: 1, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
-      const names = ['0', `${way}1`, '2', `${way}3`, '4'];
-      const pages = names.map((name) => pool.parse(page(`http://a.test/${name}/`), MANY));
-      for (const [n, result] of (await Promise.allSettled(pages)).entries()) {
-        if (n % 2 === 1) {
-          assert.equal(result.status === 'rejected' && result.reason.code, code);
-          assert.match(String(result.status === 'rejected' && result.reason), RegExp(names[n]!));
-        } else {
-          assert.ok(result.status === 'fulfilled');
-          assert.deepEqual(identities(result.value.links), [`http://a.test/${n}/next`]);
-        }
-      }
-    }));
-}
-
-test('pool: each of several pages has the time that one has', () =>
-  withPool({ workers: 1, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
-    const urls = Array.from({ length: 8 }, (_, n) => `http://a.test/slow/${n}`);
-    const parsed = await Promise.all(urls.map((url) => pool.parse(page(url), MANY)));
-    // None was parsed a second time in less company.
-    assert.deepEqual(together(parsed), Array(8).fill(8));
-  }));
-
 for (const [what, input] of Object.entries(long)) {
   test(`pool: long answers of pages that are together come one by one: ${what}`, async () => {
     const workerData = new Int32Array(new SharedArrayBuffer(4));
@@ -200,16 +158,6 @@ test('pool: a page that takes too long fails alone', () =>
     assert.equal((await pool.parse(page('http://a.test/ok'))).links.length, 1);
   }));
 
-test('pool: a page that uses too much of a processor fails alone', () =>
-  withPool({ workers: 1, timeoutMs: 600_000, cpuMs: 300, script: SCRIPT }, async (pool) => {
-    const names = ['0', 'hang1', '2', 'hang3', '4'];
-    const pages = names.map((name) => pool.parse(page(`http://a.test/${name}/`), MANY));
-    for (const [n, result] of (await Promise.allSettled(pages)).entries()) {
-      if (n % 2 === 0) assert.equal(result.status, 'fulfilled', names[n]);
-      else assert.equal(result.status === 'rejected' && result.reason.code, 'parse_timeout');
-    }
-  }));
-
 test('pool: one by one, small pages go first, and every fourth place is that of the oldest', () =>
   withPool({ workers: 1, oneByOne: true, script: SCRIPT }, async (pool) => {
     const order: string[] = [];
@@ -224,11 +172,6 @@ test('pool: one by one, small pages go first, and every fourth place is that of 
     });
     await Promise.all(all);
     assert.deepEqual(order, ['100', '50', '60', '900', '70', '80', '800', 'packed']);
-  }));
-
-test('pool: a page that waits uses none of a processor', () =>
-  withPool({ workers: 1, timeoutMs: 600_000, cpuMs: 300, script: SCRIPT }, async (pool) => {
-    assert.equal((await pool.parse(page('http://a.test/sleep'))).links.length, 1);
   }));
 
 test('pool: however many pages wait for a thread, each is parsed', () =>

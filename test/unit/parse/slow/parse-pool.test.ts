@@ -9,7 +9,51 @@ import { mock, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import ts from 'typescript';
-import { page, withPool } from '../parse-pool-stage.ts';
+import { identities, MANY, page, SCRIPT, together, withPool } from '../parse-pool-stage.ts';
+
+for (const [way, code] of [
+  ['throw', 'parse_crash'],
+  ['exit', 'parse_crash'],
+  ['hang', 'parse_timeout'],
+] as const) {
+  test(`pool: of pages that are together those that make their thread ${way} fail, once each`, () =>
+    withPool({ workers: 1, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
+      const names = ['0', `${way}1`, '2', `${way}3`, '4'];
+      const pages = names.map((name) => pool.parse(page(`http://a.test/${name}/`), MANY));
+      for (const [n, result] of (await Promise.allSettled(pages)).entries()) {
+        if (n % 2 === 1) {
+          assert.equal(result.status === 'rejected' && result.reason.code, code);
+          assert.match(String(result.status === 'rejected' && result.reason), RegExp(names[n]!));
+        } else {
+          assert.ok(result.status === 'fulfilled');
+          assert.deepEqual(identities(result.value.links), [`http://a.test/${n}/next`]);
+        }
+      }
+    }));
+}
+
+test('pool: each of several pages has the time that one has', () =>
+  withPool({ workers: 1, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
+    const urls = Array.from({ length: 8 }, (_, n) => `http://a.test/slow/${n}`);
+    const parsed = await Promise.all(urls.map((url) => pool.parse(page(url), MANY)));
+    // None was parsed a second time in less company.
+    assert.deepEqual(together(parsed), Array(8).fill(8));
+  }));
+
+test('pool: a page that uses too much of a processor fails alone', () =>
+  withPool({ workers: 1, timeoutMs: 600_000, cpuMs: 300, script: SCRIPT }, async (pool) => {
+    const names = ['0', 'hang1', '2', 'hang3', '4'];
+    const pages = names.map((name) => pool.parse(page(`http://a.test/${name}/`), MANY));
+    for (const [n, result] of (await Promise.allSettled(pages)).entries()) {
+      if (n % 2 === 0) assert.equal(result.status, 'fulfilled', names[n]);
+      else assert.equal(result.status === 'rejected' && result.reason.code, 'parse_timeout');
+    }
+  }));
+
+test('pool: a page that waits uses none of a processor', () =>
+  withPool({ workers: 1, timeoutMs: 600_000, cpuMs: 300, script: SCRIPT }, async (pool) => {
+    assert.equal((await pool.parse(page('http://a.test/sleep'))).links.length, 1);
+  }));
 
 test('pool: compiled to JavaScript, it starts its compiled thread', async () => {
   const root = fileURLToPath(new URL('../../../../', import.meta.url));

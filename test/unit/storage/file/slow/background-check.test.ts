@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { openState } from '../../../../agent/storage/file/database.ts';
-import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
+import { openState } from '../../../../../agent/storage/file/database.ts';
+import { SqliteStore } from '../../../../../agent/storage/sqlite-store.ts';
 
 const program = join(
   import.meta.dirname,
-  '../../../../agent/storage/file/background-check-process.ts',
+  '../../../../../agent/storage/file/background-check-process.ts',
 );
 const host = 'h.test';
 /** Enough that turns are committed while the check walks through them. */

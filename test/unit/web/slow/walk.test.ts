@@ -1,10 +1,10 @@
 // Shows that the synthetic web is what its model says, by walking it as a stranger would.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { answerOf } from '../../web/answer.ts';
-import { SyntheticWeb } from '../../web/model.ts';
-import type { PartialWebOptions } from '../../web/options.ts';
-import { type Got, type WalkRules, walk } from './walk.ts';
+import { answerOf } from '../../../web/answer.ts';
+import { SyntheticWeb } from '../../../web/model.ts';
+import type { PartialWebOptions } from '../../../web/options.ts';
+import { type Got, type WalkRules, walk } from '../walk.ts';
 
 async function walkModel(options: PartialWebOptions, rules: (web: SyntheticWeb) => WalkRules) {
   const web = new SyntheticWeb(options);

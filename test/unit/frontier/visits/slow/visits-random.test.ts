@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Answer, OneAgent, type Options } from '../one-agent.ts';
+import { type Answer, OneAgent, type Options } from '../../one-agent.ts';
 
 const DAY_MS = 24 * 3600_000;
 const HOSTS = 4;

@@ -1,0 +1,10 @@
+// What the tests in `printed-config.test.ts` and in `slow/printed-config.test.ts` are run on.
+
+export function at(values: unknown, key: string): unknown {
+  let value = values;
+  for (const part of key.split('.')) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = (value as Record<string, unknown>)[part];
+  }
+  return value;
+}

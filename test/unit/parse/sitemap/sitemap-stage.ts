@@ -1,0 +1,12 @@
+// What the tests in `sitemap.test.ts` and in `slow/sitemap.test.ts` are run on.
+
+import { readSitemap, type SitemapOptions } from '../../../../agent/parse/sitemap/sitemap.ts';
+
+export const URL_OF_FILE = 'http://a.test/dir/sitemap.xml';
+
+export async function read(body: string | Uint8Array, options: Partial<SitemapOptions> = {}) {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  return readSitemap(bytes, { url: URL_OF_FILE, declared: false, ...options });
+}
+
+export const entry = (loc: string) => `<url><loc>${loc}</loc><lastmod>2020-01-01</lastmod></url>`;
