@@ -4,10 +4,12 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { lockDirectory } from '../../../agent/storage/file/database.ts';
 import { slowly, stage } from '../cli-launch-stage.ts';
-import { run, start, until } from '../cli-process.ts';
+import { listening, run, start, until } from '../cli-process.ts';
 
 const mainFile = path.resolve(import.meta.dirname, '../../../agent/main.ts');
 
@@ -37,7 +39,7 @@ describe('launch', { concurrency: 2 }, () => {
     );
     const status = await run('status', config);
     assert.equal(status.code, 0, status.stderr);
-    assert.match(status.stdout, /^the crawl is complete since 20.*Z; then there were a1\n$/);
+    assert.match(status.stdout, /^the crawl was completed at 20.*Z with agents a1\n$/);
     const told = JSON.parse((await run('status', config, '--json')).stdout);
     assert.deepEqual([told.agents, told.unreachable], [[], ['a1', 'a2']]);
     assert.deepEqual(told.complete, { at: note.at, agents: ['a1'] });
@@ -48,7 +50,7 @@ describe('launch', { concurrency: 2 }, () => {
     scratch.write('crawl.json', { ...changed, limits: { depthPerHost: 15 } });
     const resumed = await run('launch', config, '--agents', 'a1');
     assert.equal(resumed.code, 0, resumed.stderr);
-    assert.match(resumed.stderr, /the config has changed: crawling on/);
+    assert.match(resumed.stderr, /the config has changed: the crawl continues/);
   });
 
   test('its agents have the config that it has read, whatever becomes of the file', async (context) => {
@@ -157,5 +159,46 @@ describe('launch', { concurrency: 2 }, () => {
     assert.match(stderr, /^a1: left/m);
     // Without a terminal the log goes to stderr too.
     assert.match(stderr, /^\{"level":30,.*"agent":"a1"/m);
+  });
+
+  test('a locked directory is 4, a port in use 5, and nothing is started or deleted', async (context) => {
+    const { web, scratch, crawl } = await stage(context);
+    const config = await crawl(2);
+    const directory = path.join(scratch.dataDir, 'a2');
+    fs.mkdirSync(directory, { recursive: true });
+    const lock = lockDirectory(directory);
+    assert.ok(lock.ok);
+    const locked = await run('launch', config, '--fresh');
+    assert.equal(locked.code, 4);
+    assert.match(locked.stderr, /data\/a2 is in use by a running agent/);
+    assert.ok(fs.existsSync(path.join(directory, 'agent.lock')));
+    lock.unlock();
+
+    const server = await listening(0);
+    try {
+      const { port } = server.address() as AddressInfo;
+      const cluster = { agents: [{ id: 'a1', listen: `tcp://127.0.0.1:${port}` }] };
+      const taken = scratch.write('taken.json', { seeds: [web.seed], cluster });
+      for (const args of [
+        ['launch', taken],
+        ['agent', taken, '--id', 'a1'],
+      ]) {
+        const { code, stderr } = await run(...args, '--data', scratch.dataDir);
+        assert.equal(code, 5, stderr);
+        assert.match(
+          stderr,
+          new RegExp(`^(a1: |.*"agent":"a1").*tcp://127\\.0\\.0\\.1:${port}`, 'm'),
+        );
+        assert.equal(stderr.split(`127.0.0.1:${port}`).length, 2, `once is enough: ${stderr}`);
+      }
+    } finally {
+      server.close();
+    }
+    const strange = path.join(scratch.dataDir, 'a1');
+    fs.rmSync(strange, { recursive: true, force: true });
+    fs.mkdirSync(strange);
+    fs.writeFileSync(path.join(strange, 'thesis.txt'), 'irreplaceable');
+    const refused = await run('launch', config, '--fresh');
+    assert.deepEqual([refused.code, fs.readdirSync(strange)], [4, ['thesis.txt']]);
   });
 });
