@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import { ROBOTS_BYTES_MAX } from '../../agent/robots/robots-txt.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import {
@@ -11,48 +10,15 @@ import {
   type Copy,
   counted,
   type Deed,
-  deeds,
   HOST,
   NOW,
   open,
-  pieces,
   state,
   stream,
   urlOf,
 } from './rows-stage.ts';
 
-/** The last answers of pages that are queued again, or were skipped since. */
-function formers({ db }: Copy): unknown[] {
-  return db
-    .prepare(
-      `SELECT u.key, f.round, f.attempts, f.status, f.fetched_at
-       FROM former_pages f JOIN urls u ON u.id = f.id ORDER BY u.key`,
-    )
-    .all();
-}
-
-function withoutDepth(copy: Copy): unknown[] {
-  return state(copy).map((row) => ({ ...(row as object), depth: undefined }));
-}
-
 describe('rows', () => {
-  it('a copy that was streamed to the end has the state of its source, in any pieces', () => {
-    fc.assert(
-      fc.property(deeds, deeds, pieces, (before, after, sizes) => {
-        const [a, b] = [open(), open()];
-        act(a, before);
-        stream(a, 'a', b, sizes);
-        act(a, after);
-        stream(a, 'a', b, sizes);
-        // A queued URL that comes nearer to the root later does so at its owner alone.
-        assert.deepEqual(withoutDepth(b), withoutDepth(a));
-        assert.deepEqual(formers(b), formers(a));
-        counted(b);
-      }),
-      { numRuns: 60 },
-    );
-  });
-
   it('rows that begin above the mark are refused with the mark, and change nothing', () => {
     const [a, b] = [open(), open()];
     act(a, [{ kind: 'find', page: 1, depth: 0 }]);

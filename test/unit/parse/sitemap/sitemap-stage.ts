@@ -10,3 +10,6 @@ export async function read(body: string | Uint8Array, options: Partial<SitemapOp
 }
 
 export const entry = (loc: string) => `<url><loc>${loc}</loc><lastmod>2020-01-01</lastmod></url>`;
+export const urlset = (...locs: string[]) =>
+  `<?xml version="1.0" encoding="UTF-8"?>\n` +
+  `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${locs.map(entry).join('\n')}</urlset>`;

@@ -112,35 +112,6 @@ export function turnsIn(directory: string): number | null {
   return aside ? null : count;
 }
 
-/** A frame of the log: its header and a page; they follow the log's own header. */
-export const frameBytes = 24 + 4096;
-export const headerBytes = 32;
-
-/** Lengths at the borders of frames and beside them, all over the log. */
-export function cutsOf(length: number): number[] {
-  const frames = Math.floor((length - headerBytes) / frameBytes);
-  assert.ok(frames > 24, `only ${frames} frames`);
-  const cuts = [0, 1, headerBytes - 1, headerBytes, length];
-  for (let k = 0; k < 6; k++) {
-    const border = headerBytes + Math.floor((k * frames) / 6) * frameBytes;
-    for (const off of [-1, 0, 1, 24, 1000]) cuts.push(border + off);
-  }
-  return cuts.filter((cut) => cut >= 0).sort((a, b) => a - b);
-}
-
-/** What opens after the log of the last moment was damaged: turns, or null where set aside. */
-export function afterDamage(crawl: Crawl, damage: (log: string) => void): number | null {
-  const directory = copyOf(crawl, crawl.moments.at(-1)!);
-  damage(join(directory, 'state.sqlite-wal'));
-  const count = turnsIn(directory);
-  fs.rmSync(directory, { recursive: true });
-  return count;
-}
-
-export function logBytes({ moments }: Crawl): number {
-  return fs.statSync(join(moments.at(-1)!, 'state.sqlite-wal')).size;
-}
-
 export function flip(file: string, position: number, bit: number): void {
   const bytes = fs.readFileSync(file);
   bytes[position]! ^= 1 << bit;

@@ -10,16 +10,12 @@ import { type TestContext, test } from 'node:test';
 import Database from 'better-sqlite3';
 import { openState } from '../../../../agent/storage/file/database.ts';
 import {
-  afterDamage,
   assertPrefix,
   at,
   copyOf,
   crawlOf,
-  cutsOf,
   flip,
-  logBytes,
   mine,
-  turns,
   turnsIn,
   urlsIn,
 } from './database-damage-stage.ts';
@@ -78,17 +74,6 @@ function turnsAfter(directory: string): number {
   return count;
 }
 
-test('F35: a log that lost its tail, at any length, leaves the turns before', () => {
-  const crawl = crawlOf({ logPages: 0 });
-  const counts = cutsOf(logBytes(crawl)).map((cut) =>
-    afterDamage(crawl, (log) => fs.truncateSync(log, cut)),
-  );
-  assert.ok(!counts.includes(null), 'a lost tail is no damage');
-  const sorted = counts.toSorted((a, b) => a! - b!);
-  assert.deepEqual(counts, sorted, 'a longer log gave less');
-  assert.ok(sorted.at(-1)! > turns / 2 && sorted[0] === 0, String(sorted));
-});
-
 test('F37: a bit flipped in the text of a URL is seen, which SQLite does not', (t) => {
   const crawl = crawlOf();
   const sound = copyOf(crawl, crawl.moments.at(-1)!);
@@ -104,7 +89,7 @@ test('F37: a bit flipped in the text of a URL is seen, which SQLite does not', (
     opened.db.close();
     opened.unlock();
   });
-  assert.match(opened.notice ?? '', /does not add up \(URL \d+ and its place\)/);
+  assert.match(opened.notice ?? '', /is inconsistent \(URL \d+ has the wrong row id\)/);
 });
 
 for (const [what, damage] of F38) {
@@ -138,7 +123,7 @@ for (const [what, damage] of F38) {
     const opened = openState({ directory, ...mine });
     assert.ok(!opened.ok, 'it began empty');
     assert.equal(opened.code, 'corrupt');
-    assert.match(opened.message, /state\.sqlite.*restore it.*begins anew from the seeds/);
+    assert.match(opened.message, /state\.sqlite.*restore it.*starts from the seeds/);
     for (const [name, bytes] of before) {
       assert.ok(fs.readFileSync(join(directory, name)).equals(bytes), `${name} was changed`);
     }
@@ -147,7 +132,10 @@ for (const [what, damage] of F38) {
 
 test('a state that is gone from a directory in use begins empty, and says so', (t) => {
   const directory = scratch(t);
-  for (const notice of [null, /no .*state\.sqlite, though an agent was started there before/]) {
+  for (const notice of [
+    null,
+    /state\.sqlite is missing, though an agent ran in this directory before/,
+  ]) {
     const opened = openState({ directory, ...mine });
     assert.ok(opened.ok);
     if (notice === null) assert.equal(opened.notice, null);

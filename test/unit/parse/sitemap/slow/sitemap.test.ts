@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { entry, read } from '../sitemap-stage.ts';
+import { gzipSync } from 'node:zlib';
+import { entry, read, urlset } from '../sitemap-stage.ts';
 
 const SITEMAP = new URL('../../../../../agent/parse/sitemap/sitemap.ts', import.meta.url);
 
@@ -33,6 +34,17 @@ function hostile([start, next]: readonly [string, (n: number) => string]): Uint8
   }
   return body;
 }
+
+test('sitemap: bytes after unpacking and URLs are capped', async () => {
+  const bomb = gzipSync(Buffer.concat([Buffer.from('<urlset>'), Buffer.alloc(80 * 1024 ** 2, 32)]));
+  assert.ok(bomb.length < 200_000);
+  const before = process.memoryUsage().arrayBuffers;
+  assert.equal((await read(bomb))!.isPartial, true);
+  assert.ok(process.memoryUsage().arrayBuffers - before < 40 * 1024 ** 2);
+  const many = urlset(...Array.from({ length: 100 }, (_, n) => `http://a.test/${n}`));
+  const capped = (await read(many, { urlsMax: 30 }))!;
+  assert.deepEqual([capped.urls.length, capped.isPartial], [30, true]);
+});
 
 test('sitemap: entries behind a long URL are bounded by the characters of all', async () => {
   const url = `http://a.test/${'x'.repeat(4000)}/`;

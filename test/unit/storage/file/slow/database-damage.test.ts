@@ -9,18 +9,46 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openState } from '../../../../../agent/storage/file/database.ts';
 import {
-  afterDamage,
   assertPrefix,
   at,
+  type Crawl,
   copyOf,
   crawlOf,
-  cutsOf,
   flip,
-  logBytes,
   mine,
+  turns,
   turnsIn,
   urlsIn,
 } from '../database-damage-stage.ts';
+
+/** A frame of the log: its header and a page; they follow the log's own header. */
+const frameBytes = 24 + 4096;
+const headerBytes = 32;
+
+/** Lengths at the borders of frames and beside them, all over the log. */
+function cutsOf(length: number): number[] {
+  const frames = Math.floor((length - headerBytes) / frameBytes);
+  assert.ok(frames > 24, `only ${frames} frames`);
+  const cuts = [0, 1, headerBytes - 1, headerBytes, length];
+  for (let k = 0; k < 6; k++) {
+    const border = headerBytes + Math.floor((k * frames) / 6) * frameBytes;
+    for (const off of [-1, 0, 1, 24, 1000]) cuts.push(border + off);
+  }
+  return cuts.filter((cut) => cut >= 0).sort((a, b) => a - b);
+}
+
+/** What opens after the log of the last moment was damaged: turns, or null where set aside. */
+function afterDamage(crawl: Crawl, damage: (log: string) => void): number | null {
+  const directory = copyOf(crawl, crawl.moments.at(-1)!);
+  damage(join(directory, 'state.sqlite-wal'));
+  const count = turnsIn(directory);
+  fs.rmSync(directory, { recursive: true });
+  return count;
+}
+
+function logBytes({ moments }: Crawl): number {
+  return fs.statSync(join(moments.at(-1)!, 'state.sqlite-wal')).size;
+}
 
 /** A whole state without a log, of which copies are opened with a bit flipped. */
 function soundFile(): {
@@ -54,6 +82,17 @@ function soundFile(): {
     },
   };
 }
+
+test('F35: a log that lost its tail, at any length, leaves the turns before', () => {
+  const crawl = crawlOf({ logPages: 0 });
+  const counts = cutsOf(logBytes(crawl)).map((cut) =>
+    afterDamage(crawl, (log) => fs.truncateSync(log, cut)),
+  );
+  assert.ok(!counts.includes(null), 'a lost tail is no damage');
+  const sorted = counts.toSorted((a, b) => a! - b!);
+  assert.deepEqual(counts, sorted, 'a longer log gave less');
+  assert.ok(sorted.at(-1)! > turns / 2 && sorted[0] === 0, String(sorted));
+});
 
 test('F35: a log cut below what is in the file already is whole turns, or set aside', () => {
   const crawl = crawlOf();

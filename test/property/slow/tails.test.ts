@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import fc from 'fast-check';
-import type { Connection } from '../../agent/storage/encoding/connection.ts';
-import { openInMemory } from '../../agent/storage/file/database.ts';
-import type { TailBounds } from '../../agent/storage/rows/event-tails.ts';
-import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
+import type { Connection } from '../../../agent/storage/encoding/connection.ts';
+import { openInMemory } from '../../../agent/storage/file/database.ts';
+import type { TailBounds } from '../../../agent/storage/rows/event-tails.ts';
+import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 
 const HOSTS = ['h.test', 'i.test'];
 const NOW = 1000;
