@@ -1,6 +1,6 @@
-// One agent, put together: the only place where the parts meet. It reads as a table of contents:
-// state, messages, fetching, the core, the loop that turns inputs into effects, and the end. The
-// command line starts it; tests start several in one process.
+// One agent: builds its parts and connects them. The loop passes inputs (messages, outcomes,
+// commands) to the core and performs the effects that the core returns. Several agents can run in
+// one process.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,23 +40,24 @@ import { RobotsWaits } from './storage/reads/robots-waits.ts';
 import { SqliteStore } from './storage/sqlite-store.ts';
 import type { Identity, RequestForm } from './url/crawl-url.ts';
 
-/** Frames still to be sent at the end get so long. */
+/** At the exit, the transport waits at most this long to send its remaining frames. */
 const LINGER_MS = 300;
-/** An agent whose file another program holds for longer gives up: the others have its hosts. */
+/** An agent exits if another program locks its state file longer; others have its hosts by then. */
 const BLOCKED_MS_MAX = 60_000;
 
 export interface RunningAgent {
   readonly ended: Promise<AgentEnd>;
   status(): AgentStatus;
-  /** Graceful leave: hands everything over, then ends with 0. */
+  /** Hands over all hosts, then exits with 0. */
   leave(): void;
-  /** Settles what can be and ends with 11. */
+  /** Lets open requests end, then exits with 11. */
   stop(): void;
+  /** Exits with 11 at once. */
   stopNow(): void;
 }
 
 export type Started =
-  /** `notice`: what a person should know of the state that it begins with; null as a rule. */
+  /** `notice`: a warning about the state file for the operator; usually null. */
   | { readonly ok: true; readonly agent: RunningAgent; readonly notice: string | null }
   | { readonly ok: false; readonly code: 1 | 3 | 4 | 5; readonly message: string };
 
@@ -73,15 +74,15 @@ export interface AgentOptions {
   readonly config: Config;
   readonly id: string;
   readonly log: Logger;
-  /** The round in which known pages are asked for again. */
+  /** The round that requests known pages again. */
   readonly refresh?: number | undefined;
-  /** Agents that must be met before anything is crawled; a start without them ends with 5. */
+  /** Agents that must join before the crawl begins; without them the agent exits with 5. */
   readonly awaits?: readonly string[];
-  /** Awaited at the end, before another process can have the state. Never rejects. */
+  /** Awaited at the exit, before another process can lock the state. Must not reject. */
   readonly beforeUnlock?: (end: AgentEnd) => Promise<void>;
 }
 
-/** Starts agent `id` of the config. On failure nothing is left open. */
+/** Starts agent `id` of the config. On failure, all resources are released. */
 export async function startAgent(options: AgentOptions): Promise<Started> {
   const { config, id, log } = options;
   const { agents } = config.cluster;
@@ -127,7 +128,8 @@ interface AgentParts extends AgentOptions {
 }
 
 class Agent implements RunningAgent {
-  readonly ended: Promise<AgentEnd>;
+  readonly #exit = Promise.withResolvers<AgentEnd>();
+  readonly ended = this.#exit.promise;
   readonly #p: AgentParts;
   readonly #effects = new Effects();
   readonly #store: SqliteStore;
@@ -145,7 +147,6 @@ class Agent implements RunningAgent {
   readonly #rate = new Rate(systemClock.now().mono);
   readonly #loopDelay = new LoopDelay(monitorEventLoopDelay({ resolution: 10 }));
   readonly #startedAt = monotonicMs();
-  #resolveEnded: (end: AgentEnd) => void = () => {};
   #ending = false;
   #stopCheck: () => void = () => {};
   #lastStatus: AgentStatus | null = null;
@@ -153,9 +154,6 @@ class Agent implements RunningAgent {
   constructor(parts: AgentParts) {
     this.#p = parts;
     const { config, state } = parts;
-    this.ended = new Promise((resolve) => {
-      this.#resolveEnded = resolve;
-    });
     this.#store = new SqliteStore(state.db, {
       durability: config.storage.durability,
       hostDelayMs: config.politeness.hostDelayMs,
@@ -230,7 +228,7 @@ class Agent implements RunningAgent {
     });
   }
 
-  /** Begins. Gives why it cannot, and then nothing is left open. */
+  /** Begins to listen and to crawl. On failure, releases all resources and returns the reason. */
   async bind(): Promise<Extract<Started, { ok: false }> | null> {
     const bound = await this.#transport.bind();
     if (!bound.ok) {
@@ -257,7 +255,7 @@ class Agent implements RunningAgent {
     return null;
   }
 
-  /** The round is an order, and known before anybody is met. */
+  /** The round is a directive, which must be stored before other agents are contacted. */
   #begin(now: Instant): void {
     const { refresh } = this.#p;
     this.#core.start(now);
@@ -276,7 +274,7 @@ class Agent implements RunningAgent {
     void this.#end({ code: 11, reason: 'stopped at once; launch again to go on' });
   }
 
-  /** As it was last, once the agent ends: the state may not be readable any more. */
+  /** During the exit this is the last status, since the state may no longer be readable. */
   status(): AgentStatus {
     if (this.#ending && this.#lastStatus) return this.#lastStatus;
     try {
@@ -315,7 +313,7 @@ class Agent implements RunningAgent {
     else this.#turns.pushPatiently({ type: 'message', envelope });
   }
 
-  /** A batch that came malformed is answered, so that it is not resent for ever. */
+  /** A malformed batch is refused explicitly, or its sender would resend it for ever. */
   #onRefusedFrame({ batch, from, detail, ahead }: RefusedFrame): void {
     if (ahead && !this.#ending) return this.#refuseClock(ahead);
     if (batch === undefined || from === undefined || this.#ending) return;
@@ -324,7 +322,7 @@ class Agent implements RunningAgent {
     if (member) this.#sendTo(member, { type: 'BATCH_REFUSED', batch, reason: detail });
   }
 
-  /** Answered at the configured address, so that a start with a wrong clock ends and says so. */
+  /** Tells an agent with a wrong clock, at its configured address, so that its start fails. */
   #refuseClock({ id, inc, greeting }: NonNullable<RefusedFrame['ahead']>): void {
     const peer = this.#p.agents.find((agent) => agent.id === id);
     if (!peer) return;
@@ -340,7 +338,7 @@ class Agent implements RunningAgent {
     return explanationOf({ agent: entry.id, userAgent, read, identity, form, openAt });
   }
 
-  /** Asked by the fetcher when a connection is ready: a fresh clock, then the lease. */
+  /** Called when a connection is ready, which may be after the lease has expired. */
   #mayWrite(host: string): boolean {
     if (this.#ending || this.#turns.isBlocked) return false;
     const granted = this.#core.mayWrite(host, systemClock.now());
@@ -349,8 +347,8 @@ class Agent implements RunningAgent {
   }
 
   /**
-   * Another program holds the state file. No heartbeat goes out meanwhile, so that the lease lapses
-   * and others may take over: what is open is aborted well before that.
+   * Called while another program locks the state file. The agent sends no heartbeats meanwhile, so
+   * its lease expires and others take over its hosts. Open requests are aborted well before that.
    */
   #onBlocked(forMs: number): void {
     if (forMs >= leaseMsOf(this.#p.config) / 2) this.#pipeline.abortAll();
@@ -411,14 +409,14 @@ class Agent implements RunningAgent {
     this.#transport.send(to, { from, to: { id: to.id, inc: to.inc }, message }, 'control');
   }
 
-  /** After a long stall, or with nobody there, the crawl may be over: its end leaves word. */
+  /** After a stall, or without members, the agent may learn from disk that the crawl is complete. */
   #onWoke(): void {
     if (isComplete(this.#p.config)) {
-      void this.#end({ code: 0, reason: 'the crawl was completed by the others' });
+      void this.#end({ code: 0, reason: 'the other agents have completed the crawl' });
     }
   }
 
-  // ---- the end
+  // ---- exit
 
   #check(): void {
     const { directory, log } = this.#p;
@@ -436,7 +434,7 @@ class Agent implements RunningAgent {
     if (bytes >= WAL_BYTES_CHECK_MAX) this.#stopCheck();
   }
 
-  /** What is written from now on would be lost with this process: the others have the copies. */
+  /** Further writes would be lost when the process exits, so it exits now. */
   #onGone(file: string): void {
     this.#store.abandon();
     void this.#end({ code: 4, reason: goneReason(file) });
@@ -446,16 +444,16 @@ class Agent implements RunningAgent {
     if (this.#ending) return;
     const { directory } = this.#p;
     const file = join(directory, 'state.sqlite');
-    // The cause, where the whole directory was deleted and another file of it is missed first.
+    // If the whole directory was deleted, another of its files may cause the first error.
     if (!existsSync(file)) return this.#onGone(file);
     this.#store.abandon();
     const end = endOfFailure(error, directory);
     if (end.suspect) markSuspect(directory);
-    // A disk's failure has all that matters in its reason; of anything else the stack is wanted.
+    // The reason of a disk failure is complete; for other errors the stack is logged as well.
     void this.#end(end, end.code === 1 ? { err: error } : {});
   }
 
-  /** @param more - what the last line of the log says besides; null: the caller logs it */
+  /** @param more - additional fields of the last log line; null if the caller reports the exit */
   async #end({ code, reason }: AgentEnd, more: object | null = {}): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
@@ -472,7 +470,7 @@ class Agent implements RunningAgent {
     this.#loopDelay.disable();
     this.#removeProcess();
     if (more) this.#p.log[level]({ code, ...more }, reason);
-    this.#resolveEnded(end);
+    this.#exit.resolve(end);
   }
 
   #completion(): NonNullable<AgentEnd['completion']> {
@@ -486,7 +484,7 @@ class Agent implements RunningAgent {
     try {
       this.#store.close();
     } catch (error) {
-      this.#p.log.error({ err: error }, 'closing the state file');
+      this.#p.log.error({ err: error }, 'the state file cannot be closed');
     }
   }
 

@@ -1,11 +1,10 @@
-// All points of a set of agents in one sorted circle, with the agent of each: what the ring walks
-// and what the search for collisions reads. Agents are numbered by identifier, so that comparing
-// two numbers breaks a tie as comparing the identifiers would.
+// The points of all agents in one sorted array. Agents are numbered in the order of their
+// identifiers, so comparing two numbers breaks a tie as comparing the identifiers would.
 
 import type { RingMember } from './assignment.ts';
-import type { RingPoints } from './ring-points.ts';
+import { type RingOptions, RingPoints } from './ring-points.ts';
 
-/** Points in ascending order; those of one place in the order of their agents' identifiers. */
+/** Points in ascending order; equal points are ordered by agent identifier. */
 export interface Circle {
   /** Identifiers in code-unit order; an agent's number is its index. */
   readonly ids: readonly string[];
@@ -14,9 +13,14 @@ export interface Circle {
   readonly agents: Uint32Array;
 }
 
-/** Throws where two members share an identifier: the caller's view is broken. */
-export function buildCircle(members: readonly RingMember[], points: RingPoints): Circle {
-  const sorted = [...members].sort((a, b) => (a.id < b.id ? -1 : 1));
+/**
+ * Throws if two members have the same identifier.
+ *
+ * @param options - a `RingPoints` is reused, so that its points are computed once
+ */
+export function buildCircle(members: readonly RingMember[], options: RingOptions): Circle {
+  const points = options instanceof RingPoints ? options : new RingPoints(options);
+  const sorted = members.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   for (let i = 1; i < sorted.length; i++) {
     if (sorted[i]!.id === sorted[i - 1]!.id) throw new Error(`two agents named ${sorted[i]!.id}`);
   }
@@ -37,10 +41,10 @@ export function buildCircle(members: readonly RingMember[], points: RingPoints):
   };
 }
 
-/** Indices of the places in ascending order, equal places in the order in which they stand. */
+/** Indices of the places in ascending order. The sort is stable. */
 function ranksOf(places: BigUint64Array): Uint32Array {
-  // Comparing doubles is several times faster than comparing bigints, and rounding to one never
-  // turns an order round: only where two round alike do the exact places decide.
+  // Comparing doubles is several times faster than comparing bigints. Rounding never reverses an
+  // order, so the exact places are needed only if the rounded ones are equal.
   const rounded = Float64Array.from(places, Number);
   return new Uint32Array(places.length)
     .map((_, i) => i)
@@ -52,7 +56,7 @@ function ranksOf(places: BigUint64Array): Uint32Array {
     });
 }
 
-/** Index of the first point at or after `place`; the number of points where there is none. */
+/** Index of the first point at or after `place`; the number of points if there is none. */
 export function firstAtOrAfter(places: BigUint64Array, place: bigint): number {
   let low = 0;
   let high = places.length;

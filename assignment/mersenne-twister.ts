@@ -1,19 +1,15 @@
-// The 64-bit Mersenne Twister, MT19937-64, seeded by an array. The points of an agent on the ring
-// are its successive outputs, so any implementation of the published algorithm places the agents
-// alike. It is not a source of chance: the same key gives the same sequence everywhere. Words are
-// bigints in a BigUint64Array, whose stores wrap modulo 2^64 by themselves.
+// The 64-bit Mersenne Twister (MT19937-64), seeded with an array. The ring points of an agent are
+// its successive outputs. The same key gives the same sequence in every implementation, so all
+// agents compute the same ring. Stores to the BigUint64Array wrap modulo 2^64.
 
-/** Words of state. */
+// Parameters of the published algorithm: n, m, a, and the masks of the upper 33 and lower 31 bits.
 const stateWords = 312;
-/** Distance of the word that is mixed in. */
 const middleWord = 156;
 const twistMatrix = 0xb5026f5aa96619e9n;
-/** A state word is mixed from the upper 33 bits of one and the lower 31 bits of the next. */
 const upperMask = 0xffffffff80000000n;
 const lowerMask = 0x7fffffffn;
 
 /**
- * Generator of unsigned 64-bit integers.
  * Source: T. Nishimura, "Tables of 64-bit Mersenne Twisters", ACM TOMACS 10 (2000), with the
  * seeding (`init_by_array64`) of the authors' 2004 version.
  */
@@ -21,17 +17,18 @@ export class MersenneTwister64 {
   readonly #state: BigUint64Array;
   #position = stateWords;
 
-  /** @param key one or more unsigned 64-bit words; a RangeError for none or for a wider one. */
+  /** @param key one or more unsigned 64-bit integers; otherwise a RangeError is thrown */
   constructor(key: readonly bigint[]) {
-    if (key.length === 0)
-      throw new RangeError('a Mersenne Twister needs a key of one word or more');
+    if (key.length === 0) throw new RangeError('the key of a Mersenne Twister is empty');
     for (const word of key) {
-      if (BigInt.asUintN(64, word) !== word) throw new RangeError(`not an unsigned word: ${word}`);
+      if (BigInt.asUintN(64, word) !== word) {
+        throw new RangeError(`not an unsigned 64-bit integer: ${word}`);
+      }
     }
     this.#state = stateFromKey(key);
   }
 
-  /** The next output, 0 <= value < 2^64. */
+  /** The next output: an integer from 0 to 2^64 - 1. */
   next(): bigint {
     if (this.#position === stateWords) {
       twist(this.#state);
@@ -57,7 +54,7 @@ function stateFromNumber(seed: bigint): BigUint64Array {
 function stateFromKey(key: readonly bigint[]): BigUint64Array {
   const state = stateFromNumber(19650218n);
   let i = 1;
-  // Both rounds go through words 1 to 311 in a circle; word 0 follows the last one.
+  // Both loops cycle through words 1 to 311; word 0 is a copy of the last one.
   const advance = (): void => {
     i++;
     if (i < stateWords) return;
@@ -73,7 +70,7 @@ function stateFromKey(key: readonly bigint[]): BigUint64Array {
     state[i] = (state[i]! ^ (mixed(state[i - 1]!) * 2862933555777941757n)) - BigInt(i);
     advance();
   }
-  // A state of zeros would stay so for ever.
+  // Makes sure that the state is not zero: the generator would output only zeros.
   state[0] = 1n << 63n;
   return state;
 }
@@ -82,7 +79,7 @@ function mixed(word: bigint): bigint {
   return word ^ (word >> 62n);
 }
 
-/** Replaces the whole state by the next 312 words. */
+/** Computes the next 312 words of state. */
 function twist(state: BigUint64Array): void {
   for (let i = 0; i < stateWords; i++) {
     const joined = (state[i]! & upperMask) | (state[(i + 1) % stateWords]! & lowerMask);

@@ -1,11 +1,11 @@
-// The points of each agent on the circle of 2^64 places. They depend on nothing but the identifier
-// and the number of points, and cost some tenths of a millisecond to draw, while views change as
-// agents come and go: so whoever builds rings keeps one `RingPoints` and passes it to each.
+// Computes and caches the points of each agent on the circle of 2^64 places. The points depend only
+// on the identifier and their number. Computing them takes some tenths of a millisecond, so rings
+// for successive views share one `RingPoints`.
 
 import type { Sha256 } from './assignment.ts';
 import { MersenneTwister64 } from './mersenne-twister.ts';
 
-/** What all agents of a cluster must have alike for their rings to agree. */
+/** All agents of a cluster must use the same values, or their rings differ. */
 export interface RingOptions {
   /** Points of an agent of capacity 1. */
   readonly replicas: number;
@@ -13,22 +13,24 @@ export interface RingOptions {
 }
 
 /**
- * Most points of one agent: a capacity of 500 at 200 replicas. A capacity arrives in messages, and
- * an absurd one must cost a bounded time; beyond it all agents cut off alike.
+ * Maximum number of points of one agent: a capacity of 500 with 200 replicas. Capacities arrive in
+ * messages; the limit bounds the time that an absurd one costs. All agents apply the same limit.
  */
 const pointsPerAgentMax = 100_000;
 
-/** Points kept for later rings, 8 bytes each: 8 MiB, thousands of usual agents. */
+/** Maximum number of cached points, of 8 bytes each: 8 MiB, or some 5,000 agents with 200 points. */
 const pointsKeptMax = 1_048_576;
 
-/** max(1, round(capacity × replicas)), halves upward; a RangeError where that is no number. */
+/** max(1, round(capacity × replicas)), halves rounded up. Throws a RangeError for NaN. */
 function pointCount(capacity: number, replicas: number): number {
   const points = Math.round(capacity * replicas);
-  if (Number.isNaN(points)) throw new RangeError(`no capacity: ${capacity} x ${replicas}`);
+  if (Number.isNaN(points)) {
+    throw new RangeError(`invalid capacity or replicas: ${capacity}, ${replicas}`);
+  }
   return Math.min(pointsPerAgentMax, Math.max(1, points));
 }
 
-/** The unsigned 64-bit integer at `offset`, most significant byte first. */
+/** The unsigned 64-bit big-endian integer at `offset`. */
 export function wordAt(bytes: Uint8Array, offset: number): bigint {
   return (BigInt(halfAt(bytes, offset)) << 32n) | BigInt(halfAt(bytes, offset + 4));
 }
@@ -38,11 +40,10 @@ function halfAt(bytes: Uint8Array, at: number): number {
   return ((a << 24) | (b << 16) | (c << 8) | d) >>> 0;
 }
 
-/** Draws and keeps the points of agents; itself the options of the rings that share it. */
 export class RingPoints implements RingOptions {
   readonly replicas: number;
   readonly sha256: Sha256;
-  /** Filled by `points`; the agents longest kept leave when `pointsKeptMax` is passed. */
+  /** Filled by `points`; the oldest entries are removed above `pointsKeptMax`. */
   readonly #kept = new Map<string, BigUint64Array>();
   #keptPoints = 0;
 
@@ -52,8 +53,8 @@ export class RingPoints implements RingOptions {
   }
 
   /**
-   * The points of an agent in the order drawn, shared between callers: not to be written to. A
-   * higher capacity only adds points, so the agent then takes hosts and gives none.
+   * The points of an agent, unsorted. The array is shared: callers must not change it. A higher
+   * capacity only adds points, so the agent gains hosts and loses none.
    */
   points(id: string, capacity: number): BigUint64Array {
     const count = pointCount(capacity, this.replicas);

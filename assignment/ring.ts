@@ -1,39 +1,31 @@
-// Consistent hashing as UbiCrawler does it: agents have many points on a circle, a host lies at one
-// place, and the agent with the nearest point owns it, whichever way round. An agent builds one
-// ring per view and asks it for each link found. Points of other agents never move when one comes
-// or goes, which is all that contravariance needs.
+// Consistent hashing as in UbiCrawler. Each agent has many points on a circle, and each host has one
+// place. The agent with the nearest point, in either direction, owns the host. Adding or removing
+// an agent does not move the points of the others, which gives contravariance.
 
 import type { Assignment, RingMember } from './assignment.ts';
 import { buildCircle, type Circle, firstAtOrAfter } from './circle.ts';
 import { RecentOrders } from './recent-orders.ts';
-import { type RingOptions, RingPoints, wordAt } from './ring-points.ts';
+import { type RingOptions, wordAt } from './ring-points.ts';
 
-/** Places of the circle, 2^64, as a double. */
+/** Number of places on the circle. */
 const circumference = 2 ** 64;
 
 /**
- * Agents of an order worked out at once: owner, who would take over (its lease) and one more
- * backup. They lie within a few points, so asking for them one by one would cost more.
+ * Minimum length of a computed preference list: the owner, the lease grantor and one more backup.
+ * They are a few points apart, so computing them together is cheaper.
  */
 const orderAhead = 3;
 
-/** Assignment by the nearest point. Immutable apart from its cache. */
+/** Immutable, except for its cache. */
 export class Ring implements Assignment {
   readonly #circle: Circle;
   readonly #options: RingOptions;
-  /** Filled by each look-up, emptied by itself. */
   readonly #recent = new RecentOrders();
 
-  /**
-   * @param members agents of the view, in any order; throws where two have one identifier.
-   * @param options best a `RingPoints` that the caller keeps, so that points are drawn once.
-   */
+  /** The parameters and errors are those of `buildCircle`. */
   constructor(members: readonly RingMember[], options: RingOptions) {
     this.#options = options;
-    this.#circle = buildCircle(
-      members,
-      options instanceof RingPoints ? options : new RingPoints(options),
-    );
+    this.#circle = buildCircle(members, options);
   }
 
   owner(host: string): string | undefined {
@@ -46,7 +38,7 @@ export class Ring implements Assignment {
     return order.length === wanted ? order : order.slice(0, wanted);
   }
 
-  /** The fraction of the circle that each agent owns; they add up to 1. */
+  /** The fraction of the circle that each agent owns. The sum is 1. */
   shares(): Map<string, number> {
     const { ids, places, agents } = this.#circle;
     const owned = new Map<string, number>(ids.map((id) => [id, 0]));
@@ -57,21 +49,21 @@ export class Ring implements Assignment {
     let below = 0;
     for (let i = 1; i < places.length; i++) {
       const gap = Number(places[i]! - places[i - 1]!);
-      // Of several agents at one place the first by identifier owns both sides of it.
+      // If several agents have this point, the first by identifier owns both sides of it.
       if (gap === 0) continue;
       give(agents[below]!, gap / 2);
       give(agents[i]!, gap / 2);
       below = i;
     }
     if (places.length === 0) return owned;
-    // The gap that holds place 0; the whole circle where all points share one place.
+    // The gap around place 0. It is the whole circle if all points are equal.
     const around = circumference - Number(places.at(-1)! - places[0]!);
     give(agents[below]!, around / 2);
     give(agents[0]!, around / 2);
     return owned;
   }
 
-  /** How many points each agent has. */
+  /** Number of points of each agent. */
   pointCounts(): Map<string, number> {
     const counts = new Map<string, number>(this.#circle.ids.map((id) => [id, 0]));
     for (const agent of this.#circle.agents) {
@@ -81,7 +73,7 @@ export class Ring implements Assignment {
     return counts;
   }
 
-  /** At least the first `wanted` of the order, from the cache where it reaches so far. */
+  /** At least the first `wanted` agents, from the cache if it has enough of them. */
   #firstOf(host: string, wanted: number): readonly string[] {
     const recent = this.#recent.get(host);
     if (recent !== undefined && recent.length >= wanted) return recent;
@@ -94,8 +86,8 @@ export class Ring implements Assignment {
 }
 
 /**
- * Numbers of the `count` agents nearest to `place`, each once, ties by number. Walks away from the
- * place both ways at once, always on the side that is nearer; no point is passed twice.
+ * Numbers of the `count` agents nearest to `place`, without duplicates; ties are broken by number.
+ * Walks in both directions from the place and visits the nearer point first, each point once.
  */
 function nearestAgents(circle: Circle, place: bigint, count: number): number[] {
   const { places, agents } = circle;

@@ -1,21 +1,11 @@
-// What agents must agree on before they may crawl together, as canonical JSON that HELLO carries, and
-// as a short hash for every heartbeat. Two fingerprints can be compared to name
-// the first key that differs. Also the key of a crawl, by which `DATA/complete.json` tells whether
-// it was this crawl that was completed. The agent's wiring calls all of it.
+// The fingerprint: all settings on which agents must agree, as canonical JSON for HELLO and as a
+// short hash for heartbeats. Comparing two fingerprints gives the first key that differs. The crawl
+// key shows whether `DATA/complete.json` belongs to this crawl.
 
 import { createHash } from 'node:crypto';
 import { type Config, membersOf } from './config.ts';
 
-/** Versions that are not the config's; passed in, since they live with the code they number. */
-export interface FormatVersions {
-  readonly protocol: number;
-  readonly canonicalForm: number;
-}
-
-/**
- * The first key on which two fingerprints differ, `name` before all others; values as JSON, `absent`
- * where there is none.
- */
+/** A key on which two fingerprints differ. Its values are JSON, or `absent`. */
 export interface Difference {
   readonly path: string;
   readonly a: string;
@@ -23,17 +13,23 @@ export interface Difference {
 }
 
 /**
- * A HELLO must stay far below the frame's cap, and a scope may list a hundred thousand hosts: longer
- * lists are compared by hash.
+ * Characters of a list as JSON; longer lists are replaced by their hash. A scope may have 100,000
+ * hosts, and a HELLO must stay far below the limit of a frame.
  */
 const listLengthMax = 4096;
-/** Values come from strangers and go into logs and frames. */
+/** Characters of a value in a difference: values of unknown agents go into logs and frames. */
 const shownLengthMax = 200;
-/** Deeper than any fingerprint of ours; a stranger's may be nested to exhaust the stack. */
+/** Nesting of a fingerprint. Valid ones are flatter; a forged one must not overflow the stack. */
 const nestingMax = 16;
 
-/** @returns canonical JSON of all settings that must agree; equal strings mean agreement. */
-export function fingerprintOf(config: Config, versions: FormatVersions): string {
+/**
+ * @param versions - of the protocol and of canonical URLs, which must also agree
+ * @returns canonical JSON of all settings that must agree
+ */
+export function fingerprintOf(
+  config: Config,
+  versions: { readonly protocol: number; readonly canonicalForm: number },
+): string {
   const { replicas, backups, quorum, failureDetector } = config.cluster;
   const members = membersOf(config).map((member) => member.id);
   const ownDelays = Object.entries(config.politeness.hosts)
@@ -50,7 +46,10 @@ export function fingerprintOf(config: Config, versions: FormatVersions): string 
       ...(quorum === 'majority' ? { agents: compact(members.toSorted()) } : {}),
     },
     scope: scopeOf(config),
-    urls: { ...config.urls, dropParameters: namesOf(config.urls.dropParameters) },
+    urls: {
+      ...config.urls,
+      dropParameters: compactSet(config.urls.dropParameters.map((name) => name.toLowerCase())),
+    },
     links: config.links,
     limits: config.limits,
     politeness: { ...config.politeness, hosts: compact(ownDelays) },
@@ -58,14 +57,16 @@ export function fingerprintOf(config: Config, versions: FormatVersions): string 
   });
 }
 
-/** @returns the first 16 hexadecimal digits of the fingerprint's SHA-256. */
+/** @returns the first 16 hexadecimal digits of the SHA-256 hash */
 export function fingerprintHash(fingerprint: string): string {
   return sha256Hex(fingerprint).slice(0, 16);
 }
 
 /**
- * @param a - a fingerprint, possibly a stranger's: anything that is not one differs at the root
- * @returns the first difference, or null where they agree
+ * Compares two fingerprints, which may come from unknown agents. A text that is not a fingerprint
+ * differs at the root.
+ *
+ * @returns the first difference, with `name` before all other keys; null if there is none
  */
 export function firstDifference(a: string, b: string): Difference | null {
   if (a === b) return null;
@@ -77,12 +78,11 @@ export function firstDifference(a: string, b: string): Difference | null {
   return found ?? { path: '', a: a.slice(0, shownLengthMax), b: b.slice(0, shownLengthMax) };
 }
 
-/** @returns a hash that changes with the seeds, the limits or the scope, and with nothing else. */
+/** @returns a hash of the seeds, the sitemaps, the limits and the scope */
 export function crawlKey(config: Config): string {
-  const seeds = [...new Set(config.seeds)].sort();
-  const sitemaps = [...new Set(config.sitemaps)].sort();
+  const sitemaps = sortedSet(config.sitemaps);
   const what = {
-    seeds,
+    seeds: sortedSet(config.seeds),
     ...(sitemaps.length > 0 ? { sitemaps } : {}),
     limits: config.limits,
     scope: scopeOf(config),
@@ -90,18 +90,21 @@ export function crawlKey(config: Config): string {
   return sha256Hex(canonicalJson(what)).slice(0, 32);
 }
 
-/** Order and repetition of hosts and expressions mean nothing, so they must not differ. */
 function scopeOf({ scope }: Config) {
   return {
-    hosts: compact([...new Set(scope.hosts)].sort()),
-    include: compact([...new Set(scope.include)].sort()),
-    exclude: compact([...new Set(scope.exclude)].sort()),
+    hosts: compactSet(scope.hosts),
+    include: compactSet(scope.include),
+    exclude: compactSet(scope.exclude),
   };
 }
 
-/** Order, repetition and case mean nothing. */
-function namesOf(names: readonly string[]) {
-  return compact([...new Set(names.map((name) => name.toLowerCase()))].sort());
+/** Lists that differ only in order and repetition are equal. */
+function sortedSet(list: readonly string[]): readonly string[] {
+  return [...new Set(list)].sort();
+}
+
+function compactSet(list: readonly string[]) {
+  return compact(sortedSet(list));
 }
 
 function compact(list: readonly string[]): readonly string[] | string {
@@ -114,12 +117,14 @@ function compact(list: readonly string[]): readonly string[] | string {
 /** JSON with sorted keys and no spaces. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
-    isRecord(inner) ? Object.fromEntries(Object.entries(inner).sort(byKey)) : inner,
+    isRecord(inner)
+      ? Object.fromEntries(
+          Object.keys(inner)
+            .sort()
+            .map((key) => [key, inner[key]]),
+        )
+      : inner,
   );
-}
-
-function byKey([a]: [string, unknown], [b]: [string, unknown]): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function differ(a: unknown, b: unknown, path: string): Difference | null {
@@ -131,12 +136,11 @@ function differ(a: unknown, b: unknown, path: string): Difference | null {
     }
     return null;
   }
-  const [left, right] = [shown(a), shown(b)];
   if (JSON.stringify(a) === JSON.stringify(b)) return null;
-  return { path: path.slice(0, shownLengthMax), a: left, b: right };
+  return { path: path.slice(0, shownLengthMax), a: shown(a), b: shown(b) };
 }
 
-/** Another crawl differs in many settings; its name says best why. */
+/** Another crawl differs in many settings; its name is the clearest difference. */
 function nameOf(a: unknown, b: unknown): Difference | null {
   return isRecord(a) && isRecord(b) ? differ(own(a, 'name'), own(b, 'name'), 'name') : null;
 }
@@ -158,7 +162,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** At least the true one: brackets inside strings count too, which costs a less exact answer. */
+/** Depth of nesting. Brackets inside strings count too, so the result may be too high. */
 function nestingOf(text: string): number {
   let [open, most] = [0, 0];
   for (const [bracket] of text.matchAll(/[[\]{}]/g)) {

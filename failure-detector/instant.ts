@@ -1,9 +1,8 @@
-// A reading of both clocks at one moment. The monotonic clock stands still while a machine is
-// suspended, the wall clock can be set back, so each alone can hide time that has passed. Where
-// believing that too little has passed would break a promise (leases, an agent's own stall), the
-// larger of the two counts; all other times are monotonic alone.
+// Measures elapsed time with two clocks. The monotonic clock stops while the machine is suspended,
+// and the wall clock can be set back, so each alone can miss elapsed time. Leases and stalls must
+// not miss any: they use the larger of the two differences. All other times are monotonic.
 
-/** One moment, as read by the caller. */
+/** One reading of both clocks. */
 export interface Instant {
   /** Monotonic clock, milliseconds from any origin. */
   readonly mono: number;
@@ -12,9 +11,9 @@ export interface Instant {
 }
 
 /**
- * Milliseconds from one moment to a later one by whichever clock saw more; never negative. A wall
- * clock set forwards makes it too large, which costs a lease and no more. It is too small only if
- * a machine is suspended and its wall clock set back by as much.
+ * Milliseconds by the clock that measured more; never negative. The result is too large after the
+ * wall clock was set forward, which only ends leases early. It is too small only if the machine was
+ * suspended and its wall clock was set back by as much.
  */
 export function elapsedMs(from: Instant, to: Instant): number {
   return Math.max(0, to.mono - from.mono, to.wall - from.wall);

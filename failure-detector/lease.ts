@@ -1,29 +1,28 @@
-// The holder's side of the fetch right: how long each member can be counted on not to have removed
-// us. A member removes us `suspectAfterMs` after its latest news of us at the earliest, and that
-// news was sent before it was heard; so for `leaseMs`, which is shorter, from the *sending* of the
-// newest heartbeat that it echoed, it has not taken over. Counting from the sending leaves no
-// message delay to guess. The core feeds it and reads it before each request.
+// The leases that this agent has from other members. A member removes this agent no earlier than
+// `suspectAfterMs` after its latest news of it. That news was sent before it was received, so for
+// the shorter `leaseMs` after *sending* the newest echoed heartbeat the member has not taken over
+// any host. Counting from the time of sending makes message delays irrelevant.
 
 import { elapsedMs, type Instant } from './instant.ts';
 
 /**
- * Heartbeats remembered until their echo comes. A lease lasts a few of them at sane settings; an
- * echo of one forgotten grants nothing, so the bound is safe whatever the settings.
+ * Maximum number of heartbeats whose echo is awaited. A lease usually spans a few heartbeats. The
+ * echo of a forgotten heartbeat grants nothing, so the limit is always safe.
  */
 const sentMax = 1024;
 
-/** Leases from all members, of one incarnation of this agent. */
+/** The leases of one incarnation of this agent. */
 export class Lease {
   readonly #leaseMs: number;
-  /** Counter -> when sent, ascending. Filled by `sent`, the oldest leave at `sentMax`. */
+  /** Time of sending by counter, ascending. Filled by `sent`; above `sentMax` the oldest go. */
   readonly #sent = new Map<number, Instant>();
   #lastCounter = Number.NEGATIVE_INFINITY;
-  /** The newest echo by each member; emptied by `forget` as members leave the view. */
+  /** The newest echo of each member; entries are removed by `forget`. */
   readonly #echoes = new Map<string, { counter: number; sentAt: Instant }>();
 
   /**
-   * @param o.leaseMs 0.6 of suspectAfterMs: the rest covers clocks that run
-   *   apart, up to a quarter each way, and the abort of a request when the lease lapses.
+   * @param o.leaseMs 0.6 of suspectAfterMs. The rest covers the drift of clocks, up to a quarter
+   *   each way, and the time to abort a request when the lease lapses.
    */
   constructor(o: { leaseMs: number }) {
     if (!(o.leaseMs > 0)) throw new RangeError(`leaseMs must be positive: ${o.leaseMs}`);
@@ -31,11 +30,11 @@ export class Lease {
   }
 
   /**
-   * A heartbeat of mine with this counter goes out, to whomever. The clock must be read before it
-   * is handed to any socket. Throws where the counter does not rise: echoes would be ambiguous.
+   * Records that this agent sends a heartbeat. `at` must be read before a socket gets the frame.
+   * Throws if the counter does not rise, because echoes would be ambiguous.
    */
   sent(counter: number, at: Instant): void {
-    if (!(counter > this.#lastCounter)) throw new Error(`heartbeat counter fell to ${counter}`);
+    if (!(counter > this.#lastCounter)) throw new Error(`heartbeat counter not above: ${counter}`);
     this.#lastCounter = counter;
     this.#sent.set(counter, at);
     for (const oldest of this.#sent.keys()) {
@@ -45,9 +44,9 @@ export class Lease {
   }
 
   /**
-   * Member `by` itself sent news of my present incarnation at this counter; what a third agent
-   * says of its knowledge does not count. Ignored: a counter not higher than its last, one never
-   * sent, one forgotten. Gives when the newest heartbeat that it echoed was sent, if it ever did.
+   * Records an echo: member `by` itself, not a third agent, sent news of this incarnation with this
+   * counter. Ignores a counter that is not above the member's last one, was never sent, or is
+   * forgotten. Returns when the newest heartbeat that the member echoed was sent, if any.
    */
   echoed(by: string, counter: number): Instant | undefined {
     const known = this.#echoes.get(by);
@@ -58,7 +57,7 @@ export class Lease {
     return sentAt;
   }
 
-  /** Whether the member's echo is of a heartbeat sent less than leaseMs ago. */
+  /** Whether the member has echoed a heartbeat that was sent less than leaseMs ago. */
   holds(by: string, now: Instant): boolean {
     return this.remainingMs(by, now) > 0;
   }
@@ -68,19 +67,19 @@ export class Lease {
     return this.#echoes.has(by);
   }
 
-  /** How long the lease from this member still lasts if it sends no further echo; 0 if none. */
+  /** Milliseconds until the lease lapses if the member sends no further echo; 0: no lease. */
   remainingMs(by: string, now: Instant): number {
     const echo = this.#echoes.get(by);
     if (echo === undefined) return 0;
     return Math.max(0, this.#leaseMs - elapsedMs(echo.sentAt, now));
   }
 
-  /** The member left the view, or another incarnation of it came: its echoes are worth nothing. */
+  /** Forgets the echoes of a member that left the view or has a new incarnation. */
   forget(by: string): void {
     this.#echoes.delete(by);
   }
 
-  /** A new incarnation of this agent: no heartbeat sent, no echo had. */
+  /** Forgets everything for a new incarnation of this agent. */
   reset(): void {
     this.#sent.clear();
     this.#echoes.clear();

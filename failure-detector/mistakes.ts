@@ -1,41 +1,40 @@
-// What the detector has learned from being wrong. Each time a member turns out to have been alive
-// when it was suspected, its time-out grows by half of `suspectAfterMs`, to twice at most: a dead
-// agent's hosts must not wait longer than that for their successor. Quiet time takes the steps off
-// again one by one. It is quiet only while the plain time-out would have done, so a member that
-// is always a little late keeps its longer time-out.
+// Adapts time-outs to members that were suspected although they were alive. Each such mistake adds
+// a step of half of `suspectAfterMs` to the member's time-out. Two steps are the maximum, because
+// the hosts of a dead agent must not wait longer for a successor. Steps expire one by one while
+// the member is not late, that is, while `suspectAfterMs` alone would have sufficed.
 
-/** Each step is half of suspectAfterMs, so two reach the cap of twice. */
+/** A step, as a fraction of suspectAfterMs. */
 const stepShare = 0.5;
 const stepsMax = 2;
 
 /**
- * Quiet time, in suspectAfterMs, that takes one step off. It must be well over the longest silence
- * that is forgiven (2), or a late member would lose its allowance between two late heartbeats.
+ * Time without lateness after which one step expires, in multiples of suspectAfterMs. It must be
+ * well above the longest time-out (2), or a step would expire between two late heartbeats.
  */
 const quietShare = 5;
 
 /**
- * Members whose mistakes are remembered, the one longest without a mistake leaves first. Far more
- * than a cluster has; it bounds what made-up identifiers can cost.
+ * Maximum number of members with mistakes; the one whose last mistake is oldest is removed first.
+ * No cluster has as many agents; the limit bounds what invented identifiers can cost.
  */
 const membersMax = 1024;
 
-/** The lengthening of time-outs, by identifier: it outlives incarnations and absences. */
+/** The steps of each identifier. They outlive incarnations and absences of the member. */
 export class Mistakes {
   readonly #suspectAfterMs: number;
-  /** Filled by `add`; entries without a step left are dropped when met. */
+  /** Filled by `add`; entries without steps are removed when they are read. */
   readonly #members = new Map<string, { steps: number; quietSinceMs: number }>();
 
   constructor(suspectAfterMs: number) {
     this.#suspectAfterMs = suspectAfterMs;
   }
 
-  /** The time-out of a silence of this member that begins now: suspectAfterMs to twice that. */
+  /** The time-out of a silence that begins now: from suspectAfterMs to twice that. */
   timeoutMs(id: string, monoMs: number): number {
     return this.#suspectAfterMs * (1 + stepShare * this.#steps(id, monoMs));
   }
 
-  /** The member was suspected and is alive: one step more. */
+  /** Adds a step: the member was suspected and is alive. */
   add(id: string, monoMs: number): void {
     const steps = Math.min(stepsMax, this.#steps(id, monoMs) + 1);
     this.#members.delete(id);
@@ -46,7 +45,7 @@ export class Mistakes {
     }
   }
 
-  /** The member was silent so long that only its lengthened time-out spared it: not quiet. */
+  /** Restarts the expiry of steps: without them the member would have been suspected. */
   spared(id: string, monoMs: number): void {
     const steps = this.#steps(id, monoMs);
     if (steps > 0) this.#members.set(id, { steps, quietSinceMs: monoMs });

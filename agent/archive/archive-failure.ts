@@ -1,13 +1,12 @@
-// What it means that the archive cannot be written: the agent must end, since a page without its
-// record may not count as done. The code says whether space is all that it needs; agent.ts makes
-// an exit code of it.
+// The error for an archive that cannot be read or written. The agent must then exit, because a page
+// without its record does not count as done. The code says whether only space is missing.
 
 import { statfsSync } from 'node:fs';
 
-/** `full`: no space, or over a quota. `unwritable`: whatever else. */
-export type ArchiveFailureCode = 'full' | 'unwritable';
+/** `full`: no space, or over a quota. `unwritable`: any other cause. */
+type ArchiveFailureCode = 'full' | 'unwritable';
 
-/** Names the directory, what is wrong and the remedy. */
+/** The message names the directory, the problem and the remedy. */
 export class ArchiveError extends Error {
   override readonly name = 'ArchiveError';
   readonly code: ArchiveFailureCode;
@@ -18,7 +17,7 @@ export class ArchiveError extends Error {
   }
 }
 
-/** The error as one of the archive in that directory; one that is already stays as it is. */
+/** Wraps an error of the archive in `directory`; an ArchiveError is returned as it is. */
 export function archiveErrorOf(error: unknown, directory: string): ArchiveError {
   if (error instanceof ArchiveError) return error;
   const why = error instanceof Error ? error.message : String(error);
@@ -26,9 +25,9 @@ export function archiveErrorOf(error: unknown, directory: string): ArchiveError 
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new ArchiveError(
       'full',
-      `disk full: ${directory} has ${freeKib(directory)} left, too little for the archive to grow ` +
-        `(${why}); free some space there and start the agent again: no page counts as done ` +
-        'whose record is not on disk',
+      `disk full: ${directory} has ${freeKib(directory)} left, too little for the archive to ` +
+        `grow (${why}); free some space there and start the agent again; a page counts as done ` +
+        'only once its record is on disk',
     );
   }
   return new ArchiveError(

@@ -1,8 +1,7 @@
-// How far the database knows the archive. Pages are taken in by the turns in the order in which
-// they were understood, which is not that of their records: a short error page is done before the
-// long list that was archived before it. What is known is therefore the furthest place that was
-// taken in, and never goes back: a start would cut committed records off, and the thread would
-// wait for ever to be told that a file's last record is committed. Kept by agent.ts.
+// Tracks how far the database knows the archive. Pages are not committed in the order of their
+// records: a short error page is done before a long list that was archived earlier. The known
+// position is therefore the furthest one noted, and never moves back. Otherwise a restart would cut
+// off committed records, and the last record of a file might never be confirmed to the thread.
 
 import type { ArchivePosition } from './record/capture.ts';
 import { serialOf } from './record/file-name.ts';
@@ -11,7 +10,10 @@ export class ArchiveProgress {
   #furthest: ArchivePosition | null = null;
   #isConfirmed = true;
 
-  /** Takes a place in; gives the position to commit with it, null where it is no step forward. */
+  /**
+   * Notes a place.
+   * @returns the position to commit with it; null if it is not beyond the furthest one
+   */
   note({ file, end, indexEnd }: ArchivePosition): ArchivePosition | null {
     const place = { file, end, indexEnd };
     if (this.#furthest !== null && !isBeyond(place, this.#furthest)) return null;
@@ -20,7 +22,10 @@ export class ArchiveProgress {
     return place;
   }
 
-  /** All that was noted is committed; gives the position to confirm, null where it was before. */
+  /**
+   * Marks all noted places as committed.
+   * @returns the position to confirm; null if it was confirmed before
+   */
   committed(): ArchivePosition | null {
     if (this.#isConfirmed) return null;
     this.#isConfirmed = true;

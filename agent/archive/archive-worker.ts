@@ -1,8 +1,8 @@
-// The thread that hashes, compresses and writes the archive, so that the agent's loop waits for
-// none of it. Captures are written in the order in which they come; whatever came while the disk
-// was busy is one batch, with one fsync a file. A full file is left only when the agent has said
-// that its last record is committed: so a crash can leave but one file that the database does not
-// know to its end. After an error it writes nothing more. Started by archive.ts.
+// The thread that hashes, compresses and writes the archive, so that the main thread never waits
+// for it. Captures are written in the order in which they arrive. Those that arrive while the disk
+// is busy form one batch, with one fsync for each file. The thread leaves a full file only when the
+// agent has confirmed that its last record is committed, so after a crash the database lacks
+// records of one file at most. After an error the thread writes nothing more.
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { monotonicMs } from '../runtime/clock.ts';
@@ -14,7 +14,6 @@ import { SeenPayloads } from './record/seen-payloads.ts';
 import { fillSeen } from './recovery.ts';
 import { WarcWriter } from './warc-writer.ts';
 
-/** What the thread is started with. */
 export interface WorkerStart {
   readonly directory: string;
   readonly agent: string;
@@ -25,17 +24,17 @@ export interface WorkerStart {
   readonly about: Fields;
 }
 
-/** One exchange, under the number by which its place is told. */
+/** One exchange; its place is reported with the same `id`. */
 export interface CaptureItem {
   readonly id: number;
   readonly capture: Capture;
-  /** In a buffer of its own, which is given away. */
+  /** In an ArrayBuffer of its own, which is transferred. */
   readonly body: Uint8Array<ArrayBuffer>;
 }
 
 export type ToWorker =
   | { readonly type: 'append'; readonly items: readonly CaptureItem[] }
-  /** Committed in the database up to here. */
+  /** The database has committed all records up to `end`. */
   | { readonly type: 'confirm'; readonly file: string; readonly end: number }
   | { readonly type: 'close' };
 
@@ -43,7 +42,7 @@ export type FromWorker =
   | { readonly type: 'written'; readonly places: readonly (readonly [number, ArchivePlace])[] }
   | { readonly type: 'failed'; readonly message: string; readonly code: string | null };
 
-/** A batch gathers no more than this in memory before it is written. */
+/** Limit on the bodies of one batch, which is in memory until it is written. */
 const BATCH_BYTES_MAX = 16 * 1024 * 1024;
 
 const port = parentPort;
@@ -54,19 +53,19 @@ const start = workerData as WorkerStart;
 const seen = new SeenPayloads();
 let writer: WarcWriter | null = null;
 let failed = false;
-/** Filled by the agent, which bounds it by bytes; emptied by `write`. */
+/** Filled by the agent, which limits its bytes; emptied by `write`. */
 const queue: CaptureItem[] = [];
 let last: ArchivePlace | null = null;
 let confirmed: { readonly file: string; readonly end: number } | null = null;
 let closing = false;
 
-function take(message: ToWorker): void {
+function receive(message: ToWorker): void {
   if (message.type === 'append') queue.push(...message.items);
   else if (message.type === 'confirm') confirmed = message;
   else closing = true;
 }
 
-/** Writes what it may; what has to wait for a confirmation stays in the queue. */
+/** Writes the queued captures; those that need a confirmation first stay in the queue. */
 function write(to: WarcWriter): void {
   while (queue.length > 0) {
     if (to.isFull) {
@@ -86,9 +85,9 @@ function write(to: WarcWriter): void {
 }
 
 function onMessage(first: ToWorker): void {
-  take(first);
+  receive(first);
   for (let next = receiveMessageOnPort(port!); next; next = receiveMessageOnPort(port!)) {
-    take(next.message as ToWorker);
+    receive(next.message as ToWorker);
   }
   if (failed) queue.length = 0;
   else {

@@ -1,12 +1,13 @@
-// The archive as the agent sees it: captures in, the places of their records out, each once its
-// record is on disk. So a page's row, which is committed after that, never names a record that a
-// kill or a loss of power took. The work is done in a thread (archive-worker.ts), started by the first
-// capture. Captures go to it several at a time, since a message and an fsync cost more than a page;
-// the bytes on their way to it are bounded, and what is beyond waits with the visit that fetched
-// it, so the visits slow down. A large capture takes tenths of a second to pack: the thread has one of
-// them at a time, and small ones overtake the others. Put together by agent.ts.
+// The archive as the agent uses it: captures go in, and the place of each record comes out once the
+// record is on disk. The row of a page is committed after that, so it never names a record that a
+// crash or a loss of power destroyed. A thread does the work. Captures are sent to it several at a
+// time, because a message and an fsync cost more than a page. The bytes sent and not yet written
+// are limited. Further captures wait, and so do the visits that fetched them, which slows the crawl
+// down. A large capture takes tenths of a second to compress, so the thread has only one of them at
+// a time, and small ones overtake the others.
 
 import fs from 'node:fs';
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type ArchiveError, archiveErrorOf } from './archive-failure.ts';
 import type { CaptureItem, FromWorker, ToWorker, WorkerStart } from './archive-worker.ts';
@@ -15,39 +16,40 @@ import type { Compression } from './record/compression.ts';
 import type { Fields } from './record/record.ts';
 import { type Recovered, recoverArchive } from './recovery.ts';
 
-/** Small bodies handed to the thread and not yet written. */
+/** Limit on the bytes of small bodies that are sent to the thread and not yet written. */
 const HANDED_BYTES_MAX = 64 * 1024 * 1024;
+/** Larger bodies are sent one at a time. */
 const LARGE_BYTES = 1024 * 1024;
 /**
- * A capture waits until the thread is idle and it is one of an eighth of those that may come, much
- * as an outcome waits for its turn (runtime/turns.ts). Where little is under way it waits for the thread
- * alone, and never longer than this.
+ * Share of the exchanges under way whose captures must wait before they are sent to an idle thread.
+ * When few exchanges are under way, a capture waits for the thread only.
  */
 const SHARE_AWAITED = 1 / 8;
+/** Limit on that wait. */
 const AWAITED_MS_MAX = 8;
 
-export interface ArchiveOptions {
-  /** `DATA/ID/warc`; made if it does not exist. */
+interface ArchiveOptions {
+  /** `DATA/ID/warc`; created if it does not exist. */
   readonly directory: string;
   readonly agent: string;
   /** `archive.fileBytes` of the config. */
   readonly fileBytes: number;
-  /** Of the files that are begun; those of earlier lives stay as they are. */
+  /** Of new files; files of earlier runs stay as they are. */
   readonly compression: Compression;
-  /** Whether a record has to survive a loss of power before its place is told. */
+  /** Whether a record must survive a loss of power before its place is returned. */
   readonly durable: boolean;
-  /** Fields of each file's warcinfo record. */
+  /** Fields of the warcinfo record of each file. */
   readonly about: Fields;
-  /** How far the database knows the archive; null where it knows none. */
+  /** How far the database knows the archive; null if it has no position. */
   readonly known: ArchivePosition | null;
-  /** Called once: nothing more can be archived. */
+  /** Called once, when nothing more can be archived. */
   readonly onFailure: (error: ArchiveError) => void;
-  /** The thread's script; default: `worker` beside this file. */
+  /** Script of the thread; default: `archive-worker` beside this file. */
   readonly script?: URL;
 }
 
 const NO_BYTES = new Uint8Array(0);
-/** What the thread makes it drops at once: more room for it is memory that nobody needs. */
+/** Nothing that the thread allocates lives long; a larger young generation would be wasted. */
 const HEAP = { maxYoungGenerationSizeMb: 8 };
 
 interface Job {
@@ -59,22 +61,21 @@ interface Job {
 
 export class Archive {
   readonly #o: ArchiveOptions;
-  readonly #recovered: Recovered;
+  readonly recovered: Recovered;
   #worker: Worker | null = null;
-  /** Filled by `append`, one a visit at most; emptied as bytes come free. */
+  /** Filled by `append`, with one capture a visit at most; emptied as bytes are written. */
   readonly #waiting: Job[] = [];
   readonly #handed = new Map<number, Job>();
-  /** Of small bodies. */
+  /** Bytes of the small bodies in `#handed`. */
   #handedBytes = 0;
   #handsLarge = false;
   /** Ends the wait of captures for others. */
-  #patience: NodeJS.Timeout | null = null;
+  #gathering: NodeJS.Timeout | null = null;
   #lastId = 0;
   #isOver = false;
 
   /**
-   * Makes the directory, and ends what an earlier life left at what the database knows.
-   *
+   * Creates the directory, and recovers the files of an earlier run.
    * @throws ArchiveError
    */
   constructor(options: ArchiveOptions) {
@@ -82,24 +83,18 @@ export class Archive {
     const { directory, agent, known } = options;
     try {
       fs.mkdirSync(directory, { recursive: true });
-      this.#recovered = recoverArchive(directory, agent, known);
+      this.recovered = recoverArchive(directory, agent, known);
     } catch (error) {
       throw archiveErrorOf(error, directory);
     }
   }
 
-  /** What the start found; see {@link Recovered}. */
-  get recovered(): Recovered {
-    return this.#recovered;
-  }
-
   /**
    * Archives one exchange.
-   *
-   * @param body as received; its pieces must not change, and are taken out of the list
-   * @param others how many further exchanges are under way
-   * @returns where the response is, once it is on disk; null where the archive failed or was
-   * closed before
+   * @param body - as received; its pieces must not change, and are removed from the list
+   * @param others - number of other exchanges under way
+   * @returns the place of the response, once it is on disk; null if the archive failed or was
+   *   closed before
    */
   append(capture: Capture, body: Uint8Array[], others = 0): Promise<ArchivePlace | null> {
     if (this.#isOver) return Promise.resolve(null);
@@ -108,21 +103,21 @@ export class Archive {
       this.#waiting.push({ capture, body, bytes, resolve });
       const isIdle = this.#handed.size === 0;
       if (isIdle && this.#waiting.length >= others * SHARE_AWAITED) this.#pump();
-      else this.#patience ??= setTimeout(() => this.#pump(), AWAITED_MS_MAX);
+      else this.#gathering ??= setTimeout(() => this.#pump(), AWAITED_MS_MAX);
     });
   }
 
-  /** The database has committed what it was told up to this place. */
+  /** Reports to the thread that the database has committed everything up to this place. */
   confirm({ file, end }: ArchivePosition): void {
     this.#worker?.postMessage({ type: 'confirm', file, end } satisfies ToWorker);
   }
 
-  /** Lets what was handed over be written as far as it can be, and ends the thread. */
+  /** Lets the thread write what was sent to it, if it can, and ends it. */
   async close(): Promise<void> {
     const wasOver = this.#isOver;
     if (!wasOver) this.#pump();
     this.#isOver = true;
-    this.#giveUp(this.#waiting.splice(0));
+    this.#abandon(this.#waiting.splice(0));
     const worker = this.#worker;
     if (worker === null) return;
     if (wasOver) {
@@ -134,10 +129,10 @@ export class Archive {
     await ended;
   }
 
-  /** Hands over what waits, as far as there is room, in one message. */
+  /** Sends in one message the waiting captures for which there is room. */
   #pump(): void {
-    if (this.#patience) clearTimeout(this.#patience);
-    this.#patience = null;
+    if (this.#gathering) clearTimeout(this.#gathering);
+    this.#gathering = null;
     const items: CaptureItem[] = [];
     const smallFirst = (a: Job, b: Job) => Number(isLarge(a)) - Number(isLarge(b));
     for (const job of this.#waiting.splice(0).toSorted(smallFirst)) {
@@ -158,27 +153,28 @@ export class Archive {
   }
 
   #hasRoomFor(job: Job): boolean {
-    // If it had to wait for room, small ones would take that room for ever.
+    // A large capture needs no free bytes: small ones would take them for ever.
     if (isLarge(job)) return !this.#handsLarge;
     return this.#handedBytes + job.bytes <= HANDED_BYTES_MAX;
   }
 
   #startWorker(): Worker {
     const { directory, agent, fileBytes, compression, durable, about } = this.#o;
-    const { script = ownScript() } = this.#o;
-    const { serial } = this.#recovered;
-    const form = { fileBytes, compression };
-    const workerData: WorkerStart = { directory, agent, ...form, durable, about, serial };
-    const worker = new Worker(script, { workerData, resourceLimits: HEAP });
+    const { serial } = this.recovered;
+    const start = { directory, agent, fileBytes, compression, durable, about, serial };
+    const worker = new Worker(this.#o.script ?? ownScript(), {
+      workerData: start satisfies WorkerStart,
+      resourceLimits: HEAP,
+    });
     worker.on('message', (message: FromWorker) => {
       if (message.type === 'written') this.#written(message.places);
       else this.#fail(Object.assign(new Error(message.message), { code: message.code }));
     });
     worker.on('error', (error) => this.#fail(error));
     worker.on('exit', (code) => {
-      // Not told to close: what is appended from now on would be waited for without end.
-      this.#fail(new Error(`the thread that writes ended with ${code}`));
-      this.#giveUp(this.#handed.values());
+      // Unless the thread was closed, further captures would wait for ever.
+      this.#fail(new Error(`the archive thread exited with code ${code}`));
+      this.#abandon(this.#handed.values());
     });
     return worker;
   }
@@ -199,10 +195,10 @@ export class Archive {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#o.onFailure(archiveErrorOf(cause, this.#o.directory));
-    this.#giveUp([...this.#handed.values(), ...this.#waiting.splice(0)]);
+    this.#abandon([...this.#handed.values(), ...this.#waiting.splice(0)]);
   }
 
-  #giveUp(jobs: Iterable<Job>): void {
+  #abandon(jobs: Iterable<Job>): void {
     for (const job of jobs) job.resolve(null);
   }
 }
@@ -211,23 +207,20 @@ function isLarge({ bytes }: Job): boolean {
   return bytes > LARGE_BYTES;
 }
 
-/** One buffer of its own, which can be given away. */
+/** The body in an ArrayBuffer of its own, which can be transferred. */
 function joined({ body, bytes }: Job): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(bytes);
   let offset = 0;
   for (const [k, part] of body.entries()) {
     whole.set(part, offset);
     offset += part.byteLength;
-    // Frees it: the job lasts until the record is on disk.
+    // Frees the piece: the job lasts until the record is on disk.
     body[k] = NO_BYTES;
   }
   return whole;
 }
 
-/** TypeScript in a checkout, JavaScript where the package was installed: the same as this file. */
+/** `.ts` in a checkout, `.js` in an installed package: the same as this file. */
 function ownScript(): URL {
-  return new URL(
-    import.meta.url.endsWith('.ts') ? './archive-worker.ts' : './archive-worker.js',
-    import.meta.url,
-  );
+  return new URL(`./archive-worker${extname(import.meta.url)}`, import.meta.url);
 }

@@ -1,18 +1,17 @@
-// An index file whose WARC file is complete, sorted by its bytes, as tools for replay search it. While
-// a WARC file grows its lines follow one another in the order of the records; when it has ended they
-// are sorted once, in a new file that takes the place of the old one.
+// Sorts the index of a complete WARC file by bytes, as replay tools expect. While the WARC file
+// grows, the lines are in the order of the records. The sorted lines are written to a new file,
+// which replaces the index.
 
 import fs from 'node:fs';
 import { readCdxjLine } from './record/cdxj.ts';
 
 /**
- * Sorts the index, and leaves out a torn last line and lines of records beyond `end`.
- *
- * @param end - where the WARC file ends
- * @throws errors of the disk; the file is then as it was
+ * Sorts the index. Drops a torn last line, and lines of records beyond `end`.
+ * @param end - size of the WARC file, in bytes
+ * @throws errors of the disk; the index is then unchanged
  */
 export function sortIndex(path: string, end = Infinity): void {
-  // One character a byte: sorting compares characters.
+  // In Latin-1 each byte is one character, so the sort compares bytes.
   const text = fs.readFileSync(path, 'latin1');
   const lines = text.split('\n');
   lines.pop();

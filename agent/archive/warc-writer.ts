@@ -1,7 +1,7 @@
-// The files of one agent's archive while they are written: each record packed by itself, each
-// response a line of the index beside it. Captures gather in memory and go to disk together
-// with `flush`, the records first; what was flushed is on the disk when it returns. Synchronous,
-// because it lives in a thread of its own (archive-worker.ts); after an error nothing may be appended.
+// Writes the files of one agent's archive: each record is compressed by itself, and each response
+// has a line in the index beside the file. Captures are collected in memory until `flush` writes
+// them, records before index lines. It is synchronous, because it runs in a thread of its own.
+// After an error nothing may be appended.
 
 import fs from 'node:fs';
 import { join } from 'node:path';
@@ -16,14 +16,14 @@ import { sortIndex } from './sorted-index.ts';
 
 export interface WriterOptions {
   readonly directory: string;
-  /** Identifier of the agent, first part of the names. */
+  /** Identifier of the agent, the first part of file names. */
   readonly agent: string;
-  /** A file that has reached so many bytes gets no further record. */
+  /** A file of this size gets no further record. */
   readonly fileBytes: number;
   readonly compression: Compression;
-  /** Whether what was flushed has to survive a loss of power. */
+  /** Whether flushed bytes must survive a loss of power. */
   readonly durable: boolean;
-  /** Serial of the first file that it makes. */
+  /** Serial number of the first new file. */
   readonly serial: number;
   readonly seen: SeenPayloads;
   /** Fields of the warcinfo record besides its file name. */
@@ -33,10 +33,10 @@ export interface WriterOptions {
   readonly newId: () => string;
 }
 
-/** Written by itself. */
+/** Larger records are written alone. */
 const LARGE_BYTES = 1024 * 1024;
 
-/** A file that grows: what it holds for certain, and what waits for the next flush. */
+/** A file with the bytes that wait for the next flush. */
 class Growing {
   readonly fd: number;
   readonly #path: string;
@@ -46,11 +46,11 @@ class Growing {
 
   constructor(path: string) {
     this.#path = path;
-    // Fails where the name is taken: nothing is ever written over.
+    // Fails if the file exists: no file is ever overwritten.
     this.fd = fs.openSync(path, 'ax');
   }
 
-  /** Bytes with those that wait. */
+  /** Bytes, including those that wait. */
   get end(): number {
     return this.#end;
   }
@@ -60,13 +60,16 @@ class Growing {
     this.#end += bytes.byteLength;
   }
 
-  /** Gives whether there was anything to write. On an error the file ends as it did before. */
+  /**
+   * On an error the file keeps its previous end.
+   * @returns whether there was anything to write
+   */
   write(): boolean {
     if (this.#waiting.length === 0) return false;
     const waiting = this.#waiting;
     this.#waiting = [];
     try {
-      for (const bytes of together(waiting)) {
+      for (const bytes of joined(waiting)) {
         for (let at = 0; at < bytes.length; ) at += fs.writeSync(this.fd, bytes, at);
       }
     } catch (error) {
@@ -81,13 +84,13 @@ class Growing {
     try {
       fs.truncateSync(this.#path, this.#flushed);
     } catch {
-      // The next start cuts it back.
+      // The next start of the agent cuts it.
     }
   }
 }
 
-/** Small records in one buffer for one write; a large one as it is, since a copy is memory. */
-function* together(records: readonly Uint8Array[]): Generator<Uint8Array> {
+/** Joins small records for one write. A large record is not copied, to save memory. */
+function* joined(records: readonly Uint8Array[]): Generator<Uint8Array> {
   let small: Uint8Array[] = [];
   for (const record of records) {
     if (record.byteLength < LARGE_BYTES) {
@@ -118,12 +121,12 @@ export class WarcWriter {
     this.#serial = options.serial;
   }
 
-  /** The file has its size: it takes nothing more, and `rotate` is to be called. */
+  /** Whether the file has reached its size; then `rotate` must be called before `append`. */
   get isFull(): boolean {
     return this.#current !== null && this.#current.warc.end >= this.#o.fileBytes;
   }
 
-  /** Adds a capture to what the next flush writes, in a new file if there is none. */
+  /** Adds a capture to the next flush. Opens a new file if none is open. */
   append(capture: Capture, body: Uint8Array): ArchivePlace {
     const current = this.#current ?? this.#open();
     const { warcinfoId, names, warc, index } = current;
@@ -141,19 +144,18 @@ export class WarcWriter {
     return original ? { ...at, original } : at;
   }
 
-  /** Writes what was appended; on return it is as safe as `durable` asks for. */
+  /** Writes what was appended. On return it is as safe as `durable` requires. */
   flush(): void {
     if (this.#current === null) return;
     const { warc, index } = this.#current;
-    // The line follows its record: a line that is there names a record that is there.
+    // The line follows its record, so that each line names a record that exists.
     for (const file of [warc, index]) {
       if (file.write() && this.#o.durable) fs.fdatasyncSync(file.fd);
     }
   }
 
   /**
-   * Ends the file, and sorts its index; the next capture opens another. Everything in it must have
-   * been flushed.
+   * Closes the file, which must be flushed, and sorts its index. The next capture opens another.
    */
   rotate(): void {
     if (this.#current === null) return;
@@ -164,7 +166,7 @@ export class WarcWriter {
     try {
       sortIndex(index);
     } catch {
-      // As a full disk: the index has all lines, in the order of the records.
+      // For example, the disk is full. The index then has all lines, in the order of the records.
     }
   }
 
@@ -196,7 +198,7 @@ export class WarcWriter {
   }
 }
 
-/** A file's name is in its directory, which is written for itself. */
+/** Makes the name of a new file durable, which needs an fsync of its directory. */
 function syncDirectory(directory: string): void {
   const fd = fs.openSync(directory, 'r');
   try {

@@ -1,5 +1,4 @@
-// How an agent ends: the exit code and the sentence that goes with it (docs/COMMANDS.md). Used
-// by agent.ts, for errors at the start and in a turn alike, and by the command that runs it.
+// How an agent exits: its exit code and the reason (docs/COMMANDS.md).
 
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,32 +11,32 @@ import { type StorageFailureCode, storageFailureOf } from '../storage/file/stora
 export interface AgentEnd {
   readonly code: EndCode;
   readonly reason: string;
-  /** Where the crawl is complete: what `DATA/complete.json` is to say of its end. */
+  /** If the crawl is complete: the contents of the completion record. */
   readonly completion?: {
-    /** Members of the view, this agent among them. */
+    /** Members of the view, including this agent. */
     readonly agents: readonly string[];
-    /** Absent where the crawl was never refreshed. */
+    /** Absent if the crawl was never refreshed. */
     readonly round?: number;
   };
 }
 
-/** What it means for the process that the disk failed (docs/COMMANDS.md). */
+/** Exit codes of disk failures (docs/COMMANDS.md). */
 const FAILURE_CODES: Readonly<Record<StorageFailureCode, 1 | 3 | 4>> = {
   full: 3,
   unwritable: 4,
   busy: 4,
-  // Found in a turn; at a start the file is set aside or refused.
+  // While the agent runs. At its start a damaged file is quarantined or refused.
   damaged: 1,
 };
 
-/** Of an agent that an error ends. */
+/** The exit of an agent after an error. */
 export interface FailureEnd extends AgentEnd {
   readonly code: 1 | 3 | 4;
-  /** The next start is to read the whole state file. */
+  /** Whether the next start must check the whole state file. */
   readonly suspect: boolean;
 }
 
-/** @param directory - the agent's, `DATA/ID` */
+/** @param directory - the agent's directory, `DATA/ID` */
 export function endOfFailure(error: unknown, directory: string): FailureEnd {
   if (error instanceof ArchiveError) {
     return { code: error.code === 'full' ? 3 : 4, reason: error.message, suspect: false };
@@ -55,16 +54,16 @@ export function endOfFailure(error: unknown, directory: string): FailureEnd {
   return { code: 1, reason: `unexpected: ${why}`, suspect: false };
 }
 
-/** @param file - what was there and is not, or is another */
+/** @param file - the state file that is missing or was replaced */
 export function goneReason(file: string): string {
   return (
-    `${file} was deleted or replaced while the agent ran; start the agent again: it begins with ` +
-    'what is there, and has its hosts from the copies of the others; where no other has copies, ' +
-    `move ${dirname(file)} away first: it begins anew from the seeds`
+    `${file} was deleted or replaced while the agent ran; start the agent again: it reads ` +
+    'the present file and gets its hosts from the copies of the others; if no other agent has ' +
+    `copies, move ${dirname(file)} away first: the agent then begins from the seeds`
   );
 }
 
-/** Whether `DATA/complete.json` says that this very crawl (seeds, limits) is over. */
+/** Whether `DATA/complete.json` records that the crawl of this config is complete. */
 export function isComplete(config: Config): boolean {
   try {
     const text = readFileSync(join(config.agent.dataDir, 'complete.json'), 'utf8');

@@ -1,6 +1,5 @@
-// What the parts of an agent are given of its config: the core's settings with the ring and the
-// fingerprint, the seeds as URLs to route, the scope and the reader of robots.txt. Pure functions
-// of the config, used by agent.ts when it puts an agent together.
+// Derives the settings of an agent's parts from its config: the core's settings with the ring and
+// the fingerprint, the seeds, the scope and the robots.txt parser.
 
 import { createHash, hash } from 'node:crypto';
 import { findCollision } from '../../assignment/collision.ts';
@@ -23,10 +22,14 @@ import { IdentityRules } from '../url/identity-rules.ts';
 import { RequestScope } from '../url/request-scope.ts';
 import { Scope, type ScopeRules } from '../url/scope.ts';
 
-/** Version of the messages and rules between agents; part of what must agree. */
+/** Version of the messages and rules between agents. All agents must have the same. */
 const PROTOCOL_VERSION = 1;
 
-/** What the core must know of the config; `agents` with the endpoints that they really have. */
+/**
+ * The settings of the core.
+ *
+ * @param parts.agents - the configured agents, with resolved endpoints
+ */
 export function settingsOf(parts: {
   readonly config: Config;
   readonly entry: AgentEntry;
@@ -63,7 +66,7 @@ export function settingsOf(parts: {
   };
 }
 
-/** Seeds, and sitemaps, as URLs to route; the config was checked, so all of them parse. */
+/** Seeds and sitemaps as URLs to route. They all parse, since the config was validated. */
 export function seedsOf(config: Config): UrlItem[] {
   const sitemaps = itemsOf(config, config.sitemaps);
   return [
@@ -84,7 +87,7 @@ function itemOf(url: CrawlUrl): UrlItem {
   return { ...spelled(url), depth: 0 };
 }
 
-/** Reads seeds given while the crawl runs: a URL to route, or why the crawl takes none such. */
+/** Parses seeds that are added while the crawl runs; `refused` is the reason of a refusal. */
 export function seedReader(config: Config) {
   const rules = new IdentityRules(config.urls);
   const scope = scopeOf(config);
@@ -104,7 +107,11 @@ export function scopeOf(config: Config): Scope {
   return new Scope(scopeRulesOf(config));
 }
 
-/** Which known URLs are requested; `starts` are those of `seedsOf`. */
+/**
+ * Which known URLs are requested.
+ *
+ * @param starts - the result of `seedsOf`
+ */
 export function requestScopeOf(config: Config, starts: readonly UrlItem[]): RequestScope {
   return new RequestScope(scopeRulesOf(config), () => starts.map(({ url }) => url));
 }
@@ -114,20 +121,20 @@ function scopeRulesOf({ scope }: Config): ScopeRules {
   return { hosts: scope.hosts, include, exclude: scope.exclude.map(patternOf) };
 }
 
-/** The config was checked, so all of them compile. */
+/** All patterns compile, since the config was validated. */
 function patternOf(source: string): LinearPattern {
   const compiled = compilePattern(source);
   if (!compiled.ok) throw new Error(`scope: ${source} ${compiled.message}`);
   return compiled.pattern;
 }
 
-/** How the archive's files are packed. */
+/** The compression of the archive's files. */
 export function compressionOf({ archive }: Config): Compression {
   const { compression: format, gzipLevel, zstdLevel } = archive;
   return { format, level: format === 'zstd' ? zstdLevel : gzipLevel };
 }
 
-/** What each file of the archive says of the crawl, in its warcinfo record. */
+/** The warcinfo record of each archive file, as names and values. */
 export function aboutArchive(config: Config): readonly (readonly [string, string])[] {
   return [
     ['software', 'ubiring'],
@@ -142,7 +149,7 @@ export function aboutArchive(config: Config): readonly (readonly [string, string
   ];
 }
 
-/** A robots.txt as it is meant for this crawler. */
+/** A parser that reads the rules of robots.txt for this user agent. */
 export function robotsParser(userAgent: string) {
   const token = productTokenOf(userAgent) ?? '*';
   return (body: Uint8Array) => parseRobots(body, token);

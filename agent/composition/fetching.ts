@@ -1,5 +1,5 @@
-// The way of a page through an agent, put together: connections, the threads that parse, the
-// archive, and the pipeline over all three. Used by agent.ts alone, of which it is a chapter.
+// Builds the parts through which a page passes: the HTTP client, the parser threads, the archive
+// and the pipeline that connects them.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,8 +35,8 @@ interface ArchiveParts {
 }
 
 /**
- * The agent's archive, null where the config wants none. What an earlier life left is ended where
- * the state says, before all else; pages whose records are lost are queued again.
+ * Opens the agent's archive; null if the config has none. The last file of an earlier run is first
+ * truncated to the length in the state file. Pages whose records are lost are requeued.
  *
  * @throws ArchiveError
  */
@@ -67,10 +67,9 @@ export function archiveOf(
   return archive;
 }
 
-/** What makes a fetcher, on the client that the config names. */
 export type CreateFetcher = (options: HttpFetcherOptions) => Fetcher;
 
-/** Loads the client that the config names, and no other: got alone takes a tenth of a second. */
+/** Loads only the configured client, since loading got takes 0.1 s. */
 export async function loadClient({ http }: Config): Promise<CreateFetcher> {
   switch (http.client) {
     case 'got':
@@ -82,7 +81,7 @@ export async function loadClient({ http }: Config): Promise<CreateFetcher> {
   }
 }
 
-/** @throws where the file of authorities cannot be read or holds none. */
+/** @throws if the file of certificate authorities cannot be read or contains none */
 function fetcherOf(
   create: CreateFetcher,
   { http, agent }: Config,
@@ -106,18 +105,18 @@ function fetcherOf(
     cookies: http.cookies,
     contentTypes: http.contentTypes,
   });
-  // Where a proxy connects, nobody here knows to whom.
+  // The addresses to which a proxy connects are unknown.
   return { fetcher, addresses: proxy === null ? new AddressChoice({ lookup, guard }) : null };
 }
 
 export interface Fetching {
   readonly pipeline: PagePipeline;
-  /** Where the host's next request will go; null: nobody can say, or nowhere. */
+  /** The address of the host's next request; null if it is unknown or none is allowed. */
   readonly addressOf: (host: string, current: string | null) => Promise<Chosen | null>;
   readonly close: () => Promise<void>;
 }
 
-/** Connections, the threads that parse, and the pipeline over both; `close` ends them all. */
+/** `close` also closes the archive. */
 export function fetchingOf(
   { config, createFetcher }: { readonly config: Config; readonly createFetcher: CreateFetcher },
   archive: Archive | null,
@@ -143,7 +142,7 @@ export function fetchingOf(
     inScope: (host, url) => scope.admits(host, url),
     admits: (url) => admit({ ...url, depth: 0 }) === null,
     isOfCrawl: (host) => scope.covers(host),
-    // A longer one is skipped for its length, and its parameters cost nothing.
+    // A longer URL is skipped for its length, so its parameters need not be processed.
     identify: (url) => (url.fetchUrl.length > config.limits.urlLength ? url : rules.apply(url)),
     productToken: productTokenOf(userAgent) ?? '*',
     embeds: config.links.embeds,

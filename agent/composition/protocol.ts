@@ -1,5 +1,5 @@
-// The core and the visits of an agent, put together from its config and its state: all of an agent
-// that decides, without I/O.
+// Builds the core of an agent, with its visits, from the config and the state file. The core makes
+// all decisions and does no network I/O.
 
 import type { AgentEntry, Config } from '../../config/config.ts';
 import { Core } from '../core/core.ts';

@@ -1,9 +1,9 @@
-// Commands to the whole cluster, by way of one agent: a command-line tool asks any agent, which
-// carries the command out itself, forwards it to the others and answers with what each said. An
-// agent that does not answer in time is named as unreachable, never left out. An order is stamped
-// here once and forwarded as stamped, so that all hold the same word; a question about a URL goes
-// to the owner of its host alone. Composed of core and transport by agent.ts.
+// Commands to the whole cluster. A command-line tool connects to any agent, which executes the
+// command, forwards it to the other members and returns all results. A member that does not answer
+// in time is reported as unreachable. A directive is numbered once, by the agent that receives it,
+// so that all members store the same record. `explain` is forwarded only to the owner of the host.
 
+import type { Instant } from '../../failure-detector/instant.ts';
 import type { Operator, OrderReceipt, SeedReceipt } from '../core/operator/operator.ts';
 import type {
   ControlVerb,
@@ -24,30 +24,28 @@ import {
 import type { Identity, RequestForm } from '../url/crawl-url.ts';
 import { splitIdentity } from '../url/url-key.ts';
 
-/** How long the others may take; the command-line tool waits a little longer for the sum. */
+/** Time for the members to answer; shorter than the deadline of the command-line tool. */
 const ANSWER_MS_MAX = 1500;
-/** Commands that wait for the others at the same time. */
+/** Commands that wait for answers at the same time, to bound the memory that they use. */
 const PENDING_MAX = 256;
-
-/** Runs in a turn of the agent's loop. */
-type Operate = (act: (operator: Operator, now: Parameters<Operator['give']>[1]) => void) => void;
 
 export interface ControlParts {
   readonly id: string;
-  /** The name of the crawl: commands that mean another one are refused. */
+  /** The name of the crawl; commands for another crawl are refused. */
   readonly crawl: string;
   readonly members: () => readonly MemberCard[];
-  /** Null where no agent is there to own it. */
+  /** Null if no agent owns the host. */
   readonly ownerOf: (host: string) => string | null;
   readonly status: () => unknown;
-  /** Those that are in force. */
+  /** Directives in force. */
   readonly orders: () => readonly OrderInForce[];
   readonly leave: () => void;
   readonly stop: () => void;
-  readonly operate: Operate;
-  /** A text as a URL to route, or why it cannot be one. */
+  /** Runs `act` in a turn of the agent's loop. */
+  readonly operate: (act: (operator: Operator, now: Instant) => void) => void;
+  /** Parses a seed; `refused` is the reason why it cannot be crawled. */
   readonly seedOf: (text: string) => UrlItem | { readonly refused: string };
-  /** What this agent's file has of a URL, as JSON. */
+  /** The facts of this agent's state file about a URL, as JSON. */
   readonly explain: (identity: Identity, form: RequestForm) => unknown;
   readonly send: (to: MemberCard, message: Message) => void;
   readonly after: (ms: number, act: () => void) => void;
@@ -68,7 +66,7 @@ export class ControlRoom {
     this.#p = parts;
   }
 
-  /** A command of a command-line tool. */
+  /** Handles a command of a command-line tool. */
   onCommand({ verb, args, crawl }: ControlRequest, reply: ControlReply): void {
     if (crawl !== undefined && crawl !== this.#p.crawl) {
       return reply({ ok: false, result: { crawl: this.#p.crawl } });
@@ -93,7 +91,7 @@ export class ControlRoom {
   #tellAll(verb: ControlVerb, args: readonly string[], reply: ControlReply): void {
     const others = this.#p.members().filter(({ id }) => concerns(verb, args, id));
     this.#forward(others, verb, args, (results, silent) => {
-      // Itself last: leaving or stopping ends the agent that still has to answer.
+      // This agent is last: once it leaves or stops, it cannot reply any more.
       if (concerns(verb, args, this.#p.id)) results.set(this.#p.id, this.#apply(verb));
       const answer = summary(verb, args, results, silent);
       if (verb !== 'status') return reply({ ok: true, result: answer });
@@ -108,7 +106,7 @@ export class ControlRoom {
     return 'applied';
   }
 
-  /** Asks these and waits for them; `done` gets what they said, and who said nothing in time. */
+  /** Forwards a command; `done` receives the results and the agents that did not answer in time. */
   #forward(
     others: readonly MemberCard[],
     verb: ControlVerb,
@@ -129,14 +127,14 @@ export class ControlRoom {
     this.#p.after(ANSWER_MS_MAX, finish);
   }
 
-  /** Obeyed here and on this disk first; who is not reached now hears of it with heartbeats. */
+  /** Stores a directive here before it is forwarded. Unreached members get it with heartbeats. */
   #order(verb: ControlVerb, args: readonly string[], reply: ControlReply): void {
     const what = orderOf(verb, args);
     if (typeof what === 'string') return reply({ ok: false, result: what });
     const given = (receipt: OrderReceipt) => {
       if (!receipt.ok) return reply({ ok: false, result: receipt.why });
-      const words = [wordOfOrder(receipt.order)];
-      this.#forward(this.#p.members(), 'order', words, (results, silent) => {
+      const stamped = [wordOfOrder(receipt.order)];
+      this.#forward(this.#p.members(), 'order', stamped, (results, silent) => {
         results.set(this.#p.id, answerOf(receipt));
         reply({ ok: true, result: orderSummary(results, silent) });
       });
@@ -144,7 +142,7 @@ export class ControlRoom {
     this.#p.operate((operator, now) => operator.give(what, now, given));
   }
 
-  /** Answers by URL as given: which agent has it, that it is on its way, or why it is refused. */
+  /** Replies for each text: its URL and owner (null while unconfirmed), or why it is refused. */
   #seed(texts: readonly string[], reply: ControlReply): void {
     const said: Record<string, unknown> = {};
     const items = new Map<string, UrlItem>();
@@ -176,7 +174,7 @@ export class ControlRoom {
     });
   }
 
-  /** A command forwarded by a member, or a member's answer to one. */
+  /** Handles a command that a member has forwarded, or a member's answer. */
   onMemberMessage(envelope: Envelope): void {
     const { from, message } = envelope;
     const member = this.#p.members().find(({ id, inc }) => id === from.id && inc === from.inc);
@@ -197,7 +195,7 @@ export class ControlRoom {
     switch (verb) {
       case 'order': {
         const order = orderFromWord(args[0] ?? '');
-        if (!order) return answer({ said: 'not an order', hosts: 0 });
+        if (!order) return answer({ said: 'not a valid directive', hosts: 0 });
         const taken = (receipt: OrderReceipt) => answer(answerOf(receipt));
         return this.#p.operate((operator, now) => operator.take(order, now, taken));
       }
@@ -210,7 +208,7 @@ export class ControlRoom {
       case 'stop':
         return answer(this.#apply(verb));
       default:
-        // Forwarded only as something else.
+        // Other commands are never forwarded under their own verb.
         return answer('not understood');
     }
   }
@@ -222,7 +220,7 @@ function answerOf(receipt: OrderReceipt): OrderAnswer {
   return { said: 'applied', hosts, ...(stillBlockedBy !== undefined && { stillBlockedBy }) };
 }
 
-/** `leave` concerns the agents it names, everything else all. */
+/** `leave` concerns the agents that it names; other commands concern all agents. */
 function concerns(verb: ControlVerb, args: readonly string[], id: string): boolean {
   return verb !== 'leave' || args.includes(id);
 }

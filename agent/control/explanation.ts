@@ -1,6 +1,5 @@
-// What one state file has of a URL, with what robots.txt there says of it: the answer of an agent
-// to `explain`, and of the command itself where it reads the files. Here because storage and robots
-// meet in it; the same code for both, so that they cannot differ.
+// The facts of one state file about a URL, with the verdict of the stored robots.txt. Both an agent
+// and `explain`, if it reads the files itself, use this code, so that their results are the same.
 
 import { robotsParser } from '../composition/config-parts.ts';
 import type { Connection } from '../storage/encoding/connection.ts';
@@ -13,39 +12,40 @@ import {
 import type { Identity, RequestForm } from '../url/crawl-url.ts';
 import { splitIdentity } from '../url/url-key.ts';
 
-/** The verdict of the stored robots.txt; the file itself stays where it is. */
+/** The verdict of the stored robots.txt. */
 export interface RobotsVerdict {
-  /** `rules`, `allowAll`, `unreachable` or `redirected`: on its way to the file. */
+  /** `rules`, `allowAll`, `unreachable`, or `redirected` while a redirect is followed. */
   readonly kind: string;
+  /** Unix milliseconds. */
   readonly fetchedAt: number;
-  /** Null where robots.txt could not be had: nothing is allowed for now. */
+  /** Null if robots.txt could not be fetched; then nothing is requested for now. */
   readonly allowed: boolean | null;
-  /** The line that matched; null where none did. */
+  /** The line that matched; null if none did. */
   readonly rule: string | null;
-  /** Why there are no rules, or whose they are where they are another host's. */
+  /** Why there are no rules, or the other host that they come from. */
   readonly reason: string | null;
-  /** Out of reach: when it may be asked again, Unix milliseconds; null: no attempt is left. */
+  /** Time of the next attempt if unreachable, in Unix milliseconds; null if there is none. */
   readonly retryAt: number | null;
 }
 
-/** A request that is under way. */
 export interface OpenRequest {
   readonly kind: 'page' | 'robots';
   readonly url: RequestForm;
 }
 
-/** JSON. */
+/** The JSON result of `explain`. */
 export interface Explanation extends Omit<StoredFacts, 'robots'> {
   readonly agent: string;
   readonly robots: RobotsVerdict | null;
-  /** The one request to the host that is open now; null: none, or there is but a file to ask. */
+  /** The open request to the host; null if there is none or if only the file was read. */
   readonly open: OpenRequest | null;
 }
 
 /**
- * @param identity - canonical; throws a RangeError where it is not
- * @param form - the form that would be requested if nothing is known of the URL
- * @param openAt - the request that is open at a host
+ * @param parts.identity - must be canonical
+ * @param parts.form - the form to request if the state file does not have the URL
+ * @param parts.openAt - returns the open request to a host
+ * @throws RangeError if `identity` is not canonical
  */
 export function explanationOf(parts: {
   readonly agent: string;
@@ -71,7 +71,7 @@ function verdictOf(robots: RobotsFacts, request: RequestForm, userAgent: string)
   return { ...said, ...robotsParser(userAgent)(body).allows(request) };
 }
 
-/** Reads one row at a time of an open file. */
+/** Reads single rows of an open state file. */
 export function readRowOf(db: Connection): ReadRow {
   return (sql, ...values) => db.prepare<unknown[], Record<string, unknown>>(sql).get(...values);
 }

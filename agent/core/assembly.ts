@@ -1,5 +1,7 @@
-// How the parts of the protocol hang together: who gets to know whom. Called once by the core, which
-// is itself only the hooks that several of them need. Read top down, each part knows those above it.
+// Builds the parts of the protocol and connects them. Each part is given the parts that it needs,
+// which are built before it. Two needs point the other way and have an interface: what parts need
+// from the core (`CoreHooks`), and what the parts that the visits need call of the visits
+// (`VisitsCalls`).
 
 import { FailureDetector } from '../../failure-detector/detector.ts';
 import { Lease } from '../../failure-detector/lease.ts';
@@ -8,7 +10,6 @@ import { Budgets } from './budgets/budgets.ts';
 import { Arrivals } from './crawl/arrivals.ts';
 import { HoldBack } from './crawl/hold-back.ts';
 import { RobotsAsks } from './crawl/robots-asks.ts';
-import { VisitsCalls } from './crawl/visits-calls.ts';
 import { Inbox } from './exchange/inbox.ts';
 import { KnownUrls } from './exchange/known-urls.ts';
 import { Routing } from './exchange/routing.ts';
@@ -27,14 +28,13 @@ import { Operator } from './operator/operator.ts';
 import { Requeues } from './operator/requeues.ts';
 import { Aborts } from './ownership/aborts.ts';
 import { HostMoves } from './ownership/host-moves.ts';
-import { Backlog } from './protocol/backlog.ts';
+import { Backlog, type TurnSlice } from './protocol/backlog.ts';
 import type { SkipReason, Store } from './protocol/core-store.ts';
 import type { Effects } from './protocol/effects.ts';
 import { EventLog } from './protocol/event-log.ts';
 import type { Host, UrlItem } from './protocol/messages.ts';
 import { type OrderStore, Orders } from './protocol/orders.ts';
 import type { CoreSettings } from './protocol/settings.ts';
-import type { TurnSlice } from './protocol/slice-port.ts';
 import type { Visits } from './protocol/visits-port.ts';
 import { Replication } from './replication/replication.ts';
 import { RowsIntake } from './replication/rows-intake.ts';
@@ -44,18 +44,18 @@ export interface CoreParts {
   readonly settings: CoreSettings;
   readonly store: Store;
   readonly effects: Effects;
-  /** How long a turn may go on with what can wait. */
+  /** Limits the time that a turn spends on work that can wait. */
   readonly slice: TurnSlice;
-  /** The host of a canonical URL, or null where it is not one. */
+  /** The host of a canonical URL; null: the URL is not canonical. */
   readonly hostOf: (url: string) => Host | null;
-  /** Why a URL found here is not to be queued, or null. */
+  /** Why a URL found here is not queued; null: it is queued. */
   readonly admit: (item: UrlItem) => SkipReason | null;
-  /** Whether the URL may be requested under the scope of the config. */
+  /** Whether the scope of the config allows requests for the URL. */
   readonly inScope: (host: Host, item: UrlItem) => boolean;
   readonly seeds: readonly UrlItem[];
-  /** Where the operator's orders are kept. */
+  /** Stores the operator's directives. */
   readonly orders: OrderStore;
-  /** Makes the visits, which ask what is given to them before a request, and obey the orders. */
+  /** Builds the visits, which consult these parts before each request. */
   readonly visits: (
     right: FetchRight,
     orders: Orders,
@@ -65,14 +65,17 @@ export interface CoreParts {
   ) => Visits;
 }
 
-/** What parts need of the core as a whole, which exists only when they do. */
-export interface CoreHooks {
+/** What the parts need from the core, which is built after them. */
+interface CoreHooks {
   readonly changes: Changes;
-  /** Joined, with nothing to do, to send or to wait for. */
+  /** This agent has joined and has nothing to do, to send or to wait for. */
   isIdle(): boolean;
-  /** No host is on its way from or to this agent, and none of its URLs is to be queued again. */
+  /**
+   * No host is being handed over, no URL waits to be requeued, and all members have the same
+   * directives.
+   */
   areHostsSettled(): boolean;
-  /** All hosts are looked at again, some in each turn: what is asked of each may have changed. */
+  /** Checks all hosts again, some in each turn. */
   lookAtHosts(): void;
 }
 
@@ -81,10 +84,26 @@ export type Assembly = ReturnType<typeof assemble>;
 type Members = ReturnType<typeof assembleMembers>;
 type Hosts = ReturnType<typeof assembleHosts>;
 
+/** What is called of the visits by parts that the visits themselves need. */
+type VisitsCalls = Pick<
+  Visits,
+  'schedule' | 'wake' | 'recheck' | 'recheckAll' | 'robotsOf' | 'robotsTold'
+>;
+
 export function assemble(parts: CoreParts, hooks: CoreHooks) {
+  const calls: VisitsCalls = {
+    schedule: (host) => visits.schedule(host),
+    wake: (host) => visits.wake(host),
+    recheck: (host, now) => visits.recheck(host, now),
+    recheckAll: (now, named) => visits.recheckAll(now, named),
+    robotsOf: (host, origin, now) => visits.robotsOf(host, origin, now),
+    robotsTold: (host, origin, word, now) => visits.robotsTold(host, origin, word, now),
+  };
   const members = assembleMembers(parts, hooks);
-  const hosts = assembleHosts(parts, hooks, members);
-  return Object.assign(members, hosts, assembleCrawl(parts, hooks, members, hosts));
+  const hosts = assembleHosts(parts, hooks, members, calls);
+  const { right, budgets, asks } = hosts;
+  const visits = parts.visits(right, members.orders, members.events, budgets, asks);
+  return Object.assign(members, hosts, assembleCrawl(parts, hooks, members, hosts, visits));
 }
 
 /** Which agents are alive, and how they are reached. */
@@ -128,11 +147,10 @@ function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hook
   };
 }
 
-/** Which hosts this agent may ask, the copies of their rows, and the URLs that come and go. */
-function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members) {
+/** The hosts that this agent may request, the copies of their rows, and the exchange of URLs. */
+function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, calls: VisitsCalls) {
   const { settings, store, effects, hostOf, admit } = parts;
-  const { view, outbound, refused, orders, lease, backlog, completion } = members;
-  const calls = new VisitsCalls();
+  const { view, events, outbound, refused, orders, lease, backlog, completion } = members;
   const handOff = new HandOff(settings, view, outbound, refused);
   const delayOf = (host: Host) => Math.max(orders.delayOf(host), store.delayOf(host));
   const right = new FetchRight(settings, view, lease, handOff, delayOf);
@@ -178,8 +196,8 @@ function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members) {
     pages: () => store.owned().pages,
     visits: calls,
   });
+  const aborts = new Aborts({ settings, effects, events, right, budgets });
   return {
-    calls,
     handOff,
     right,
     replication,
@@ -193,17 +211,21 @@ function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members) {
     inbox,
     asks,
     budgets,
+    aborts,
   };
 }
 
-/** What is requested, what moves and what is queued again, and how the crawl ends. */
-function assembleCrawl(parts: CoreParts, hooks: CoreHooks, members: Members, hosts: Hosts) {
+/** Responses, moving and requeued hosts, and how the agent ends. */
+function assembleCrawl(
+  parts: CoreParts,
+  hooks: CoreHooks,
+  members: Members,
+  hosts: Hosts,
+  visits: Visits,
+) {
   const { settings, store, effects, hostOf, admit, inScope } = parts;
   const { view, events, outbound, orders, detector, backlog, refused, completion } = members;
-  const { calls, handOff, right, replication, settlement, routing, asks, budgets } = hosts;
-  const visits = parts.visits(right, orders, events, budgets, asks);
-  calls.connect(visits);
-  const aborts = new Aborts({ settings, effects, events, right, budgets });
+  const { handOff, right, replication, settlement, routing, budgets, aborts } = hosts;
   const arrivals = new Arrivals({ settings, backlog, visits, routing, settlement, aborts });
   const requeues = new Requeues({
     settings,
@@ -262,5 +284,5 @@ function assembleCrawl(parts: CoreParts, hooks: CoreHooks, members: Members, hos
     refused,
     ending,
   });
-  return { visits, aborts, arrivals, requeues, moves, ending, operator };
+  return { visits, arrivals, requeues, moves, ending, operator };
 }

@@ -1,15 +1,12 @@
-// The protocol of one agent, without I/O: what it says, fetches and decides as a function of the
-// messages, outcomes and time it is given (PROTOCOL; docs/ARCHITECTURE.md). The runtime calls the
-// doors (`onMessage`, `onPage`, then `onDeadline` once a turn), commits the store, and performs
-// the effects; the simulator does the same on virtual time. `assembly.ts` puts the parts together;
-// this file holds what concerns several of them: messages, view changes, rebirth, join.
+// The protocol of one agent (docs/PROTOCOL.md), without I/O: messages, outcomes and time change its
+// state and produce effects. The runtime calls `onMessage`, `onPage` and, once a turn, `onDeadline`,
+// commits the store and performs the effects; the simulator does the same in virtual time. This file
+// holds what concerns several parts: dispatch of messages, view changes, rebirth and join.
 
 import type { Assignment } from '../../assignment/assignment.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
 import { type Assembly, assemble, type CoreParts } from './assembly.ts';
 import type { Destination } from './budgets/address-permits.ts';
-import { isOfBudgets } from './budgets/budgets.ts';
-import { isOfRobots } from './crawl/robots-asks.ts';
 import type { HandOff } from './hand-off/hand-off.ts';
 import type { Removal } from './membership/membership.ts';
 import type { Member } from './membership/view.ts';
@@ -26,7 +23,7 @@ import { type CoreSnapshot, membersAt } from './snapshot.ts';
 
 type Heartbeat = Extract<Message, { type: 'HEARTBEAT' }>;
 
-/** Agents that must be met may be started by hand, one after the other, within this time. */
+/** Milliseconds that a start waits for agents it must meet; they may be started one by one by hand. */
 const AWAIT_MS_MAX = 60_000;
 
 export class Core {
@@ -36,9 +33,9 @@ export class Core {
   readonly #p: Assembly;
   readonly #parts: readonly Part[];
   #startedAt = 0;
-  /** When this agent lost touch with the others, until it has joined again. */
+  /** When this agent lost contact with the others; null: it has not, or has joined again. */
   #awaySince: number | null = null;
-  /** The last news of members that were removed, for as long as they are away. */
+  /** When removed members were last heard; entries end when they return. */
   readonly #lostAt = new Map<AgentId, number>();
   #heartbeatAt = 0;
   #beatAfterMs = 0;
@@ -66,24 +63,24 @@ export class Core {
     this.#parts = this.#inOrder();
   }
 
-  /** The parts, in the order in which they run in a turn. */
+  /** The parts in the order in which they run in a turn. */
   #inOrder(): readonly Part[] {
     const p = this.#p;
     const { membership, ending, handOff, seeds, visits } = p;
     return [
-      // First who the members are: all that follows acts on the view.
+      // Membership runs first: all other parts act on the view.
       {
         reset: (now) => membership.reset(now),
-        // A silent member that may have ended, as this agent is about to, leaves nothing to take over.
+        // An agent about to exit removes nobody: the crawl is complete, so no host needs an owner.
         pump: (now) => {
           if (!ending.isAboutToGo(now)) membership.pump(now);
         },
       },
       { pump: (now) => this.#tryJoin(now) },
-      // Then what this agent must give up, before anything is begun.
+      // Rights are withdrawn before new work begins.
       { pump: (now) => p.aborts.judge(visits.open(), now) },
       p.right,
-      // Then what fills the tables, the queues and the outbox: the parts below send what is in them.
+      // These parts fill the tables, queues and outbox that the parts below them send from.
       p.backlog,
       { reset: () => p.backlog.delete(seeds) },
       seeds,
@@ -94,10 +91,10 @@ export class Core {
       p.inbox,
       { pump: () => p.view.joined && handOff.answer(p.replication) },
       handOff,
-      // Copies go before the links, whose pages they make safe.
+      // Copies are sent before links, because pages settle when their backups have the copies.
       p.replication,
       p.routing,
-      // Requests begin when all is known that forbids them; what they ask of others goes at once.
+      // Visits run when all that forbids a request is known, and before the parts that send for them.
       {
         viewChanged: () => visits.keepOnly((host) => p.view.owns(host)),
         pump: (now) => {
@@ -111,16 +108,16 @@ export class Core {
       p.budgets,
       { pump: (now) => p.moves.visited(now) },
       p.operator,
-      // The heartbeat tells what is true at the end of the turn, and the end follows from it.
-      { pump: (now) => this.#beatIfDue(now) },
+      // The heartbeat reports the state at the end of the turn; completion and shutdown follow it.
+      { pump: (now) => now.mono - this.#heartbeatAt >= this.#beatAfterMs && this.#beat(now) },
       p.completion,
       ending,
     ];
   }
 
-  // ---- doors
+  // ---- entry points
 
-  /** Once, right after the socket is bound. The visits hear of the stored hosts after the join. */
+  /** Called once, after the socket is bound. The stored hosts are scheduled after the join. */
   start(now: Instant): void {
     this.#p.stall.turned(now);
     this.#p.ending.start(now);
@@ -134,7 +131,7 @@ export class Core {
   }
 
   onMessage(envelope: Envelope, now: Instant): void {
-    // The socket is bound before the start: an answer would come from an incarnation that never is.
+    // The socket is bound before the start: an answer would carry an invalid incarnation.
     if (this.#p.outbound.inc === 0) return;
     if (this.#p.ending.course === 'ended' || this.#noticesStall(now)) return;
     this.#receive(envelope, now, false);
@@ -180,40 +177,50 @@ export class Core {
 
   #onMemberMessage(member: Member, envelope: Envelope, now: Instant): void {
     const { message } = envelope;
-    if (isOfBudgets(message)) return this.#p.budgets.onMessage(member.card, message, now);
-    if (isOfRobots(message)) return this.#p.asks.onMessage(member.card.id, message, now);
+    const p = this.#p;
     switch (message.type) {
       case 'LIST':
         return this.#onList(member, message, now);
       case 'LIST_ACK':
-        return this.#p.handOff.onListAck(member, message.list, message.part);
+        return p.handOff.onListAck(member, message.list, message.part);
       case 'YIELD':
         return this.#onYield(member, message, now);
       case 'YIELD_ACK':
-        return this.#p.moves.returned(
-          this.#p.handOff.onYieldAck(member, message.list, message.items, now),
+        return p.moves.returned(
+          p.handOff.onYieldAck(member, message.list, message.items, now),
           now,
         );
       case 'ROWS':
         return this.#onRows(member, message, now);
       case 'ROWS_ACK':
-        for (const host of this.#p.replication.onRowsAck(member, message, now)) {
-          this.#p.settlement.progressed(host);
+        for (const host of p.replication.onRowsAck(member, message, now)) {
+          p.settlement.progressed(host);
         }
         return;
       case 'URLS':
-        this.#p.completion.activity();
-        return this.#p.inbox.onUrls(member, message, now);
+        p.completion.activity();
+        return p.inbox.onUrls(member, message, now);
       case 'KNOWN':
-        return this.#p.known.onKnown(member, message);
+        return p.known.onKnown(member, message);
       case 'URLS_ACK':
-        return this.#p.routing.onUrlsAck(member, message.batch, message.notMine, now);
+        return p.routing.onUrlsAck(member, message.batch, message.notMine, now);
       case 'BATCH_REFUSED':
-        return this.#p.routing.onBatchRefused(member, message.batch, message.reason, now);
+        return p.routing.onBatchRefused(member, message.batch, message.reason, now);
+      case 'SLOT_ASK':
+      case 'SLOT_GRANT':
+      case 'SLOT_END':
+      case 'PAGES_ASK':
+      case 'PAGES_GRANT':
+      case 'COUNT':
+      case 'COUNTED':
+        return p.budgets.onMessage(member.card, message, now);
+      case 'ROBOTS_ASK':
+      case 'ROBOTS_TOLD':
+        return p.asks.onMessage(member.card.id, message, now);
       case 'ORDERS':
-        return this.#p.operator.onOrders(member.card.id, message.orders, now);
+        return p.operator.onOrders(member.card.id, message.orders, now);
       case 'LEAVE':
-        return this.#p.membership.remove(member, 'leave', now);
+        return p.membership.remove(member, 'leave', now);
       case 'RELAY':
         return this.#onRelay(member, message, now);
       case 'HELLO':
@@ -230,14 +237,14 @@ export class Core {
     }
   }
 
-  /** What became of a request of this process, whichever incarnation made it. */
+  /** The outcome of a request of this process, in whichever incarnation it was made. */
   onPage(outcome: Outcome, now: Instant): void {
     this.#noticesStall(now);
     this.#p.completion.activity();
     this.#p.arrivals.take(outcome, now);
   }
 
-  /** Everything that time, or the messages and outcomes of this turn, made due. */
+  /** Does all that time, or the messages and outcomes of this turn, made due. */
   onDeadline(now: Instant): void {
     if (this.#p.ending.course === 'ended' || this.#noticesStall(now)) return;
     for (const part of this.#parts) part.pump?.(now);
@@ -248,7 +255,7 @@ export class Core {
     this.#p.seen.committed();
   }
 
-  /** When `onDeadline` must be called at the latest, on the monotonic clock. */
+  /** The latest monotonic time at which `onDeadline` must be called. */
   nextDeadlineMs(now: Instant): number {
     const housekeeping = Math.min(100, Math.max(10, this.#settings.heartbeatMs / 10));
     if (this.#parts.some((part) => part.isBusy)) return now.mono;
@@ -256,7 +263,7 @@ export class Core {
     return Math.min(now.mono + housekeeping, visitsAt, this.#p.budgets.nextAtMs(now));
   }
 
-  /** Whether an open request may be written, or go on, at this very moment. */
+  /** Whether an open request may be written, or may continue, now. */
   mayWrite(host: Host, now: Instant): boolean {
     if (this.#noticesStall(now)) return false;
     const { orders, right, budgets } = this.#p;
@@ -264,27 +271,27 @@ export class Core {
     return right.holds(host, now) && (budgets.permits?.mayGoOn(host, now) ?? true);
   }
 
-  /** Where the next request to a host will go; null: it has no address that may be asked. */
+  /** The destination of the next request to a host; null: no address of it is permitted. */
   onResolved(host: Host, to: Destination | null, now: Instant): void {
     this.#p.budgets.permits?.onResolved(host, to, now);
   }
 
-  /** Where the operator's words come in, within a turn. */
+  /** Executes the operator's commands, within a turn. */
   get operator(): Operator {
     return this.#p.operator;
   }
 
-  /** Requests whose outcomes are still to come. */
+  /** The number of requests without an outcome yet. */
   get openRequests(): number {
     return this.#p.visits.openCount();
   }
 
-  /** The owner of a host by today's view. */
+  /** The owner of a host in the current view. */
   ownerOf(host: Host): AgentId | undefined {
     return this.#p.view.owner(host);
   }
 
-  /** Graceful leave: everything is handed over, then LEAVE and the end with 0. */
+  /** Hands all hosts over, then sends LEAVE and ends with exit code 0. */
   leave(now: Instant): void {
     if (!this.#p.ending.leave(now)) return;
     this.#p.right.closed = true;
@@ -292,7 +299,7 @@ export class Core {
     this.#viewChanged(now);
   }
 
-  /** Stop of all: no hand-over, everything stays here for the next start; ends with 11. */
+  /** Stops without hand-over; the state stays for the next start. Ends with exit code 11. */
   stop(now: Instant): void {
     this.#p.ending.stop(now);
     this.#p.right.closed = true;
@@ -303,7 +310,7 @@ export class Core {
   #added(member: Member, now: Instant): void {
     this.#p.handOff.expectListFrom(member.card.id);
     if (member.joined) this.#p.right.releaseAll();
-    // A joiner's echo is what the others need to go on with the hosts it is to inherit.
+    // This agent becomes the lease grantor of hosts of the others, which need its echo soon.
     if (!this.#p.view.joined) this.#beatAfterMs = this.#settings.heartbeatMs / 10;
     this.#p.moves.added(member, now);
     this.#viewChanged(now);
@@ -324,7 +331,7 @@ export class Core {
     this.#p.replication.forget(id);
     this.#p.replication.invalidateAll();
     this.#p.moves.takeOver(member, placement, now);
-    // A later incarnation is added at once, so that its hosts do not move.
+    // A later incarnation is added at once, so its hosts do not move.
     if (why !== 'remove') this.#viewChanged(now);
     const silentMs = Math.round(now.mono - member.heardAt);
     putLatest(this.#lostAt, id, member.heardAt, IDENTIFIERS_MAX);
@@ -340,7 +347,7 @@ export class Core {
     this.#p.completion.activity();
     this.#p.budgets.listSays(list.slotsMs, now);
     if (list.leavers.length > 0 && !from.leaving) {
-      // Its hosts have other owners from now on, and some are named only in later parts.
+      // Its hosts have other owners from now on; later parts may name some of them.
       const placement = this.#p.view.assignment();
       this.#p.view.markLeaving(from);
       this.#p.handOff.expectListsOfLeavers();
@@ -349,7 +356,7 @@ export class Core {
       this.#viewChanged(now);
     }
     const named = this.#p.handOff.onList(from, list, now);
-    // It is not echoed any more, and removed like one that is deaf: its hosts go on without it.
+    // The list has too many parts. Without echo, the sender is removed like a deaf member.
     if (named === null) from.unechoed = true;
     for (const host of named ?? []) this.#p.right.release(host);
     if (!this.#p.handOff.owedAny()) this.#p.visits.wakeAll();
@@ -372,7 +379,7 @@ export class Core {
     }
   }
 
-  /** For this agent it is opened; for another it is passed on, if it comes from its origin. */
+  /** Opens a message for this agent; forwards one for another agent if its origin sent it. */
   #onRelay(from: Member, relay: Extract<Message, { type: 'RELAY' }>, now: Instant): void {
     if (relay.to === this.#settings.id) {
       const { envelope } = relay;
@@ -395,14 +402,14 @@ export class Core {
     return false;
   }
 
-  /** PROTOCOL rule 4: every right is dropped, and a higher incarnation joins anew. */
+  /** PROTOCOL rule 4: drops every right and joins again with a higher incarnation. */
   #rebirth(above: Incarnation, now: Instant, awaySince: number): void {
     if (this.#p.ending.course === 'ended') return;
     this.#awaySince ??= awaySince;
     const awayMs = Math.round(now.mono - this.#awaySince);
     const why = above === 0 ? 'stalled' : 'given up';
     this.#p.events.record(now.mono, 'rejoin', { why, above, was: this.#p.outbound.inc, awayMs });
-    this.#p.aborts.abort(this.#p.visits.open(), 'this incarnation is gone', now);
+    this.#p.aborts.abort(this.#p.visits.open(), 'this incarnation has ended', now);
     this.#effects.push({ type: 'woke' });
     this.#p.membership.helloCounter = this.#store.counter();
     this.#incarnate(Math.max(above, this.#p.outbound.inc, this.#store.incarnation()), now);
@@ -423,7 +430,7 @@ export class Core {
     if (!this.#p.membership.allMet(now)) return this.#endForlorn(now);
     this.#p.view.joined = true;
     this.#p.ending.joined();
-    // Nobody is left to tell it that the crawl ended while it was starting.
+    // Without members, nobody can report that the crawl completed while this agent was starting.
     if (this.#p.view.size === 0) this.#effects.push({ type: 'woke' });
     this.#p.routing.join();
     this.#p.inbox.join();
@@ -439,19 +446,15 @@ export class Core {
     this.#beat(now);
   }
 
-  /** Alone it would begin with an empty state, or leave one behind that nobody restores. */
+  /** Ends the process if awaited agents stay away: without them no lost state can be restored. */
   #endForlorn(now: Instant): void {
     const missing = this.#p.membership.awaited;
     if (missing.length === 0 || now.mono - this.#startedAt < AWAIT_MS_MAX) return;
     const reason =
-      `${missing.join(', ')} did not come within ${AWAIT_MS_MAX / 1000} s, and a state is to be ` +
+      `${missing.join(', ')} did not join within ${AWAIT_MS_MAX / 1000} s, but a state must be ` +
       'restored from their copies: start all agents together (ubiring launch CONFIG --repair, on ' +
       'each machine)';
     this.#p.ending.end(5, reason);
-  }
-
-  #beatIfDue(now: Instant): void {
-    if (now.mono - this.#heartbeatAt >= this.#beatAfterMs) this.#beat(now);
   }
 
   #beat(now: Instant): void {
@@ -471,8 +474,6 @@ export class Core {
     if (!view.joined || !isCourse || orders.paused) return false;
     return this.#parts.every((part) => part.isQuiet !== false);
   }
-
-  // ---- what status shows
 
   snapshot(now: Instant): CoreSnapshot {
     return {

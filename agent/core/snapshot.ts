@@ -1,5 +1,5 @@
-// What the core says of itself at a moment: plain data for `status` and for tests, made by
-// `Core.snapshot`. The agent adds what it knows of its process (agent/monitor/agent-status.ts).
+// The state of the core at one moment, as plain data for `status` and for tests. The agent adds the
+// state of its process (agent/monitor/agent-status.ts).
 
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { BudgetsSnapshot } from './budgets/budgets.ts';
@@ -15,7 +15,7 @@ export interface CoreSnapshot {
   readonly joined: boolean;
   readonly course: Course['kind'];
   readonly idle: boolean;
-  /** By the operator's order. */
+  /** By a directive of the operator. */
   readonly paused: boolean;
   readonly members: readonly {
     readonly id: AgentId;
@@ -31,21 +31,20 @@ export interface CoreSnapshot {
   readonly queued: number;
   readonly outbox: number;
   readonly unsettled: number;
-  /** Pages that this process has fetched: it only grows, while hosts come and go. */
+  /** Pages that this process has fetched. Never falls, even if hosts move away. */
   readonly fetched: number;
-  /** Batches of peers that wait to be safe at this agent's backups. */
+  /** Batches of URLs from peers that this agent has not acknowledged yet. */
   readonly unanswered: number;
-  /** Hosts whose copies at other agents are behind. */
+  /** Hosts whose copies at other agents are incomplete. */
   readonly copyLag: number;
   readonly handOff: { given: number; owed: number; awaited: number };
   readonly budgets: BudgetsSnapshot;
-  /** Claims of other agents that were refused since the process began (`refused-claims.ts`). */
+  /** Claims of other agents that were refused since the process started. */
   readonly refused: readonly RefusedSum[];
   /** The last events of this process, oldest first. */
   readonly recent: readonly RecentEvent[];
 }
 
-/** The members of the view, as they stand. */
 export function membersAt(view: View, now: Instant): CoreSnapshot['members'] {
   return [...view.members()].map((m) => ({
     ...m.card,

@@ -1,7 +1,6 @@
-// Which known URLs are queued and which are skipped at once: the limits that can be told from the
-// URL and its depth alone: length and port of the form that would be requested, depth, and a path
-// that repeats itself. The page limit of a
-// host and robots.txt are known only when the host is visited.
+// Decides which new URLs are queued and which are skipped at once, by what the URL and its depth
+// show: depth, repeated path segments, and the length and port of the form that would be requested.
+// The page limit of a host and robots.txt are checked when the host is visited.
 
 import type { SkipReason } from '../core/protocol/core-store.ts';
 import type { UrlItem } from '../core/protocol/messages.ts';
@@ -12,7 +11,7 @@ export function admission(limits: {
   readonly depthPerHost: number;
   readonly urlLength: number;
   readonly repeatedSegments: number;
-  /** Whether ports of other protocols are asked at, too. */
+  /** Whether ports of other protocols are allowed, too. */
   readonly everyPort: boolean;
 }): (item: UrlItem) => SkipReason | null {
   return (item) => {
@@ -24,7 +23,7 @@ export function admission(limits: {
   };
 }
 
-/** A relative link that takes its page for a directory gives /a/b/a/b/a/b/… without end. */
+/** A wrong relative link can produce /a/b/a/b/a/b/… without end. */
 function repeats(url: string, max: number): boolean {
   const path = url.slice(url.indexOf('/', url.indexOf('://') + 3)).split(/[?#]/, 1)[0]!;
   const segments = path.split('/').filter((segment) => segment !== '');

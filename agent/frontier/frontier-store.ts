@@ -1,49 +1,50 @@
-// The port through which the visits reach the durable frontier. Hosts are named by the number of
-// their discovery; URLs by their identity. Implemented by `agent/storage`; every call belongs to
-// the turn's transaction. Times are on the monotonic clock of the process (which reads like Unix
-// milliseconds), so that waits survive a restart and no step of the wall clock hurries them.
+// The port to the durable frontier. Hosts are identified by the number of their discovery, URLs by
+// their identity. Each call is part of the turn's transaction. Times are on the process's monotonic
+// clock, which starts at the Unix time in milliseconds: waits survive a restart, and a step of the
+// wall clock does not shorten them.
 
 import type { SkipReason } from '../core/protocol/core-store.ts';
 import type { Host, PageRow } from '../core/protocol/messages.ts';
 import type { Identity, RequestForm } from '../url/crawl-url.ts';
 
 export interface HostRecord {
-  /** Order of discovery; hosts are visited in it. */
+  /** Order of discovery. New hosts are visited in this order. */
   readonly number: number;
   readonly host: Host;
-  /** Earliest next request by back-off, 0 if none. */
+  /** Earliest time of the next request because of back-off; 0: none. */
   notBefore: number;
-  /** End of the last request, null if this database knows of none. */
+  /** End of the last request; null: this database has none. */
   lastFetchAt: number | null;
-  /** Steps of back-off after 429 and 503, and the end of the last block (0: there was none). */
+  /** Back-off steps after 429 and 503. */
   busy: number;
+  /** End of the last back-off after 429 or 503; 0: there was none. */
   busyUntil: number;
-  /** Since when it has answered nothing but 429 and 503; null where its last answer was better. */
+  /** Time since which every response was 429 or 503; null: the last one was not. */
   busySince: number | null;
-  /** How many such answers since then. */
+  /** Number of back-offs since then. */
   blocks: number;
-  /** Waits in a row because the host could not be reached or did not answer. */
+  /** Consecutive waits because the host was unreachable or did not answer. */
   unconnected: number;
-  /** Requests in a row that reached the host and got no answer, or a slow failure. */
+  /** Consecutive requests that reached the host but got no response or a slow failure. */
   unanswered: number;
-  /** The delay after its last request, 0 before the first. */
+  /** The delay after the last request; 0 before the first. */
   delayMs: number;
-  /** How far pages that are not new outweigh new ones (`novelty.ts`). */
+  /** Duplicate score: how far repeated pages outweigh new ones (`novelty.ts`). */
   stale: number;
 }
 
-/** How queued URLs of a host end without a request of their own. */
+/** The outcome of queued URLs that end without a request of their own. */
 export interface QueueEnding {
-  /** Scheme, host and port of the URLs that end; null: all of the host. */
+  /** Scheme, host and port of the URLs that end; null: all URLs of the host. */
   readonly origin: string | null;
   readonly as:
     | { readonly kind: 'skipped'; readonly reason: SkipReason }
     | { readonly kind: 'failed'; readonly error: string };
-  /** The host is given up, for what its record tells. */
+  /** The host was abandoned; its failure counters are reset when the queue has ended. */
   readonly ofHost?: true;
 }
 
-/** Up to where the queue of a host was looked at, in the order of the queue. */
+/** A position in a host's queue, in queue order: the last entry that was examined. */
 export type QueuePlace = readonly [notBefore: number, depth: number, found: number];
 
 export interface QueuedUrl {
@@ -51,120 +52,120 @@ export interface QueuedUrl {
   readonly fetchUrl: RequestForm;
   readonly depth: number;
   readonly attempts: number;
-  /** End of the first of those attempts; absent: there was none, or it is not known here. */
+  /** End of the first failed attempt; absent: none, or unknown to this agent. */
   readonly failedSince?: number;
-  /** Redirects to another form of the same identity that led to this form; absent: none. */
+  /** Redirects followed from one form of this identity to another; absent: none. */
   readonly hops?: number;
-  /** Where it was found first; absent for seeds. */
+  /** The page where the URL was first found; absent for seeds. */
   readonly referrer?: string;
-  /** Named as a sitemap (UrlItem). */
+  /** The URL was announced as a sitemap (see `UrlItem`). */
   readonly sitemap?: boolean;
-  /** The page as it was in the round before; absent where it is to be read whole. */
+  /** The page record of the previous round; absent: request the page unconditionally. */
   readonly former?: PageRow;
 }
 
 export interface Retry {
-  /** Including the one that failed. */
+  /** Failed attempts, including the last one. */
   readonly attempts: number;
-  /** End of the first of them. */
+  /** End of the first failed attempt. */
   readonly failedSince: number;
   readonly notBefore: number;
 }
 
-/** Where a redirect to the page's own identity leads. */
+/** A redirect from one form of an identity to another. */
 export interface FormHop {
   readonly fetchUrl: RequestForm;
-  /** Redirects followed so far, this one included. */
+  /** Redirects followed so far, including this one. */
   readonly hops: number;
 }
 
-/** Redirects by way of other URLs that led back to a page. */
+/** A chain of redirects over other URLs that led back to a page. */
 export interface WayBack {
-  /** The last of those URLs. */
+  /** The last URL of the chain before the page. */
   readonly from: Identity;
   readonly fetchUrl: RequestForm;
-  /** The request differs from the former one even in the same form. */
+  /** The request differs from the previous one even if the form is the same. */
   readonly isOther: boolean;
-  /** Of the redirects on the way, and of the times that the page is queued again. */
+  /** Maximum number of redirects in the chain, and of times the page is requeued. */
   readonly hopsMax: number;
 }
 
-/** A finished page: its row (null status with an error code: no response came) and its URL. */
+/** A finished page. A null status with an error code means that there was no response. */
 export interface PageRecord extends PageRow {
   readonly url: Identity;
   readonly attempts: number;
 }
 
-/** How far the look-up of a robots.txt has followed redirects. */
+/** Progress of a robots.txt look-up that follows redirects. */
 export interface RobotsHop {
-  /** The next URL to request; on another host only its owner requests it. */
+  /** The next URL to request. If it is on another host, only that host's owner requests it. */
   readonly location: string;
-  /** Redirects followed so far, the one to `location` included. */
+  /** Redirects followed so far, including the one to `location`. */
   readonly hops: number;
 }
 
 /**
- * The last answer to a request for an origin's robots.txt, and the progress of a look-up that has
- * not ended. Everything that the next visit, process or owner needs to continue is in it.
+ * The last response for an origin's robots.txt, and the progress of an unfinished look-up. The next
+ * visit, process or owner needs nothing else to continue.
  */
 export interface RobotsRecord {
   readonly kind: 'rules' | 'allowAll' | 'unreachable' | 'redirected';
   readonly fetchedAt: number;
   readonly body: Uint8Array | null;
-  /** Failed attempts in a row; a redirect neither counts as one nor resets them. */
+  /** Consecutive failed attempts. A redirect neither counts as one nor resets the number. */
   readonly attempts: number;
-  /** End of the first of them; absent where there was none. */
+  /** End of the first of these attempts; absent: none failed. */
   readonly failedSince?: number;
-  /** Unreachable: when the next attempt is due. */
+  /** If unreachable: time of the next attempt; Infinity: no attempt is left. */
   readonly retryAt: number;
   readonly reason: string;
-  /** Where it leads: within its host (`redirected`), or to another (`unreachable` until told). */
+  /** Redirect target, on the same host (`redirected`) or another one (`unreachable`). */
   readonly hop?: RobotsHop;
-  /** The Crawl-delay of the last rules read; absent: none. It stands until other rules are read. */
+  /** Crawl-delay of the last rules read; absent: none. It applies until other rules are read. */
   readonly crawlDelayMs?: number;
 }
 
-/** A host that has queued URLs. */
 export interface QueuedHost {
   readonly number: number;
   readonly host: Host;
-  /** False: a copy of another's (see `setOwned` of the core's store). */
+  /** False: this agent only has a copy of the host (see `setOwned` of the core's store). */
   readonly owned: boolean;
 }
 
 export interface FrontierStore {
   host(host: Host): HostRecord;
-  /** The first hosts with queued URLs from that number on, in the order of their numbers. */
+  /** The first `max` hosts with queued URLs whose number is at least `number`, ascending. */
   queuedFrom(number: number, max: number): QueuedHost[];
   saveHost(record: HostRecord, ip: string | null): void;
-  /** URLs of the host that ended with a response or failed. */
+  /** Number of the host's URLs that are done or failed. */
   pagesDone(hostNumber: number): number;
   /**
-   * The first queued URL by depth, then order found, whose own wait is over. `at`: the last of them
-   * instead, or about as far from the first to the last as the number says (0 up to 1).
+   * The next queued URL, by depth, then discovery, whose own wait is over. `at` selects the last
+   * one instead, or one at about this fraction (0 up to 1) of the queue.
    */
   nextUrl(hostNumber: number, now: number, at?: 'last' | number): QueuedUrl | null;
-  /** The form in which a page was requested that ended with a good response; null: none did. */
+  /** The form that the page was requested in, if it ended with a good response; else null. */
   goodForm(hostNumber: number, url: Identity): RequestForm | null;
-  /** When the host's next queued URL may be asked for (0: at once), or null if none is queued. */
+  /** Earliest time to request the host's next queued URL (0: at once); null: the queue is empty. */
   nextUrlAt(hostNumber: number): number | null;
-  /** Ends a queued URL with its record; one that has ended already stays as it is. */
+  /** Ends a queued URL with its record. Has no effect if the URL has ended already. */
   recordPage(hostNumber: number, page: PageRecord): void;
-  /** What the page links to, for the view `links`; in place of what it did before. */
+  /** Replaces the targets of the page in the view `links`. */
   saveLinks(source: string, targets: readonly string[]): void;
   requeue(hostNumber: number, url: string, retry: Retry): void;
   /**
-   * A page that ended with a redirect is queued again. False: it has not ended so, it does not lead
-   * to `from`, it has been queued for such a reason as often as it may, or the same request would be
-   * made.
+   * Requeues a page that ended with a redirect.
+   * @returns false if the page did not end with a redirect or does not lead to `from`, if it was
+   *   requeued for this reason `hopsMax` times, or if the request would be the same
    */
   askAgain(hostNumber: number, url: Identity, way: WayBack): boolean;
-  /** The queued URL is requested in another form from now on, with no failed attempt yet. */
+  /** Changes the form in which the queued URL is requested, and resets its failed attempts. */
   moveTo(hostNumber: number, url: string, hop: FormHop): void;
   skip(hostNumber: number, url: string, reason: SkipReason): void;
   /**
-   * Ends up to `max` queued URLs, waiting ones too, and looks at some thousand at most. Gives how
-   * many, and where to go on; null: all were looked at.
+   * Ends up to `max` queued URLs, including those that wait for a retry. Examines a few thousand
+   * rows at most.
+   * @returns the number of ended URLs, and where to continue (null: all were examined)
    */
   endQueued(
     hostNumber: number,
@@ -176,6 +177,6 @@ export interface FrontierStore {
   countOutOfScope(hostNumber: number, links: number): void;
   robots(hostNumber: number, origin: string): RobotsRecord | null;
   saveRobots(hostNumber: number, origin: string, record: RobotsRecord): void;
-  /** The longest Crawl-delay among the host's robots.txt files; 0: none. */
+  /** The longest Crawl-delay of the host's robots.txt files; 0: none. */
   crawlDelay(hostNumber: number): number;
 }

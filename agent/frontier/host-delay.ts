@@ -1,44 +1,42 @@
-// How long a host is left alone between the end of one request and the start of the next: its own
-// delay (as ordered, else by the config), the Crawl-delay of its robots.txt up to a cap, and what
-// its answers suggest (their time, and how little is new in them), whichever is longest. Pure; the
-// visits ask after every request, and tell what came out to the fetch right and to the host's row,
-// by which the next owner knows it too.
+// Computes the politeness delay of a host: the time from the end of one request to the start of the
+// next. It is the longest of the host's own delay (an operator's directive, else the config), the
+// Crawl-delay of its robots.txt up to a cap, a multiple of the last response time, and the
+// slow-down of a host whose pages repeat. Pure.
 
 import type { Host } from '../core/protocol/messages.ts';
 import { HostPatterns } from '../url/host-patterns.ts';
 
-export interface OwnDelays {
+interface OwnDelays {
   readonly hostDelayMs: number;
-  /** By pattern: a host, `*.h` for the subdomains of h, `*`. The most specific one counts. */
+  /** By pattern: a host, `*.h` for subdomains of h, or `*`. The most specific pattern applies. */
   readonly hosts: Readonly<Record<string, { readonly hostDelayMs: number }>>;
 }
 
 export interface DelayRules {
-  /** A longer Crawl-delay counts as this. */
+  /** Upper limit for the Crawl-delay. */
   readonly crawlDelayMaxMs: number;
-  /** The delay is at least this many times what the last response took; 0: it is not. */
+  /** The delay is at least this factor times the last response time; 0: no such minimum. */
   readonly responseTimeFactor: number;
 }
 
-/** What a visit knows of its host. */
-export interface DelayFacts {
+interface DelayFacts {
   readonly ownMs: number;
-  /** Of the robots.txt files seen; 0 where none names one. */
+  /** The longest Crawl-delay of the host's robots.txt files; 0: none. */
   readonly crawlDelayMs: number;
-  /** Of the last request. */
+  /** Duration of the last request. */
   readonly durationMs: number;
-  /** Doublings for a host whose pages are not new any more. */
+  /** How often the delay is doubled because the host's pages repeat. */
   readonly slowDown: number;
 }
 
-/** A response time has the network in it; beyond this it says nothing of the host. */
+/** Limit of the scaled response time: longer ones say more about the network than the host. */
 const SCALED_MS_MAX = 60_000;
-/** A host that is slowed down still gets a page in so much time, however often its delay was doubled. */
+/** Limit of the slow-down: even a host whose pages all repeat gets a request a minute. */
 const SLOWED_MS_MAX = 60_000;
-/** What is doubled where the host has no delay at all. */
+/** The delay to double for a host without any delay. */
 const SLOWED_MS_MIN = 10;
 
-/** @returns the delay of a host by the config alone, in milliseconds */
+/** @returns the delay of a host according to the config, in milliseconds */
 export function ownDelay({ hostDelayMs, hosts }: OwnDelays): (host: Host) => number {
   const own = Object.entries(hosts).map(
     ([pattern, entry]) => [pattern, entry.hostDelayMs] as const,

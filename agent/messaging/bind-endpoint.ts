@@ -1,14 +1,12 @@
-// What `listen` may be, and why binding it failed, told apart so that the user learns what to do:
-// another process has the port, the address is another machine's, or the text is no endpoint. The
-// text is judged here before libzmq sees it, because libzmq takes `tcp://127.0.0.1:99999` and
-// `…:1x` and binds some other port. Called by `transport.ts`.
+// Parses the endpoint to listen on and explains why binding it failed. Endpoints are checked here
+// because libzmq accepts `tcp://127.0.0.1:99999` and `…:1x` and binds some other port.
 
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** `loopback`: only processes of this machine can reach it, so commands may be believed. */
 export interface Endpoint {
-  /** What to give to libzmq. */
+  /** The endpoint in the form that libzmq expects. */
   readonly text: string;
+  /** Whether only processes on this machine can connect, so that commands can be trusted. */
   readonly loopback: boolean;
   readonly ipv6: boolean;
 }
@@ -21,10 +19,10 @@ export type BindFailure = {
 
 const TCP = /^tcp:\/\/(\[[^\]\s]+\]|[^\s:;[\]]+):(\d{1,5}|\*)$/u;
 const PORT_MAX = 65_535;
-/** `sun_path` of a Unix socket holds 107 characters. */
+/** The path of a Unix socket (`sun_path`) has at most 107 characters. */
 const IPC = /^ipc:\/\/\S{1,107}$/u;
 
-/** Reads an endpoint to bind, such as `tcp://127.0.0.1:7101`; port `*` is any free one. */
+/** Parses an endpoint to bind, such as `tcp://127.0.0.1:7101`. Port `*` means any free port. */
 export function parseEndpoint(text: string): Endpoint | BindFailure {
   if (IPC.test(text)) return { text, loopback: true, ipv6: false };
   const parts = TCP.exec(text);
@@ -35,16 +33,16 @@ export function parseEndpoint(text: string): Endpoint | BindFailure {
   }
   if (host.startsWith('[')) {
     const address = host.slice(1, -1);
-    if (!isIPv6(address)) return badEndpoint(text, `${address} is no IPv6 address`);
+    if (!isIPv6(address)) return badEndpoint(text, `${address} is not an IPv6 address`);
     return { text, loopback: isLoopback6(address), ipv6: true };
   }
-  // libzmq binds addresses and interfaces, not names: this one everybody writes all the same.
+  // libzmq binds addresses and interfaces, but not names.
   if (host === 'localhost') return { text: `tcp://127.0.0.1:${port}`, loopback: true, ipv6: false };
   return { text, loopback: isIPv4(host) && host.startsWith('127.'), ipv6: false };
 }
 
 function isLoopback6(address: string): boolean {
-  // The URL parser gives every spelling of an address its shortest one.
+  // The URL parser normalizes the spelling of the address.
   return new URL(`http://[${address}]`).hostname === '[::1]';
 }
 
@@ -52,7 +50,7 @@ function badEndpoint(text: string, why: string): BindFailure {
   return { ok: false, code: 'bad_endpoint', message: `cannot listen on ${text}: ${why}` };
 }
 
-/** Names what libzmq's error means for the user. */
+/** Converts an error of libzmq. */
 export function explainBindError(text: string, error: unknown): BindFailure {
   const code = (error as NodeJS.ErrnoException).code ?? String(error);
   switch (code) {
@@ -60,15 +58,15 @@ export function explainBindError(text: string, error: unknown): BindFailure {
       return {
         ok: false,
         code: 'port_in_use',
-        message: `cannot listen on ${text}: another process has this port`,
+        message: `cannot listen on ${text}: the port is in use by another process`,
       };
-    // ENODEV: libzmq binds addresses and interfaces, so a name is a device that does not exist.
+    // libzmq takes a name for an interface, so a host name fails with ENODEV.
     case 'EADDRNOTAVAIL':
     case 'ENODEV':
       return {
         ok: false,
         code: 'not_local',
-        message: `cannot listen on ${text}: it is no address or interface of this machine`,
+        message: `cannot listen on ${text}: this machine has no such address or interface`,
       };
     default:
       return badEndpoint(text, code);

@@ -1,15 +1,15 @@
-// Links to addresses that nothing but their own word speaks for: a stranger's HELLO has to be
-// answered where it says that it listens. Such a link carries the answer and is closed soon, there are
-// few of them, and they never take the place of the link to a peer that is believed.
+// Short-lived links to unconfirmed addresses: a HELLO from an unknown agent must be answered at the
+// address that it names. The number and lifetime of these links are limited, and they never replace
+// the link to a confirmed peer.
 
 import type { MessageType } from '../core/protocol/messages.ts';
 import { PeerLink } from './peer-link.ts';
 import type { Lane } from './send-lanes.ts';
 import type { Traffic } from './traffic.ts';
 
-/** Strangers that are answered at a time; the others ask again. */
+/** Limits sockets to unconfirmed addresses. An agent that gets no answer sends HELLO again. */
 const BRIEF_LINKS_MAX = 32;
-/** Time to connect, twice, and to be read. */
+/** Default lifetime of a link in ms: enough for two attempts to connect and one response. */
 export const BRIEF_MS = 5000;
 
 export class BriefLinks {
@@ -23,7 +23,7 @@ export class BriefLinks {
     this.#briefMs = briefMs;
   }
 
-  /** Gives whether the frame was queued: not where there are too many links, or the address is bad. */
+  /** Returns whether the frame was queued; false: too many links, or the address is invalid. */
   send(address: string, lane: Lane, type: MessageType, frame: Uint8Array): boolean {
     const known = this.#links.get(address);
     if (known) {
@@ -44,7 +44,7 @@ export class BriefLinks {
     this.#links.delete(address);
   }
 
-  /** Of all frames that wait. */
+  /** Resolves when all links are drained. */
   async drained(): Promise<void> {
     await Promise.all(Array.from(this.#links.values(), ({ link }) => link.drained()));
   }

@@ -1,8 +1,7 @@
-// The frame: two bytes of magic, the wire version, the encoding, a checksum of all the rest, then the
-// envelope as JSON, raw or deflated. `transport.ts` and `control-client.ts` encode what they send and decode what arrives.
-// Decoding never throws, whatever the bytes: size, depth and number of objects are bounded before
-// `JSON.parse` sees them, because four kilobytes can unpack to brackets that cost a second.
-// Raw deflate and not zstd, which is faster, because Node 24 still calls its zstd experimental.
+// Encodes and decodes frames. A frame is two bytes of magic, the wire version, the encoding, a
+// checksum of everything else, and the envelope as JSON, raw or deflated. Size, depth and number of
+// objects are checked before `JSON.parse`, because a frame of 4 KiB can decompress to brackets that
+// take a second to parse. Node 24 calls its faster zstd experimental, hence deflate.
 
 import { isUtf8 } from 'node:buffer';
 import { constants, crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -20,12 +19,11 @@ import {
   QUICK_BRACKETS,
   WIRE_VERSION,
 } from './limits.ts';
-import { type Ahead, type End, validateEnvelope } from './validate.ts';
+import { type Rejected, validateEnvelope } from './validate.ts';
 
 const JSON_PLAIN = 0;
 const JSON_DEFLATED = 1;
 
-/** `bytes` is the size that was too large. */
 export type Encoded =
   | { readonly ok: true; readonly frame: Uint8Array }
   | { readonly ok: false; readonly code: 'too_large'; readonly bytes: number };
@@ -39,24 +37,18 @@ export type FrameCode =
   | 'bad_json'
   | 'bad_shape';
 
-/** Why a frame was refused; `version` with `wrong_version`, the rest as in `Validated`. */
-export interface FrameError {
-  readonly ok: false;
+export interface FrameError extends Rejected {
   readonly code: FrameCode;
-  readonly detail: string;
+  /** The sender's wire version, with `wrong_version`. */
   readonly version?: number;
-  readonly from?: End;
-  readonly to?: End;
-  readonly batch?: number;
-  readonly ahead?: Ahead;
 }
 
 export type Decoded = { readonly ok: true; readonly envelope: Envelope } | FrameError;
 
-/** Frames an envelope. Throws only on what is no JSON (a BigInt, a cycle): a programmer's error. */
+/** Throws only if JSON cannot represent the envelope (a BigInt, a cycle), which is a bug. */
 export function encodeEnvelope(envelope: Envelope): Encoded {
   const json = JSON.stringify(envelope);
-  // Each UTF-16 unit is at least a byte, so this is exact enough to stop before the copy.
+  // A UTF-16 unit takes at least one byte: this refuses most oversized messages before the copy.
   if (json.length > PAYLOAD_BYTES_MAX) return { ok: false, code: 'too_large', bytes: json.length };
   const plain = Buffer.allocUnsafe(HEADER_BYTES + Buffer.byteLength(json));
   if (plain.length - HEADER_BYTES > PAYLOAD_BYTES_MAX) {
@@ -81,7 +73,7 @@ function header(frame: Buffer, encoding: number): Buffer {
   return frame;
 }
 
-/** Of everything but itself. TCP lets one damaged segment of some ten thousand pass. */
+/** Covers all bytes but its own. TCP's checksum misses about one damaged segment in 10,000. */
 function checksum(frame: Uint8Array): number {
   return crc32(frame.subarray(HEADER_BYTES), crc32(frame.subarray(0, CHECKSUM_AT)));
 }
@@ -91,24 +83,24 @@ function refuse(code: FrameCode, detail: string): FrameError {
 }
 
 /**
- * Reads a frame. Never throws.
+ * Never throws.
  *
  * @param incarnationMax as in `validateEnvelope`
  */
 export function decodeFrame(bytes: Uint8Array, incarnationMax?: number): Decoded {
   if (bytes.length > FRAME_BYTES_MAX) return refuse('too_large', `${bytes.length} bytes`);
   if (bytes.length < CHECKSUM_AT || bytes[0] !== MAGIC[0] || bytes[1] !== MAGIC[1]) {
-    return refuse('bad_magic', `${bytes.length} bytes that are no frame`);
+    return refuse('bad_magic', `${bytes.length} bytes that are not a frame`);
   }
   const version = bytes[2];
   if (version !== undefined && version !== WIRE_VERSION) {
-    const detail = `wire version ${version}, this agent speaks ${WIRE_VERSION}`;
+    const detail = `wire version ${version}, this agent uses ${WIRE_VERSION}`;
     return { ok: false, code: 'wrong_version', detail, version };
   }
-  if (bytes.length < HEADER_BYTES) return refuse('bad_checksum', 'ends within its header');
+  if (bytes.length < HEADER_BYTES) return refuse('bad_checksum', 'the header is truncated');
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   if (view.getUint32(CHECKSUM_AT) !== checksum(bytes)) {
-    return refuse('bad_checksum', `${bytes.length} bytes that were damaged on the way`);
+    return refuse('bad_checksum', `${bytes.length} bytes, damaged in transit`);
   }
   const payload = unpack(bytes);
   if (!(payload instanceof Uint8Array)) return payload;
@@ -131,9 +123,9 @@ function unpack(bytes: Uint8Array): Buffer | FrameError {
     return inflateRawSync(body, { maxOutputLength: PAYLOAD_BYTES_MAX });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
-      return refuse('too_large', `unpacks to more than ${PAYLOAD_BYTES_MAX} bytes`);
+      return refuse('too_large', `decompresses to more than ${PAYLOAD_BYTES_MAX} bytes`);
     }
-    return refuse('bad_encoding', 'cannot be unpacked');
+    return refuse('bad_encoding', 'cannot be decompressed');
   }
 }
 
@@ -155,8 +147,8 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /**
- * Counting brackets natively is cheap and settles nearly every frame, brackets inside strings
- * included; only above the quick bound is the text walked, with strings told apart.
+ * Few brackets cannot exceed the limits. Counting them with native code is cheap and suffices for
+ * nearly every frame. Only a frame with more of them, including those in strings, is scanned.
  */
 function isShallow(json: Buffer): boolean {
   return (

@@ -1,7 +1,5 @@
-// The command line's side of CONTROL: asks one agent and waits for its answer. A DEALER without an
-// identifier connects to the agent's port; the agent answers on the same connection. Used by the
-// commands `status`, `stop` and the like. What went wrong is told apart: nobody there, somebody who
-// does not answer, or an agent that says no.
+// Sends one command to an agent and waits for the response. The client has no agent identifier: it
+// connects to the agent's port, and the agent responds on the same connection.
 
 import { Dealer } from 'zeromq';
 import type { ControlVerb } from '../core/protocol/messages.ts';
@@ -15,20 +13,20 @@ export type AgentAnswer =
       readonly ok: false;
       readonly code: 'unreachable' | 'refused' | 'timeout';
       readonly message: string;
-      /** The name of the agent's crawl, where that is why it refused. */
+      /** The name of the agent's crawl, if it refused because that is another one. */
       readonly otherCrawl?: string;
     };
 
-/** An answer sent just before its agent ended may be read just after the loss of the connection. */
+/** A response that an ending agent sent may be read after its connection is lost. */
 const LAST_WORDS_MS = 100;
-/** One question a connection, so any number will do. */
+/** The only request on its connection, so the number is arbitrary. */
 const REQUEST = 1;
 
 /**
- * Asks the agent at `address` (such as `tcp://127.0.0.1:7101`) and resolves with its answer, at the
- * latest after `timeoutMs`. Never rejects.
+ * Sends a command to the agent at `address` (such as `tcp://127.0.0.1:7101`). Resolves with the
+ * response, or with a failure after at most `timeoutMs`. Never rejects.
  *
- * @param crawl - its name; an agent of another crawl refuses. Absent: whichever crawl it is
+ * @param crawl - name of the crawl; agents of another crawl refuse. Absent: any crawl
  */
 export async function askAgent(
   address: string,
@@ -46,9 +44,10 @@ export async function askAgent(
     },
   });
   if (!encoded.ok) {
-    return { ok: false, code: 'refused', message: `the command has ${encoded.bytes} bytes` };
+    const message = `the command is too large: ${encoded.bytes} bytes`;
+    return { ok: false, code: 'refused', message };
   }
-  // Not `immediate` as the links of peers: that loses what was received just before a disconnect.
+  // Unlike in `PeerLink`, `immediate` is off: it loses data received just before a disconnect.
   const socket = new Dealer({
     linger: 0,
     maxMessageSize: FRAME_BYTES_MAX,
@@ -74,11 +73,11 @@ async function exchange(
   socket.events.on('handshake', () => {
     connected = true;
   });
-  // libzmq would try again for ever; for a person at a terminal the first failure is the answer.
+  // libzmq would reconnect for ever. Here the first failure ends the command.
   let lastWords: NodeJS.Timeout | undefined;
   socket.events.on('connect:retry', () => {
     lastWords ??= setTimeout(
-      () => unreachable(connected ? 'the connection was lost' : 'nobody listens there'),
+      () => unreachable(connected ? 'the connection was lost' : 'nothing listens there'),
       LAST_WORDS_MS,
     );
   });
@@ -90,12 +89,12 @@ async function exchange(
   try {
     socket.connect(address);
   } catch {
-    unreachable('not an address to connect to');
+    unreachable('not a valid address');
   }
-  // Both end with an error when the socket is closed, after the promise has resolved.
+  // Closing the socket rejects both calls; the promise is resolved by then.
   socket.send(frame).then(
     () => receiveAnswer(socket).then(resolve, () => unreachable('the connection was lost')),
-    () => unreachable('nothing could be sent'),
+    () => unreachable('the command could not be sent'),
   );
   const answer = await promise;
   clearTimeout(deadline);
@@ -107,12 +106,12 @@ async function receiveAnswer(socket: Dealer): Promise<AgentAnswer> {
   const [first, ...rest] = await socket.receive();
   const decoded = decodeFrame(rest.length > 0 || first === undefined ? new Uint8Array() : first);
   if (!decoded.ok) {
-    const message = `the agent's answer was not understood: ${decoded.detail}`;
+    const message = `the agent's response is invalid: ${decoded.detail}`;
     return { ok: false, code: 'refused', message };
   }
   const { message } = decoded.envelope;
   if (message.type !== 'CONTROL_ACK' || message.request !== REQUEST) {
-    return { ok: false, code: 'refused', message: `the agent answered with ${message.type}` };
+    return { ok: false, code: 'refused', message: `unexpected response ${message.type}` };
   }
   if (message.ok) return { ok: true, result: message.result };
   const { result } = message;

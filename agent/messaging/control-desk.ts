@@ -1,46 +1,46 @@
-// Commands from command-line tools, and the answers to them. A tool is nobody's peer: it connects,
-// asks, and is answered on the agent's ROUTER by the identity of its connection. The transport
-// passes CONTROL without a sender here; what may wait for the agent is bounded in number and time,
-// so that any number of tools, or one that never reads, costs nothing.
+// Receives commands from command-line tools and sends the responses. A tool has no agent
+// identifier, so it is addressed by the identity of its connection. The number of pending commands
+// and responses is limited, and so is the time for a response. Many tools, or tools that never read,
+// therefore cannot exhaust memory.
 
 import type { AgentId, ControlVerb, Envelope, Message } from '../core/protocol/messages.ts';
 import { encodeEnvelope } from './codec.ts';
 import { CONTROL_PENDING_MAX, CONTROL_REPLY_MAX_MS, REPLIES_MAX } from './limits.ts';
 import type { RefusedFrame } from './refusals.ts';
 
-/** One command, as the agent sees it. */
 export interface ControlRequest {
   readonly verb: ControlVerb;
   readonly args: readonly string[];
-  /** The name of the crawl that is meant; absent from tools of earlier versions. */
+  /** Name of the crawl; absent: any crawl. */
   readonly crawl?: string;
 }
 
-/** The answer: `result` is any JSON, and where not `ok` a sentence for the user. */
+/** `result` is any JSON value; if not `ok`, a sentence for the user. */
 export interface ControlAnswer {
   readonly ok: boolean;
   readonly result: unknown;
 }
 
-/** Answers the command; only the first call counts. */
+/** Responds to the command; only the first call has an effect. */
 export type ControlReply = (answer: ControlAnswer) => void;
 
 type Control = Extract<Message, { type: 'CONTROL' }>;
 
 export interface ControlDeskOptions {
   readonly id: AgentId;
-  /** Whether only this machine can reach the agent: else commands are refused. */
+  /** Whether only this machine can reach the agent; otherwise commands are refused. */
   readonly loopback: boolean;
   onControl(request: ControlRequest, reply: ControlReply): void;
   onRefused(refused: RefusedFrame): void;
-  /** Writes to the connection of that identity, silently nowhere if it is gone. Never blocks. */
+  /** Writes to a connection; a closed connection is ignored. */
   write(identity: Uint8Array, frame: Uint8Array): Promise<void>;
 }
 
-/** Where commands wait for their answers. */
 export class ControlDesk {
   readonly #options: ControlDeskOptions;
+  /** Deadlines of open commands, at most `CONTROL_PENDING_MAX`; a response removes its own. */
   readonly #pending = new Set<NodeJS.Timeout>();
+  /** Responses to write, at most `REPLIES_MAX`. Filled by `#answer`, emptied by `#run`. */
   readonly #replies: { identity: Uint8Array; frame: Uint8Array }[] = [];
   #pumping = false;
   #pump = Promise.resolve();
@@ -57,17 +57,17 @@ export class ControlDesk {
     return this.#pending.size;
   }
 
-  /** Takes a command from the connection `identity` . */
+  /** Handles a command from the connection `identity`. */
   accept(identity: Uint8Array, control: Control): void {
     const { request, verb, args, crawl } = control;
     if (!this.#options.loopback) {
-      const detail = 'commands are taken on a loopback address only';
+      const detail = 'commands are accepted on a loopback address only';
       this.#options.onRefused({ code: 'control_remote', detail });
       this.#answer(identity, request, { ok: false, result: `refused: ${detail}` });
       return;
     }
     if (this.#pending.size >= CONTROL_PENDING_MAX) {
-      const detail = `${CONTROL_PENDING_MAX} commands are waiting already`;
+      const detail = `${CONTROL_PENDING_MAX} commands are already waiting`;
       this.#options.onRefused({ code: 'control_busy', detail });
       this.#answer(identity, request, { ok: false, result: `busy: ${detail}` });
       return;
@@ -77,7 +77,7 @@ export class ControlDesk {
       clearTimeout(timer);
       this.#answer(identity, request, answer);
     };
-    const late = { ok: false, result: 'the agent did not get to it in time' };
+    const late = { ok: false, result: 'the agent did not respond in time' };
     const timer = setTimeout(() => settle(late), CONTROL_REPLY_MAX_MS);
     timer.unref();
     this.#pending.add(timer);
@@ -87,10 +87,10 @@ export class ControlDesk {
   #answer(identity: Uint8Array, request: number, answer: ControlAnswer): void {
     let encoded = encodeEnvelope(this.#envelope(request, answer));
     if (!encoded.ok) {
-      const result = `the answer has ${encoded.bytes} bytes, too many to send`;
+      const result = `the response has ${encoded.bytes} bytes, too many to send`;
       encoded = encodeEnvelope(this.#envelope(request, { ok: false, result }));
     }
-    // The oldest is dropped: whoever asked it has waited longest and is the likeliest to be gone.
+    // Drops the oldest response: its tool is the most likely to have ended.
     if (this.#replies.length >= REPLIES_MAX) this.#replies.shift();
     if (encoded.ok) this.#replies.push({ identity, frame: encoded.frame });
     if (!this.#pumping) this.#pump = this.#run();
@@ -113,12 +113,12 @@ export class ControlDesk {
     this.#pumping = false;
   }
 
-  /** Resolves once every answer given so far is written. */
+  /** Resolves when all responses so far are written. */
   async drained(): Promise<void> {
     while (this.#pumping) await this.#pump;
   }
 
-  /** Forgets what waits. */
+  /** Discards open commands and unsent responses. */
   close(): void {
     for (const timer of this.#pending) clearTimeout(timer);
     this.#pending.clear();

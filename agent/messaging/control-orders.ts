@@ -1,24 +1,25 @@
-// The operator's orders as words of a command: what `pause`, `resume`, `block` and `delay` mean,
-// and the stamped order as one word for the other agents. Used by agent/control/control.ts on what comes
-// from command-line tools and from members, so nothing is believed unchecked.
+// Parses the operator's orders from command arguments (`pause`, `resume`, `block`, `delay`), encodes
+// an order as one argument for other agents, and sums up their responses. All input comes from
+// other processes and is checked.
 
 import { parseHostPattern } from '../../config/values/host.ts';
 import type { ControlVerb, Order } from '../core/protocol/messages.ts';
 import { DELAY_MS_MAX, HOST_CHARS_MAX } from './limits.ts';
 import { isOrder } from './validate.ts';
 
-/** Says instead of a value that an order is taken back. */
+/** The argument that revokes an order, in place of a value. */
 export const TAKEN_BACK = 'off';
 
-type What = Pick<Order, 'kind' | 'host' | 'value'>;
-
-/** @returns the order that a command means, or what is wrong with it */
-export function orderOf(verb: ControlVerb, args: readonly string[]): What | string {
+/** @returns the order, or what is wrong with the command */
+export function orderOf(
+  verb: ControlVerb,
+  args: readonly string[],
+): Pick<Order, 'kind' | 'host' | 'value'> | string {
   const [host = '', value] = args;
   if (verb === 'pause') return { kind: 'pause', host: '', value: 1 };
   if (verb === 'resume') return { kind: 'pause', host: '', value: null };
-  if (verb !== 'block' && verb !== 'delay') return `${verb} is no order`;
-  // A longer one would be in every WELCOME, which nobody who joins could read any more.
+  if (verb !== 'block' && verb !== 'delay') return `${verb} is not an order`;
+  // Orders are part of each WELCOME. With a longer pattern joining agents would refuse it.
   const isPattern = parseHostPattern(host) === host && host.length <= HOST_CHARS_MAX;
   if (!isPattern) return `not a host, *.host or *: ${host}`;
   if (verb === 'block') return { kind: 'block', host, value: value === TAKEN_BACK ? null : 1 };
@@ -32,7 +33,7 @@ export function wordOfOrder(order: Order): string {
   return JSON.stringify(order);
 }
 
-/** @returns null where it is none */
+/** @returns null if the text is not a valid order */
 export function orderFromWord(word: string): Order | null {
   try {
     const order: unknown = JSON.parse(word);
@@ -42,19 +43,19 @@ export function orderFromWord(word: string): Order | null {
   }
 }
 
-/** What an agent answers to an order that is forwarded to it. */
+/** An agent's response to an order. */
 export interface OrderAnswer {
-  /** `applied`, or why not. */
+  /** `applied`, or the reason why it was not. */
   readonly said: string;
-  /** Hosts of that agent that the order names. */
+  /** Number of hosts of that agent that match the order. */
   readonly hosts: number;
-  /** Of a block that was taken back: the pattern that still blocks its hosts. */
+  /** For a revoked block: the pattern that still blocks its hosts. */
   readonly stillBlockedBy?: string;
 }
 
-/** What the agents together answer to an order. */
+/** The responses of all agents to an order. */
 export interface OrderSummary {
-  /** `applied`, `unreachable`, or why not, by agent. */
+  /** By agent: `applied`, `unreachable`, or the reason why it was not applied. */
   readonly agents: Readonly<Record<string, string>>;
   readonly hosts: number;
   readonly stillBlockedBy?: string;
@@ -68,7 +69,7 @@ export function orderSummary(
   let hosts = 0;
   let still: string | undefined;
   for (const [id, answer] of answers) {
-    // Anything may come from a peer.
+    // A peer may send any JSON.
     const { said = 'not understood', ...rest } = (answer ?? {}) as Partial<OrderAnswer>;
     agents[id] = String(said);
     hosts += Number.isSafeInteger(rest.hosts) ? rest.hosts! : 0;

@@ -1,28 +1,27 @@
-// The way to one peer: a DEALER socket connected to its address, and the pump that feeds it from
-// the peer's lanes. `transport.ts` keeps one for each peer. The socket takes only a few frames
-// ahead and none at all while it is not connected, so that what was said last is what a peer hears
-// first after an outage, and a heartbeat never stands behind more than those few frames.
+// The connection to one peer: a DEALER socket, and a loop that feeds it from the peer's lanes. The
+// socket buffers only a few frames, and none while it is not connected. A heartbeat therefore never
+// waits for more than these few, and after an outage the peer gets current frames first.
 
 import { Dealer } from 'zeromq';
 import type { MessageType } from '../core/protocol/messages.ts';
 import { type Lane, Lanes } from './send-lanes.ts';
 import type { Traffic } from './traffic.ts';
 
-/** Frames libzmq takes ahead of the network: enough to keep it busy, few for a heartbeat. */
+/** Frames that libzmq buffers: enough to keep the network busy, few enough for heartbeats. */
 const SOCKET_FRAMES_MAX = 4;
-/** Kernel buffer for sending: bulk inside it is ahead of any heartbeat. */
+/** Size of the kernel's send buffer. Heartbeats wait for the bulk frames in it. */
 const SOCKET_BUFFER_BYTES = 128 * 1024;
-/** Peers answer on their own sockets: nothing larger than a ZMTP command is expected here. */
+/** Peers respond on their own sockets, so nothing larger than a ZMTP command arrives here. */
 const INCOMING_BYTES_MAX = 1024;
-/** First pause before connecting again, and the longest after doubling. */
+/** First and longest pause before a new attempt to connect; each pause is twice the last one. */
 const RECONNECT_MS = 100;
 export const RECONNECT_MAX_MS = 1000;
 /**
- * A connection that does not come is begun anew after this: the kernel by itself would ask at ever
- * longer intervals, and so find a healed network half a minute late.
+ * Deadline for an attempt to connect. Without it the kernel retries at ever longer intervals and
+ * notices half a minute late that the network works again.
  */
 const CONNECT_MS = 2000;
-/** A machine that vanished without a word is noticed after about half a minute. */
+/** Detects within about half a minute that a machine has vanished. */
 export const KEEPALIVE = {
   tcpKeepalive: 1,
   tcpKeepaliveIdle: 10,
@@ -30,35 +29,35 @@ export const KEEPALIVE = {
   tcpKeepaliveCount: 3,
 } as const;
 /**
- * A connection on which nothing sent is confirmed for `silenceMs` is given up, within these bounds:
- * the kernel repeats at ever longer intervals, up to the length of the outage, and what it has
- * taken is stale by then. Below the least, loss alone would end connections.
+ * A connection without acknowledgements for `silenceMs`, limited to this range, is closed. The
+ * kernel retransmits at ever longer intervals, and its data would be stale by then. With a shorter
+ * limit, packet loss alone would close connections.
  */
 const RETRANSMIT_MIN_MS = 1000;
 const RETRANSMIT_MAX_MS = 20_000;
 
-/** Counts since the link was made; the rest is what waits now. */
 export interface LinkStats {
   readonly address: string;
+  /** Frames since the link was created, as are the next two counts. */
   readonly sent: number;
   readonly sentBytes: number;
   readonly dropped: number;
+  /** Frames that wait now, as are the next two counts. */
   readonly controlFrames: number;
   readonly bulkFrames: number;
   readonly bulkBytes: number;
 }
 
-/** One peer's socket, lanes and pump. */
 export class PeerLink {
   readonly address: string;
   readonly #socket: Dealer;
   readonly #lanes = new Lanes();
   readonly #traffic: Traffic;
-  /** Of the frames that wait: which type to count them under, once they are sent. */
+  /** Message types of the waiting frames, for the traffic counts. */
   readonly #types = new WeakMap<Uint8Array, MessageType>();
   #pumping = false;
   #pump = Promise.resolve();
-  /** The frame that the socket is to take; it waits for a connection, or for the network. */
+  /** The frame that is being sent. It waits for the connection or for the network. */
   #awaited: Uint8Array | null = null;
   #connected = false;
   #sent = 0;
@@ -66,8 +65,9 @@ export class PeerLink {
   #dropped = 0;
 
   /**
-   * @param traffic - where what is sent is counted by its type
-   * @param silenceMs - after this the peer would be taken for dead, so its connection may be too
+   * @param traffic - counts the sent frames
+   * @param silenceMs - a connection without acknowledgements for this time is closed; the failure
+   *   detector's limit is suitable
    */
   constructor(address: string, traffic: Traffic, silenceMs = RETRANSMIT_MAX_MS) {
     this.address = address;
@@ -88,7 +88,7 @@ export class PeerLink {
     });
   }
 
-  /** Starts connecting; false if libzmq cannot make sense of the address: nothing is ever sent. */
+  /** Starts connecting. Returns false if the address is invalid; then nothing is ever sent. */
   connect(): boolean {
     try {
       this.#socket.connect(this.address);
@@ -100,9 +100,9 @@ export class PeerLink {
   }
 
   /**
-   * The peer has just been heard on a new connection. Where a frame waits for ours, and still does a
-   * while later, that is begun anew: libzmq by itself would find the peer up to a second later. Not
-   * at once, for a connection that is well loses what libzmq has already taken.
+   * To be called when the peer opened a connection to this agent. If a frame waits, and still does
+   * after a pause, this reconnects at once; libzmq would wait for up to a second. The pause is
+   * needed because reconnecting a working connection loses frames that libzmq has buffered.
    */
   hurry(): void {
     const awaited = this.#awaited;
@@ -114,17 +114,17 @@ export class PeerLink {
     }, RECONNECT_MS).unref();
   }
 
-  /** Whether bulk would be dropped now. */
+  /** Whether a bulk frame would be dropped now. */
   get bulkFull(): boolean {
     return this.#lanes.bulkFull;
   }
 
-  /** Counts a frame that was not even queued. */
+  /** Counts a dropped frame that was not offered. */
   drop(): void {
     this.#dropped += 1;
   }
 
-  /** Queues a frame; what does not fit is dropped and counted. */
+  /** Queues a frame. If the lane is full, frames are dropped and counted. */
   offer(lane: Lane, type: MessageType, frame: Uint8Array): void {
     if (this.#socket.closed) {
       this.drop();
@@ -135,7 +135,7 @@ export class PeerLink {
     if (!this.#pumping) this.#pump = this.#run();
   }
 
-  /** A socket takes one send at a time: this loop is the only one that sends. */
+  /** A socket allows one send at a time, so only this loop sends. */
   async #run(): Promise<void> {
     this.#pumping = true;
     for (let frame = this.#lanes.next(); frame !== undefined; frame = this.#lanes.next()) {
@@ -168,12 +168,12 @@ export class PeerLink {
     };
   }
 
-  /** Resolves once nothing waits in the lanes, which is never while the peer is down. */
+  /** Resolves when the lanes are empty, which never happens while the peer is down. */
   async drained(): Promise<void> {
     while (this.#pumping) await this.#pump;
   }
 
-  /** Ends the link. `lingerMs`: how long libzmq may go on sending what it has already taken. */
+  /** @param lingerMs - how long libzmq may go on sending buffered frames */
   close(lingerMs = 0): void {
     if (this.#socket.closed) return;
     this.#socket.linger = lingerMs;

@@ -1,11 +1,9 @@
-// Counts what was refused, by reason, and writes it to the log at most once per interval and
-// reason: a stranger who sends garbage for hours must fill neither the log nor the disk. The
-// transport counts here; `stats()` shows the sums.
+// Counts refused frames by reason and logs each reason at most once per interval, so that somebody
+// who sends garbage for hours cannot fill the log.
 
-import type { FrameCode } from './codec.ts';
-import type { Ahead, End } from './validate.ts';
+import type { FrameCode, FrameError } from './codec.ts';
 
-/** The part of a pino logger that this folder uses. */
+/** The methods of a pino logger that this folder uses. */
 export interface TransportLog {
   debug(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -13,35 +11,28 @@ export interface TransportLog {
 
 export type RefusalCode =
   | FrameCode
-  /** Not exactly one frame behind the identity that ROUTER adds. */
+  /** Not exactly one frame after the identity that ROUTER adds. */
   | 'bad_parts'
-  /** A connection that spoke for one agent now speaks for another. */
+  /** A connection that named one agent as the sender now names another. */
   | 'sender_changed'
   /** A command, but this agent's port can be reached from other machines. */
   | 'control_remote'
-  /** A command beyond the number that may wait. */
+  /** Too many commands are waiting. */
   | 'control_busy'
-  /** Something of ours that is too large to be sent, or for a peer beyond the number allowed. */
+  /** A frame of this agent that is too large, or for which there is no link. */
   | 'unsendable';
 
-/** One refused frame, as far as it could be read; `batch` as in `Validated`. */
-export interface RefusedFrame {
+/** The readable parts of a refused frame. */
+export interface RefusedFrame extends Omit<FrameError, 'ok' | 'code'> {
   readonly code: RefusalCode;
-  readonly detail: string;
-  readonly version?: number;
-  readonly from?: End;
-  readonly to?: End;
-  readonly batch?: number;
-  readonly ahead?: Ahead;
 }
 
-/** Silence of the log after a line about a reason. */
+/** Shortest time between two log lines about the same reason. */
 const LOG_INTERVAL_MS = 10_000;
 
-/** Counters and the rate-limited log behind them. */
 export class Refusals {
   readonly #counts = new Map<RefusalCode, number>();
-  /** Reasons in their silence: how many more came since the line. */
+  /** Reasons that are not logged now: the number of refusals since the last log line. */
   readonly #silent = new Map<RefusalCode, { more: number; timer: NodeJS.Timeout }>();
   readonly #log: TransportLog;
 
@@ -69,7 +60,7 @@ export class Refusals {
     if (more > 0) this.#log.warn({ code, more }, 'more frames refused since');
   }
 
-  /** How many were refused, by reason. */
+  /** Number of refused frames by reason. */
   counts(): Readonly<Partial<Record<RefusalCode, number>>> {
     return Object.fromEntries(this.#counts);
   }

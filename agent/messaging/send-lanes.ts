@@ -1,14 +1,14 @@
-// What waits to be sent to one peer: a control lane that always goes first, and a bulk lane. The
-// transport fills it, the pump of `peer-link.ts` empties it. Both lanes are bounded, so a peer that
-// is down costs a fixed amount of memory; whatever is dropped here the protocol sends again. Pure.
+// The send queues of one peer: a control lane, which always goes first, and a bulk lane. Both are
+// limited, so a peer that is down takes a fixed amount of memory. The protocol resends messages that
+// are dropped here.
 
 import type { MessageType } from '../core/protocol/messages.ts';
 import { BULK_BYTES_MAX, CONTROL_BYTES_MAX, CONTROL_FRAMES_MAX } from './limits.ts';
 
-/** Heartbeats, acknowledgements and the like; or LIST, URLS and ROWS. */
+/** `bulk`: LIST, URLS and ROWS; `control`: heartbeats, acknowledgements and the like. */
 export type Lane = 'control' | 'bulk';
 
-/** Only the newest of these says anything, so a newer one takes the place of one that waits. */
+/** A newer message of these types replaces one that waits, because only the newest matters. */
 const NEWEST_ONLY: ReadonlySet<MessageType> = new Set<MessageType>([
   'HELLO',
   'PROBE',
@@ -19,9 +19,9 @@ const NEWEST_ONLY: ReadonlySet<MessageType> = new Set<MessageType>([
   'COMPLETE',
 ]);
 
-/** Two bounded queues of frames for one peer. Empties control before bulk, each oldest first. */
+/** Filled by `offer`, emptied by `next`: control before bulk, each lane oldest first. */
 export class Lanes {
-  /** By type where only the newest counts, else by a running number; in order of arrival. */
+  /** Keyed by type if only the newest matters, else by a consecutive number. In send order. */
   readonly #control = new Map<MessageType | number, Uint8Array>();
   readonly #bulk = new Map<number, Uint8Array>();
   #next = 0;
@@ -44,16 +44,16 @@ export class Lanes {
     return this.#controlBytes;
   }
 
-  /** Whether no further bulk would be taken, whatever its size: saves the encoding of it. */
+  /** Whether a bulk frame of any size would be dropped; saves encoding it. */
   get bulkFull(): boolean {
     return this.#bulkBytes >= BULK_BYTES_MAX;
   }
 
   /**
-   * Adds a frame. Control beyond its bound pushes out the oldest that has no newer one; bulk beyond
-   * its bound is not taken, except that a single frame always fits into an empty lane.
+   * Adds a frame. A full control lane drops its oldest frames, those keyed by a number first. A full
+   * bulk lane drops the new frame, but an empty one accepts a frame of any size.
    *
-   * @returns how many frames were lost by it, this one included; a replaced frame is not lost
+   * @returns number of dropped frames; a replaced frame does not count
    */
   offer(lane: Lane, type: MessageType, frame: Uint8Array): number {
     if (lane === 'control') return this.#offerControl(type, frame);
@@ -68,7 +68,7 @@ export class Lanes {
   #offerControl(type: MessageType, frame: Uint8Array): number {
     const key = NEWEST_ONLY.has(type) ? type : this.#next;
     this.#next += 1;
-    // A newer heartbeat keeps the place of the older: replacing must not move it back for ever.
+    // The newer frame keeps the place of the older one, so repeated replacement cannot delay it.
     this.#controlBytes += frame.length - (this.#control.get(key)?.length ?? 0);
     this.#control.set(key, frame);
     let lost = 0;
@@ -80,13 +80,8 @@ export class Lanes {
   }
 
   #dropOldestControl(): void {
-    let oldest: MessageType | number | undefined;
-    for (const key of this.#control.keys()) {
-      oldest ??= key;
-      if (typeof key !== 'number') continue;
-      oldest = key;
-      break;
-    }
+    const numbered = this.#control.keys().find((key) => typeof key === 'number');
+    const oldest = numbered ?? this.#control.keys().next().value;
     if (oldest !== undefined) this.#takeControl(oldest);
   }
 
@@ -97,7 +92,7 @@ export class Lanes {
     return frame;
   }
 
-  /** Takes the frame to send next. */
+  /** Removes and returns the frame to send next. */
   next(): Uint8Array | undefined {
     for (const key of this.#control.keys()) return this.#takeControl(key);
     for (const [key, frame] of this.#bulk) {

@@ -1,11 +1,10 @@
-// Small checkers of untrusted JSON values, put together into the shapes of the messages by
-// `validate.ts`. A check answers null, or what is wrong and where; nothing is allocated while all
-// is well, since about two messages a page pass here. Only own keys that the type knows are
-// allowed, so `__proto__` and friends from JSON are refused as unknown keys and never copied.
+// Composable checks of untrusted JSON values. A check allocates nothing for a valid value, because
+// messages are frequent: about two a page. Objects may have only known own keys, so keys such as
+// `__proto__` are refused.
 
 /**
- * Null when the value is right, else the rest of the sentence `message.urls[3]` + `.url: too long`.
- * `incarnationMax` is the highest incarnation that is believable now.
+ * Returns null for a valid value, else the end of an error message: `.url: too long` follows
+ * `message.urls[3]`. `incarnationMax` is the highest plausible incarnation.
  */
 export type Check = (value: unknown, incarnationMax: number) => string | null;
 
@@ -15,15 +14,15 @@ interface Optional {
 
 type Field<T, K extends keyof T> = Record<never, never> extends Pick<T, K> ? Optional : Check;
 
-/** One check for each property of T; optional ones wrapped, as the type has them. */
+/** One check for each property of T; `optional` for the optional ones. */
 export type Fields<T> = { readonly [K in keyof T]-?: Field<T, K> };
 
-/** Marks a property that may be absent. */
+/** A property that may be absent. */
 export function optional(check: Check): Optional {
   return { optional: check };
 }
 
-/** What the check wants, or null. */
+/** A value that passes the check, or null. */
 export function nullable(check: Check): Check {
   return (value, inc) => (value === null ? null : check(value, inc));
 }
@@ -37,7 +36,7 @@ export function text(charsMax: number, charsMin = 0): Check {
   };
 }
 
-/** A string as {@link text} that also matches the pattern; `what` completes "not …". */
+/** A non-empty string that matches the pattern. `what` completes the message "not …". */
 export function textLike(pattern: RegExp, what: string, charsMax: number): Check {
   const size = text(charsMax, 1);
   return (value, inc) =>
@@ -52,13 +51,13 @@ export function natural(max = Number.MAX_SAFE_INTEGER): Check {
       : `: not a whole number from 0 to ${max}`;
 }
 
-/** A whole number up to the caller's ceiling for incarnations. */
+/** A whole number from 0 to `incarnationMax`. */
 export const incarnation: Check = (value, incarnationMax) =>
   Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= incarnationMax
     ? null
-    : ': not a believable incarnation';
+    : ': not a plausible incarnation';
 
-/** A finite number, 0 or more (durations may be fractions of a millisecond). */
+/** A finite number, 0 or more: durations may have fractions of a millisecond. */
 export const duration: Check = (value) =>
   typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER
     ? null
@@ -78,7 +77,7 @@ export function oneOf(words: readonly string[]): Check {
   return (value) => (known.has(value) ? null : ': unknown');
 }
 
-/** An array of at most `max` items that all pass. */
+/** An array of at most `max` items that all pass the check. */
 export function list(item: Check, max: number): Check {
   return (value, inc) => {
     if (!Array.isArray(value)) return ': not an array';
@@ -91,18 +90,18 @@ export function list(item: Check, max: number): Check {
   };
 }
 
-/** Whether the value is an object of JSON, neither null nor an array. */
+/** Whether the value is a JSON object: neither null nor an array. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An object with exactly these properties. */
+/** An object with these properties and no others. */
 export function shape<T>(fields: Fields<T>): Check {
   const required: [string, Check][] = [];
-  const absentable: [string, Check][] = [];
+  const optionals: [string, Check][] = [];
   for (const [key, field] of Object.entries<Check | Optional>(fields)) {
     if (typeof field === 'function') required.push([key, field]);
-    else absentable.push([key, field.optional]);
+    else optionals.push([key, field.optional]);
   }
   return (value, inc) => {
     if (!isRecord(value)) return ': not an object';
@@ -111,7 +110,7 @@ export function shape<T>(fields: Fields<T>): Check {
       const wrong = check(value[key], inc);
       if (wrong !== null) return value[key] === undefined ? `.${key}: missing` : `.${key}${wrong}`;
     }
-    for (const [key, check] of absentable) {
+    for (const [key, check] of optionals) {
       const field = value[key];
       if (field === undefined) continue;
       known += 1;

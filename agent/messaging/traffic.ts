@@ -1,20 +1,19 @@
-// What an agent has sent, counted by the type of message: what copies and links cost in messages
-// and bytes, apart from heartbeats, cannot be seen in sums. Only frames that a socket took count,
-// not those that were replaced or dropped while they waited. `transport.ts` has one for all its
-// links, whose counts outlive a link; `status --json` and the benchmarks show it.
+// Counts sent messages by type, which shows what replication and link exchange cost apart from
+// heartbeats. Frames that were replaced or dropped in a queue do not count. The counts outlive the
+// links.
 
 import type { MessageType } from '../core/protocol/messages.ts';
 
-/** Messages sent, and the bytes of their frames: with the header, compressed, without TCP's own. */
+/** `bytes` is the size of the frames: compressed, with their headers, without those of TCP. */
 export interface Sent {
   readonly messages: number;
   readonly bytes: number;
 }
 
-/** Only types that were sent at all. */
+/** Types that were never sent are absent. */
 export type SentByType = Readonly<Partial<Record<MessageType, Sent>>>;
 
-/** Counts of one agent since its start. */
+/** The counts of one agent since its start. */
 export class Traffic {
   readonly #sent = new Map<MessageType, { messages: number; bytes: number }>();
 

@@ -1,11 +1,9 @@
-// What carries messages between agents: one ROUTER that every peer and command-line tool connects
-// to, and one link (`peer-link.ts`) to each peer. Delivery is never relied on: frames may be lost,
-// repeated and reordered, and the protocol resends. Whatever comes in from the network, garbage or
-// attack, is counted and dropped, and never ends the receiving. Made, fed and closed by `agent.ts`,
-// which passes on what the core wants sent and gives the core what arrives.
+// Carries messages between agents: one ROUTER socket, to which all peers and command-line tools
+// connect, and one link to each peer. Frames may be lost, repeated and reordered; the protocol
+// resends. Invalid frames are counted and dropped, and never stop the receive loop.
 //
-// Not bounded, for libzmq offers no way: the parts of one multipart message (each at most 1 MiB)
-// before its last, and the number of connections. Both need a stranger with access to the port.
+// libzmq cannot limit the number of parts of a multipart message (each at most 1 MiB) and the number
+// of connections. Exploiting either needs access to the port.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Router } from 'zeromq';
@@ -20,38 +18,38 @@ import { type RefusalCode, Refusals, type RefusedFrame, type TransportLog } from
 import type { Lane } from './send-lanes.ts';
 import { type SentByType, Traffic } from './traffic.ts';
 
-/** Frames libzmq holds for us from one peer before TCP tells that peer to wait. */
+/** Frames from one peer that libzmq buffers before TCP makes the peer wait. */
 const RECEIVE_FRAMES_MAX = 64;
-/** Answers libzmq holds for one command-line tool; more are dropped. */
+/** Responses to one command-line tool that libzmq buffers; further ones are dropped. */
 const ANSWER_FRAMES_MAX = 16;
-/** Connections that say nothing for so long are closed. */
+/** Deadline for the ZMTP handshake of a new connection. */
 const HANDSHAKE_MS = 5000;
-/** After so much in a row the event loop gets its turn: timers and fetches must not wait long. */
+/** After so many frames or bytes the receive loop yields, so that timers and fetches can run. */
 const BURST_FRAMES = 64;
 const BURST_BYTES = 512 * 1024;
-/** Failures of the socket itself in a row before it is given up as broken (none is known). */
+/** Consecutive failures of the socket after which it counts as broken; no cause is known. */
 const RECEIVE_FAILURES_MAX = 100;
 
 export interface TransportOptions {
   readonly id: AgentId;
   /** Endpoint to bind: `tcp://127.0.0.1:7101`, `tcp://[::1]:7101`, `tcp://*:7101`, `ipc://PATH`. */
   readonly listen: string;
-  /** `suspectAfterMs`: a connection to a peer that is silent for so long is made anew. */
+  /** `suspectAfterMs`: a connection without acknowledgements for this time is reopened. */
   readonly silenceMs?: number;
-  /** A link to an address that only its sender speaks for is closed after so long; 5 s. */
+  /** Lifetime of a link to an unconfirmed address; default: 5 s. */
   readonly briefMs?: number;
   readonly log: TransportLog;
-  /** Each valid message for this port, whoever claims to have sent it; `bytes` of its frame. */
+  /** Called for each valid message. Its sender is not verified. `bytes`: size of the frame. */
   onEnvelope(envelope: Envelope, bytes: number): void;
-  /** Each refused frame; one with `batch` wants a BATCH_REFUSED as answer. */
+  /** Called for each refused frame. If it has a `batch`, BATCH_REFUSED must be sent. */
   onRefusedFrame?(refused: RefusedFrame): void;
-  /** Each command of a command-line tool; to be answered once, within a minute. */
+  /** Called for each command of a command-line tool. The deadline for `reply` is a minute. */
   onControl(request: ControlRequest, reply: ControlReply): void;
-  /** A message that no frame can hold: a URLS batch must be split by whoever made it. */
+  /** Called for a message that exceeds the frame's limit. The sender must split a URLS batch. */
   onTooLarge?(to: AgentId, envelope: Envelope, bytes: number): void;
   /**
-   * Highest incarnation to believe now, such as wall clock plus a year. Since it moves on, an agent
-   * whose incarnation was forged at the ceiling can soon go above it, not locked out for ever.
+   * Highest plausible incarnation, such as wall clock plus a year. It rises with time, so an agent
+   * whose incarnation was forged at this limit can soon use a higher one.
    */
   incarnationMax?(): number;
 }
@@ -60,25 +58,24 @@ export interface PeerStats extends LinkStats {
   readonly id: AgentId;
 }
 
-/** Sums since the start; `peers` those with a link now. */
+/** Counts since the start; `peers` has one entry for each open link. */
 export interface TransportStats {
   readonly received: number;
   readonly receivedBytes: number;
   readonly refused: Readonly<Partial<Record<RefusalCode, number>>>;
   readonly controlPending: number;
-  /** What was sent to all peers there ever were, answers to command-line tools left out. */
+  /** Messages to all present and previous peers, without responses to command-line tools. */
   readonly sent: SentByType;
   readonly peers: readonly PeerStats[];
 }
 
-/** The messaging of one agent. */
 export class Transport {
   readonly #options: TransportOptions;
   readonly #refusals: Refusals;
   readonly #links = new Map<AgentId, PeerLink>();
   readonly #traffic = new Traffic();
   readonly #briefLinks: BriefLinks;
-  /** Who spoke on which connection, oldest first. Filled and trimmed on receipt. */
+  /** Sender by connection identity, oldest first; at most `SENDERS_MAX`. */
   readonly #senders = new Map<string, AgentId>();
   #router: Router | undefined;
   #desk: ControlDesk | undefined;
@@ -93,7 +90,7 @@ export class Transport {
     this.#briefLinks = new BriefLinks(this.#traffic, options.briefMs ?? BRIEF_MS);
   }
 
-  /** Starts listening. On failure nothing is left open, and the transport cannot be used. */
+  /** Starts to listen. After a failure nothing is open and the transport cannot be used. */
   async bind(): Promise<{ readonly ok: true } | BindFailure> {
     const { id, listen, onControl } = this.#options;
     const endpoint = parseEndpoint(listen);
@@ -125,16 +122,16 @@ export class Transport {
     return { ok: true };
   }
 
-  /** The endpoint as bound, with the port that `*` became; undefined before `bind`. */
+  /** The bound endpoint, with the actual port instead of `*`; undefined before `bind`. */
   get endpoint(): string | undefined {
     return this.#router?.lastEndpoint ?? undefined;
   }
 
   /**
-   * Queues a message for a peer, connecting to its address where that is new or has changed. Never
-   * throws, never waits; what does not fit is dropped and counted, since the protocol sends again.
+   * Queues a message for a peer and connects to its address if that is new or has changed. Never
+   * throws or waits. A message that does not fit is dropped and counted.
    *
-   * @param brief - the address is only the peer's own word: nothing but this goes there
+   * @param brief - the address is unconfirmed: the message goes to it over a short-lived link
    */
   send(
     to: { readonly id: AgentId; readonly address: string },
@@ -165,14 +162,14 @@ export class Transport {
     const encoded = encodeEnvelope(envelope);
     const { type } = envelope.message;
     if (encoded.ok && this.#briefLinks.send(to.address, lane, type, encoded.frame)) return;
-    const detail = `${type} to the unconfirmed address ${to.address}: too many, or it is no address`;
+    const detail = `${type} to the unconfirmed address ${to.address}: invalid, or too many of them`;
     this.#refusals.count({ code: 'unsendable', detail });
   }
 
   #linkTo(to: { readonly id: AgentId; readonly address: string }): PeerLink | undefined {
     const known = this.#links.get(to.id);
     if (known?.address === to.address) return known;
-    // What waited for the former address was meant for a former life.
+    // Frames that wait for the old address were meant for an earlier incarnation.
     known?.close();
     if (known === undefined && this.#links.size >= PEERS_MAX) {
       this.#refusals.count({ code: 'unsendable', detail: `more than ${PEERS_MAX} peers` });
@@ -181,13 +178,13 @@ export class Transport {
     const link = new PeerLink(to.address, this.#traffic, this.#options.silenceMs);
     this.#links.set(to.id, link);
     if (!link.connect()) {
-      const detail = `${to.id} has an address that cannot be connected to: ${to.address}`;
+      const detail = `${to.id} has an invalid address: ${to.address}`;
       this.#refusals.count({ code: 'unsendable', detail });
     }
     return link;
   }
 
-  /** Closes the link to a peer that is gone; what waited for it is dropped. */
+  /** Closes the link to a peer and drops the frames that wait for it. */
   forget(id: AgentId): void {
     this.#links.get(id)?.close();
     this.#links.delete(id);
@@ -205,8 +202,8 @@ export class Transport {
   }
 
   /**
-   * Sends what waits for at most `lingerMs`, then closes everything. Receiving goes on meanwhile;
-   * no callback is called once this has resolved. The port is free again a moment later.
+   * Sends the waiting frames for at most `lingerMs`, then closes everything. Callbacks may be called
+   * until this resolves. The port becomes free shortly afterwards.
    */
   async close({ lingerMs }: { readonly lingerMs: number }): Promise<void> {
     if (this.#closed) return;
@@ -221,8 +218,8 @@ export class Transport {
     this.#links.clear();
     this.#briefLinks.close(lingerMs);
     this.#desk?.close();
-    // Not unbound first, though that would free the port at once: zeromq.js unbinds on another
-    // thread, which libzmq does not survive while a receive is pending.
+    // Unbinding first would free the port at once. But zeromq.js unbinds on another thread, and
+    // libzmq crashes if a receive is pending.
     if (this.#router !== undefined) {
       this.#router.linger = lingerMs;
       this.#router.close();
@@ -231,7 +228,7 @@ export class Transport {
     this.#refusals.close();
   }
 
-  /** Reads until the socket is closed. Errors of the callbacks are not caught: they are bugs. */
+  /** Reads until the socket is closed. Errors of callbacks are bugs and are not caught. */
   async #receive(router: Router, desk: ControlDesk): Promise<void> {
     let burstFrames = 0;
     let burstBytes = 0;
@@ -258,7 +255,7 @@ export class Transport {
     }
   }
 
-  /** Handles one multipart message; answers its size in bytes. */
+  /** Handles one multipart message. Returns its size in bytes. */
   #take(parts: readonly Buffer[], desk: ControlDesk): number {
     const [identity, frame] = parts;
     const bytes = parts.reduce((sum, part) => sum + part.length, 0);
@@ -277,7 +274,7 @@ export class Transport {
     const { envelope } = decoded;
     const { from, message } = envelope;
     if (!this.#isSameSender(identity, from.id)) {
-      this.#refuse({ code: 'sender_changed', detail: `a connection now says ${from.id}`, from });
+      this.#refuse({ code: 'sender_changed', detail: `the connection now names ${from.id}`, from });
     } else if (message.type === 'CONTROL' && (from.id === '' || !desk.loopback)) {
       desk.accept(identity, message);
     } else {
@@ -286,7 +283,7 @@ export class Transport {
     return bytes;
   }
 
-  /** A connection speaks for the agent that it first spoke for: links never change theirs. */
+  /** A connection belongs to the first agent that it names. A link of an agent never changes it. */
   #isSameSender(identity: Buffer, from: AgentId): boolean {
     const key = identity.toString('latin1');
     const known = this.#senders.get(key);
@@ -294,10 +291,8 @@ export class Transport {
     this.#senders.set(key, from);
     this.#links.get(from)?.hurry();
     if (this.#senders.size > SENDERS_MAX) {
-      for (const oldest of this.#senders.keys()) {
-        this.#senders.delete(oldest);
-        break;
-      }
+      const [oldest = ''] = this.#senders.keys();
+      this.#senders.delete(oldest);
     }
     return true;
   }
@@ -308,12 +303,12 @@ export class Transport {
   }
 }
 
-/** ROUTER drops what it cannot deliver, so this neither waits nor fails but when closed. */
+/** ROUTER drops undeliverable frames, so this never waits and fails only if closed. */
 async function write(router: Router, identity: Uint8Array, frame: Uint8Array): Promise<void> {
   try {
     await router.send([identity, frame]);
   } catch {
-    // The tool is gone or we are closing: it will say so itself.
+    // The tool has ended, or the socket is closed; the tool then reports the lost connection.
   }
 }
 

@@ -1,7 +1,6 @@
-// Decides whether a parsed frame is a message of the protocol: every type, every field, every bound
-// of `limits.ts`. The types are those of `core/protocol/messages.ts`; the compiler holds the shapes below to
-// them field by field. Written by hand on `shape.ts` and not with a schema library because it
-// stands on the path of every link that changes hands. Called by `codec.ts` on what arrives.
+// Checks that a parsed frame is a valid message: every type, field and limit. The compiler checks
+// that the shapes have the same fields as the types in `core/protocol/messages.ts`. A schema library
+// would be too slow, because every link to a host of another agent passes through here.
 
 import type {
   AgentId,
@@ -66,41 +65,42 @@ import {
   textLike,
 } from './shape.ts';
 
-/** One end of an envelope. */
+/** The sender or receiver of an envelope. */
 export interface End {
   readonly id: AgentId;
   readonly inc: Incarnation;
 }
 
-/** A sender whose incarnation is beyond belief, and the greeting of its HELLO. */
+/** A sender whose incarnation is too high, and the greeting of its HELLO. */
 export interface Ahead extends End {
   readonly greeting?: string;
 }
 
-/**
- * `batch`, with both ends, is there when the frame was a URLS batch that is wrong only inside: the
- * receiver answers it with BATCH_REFUSED, so that it is not resent for ever.
- */
-export type Validated =
-  | { readonly ok: true; readonly envelope: Envelope }
-  | {
-      readonly ok: false;
-      readonly detail: string;
-      readonly from?: End;
-      readonly to?: End;
-      readonly batch?: number;
-      /** The sender, where its incarnation is above the highest believable one. */
-      readonly ahead?: Ahead;
-    };
+/** Why an envelope is invalid, and the parts of it that are readable. */
+export interface Rejected {
+  readonly ok: false;
+  readonly detail: string;
+  readonly from?: End;
+  readonly to?: End;
+  /**
+   * Number of a URLS batch whose ends are valid. The receiver must send BATCH_REFUSED, or the batch
+   * is resent for ever.
+   */
+  readonly batch?: number;
+  /** The sender, if its incarnation is above the highest plausible one. */
+  readonly ahead?: Ahead;
+}
+
+export type Validated = { readonly ok: true; readonly envelope: Envelope } | Rejected;
 
 type Body<K extends MessageType> = Omit<Extract<Message, { type: K }>, 'type'>;
 
 const id = textLike(/^[^\s\p{Cc}]+$/u, 'an agent identifier', ID_CHARS_MAX);
-// Semicolons and wildcards have meanings of their own to libzmq.
+// libzmq gives semicolons a special meaning.
 const address = textLike(/^(?:tcp|ipc):\/\/[^\s;]+$/u, 'a tcp or ipc endpoint', ADDRESS_CHARS_MAX);
 const host = text(HOST_CHARS_MAX, 1);
 const url = text(URL_CHARS_MAX, 1);
-/** As `keyOf` makes them: scheme, port and path, with no part of another host. */
+/** A stored key: scheme, port and path, without the host. */
 const key = textLike(/^[hs]\.?(?::\d{1,5})?\//, 'the key of a URL', URL_CHARS_MAX);
 const origin = textLike(/^https?:\/\/[^\s/?#]+$/, 'an origin', ORIGIN_CHARS_MAX);
 const hash = text(HASH_CHARS_MAX);
@@ -146,7 +146,7 @@ const order: Check = (value, inc) => {
 };
 const orders = list(order, ORDERS_MAX);
 
-/** `type` stands in every message: it was looked at to get here. */
+/** For `type`, which selected the shape. */
 const anything: Check = () => null;
 
 function message<K extends MessageType>(fields: Fields<Body<K>>): Check {
@@ -239,8 +239,7 @@ const rowEvents = new Map<unknown, Check>(Object.entries({ found, again, done, r
 
 const rowEvent: Check = (value, incarnationMax) => {
   const kind = isRecord(value) ? value.kind : undefined;
-  const check = kind === undefined ? undefined : rowEvents.get(kind);
-  return (check ?? done)(value, incarnationMax);
+  return (rowEvents.get(kind) ?? done)(value, incarnationMax);
 };
 
 const messages: { readonly [K in MessageType]: Check } = {
@@ -314,7 +313,7 @@ const messages: { readonly [K in MessageType]: Check } = {
     ),
   }),
   KNOWN: message<'KNOWN'>({
-    key: natural(Number.MAX_SAFE_INTEGER),
+    key: whole,
     urls: textLike(/^[A-Za-z0-9+/]*={0,2}$/, 'base64', KNOWN_CHARS_MAX),
   }),
   URLS_ACK: message<'URLS_ACK'>({ batch: whole, notMine: list(natural(URLS_MAX - 1), URLS_MAX) }),
@@ -389,12 +388,12 @@ const messages: { readonly [K in MessageType]: Check } = {
 
 const checkOf: ReadonlyMap<unknown, Check> = new Map<unknown, Check>(Object.entries(messages));
 
-/** Whether this is an order as other agents would take it. */
+/** Whether other agents would accept the order. */
 export function isOrder(value: unknown): value is Order {
   return order(value, 0) === null;
 }
 
-/** Any JSON, since answers to commands are free; but nobody who walks it may run out of stack. */
+/** Any JSON, with limited nesting, so that recursive code does not overflow the stack. */
 function freeJson(value: unknown): string | null {
   return value !== undefined && isShallow(value, DEPTH_MAX) ? null : ': missing or too deep';
 }
@@ -404,7 +403,7 @@ function isShallow(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every((inner) => isShallow(inner, levels - 1));
 }
 
-/** The envelope inside a RELAY: one hop, so never another RELAY. */
+/** The envelope inside a RELAY. It must not contain another RELAY. */
 function relayed(value: unknown, incarnationMax: number): string | null {
   if (isRecord(value) && isRecord(value.message) && value.message.type === 'RELAY') {
     return ': a relay within a relay';
@@ -412,7 +411,7 @@ function relayed(value: unknown, incarnationMax: number): string | null {
   return checkEnvelope(value, incarnationMax);
 }
 
-/** Command-line tools have no identifier: theirs is empty, and only in what they say and hear. */
+/** @param anonymous - whether it may be a command-line tool, whose identifier is empty */
 function checkEnd(value: unknown, anonymous: boolean, incarnationMax: number): string | null {
   if (!anonymous || !isRecord(value) || value.id !== '') return end(value, incarnationMax);
   return value.inc === 0 && Object.keys(value).length === 2 ? null : ': not an end';
@@ -447,11 +446,10 @@ function agrees(relay: Body<'RELAY'>): boolean {
 }
 
 /**
- * Checks a parsed frame. The value is handed back as it is, not copied: with every key known, there
- * is nothing else in it.
+ * Checks a parsed frame. The returned envelope is the value itself, not a copy.
  *
- * @param incarnationMax highest believable incarnation: a forged one must not lock the real agent
- *   out, which can only go one higher (see `TransportOptions.incarnationMax`)
+ * @param incarnationMax highest plausible incarnation. The real agent must be able to exceed a
+ *   forged one (see `TransportOptions.incarnationMax`)
  */
 export function validateEnvelope(value: unknown, incarnationMax = INCARNATION_MAX): Validated {
   const wrong = checkEnvelope(value, incarnationMax);
@@ -459,11 +457,8 @@ export function validateEnvelope(value: unknown, incarnationMax = INCARNATION_MA
   return { ok: false, detail: `envelope${wrong}`, ...readable(value, incarnationMax) };
 }
 
-/** What can still be told of a refused envelope: who sent it, and which batch it was. */
-function readable(
-  value: unknown,
-  incarnationMax: number,
-): { from?: End; to?: End; batch?: number; ahead?: Ahead } {
+/** The readable parts of an invalid envelope. */
+function readable(value: unknown, incarnationMax: number): Omit<Rejected, 'ok' | 'detail'> {
   if (!isRecord(value)) return {};
   if (end(value.from, incarnationMax) !== null) {
     if (end(value.from, INCARNATION_MAX) !== null) return {};

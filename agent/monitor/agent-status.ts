@@ -1,5 +1,5 @@
-// What an agent says of itself: shown by `ubiring status` and by the progress of `launch`, and the
-// rate behind it. Plain data that crosses processes as JSON.
+// The status that an agent reports, which `ubiring status` and the progress of `launch` show, and
+// the rate of pages in it. The status is sent between processes as JSON.
 
 import type { MessageType } from '../core/protocol/messages.ts';
 import type { CoreSnapshot } from '../core/snapshot.ts';
@@ -10,40 +10,40 @@ export interface AgentStatus extends CoreSnapshot {
   readonly pid: number;
   readonly hosts: number;
   readonly hostsWithQueue: number;
-  /** Of them, those whose robots.txt, or another host's that theirs leads to, is out of reach. */
+  /** Hosts with a queue whose robots.txt, or the one it redirects to, is out of reach. */
   readonly hostsAwaitingRobots: number;
-  /** Why one of these waits, `dns` for example; null where none does. */
+  /** Why one of these hosts waits, for example `dns`; null if none waits. */
   readonly robotsWaitReason?: string | null;
   /** URLs that ended with a response or failed. */
   readonly pages: number;
   readonly threads: number;
   /** Over the last ten seconds. */
   readonly pagesPerSecond: number;
-  /** 99th percentile of the event loop's delay, over ten seconds or two times as many. */
+  /** 99th percentile of the event loop's delay over the last ten to twenty seconds. */
   readonly loopDelayMs: number;
   readonly rssBytes: number;
-  /** Messages sent to other agents since the start, and the bytes of their frames, by type. */
+  /** Messages and bytes of frames sent to other agents since the start, by type. */
   readonly traffic: Readonly<Partial<Record<MessageType, { messages: number; bytes: number }>>>;
   readonly uptimeMs: number;
 }
 
-/** Seconds over which a rate is taken; one sample is kept for each. */
+/** Time over which a rate is computed, and the interval between its samples. */
 const WINDOW_MS = 10_000;
 const SAMPLE_MS = 1000;
 
 /**
- * Pages a second over the last ten seconds, from samples of a growing count; where nobody has asked
- * for longer, since it was last asked for.
+ * Events a second over the last ten seconds, from samples of a growing count. If the last call is
+ * longer ago, the rate is since that call.
  */
 export class Rate {
   readonly #samples: { at: number; count: number }[] = [];
 
-  /** @param startedAtMs - when there were none yet */
+  /** @param startedAtMs - time at which the count was 0 */
   constructor(startedAtMs: number) {
     this.#samples.push({ at: startedAtMs, count: 0 });
   }
 
-  /** @returns events a second between the newest sample before the window and now */
+  /** @returns events a second since the newest sample before the window; 0 in the first 0.5 s */
   at(nowMs: number, count: number): number {
     const last = this.#samples.at(-1)!;
     if (nowMs - last.at >= SAMPLE_MS) this.#samples.push({ at: nowMs, count });

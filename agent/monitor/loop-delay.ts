@@ -1,24 +1,24 @@
-// How late the event loop is, of late: an agent that stood still an hour ago must not look slow for
-// the rest of its life, and one that is asked several times a second must still know what the last
-// seconds were like. So what is measured begins anew every ten seconds, when somebody asks, and what
-// the ten before had counts along. Read by the agent for its status.
+// Measures the recent delay of the event loop. An agent that was blocked an hour ago must not look
+// slow for ever, and one that is asked several times a second must still report the last seconds. A
+// new measurement therefore starts at the first query after ten seconds, and results include the
+// previous measurement.
 
-/** What is used of node's histogram of delays, which counts in nanoseconds. */
-export interface DelayHistogram {
+/** The part of Node's histogram of delays that is used. It counts in nanoseconds. */
+interface DelayHistogram {
   enable(): boolean;
   disable(): boolean;
   percentile(share: number): number;
   reset(): void;
 }
 
-/** After so long a measurement ends. */
+/** Minimum duration of a measurement. */
 const WINDOW_MS = 10_000;
 const PERCENTILE = 99;
 
 export class LoopDelay {
   readonly #histogram: DelayHistogram;
   #beganAt = Number.NEGATIVE_INFINITY;
-  /** Of the measurement before. */
+  /** Result of the previous measurement. */
   #beforeMs = 0;
 
   constructor(histogram: DelayHistogram) {
@@ -33,7 +33,7 @@ export class LoopDelay {
     this.#histogram.disable();
   }
 
-  /** @returns milliseconds, the 99th percentile of the present measurement or the one before */
+  /** @returns milliseconds, the 99th percentile of the current or the previous measurement */
   at(nowMs: number): number {
     const lately = this.#histogram.percentile(PERCENTILE) / 1e6;
     const lateMs = Number.isFinite(lately) ? lately : 0;

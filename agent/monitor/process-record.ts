@@ -1,6 +1,6 @@
-// What an agent records about its process in `DATA/ID`: `agent.pid`, its process number while it
-// runs, and `agent.endpoint`, where it listens. The endpoint stays after the end, so that a restart
-// and the other commands find the agent at the same place although `cluster.json` was lost.
+// Records an agent's process in `DATA/ID`: `agent.pid` has its process number while it runs, and
+// `agent.endpoint` the address on which it listens. The endpoint stays after the process ends, so a
+// restart and other commands find the agent at the same address even without `cluster.json`.
 
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,9 +9,8 @@ import { ENDPOINT_FILE } from '../../config/file/ports.ts';
 const PID_FILE = 'agent.pid';
 
 /**
- * Each file by rename, so that a reader sees a whole one; the endpoint first, so that an agent that
- * is known to run has one.
- *
+ * Writes each file by rename, so that readers see a whole one. The endpoint is first, so that an
+ * agent with a process number always has one.
  * @param address - the endpoint that peers connect to
  */
 export function recordProcess(directory: string, address: string): void {
@@ -26,7 +25,10 @@ export function recordProcess(directory: string, address: string): void {
   }
 }
 
-/** @throws where the disk takes no changes; readers check the process number against the lock */
+/**
+ * @throws if the disk is read-only. A process number that remains is harmless: readers check it
+ *   against the lock.
+ */
 export function removeProcess(directory: string): void {
   for (const name of [PID_FILE, `${PID_FILE}.tmp`]) rmSync(join(directory, name), { force: true });
 }

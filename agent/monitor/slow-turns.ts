@@ -1,15 +1,15 @@
-// Logs turns of the loop that took so long that heartbeats and other hosts waited for them. The lines
-// explain gaps between requests. They are some seconds apart, and each tells of the slowest turn since
-// the line before.
+// Logs turns of the main loop that took so long that heartbeats and other hosts waited for them.
+// The lines explain gaps between requests. They are at least ten seconds apart, and each describes
+// the slowest turn since the line before.
 
 import type { Logger } from 'pino';
 
-/** Slow turns come in rows, and one line for a row says enough. */
+/** Minimum time between lines. Slow turns come in series, and one line for each is enough. */
 const LINES_APART_MS = 10_000;
 
 interface SlowTurn {
   readonly tookMs: number;
-  /** How many inputs of each type it took in. */
+  /** Number of inputs of each type. */
   readonly inputs: Readonly<Record<string, number>>;
 }
 
@@ -32,7 +32,7 @@ export class SlowTurns {
     if (now - this.#loggedAt < LINES_APART_MS) return;
     this.#log.warn(
       { ...this.#slowest, tookMs: Math.round(this.#slowest?.tookMs ?? 0), turns: this.#turns },
-      'the loop was held up by its own work, or the process stood still',
+      'the main loop was blocked by its own work, or the process was suspended',
     );
     this.#loggedAt = now;
     this.#slowest = null;

@@ -1,15 +1,15 @@
-// The wall clock at the start of an agent, judged by what the machine itself shows: the times at
-// which the state files of its data directory were last written. An incarnation begins with the
-// wall clock, and other agents refuse one that is too far ahead. Called by agent.ts before anything
-// is written to the state.
+// Checks the wall clock at the start of an agent against the times at which the state files of its
+// data directory were last written. An incarnation begins with the wall clock, and other agents
+// refuse one that is too far ahead. The check must come before the first write to the state.
 
 import fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Message } from '../core/protocol/messages.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
-/** A clock that is further ahead is refused: at the start, and by the other agents. */
+/** A clock that is further ahead is refused, at the start and by other agents. */
 export const AHEAD_MS_MAX = 366 * DAY_MS;
+/** A clock that is further behind gives a warning. */
 const BEHIND_MS_MAX = DAY_MS;
 
 type ClockVerdict =
@@ -17,8 +17,8 @@ type ClockVerdict =
   | { readonly verdict: 'behind' | 'ahead'; readonly message: string };
 
 /**
- * @param directory - the agent's, `DATA/ID`
- * @param nowMs - Unix milliseconds by the wall clock
+ * @param directory - `DATA/ID` of the agent
+ * @param nowMs - Unix milliseconds of the wall clock
  */
 export function judgeClock(directory: string, nowMs: number): ClockVerdict {
   const newest = newestStateIn(dirname(directory));
@@ -34,7 +34,7 @@ export function judgeClock(directory: string, nowMs: number): ClockVerdict {
   return { verdict: 'ahead', message };
 }
 
-/** Of all agents of the data directory: a new one has no state of its own yet. */
+/** Checks all agents of the data directory, because a new one has no state of its own. */
 function newestStateIn(dataDir: string): { path: string; ms: number } | null {
   let newest: { path: string; ms: number } | null = null;
   for (const id of namesIn(dataDir)) {
@@ -63,17 +63,17 @@ function modifiedAt(file: string): number | null {
   }
 }
 
-/** An incarnation of another agent may be beyond what a date can show. */
+/** The incarnation of another agent may be outside the range of dates. */
 function timeText(ms: number): string {
   const time = new Date(ms);
   return Number.isNaN(time.valueOf()) ? `${ms} ms after 1970` : time.toISOString();
 }
 
-/** What another agent is told whose incarnation, and so whose clock at its start, is too far ahead. */
+/** The answer to an agent whose incarnation, and so its clock at its start, is too far ahead. */
 export function clockRefusal(to: {
   readonly id: string;
   readonly inc: number;
-  /** Of its HELLO. */
+  /** From its HELLO. */
   readonly greeting?: string | undefined;
   /** Whether this agent has joined. */
   readonly joined: boolean;

@@ -1,30 +1,29 @@
-// Three pools of threads, so that no page waits for one that takes seconds: one for most pages, which
-// takes milliseconds for each; one for large bodies and packed sitemaps, which gives up a body after
-// some tenths of a second; and one for what was given up there, which starts again and takes what it
-// needs. A host of which one body was slow has its next ones go there directly, so it costs the others
-// one such wait. The threads of the second and third start with the first body for them.
+// Parses pages in three pools of threads, so that no page waits for one that takes seconds. The
+// first pool parses most pages, in milliseconds each. The second parses large bodies and compressed
+// sitemaps, and aborts a body after some tenths of a second. The third parses aborted bodies from
+// their start, without that limit. Once a body of a host was aborted, its large bodies go directly
+// to the third pool, so that other pages wait for it only once.
 
 import type { PageInput, ParsedPage } from './page/page.ts';
-import { ParseError, ParsePool, type ParsePoolOptions } from './parse-pool.ts';
-import { isPacked } from './sitemap/sitemap-body.ts';
+import { ParseError, ParsePool, type ParsePoolOptions, sizeOf } from './parse-pool.ts';
 
-/** Larger than nearly all pages; one of this size takes some tenths of a second at worst. */
+/** Larger bodies go to the second pool. One of this size takes tenths of a second at worst. */
 const LARGE_BODY_BYTES = 512 * 1024;
-/** Hardly any body of this size is parsed within `LARGE_CPU_MS`; it is not tried, and not copied. */
+/** Larger bodies go to the third pool, without a copy: `LARGE_CPU_MS` is too short for them. */
 const SLOW_BODY_BYTES = 8 * 1024 * 1024;
-/** A page of a mebibyte needs a third of this, once its thread is warm. */
+/** CPU time after which the second pool aborts a body. One of 1 MiB needs a third of it. */
 const LARGE_CPU_MS = 300;
-/** Hosts whose bodies are slow are remembered up to this number: some hundred kilobytes. */
+/** Limit on remembered slow hosts: some hundred kilobytes. */
 const SLOW_HOSTS_MAX = 1000;
 
 export class ParseLanes {
   readonly #ordinary: ParsePool;
   readonly #large: ParsePool;
   readonly #slow: ParsePool;
-  /** The oldest first. */
+  /** In the order of insertion. */
   readonly #slowHosts = new Set<string>();
 
-  /** @param options - of the pool for most pages; each other has half as many threads, one at least */
+  /** @param options - of the first pool; the others have half as many threads, rounded up */
   constructor(options: ParsePoolOptions) {
     this.#ordinary = new ParsePool(options);
     const fewer = { ...options, workers: Math.ceil(options.workers / 2) };
@@ -32,9 +31,10 @@ export class ParseLanes {
     this.#slow = new ParsePool(fewer);
   }
 
-  /** As {@link ParsePool.parse}. */
+  /** See {@link ParsePool.parse}. */
   parse(input: PageInput, others: number): Promise<ParsedPage> {
-    return isLarge(input) ? this.#parseLarge(input) : this.#ordinary.parse(input, others);
+    const isLarge = sizeOf(input) > LARGE_BODY_BYTES;
+    return isLarge ? this.#parseLarge(input) : this.#ordinary.parse(input, others);
   }
 
   async #parseLarge(input: PageInput): Promise<ParsedPage> {
@@ -57,7 +57,7 @@ export class ParseLanes {
     this.#slowHosts.delete(oldest!);
   }
 
-  /** Starts a thread for pages before there is one: later there may not be what it takes. */
+  /** Starts a thread before the first page comes: later, the resources for it may be missing. */
   start(): void {
     this.#ordinary.start();
   }
@@ -65,9 +65,4 @@ export class ParseLanes {
   async close(): Promise<void> {
     await Promise.all([this.#ordinary.close(), this.#large.close(), this.#slow.close()]);
   }
-}
-
-/** A packed sitemap is as small as its sender likes. */
-function isLarge({ body, sitemap }: PageInput): boolean {
-  return body.byteLength > LARGE_BODY_BYTES || (sitemap !== undefined && isPacked(body));
 }

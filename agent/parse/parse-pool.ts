@@ -1,74 +1,73 @@
-// Threads that parse pages, so that the main thread, which has the sockets and the database, never
-// waits for one. Small pages that come in quick succession go to a thread together, since waking it,
-// and being woken by it, is dear. With one message a page the thread slept between any two pages.
-// The thread tells at which page it is, so when one hangs or kills it, that page alone is lost: the
-// others go to another thread. V8's limit of a thread's old objects is no such guard, it can end the process; what a page can make a thread hold is
-// bounded by its body and by `page-scan.ts`. The pipeline of `agent.ts` fills the queue, one page a
-// visit; threads start when first needed, but for the one that `start` starts.
+// Threads that parse pages, so that the main thread, which has the sockets and the database, is
+// never blocked. Small pages that arrive in quick succession go to a thread in one message, because
+// waking a thread for each page is expensive. A thread shows which page it is at, so if it hangs or
+// crashes, only that page fails and its other pages go to another thread. Limits on the old
+// generation of a thread's heap would not protect the process, which V8 may end when they are
+// exceeded. The memory of a thread is bounded by the body and by the limits of page-scan.ts.
 
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { PageInput, ParsedPage } from './page/page.ts';
 import { isPacked, SITEMAP_BYTES_MAX } from './sitemap/sitemap-body.ts';
 
-/** Of a page nothing outlives its answer: more room would be memory that nobody needs. */
+/** Nothing of a page outlives its result, so a larger young generation would waste memory. */
 const HEAP = { maxYoungGenerationSizeMb: 12 };
 
 /**
- * A page waits for a quarter of those that may come, much as an outcome waits for its turn
- * (runtime/turns.ts): where little is under way for nobody, and never longer than this.
+ * Share of the pages under way for which a page waits in the queue, so that they go to a thread
+ * together. When few are under way, it does not wait.
  */
 const SHARE_AWAITED = 1 / 4;
+/** Limit on that wait. */
 const AWAITED_MS_MAX = 20;
-/** Pages handed over together at most: more would wait for one another longer than they save. */
+/** Limit on the pages of one message: more would wait for one another longer than they save. */
 const TOGETHER_MAX = 8;
-/** A larger page takes a while by itself, and its copy would, too. */
+/** Larger bodies go alone: it takes long to parse them, and to copy them. */
 const TOGETHER_BYTES_MAX = 64 * 1024;
 
 /**
- * A thread that ended before it could load, as for want of file descriptors, is no page's doing: the
- * pages wait, and another is started after this, so many times. Then the first of them pays for it.
+ * A thread may end before it has loaded, for example for want of file descriptors. That is not the
+ * fault of a page: its pages wait, and another thread is started after this time. After
+ * `RESTARTS_MAX` such ends in a row, the first of its pages fails.
  */
 const RESTART_MS = 250;
 const RESTARTS_MAX = 120;
 
-/** A page may use so much time of a processor; ordinary ones need milliseconds. */
+/** Default limit on the CPU time of one page; ordinary pages need milliseconds. */
 const CPU_MS_MAX = 5000;
-/**
- * A page that has been parsed for so long is looked at, and again after as long; sooner where it may
- * use less than twice as much of a processor.
- */
+/** Interval of checks on a page; shorter if its CPU limit is less than twice as long. */
 const WATCH_MS = 500;
 
-/** Of pages that go one by one, so many of the smallest are parsed for each of the oldest. */
+/** With `oneByOne`: the number of smallest pages parsed before the next oldest one. */
 const SMALLEST_FIRST = 3;
 
-/** How the pool is set up. */
 export interface ParsePoolOptions {
-  /** Threads at most; 0 parses on the calling thread, without a time-out. */
+  /** Limit on the threads; 0 parses on the calling thread, without a time limit. */
   readonly workers: number;
-  /** For one page, in a thread that has loaded; of several together the later ones have up to twice. */
+  /**
+   * For one page, once its thread has loaded; later pages of a message have up to twice as long.
+   */
   readonly timeoutMs: number;
   /**
-   * Time of a processor for one page; default 5000. It is measured from the page's first 500 ms on,
-   * or from the first half of a shorter time.
+   * CPU time for one page; default 5000. It counts from the first check of the page: after 500 ms,
+   * or after half of a shorter limit.
    */
   readonly cpuMs?: number;
   /**
-   * Pages go one by one, small ones before large ones, and the one that has waited longest in every
-   * fourth place. They are copied, so that one that took too long may be parsed by another pool.
+   * Whether pages go one by one: small ones first, and in every fourth place the one that has
+   * waited longest. Bodies are then copied, so that another pool can parse one that was too slow.
    */
   readonly oneByOne?: boolean;
-  /** The thread's script; default: `worker` beside this file. */
+  /** Script of the threads; default: `parse-worker` beside this file. */
   readonly script?: URL;
 }
 
 /**
  * Why a page was not parsed: it took longer than `timeoutMs` or `cpuMs`; it ended its thread; the
- * pool was closed. Other pages are not affected by the first two.
+ * pool was closed. The first two do not affect other pages.
  */
-export type ParseErrorCode = 'parse_timeout' | 'parse_crash' | 'parse_closed';
+type ParseErrorCode = 'parse_timeout' | 'parse_crash' | 'parse_closed';
 
-/** What `parse` rejects with. */
 export class ParseError extends Error {
   readonly code: ParseErrorCode;
 
@@ -86,48 +85,48 @@ interface Job {
   readonly isSmall: boolean;
 }
 
-/** A page that a thread has been at for a while. */
+/** Observes the page that a thread is at. */
 interface Watch {
-  /** Its number among the pages handed over. */
+  /** Index of the page in the message. */
   readonly at: number;
   waitedMs: number;
-  /** What the thread had used when the page was first looked at. */
+  /** CPU time of the thread at the first check; null before it. */
   cpuMs: number | null;
 }
 
-/** A thread with the pages it has, if any. */
+/** A thread and its pages, if any. */
 interface Seat {
   readonly worker: Worker;
-  /** Its only number, which the thread writes: how many of the pages handed over it has begun. */
+  /** Memory shared with the thread: how many pages of the message it has begun. */
   readonly begun: Int32Array;
   loaded: boolean;
-  /** In the order in which they are parsed, without those that are answered. */
+  /** Pages without a result yet, in the order in which they are parsed. */
   jobs: Job[];
   answered: number;
-  timer: NodeJS.Timeout | undefined;
+  timer?: NodeJS.Timeout;
   watch: Watch | null;
 }
 
-/** A bounded number of threads that run `parsePage`. */
+/** Runs `parseDocument` on a limited number of threads. */
 export class ParsePool {
   readonly #options: ParsePoolOptions;
   readonly #seats = new Set<Seat>();
   readonly #idle: Seat[] = [];
   /**
-   * Filled by `parse`, emptied by threads that come free. Bound: the requests that are open at a
-   * time, each of which waits for its page; the bodies count as memory of `BodyBudget`.
+   * Filled by `parse`, emptied by idle threads. Bounded by the number of open requests, each of
+   * which waits for its page; `BodyBudget` counts the memory of the bodies.
    */
   readonly #queue: Job[] = [];
-  /** Runs while the first page of the queue may still wait for others. */
-  #patience: NodeJS.Timeout | null = null;
-  /** So many go together if they come in time. */
+  /** Runs while the first page of the queue may wait for others. */
+  #gathering: NodeJS.Timeout | null = null;
+  /** Length of the queue that ends the wait. */
   #awaited = 1;
-  /** How many of the smallest pages were taken since the oldest was. */
+  /** Number of smallest pages parsed since the last oldest one. */
   #smallest = 0;
   #closed = false;
-  /** Runs after a thread that could not load, until another may be started. */
+  /** Runs after a thread that did not load, until another may be started. */
   #restart: NodeJS.Timeout | null = null;
-  /** Threads that could not load, one after the other. */
+  /** Number of threads in a row that did not load. */
   #unloaded = 0;
 
   constructor(options: ParsePoolOptions) {
@@ -135,11 +134,10 @@ export class ParsePool {
   }
 
   /**
-   * Parses a page on a thread. The body is the pool's until then, and may be empty afterwards: its
-   * ArrayBuffer goes to the thread, unless it is a part of one or goes together with others. Then it
-   * is copied.
-   *
-   * @param others how many further pages are under way
+   * Parses a page on a thread. The pool owns the body, which may be empty afterwards: its
+   * ArrayBuffer is transferred to the thread. The body is copied instead if it is a part of a
+   * larger ArrayBuffer, or may have to go to another thread.
+   * @param others - number of other pages under way
    * @throws ParseError
    */
   parse(input: PageInput, others = 0): Promise<ParsedPage> {
@@ -149,21 +147,25 @@ export class ParsePool {
       const isSmall = !this.#options.oneByOne && input.body.byteLength <= TOGETHER_BYTES_MAX;
       this.#queue.push({ input, resolve, reject, isSmall });
       this.#awaited = Math.min(Math.ceil(others * SHARE_AWAITED), TOGETHER_MAX);
-      const isFirst = this.#queue.length === 1 && this.#awaited > 1;
-      if (isFirst) this.#patience ??= setTimeout(() => this.#endPatience(), AWAITED_MS_MAX);
+      if (this.#queue.length === 1 && this.#awaited > 1) {
+        this.#gathering ??= setTimeout(() => {
+          this.#gathering = null;
+          this.#dispatch();
+        }, AWAITED_MS_MAX);
+      }
       this.#dispatch();
     });
   }
 
-  /** Starts a thread before there is a page for it: later there may not be what it takes. */
+  /** Starts a thread before the first page comes: later, the resources for it may be missing. */
   start(): void {
     if (this.#seats.size < this.#options.workers) this.#idle.push(this.#newSeat());
   }
 
-  /** Ends all threads; pages that wait or are being parsed fail with `parse_closed`. */
+  /** Ends all threads. Pages without a result fail with `parse_closed`. */
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#patience !== null) clearTimeout(this.#patience);
+    if (this.#gathering !== null) clearTimeout(this.#gathering);
     if (this.#restart !== null) clearTimeout(this.#restart);
     for (const job of this.#queue.splice(0)) fail(job, 'parse_closed');
     await Promise.all([...this.#seats].map((seat) => this.#end(seat, 'parse_closed')));
@@ -178,7 +180,7 @@ export class ParsePool {
     return this.#seats.size < this.#options.workers && this.#restart === null;
   }
 
-  /** Hands over what waits, as far as threads are free and the time has come. */
+  /** Sends waiting pages to free threads, unless they still wait for others. */
   #dispatch(): void {
     while (this.#queue.length > 0 && this.#hasRoom && !this.#closed) {
       if (this.#mayGather) return;
@@ -186,30 +188,25 @@ export class ParsePool {
     }
   }
 
-  #endPatience(): void {
-    this.#patience = null;
-    this.#dispatch();
-  }
-
   get #mayGather(): boolean {
-    if (this.#patience === null || this.#queue.length >= this.#awaited) return false;
+    if (this.#gathering === null || this.#queue.length >= this.#awaited) return false;
     return this.#queue.every(({ isSmall }) => isSmall);
   }
 
-  /** The first page of the queue, and what goes to a thread with it. */
+  /** Removes the first page from the queue, and those that go with it. */
   #next(): Job[] {
     if (this.#options.oneByOne) return this.#queue.splice(this.#nextOne(), 1);
     const large = this.#queue.findIndex(({ isSmall }) => !isSmall);
     const count = large < 0 ? this.#queue.length : Math.max(large, 1);
     const jobs = this.#queue.splice(0, Math.min(count, TOGETHER_MAX));
-    if (this.#queue.length === 0 && this.#patience !== null) {
-      clearTimeout(this.#patience);
-      this.#patience = null;
+    if (this.#queue.length === 0 && this.#gathering !== null) {
+      clearTimeout(this.#gathering);
+      this.#gathering = null;
     }
     return jobs;
   }
 
-  /** The place in the queue of the smallest page, or, so that none waits for ever, of the oldest. */
+  /** Index in the queue of the smallest page or, so that no page waits for ever, of the oldest. */
   #nextOne(): number {
     if (this.#smallest === SMALLEST_FIRST) {
       this.#smallest = 0;
@@ -224,8 +221,7 @@ export class ParsePool {
     const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const options = { resourceLimits: HEAP, workerData: begun };
     const worker = new Worker(this.#options.script ?? ownScript(), options);
-    const none = { loaded: false, jobs: [], answered: 0, timer: undefined, watch: null };
-    const seat: Seat = { worker, begun, ...none };
+    const seat: Seat = { worker, begun, loaded: false, jobs: [], answered: 0, watch: null };
     worker.on('message', (message: readonly ParsedPage[] | 'ready') => {
       if (message === 'ready') {
         seat.loaded = true;
@@ -246,12 +242,12 @@ export class ParsePool {
     if (seat.loaded) this.#post(seat);
   }
 
-  /** To a thread that may not load nothing is given: it may have to go to another one. */
+  /** Sends the pages once the thread has loaded: before, they may have to go to another one. */
   #post(seat: Seat): void {
     const { jobs } = seat;
-    // What goes with others may have to go to another thread as well.
-    const ownBytes = jobs.length === 1 && !this.#options.oneByOne ? givenAway : copied;
-    const inputs = jobs.map(({ input }) => ({ ...input, body: ownBytes(input.body) }));
+    // If a page of several ends the thread, the others have to go to another thread.
+    const own = jobs.length === 1 && !this.#options.oneByOne ? transferable : copied;
+    const inputs = jobs.map(({ input }) => ({ ...input, body: own(input.body) }));
     seat.worker.postMessage(
       inputs,
       inputs.map(({ body }) => body.buffer),
@@ -259,7 +255,7 @@ export class ParsePool {
     this.#startTimer(seat);
   }
 
-  /** Runs out where the thread is at the same page as now, or at the first one. */
+  /** Starts to observe the page that the thread is at. */
   #startTimer(seat: Seat): void {
     seat.watch = null;
     if (seat.jobs.length > 0) this.#watch(seat, { at: atOf(seat), waitedMs: 0, cpuMs: null });
@@ -273,7 +269,7 @@ export class ParsePool {
       if (atOf(seat) !== watch.at) this.#startTimer(seat);
       else if (watch.waitedMs >= this.#options.timeoutMs) void this.#end(seat, 'parse_timeout');
       else {
-        // A thread that sleeps does not answer, so the timer goes on meanwhile.
+        // A sleeping thread does not report its CPU time, so the timer continues meanwhile.
         this.#watch(seat, watch);
         void this.#checkCpu(seat, watch);
       }
@@ -282,16 +278,16 @@ export class ParsePool {
 
   async #checkCpu(seat: Seat, watch: Watch): Promise<void> {
     const usage = await seat.worker.cpuUsage().catch(() => null);
-    // The thread may have gone on to another page, or be out of service.
+    // Meanwhile the thread may have begun another page, or ended.
     if (usage === null || seat.watch !== watch || atOf(seat) !== watch.at) return;
     const usedMs = (usage.user + usage.system) / 1000;
     watch.cpuMs ??= usedMs;
     if (usedMs - watch.cpuMs >= this.#cpuMs) void this.#end(seat, 'parse_timeout');
   }
 
-  /** One message may answer some of the pages, the next ones the others. */
+  /** Resolves pages in order. A message may hold the results of only some of them. */
   #answered(seat: Seat, pages: readonly ParsedPage[]): void {
-    // An answer may have been on its way when the time was up.
+    // The results may arrive after the thread was ended.
     if (!this.#seats.has(seat)) return;
     const jobs = seat.jobs.splice(0, pages.length);
     seat.answered += jobs.length;
@@ -303,7 +299,7 @@ export class ParsePool {
     this.#dispatch();
   }
 
-  /** Takes a thread out of service, once, and lets others have its other pages and the next. */
+  /** Ends a thread, once. The page at fault fails; its other pages return to the queue. */
   async #end(seat: Seat, code: ParseErrorCode, cause?: unknown): Promise<void> {
     if (!this.#seats.delete(seat)) return;
     clearTimeout(seat.timer);
@@ -320,7 +316,7 @@ export class ParsePool {
     await seat.worker.terminate();
   }
 
-  /** Of a thread that ended: whether it had not loaded, and another may do better. */
+  /** Whether a thread ended before it loaded, and another may be started later. */
   #mayStartAgain({ loaded, begun }: Seat): boolean {
     if (loaded || Atomics.load(begun, 0) > 0 || this.#unloaded >= RESTARTS_MAX) return false;
     this.#unloaded++;
@@ -332,13 +328,13 @@ export class ParsePool {
   }
 }
 
-/** Which of the pages handed over the thread is at, or was; the first has number 0. */
+/** Index in the message of the page that the thread is at, or was at. */
 function atOf({ begun, answered }: Seat): number {
   return Math.max(Atomics.load(begun, 0) - 1, answered);
 }
 
-/** A packed sitemap may unpack to any size. */
-function sizeOf({ body, sitemap }: PageInput): number {
+/** Bytes to parse. A compressed sitemap may unpack to any size. */
+export function sizeOf({ body, sitemap }: PageInput): number {
   return sitemap !== undefined && isPacked(body) ? SITEMAP_BYTES_MAX : body.byteLength;
 }
 
@@ -347,7 +343,7 @@ function fail(job: Job, code: ParseErrorCode, cause?: unknown): void {
 }
 
 async function parseHere(input: PageInput): Promise<ParsedPage> {
-  // As a rule only the threads need it, and it takes a while to load.
+  // Usually only the threads need this module, which takes a while to load.
   const { parseDocument } = await import('./document.ts');
   try {
     return await parseDocument(input);
@@ -356,16 +352,13 @@ async function parseHere(input: PageInput): Promise<ParsedPage> {
   }
 }
 
-/** TypeScript in a checkout, JavaScript where the package was installed: the same as this file. */
+/** `.ts` in a checkout, `.js` in an installed package: the same as this file. */
 function ownScript(): URL {
-  return new URL(
-    import.meta.url.endsWith('.ts') ? './parse-worker.ts' : './parse-worker.js',
-    import.meta.url,
-  );
+  return new URL(`./parse-worker${extname(import.meta.url)}`, import.meta.url);
 }
 
-/** The bytes in a buffer that holds nothing else, so that it can go to a thread. */
-function givenAway(body: Uint8Array): Uint8Array<ArrayBuffer> {
+/** The bytes in an ArrayBuffer of their own, which can be transferred to a thread. */
+function transferable(body: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer, byteLength } = body;
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) {
     return new Uint8Array(buffer);

@@ -1,13 +1,13 @@
-// The thread behind `ParsePool`: pages in, as many parsed pages out, in order, as a rule in one
-// message. It says first that it has loaded, so that starting is not counted as parsing, and notes at
-// which page it is where the pool can see it. Whatever goes wrong here ends the thread, and the pool
-// replaces it.
+// The worker thread of `ParsePool`. It receives pages and returns as many parsed pages, in order
+// and usually in one message. It first reports that it has loaded, so that loading does not count
+// as parsing, and counts the pages it begins in memory shared with the pool. Any error ends the
+// thread, and the pool replaces it.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { parseDocument } from './document.ts';
 import { type PageInput, type ParsedPage, parsePage } from './page/page.ts';
 
-/** Answers with more in their links or lists go by themselves: reading one stops the main thread. */
+/** Limit on the link characters of a message, because reading one blocks the main thread. */
 const ANSWER_CHARS_MAX = 256 * 1024;
 
 const port = parentPort;
@@ -22,7 +22,7 @@ function answer(pages: readonly ParsedPage[]): void {
   );
 }
 
-// The pool sends no more before all of these are answered.
+// The pool sends no further message before it has the results of all these pages.
 port.on('message', async (inputs: readonly PageInput[]) => {
   let pages: ParsedPage[] = [];
   let chars = 0;

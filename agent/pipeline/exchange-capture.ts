@@ -1,4 +1,4 @@
-// What the archive is given of an exchange, and the outcome of a page that the archive did not take.
+// Builds the archive record of an exchange, and the outcome of a page that could not be archived.
 
 import type { Capture } from '../archive/record/capture.ts';
 import type { PageRequest } from '../core/protocol/effects.ts';
@@ -6,7 +6,7 @@ import type { Outcome } from '../core/protocol/outcome.ts';
 import type { FetchResponse, RawExchange } from '../fetch/fetch.ts';
 import { archivedOf } from './revalidation.ts';
 
-/** How far down and from where, how long and at which attempt: for readers of the archive. */
+/** The metadata shows readers of the archive the referrer, depth, attempt and duration. */
 export function captureOf(
   request: PageRequest,
   response: FetchResponse,
@@ -20,19 +20,18 @@ export function captureOf(
     metadata.push(['depth', String(request.depth)], ['attempt', String(request.attempts + 1)]);
   }
   metadata.push(['fetchTimeMs', String(Math.round(durationMs))]);
-  const heads = { requestHead, responseHead };
-  const startedAt = endedAt - durationMs;
   const former = archivedOf(request);
   return {
-    ...{ url, ip, startedAt, ...heads, status, contentType, truncated, metadata },
+    ...{ url, ip, startedAt: endedAt - durationMs, requestHead, responseHead },
+    ...{ status, contentType, truncated, metadata },
     ...(former && { former }),
   };
 }
 
-/** A page without its record may not count as done: as if this agent had given it up. */
+/** A page without an archive record must not count as done, so its request counts as cancelled. */
 export function unarchived(request: PageRequest, response: FetchResponse): Outcome {
   const { ip, durationMs, endedAt } = response;
-  const message = 'the archive takes nothing more';
+  const message = 'the archive accepts no more records';
   const ended = { request, ip, durationMs, endedAt };
   return { kind: 'failure', ...ended, code: 'aborted', message, cause: 'withdrawn' };
 }

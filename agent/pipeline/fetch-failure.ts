@@ -1,11 +1,9 @@
-// What a failed fetch means for the visits: whether the connection, the exchange or this agent
-// itself was the cause. Used by the page pipeline for pages and for robots.txt.
+// Classifies failed fetches by their cause: the connection, the exchange, or this agent itself.
 
 import type { PageRequest } from '../core/protocol/effects.ts';
 import type { FailureOutcome, Outcome } from '../core/protocol/outcome.ts';
 import type { FetchFailureCode, FetchResult } from '../fetch/fetch.ts';
 
-/** What each failure says about the host. */
 export const CAUSES: Readonly<Record<FetchFailureCode, FailureOutcome['cause']>> = {
   dns: 'connection',
   connect_refused: 'connection',
@@ -25,20 +23,19 @@ export const CAUSES: Readonly<Record<FetchFailureCode, FailureOutcome['cause']>>
   aborted: 'withdrawn',
 };
 
-/** No connection came about. */
+/** Codes of failures to connect. */
 export const UNREACHABLE: ReadonlySet<FetchFailureCode> = new Set([
   'connect_refused',
   'connect_timeout',
   'connect_failed',
 ]);
 
-/** Causes that say nothing about the server. */
+/** Causes that say nothing about the server: this agent cancelled or refused the request. */
 export const GIVEN_UP: ReadonlySet<FailureOutcome['cause']> = new Set([
   'withdrawn',
   'forbidden-address',
 ]);
 
-/** A request that brought no response. */
 export function failureOutcome(
   request: PageRequest,
   result: Extract<FetchResult, { kind: 'failure' }>,

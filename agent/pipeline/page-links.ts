@@ -1,6 +1,5 @@
-// The links of a response: parsed off the main thread, given the identity that the config's rules
-// leave them, and kept where they are in scope and short enough. A sitemap or a feed has its links
-// in the same place. Used by the page pipeline.
+// Extracts the links of a page, sitemap or feed, parsed off the main thread. Links get the identity
+// that the config's rules give them, and are kept if they are in scope and short enough.
 
 import type { PageRequest } from '../core/protocol/effects.ts';
 import type { FoundLink } from '../core/protocol/outcome.ts';
@@ -21,42 +20,42 @@ import {
   URL_CHARS_MAX,
 } from '../url/crawl-url.ts';
 
-/** Links to longer names count as out of scope: no name in the DNS has more than 253 characters. */
+/** Links with longer host names count as out of scope: a DNS name has at most 253 characters. */
 export const HOST_CHARS_MAX = 255;
 
-/** Types of which the root element says whether they are a sitemap or a feed. */
+/** Content types whose root element shows whether the document is a sitemap or a feed. */
 const XML = /^(?:text|application)\/(?:(?!xhtml)[\w.-]+\+)?xml\b/i;
-/** An index that an index of an index names is read, but leads nowhere. */
+/** Maximum depth of a sitemap index that is followed. A deeper one is only fetched. */
 const INDEX_DEPTH_MAX = 1;
-/** Of the files of one index; a site of fifty million pages is not crawled in one go. */
+/** Maximum of files followed of one index: a site of fifty million pages is not queued at once. */
 const INDEX_FILES_MAX = 1000;
 
-/** Links are identified and judged so many characters at a time: some milliseconds at worst. */
+/** Characters of links processed before other work may run: some milliseconds at worst. */
 const CHARS_AT_ONCE = 64 * 1024;
 
 export interface PageLinksParts {
-  /** `others`: how many further exchanges are under way. */
+  /** @param others - number of other open exchanges */
   readonly parse: (input: PageInput, others: number) => Promise<ParsedPage>;
   readonly inScope: (host: string, url: SpelledUrl) => boolean;
-  /** Whether the limits on URLs let the form be requested. */
+  /** Whether the limits on URLs allow a request for this form. */
   readonly admits: (url: SpelledUrl) => boolean;
-  /** Gives a URL the identity that the config's rules leave it. */
+  /** Applies the config's rules for identities. */
   readonly identify: (url: CrawlUrl) => CrawlUrl;
-  /** This crawler's name, as pages address it. */
+  /** The name by which pages address this crawler. */
   readonly productToken: string;
-  /** Whether what a page shows is fetched as well. */
+  /** Whether embedded resources are links, too. */
   readonly embeds: boolean;
 }
 
-/** `sitemap`: what names it says that it is one. */
+/** `sitemap`: the source of the link declares it a sitemap. */
 type NamedUrl = PageLink & { readonly sitemap?: boolean };
 
 interface PageContext {
-  /** What the header says to robots. */
+  /** Directives of the X-Robots-Tag header. */
   readonly header: RobotsDirectives;
-  /** Whether the page was named as a sitemap. */
+  /** Whether the page was declared a sitemap. */
   readonly declared: boolean;
-  /** How many further exchanges are under way. */
+  /** Number of other open exchanges. */
   readonly others: number;
 }
 
@@ -67,7 +66,7 @@ export class PageLinks {
     this.#p = parts;
   }
 
-  /** The links of a page, or of a sitemap or a feed. Never rejects. */
+  /** Extracts the links of a page, sitemap or feed. Never rejects. */
   async linksOf(
     request: PageRequest,
     response: FetchResponse,
@@ -78,7 +77,7 @@ export class PageLinks {
     let page: ParsedPage;
     try {
       const { productToken, embeds } = this.#p;
-      // The body is empty here afterwards.
+      // The call transfers the body to the parser thread; it is empty here afterwards.
       const input = { body, contentType, url, productToken, embeds };
       const isSitemap = declared || XML.test(contentType ?? '');
       page = await this.#p.parse(isSitemap ? { ...input, sitemap: { declared } } : input, others);
@@ -100,7 +99,7 @@ export class PageLinks {
     };
   }
 
-  /** Those that are in scope, each identity once, and how many are not; in pieces. */
+  /** Accepts each identity in scope once, and counts the others. Yields between batches. */
   async #accepted(
     named: Iterable<NamedUrl>,
   ): Promise<{ links: Map<string, FoundLink>; rejected: number }> {
@@ -114,7 +113,7 @@ export class PageLinks {
         chars = 0;
       }
       const link = this.identified({ identity, fetchUrl: fetchUrl ?? asForm(identity), host });
-      // Rules of the config may make one page of several links.
+      // The config's rules may give several links the same identity.
       if (links.has(link.url)) continue;
       if (this.accepts(link)) links.set(link.url, sitemap ? { ...link, sitemap } : link);
       else rejected++;
@@ -122,24 +121,24 @@ export class PageLinks {
     return { links, rejected };
   }
 
-  /** With the identity that the config's rules leave it. */
+  /** Returns the URL with the identity that the config's rules give it. */
   identified(url: CrawlUrl): FoundLink {
     return { ...spelled(this.#p.identify(url)), host: url.host };
   }
 
-  /** Where a redirect leads, from a declared sitemap to another; null: to no URL to crawl. */
+  /** The target of a redirect, declared a sitemap if its source was; null: not a URL to crawl. */
   redirect(location: string, { fetchUrl }: PageRequest, declared: boolean): FoundLink | null {
     const target = parseCrawlUrl(location, fetchUrl);
     if ('refused' in target) return null;
     return { ...this.identified(target), redirect: true, ...(declared && { sitemap: true }) };
   }
 
-  /** Whether the target of a redirect may be requested in place of the page itself. */
+  /** Whether the page may be requested in the form that it redirects to. */
   acceptsForm(target: SpelledUrl & Pick<FoundLink, 'host'>): boolean {
     return this.accepts(target) && this.#p.admits(target);
   }
 
-  /** In scope, and short enough to be stored and sent to other agents. */
+  /** Whether the link is in scope, and short enough to be stored and sent to other agents. */
   accepts(link: FoundLink): boolean {
     const { url, fetchUrl, host } = link;
     const longest = Math.max(url.length, fetchUrl?.length ?? 0);
@@ -148,7 +147,7 @@ export class PageLinks {
   }
 }
 
-/** What a page says of others and of itself. */
+/** What was extracted from a page. */
 export interface Found {
   readonly links: FoundLink[];
   readonly outOfScope: number;
@@ -156,11 +155,11 @@ export interface Found {
   readonly simhash: string | null;
   readonly note: string | null;
   readonly canonical: string | null;
-  /** Of its elements. */
+  /** Directives of the page's meta elements. */
   readonly directives: RobotsDirectives;
 }
 
-/** Of a page that was not parsed. */
+/** The result for a page that was not parsed. */
 export function nothing(note: string | null): Found {
   const none = { digest: null, simhash: null, canonical: null, directives: NO_DIRECTIVES };
   return { links: [], outOfScope: 0, note, ...none };
@@ -170,7 +169,7 @@ function* oneAfterAnother(...lists: Iterable<NamedUrl>[]): Generator<NamedUrl> {
   for (const list of lists) yield* list;
 }
 
-/** The links of the page, or what it lists if it is a sitemap or a feed. */
+/** The links of a page, or the entries of a sitemap or feed. */
 function listedOf(
   { links, linksDropped, listed }: ParsedPage,
   { depth }: PageRequest,
@@ -179,15 +178,13 @@ function listedOf(
   const { kind, urls, count, isPartial } = listed;
   const max = depth > INDEX_DEPTH_MAX ? 0 : INDEX_FILES_MAX;
   if (kind !== 'index') return { urls: unpackUrls(urls), isPartial };
-  return { urls: filesOf(unpackUrls(urls).take(max)), isPartial: isPartial || count > max };
+  const files = unpackUrls(urls)
+    .take(max)
+    .map((link) => ({ ...link, sitemap: true }));
+  return { urls: files, isPartial: isPartial || count > max };
 }
 
-/** What an index names is a sitemap. */
-function* filesOf(named: Iterable<PageLink>): Generator<NamedUrl> {
-  for (const link of named) yield { ...link, sitemap: true };
-}
-
-/** The target of a Refresh header, if there is one that can be crawled: like that of a redirect. */
+/** The target of a Refresh header if it can be crawled. It inherits `declared`. */
 function refreshOf({ headers }: FetchResponse, url: string, declared: boolean): NamedUrl[] {
   const header = readRefresh(headers.refresh);
   const target = header === null ? null : refreshTarget(header);

@@ -1,6 +1,5 @@
-// From a request of the visits to its outcome: fetch, then for pages parse, scope and redirect,
-// for robots.txt what the answer means. Composed here of the fetch, parse and robots folders,
-// which do not know one another; agent.ts pushes the outcome into the next turn.
+// Turns a request of the visits into its outcome: fetches it, then parses a page or interprets a
+// robots.txt. Connects the folders fetch, parse and robots, which do not import each other.
 
 import type { Capture } from '../archive/record/capture.ts';
 import type { PageRequest } from '../core/protocol/effects.ts';
@@ -22,21 +21,24 @@ import { nothing, PageLinks, type PageLinksParts } from './page-links.ts';
 import { conditionsOf, notModified, UNCHANGED, validatorsOf } from './revalidation.ts';
 import { RobotsAnswers, type RobotsAnswersParts } from './robots-answers.ts';
 
-/** As much of a Content-Type header as is recorded. */
+/** Recorded length of a Content-Type header, in characters. */
 const CONTENT_TYPE_CHARS_MAX = 200;
 
 const PACKED_SITEMAP = /^[^?#]+\.(?:xml|txt)\.gz$/i;
+
 export interface PipelineParts extends PageLinksParts, RobotsAnswersParts {
   readonly fetcher: Fetcher;
   readonly bodyBytesMax: number;
-  /** Of the whole agent. */
+  /** The memory for open bodies, shared by all requests of the agent. */
   readonly bodies: BodyBudget;
   readonly mayWrite: (request: PageRequest) => boolean;
-  /** No connection came about. */
+  /** Called when a connection could not be opened. */
   readonly onUnreachable?: (request: PageRequest) => void;
   /**
-   * Gives the place once the exchange is on disk, null where it cannot be; `others`: how many
-   * further exchanges are under way. Absent: no archive.
+   * Archives an exchange; absent: no archive.
+   *
+   * @param others - number of other open exchanges
+   * @returns the place of the record once it is on disk; null: it could not be archived
    */
   readonly archive?: (
     capture: Capture,
@@ -57,7 +59,7 @@ export class PagePipeline {
     this.#robots = new RobotsAnswers(parts, this.#links);
   }
 
-  /** Makes the request; whatever happens becomes an outcome. Never rejects. */
+  /** Makes the request. Every failure becomes an outcome; never rejects. */
   async run(request: PageRequest): Promise<Outcome> {
     const account = this.#p.bodies.open();
     try {
@@ -79,7 +81,7 @@ export class PagePipeline {
     const result = await this.#p.fetcher.fetch({
       headers: conditionsOf(request, this.#p.archive !== undefined),
       url: request.fetchUrl,
-      // Of a page, types without links are not read to the end; a sitemap may come as any.
+      // Content types without links are not read to the end, but a sitemap may have any type.
       kind: declared ? 'robots' : request.kind,
       bodyBytesMax: isRobots ? ROBOTS_BYTES_MAX : pageMax,
       signal: abort.signal,
@@ -101,7 +103,7 @@ export class PagePipeline {
     return archived === null ? unarchived(request, result) : { ...outcome, archived };
   }
 
-  /** Undefined: nothing is archived. Null: it cannot be. */
+  /** @returns undefined: nothing to archive; null: archiving failed */
   async #archive(
     request: PageRequest,
     response: FetchResponse,
@@ -111,7 +113,7 @@ export class PagePipeline {
     return this.#p.archive?.(captureOf(request, response, raw), raw.body, this.#open.size);
   }
 
-  /** Whether the server was asked only for what has changed. */
+  /** Whether the request was conditional. */
   #isConditional(request: PageRequest): boolean {
     return Object.keys(conditionsOf(request, this.#p.archive !== undefined)).length > 0;
   }
@@ -124,7 +126,7 @@ export class PagePipeline {
     for (const { abort } of this.#open.values()) abort.abort();
   }
 
-  /** What is asked of the host now, one request at a time; null: nothing. */
+  /** The open request to the host; null: none. There is at most one. */
   openAt(host: string): { readonly kind: PageRequest['kind']; readonly url: string } | null {
     for (const { request } of this.#open.values()) {
       if (request.host === host) return { kind: request.kind, url: request.fetchUrl };
@@ -144,13 +146,14 @@ export class PagePipeline {
     const found = isPage
       ? await this.#links.linksOf(request, response, { header, declared, others: this.#open.size })
       : nothing(null);
+    const { noindex, noarchive } = togetherDirectives(header, found.directives);
     const { location } = response;
     const target = location === null ? null : this.#links.redirect(location, request, declared);
-    // The page itself in another form, or behind a cookie: no page of its own.
+    // The same page in another form, or in the same form behind a cookie.
     const isSelf = target?.url === request.url;
     const moved = isSelf && this.#links.acceptsForm(target) ? formOf(target) : null;
     let { outOfScope } = found;
-    const links = found.links;
+    const { links } = found;
     if (target && moved === null) {
       if (!isSelf && this.#links.accepts(target)) links.push(target);
       else outOfScope++;
@@ -172,7 +175,8 @@ export class PagePipeline {
       ...(moved !== null && { moved }),
       ...(response.bringsCookies && { bringsCookies: true as const }),
       ...(found.canonical !== null && { canonical: found.canonical }),
-      ...askedOf(togetherDirectives(header, found.directives)),
+      ...(noindex && { noindex }),
+      ...(noarchive && { noarchive }),
       ...validatorsOf(response),
       ...(found.digest !== null && found.digest === request.former?.digest && UNCHANGED),
       note: found.note ?? response.skipped ?? (truncated ? 'truncated' : null),
@@ -188,12 +192,7 @@ export class PagePipeline {
   }
 }
 
-/** Whether it is known to be a sitemap before it is read, by whoever named it or by its name. */
+/** Whether the request is declared a sitemap, by the source of its link or by its file name. */
 function isDeclared({ fetchUrl, sitemap = false }: PageRequest): boolean {
   return sitemap || PACKED_SITEMAP.test(fetchUrl);
-}
-
-/** As it is recorded: what is not asked for is not said. */
-function askedOf({ noindex, noarchive }: RobotsDirectives) {
-  return { ...(noindex && { noindex }), ...(noarchive && { noarchive }) };
 }

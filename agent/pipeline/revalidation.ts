@@ -1,6 +1,5 @@
-// A page that was known in an earlier round is asked for with what its server gave for the purpose
-// (RFC 9110, section 13): its entity tag, and when it was last modified. A 304 then stands for the
-// page as it was, whose links are known. A chapter of the page pipeline; pure.
+// Revalidates pages of an earlier round with conditional requests (RFC 9110, section 13), by entity
+// tag and modification date. A 304 repeats the previous page record, whose links are known. Pure.
 
 import type { ArchivedPayload } from '../archive/record/capture.ts';
 import type { PageRequest } from '../core/protocol/effects.ts';
@@ -8,15 +7,15 @@ import type { PageRow } from '../core/protocol/messages.ts';
 import type { ResponseOutcome } from '../core/protocol/outcome.ts';
 import type { FetchResponse } from '../fetch/fetch.ts';
 
-/** Longer ones are not kept: each is stored and travels with its page. */
+/** Limits of the validators kept, in characters: they are stored and sent with each page record. */
 const ETAG_CHARS_MAX = 256;
 const DATE_CHARS_MAX = 64;
 
 export const UNCHANGED = { unchanged: true } as const;
 
 /**
- * Headers of the request; none where the page is to be read whole: it was not read to the end
- * before, or its archive could not be pointed to.
+ * The conditional headers of a request. None if the page must be read whole: the previous response
+ * was incomplete or not 200, or its archive record is unknown.
  */
 export function conditionsOf(
   { kind, former }: PageRequest,
@@ -32,7 +31,7 @@ export function conditionsOf(
   };
 }
 
-/** What the server can be asked by the next time. */
+/** The validators of a response, for the next round. */
 export function validatorsOf({ status, headers }: Pick<FetchResponse, 'status' | 'headers'>): {
   etag?: string;
   lastModified?: string;
@@ -45,7 +44,7 @@ export function validatorsOf({ status, headers }: Pick<FetchResponse, 'status' |
   return { ...(isTag && { etag }), ...(isDate && { lastModified: modified }) };
 }
 
-/** The page as it was, asked for now; what it links to is known since then. */
+/** The outcome of a 304: the previous page record with new times. Its links stay valid. */
 export function notModified(
   request: PageRequest,
   former: PageRow,
@@ -69,7 +68,7 @@ export function notModified(
   };
 }
 
-/** The payload that the archive has of the page. */
+/** The page's payload in the archive, from an earlier round. */
 export function archivedOf({ kind, former, fetchUrl }: PageRequest): ArchivedPayload | undefined {
   const { payload, originalUrl, originalAt } = former ?? {};
   if (kind !== 'page' || payload === undefined || originalAt === undefined) return undefined;

@@ -1,5 +1,5 @@
-// What the answer to a request for robots.txt means: rules, none, another place to ask, or a host
-// that is out of reach. Used by the page pipeline.
+// Turns the result of a robots.txt request into an outcome: rules, no rules, another URL to
+// request, or an unreachable host.
 
 import type { PageRequest } from '../core/protocol/effects.ts';
 import type { FoundLink, Outcome, RobotsOutcome } from '../core/protocol/outcome.ts';
@@ -12,11 +12,11 @@ import { CAUSES, failureOutcome, GIVEN_UP } from './fetch-failure.ts';
 import { HOST_CHARS_MAX, type PageLinks } from './page-links.ts';
 
 export interface RobotsAnswersParts {
-  /** Whether `scope.hosts` has the host, whichever of its URLs are in scope. */
+  /** Whether `scope.hosts` includes the host, regardless of rules for single URLs. */
   readonly isOfCrawl: (host: string) => boolean;
-  /** The Sitemap lines of a robots.txt, absolute. */
+  /** Returns the Sitemap lines of a robots.txt as absolute URLs. */
   readonly sitemapsOf: (body: Uint8Array, url: string) => readonly string[];
-  /** Whether the URL itself tells that it must not be asked: its address, name or port. */
+  /** Whether the URL must not be requested because of its address, name or port. */
   readonly isForbidden: (url: RequestForm) => boolean;
 }
 
@@ -30,8 +30,8 @@ export class RobotsAnswers {
   }
 
   outcomeOf(request: PageRequest, result: FetchResult): Outcome {
-    // What this agent gave up itself says nothing about the server: it is asked again.
-    // And an address that must not be asked is not asked for pages either.
+    // A request that this agent cancelled says nothing about the server and is repeated. A
+    // forbidden address must not be requested for pages either.
     if (result.kind === 'failure' && GIVEN_UP.has(CAUSES[result.code])) {
       return failureOutcome(request, result);
     }
@@ -49,14 +49,15 @@ export class RobotsAnswers {
   }
 
   /**
-   * Rules that lie where nothing may be asked are out of reach, not missing. At an address longer
-   * than URLs may be they count as missing: in a row it would stop the stream of rows to a backup.
+   * A redirect to a forbidden address makes the rules unreachable, not missing. A redirect to a URL
+   * beyond the length limit counts as missing rules: such a row would block the stream of rows to a
+   * backup.
    */
   #allowed(access: RobotsAccess): RobotsAccess {
     if (access.kind !== 'redirect') return access;
     const { location, host } = access;
     if (location.length > URL_CHARS_MAX || host.length > HOST_CHARS_MAX) {
-      return { kind: 'allowAll', reason: 'redirected too far to tell' };
+      return { kind: 'allowAll', reason: 'redirect target too long' };
     }
     if (!this.#p.isForbidden(location)) return access;
     const code = 'blocked_address';
@@ -64,8 +65,9 @@ export class RobotsAnswers {
   }
 
   /**
-   * Another host is asked for its own robots.txt and nothing else, where it is part of the crawl.
-   * `scope.include` and `scope.exclude` say which pages are crawled, not whose rules are obeyed.
+   * A redirect to another host is followed only to that host's own robots.txt, and only if the host
+   * is part of the crawl. `scope.include` and `scope.exclude` restrict the pages crawled, not the
+   * rules obeyed.
    */
   #elsewhere(access: RobotsRedirect): RobotsOutcome['answer'] {
     const { location, host } = access;
@@ -75,7 +77,7 @@ export class RobotsAnswers {
     return { ...access, origin: originOf(location) };
   }
 
-  /** The sitemaps that a robots.txt names, by the usual scope. */
+  /** The sitemaps of a robots.txt that are in scope. */
   #named(body: Uint8Array, request: PageRequest): FoundLink[] {
     const links = new Map<string, FoundLink>();
     for (const text of this.#p.sitemapsOf(body, request.fetchUrl)) {
@@ -91,7 +93,7 @@ export class RobotsAnswers {
 
 type RobotsRedirect = Extract<RobotsAccess, { kind: 'redirect' }>;
 
-/** Where the file leads nowhere that anybody asks: as if there were none. */
+/** A redirect that is not followed counts as a missing file. */
 function withoutRules(location: string, why: string): RobotsOutcome['answer'] {
   return { kind: 'allowAll', reason: `${REDIRECTED}${location}, ${why}` };
 }

@@ -1,33 +1,32 @@
-// The paths of Allow and Disallow lines, and whether a URL falls under one. Pattern and path are
-// first brought to one spelling (RFC 9309, section 2.2.2), so that matching compares octets. There
-// is no regular expression made of what a server sent: a pattern is cut at its stars, and each
-// piece is searched once, from where the one before ended. The first place a piece fits is always
-// good enough for the rest, so nothing is ever tried again.
+// Matches URLs against the paths of Allow and Disallow lines. Pattern and path are normalized first
+// (RFC 9309, section 2.2.2), so matching compares octets. No regular expression is built from
+// server data: a pattern is split at its stars, and each piece is searched once, from the end of
+// the previous one. The first match of a piece always suffices, so there is no backtracking.
 
 import { requestTarget } from '../url/request-target.ts';
 
-/** One Allow or Disallow path, ready to match. */
 export interface PathPattern {
-  /** What stands between the stars, in order; the first must open the path. */
+  /** The text between the stars, in order. The path must start with the first piece. */
   readonly pieces: readonly string[];
-  /** The pattern ends in `$`: the last piece must close the path. */
+  /** The pattern ends in `$`: the path must end with the last piece. */
   readonly anchored: boolean;
-  /** Octets of the pattern: of several matches the one with most wins. */
+  /** Length of the pattern in octets: the longest matching pattern applies. */
   readonly octets: number;
 }
 
 const NOTHING_TO_SPELL = /^[A-Za-z0-9._~/?&=+,;:@!()-]*$/;
 const ESCAPE_OR_FOREIGN = /%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~/?&=+,;:@!()%-]/g;
 /**
- * Up to here `indexOf` takes time linear in the text whatever the piece; V8 looks only at the last
- * 250 characters of longer ones, which a hostile file can turn into a quarter of a second a URL.
+ * Longest piece for `indexOf`, in characters: up to here its time is linear in the text. For longer
+ * pieces V8 examines only the last 250 characters, so a hostile file could cost a quarter of a
+ * second for each URL.
  */
 const INDEX_OF_PIECE_MAX = 250;
 const UNRESERVED = /[A-Za-z0-9._~-]/;
 
 /**
- * One spelling of a path: escapes of unreserved characters decoded, the others in upper case, and
- * every octet escaped that a URL could carry either way.
+ * Normalizes a path: decodes escapes of unreserved characters, writes other escapes in upper case,
+ * and escapes every octet that a URL may contain either way.
  *
  * @param path - one character per octet
  */
@@ -45,17 +44,17 @@ function escaped(octet: number): string {
   return `%${octet.toString(16).toUpperCase().padStart(2, '0')}`;
 }
 
-/** @param value - what follows the colon, one character per octet, trimmed, not empty */
+/** @param value - the text after the colon: one character per octet, trimmed, not empty */
 export function pathPattern(value: string): PathPattern {
   const anchored = value.endsWith('$');
   const [first = '', ...rest] = (anchored ? value.slice(0, -1) : value).split('*').map(spell);
   const octets = first.length + rest.reduce((sum, piece) => sum + 1 + piece.length, 0);
-  // An empty piece between two stars says nothing; at the end it says that the path may go on.
+  // An empty piece between two stars has no effect; at the end it allows any continuation.
   const inner = rest.filter((piece, index) => piece !== '' || index === rest.length - 1);
   return { pieces: [first, ...inner], anchored, octets: octets + (anchored ? 1 : 0) };
 }
 
-/** @param path - as `matchablePath` gives it */
+/** @param path - normalized by `matchablePath` */
 export function matches(pattern: PathPattern, path: string): boolean {
   const { pieces, anchored } = pattern;
   const first = pieces[0]!;
@@ -78,7 +77,7 @@ export function matches(pattern: PathPattern, path: string): boolean {
 function search(text: string, piece: string, from: number): number {
   if (piece.length <= INDEX_OF_PIECE_MAX) return text.indexOf(piece, from);
   if (piece.length > text.length - from) return -1;
-  // `borders[i]`: how much of the piece's start also ends at i.
+  // `borders[i]`: length of the longest proper prefix of the piece that ends at i.
   const borders = new Uint32Array(piece.length);
   for (let index = 1, matched = 0; index < piece.length; index++) {
     const code = piece.charCodeAt(index);
@@ -96,9 +95,9 @@ function search(text: string, piece: string, from: number): number {
 }
 
 /**
- * Path and query of a URL, spelled for `matches`.
+ * Returns path and query of a URL, normalized for `matches`.
  *
- * @param url - absolute; a URL without scheme is taken as one, an empty one as the root
+ * @param url - absolute; without a scheme, http is assumed; an invalid or empty URL gives `/`
  */
 export function matchablePath(url: string): string {
   const parsed = URL.parse(url) ?? URL.parse(`http://${url}`);

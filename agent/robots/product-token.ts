@@ -1,18 +1,15 @@
-// The name by which robots.txt files address this crawler, taken from the User-Agent header that
-// it sends: both must be the same name (RFC 9309, section 2.2.1). The agent takes its own token
-// once at start; the parser takes that of each user-agent line.
+// The name by which robots.txt files address this crawler. It is taken from the User-Agent header,
+// since both must be the same name (RFC 9309, section 2.2.1).
 
 /**
- * A token as HTTP has it, less `*` and `#`, which mean something else in robots.txt. Wider than
- * the letters, `_` and `-` of RFC 9309, because names with digits and dots are in every file.
+ * An HTTP token without `*` and `#`, which have another meaning in robots.txt. RFC 9309 allows only
+ * letters, `_` and `-`, but names with digits and dots are common.
  */
 const TOKEN = /^[\t ]*([!$%&'+.^_`|~0-9A-Za-z-]+)/;
 
 /**
- * The product token at the start of a User-Agent value.
- *
- * @param userAgent - such as `my-crawl/1.2 (+https://example.org/bot)`
- * @returns such as `my-crawl`, or null where the value does not start with one
+ * @param userAgent - a User-Agent value, such as `my-crawl/1.2 (+https://example.org/bot)`
+ * @returns the product token at its start, such as `my-crawl`; null: there is none
  */
 export function productTokenOf(userAgent: string): string | null {
   return TOKEN.exec(userAgent)?.[1] ?? null;

@@ -1,8 +1,7 @@
-// Robots.txt by RFC 9309: which paths of an origin this crawler may request. The parser forgives
-// what site owners get wrong (misspelt keys, missing colons, any line ends, binary rubbish), and
-// where a mistake can be read in two ways takes the one that forbids more. Own code because the
-// packages answer some of the RFC's own examples wrongly. The visits ask before every request;
-// `ubiring check robots` asks without crawling.
+// Parses robots.txt (RFC 9309): which paths of an origin this crawler may request. The parser
+// tolerates common mistakes (misspelt keys, missing colons, any line ends, binary data). If a
+// mistake has two readings, it chooses the one that forbids more. The available packages fail some
+// of the RFC's own examples.
 
 import type { RequestForm } from '../url/crawl-url.ts';
 import { matchablePath, pathPattern } from './path-pattern.ts';
@@ -10,26 +9,26 @@ import { productTokenOf } from './product-token.ts';
 import { type Rule, RuleSet } from './rule-set.ts';
 
 /**
- * The RFC asks for at least 500 KiB; what lies beyond is not looked at, but for one character (two
- * octets in UTF-16): it tells a last line that ends there from one that goes on.
+ * Limit of the octets read. The RFC requires at least 500 KiB; one more character (two octets in
+ * UTF-16) shows whether the last line continues.
  */
 export const ROBOTS_BYTES_MAX = 500 * 1024 + 2;
 
-/** Eight times the longest URL browsers took (2083), as Google has it; the rest is cut off. */
+/** Limit of a line: eight times the longest URL of old browsers (2083), as in Google's parser. */
 const LINE_OCTETS_MAX = 8 * 2083;
 
-/** More than the sitemaps protocol puts in one index; the rest is not kept. */
+/** Maximum of Sitemap lines. Large sites have one line for an index file. */
 const SITEMAPS_MAX = 1000;
 
-/** What a line begins with that may name a sitemap. */
+/** Start of a line that may name a sitemap. */
 const SITEMAP_LINE = /^[^a-z]*site-?map/i;
 
-/** A longer Crawl-delay is taken as a day: nobody means more, and timers overflow at 24.8 days. */
+/** Limit of the Crawl-delay. Longer ones are hardly meant; timers overflow at 24.8 days. */
 const CRAWL_DELAY_MAX_MS = 24 * 3600 * 1000;
 
 type Key = 'user-agent' | 'allow' | 'disallow' | 'crawl-delay' | 'sitemap';
 
-/** Spellings found in the wild (Google's parser, crawler-commons and Protego know them). */
+/** Spellings in use (known to Google's parser, crawler-commons and Protego). */
 const KEYS: ReadonlyMap<string, Key> = new Map([
   ...spellings('user-agent', 'user-agent useragent user_agent user-agents useg-agent'),
   ['user agent', 'user-agent'],
@@ -43,18 +42,17 @@ function spellings(key: Key, words: string): [string, Key][] {
   return words.split(' ').map((word) => [word, key]);
 }
 
-/** What the groups of one product token say together. */
+/** The merged groups of one product token. */
 interface Group {
   named: boolean;
   readonly rules: Rule[];
   crawlDelayMs: number | null;
 }
 
-/** The rules of one origin for one crawler. */
 export class RobotsRules {
-  /** The file's Crawl-delay for this crawler, 0 to a day; null where it has none. */
+  /** The file's Crawl-delay for this crawler, 0 to a day; null: none. */
   readonly crawlDelayMs: number | null;
-  /** Each once, in order; absolute if `parseRobots` was given the file's URL. */
+  /** Without duplicates, in file order; absolute if `parseRobots` was given the file's URL. */
   readonly sitemaps: readonly string[];
   readonly #rules: RuleSet;
 
@@ -64,20 +62,20 @@ export class RobotsRules {
     this.sitemaps = sitemaps;
   }
 
-  /** An estimate of the memory that the rules take. */
+  /** Estimated memory of the rules, in octets. */
   get bytes(): number {
     return this.#rules.bytes;
   }
 
-  /** How many rules there are, and whether a check of a long URL may not reach all of them. */
+  /** Number of rules, and whether a check of a long URL may not reach all of them. */
   get size(): RuleSet['size'] {
     return this.#rules.size;
   }
 
   /**
    * @param url - absolute URL of the origin, in any spelling
-   * @returns the verdict, the line that gave it (null where none applies), and what it took: a step
-   *   is about an octet looked at
+   * @returns the verdict, the line that gave it (null: no line matches), and the cost in steps; a
+   *   step is about one octet examined
    */
   allows(url: RequestForm): { allowed: boolean; rule: string | null; steps: number } {
     const path = matchablePath(url);
@@ -88,13 +86,12 @@ export class RobotsRules {
 }
 
 /**
- * Parses a robots.txt file; never throws, whatever the bytes are.
+ * Parses a robots.txt file. Never throws, whatever the bytes are.
  *
- * @param body - as received; a string is taken as UTF-8
- * @param names - this crawler's product token, by `productTokenOf`, or several where it goes by
- *   more than one: their groups are merged, and `*` among them adds the groups of everyone; a
- *   version after a slash is cut
- * @param fileUrl - against which relative Sitemap lines are resolved
+ * @param body - as received; a string stands for its UTF-8 octets
+ * @param names - the crawler's product token, or several tokens whose groups are merged; `*` among
+ *   them adds the groups of all crawlers; a version after a slash is ignored
+ * @param fileUrl - base for relative Sitemap lines
  */
 export function parseRobots(
   body: Uint8Array | string,
@@ -112,11 +109,7 @@ export function parseRobots(
   return new RobotsRules(rules, crawlDelayMs, absolute(sitemaps, fileUrl));
 }
 
-/**
- * The Sitemap lines of a file alone, which concern everyone.
- *
- * @param fileUrl - against which they are resolved
- */
+/** The Sitemap lines of a file, which apply to all crawlers; `fileUrl` is their base. */
 export function sitemapsNamed(body: Uint8Array, fileUrl: string): string[] {
   const reader = new Reader(new Set());
   for (const line of linesOf(body)) {
@@ -131,18 +124,15 @@ function absolute(sitemaps: Iterable<string>, fileUrl: string | undefined): stri
   return [...new Set(resolved.filter((href) => href !== undefined))];
 }
 
-/** Reads line by line, keeping what concerns this crawler's names and what concerns everyone. */
+/** Collects the rules for this crawler's tokens, those for all crawlers, and the sitemaps. */
 class Reader {
   readonly own: Group = { named: false, rules: [], crawlDelayMs: null };
   readonly everyone: Group = { named: false, rules: [], crawlDelayMs: null };
   readonly sitemaps = new Set<string>();
   readonly #tokens: ReadonlySet<string>;
-  /** Whom rules now concern: the user-agent lines since the last rule that another one followed. */
+  /** The groups of the next rule. A user-agent line after a rule starts a new list. */
   #ruled = new Set<Group>();
-  /**
-   * Whom a Crawl-delay now concerns. Unlike a rule, which is standard, a delay does not end a group
-   * of user-agent lines; but those before it are not those after it.
-   */
+  /** The groups of the next Crawl-delay. A user-agent line after a rule or a delay starts anew. */
   #delayed = new Set<Group>();
   #rulesFollowed = false;
   #delayFollowed = false;
@@ -209,7 +199,7 @@ class Reader {
   }
 }
 
-/** Without empty lines, and without the last line of a body that may go on. */
+/** Skips empty lines, and the last line if the body was cut. */
 function* linesOf(body: Uint8Array | string): Generator<string> {
   const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body);
   const read = bytes.subarray(0, ROBOTS_BYTES_MAX);
@@ -225,12 +215,11 @@ function* linesOf(body: Uint8Array | string): Generator<string> {
   if (!isCut && start < text.length) yield text.slice(start);
 }
 
-/** The line as a person would write it. */
 function textOf({ allow, value }: Rule): string {
   return `${allow ? 'Allow' : 'Disallow'}: ${utf8(value)}`;
 }
 
-/** The text with one character per octet: rules compare octets, and no byte may be lost. */
+/** The text with one character per octet: rules are compared by octet, and no octet may be lost. */
 function octetsOf(bytes: Buffer): string {
   const utf16 =
     bytes[0] === 0xfe && bytes[1] === 0xff
@@ -254,18 +243,18 @@ function entryOf(line: string): { key: Key; value: string } | null {
   const colon = text.indexOf(':');
   const key = colon < 0 ? undefined : KEYS.get(trim(text.slice(0, colon)).toLowerCase());
   if (key !== undefined) return { key, value: trim(withoutMarkup(text.slice(colon + 1))) };
-  // `disallow /x`: no colon, and nothing that could make it prose.
+  // `disallow /x`: a line of two words without a colon. Longer lines are prose.
   const words = text.split(/[\t ]+/, 3);
   const bare = words.length === 2 ? KEYS.get(words[0]!.toLowerCase()) : undefined;
   return bare === undefined ? null : { key: bare, value: withoutMarkup(words[1]!) };
 }
 
-/** Editors that save HTML leave a line break mark at the end of each line. */
+/** Some HTML editors leave a `<br>` at the end of each line. */
 function withoutMarkup(value: string): string {
   return value.replace(/<br ?\/?>$/i, '');
 }
 
-/** Not `String.trim`: 0xA0 is white space as a character but part of letters as an octet. */
+/** Not `String.trim`: 0xA0 is white space as a character, but part of letters as an octet. */
 function trim(text: string): string {
   let start = 0;
   let end = text.length;

@@ -1,69 +1,69 @@
-// The rules of one robots.txt for one crawler, and which of them decides a path. A hostile file has
-// tens of thousands of rules with wildcards, so a check has a bound by construction: rules are sorted
-// and each is kept once; a rule with a wildcard is matched only where four octets of its longest
-// piece stand in the path; and what is matched is charged in steps, about one an octet looked at.
-// Rules with wildcards that the steps do not reach are not consulted: RFC 9309, section 2.5, lets a
-// crawler limit what it reads of a file. Rules without wildcards always are.
+// The rules of one robots.txt for one crawler, and which of them decides about a path. A hostile
+// file may have tens of thousands of rules with wildcards, so the cost of a check is limited. Rules
+// are sorted, without duplicates. A rule with a wildcard is matched only if the path may contain
+// the last four octets of its longest piece. Each match is charged in steps of about one octet.
+//
+// Wildcard rules beyond the limit of steps are ignored: RFC 9309, section 2.5, lets a crawler limit
+// what it reads of a file. Rules without wildcards are always checked.
 
 import { matches, type PathPattern } from './path-pattern.ts';
 
-/** One Allow or Disallow line. */
 export interface Rule {
   readonly allow: boolean;
   readonly pattern: PathPattern;
-  /** The path as written, one character per octet. */
+  /** The path as written, with one character per octet. */
   readonly value: string;
 }
 
-/** What decided, and what finding it took. */
-export interface Decision {
+/** The deciding rule (null: none), and the cost of finding it. */
+interface Decision {
   readonly rule: Rule | null;
   readonly steps: number;
 }
 
-/** About four milliseconds. A path of 2,000 octets reaches 2,000 rules that might match it. */
+/** About four milliseconds. Reaches 2,000 candidate rules for a path of 2,000 octets. */
 export const CHECK_STEPS_MAX = 4_000_000;
-/** Searching for one piece costs as much as looking at so many octets. */
+/** Cost of starting the search for one piece, in steps. */
 const PIECE_STEPS = 16;
-/** A set with more wildcards than this is searched by their octets. */
+/** Number of wildcard rules from which on the index is used. */
 const INDEXED_FROM = 64;
 const GRAM_OCTETS = 4;
 const BUCKETS = 1 << 15;
-/** Octets of memory that a rule takes, beside its text. */
+/** Octets of memory for a rule, beside its text. */
 const RULE_BYTES = 250;
 
 export class RuleSet {
-  /** In the order in which they decide. */
+  /** By precedence: the first rule that matches applies. */
   readonly #rules: readonly Rule[];
   readonly #wildcards: number;
   #index: GramIndex | null = null;
 
-  /** @param rules - in any order, repeated or not */
+  /** @param rules - in any order, with or without duplicates */
   constructor(rules: readonly Rule[]) {
     const once = new Map<string, Rule>();
     for (const rule of rules) {
       const key = `${rule.allow ? '+' : '-'}${rule.value}`;
       if (!once.has(key)) once.set(key, rule);
     }
-    // Most octets first, then allow before disallow: the first match is the one that counts.
+    // Longest pattern first, then allow before disallow.
     this.#rules = [...once.values()].sort(
       (a, b) => b.pattern.octets - a.pattern.octets || Number(b.allow) - Number(a.allow),
     );
     this.#wildcards = this.#rules.filter(isWildcard).length;
   }
 
-  /** An estimate of the memory that the rules take. */
+  /** Estimated memory of the rules, in octets. */
   get bytes(): number {
     return this.#rules.reduce((sum, { value }) => sum + RULE_BYTES + 2 * value.length, 0);
   }
 
-  /** How many rules there are, and whether a check of a long path may not reach all of them. */
+  /** Number of rules, and whether a check of a long path may not reach all of them. */
   get size(): { readonly rules: number; readonly wildcards: number; readonly isAboveCap: boolean } {
     const isAboveCap = this.#wildcards > CHECK_STEPS_MAX / PATH_OCTETS_USUAL;
     return { rules: this.#rules.length, wildcards: this.#wildcards, isAboveCap };
   }
 
-  /** @param path - as `matchablePath` gives it */
+  /** @param path - normalized by `matchablePath` */
   decide(path: string): Decision {
     const index = this.#wildcards < INDEXED_FROM ? null : this.#indexOf(path);
     let steps = this.#rules.length + (index === null ? 0 : path.length);
@@ -86,19 +86,22 @@ export class RuleSet {
   }
 }
 
-/** The longest URL that is crawled by default. */
+/** The default limit of a URL's length. */
 const PATH_OCTETS_USUAL = 2048;
 
 function isWildcard({ pattern }: Rule): boolean {
   return pattern.pieces.length > 1;
 }
 
-/** Finds the rules of which the last octets of the longest piece stand in a path. */
+/**
+ * Finds the wildcard rules that may match a path: it contains the last octets of their longest
+ * piece. A hash table; collisions only add candidates.
+ */
 class GramIndex {
-  /** Number of the first rule of each bucket plus one, and of the next rule of the same bucket. */
+  /** Index + 1 of each bucket's first rule (0: none), and of the next rule in the bucket. */
   readonly #first = new Int32Array(BUCKETS);
   readonly #next: Int32Array;
-  /** The number of the last look-up that found the rule, or the bucket. */
+  /** Number of the last look-up that found the rule, or the bucket. */
   readonly #found: Int32Array;
   readonly #seen = new Int32Array(BUCKETS);
   readonly #lengths = new Set<number>();

@@ -1,6 +1,6 @@
-// The real clock, in the one place that may read it. `mono` reads like Unix milliseconds but is
-// the monotonic clock since the process began, so no step of the wall clock touches delays, waits
-// or stored times; `wall` is beside it for what must notice that the machine slept.
+// The system clock; no other file reads it. `mono` has the scale of Unix milliseconds but is the
+// monotonic clock since the process start, so changes of the wall clock do not affect delays, waits
+// or stored times. `wall` shows whether the machine was suspended.
 
 import type { Instant } from '../../failure-detector/instant.ts';
 

@@ -1,9 +1,9 @@
-// A pause for everything else the loop has to do, for work that would hold it up if it were done in
-// one go. Awaited between pieces of some milliseconds each.
+// A pause for other work of the event loop. Long work awaits it between pieces of some
+// milliseconds.
 
 import { setImmediate } from 'node:timers/promises';
 
-/** Resolves once the loop has been round: I/O and timers that were due have had their turn. */
+/** Resolves when due I/O and timers have been processed. */
 export function otherWork(): Promise<void> {
   return setImmediate();
 }

@@ -1,20 +1,18 @@
-// Chance, in the one place that may ask for it: names that nobody else will ever give,
-// and waits that nobody else waits. Tests pass
-// their own source instead.
+// The source of randomness; no other file has one. Tests replace it.
 
 import { randomInt, randomUUID } from 'node:crypto';
 
-/** A UUID of version 4, as text: 122 random bits. */
+/** @returns a version 4 UUID: 122 random bits */
 export function randomId(): string {
   return randomUUID();
 }
 
-/** A whole number below 2^48 that nobody outside this process knows. */
+/** @returns an integer from 0 to 2^48 - 2 that other processes cannot guess */
 export function secret(): number {
   return randomInt(2 ** 48 - 1);
 }
 
-/** A number from 0 up to 1. */
+/** @returns a number from 0 (inclusive) to 1 (exclusive) */
 export function chance(): number {
   return Math.random();
 }

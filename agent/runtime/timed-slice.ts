@@ -1,9 +1,12 @@
-// The slice of a turn by the real clock: work that can be continued in the next turn gives way to
-// whatever else the loop has to do after so long.
+// A time slice. Work that can continue in the next turn stops when its slice has passed, so that
+// other work of the event loop can run.
 
 import { monotonicMs } from './clock.ts';
 
-/** As long as the inputs of a turn may take. Heartbeats wait for two or three of these at most. */
+/**
+ * Milliseconds: as long as the inputs of a turn may take. Heartbeats wait for at most two or three
+ * of these.
+ */
 const SLICE_MS = 10;
 
 export function turnSlice(nowMs: () => number = monotonicMs) {

@@ -1,55 +1,60 @@
-// The loop of an agent: inputs (messages, outcomes, commands) queue up and are handled in turns,
-// each turn one transaction. Under load a turn takes in whatever came while the last one was
-// written, which is a group commit. Effects are performed after the commit;
-// those that say "it is safe here" are held until a commit has reached the disk, one for all that
-// gathered within a few milliseconds.
+// The main loop of an agent. Inputs (messages, fetch results, commands) are queued and handled in
+// turns, one transaction per turn. Under load a turn handles the inputs that arrived during the
+// last write, which is a group commit. Effects are performed after the commit. Durable effects,
+// which tell others that something is safe, are held until a commit has reached the disk; one such
+// commit serves all that gathered within a few milliseconds.
 
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { Clock } from './clock.ts';
 
 /**
- * A turn takes inputs until one of these is reached, and one input at least: heartbeats and timers
- * have to wait for its end. What is left waits for the next turn.
+ * Limits on the inputs of one turn: a number, and milliseconds. A turn handles at least one input;
+ * the rest waits for the next turn. Heartbeats and timers wait for the end of the turn.
  */
 const INPUTS_PER_TURN = 200;
 const INPUTS_MS_PER_TURN = 10;
 /**
- * An input that may wait does so for half of those that are expected: a turn costs as much as two
- * pages by itself. Where little is expected it waits for nobody, and never longer than this.
+ * A patient input waits until this share of the expected inputs has arrived, because a turn costs
+ * as much as two pages. If few are expected it does not wait.
  */
 const SHARE_AWAITED = 1 / 2;
+/** Limit on that wait, in ms. */
 const AWAITED_MS_MAX = 25;
-/** How long durable effects gather before the commit that they wait for. */
+/** Time in ms for which durable effects gather before the commit that releases them. */
 const GATHER_MS = 8;
-/** While another program holds the store, it is asked again so often; the loop goes on meanwhile. */
+/** Interval in ms of attempts to begin a turn while another program locks the store. */
 const RETRY_MS = 50;
-/** A turn whose work takes longer is told of: heartbeats and all hosts wait for its end. */
+/**
+ * A turn that takes longer, in ms, is reported, because heartbeats and all hosts wait for its end.
+ */
 const SLOW_MS = 100;
 
 export interface TurnParts<Input, Effect> {
   readonly clock: Clock;
   readonly store: {
-    /** False where another program holds it: no turn can begin. */
+    /** @returns false if another program locks the store; the turn cannot begin */
     begin(): boolean;
-    /** False where it was committed, and is not durable yet though that was asked for. */
+    /** @returns false if it is committed but, although requested, not yet durable */
     commit(durable: boolean): boolean;
   };
   handle(input: Input, now: Instant): void;
-  /** About how many inputs may come before long. */
+  /** Approximate number of inputs that will arrive soon. */
   expected(): number;
-  /** After the inputs of the turn: whatever is due. */
+  /** Called after the inputs of the turn, for work that is due. */
   due(now: Instant): void;
+  /** Called after the commit, before effects are performed. */
   committed(): void;
-  /** When `due` wants to be called next, on the monotonic clock. */
+  /** Monotonic time in ms at which `due` should be called next. */
   nextMs(now: Instant): number;
+  /** Removes and returns the effects of the turn. */
   take(): Effect[];
   isDurable(effect: Effect): boolean;
   perform(effect: Effect): void;
-  /** No turn could begin for so long; called at each attempt that fails. */
+  /** Called at each failed attempt to begin a turn, with the time in ms since the first one. */
   blocked(forMs: number): void;
-  /** The work of a turn took so long, though its parts are bounded to a tenth of it. */
+  /** Called after a slow turn; its parts are limited to a tenth of that time. */
   slow(tookMs: number, inputs: readonly Input[]): void;
-  /** A turn threw: its transaction is not committed and the agent cannot go on. */
+  /** A turn threw: its transaction is not committed, and the agent cannot continue. */
   failed(error: unknown): void;
 }
 
@@ -60,9 +65,9 @@ export class Turns<Input, Effect> {
   #heldSince = 0;
   #scheduled: NodeJS.Immediate | null = null;
   #timer: NodeJS.Timeout | null = null;
-  /** Ends the wait of inputs that were pushed as patient. */
+  /** Ends the wait of patient inputs. */
   #patience: NodeJS.Timeout | null = null;
-  /** Since when no turn could begin, on the monotonic clock. */
+  /** Monotonic time in ms of the first failed attempt to begin a turn; null: none failed. */
   #blockedSince: number | null = null;
   #closed = false;
 
@@ -70,13 +75,13 @@ export class Turns<Input, Effect> {
     this.#p = parts;
   }
 
-  /** Queues an input; its turn comes after the events that are being handled now. */
+  /** Queues an input. It is handled after the current events. */
   push(input: Input): void {
     this.#inputs.push(input);
     this.kick();
   }
 
-  /** Queues an input that may wait some milliseconds for others: one transaction for all. */
+  /** Queues an input that may wait some milliseconds, so that several share one transaction. */
   pushPatiently(input: Input): void {
     this.#inputs.push(input);
     const awaited = this.#p.expected() * SHARE_AWAITED;
@@ -84,7 +89,7 @@ export class Turns<Input, Effect> {
     else this.#patience ??= setTimeout(() => this.kick(), AWAITED_MS_MAX);
   }
 
-  /** Asks for a turn soon, though nothing came in. */
+  /** Requests a turn soon, even without input. */
   kick(): void {
     if (this.#closed || this.#blockedSince !== null) return;
     this.#schedule();
@@ -94,7 +99,7 @@ export class Turns<Input, Effect> {
     this.#scheduled ??= setImmediate(() => this.#turn());
   }
 
-  /** Another program holds the store: what comes in waits, and nothing may be decided. */
+  /** Another program locks the store: inputs wait, and nothing may be decided. */
   get isBlocked(): boolean {
     return this.#blockedSince !== null;
   }
@@ -136,7 +141,7 @@ export class Turns<Input, Effect> {
     else this.#arm();
   }
 
-  /** Handles the inputs of one turn; gives them, and the time at their end. */
+  /** @returns the inputs handled in this turn, and the time at their end */
   #takeInputs(): { handled: readonly Input[]; now: Instant } {
     const inputs = this.#inputs.slice(0, INPUTS_PER_TURN);
     let now = this.#p.clock.now();
@@ -165,7 +170,11 @@ export class Turns<Input, Effect> {
     this.#timer = setTimeout(() => this.#schedule(), RETRY_MS);
   }
 
-  /** Keeps the durable ones back; gives the others. */
+  /**
+   * Holds durable effects back.
+   *
+   * @returns the other effects
+   */
   #sort(effects: Effect[]): Effect[] {
     const ready: Effect[] = [];
     for (const effect of effects) {

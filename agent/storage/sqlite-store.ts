@@ -1,8 +1,8 @@
-// The durable state of one agent: implements the ports of the core and of the frontier over the
-// tables of `state.sqlite`. One turn of the loop is one transaction, opened by `begin` and ended
-// by `commit`; a commit with `durable` has reached the disk when it returns,
-// as far as `storage.durability` asks for it. The same class over a database in memory serves
-// the tests and the simulator.
+// The durable state of one agent. It implements the storage ports of the core and the frontier over
+// the tables of `state.sqlite`. One turn of the loop is one transaction between `begin` and
+// `commit`. A commit with `durable` has reached the disk when it returns, as far as
+// `storage.durability` requires. Tests and the simulator use the same class over a database in
+// memory.
 
 import type {
   EventKind,
@@ -44,19 +44,19 @@ import { TombstoneTable } from './tables/tombstone-table.ts';
 
 export type Durability = 'power' | 'process';
 
-/** Another program's short transaction is waited for in place, at most a fraction of a heartbeat. */
+/** Longest wait for another program's lock in a turn: a fraction of a heartbeat interval. */
 const BUSY_WAIT_MS = 50;
-/** What must not fail half-way waits longer: the loop stands still, which the protocol allows. */
+/** Longest wait for a lock while an incarnation is saved. It blocks the loop, which is allowed. */
 const BUSY_INSIST_MS = 60_000;
 
 export interface StoreOptions {
   readonly durability: Durability;
   readonly hostDelayMs: number;
-  /** The simulator and tests have smaller ones. */
+  /** The simulator and tests use smaller bounds. */
   readonly tails?: TailBounds;
 }
 
-/** The newest file of the archive, and the bytes of it and of its index that are known. */
+/** The newest archive file, and the sizes in bytes of the recorded parts of it and of its index. */
 interface ArchiveEnd {
   readonly file: string;
   readonly end: number;
@@ -74,7 +74,7 @@ export class SqliteStore implements Store, FrontierStore {
   readonly #s: ReturnType<typeof statements>;
   #n: number;
   #storedN: number;
-  /** How far the archive is with what this turn takes in; null: no further. */
+  /** The archive end that this turn has reached; null: unchanged. */
   #archived: ArchiveEnd | null = null;
   #abandoned = false;
 
@@ -98,15 +98,15 @@ export class SqliteStore implements Store, FrontierStore {
 
   // ---- transactions
 
-  /** False where another program holds the file for writing: nothing has begun, try later. */
+  /** False if another program holds the write lock: no transaction has begun; try again later. */
   begin(): boolean {
     if (this.#db.inTransaction) return true;
     return this.#unlessBusy(() => this.#db.exec('BEGIN IMMEDIATE'));
   }
 
   /**
-   * Ends the turn. With `durable`, what was committed so far survives a loss of power; false where
-   * it does not yet, because another program holds the file.
+   * Ends the turn. With `durable`, all commits so far survive a power loss; false if they do not
+   * yet, because another program holds the write lock.
    */
   commit(durable: boolean): boolean {
     this.#rows.turnEnded();
@@ -132,7 +132,7 @@ export class SqliteStore implements Store, FrontierStore {
     }
   }
 
-  /** One small transaction at FULL: its fsync of the log covers all commits before it. */
+  /** Commits with `synchronous = FULL`: the fsync of the log covers earlier commits too. */
   #sync(): void {
     this.#db.pragma('synchronous = FULL');
     try {
@@ -142,18 +142,18 @@ export class SqliteStore implements Store, FrontierStore {
     }
   }
 
-  /** After a turn that failed: nothing of it is kept, nothing more is written. Never throws. */
+  /** Rolls back a failed turn; the store writes nothing after this. Never throws. */
   abandon(): void {
     this.#abandoned = true;
     this.#hosts.forget();
     try {
       if (this.#db.inTransaction) this.#db.exec('ROLLBACK');
     } catch {
-      // SQLite rolls back by itself where it cannot go on, and at the latest at the next opening.
+      // SQLite rolls back itself after a serious error, at the latest when the file is next opened.
     }
   }
 
-  /** A turn that is still open has failed half-way: nothing of it is kept. */
+  /** An open turn has failed half-way and is rolled back. */
   close(): void {
     if (this.#db.inTransaction) this.abandon();
     if (!this.#abandoned) this.commit(true);
@@ -172,7 +172,7 @@ export class SqliteStore implements Store, FrontierStore {
     try {
       this.#s.saveMeta.run('incarnation', inc);
       if (!this.commit(true) || (inTurn && !this.begin())) {
-        throw new Error('the state is locked by another program for too long');
+        throw new Error('another program keeps the state file locked');
       }
     } finally {
       this.#db.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);
@@ -189,18 +189,18 @@ export class SqliteStore implements Store, FrontierStore {
 
   // ---- the archive
 
-  /** How far this database knows the archive; null: it never was told. */
+  /** The recorded end of the archive; null: none was ever recorded. */
   archiveEnd(): ArchiveEnd | null {
     const stored = this.#s.meta.get('archive');
     return typeof stored === 'string' ? (JSON.parse(stored) as ArchiveEnd) : null;
   }
 
-  /** Committed with the turn, whatever becomes of the page: the archive is known up to here. */
+  /** Records the end of the archive with the turn, whatever the outcome of the page. */
   noteArchived({ file, end, indexEnd }: ArchiveEnd): void {
     this.#archived = { file, end, indexEnd };
   }
 
-  /** Queues the pages again whose records are lost; gives how many. In a transaction. */
+  /** Requeues the pages whose archive records are lost. Needs an open transaction. */
   reopenPages(file: string, from: number): number {
     return this.#urls.reopen(file, from);
   }

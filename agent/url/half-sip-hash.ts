@@ -1,30 +1,29 @@
-// A keyed hash of short texts: HalfSipHash-1-3 over their UTF-16 units. It says in which slot of its
-// host a URL is looked for (storage/encoding/url-ids.ts) and which URLs came a short while ago
-// (core/exchange/seen-filter.ts), tens of thousands of times a second, and sites choose the texts: without a
-// key somebody could write links that all fall into one slot, or one that passes for another.
-// SHA-256 would do as well at three times the price. After Aumasson and Bernstein, "SipHash: a fast
-// short-input PRF".
+// A keyed hash of short texts: HalfSipHash-1-3 over their UTF-16 units (Aumasson and Bernstein,
+// "SipHash: a fast short-input PRF"). It finds the row id of a URL (storage/encoding/url-ids.ts)
+// and recognises URLs seen recently (core/exchange/seen-filter.ts), tens of thousands of times a
+// second. Sites choose the texts, so without a key an attacker could write links with colliding
+// hashes. SHA-256 would cost three times as much.
 
 export class HalfSipHash {
   readonly #k0: number;
   readonly #k1: number;
-  /** Of the last text, where it was given to `long`: the first and the last 32 bits, unsigned. */
+  /** Hash of the last text given to `long`: its first and last 32 bits, unsigned. */
   low = 0;
   high = 0;
 
-  /** @param key - a whole number below 2^53; another one gives unrelated hashes */
+  /** @param key - an integer from 0 to 2^53 - 1; different keys give unrelated hashes */
   constructor(key: number) {
     this.#k0 = key | 0;
     this.#k1 = Math.floor(key / 2 ** 32) | 0;
   }
 
-  /** Of `text`: an unsigned integer of 32 bits. */
+  /** @returns the hash of `text`, an unsigned 32-bit integer */
   of(text: string): number {
     this.#run(text, false);
     return this.low;
   }
 
-  /** Leaves 64 bits in `low` and `high`, which are not those of `of`. */
+  /** Stores a 64-bit hash in `low` and `high`. It is unrelated to the result of `of`. */
   long(text: string): void {
     this.#run(text, true);
   }
@@ -37,7 +36,8 @@ export class HalfSipHash {
     if (isLong) v1 ^= 0xee;
     const words = (text.length >> 1) + 1;
     const rounds = words + (isLong ? 6 : 3);
-    // The words of the text, the last with its length; then three rounds for each 32 bits.
+    // Processes the 32-bit words of the text (the last one includes the length), then three
+    // finalisation rounds per 32 bits of output.
     for (let round = 0; round < rounds; round++) {
       let m = 0;
       if (round < words) m = wordOf(text, round);
@@ -68,7 +68,7 @@ export class HalfSipHash {
   }
 }
 
-/** Two units of the text; the last word has its length in bytes above what is left of it. */
+/** @returns two units of the text; the last word has the length in bytes in its top byte */
 function wordOf(text: string, word: number): number {
   const at = word * 2;
   if (at + 1 < text.length) return text.charCodeAt(at) | (text.charCodeAt(at + 1) << 16);

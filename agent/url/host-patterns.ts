@@ -1,11 +1,11 @@
-// Host patterns as the config and the operator's orders write them: a host, `*.h` for the subdomains
-// of h (not h itself), `*` for every host. A look-up costs one probe of a table per label of the
-// host, however many patterns there are.
+// Host patterns as in the config and in orders of the operator: a host, `*.h` for the subdomains of
+// h (not h itself), or `*` for every host. A look-up costs one map access per label of the host,
+// however many patterns there are.
 
 /** Values by serialised host pattern. */
 export class HostPatterns<T> {
   readonly #exact = new Map<string, T>();
-  /** By the parent, `h` for `*.h`. */
+  /** By parent: `h` for `*.h`. */
   readonly #parents = new Map<string, T>();
   #everywhere: T | undefined;
 
@@ -17,7 +17,7 @@ export class HostPatterns<T> {
     }
   }
 
-  /** The value of the most specific pattern that matches the host; undefined: none does. */
+  /** @returns the value of the most specific pattern that matches the host, or undefined */
   get(host: string): T | undefined {
     const exact = this.#exact.get(host);
     if (exact !== undefined) return exact;

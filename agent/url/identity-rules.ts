@@ -1,39 +1,40 @@
-// Which parameters of a URL do not count for its identity: names from the config, those that mark
-// where a click came from, and those that carry a session. Only the identity loses them; what is
-// requested stays as found, so a site never gets a URL that it did not write. Off by default: the
-// same parameter may be noise on one site and the page's number on the next. The page pipeline and
-// the seeds pass every URL through here; agents compare the rules when they meet.
+// Removes URL parameters from the identity: names from the config, parameters that track clicks,
+// and parameters with a session. The requested form stays as found, so a site never gets a URL that
+// it did not write. Off by default, because a parameter that is noise on one site can name the page
+// on another. The rules of all agents of a cluster must agree.
 
 import { type CrawlUrl, parseCrawlUrl } from './crawl-url.ts';
 
 /** The config's `urls`. */
 export interface IdentityRulesConfig {
-  /** Names in any case; one that ends in `*` is a prefix. */
+  /** Names in any case; a name that ends in `*` is a prefix. */
   readonly dropParameters: readonly string[];
   readonly dropTracking: boolean;
   readonly dropSessions: boolean;
 }
 
-/** Set by advertising and mail systems, read by scripts; no server chooses a page by them. */
+/**
+ * Parameters of advertising and mail systems. Scripts read them; no server selects a page by them.
+ */
 const TRACKING = (
   'utm_* fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid ysclid twclid ttclid li_fat_id ' +
   'igshid igsh mc_cid mc_eid mkt_tok _ga _gl _hsenc _hsmi __hssc __hstc __hsfp oly_anon_id ' +
   'oly_enc_id vero_id wickedid rb_clickid s_kwcid'
 ).split(' ');
 
-/** What servers call their sessions, in the query or as `;name=value` in the path. */
+/** Session parameters, in the query or as `;name=value` in the path. */
 const SESSION = (
   'jsessionid phpsessid phpsessionid sessionid session_id sessid aspsessionid* cfid cftoken ' +
   'zenid oscsid osessionid'
 ).split(' ');
 
-/** Also the number of a story or a shop: it counts as a session only where its value looks so. */
+/** `s` and `sid` can also name a story or a shop, so only a long value marks a session. */
 const SHORT_SESSION = /^s(?:id)?=[0-9a-z]{16,}$/i;
 
-/** ASP.NET keeps a session in the path: `/(S(lit3py55t21z5v55vlm25s55))/page.aspx`. */
+/** ASP.NET puts a session into the path: `/(S(lit3py55t21z5v55vlm25s55))/page.aspx`. */
 const PATH_SESSION = /\/\((?:(?:[a-z]\([0-9a-z]{24}\))+|[0-9a-z]{24})\)(?=\/)/gi;
 
-/** The rules of one config, compiled. */
+/** The compiled rules of one config. */
 export class IdentityRules {
   readonly #names = new Set<string>();
   readonly #prefixes: readonly string[];
@@ -53,15 +54,16 @@ export class IdentityRules {
     this.#active = names.length > 0;
   }
 
-  /** @returns the URL with the identity that these rules give it; applying them twice adds nothing */
+  /**
+   * @returns the URL with the identity that these rules give; a second application changes nothing
+   */
   apply(url: CrawlUrl): CrawlUrl {
     if (!this.#active) return url;
     const dropped = this.#drop(url.identity);
     if (dropped === url.identity) return url;
-    // What is left of a path segment may be a dot segment.
+    // Removal can leave a dot segment in the path.
     const again = parseCrawlUrl(dropped);
-    const identity = 'refused' in again ? url.identity : again.identity;
-    return { identity, fetchUrl: url.fetchUrl, host: url.host };
+    return { ...url, identity: 'refused' in again ? url.identity : again.identity };
   }
 
   #drop(identity: string): string {
@@ -79,7 +81,7 @@ export class IdentityRules {
     return this.#sessions ? plain.replace(PATH_SESSION, '') : plain;
   }
 
-  /** @returns null where nothing of it is left */
+  /** @returns null if no parameter is left */
   #query(query: string): string | null {
     const parameters = query.split('&');
     const kept = parameters.filter((text) => !this.#drops(text));

@@ -1,9 +1,8 @@
-// The words by which the reason of a robots.txt names the URL that it leads to, where that is another
-// host's file. They are stored with the answer and told to other agents, and they are read again: by
-// the visits, to which such a file is no failure of the host itself, and by `explain`. Written here
-// alone, where everybody may know them.
+// Texts in the stored reason of a robots.txt that redirects to a file of another host. The reason
+// is sent to other agents, and code reads it again: such a redirect is not a failure of the host
+// itself, and `explain` shows the target.
 
-/** Stands before the URL; no error code has a blank. */
+/** Precedes the URL. No error code contains a space. */
 export const REDIRECTED = 'redirected to ';
-/** Stands behind it while the rules are not known yet. */
+/** Follows the URL while the rules are not yet known. */
 export const OWNER_IS_ASKED = ', whose owner is asked';

@@ -1,8 +1,8 @@
-// Ports that no request goes to: those that browsers refuse (Fetch Standard, "port blocking"),
-// because what listens there speaks another protocol, in which lines of an HTTP request may mean
-// something: mail, file sharing, IRC, telephony. A list and not an allow-list, because sites on odd
-// ports are common. Whoever allows private addresses trusts the pages, and gets every port. The
-// frontier asks for URLs, the address guard before each request, redirects included.
+// Ports that the crawler never connects to. Browsers refuse the same ports (Fetch Standard, "port
+// blocking"), because they serve other protocols (mail, file sharing, IRC, telephony) in which
+// lines of an HTTP request may have a meaning. This is not an allow-list, because web sites on
+// unusual ports are common. A crawl that allows private addresses trusts its pages and may use
+// every port.
 
 import type { RequestForm } from './crawl-url.ts';
 
@@ -20,7 +20,7 @@ const PORT = /^https?:\/\/[^/?#]*:(\d+)(?:[/?#]|$)/;
 
 /**
  * @param url - http or https, as the URL parser writes it, without userinfo
- * @returns the port, or null where it is one to ask at
+ * @returns the port if it is refused, or null
  */
 export function refusedPortOf(url: RequestForm): number | null {
   const port = PORT.exec(url)?.[1];

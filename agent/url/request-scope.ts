@@ -1,26 +1,26 @@
-// Which URLs may be requested: asked before each request, since what is queued was found under the
-// scope of that time, and the operator may have narrowed it since. It is the scope, with two
-// exceptions: the starting points of the config need not match `include`, which says where to go
-// from them, and a robots.txt that the owner of another host needs is no page.
+// Decides before each request whether the URL may be requested. A queued URL was found under an
+// earlier scope, and the operator may have narrowed the scope since. There are two exceptions from
+// the scope: the starting points of the config need not match `include`, which limits where the
+// crawl goes from them, and a robots.txt that the owner of another host needs is not a page.
 
 import { formOf, type Identity, type SpelledUrl } from './crawl-url.ts';
 import { Scope, type ScopeRules } from './scope.ts';
 
-/** As the visits know it. */
+/** The part of the scope that visits use. */
 export interface UrlScope {
   /** Whether any URL of the host may be requested. */
   covers(host: string): boolean;
-  /** Judges the identity and the form that is requested. */
+  /** Checks both the identity and the form that is requested. */
   admits(host: string, url: SpelledUrl): boolean;
 }
 
 export class RequestScope implements UrlScope {
   readonly #scope: Scope;
-  /** The scope without `include`; null: it has none. */
+  /** The scope without `include`; null: it has no `include`. */
   readonly #startScope: Scope | null;
   readonly #starts: ReadonlySet<Identity>;
 
-  /** @param starts - seeds and sitemaps; read only where the scope has `include` */
+  /** @param starts - seeds and sitemaps; called only if the scope has `include` */
   constructor(rules: ScopeRules, starts: () => Iterable<Identity>) {
     this.#scope = new Scope(rules);
     const isNarrow = rules.include.length > 0;

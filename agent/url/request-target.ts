@@ -1,9 +1,8 @@
-// What a request line names: path and query of a URL as it is written. `URL.search` does not tell an
-// empty query from none, and Node's clients and many others drop the question mark, so that a server
-// would be asked for another URL than the one that is noted. The fetcher asks, and so does
-// robots.txt, whose rules are about what is asked for.
+// The request target of a URL: path and query as written. `URL.search` does not distinguish an
+// empty query from none, and many HTTP clients, Node's too, drop the question mark, so the server
+// would get another URL than the recorded one. Rules of robots.txt apply to this target as well.
 
-/** @param url - of a web scheme; its fragment is left out */
+/** @param url - http or https; its fragment is left out */
 export function requestTarget(url: URL): string {
   const { pathname, search, href } = url;
   if (search !== '') return pathname + search;

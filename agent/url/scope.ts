@@ -1,7 +1,7 @@
-// Which URLs belong to the crawl. Built once from the config's `scope`; asked for every link that
-// is found and before every request. Patterns are written for canonical URLs, and a request may
-// carry another form. So both are judged: the identity, and what is requested in canonical spelling
-// (they differ where the config drops parameters). `exclude` is also tried on the form as it is
+// Decides which URLs belong to the crawl, by the config's `scope`. It is checked for every link
+// found and before every request. Patterns are written for canonical URLs, but a request may use
+// another form. So both the identity and the canonical spelling of the requested form are checked;
+// they differ if the config drops parameters. `exclude` is also applied to the requested form as
 // written.
 
 import {
@@ -13,7 +13,7 @@ import {
 } from './crawl-url.ts';
 import { HostPatterns } from './host-patterns.ts';
 
-/** An expression that is matched in time linear in the text (config/values/linear-pattern.ts). */
+/** A regular expression that takes linear time (config/values/linear-pattern.ts). */
 export interface ScopePattern {
   readonly source: string;
   test(text: string): boolean;
@@ -21,22 +21,22 @@ export interface ScopePattern {
 
 /** The config's `scope`, compiled. */
 export interface ScopeRules {
-  /** `*` (everything), `*.h` (subdomains of h, not h), or a host. */
+  /** `*` (every host), `*.h` (subdomains of h, not h itself), or a host. */
   readonly hosts: readonly string[];
-  /** A URL must match one in its identity and in what is requested; none: every URL passes. */
+  /** The identity and the requested form must each match one of these. Empty: every URL passes. */
   readonly include: readonly ScopePattern[];
-  /** A URL that matches one in any spelling is left out; wins over `include`. */
+  /** A URL is left out if any of its spellings matches. Takes precedence over `include`. */
   readonly exclude: readonly ScopePattern[];
 }
 
 /** The set of URLs that the crawl may visit. */
 export class Scope {
-  /** Each pattern by itself, so that the one that matches can be named. */
+  /** By pattern, with the pattern itself as value, so that the matching one can be named. */
   readonly #hosts: HostPatterns<string>;
   readonly #include: readonly ScopePattern[];
   readonly #exclude: readonly ScopePattern[];
 
-  /** @throws RangeError naming the host pattern that is none; the config is checked before. */
+  /** @throws RangeError with the pattern if it is invalid; the config has been validated before. */
   constructor(rules: ScopeRules) {
     const patterns = rules.hosts.map(serialised);
     this.#hosts = new HostPatterns(patterns.map((pattern) => [pattern, pattern]));
@@ -44,7 +44,7 @@ export class Scope {
     this.#exclude = rules.exclude;
   }
 
-  /** Whether the host is part of the crawl, whichever of its URLs are: its rules count. */
+  /** Whether the host is part of the crawl. Single URLs of it may still be excluded. */
   covers(host: string): boolean {
     return this.#hosts.get(host) !== undefined;
   }
@@ -70,7 +70,7 @@ export class Scope {
     return canonical === identity || this.#admitsSpelling(canonical);
   }
 
-  /** The same with the rule that decided, as a person finds it in the config. */
+  /** As {@link admits}, with the config rule that decided. */
   verdict(host: string, { url, fetchUrl }: SpelledUrl): { admitted: boolean; rule: string } {
     if (!this.covers(host)) {
       return { admitted: false, rule: `no entry of scope.hosts covers ${host}` };
@@ -82,17 +82,18 @@ export class Scope {
     if (this.#include.length === 0) {
       return { admitted: true, rule: `scope.hosts: ${this.#hosts.get(host)}` };
     }
-    if (!this.#admitsSpelling(url)) return { admitted: false, rule: 'no entry of scope.include' };
+    if (!this.#admitsSpelling(url))
+      return { admitted: false, rule: 'no entry of scope.include matches' };
     const included = this.#include.find((pattern) => pattern.test(canonical));
     if (included) return { admitted: true, rule: `scope.include: ${included.source}` };
     return {
       admitted: false,
-      rule: `no entry of scope.include for what is requested, ${fetchUrl}`,
+      rule: `no entry of scope.include matches the requested form, ${fetchUrl}`,
     };
   }
 }
 
-/** Of a form; the identity may lack parameters that the form has. */
+/** @returns the canonical spelling of a form; the identity may have fewer parameters */
 function canonicalSpelling(form: RequestForm): string {
   const parsed = parseCrawlUrl(form);
   return 'refused' in parsed ? form : parsed.identity;
@@ -104,9 +105,9 @@ function serialised(pattern: string): string {
   return parent === null ? hostOf(pattern, pattern) : `*.${hostOf(parent, pattern)}`;
 }
 
-/** Patterns are written by people: `Bücher.example.` must match what `URL.hostname` says. */
+/** People write the patterns: `Bücher.example.` must match its `URL.hostname`. */
 function hostOf(text: string, pattern: string): string {
-  // Whatever ends an authority's host would let `host/path`, `user@host` and `host:80` pass as one.
+  // Characters that end the host would let `host/path`, `user@host` and `host:80` pass as hosts.
   const parsed = /[\s/?#@\\*]|:\d*$/.test(text) ? null : parseCrawlUrl(`http://${text}/`);
   if (parsed === null || 'refused' in parsed) {
     throw new RangeError(`scope: ${JSON.stringify(pattern)} is not a host, *.host or *`);

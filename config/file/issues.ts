@@ -1,19 +1,19 @@
-// From zod's issues to problems that a person can act on: each gets its place in the text, words that
-// name the value found, and a remedy taken from the key's own example. `load.ts` calls it once a file.
+// Converts zod's issues to config problems with a line, a message that names the value, and a remedy
+// from the key's example.
 
 import type { z } from 'zod';
 import { type ConfigKey, configKeys } from '../keys/json-schema.ts';
-import type { ConfigProblem, ProblemCode } from './problem.ts';
+import { type ConfigProblem, type ProblemCode, pathText } from './problem.ts';
 import type { ConfigSource } from './source.ts';
 import { nearest } from './suggestion.ts';
 
 type Path = readonly PropertyKey[];
 type Issue = z.core.$ZodIssue;
 
-/** A value longer than this says no more about what it is. */
+/** Characters of a value in a message. */
 const SHOWN_LENGTH_MAX = 60;
 
-/** @returns a problem for each wrong value and each unknown key. */
+/** @returns a problem for each invalid value and each unknown key */
 export function problemsOf(
   issues: readonly Issue[],
   values: unknown,
@@ -23,15 +23,15 @@ export function problemsOf(
   return issues.flatMap((issue) => problemsOfIssue(issue, [], values, source, keys));
 }
 
-/** @returns the paths that are wrong, an unknown key counting as itself. */
+/** @returns the paths of the invalid values and of the unknown keys */
 export function pathsOf(issues: readonly Issue[], values: unknown): Path[] {
   return issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => [...issue.path, key]);
     if (issue.code !== 'invalid_union') return [issue.path];
-    const branch = aimedAt(issue, valueAt(values, issue.path));
+    const value = valueAt(values, issue.path);
+    const branch = intendedVariant(issue, value);
     if (branch === null) return [issue.path];
-    const inner = pathsOf(branch, valueAt(values, issue.path));
-    return inner.map((path) => [...issue.path, ...path]);
+    return pathsOf(branch, value).map((path) => [...issue.path, ...path]);
   });
 }
 
@@ -46,14 +46,14 @@ function problemsOfIssue(
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => unknownKey([...path, key], source, keys));
   }
-  // Of a record it is the key itself that is wrong, for the reasons inside.
+  // The key of a record is invalid, for the reasons in `issues`.
   if (issue.code === 'invalid_key') {
     const inner = issue.issues as readonly Issue[];
     return inner.flatMap((wrong) => problemsOfIssue(wrong, path, values, source, keys));
   }
   const value = valueAt(values, path);
   if (issue.code === 'invalid_union') {
-    const branch = aimedAt(issue, value);
+    const branch = intendedVariant(issue, value);
     if (branch !== null) {
       return branch.flatMap((inner) => problemsOfIssue(inner, path, values, source, keys));
     }
@@ -63,8 +63,8 @@ function problemsOfIssue(
   return [source.problem(code, path, message, remedy)];
 }
 
-/** The variant of a union that the value was meant to be; null where it resembles none. */
-function aimedAt(
+/** The issues of the only variant of a union that the value can have been meant for, or null. */
+function intendedVariant(
   issue: Issue & { code: 'invalid_union' },
   value: unknown,
 ): readonly Issue[] | null {
@@ -94,25 +94,19 @@ function unknownKey(path: Path, source: ConfigSource, keys: ReadonlyMap<string, 
   return source.problem('config-unknown-key', path, 'unknown key', remedy);
 }
 
-interface Description {
-  readonly code: ProblemCode;
-  readonly message: string;
-  readonly remedy: string;
-}
-
 function describe(
   issue: Issue,
   value: unknown,
   path: Path,
   key: ConfigKey | undefined,
-): Description {
+): { code: ProblemCode; message: string; remedy: string } {
   const code = 'config-bad-value';
   const remedy = exampleOf(key, path);
   if (value === undefined) {
     return { code: 'config-missing-key', message: 'is missing', remedy };
   }
   if (value === null) {
-    const without = 'remove the key for its default, or give it a value';
+    const without = 'remove the key to use its default, or set a value';
     return { code, message: 'has no value', remedy: without };
   }
   if (issue.code === 'custom') {
@@ -120,14 +114,14 @@ function describe(
     return { code, message: issue.message, remedy: typeof own === 'string' ? own : remedy };
   }
   if (issue.code === 'invalid_format' || issue.code === 'invalid_union') {
-    // The schema's own words: what is wrong, a semicolon, what to write.
+    // The schema's message: what is wrong, a semicolon, what to write.
     const [what, hint] = issue.message.split('; ', 2);
     return { code, message: `${what}: ${shown(value)}`, remedy: hint ?? remedy };
   }
-  return { code, message: `${wrongness(issue)}, not ${shown(value)}`, remedy };
+  return { code, message: `${requirementOf(issue)}, not ${shown(value)}`, remedy };
 }
 
-function wrongness(issue: Issue): string {
+function requirementOf(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':
       return `must be ${TYPES[issue.expected] ?? issue.expected}`;
@@ -177,23 +171,20 @@ function shown(value: unknown): string {
   return text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
 }
 
-/** @returns the value at a path, undefined where the path ends early. */
+/** @returns the value at a path; undefined if there is none */
 export function valueAt(values: unknown, path: Path): unknown {
   let value = values;
   for (const part of path) {
-    if (value === null || typeof value !== 'object' || !Object.hasOwn(value, part))
-      return undefined;
+    if (value === null || typeof value !== 'object') return undefined;
+    if (!Object.hasOwn(value, part)) return undefined;
     value = (value as Record<PropertyKey, unknown>)[part];
   }
   return value;
 }
 
-/** A path as the reference writes it: list positions as `[]`. */
+/** A path as in `ConfigKey`, with `[]` for list positions. */
 function keyPath(path: Path): string {
-  return path.reduce<string>((text, part) => {
-    if (typeof part === 'number') return `${text}[]`;
-    return text === '' ? String(part) : `${text}.${String(part)}`;
-  }, '');
+  return pathText(path).replaceAll(/\[\d+\]/g, '[]');
 }
 
 function parentOf(path: string): string {

@@ -1,7 +1,6 @@
-// From a file to a `Config`, or to everything that is wrong with it. The schema judges each key, the
-// rules judge keys together, and all problems come back at once with their lines. Every command loads
-// its config through here; a config with problems ends the command with exit code 4. Precedence: the
-// caller's `dataDir` (--data), then the file, then the defaults.
+// Loads a config file. The schema checks single keys, and the rules check combinations of keys. All
+// problems are reported at once, with their lines. Precedence: the caller's `dataDir` (--data), the
+// file, the defaults.
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -16,13 +15,13 @@ import { readSeedFile, seedsMax } from './seed-file.ts';
 import { type ConfigSource, readSource } from './source.ts';
 
 export interface LoadOptions {
-  /** The caller's directory, to which `file` and `dataDir` are relative. */
+  /** The directory to which `file` and `dataDir` are relative. */
   readonly cwd: string;
-  /** Wins over `agent.dataDir` of the file. */
+  /** Replaces `agent.dataDir` of the file. */
   readonly dataDir?: string | undefined;
-  /** Whether only the name, the data directory and `cluster` have to be valid: see `ignored`. */
+  /** Whether only the name, the data directory and `cluster` must be valid; see `ignored`. */
   readonly part?: boolean | undefined;
-  /** For tests of the collision rule; SHA-256 otherwise. */
+  /** Replaces SHA-256 in tests of the collision rule. */
   readonly sha256?: (text: string) => Uint8Array;
 }
 
@@ -31,12 +30,12 @@ export type LoadedConfig =
       readonly ok: true;
       readonly config: Config;
       readonly warnings: readonly string[];
-      /** With `part`: problems of the other keys, for which defaults stand, and of seed files. */
+      /** With `part`: problems of seed files and of other keys, which have their defaults. */
       readonly ignored: readonly ConfigProblem[];
     }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
-/** Reads and checks a config file and its seed files; writes nothing and starts nothing. */
+/** Reads and checks a config file and its seed files. Has no side effects. */
 export function loadConfig(file: string, options: LoadOptions): LoadedConfig {
   const absolute = path.resolve(options.cwd, file);
   const read = readSource(absolute);
@@ -78,7 +77,7 @@ export function loadConfig(file: string, options: LoadOptions): LoadedConfig {
   return { ok: true, config, warnings: warnings.map(formatProblem), ignored: problems };
 }
 
-/** Whether the problem leaves open which agents there are, or where their state is. */
+/** Whether the problem concerns the agents or the place of their state. */
 function isOfCluster({ file, path: key }: ConfigProblem, own: string): boolean {
   return file === own && /^(|name|agent|agent\.dataDir|cluster([.[].*)?)$/.test(key);
 }
@@ -119,7 +118,7 @@ function configOf(
   };
 }
 
-/** Adds to `problems` what is wrong with the files. */
+/** Adds the problems of the files to `problems`. */
 function seedsOfFiles(files: readonly string[], source: ConfigSource, problems: ConfigProblem[]) {
   return files.flatMap((file, index) => {
     const read = readSeedFile(file);
@@ -134,31 +133,29 @@ function seedsOfFiles(files: readonly string[], source: ConfigSource, problems: 
   });
 }
 
-/** A crawl that starts without its authorities fails on every host, and says so nowhere else. */
+/** Checked before the start, because without the authorities the crawl may fail on every host. */
 function authorityProblems(file: string, source: ConfigSource): ConfigProblem[] {
-  const remedy = 'write the path of a PEM file with certificates, relative to the config';
+  let message = `${file} contains no certificate`;
   try {
     if (readFileSync(file, 'utf8').includes('-----BEGIN CERTIFICATE-----')) return [];
-    const message = `${file} holds no certificate`;
-    return [source.problem('config-bad-value', ['http', 'tls', 'ca'], message, remedy)];
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? String(error);
-    const message = `${file} cannot be read (${code})`;
-    return [source.problem('config-bad-value', ['http', 'tls', 'ca'], message, remedy)];
+    message = `${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)})`;
   }
+  const remedy = 'write the path of a PEM file with certificates, relative to the config';
+  return [source.problem('config-bad-value', ['http', 'tls', 'ca'], message, remedy)];
 }
 
 function noSeeds(raw: unknown, source: ConfigSource): ConfigProblem {
   const missing = ['seeds', 'seedFiles'].every((key) => valueAt(raw, [key]) === undefined);
   const code = missing ? 'config-missing-key' : 'config-bad-value';
-  const message = missing ? 'is missing' : 'there is no seed, neither here nor in seedFiles';
+  const message = missing ? 'is missing' : 'there is no seed, either here or in seedFiles';
   const at = valueAt(raw, ['seeds']) === undefined && !missing ? ['seedFiles'] : ['seeds'];
   return source.problem(code, at, message, 'for example "seeds: [https://example.org/]"');
 }
 
 /**
- * The values without the wrong ones, so that defaults take their places. A list with a wrong entry
- * goes as a whole: its other entries would move up.
+ * Removes the invalid values, so that their defaults are used. A list with an invalid entry is
+ * removed as a whole, because the positions of its other entries would change.
  */
 function without(raw: unknown, wrong: readonly (readonly PropertyKey[])[]): unknown {
   const values: unknown = structuredClone(raw);
@@ -179,7 +176,7 @@ function split(findings: readonly Finding[], source: ConfigSource) {
   return { errors: of('error'), warnings: of('warning') };
 }
 
-/** The config's own problems first, each file's from top to bottom. */
+/** The problems of the config precede those of other files; each file's are in line order. */
 function sorted(problems: readonly ConfigProblem[], own: string): readonly ConfigProblem[] {
   const foreign = (problem: ConfigProblem) => (problem.file === own ? 0 : 1);
   const line = (problem: ConfigProblem) => problem.line || Number.MAX_SAFE_INTEGER;

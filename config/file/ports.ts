@@ -1,13 +1,11 @@
-// Where the agents of a config with `agents: N` listen: ports of 127.0.0.1, kept in
-// `DATA/cluster.json`, which every command reads. `launch` and `agent` allocate them; all others only
-// look. An agent also records the endpoint that it listens at in its own directory. That record wins
-// over the file, so that a lost or rewritten `cluster.json` cannot split a running cluster in two.
+// Assigns ports on 127.0.0.1 to the agents of a config with `agents: N` and stores them in
+// `DATA/cluster.json`. Each agent also records its endpoint in its own directory. That record takes
+// precedence, so that a lost or rewritten `cluster.json` cannot split a running cluster.
 //
-// Two processes may allocate at once, so the file is made by a hard link, which one of them wins. A
-// port once given to an agent is kept, unless another program has taken it while no agent of the crawl
-// runs: then a launch gives it another. If N grows, the file is replaced by a longer one; the
-// successor of a file of n agents is settled the same way, by a link named after n, so that all
-// agree on it without a lock that a crash would leave behind.
+// Several processes may assign ports at the same time. The file is created with a hard link, so only
+// one of them succeeds, and no lock remains after a crash. If N grows, a longer file replaces it:
+// the successor of a file with n agents is chosen by a hard link whose name contains n. An agent
+// keeps its port unless another program uses it while no agent runs.
 
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -19,42 +17,48 @@ import { agentsMax } from '../keys/schema.ts';
 import { parseEndpoint } from '../values/agent-endpoint.ts';
 import { readText } from './read-text.ts';
 
-/** Stable codes; in every case nothing was changed. */
+/** Stable codes. */
 export type PortsProblemCode =
-  /** No agent has a port yet: launch first. */
+  /** No agent has a port yet. */
   | 'cluster-not-launched'
-  /** Ports are missing and must not be allocated, because agents run whose ports are not known. */
+  /** Ports must not be assigned, because agents are running whose ports are not known. */
   | 'cluster-running'
-  /** `DATA/cluster.json` is not what this product writes. */
+  /** `DATA/cluster.json` has an invalid format. */
   | 'cluster-file-corrupt'
   /** The data directory cannot be read or written. */
   | 'data-dir-unusable'
-  /** There is no space to write in it. */
+  /** The disk of the data directory is full. */
   | 'data-dir-full';
+
+interface Failure {
+  readonly ok: false;
+  readonly code: PortsProblemCode;
+  readonly message: string;
+}
 
 export type ResolvedAgents =
   | {
       readonly ok: true;
       readonly agents: readonly AgentEntry[];
-      /** Agents of the config that have no port, because they were never started; none if allocated. */
+      /** Agents without a port because they were never started; empty with `allocate`. */
       readonly unplaced: readonly string[];
     }
-  | { readonly ok: false; readonly code: PortsProblemCode; readonly message: string };
+  | Failure;
 
-/** In `DATA/ID`: the endpoint at which the agent listens, or listened last. */
+/** In `DATA/ID`: the endpoint at which the agent listens or last listened. */
 export const ENDPOINT_FILE = 'agent.endpoint';
 
 /**
- * Below the ports that systems give to outgoing connections (32768 on Linux, 49152 elsewhere): a
- * crawler opens thousands of those, and one must not sit on the port of an agent that restarts.
+ * Below the range for outgoing connections (from 32768 on Linux, 49152 elsewhere). A crawler opens
+ * thousands of these, and none may occupy the port of an agent that restarts.
  */
 const portFirst = 20_000;
 const portCount = 12_000;
-/** Ports tried for an agent before the system is asked for any. */
+/** Ports that are tried before the system chooses one. */
 const triesMax = 50;
-/** Each round loses to another process that made progress, so few are ever needed. */
+/** A round fails only if another process made progress, so a few rounds suffice. */
 const roundsMax = 20;
-/** A thousand entries of sixty bytes, and some. */
+/** 1,000 agents take about 60 KiB. */
 const fileBytesMax = 256 * 1024;
 const endpointBytesMax = 1024;
 
@@ -67,13 +71,13 @@ const clusterFile = z.strictObject({
 type Placement = z.output<typeof clusterFile>['agents'];
 
 /**
- * The agents of a config with their endpoints: those of the file as they are, or for a number N those
- * of `DATA/ID/agent.endpoint` and `DATA/cluster.json`.
+ * The agents of a config with their endpoints. A list of agents is used as it is; for a number N the
+ * ports come from `DATA/ID/agent.endpoint` and `DATA/cluster.json`.
  *
- * @param options.allocate - whether missing ports may be looked for and written
+ * @param options.allocate - whether missing ports are assigned and written
  * @param options.isRunning - whether an agent runs in a directory `DATA/ID`
- * @param options.moving - agents that get another port than the one they had; none where an agent of
- *   the crawl runs, since it would look for them at the old one
+ * @param options.moving - agents that get a new port. Must be empty while an agent of the crawl runs,
+ *   because it would connect to the old ports
  */
 export async function resolveAgents(
   config: Config,
@@ -103,7 +107,7 @@ export async function resolveAgents(
   }
   for (let round = 0; round < roundsMax; round++) {
     const read = readPlacement(file);
-    // Without a sound file, commands reach the agents at the endpoints that these have recorded.
+    // If the file is corrupt, commands use the endpoints that the agents have recorded.
     if (!read.ok && (options.allocate || read.code !== 'cluster-file-corrupt')) return read;
     const placement = read.ok ? read.placement : [];
     const known = withRecorded(dataDir, ids, placement);
@@ -129,7 +133,7 @@ export async function resolveAgents(
   return unusable(dataDir, `${file} keeps changing`);
 }
 
-/** The entry with the address at which its agent really listens, if it runs here. */
+/** The entry with the recorded address, if the agent runs on this machine. */
 function asRunning(
   dataDir: string,
   entry: AgentEntry,
@@ -141,7 +145,7 @@ function asRunning(
   return isElsewhere && isRunning?.(directory) ? { ...entry, address } : entry;
 }
 
-/** The agents `ids` that have a port: by their own record, else by `cluster.json`. */
+/** The agents that have a port, in their own record or else in `cluster.json`. */
 function withRecorded(dataDir: string, ids: readonly string[], placement: Placement): Placement {
   return ids.flatMap((id) => {
     const port = recordedPort(path.join(dataDir, id));
@@ -151,7 +155,7 @@ function withRecorded(dataDir: string, ids: readonly string[], placement: Placem
   });
 }
 
-/** Null where the agent has never run, or the record is not of this product. */
+/** Null if the agent has never run or the record is invalid. */
 export function recordedEndpoint(directory: string): string | null {
   const read = readText(path.join(directory, ENDPOINT_FILE), endpointBytesMax);
   const text = read.ok ? read.text.trim() : '';
@@ -165,8 +169,8 @@ function recordedPort(directory: string): number | null {
 
 function unknownPorts(file: string, running: readonly string[]): ResolvedAgents {
   const message =
-    `${file} is missing or names no port for ${running.join(', ')}, which runs or is just ` +
-    'starting; no ports are allocated meanwhile, because the cluster would be split in two: ' +
+    `${file} is missing or has no port for ${running.join(', ')}, which runs or is just ` +
+    'starting; new ports would split the cluster: ' +
     'stop that agent (SIGTERM to the process in its agent.pid) and launch again';
   return { ok: false, code: 'cluster-running', message };
 }
@@ -183,7 +187,7 @@ function notLaunched(file: string): ResolvedAgents {
   return { ok: false, code: 'cluster-not-launched', message };
 }
 
-function unusable(dataDir: string, error: unknown): ResolvedAgents {
+function unusable(dataDir: string, error: unknown): Failure {
   const why = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'ENOSPC' || code === 'EDQUOT') {
@@ -194,24 +198,20 @@ function unusable(dataDir: string, error: unknown): ResolvedAgents {
   return { ok: false, code: 'data-dir-unusable', message };
 }
 
-type Read =
-  | { readonly ok: true; readonly placement: Placement }
-  | (ResolvedAgents & { readonly ok: false });
-
-/** @returns the agents placed so far; none where there is no file yet. */
-function readPlacement(file: string): Read {
-  // `throwIfNoEntry` hides a missing file only; a directory that may not be entered still throws.
+/** @returns the agents in the file; none if it does not exist */
+function readPlacement(file: string): { ok: true; placement: Placement } | Failure {
+  // `throwIfNoEntry` concerns only missing files; a directory without permission still throws.
   try {
     if (fs.statSync(file, { throwIfNoEntry: false }) === undefined) {
       return { ok: true, placement: [] };
     }
   } catch (error) {
-    return unusable(path.dirname(file), error) as Read;
+    return unusable(path.dirname(file), error);
   }
   const read = readText(file, fileBytesMax);
   const placement = read.ok ? parsePlacement(read.text) : null;
   if (placement !== null) return { ok: true, placement };
-  const why = read.ok ? 'is not a list of agents a1, a2, … with a port each' : read.message;
+  const why = read.ok ? 'is not a list of agents a1, a2, … with their ports' : read.message;
   const message = `${file} ${why}; stop the agents, remove it, and launch again`;
   return { ok: false, code: 'cluster-file-corrupt', message };
 }
@@ -231,7 +231,7 @@ function parsePlacement(text: string): Placement | null {
   return inOrder && ports.size === agents.length ? agents : null;
 }
 
-/** Gives the agents other ports, in the file, and forgets those that they have recorded. */
+/** Assigns new ports to the agents in the file, and deletes the endpoints that they recorded. */
 async function move(config: Config, file: string, moving: readonly string[]): Promise<void> {
   const { dataDir } = config.agent;
   const read = readPlacement(file);
@@ -249,8 +249,8 @@ async function move(config: Config, file: string, moving: readonly string[]): Pr
 }
 
 /**
- * Finds ports for the agents that have none, in the file or by their own record (`known`), and for
- * those that are to have another (`moving`). All are held open until the last is found.
+ * Finds ports for the agents that have none in the file (`placed`) or in their records (`known`),
+ * and for those in `moving`. The new ports stay bound until the last one is found.
  */
 async function place(
   config: Config,
@@ -282,10 +282,7 @@ async function place(
   }
 }
 
-/**
- * The sequence of candidates follows from the data directory, so that two clusters that start at the
- * same time do not look at the same ports.
- */
+/** The candidates depend on `name`, so clusters that start together try different ports. */
 async function holdPort(name: string, taken: ReadonlySet<number>, held: net.Server[]) {
   for (let attempt = 0; attempt < triesMax; attempt++) {
     const digest = createHash('sha256').update(`${name} ${attempt}`).digest();
@@ -297,7 +294,7 @@ async function holdPort(name: string, taken: ReadonlySet<number>, held: net.Serv
   return listen(0, held);
 }
 
-/** @returns the port bound, which stays bound until its server in `held` is closed. */
+/** @returns the bound port; it is released when its server in `held` is closed */
 function listen(port: number, held: net.Server[]): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = net.createServer((socket) => socket.destroy());
@@ -310,10 +307,7 @@ function listen(port: number, held: net.Server[]): Promise<number> {
   });
 }
 
-/**
- * Makes `after` the successor of `before`, unless another process was first; in either case the file
- * then holds the successor that won.
- */
+/** Makes `after` the successor of `before`, or installs that of another process that was faster. */
 function extend(file: string, before: Placement, after: Placement): void {
   const temporary = `${file}.${process.pid}.tmp`;
   try {
@@ -326,7 +320,7 @@ function extend(file: string, before: Placement, after: Placement): void {
     linkUnlessThere(temporary, successor);
     const winner = readPlacement(successor);
     if (!winner.ok || !continues(before, winner.placement)) {
-      // Left over from a `cluster.json` that somebody removed.
+      // It belonged to a `cluster.json` that was deleted.
       fs.rmSync(successor, { force: true });
       return;
     }
@@ -337,7 +331,7 @@ function extend(file: string, before: Placement, after: Placement): void {
   }
 }
 
-/** Into a new file: the old one of that name may be a link to one that is in use. */
+/** Creates a new file, because an old one may be a hard link to a file that is in use. */
 function writeDurably(file: string, placement: Placement): void {
   fs.rmSync(file, { force: true });
   const text = `${JSON.stringify({ agents: placement }, null, 2)}\n`;

@@ -1,7 +1,6 @@
-// Rules between keys: values that are fine alone but not together. A rule names the keys that it
-// reads and is left out where one of them is wrong in itself, so that it never complains about a
-// default that merely stands in. Rules on agents read the raw list instead, and so still see two
-// equal identifiers next to a wrong capacity. `load.ts` runs them all.
+// Rules for combinations of keys. A rule is skipped if one of the keys that it reads is invalid,
+// because it would check a default that replaces the value. The rules for the list of agents read
+// the raw values instead, so they report equal identifiers even beside an invalid capacity.
 
 import { findCollision } from '../../assignment/collision.ts';
 import type { ConfiguredMember } from '../config.ts';
@@ -11,7 +10,7 @@ import { hostMatcher, hostOfSeed } from '../values/host.ts';
 import { compilePattern } from '../values/linear-pattern.ts';
 import { valueAt } from './issues.ts';
 
-/** What a rule found; a warning does not stop the start. */
+/** A warning does not prevent the start. */
 export interface Finding {
   readonly severity: 'error' | 'warning';
   readonly path: readonly PropertyKey[];
@@ -19,11 +18,10 @@ export interface Finding {
   readonly remedy: string;
 }
 
-/** What the rules look at. */
 export interface Subject {
-  /** As written, wrong values included. */
+  /** As written, including invalid values. */
   readonly raw: unknown;
-  /** Wrong values replaced by defaults. */
+  /** With defaults in place of invalid values. */
   readonly parsed: ParsedConfig;
   /** The seeds of the config and of its seed files. */
   readonly seeds: readonly string[];
@@ -32,12 +30,12 @@ export interface Subject {
 }
 
 interface Rule {
-  /** Dotted keys; the rule is left out where one of them, or a part of it, is wrong. */
+  /** Dotted keys. The rule is skipped if one of them, or a part of it, is invalid. */
   readonly reads: readonly string[];
   readonly check: (subject: Subject) => Finding[];
 }
 
-/** Sixteen bytes and about a microsecond each, at every start of every command. */
+/** A point takes 16 bytes and about a microsecond at the start of each command. */
 const ringPointsMax = 1_000_000;
 
 const RULES: readonly Rule[] = [
@@ -54,7 +52,7 @@ const RULES: readonly Rule[] = [
   { reads: ['agent.dataDir', 'seedFiles', 'seeds', 'http.tls'], check: unreplaced },
 ];
 
-/** @param wrong - paths that the schema refused */
+/** @param wrong - paths of invalid values and unknown keys */
 export function checkRules(
   subject: Subject,
   wrong: readonly (readonly PropertyKey[])[],
@@ -75,16 +73,16 @@ function repeatedAgents({ raw }: Subject): Finding[] {
     const first = seen.get(key);
     if (first === undefined) seen.set(key, index);
     else if (first !== index) {
-      const message = `${JSON.stringify(value)} is also that of cluster.agents[${first}]`;
+      const message = `${JSON.stringify(value)} is also used by cluster.agents[${first}]`;
       const path = ['cluster', 'agents', index, field];
       findings.push(error(path, message, `give each agent its own ${field}`));
     }
   };
   for (const { index, id, listen, address } of rawAgents(raw)) {
-    // Identifiers name directories, and some file systems fold case and accents.
+    // Identifiers are names of directories, and some file systems ignore case and accents.
     if (id !== null) note(`id ${id.normalize('NFC').toLowerCase()}`, index, 'id', id);
     const bound = listen === null ? null : parseEndpoint(listen);
-    // Two machines may both listen on 0.0.0.0:7101; their addresses must differ.
+    // Two machines may both listen on 0.0.0.0:7101, but their addresses must differ.
     if (listen !== null && bound !== null && !isWildcard(bound)) {
       note(`at ${endpointKey(listen)}`, index, 'listen', listen);
     }
@@ -98,7 +96,7 @@ function wildcardsWithoutAddress({ raw }: Subject): Finding[] {
     const bound = listen === null ? null : parseEndpoint(listen);
     if (bound === null || !isWildcard(bound) || address !== null || hasAddress) return [];
     const remedy = `add for example "address: tcp://10.0.0.5:${bound.port}"`;
-    const message = 'listens on every interface, so peers cannot tell where to connect';
+    const message = 'listens on all interfaces, so peers do not know where to connect';
     return [error(['cluster', 'agents', index, 'listen'], message, remedy)];
   });
 }
@@ -127,10 +125,10 @@ function ringPoints({ parsed, members, sha256 }: Subject): Finding[] {
   );
   if (points > ringPointsMax) {
     const message = `the ring would have ${points} points, more than ${ringPointsMax}`;
-    return [error(['cluster', 'replicas'], message, 'lower replicas, or every capacity alike')];
+    return [error(['cluster', 'replicas'], message, 'lower replicas, or all capacities')];
   }
   const ids = new Set(members.map((member) => member.id));
-  // Repeated identifiers are reported by their own rule; on the ring they would be nonsense.
+  // A ring needs unique identifiers. Another rule reports repeated ones.
   if (ids.size < members.length) return [];
   const collision = findCollision(members, { replicas, sha256 });
   if (collision === null) return [];
@@ -146,15 +144,15 @@ function heartbeats({ parsed }: Subject): Finding[] {
   const { heartbeatMs, suspectAfterMs } = parsed.cluster.failureDetector;
   if (heartbeatMs * 3 <= suspectAfterMs) return [];
   const message =
-    `heartbeatMs × 3 must not exceed suspectAfterMs, or two lost heartbeats are a death; ` +
-    `they are ${heartbeatMs} and ${suspectAfterMs}`;
+    'heartbeatMs × 3 must not exceed suspectAfterMs, or an agent counts as dead after two lost ' +
+    `heartbeats; they are ${heartbeatMs} and ${suspectAfterMs}`;
   const remedy = `raise suspectAfterMs to ${heartbeatMs * 3}, or lower heartbeatMs`;
   return [error(['cluster', 'failureDetector', 'suspectAfterMs'], message, remedy)];
 }
 
 function tooManyBackups({ raw, parsed, members }: Subject): Finding[] {
   const { backups } = parsed.cluster;
-  // One agent with the default is the plainest config there is; nobody needs to hear of it.
+  // A single agent with the default of `backups` is normal.
   if (backups < members.length || valueAt(raw, ['cluster', 'backups']) === undefined) return [];
   const message = `${backups} backups need ${backups + 1} agents, and there are ${members.length}`;
   return [warning(['cluster', 'backups'], message, 'add agents, or lower backups')];
@@ -162,14 +160,14 @@ function tooManyBackups({ raw, parsed, members }: Subject): Finding[] {
 
 function smallMajority({ parsed, members }: Subject): Finding[] {
   if (parsed.cluster.quorum !== 'majority' || members.length !== 2) return [];
-  const message = 'a majority of two agents is both, so that the death of one stops the crawl';
+  const message = 'a majority of two agents is both, so the crawl stops when one of them fails';
   return [warning(['cluster', 'quorum'], message, 'use three agents or more')];
 }
 
 function contact({ parsed }: Subject): Finding[] {
   if (/https?:\/\/[^\s/]|[^\s@]@[^\s@]+\.[^\s@]/i.test(parsed.http.userAgent)) return [];
-  const message = 'has no contact, so that an operator who is troubled can only block you';
-  const remedy = 'add a URL or mail address, as in "my-crawl (+https://example.org/bot)"';
+  const message = 'has no contact, so operators of servers can only block the crawler';
+  const remedy = 'add a URL or an e-mail address, as in "my-crawl (+https://example.org/bot)"';
   return [warning(['http', 'userAgent'], message, remedy)];
 }
 
@@ -178,41 +176,45 @@ function seedsInScope({ parsed, seeds }: Subject): Finding[] {
   if (hosts === undefined) return [];
   const matches = hostMatcher(hosts);
   const outside = seeds.filter((seed) => !matches(hostOfSeed(seed) ?? ''));
-  if (outside.length === 0) return [];
-  const first = JSON.stringify(outside[0]!.slice(0, 200));
-  const message = `leaves out ${outside.length} of ${seeds.length} seeds, the first being ${first}`;
-  return [warning(['scope', 'hosts'], message, 'add their hosts, or remove the seeds')];
+  return leftOut('hosts', outside, seeds, 'add their hosts, or remove the seeds');
 }
 
-/** They would end as skipped. `include` says where to go from them, not where to start. */
+/** Excluded seeds are skipped. `include` applies to links, but not to seeds. */
 function seedsExcluded({ parsed, seeds }: Subject): Finding[] {
   const patterns = parsed.scope.exclude.map(compilePattern);
   const excludes = (seed: string) =>
     patterns.some((compiled) => compiled.ok && compiled.pattern.test(canonicalSeed(seed)));
   const outside = patterns.length === 0 ? [] : seeds.filter(excludes);
+  return leftOut('exclude', outside, seeds, 'narrow the expressions, or remove the seeds');
+}
+
+function leftOut(
+  key: string,
+  outside: readonly string[],
+  seeds: readonly string[],
+  remedy: string,
+): Finding[] {
   if (outside.length === 0) return [];
   const first = JSON.stringify(outside[0]!.slice(0, 200));
   const message = `leaves out ${outside.length} of ${seeds.length} seeds, the first being ${first}`;
-  return [warning(['scope', 'exclude'], message, 'narrow the expressions, or remove the seeds')];
+  return [warning(['scope', key], message, remedy)];
 }
 
-/** Near enough to the canonical form for a warning. */
+/** Approximates the canonical form; sufficient for a warning. */
 function canonicalSeed(seed: string): string {
   const url = URL.parse(seed);
   return url === null ? seed : url.href.slice(0, url.href.length - url.hash.length);
 }
 
-/** Whoever connects through a proxy does not learn to whom. */
+/** The crawler does not learn the addresses to which a proxy connects. */
 function addressesBehindProxy({ parsed }: Subject): Finding[] {
-  const path = ['politeness', 'ipDelayMs'];
-  const delayMs = valueAt(parsed, path);
-  const proxy = valueAt(parsed, ['http', 'proxy']);
-  if (delayMs === 0 || typeof proxy !== 'string') return [];
+  if (parsed.politeness.ipDelayMs === 0 || parsed.http.proxy === null) return [];
   const message = 'has no effect through http.proxy, behind which addresses are not known';
-  return [warning(path, message, 'use politeness.hostDelayMs, or no proxy')];
+  const remedy = 'use politeness.hostDelayMs, or no proxy';
+  return [warning(['politeness', 'ipDelayMs'], message, remedy)];
 }
 
-/** What a shell would replace is taken as it stands here. */
+/** `~` and `${NAME}` are not expanded, although a shell would do so. */
 function unreplaced({ parsed }: Subject): Finding[] {
   const { ca } = parsed.http.tls;
   const texts: (readonly [path: readonly PropertyKey[], text: string])[] = [
@@ -223,8 +225,8 @@ function unreplaced({ parsed }: Subject): Finding[] {
   ];
   return texts.flatMap(([path, text]) => {
     if (!/^~(?:\/|$)|\$\{\w+\}/.test(text)) return [];
-    const message = `is taken as it stands: ${JSON.stringify(text.slice(0, 200))}`;
-    return [warning(path, message, `write it out: neither ~ nor $\{NAME} is replaced`)];
+    const message = `is used literally: ${JSON.stringify(text.slice(0, 200))}`;
+    return [warning(path, message, `write it out: neither ~ nor $\{NAME} is expanded`)];
   });
 }
 

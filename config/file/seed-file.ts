@@ -1,17 +1,16 @@
-// Seed files: a URL a line, blank lines and lines that start with `#` left out. A `#` later in a line
-// belongs to the URL. Read whole, since every agent puts all seeds before it can be idle; the caps
-// keep that bounded. `load.ts` reads each file that the config names, and each agent that a launch
-// has started reads it again.
+// Reads seed files: one URL per line. Blank lines and lines that start with `#` are ignored; a `#`
+// later in a line is part of the URL. A file is read as a whole, because each agent needs all seeds
+// before it can be idle.
 
 import { seedProblem } from '../values/seed.ts';
 import type { ConfigProblem } from './problem.ts';
 import { readText } from './read-text.ts';
 
-/** With the cap on seeds this allows about sixty bytes a seed, which is a long one. */
+/** Bytes of a file: about 60 for each of the allowed seeds. */
 const seedFileBytesMax = 64 * 1024 ** 2;
-/** Seeds are held in memory; a crawl with more wants a sitemap or a page of links as its seed. */
+/** All seeds are in memory. A larger crawl should start with sitemaps or pages of links. */
 export const seedsMax = 1_000_000;
-/** A file that is no list of URLs is wrong in every line; the first few show it. */
+/** Problems of one file: if it is not a list of URLs, every line is invalid. */
 const problemsShownMax = 20;
 
 export type SeedFile =
@@ -39,7 +38,7 @@ export function readSeedFile(file: string): SeedFile {
     problems.push({ code: 'config-bad-value', ...at, ...problem });
   }
   if (wrong > problemsShownMax) {
-    const message = `${wrong - problemsShownMax} more lines are no seeds`;
+    const message = `${wrong - problemsShownMax} more lines are not seeds`;
     const at = { file, path: '', line: 0, column: 0 };
     problems.push({ code: 'config-bad-value', ...at, message, remedy: '' });
   }

@@ -1,6 +1,6 @@
-// The text of a config file and where things stand in it. JSON is read as YAML, which contains it, so
-// that both get lines and columns. Aliases and tags are refused: a config needs neither, and they are
-// how a small file becomes a large one, or a key ends up where nobody sees it.
+// Parses a config file and finds the line and column of each key. JSON is parsed as YAML, of which
+// it is a subset. Aliases and tags are refused: a config needs neither, and they can make a small
+// file expand to a large one or hide a key.
 
 import {
   type Document,
@@ -15,10 +15,10 @@ import {
 import { type ConfigProblem, type ProblemCode, pathText } from './problem.ts';
 import { readText } from './read-text.ts';
 
-/** A config is written by people; what is larger is a list of seeds in the wrong file. */
+/** Bytes: a larger file probably contains seeds that belong in seed files. */
 const configBytesMax = 1024 ** 2;
 
-/** A parsed config file: its values, and the place of each. */
+/** A parsed config file. */
 export class ConfigSource {
   readonly file: string;
   readonly #document: Document.Parsed;
@@ -30,14 +30,14 @@ export class ConfigSource {
     this.#lines = lines;
   }
 
-  /** Plain values, keys as strings. */
+  /** The values as plain objects. */
   values(): unknown {
     return this.#document.toJS({ maxAliasCount: 0 });
   }
 
   /**
-   * A problem at a key path. Where the path does not exist, the place is that of the innermost part
-   * that does.
+   * A problem at a key path. If the path does not exist, the place is that of its longest existing
+   * part.
    */
   problem(
     code: ProblemCode,
@@ -50,7 +50,7 @@ export class ConfigSource {
     return { code, file: this.file, path: pathText(path), line, column: col, message, remedy };
   }
 
-  /** Of the value where it stands on one line, else, or where the key itself is wrong, of its key. */
+  /** Offset of the value if it is a scalar; otherwise, and with `ofKey`, that of its key. */
   #offsetOf(path: readonly PropertyKey[], ofKey: boolean): number {
     let node: unknown = this.#document.contents;
     let offset = startOf(node) ?? 0;
@@ -78,7 +78,7 @@ function keyText(key: unknown): string {
   return isScalar(key) ? String(key.value ?? '') : String(key);
 }
 
-/** @returns the parsed file, or everything that keeps it from being one. */
+/** @returns the parsed file, or the reasons why it cannot be parsed */
 export function readSource(
   file: string,
 ): { ok: true; source: ConfigSource } | { ok: false; problems: ConfigProblem[] } {
@@ -111,28 +111,28 @@ function syntaxProblems(file: string, document: Document.Parsed, lines: LineCoun
   for (const error of [...document.errors, ...document.warnings]) {
     const [message, remedy] = SYNTAX[error.code] ?? [error.message, 'check the YAML around it'];
     add(error.pos[0], message, remedy);
-    // One stray bracket makes the parser stumble on all that follows; the first is the cause.
+    // A stray bracket causes many errors; the first one names the cause.
     if (error.code !== 'DUPLICATE_KEY' && error.code !== 'TAG_RESOLVE_FAILED') break;
   }
   if (problems.length > 0) return problems;
   visit(document, {
     Alias: (_, node) => {
-      add(startOf(node) ?? 0, 'is an alias, which a config may not use', 'write the value out');
+      add(startOf(node) ?? 0, 'is an alias, which a config must not use', 'write out the value');
     },
   });
   if (problems.length > 0) return problems;
   if (document.contents === null || !isMap(document.contents)) {
     const empty = document.contents === null ? 'is empty' : 'is not a map of keys to values';
-    add(0, empty, 'the least is "seeds: [https://example.org/]"');
+    add(0, empty, 'write at least "seeds: [https://example.org/]"');
   }
   return problems;
 }
 
-/** What the parser's own words leave unclear. */
+/** Replaces unclear messages of the parser. */
 const SYNTAX: Readonly<Partial<Record<string, readonly [message: string, remedy: string]>>> = {
-  DUPLICATE_KEY: ['the key stands twice in the same map', 'keep one of them'],
+  DUPLICATE_KEY: ['the key occurs twice in the same map', 'keep one of them'],
   MULTIPLE_DOCS: ['a second document begins', 'remove the line "---"'],
   RESOURCE_EXHAUSTION: ['is nested too deeply', 'check the brackets'],
   TAB_AS_INDENT: ['is indented with a tab', 'indent with spaces'],
-  TAG_RESOLVE_FAILED: ['has a tag, which a config may not use', 'remove the word with "!"'],
+  TAG_RESOLVE_FAILED: ['has a tag, which a config must not use', 'remove the tag (!…)'],
 };

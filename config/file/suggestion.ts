@@ -1,13 +1,13 @@
-// "Did you mean": the known key nearest to a mistyped one, by edit distance with swapped neighbours
-// as one edit. Used for unknown keys only; a wrong suggestion is worse than none, so the distance
-// allowed grows with the length.
+// Finds the known key that is most similar to a misspelled one, for "did you mean". The edit distance
+// counts swapped neighbors as one edit. A wrong suggestion is worse than none, so the allowed
+// distance depends on the length.
 
-/** What the rest of a word costs where only its beginning was written: behind any single slip. */
+/** Distance of a key of which only the beginning was written: above one edit. */
 const BEGINNING = 1.5;
 
-/** @returns the nearest of `known`, or null where none is near. */
+/** @returns the most similar of `known`, or null if none is similar */
 export function nearest(word: string, known: readonly string[]): string | null {
-  // A long key was never meant to be a short one, and the distance costs length times length.
+  // No key is so long, and computing the distance takes quadratic time.
   if (word.length > 64) return null;
   let best: string | null = null;
   let bestDistance = Number.POSITIVE_INFINITY;
@@ -19,12 +19,12 @@ export function nearest(word: string, known: readonly string[]): string | null {
   return bestDistance <= Math.max(BEGINNING, Math.floor(word.length / 3)) ? best : null;
 }
 
-/** `hostDelay` for `hostDelayMs`, `depth` for `depthPerHost`: the commonest slip of all. */
+/** `hostDelay` for `hostDelayMs` or `depth` for `depthPerHost`: the most common mistake. */
 function isBeginning(word: string, candidate: string): boolean {
   return word.length > 2 && candidate.toLowerCase().startsWith(word.toLowerCase());
 }
 
-/** Optimal string alignment: insert, delete, replace, swap neighbours. */
+/** Optimal string alignment distance: insertions, deletions, replacements and swaps. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

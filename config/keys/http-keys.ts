@@ -1,24 +1,23 @@
-// The config's section about requests: who the crawler says it is, whom it connects to and by which
-// way, when it gives up, and what it reads. `schema.ts` puts it into the whole.
+// The config section `http`: how requests are made, their deadlines, and which responses are read.
 
 import { z } from 'zod';
 import { duration, userAgent } from './leaves.ts';
 
-/** Each response is compared with each. */
+/** Each response is compared with each entry. */
 const contentTypesMax = 100;
 
 const contentType = z
   .string()
   .max(200)
   .regex(/^(?:\*\/\*|[\w!#$&^.+-]+\/(?:\*|[\w!#$&^.+-]+))$/, {
-    error: 'is no type; write one such as text/html, or text/* for all of a kind',
+    error: 'is not a content type; write one such as text/html or text/*',
   });
 
 const proxyUrl = z
   .string()
   .max(2000)
   .refine((text) => isProxy(text), {
-    error: 'is no HTTP proxy; write http://HOST:PORT, without a path',
+    error: 'is not an HTTP proxy; write http://HOST:PORT, without a path',
   });
 
 function isProxy(text: string): boolean {
@@ -29,7 +28,8 @@ function isProxy(text: string): boolean {
 export const http = z
   .strictObject({
     userAgent: userAgent.prefault('ubiring').meta({
-      description: 'The User-Agent header. robots.txt files address its first word. Add a contact.',
+      description:
+        'The User-Agent header. robots.txt rules refer to its first word. Include a contact.',
       example: 'my-crawl (+https://example.org/bot; bot@example.org)',
     }),
     allowPrivateAddresses: z
@@ -37,29 +37,29 @@ export const http = z
       .prefault(false)
       .meta({
         description:
-          'Whether loopback and private networks may be visited. If true, any link can make the ' +
-          'crawler read servers in your network.',
+          'Whether the crawler may connect to loopback and private networks. If true, any link can ' +
+          'make it read servers in your network.',
       }),
     client: z
       .enum(['got', 'node'])
       .prefault('got')
       .meta({
         description:
-          "HTTP/1.1 client: got, or node (Node's own), which takes a third of the processor time " +
+          "HTTP/1.1 client: got, or node (Node's own), which needs a third of the processor time " +
           'per request.',
       }),
     timeouts: z
       .strictObject({
         connectMs: duration(1).prefault(5000).meta({
-          description: 'Until the connection, with TLS, is open.',
+          description: 'Limit for connecting, including TLS.',
           example: '5s',
         }),
         responseMs: duration(1).prefault(10_000).meta({
-          description: 'From the request to the first byte.',
+          description: 'Limit from the request to the first byte of the response.',
           example: '10s',
         }),
         totalMs: duration(1).prefault(30_000).meta({
-          description: 'For the request and its body.',
+          description: 'Limit for the whole request, including the body of the response.',
           example: '30s',
         }),
       })
@@ -75,8 +75,8 @@ export const http = z
       .prefault(null)
       .meta({
         description:
-          'Types of responses whose body is read; null: all. Others are recorded with the note ' +
-          '`type`.',
+          'Content types whose body is read; null: all. Other responses are recorded with the ' +
+          'note `type`.',
         example: ['text/*', 'application/xhtml+xml'],
       }),
     http2: z.boolean().prefault(true).meta({
@@ -89,7 +89,7 @@ export const http = z
             'Whether certificates are checked. If false, pages can be replaced in transit.',
         }),
         ca: z.string().min(1).max(4096).nullable().prefault(null).meta({
-          description: 'PEM file of authorities to trust besides those of Node.',
+          description: 'PEM file of additional authorities; those of Node are always trusted.',
           example: 'authority.pem',
         }),
       })
@@ -118,11 +118,11 @@ export const http = z
           description: 'Address family: any, ipv4 or ipv6.',
         }),
         ttlMinMs: duration(0).prefault(60_000).meta({
-          description: 'Minimum time to use an answer.',
+          description: 'Minimum time for which an answer is used.',
           example: '1m',
         }),
         ttlMaxMs: duration(0).prefault(3_600_000).meta({
-          description: 'Maximum time to use an answer, unless ttlMinMs is longer.',
+          description: 'Maximum time for which an answer is used, unless ttlMinMs is longer.',
           example: '1h',
         }),
         negativeTtlMs: duration(0).prefault(60_000).meta({
@@ -131,7 +131,7 @@ export const http = z
         }),
       })
       .prefault({})
-      .meta({ description: 'How names are resolved.' }),
+      .meta({ description: 'How host names are resolved.' }),
   })
   .prefault({})
   .meta({ description: 'How requests are made.' });

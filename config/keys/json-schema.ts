@@ -1,11 +1,11 @@
-// The JSON Schema of a config file, made from the zod schema, for editors and for `config schema`;
-// and the same as a flat list of keys, from which messages take examples and docs/CONFIG.md is
-// written. Rules between keys cannot be said here: `config check` knows more than the JSON Schema.
+// Derives the JSON Schema of a config file, and a flat list of its keys for error messages and
+// docs/CONFIG.md. The JSON Schema does not contain the rules between keys, which `config check`
+// applies as well.
 
 import { z } from 'zod';
 import { configSchema } from './schema.ts';
 
-/** A JSON Schema node, as far as this product reads one. */
+/** The properties of a JSON Schema that are used here. */
 export interface JsonSchema {
   readonly type?: string | readonly string[];
   readonly description?: string;
@@ -18,34 +18,34 @@ export interface JsonSchema {
   readonly additionalProperties?: boolean;
 }
 
-/** One key of the config: `cluster.agents[].id`, with what the reference says of it. */
 export interface ConfigKey {
+  /** Such as `cluster.agents[].id`. */
   readonly path: string;
   readonly description: string;
-  /** Absent where the key has none, or is a section. */
+  /** Absent if the key has no default or is a section. */
   readonly default?: unknown;
   readonly example?: unknown;
-  /** Whether it only groups other keys. */
+  /** Whether the key only groups other keys. */
   readonly section: boolean;
 }
 
-/** @returns the JSON Schema (draft 2020-12) of what a file may hold. */
+/** @returns the JSON Schema (draft 2020-12) of a config file */
 export function configJsonSchema(): JsonSchema {
   return z.toJSONSchema(configSchema, {
     io: 'input',
     override: ({ jsonSchema }) => {
       if (!('example' in jsonSchema)) return;
-      // zod drops `examples` from types with a default, hence the detour by a name of our own.
+      // zod drops `examples` of types with a default, so the schema uses `example`.
       jsonSchema.examples = [jsonSchema.example as never];
       delete jsonSchema.example;
     },
   }) as JsonSchema;
 }
 
-/** Made when first asked for, since most starts need none of it, and kept: it never changes. */
+/** Computed on first use, because most commands do not need it. */
 let known: readonly ConfigKey[] | null = null;
 
-/** @returns every key in the order of the schema, sections before what they hold. */
+/** @returns all keys in the order of the schema; a section precedes its keys */
 export function configKeys(): readonly ConfigKey[] {
   if (known === null) {
     const keys: ConfigKey[] = [];

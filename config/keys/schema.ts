@@ -1,7 +1,6 @@
-// The config file, key by key: the one place from which the checks, the JSON Schema, the reference
-// page and the defaults come. A key's `doc` gives its meaning, a formula where there is one, and what
-// turning it up costs; the default stands beside it. Rules between keys are in `rules.ts`. Objects
-// are strict: a key that is not here is a typing mistake, and a crawl must not start with one.
+// The schema of a config file. The checks, the defaults, the JSON Schema and docs/CONFIG.md are
+// derived from it. A description gives the meaning of a key, a formula if there is one, and the cost
+// of a higher value. Unknown keys are errors, because they are probably misspelled.
 
 import { z } from 'zod';
 import { http } from './http-keys.ts';
@@ -17,23 +16,23 @@ import {
 } from './leaves.ts';
 import { links, urls } from './url-keys.ts';
 
-/** Heartbeats go from each agent to each: a thousand agents already send a million a period. */
+/** Every agent sends heartbeats to every other: 1,000 agents send a million per interval. */
 export const agentsMax = 1000;
-/** More hosts than a config file holds belong behind a pattern. */
+/** More hosts should be covered by patterns. */
 const patternsMax = 100_000;
-/** They are compared between agents, all of them; more belong behind a pattern. */
+/** More hosts should be covered by patterns: agents compare the whole list. */
 const ownDelaysMax = 1000;
-/** More of them belong into a sitemap index. */
+/** More sitemaps should be listed in a sitemap index. */
 const sitemapsMax = 1000;
-/** Every link is tested against each of them. */
+/** Every link is tested with each expression. */
 const regexesMax = 1000;
-/** A body is held in memory while it is parsed, once for each visit thread. */
+/** Each thread may hold one body in memory. */
 const bodyBytesMax = 1024 ** 3;
-/** Offsets beyond 2 GiB are beyond some readers. */
+/** Some readers of WARC files do not support offsets above 2 GiB. */
 const archiveBytesMax = 2 * 1024 ** 3;
-/** Beyond it windows are larger than the 8 MiB that a reader of .warc.zst must have room for. */
+/** Higher levels use windows above 8 MiB, which readers of .warc.zst need not support. */
 const zstdLevelMax = 19;
-/** A counter that SQLite and JSON both hold exactly, and that no crawl reaches. */
+/** More than any crawl reaches; SQLite and JSON represent it exactly. */
 const countMax = 1_000_000_000_000;
 
 const scope = z
@@ -66,7 +65,7 @@ const scope = z
       .prefault([])
       .meta({
         description:
-          'Regular expressions as in `include`. URLs that match in either form are left out.',
+          'Regular expressions as in `include`. URLs that match in either form are not crawled.',
         example: ['[?&]session='],
       }),
   })
@@ -82,8 +81,8 @@ const limits = z
       .prefault(10_000)
       .meta({
         description:
-          'Pages per host; further URLs are skipped. An endless host takes at least pagesPerHost ' +
-          '× hostDelayMs.',
+          'Pages per host; further URLs are skipped. An endless host takes at least pagesPerHost × ' +
+          'hostDelayMs.',
       }),
     depthPerHost: z.int().min(0).max(1_000_000).prefault(16).meta({
       description:
@@ -97,8 +96,8 @@ const limits = z
       .prefault(null)
       .meta({
         description:
-          'Pages of the whole crawl, failures included; then the queue is skipped. null: no ' +
-          'limit.',
+          'Pages of the whole crawl, including failures; then all queued URLs are skipped. null: ' +
+          'no limit.',
         example: 100_000,
       }),
     urlLength: z.int().min(16).max(65_536).prefault(2048).meta({
@@ -122,18 +121,18 @@ const limits = z
       .prefault(1000)
       .meta({
         description:
-          'Pages of a host that nearly repeat earlier ones, before its queue is skipped; from 50 ' +
-          'the host is slowed. Each new page subtracts two. null: no limit. Higher: traps cost ' +
-          'more requests.',
+          'Pages of a host that nearly repeat earlier ones, before its queued URLs are skipped; ' +
+          'from 50 the host is slowed down. Each new page subtracts two. null: no limit. Higher: ' +
+          'traps cost more requests.',
         example: 200,
       }),
     bodyBytes: size(bodyBytesMax).prefault('10MiB').meta({
-      description: 'Bytes of a decoded body; the rest is cut off. Higher: more memory.',
+      description: 'Bytes of a decoded body; the rest is discarded. Higher: more memory.',
       example: '2MiB',
     }),
   })
   .prefault({})
-  .meta({ description: 'Where the crawl ends.' });
+  .meta({ description: 'Limits of the crawl.' });
 
 const politeness = z
   .strictObject({
@@ -149,7 +148,7 @@ const politeness = z
       .prefault(0)
       .meta({
         description:
-          'The same for each address, across hosts and agents; 0: off. Costs two or three ' +
+          'The same for each IP address, across hosts and agents; 0: off. Costs two or three ' +
           'messages per request. Not applied behind a proxy.',
         example: '500ms',
       }),
@@ -166,13 +165,13 @@ const politeness = z
     hosts: z
       .record(hostPattern, z.strictObject({ hostDelayMs: duration(0) }))
       .refine((hosts) => Object.keys(hosts).length <= ownDelaysMax, {
-        error: `holds more than ${ownDelaysMax} hosts; use patterns`,
+        error: `has more than ${ownDelaysMax} hosts; use patterns`,
       })
       .prefault({})
       .meta({
         description:
           'Replaces hostDelayMs for hosts or patterns as in scope.hosts; the most specific one ' +
-          'applies. A Crawl-delay may be longer.',
+          'applies. A longer Crawl-delay is still obeyed.',
         example: { 'example.org': { hostDelayMs: '5s' }, '*.example.net': { hostDelayMs: 200 } },
       }),
     robots: z.boolean().prefault(true).meta({
@@ -180,11 +179,12 @@ const politeness = z
     }),
   })
   .prefault({})
-  .meta({ description: 'How gently servers are treated.' });
+  .meta({ description: 'Limits of the load on web servers.' });
 
 const agentEntry = z.strictObject({
   id: agentId.meta({
-    description: "Name, directory and place on the ring. A change moves the agent's hosts.",
+    description:
+      'Name of the agent and of its directory. It determines the ring points: a change moves hosts.',
     example: 'a1',
   }),
   listen: listenEndpoint.meta({
@@ -228,16 +228,16 @@ const cluster = z
       .prefault(1)
       .meta({
         description:
-          'Other agents that keep a copy of each host: this many may be lost at once without ' +
-          'loss. Each costs about two small rows per page.',
+          'Other agents that keep a copy of each host: this many agents may be lost at once ' +
+          'without loss of data. Each costs about two small rows per page.',
       }),
     quorum: z
       .enum(['none', 'majority'])
       .prefault('none')
       .meta({
         description:
-          'none: each side of a partition continues. majority: only a side with more than half ' +
-          'of the configured agents does.',
+          'none: each side of a network partition continues. majority: only a side with more than ' +
+          'half of the configured agents does.',
       }),
     failureDetector: z
       .strictObject({
@@ -253,8 +253,8 @@ const cluster = z
           .prefault(10_000)
           .meta({
             description:
-              'Silence after which an agent counts as dead and its hosts are taken over. Higher: ' +
-              'fewer mistakes, later takeover.',
+              'Time without news after which an agent counts as dead and its hosts are taken over. ' +
+              'Higher: fewer mistakes, later takeover.',
             example: '10s',
           }),
       })
@@ -262,7 +262,7 @@ const cluster = z
       .meta({ description: 'When an agent counts as dead.' }),
   })
   .prefault({})
-  .meta({ description: 'The agents, and how they share the work.' });
+  .meta({ description: 'The agents and how they share the work.' });
 
 const agent = z
   .strictObject({
@@ -283,16 +283,16 @@ const agent = z
       .prefault(1)
       .meta({
         description:
-          'Worker threads that parse pages, some 30 MB each. More than the free cores do not ' +
+          'Worker threads that parse pages, some 30 MB each. More threads than free cores do not ' +
           'help.',
       }),
     dataDir: z.string().min(1).max(4096).prefault('./data').meta({
-      description: 'Directory of the state, one folder per agent. `--data` overrides it.',
+      description: 'Data directory, with one folder per agent. `--data` overrides it.',
       example: './data',
     }),
   })
   .prefault({})
-  .meta({ description: 'What each agent uses of its machine.' });
+  .meta({ description: 'Resources of each agent.' });
 
 const storage = z
   .strictObject({
@@ -301,8 +301,8 @@ const storage = z
       .prefault('power')
       .meta({
         description:
-          'power: acknowledged data survives power loss, for one fsync per batch. process: it ' +
-          'survives SIGKILL.',
+          'power: acknowledged data survives power loss, which costs one fsync per batch. process: ' +
+          'it survives SIGKILL, but not power loss.',
       }),
   })
   .prefault({})
@@ -323,16 +323,16 @@ const archive = z
       .meta({
         description:
           'gzip: .warc.gz, which every WARC reader supports. zstd: .warc.zst, 9 to 18 % smaller ' +
-          'for a third less processor time; experimental in Node 24.',
+          'with a third less processor time; experimental in Node 24.',
       }),
     gzipLevel: z.int().min(1).max(9).prefault(1).meta({
       description:
-        'Level 1 takes an eighth more disk than 6, and half to a third of its processor time.',
+        'Level 1 needs an eighth more disk than 6, and half to a third of its processor time.',
       example: 6,
     }),
     zstdLevel: z.int().min(1).max(zstdLevelMax).prefault(3).meta({
       description:
-        'Level 9 takes a tenth less disk than 3, and three to four times its processor time.',
+        'Level 9 needs a tenth less disk than 3, and three to four times its processor time.',
       example: 9,
     }),
     links: z.boolean().prefault(false).meta({
@@ -342,14 +342,14 @@ const archive = z
   .prefault({})
   .meta({ description: 'What is stored besides page records.' });
 
-/** The whole file. Its output has every default in place, durations in ms and sizes in bytes. */
+/** The output has all defaults, durations in ms and sizes in bytes. */
 export const configSchema = z
   .strictObject({
     name: z
       .string()
       .min(1)
       .max(200)
-      .regex(/^[^\p{Cc}]*$/u, { error: 'holds control characters; write a plain name' })
+      .regex(/^[^\p{Cc}]*$/u, { error: 'contains control characters; write a plain name' })
       .prefault('crawl')
       .meta({
         description:
@@ -396,5 +396,5 @@ export const configSchema = z
   })
   .meta({ title: 'ubiring config', description: 'A crawl, its cluster and its limits.' });
 
-/** What the schema gives: defaults in place, paths and seeds as written. */
+/** Has all defaults, and paths and seeds as written. */
 export type ParsedConfig = z.output<typeof configSchema>;

@@ -1,16 +1,16 @@
-// The config's sections about URLs and links: which parameters a URL's identity leaves out, and what
-// counts as a link. `schema.ts` puts them into the whole.
+// The config sections `urls` and `links`: which parameters are not part of a URL's identity, and what
+// counts as a link.
 
 import { z } from 'zod';
 
-/** Each is looked up for every parameter of every link. */
+/** The names are compared with every parameter of every link. */
 const parametersMax = 1000;
 
 const parameterName = z
   .string()
   .max(100)
   .regex(/^[^\s&=;#?/*]+\*?$/, {
-    error: 'is not the name of a parameter; write one such as ref, or a prefix such as utm_*',
+    error: 'is not a parameter name; write one such as ref, or a prefix such as utm_*',
   });
 
 export const urls = z
@@ -21,8 +21,8 @@ export const urls = z
       .prefault([])
       .meta({
         description:
-          'Names of parameters that do not distinguish pages; `ref*` is a prefix. Requests keep ' +
-          'them. A wrong name makes the crawl miss pages.',
+          'Names of parameters that do not distinguish pages; `ref*` is a prefix. Requests still ' +
+          'contain them. A wrong name makes the crawl miss pages.',
         example: ['ref', 'print'],
       }),
     dropTracking: z.boolean().prefault(false).meta({
@@ -40,8 +40,8 @@ export const urls = z
   .prefault({})
   .meta({
     description:
-      'Which URLs are the same page. Change these only for a new crawl: stored rows keep their ' +
-      'identity.',
+      'Which URLs are the same page. Change these only for a new crawl: the identity of stored ' +
+      'URLs does not change.',
   });
 
 export const links = z

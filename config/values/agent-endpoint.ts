@@ -1,9 +1,8 @@
-// ZeroMQ endpoints of agents: `tcp://HOST:PORT`. Only TCP, since an agent's peers are on other
-// machines, and only a fixed port, since every member must be able to compute where the others are.
-// The schema refuses what does not parse; the cross-field rules and `launch` ask for the parts.
+// Parses the ZeroMQ endpoints of agents: `tcp://HOST:PORT`. Other transports do not reach other
+// machines. The port must be fixed, because other agents must know it.
 
 export interface Endpoint {
-  /** IPv4, name, or IPv6 in brackets; `*` for every interface. */
+  /** An IPv4 address, a name, an IPv6 address in brackets, or `*` for all interfaces. */
   readonly host: string;
   readonly port: number;
 }
@@ -18,7 +17,7 @@ const WILDCARDS: ReadonlySet<string> = new Set([
   '[0:0:0:0:0:0:0:0]',
 ]);
 
-/** @returns the parts, or null where `text` is no TCP endpoint with a port of 1 to 65535. */
+/** @returns null if `text` is not a TCP endpoint with a port from 1 to 65535 */
 export function parseEndpoint(text: string): Endpoint | null {
   const [, host, digits] = ENDPOINT.exec(text) ?? [];
   if (host === undefined || digits === undefined || digits.length > 5) return null;
@@ -27,12 +26,12 @@ export function parseEndpoint(text: string): Endpoint | null {
   return !host.startsWith('[') || URL.canParse(`http://${host}/`) ? { host, port } : null;
 }
 
-/** Whether a socket bound there listens on every interface, so that nobody can connect *to* it. */
+/** Whether the host means all interfaces, so that peers cannot connect to the endpoint. */
 export function isWildcard(endpoint: Endpoint): boolean {
   return WILDCARDS.has(endpoint.host);
 }
 
-/** One spelling for each endpoint, to compare two of them. */
+/** A normalized spelling, for comparison. */
 export function endpointKey(text: string): string {
   return text.toLowerCase().replace('//localhost:', '//127.0.0.1:');
 }

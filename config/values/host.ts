@@ -1,9 +1,7 @@
-// Hosts and host patterns as the config writes them. The serialised form (`URL.hostname`, one
-// trailing dot removed) is what `agent/url` compares with, so patterns are brought to it here, where
-// a wrong one can still be reported with its line. `config/` imports nothing of `agent/`, hence the
-// few lines that both have.
+// Parses hosts and host patterns. Their serialized form is `URL.hostname` without one trailing dot,
+// as in `agent/url`. A few lines are duplicated there, because `config/` must not import `agent/`.
 
-/** @returns the host of an absolute http or https URL, or null where it is none. */
+/** @returns the host of an absolute http or https URL, or null for any other text */
 export function hostOfSeed(text: string): string | null {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return null;
@@ -11,14 +9,14 @@ export function hostOfSeed(text: string): string | null {
 }
 
 /**
- * @param text - `*` (every host), `*.h` (the subdomains of h, not h), or a host
- * @returns the pattern in serialised form, or null where it is none of the three
+ * @param text - `*` (all hosts), `*.h` (the subdomains of h, but not h), or a host
+ * @returns the serialized pattern, or null for any other text
  */
 export function parseHostPattern(text: string): string | null {
   if (text === '*') return text;
   const parent = text.startsWith('*.') ? text.slice(2) : null;
   const bare = parent ?? text;
-  // Whatever could end the authority would let `host/path` or `user@host` pass as a host.
+  // A character that ends the host would let `host/path` or `user@host` pass as a host.
   if (/[\s/?#@\\*]/.test(bare) || (bare.includes(':') && !bare.startsWith('['))) return null;
   if (bare.startsWith('[') && !bare.endsWith(']')) return null;
   const host = hostOfSeed(`http://${bare}/`);
@@ -26,7 +24,7 @@ export function parseHostPattern(text: string): string | null {
   return parent === null ? host : `*.${host}`;
 }
 
-/** @returns a test whether a host is matched by any of the (serialised) patterns. */
+/** @returns a function that tests whether a host matches any of the serialized patterns */
 export function hostMatcher(patterns: readonly string[]): (host: string) => boolean {
   const known = new Set(patterns);
   if (known.has('*')) return () => true;
@@ -46,7 +44,7 @@ function withoutRootDot(hostname: string): string | null {
     : host;
 }
 
-/** An address has no subdomains. Serialised IPv4 always ends in a number, a name never does. */
+/** Addresses have no subdomains. Serialized IPv4 ends in a number, but a name never does. */
 function isAddress(host: string): boolean {
   return host.startsWith('[') || /(^|\.)\d+$/.test(host);
 }

@@ -104,7 +104,7 @@ describe('state at rest', { concurrency: 2 }, () => {
     const again = cluster.launch('a1', { prefix });
     await cluster.until('a1 ends', () => again.end !== null);
     assert.equal(again.end?.code, 4, again.stderr);
-    assert.match(again.stderr, /not a readable SQLite database.*begins anew from the seeds/);
+    assert.match(again.stderr, /not a readable SQLite database.*starts from the seeds/);
     assert.ok(fs.readFileSync(file, 'utf8').startsWith('garbage\ngarbage'), 'it was changed');
   });
 });
@@ -117,6 +117,6 @@ async function assertAside(cluster: Cluster, id: string): Promise<void> {
   const names = fs.readdirSync(path.join(cluster.dataDir, id, String(event.detail.to)));
   assert.ok(names.includes('state.sqlite') || names.includes('state.sqlite-wal'), String(names));
   // The file may be read before the pipe is.
-  const warning = /moved to quarantine.*comes back from the agents/;
+  const warning = /moved to quarantine.*return from the agents/;
   await cluster.until('the warning is read', () => warning.test(cluster.run(id).stderr), 5000);
 }

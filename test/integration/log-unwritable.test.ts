@@ -19,7 +19,7 @@ describe('stdout on a full disk', { skip }, () => {
     test(`${words.join(' ')} ends with 3 and says so`, () => {
       const { status, stderr } = onFullDisk(...words);
       assert.equal(status, 3, stderr);
-      assert.match(stderr, /stdout cannot be written: ENOSPC/);
+      assert.match(stderr, /cannot write to stdout: ENOSPC/);
     });
   }
 });

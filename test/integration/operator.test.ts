@@ -60,7 +60,7 @@ describe('operator', { concurrency: 1 }, () => {
     for (const verb of ['pause', 'resume']) {
       const { code, stderr } = await run(verb, config);
       assert.equal(code, 1);
-      assert.match(stderr, /no agent took the order/);
+      assert.match(stderr, /no agent accepted the directive/);
     }
     assert.equal((await run('block', config, 'a b')).code, 2);
   });

@@ -88,6 +88,6 @@ test('refresh: is not for a crawl that is not complete, nor together with --fres
   const { site, config } = await stage(context, 1);
   const both = await run('launch', config, '--fresh', '--refresh');
   assert.equal(both.code, 2, both.stderr);
-  assert.match(await crawl(config, '--refresh'), /not complete: it goes on; --refresh is for/);
+  assert.match(await crawl(config, '--refresh'), /not complete and continues; --refresh needs/);
   assert.equal(site.asked.length, 20);
 });

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
-import type { UrlReport } from '../../agent/cli/explain/explain-report.ts';
+import type { UrlReport } from '../../agent/cli/explain/explain-text.ts';
 import type { ClusterStatus } from '../../agent/cli/status/status-command.ts';
 import { run, Scratch, start, until } from './cli-process.ts';
 import { HostServers } from './host-servers.ts';
@@ -35,7 +35,7 @@ test('who waits for another host’s robots.txt says so, and for what', async (t
     return (JSON.parse(stdout) as UrlReport).filters.at(-1)!;
   };
   const file = `${web.origin('slow')}/robots.txt`;
-  const open = { filter: 'robots', passes: null, why: 'robots.txt is being asked for' };
+  const open = { filter: 'robots', passes: null, why: 'robots.txt is being requested' };
   assert.deepEqual(await robotsOf(file), open);
   assert.deepEqual(await robotsOf(`${web.origin('leads')}/`), {
     ...{ filter: 'robots', passes: false },

@@ -69,7 +69,7 @@ export const agentSituations: readonly Situation[] = [
   {
     name: 'a launch beside one that is just starting',
     says: [
-      'another launch… is just starting the agents of …, or an order is taken back there; wait for it, or end it…',
+      'another launch… is just starting the agents of …, or a directive is taken back there; wait for it, or end it…',
     ],
     async play(stage) {
       // The agent of the first waits before it opens anything.
@@ -91,7 +91,9 @@ export const agentSituations: readonly Situation[] = [
   },
   {
     name: 'an agent by hand beside a launch that runs',
-    says: ['stop that one first (`ubiring stop CONFIG ID`), or name another directory with --data'],
+    says: [
+      'stop that agent first (`ubiring stop CONFIG ID`), or name another directory with --data',
+    ],
     async play(stage) {
       const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
       await stage.run(4, 'agent', '--id', 'a1');
@@ -167,9 +169,9 @@ export const agentSituations: readonly Situation[] = [
     says: [
       'agent/cli/launch/launch-plan.ts: the crawl is complete already; --refresh asks what has changed',
       'agent/cli/agent/agent-run.ts: the crawl is complete already; launch --refresh asks what has changed',
-      '--fresh forgets what --refresh asks for again: give one of them',
-      'agent/cli/launch/launch-command.ts: --repair restores what --fresh forgets and --refresh asks for again',
-      '--delete-archives is for --fresh, which keeps them otherwise',
+      '--fresh deletes the pages that --refresh requests again: give only one of them',
+      'agent/cli/launch/launch-command.ts: --repair cannot be combined with --fresh or --refresh',
+      '--delete-archives needs --fresh',
       'agent/cli/agent/agent-command.ts: --repair restores what --refresh asks for again',
     ],
     async play(stage) {
@@ -190,7 +192,7 @@ export const agentSituations: readonly Situation[] = [
     agents: 2,
     says: [
       '; to start it again: …',
-      'agent/cli/status/status-command.ts: where one does not run, start it on its machine:',
+      'agent/cli/status/status-command.ts: if one of them does not run, start it on its machine:',
     ],
     async play(stage) {
       const launch = await stage.runs(['a1', 'a2'], 'launch');
@@ -209,14 +211,14 @@ export const agentSituations: readonly Situation[] = [
   {
     name: 'the state of an agent is deleted under it, and no other is left',
     says: [
-      'was deleted or replaced while the agent ran; start the agent again: it begins with',
+      'was deleted or replaced while the agent ran; start the agent again: it reads',
       'the crawl is not complete; launch again once the cause is gone',
     ],
     async play(stage) {
       const launch = await stage.runs(['a1'], 'launch');
       fs.rmSync(stage.state('a1'));
       assert.equal((await launch.ended).code, 4);
-      const [, directory] = /; where no other has copies, move (\S+) away first/.exec(
+      const [, directory] = /; if no other agent has copies, move (\S+) away first/.exec(
         stage.said(),
       )!;
       fs.renameSync(directory!, `${directory}.away`);

@@ -97,7 +97,7 @@ export const fileSituations: readonly Situation[] = [
   {
     name: 'the damaged state of an agent that is gone for good',
     agents: 2,
-    says: ['whose hosts others have taken over, move the directory away'],
+    says: ['others have taken over its hosts, move its directory away'],
     async play(stage) {
       const launch = await stage.runs(['a1', 'a2'], 'launch');
       process.kill(stage.scratch.pid('a2')!, 'SIGKILL');
@@ -113,7 +113,7 @@ export const fileSituations: readonly Situation[] = [
   {
     name: 'a state is somewhere else',
     agents: 2,
-    says: ['together and name where with --data; if it is lost:'],
+    says: ['into one directory and name it with --data; if it is lost:'],
     async play(stage) {
       await stage.completes();
       const away = path.join(stage.scratch.directory, 'away');
@@ -133,7 +133,7 @@ export const fileSituations: readonly Situation[] = [
   {
     name: 'a state that only an agent in view no more has',
     agents: 3,
-    says: ['queued at this agent alone, which is in view no more; start it: it goes on there'],
+    says: ['queued only at this agent, which is not in view; start it to fetch the URL'],
     async play(stage) {
       stage.gate.open();
       await stage.run(0, 'launch', '--agents', 'a1,a2');
@@ -147,7 +147,7 @@ export const fileSituations: readonly Situation[] = [
     name: 'work of agents that the config has no more',
     says: [
       'set cluster.agents to … again',
-      'to give up what only they have, move their directories out of …',
+      'to discard what only they have, move their directories out of …',
     ],
     async play(stage) {
       stage.edit((config) => {
@@ -169,7 +169,7 @@ export const fileSituations: readonly Situation[] = [
   },
   {
     name: '--fresh where a directory is no agent’s',
-    says: ["is no agent's directory: it is not deleted; move it away"],
+    says: ["is not an agent's directory: it is not deleted; move it away"],
     async play(stage) {
       fs.mkdirSync(stage.path('a1'), { recursive: true });
       fs.writeFileSync(stage.path('a1', 'thesis.txt'), '');
@@ -191,8 +191,8 @@ export const fileSituations: readonly Situation[] = [
   {
     name: 'what is no file is where the lock of an agent should be',
     says: [
-      'is no file; delete it and start again',
-      'is a link to itself; delete it and start again',
+      'is not a regular file; delete it and start again',
+      'is a symbolic link to itself; delete it and start again',
     ],
     async play(stage) {
       const lock = stage.path('a1', 'agent.lock');
@@ -270,7 +270,7 @@ export const fileSituations: readonly Situation[] = [
   },
   {
     name: 'a state is damaged, and nobody has copies',
-    says: ['restore it from a copy, or move … away and start the agent again'],
+    says: ['restore it from a backup, or move … away and restart the agent'],
     async play(stage) {
       await stage.completes();
       fs.rmSync(stage.path('complete.json'));
@@ -289,7 +289,7 @@ export const fileSituations: readonly Situation[] = [
   {
     name: 'a complete crawl lost its state, and nobody has copies',
     says: [
-      'hosts cannot come back by a repair: restore the file from a backup of your own',
+      'their pages back: restore the file from a backup of your own',
       'agent/cli/agent/repair.ts:   ubiring launch … --fresh',
     ],
     async play(stage) {
@@ -425,7 +425,7 @@ export const fileSituations: readonly Situation[] = [
     name: 'seeds whose hosts are private',
     says: [
       'their hosts are private; set http.allowPrivateAddresses to true to crawl them',
-      'private addresses are refused unless http.allowPrivateAddresses is true when a crawl begins',
+      'private addresses are blocked unless http.allowPrivateAddresses is true when a crawl begins',
     ],
     async play(stage) {
       stage.gate.open();

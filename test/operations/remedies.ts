@@ -16,7 +16,7 @@ async function stopAll(crawl: OperatedCrawl): Promise<void> {
 }
 
 export const remedies: readonly Remedy[] = [
-  { says: /in use by a running agent; stop (it|that one) first/, follow: stopAll },
+  { says: /in use by a running agent; stop (it|that agent|that one) first/, follow: stopAll },
   {
     says: /belongs to crawl '([^']+)', not '[^']+'; restore 'name: /,
     follow(crawl, [, name]) {

@@ -20,7 +20,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: [fewer, 'launch refuses to leave out agents with open work'] as const,
   })),
   ...[
-    'to retire them, start them so',
+    'to retire them, start them in this way',
     'agent/cli/state-files/left-out-text.ts:   ubiring stop',
   ].map((says) => ({
     says,
@@ -66,7 +66,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/integration/slow/operator.test.ts', 'an order that completed the crawl is named by'],
   },
   {
-    says: 'skipped as blocked, as of',
+    says: 'skipped as blocked, for example',
     by: [
       'test/integration/slow/operator.test.ts',
       'a pattern blocks, is listed until it is taken back',
@@ -110,24 +110,21 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
     'agent/storage/file/storage-failure.ts: cannot read or write in …: …; look at',
     'a disk that fails',
   ],
-  ['for want of memory; give the machine or the container more', 'memory that runs out'],
+  ['for lack of memory; give the machine or the container more', 'memory that runs out'],
   ['has a write-ahead log of …: end the program that reads', 'a log of 256 MiB'],
   ['one long transaction: end that program', 'a log of 256 MiB'],
   ['which is full: name a directory with room in TMPDIR', 'a full disk for temporary files'],
   ['too many commands at once; try again', 'more commands at once than a machine starts'],
-  ['too many seeds are on their way; try again', 'an owner that takes no seeds'],
+  ['too many seeds are pending; try again', 'an owner that takes no seeds'],
   ['agent/storage/file/reading.ts: has schema …', 'a newer version'],
 ];
 
 /** Parts of such texts, and why nothing is to be done. */
 export const noRemedies: readonly (readonly [says: string, why: string])[] = [
-  ['and the pages beyond are queued again', 'the agent does so'],
+  ['and the pages of lost records are queued again', 'the agent does so'],
   ['pages whose records were lost are queued again', 'the agent does so'],
   ['; it is started again in …', 'the launch does so'],
-  ['…, again after …', 'the agent does so'],
-  ['the crawl is not complete: it goes on; --refresh is for a complete one', 'it goes on'],
-  ['upgrade that nobody asked for', 'what a server did'],
-  ['agent/cli/explain/explain-text.ts: queued again', 'a state of a URL'],
+  ['the crawl is not complete and continues; --refresh needs a complete', 'it continues'],
   ['agent/storage/schema/move-rows.ts: ', 'a list of columns'],
   ['agent/cli/state-files/left-out-text.ts:  --', 'an option of the command around it'],
   ['agent/cli/common/load-config.ts: … --data …', 'an option of the command around it'],

@@ -34,7 +34,7 @@ const verbs = [
 /** Told where something new begins: a sentence, a clause, a line. */
 const order = new RegExp(`(^|[;:,.(] |\\n| or |\\band )(${verbs.join('|')}) [a-z…'\`]`);
 const others = /\bagain\b|\bis needed\b/;
-const sql = /\b(SELECT|UPDATE|INSERT|DELETE FROM|CASE)\b/;
+const sql = /\b(SELECT|UPDATE|INSERT|DELETE FROM|CASE|ALTER TABLE)\b/;
 
 /** Descriptions of commands and keys, which are read before anything is wrong. */
 const descriptions = [

@@ -115,10 +115,7 @@ test('detector: nobody is suspected before the time-out, all silent ones within 
           const silentMs = nowMs - Math.max(silentSinceMs, excusedToMs);
           if (silentMs < suspectAfterMs) assert.equal(suspected, false);
           if (silentMs >= 2 * suspectAfterMs) assert.equal(suspected, true);
-          assert.equal(suspected, nowMs >= detector.nextSuspicionMs()!);
         }
-        const timeoutMs = detector.timeoutMs('b', nowMs);
-        assert.ok(timeoutMs >= suspectAfterMs && timeoutMs <= 2 * suspectAfterMs);
         const watched = silentSinceMs !== undefined;
         if (step.kind === 'watch') {
           detector.watch('b', step.counter, nowMs);

@@ -4,7 +4,7 @@
 // the heartbeats of a real agent fails a test at once.
 
 import type { Statement } from 'better-sqlite3';
-import type { TurnSlice } from '../../agent/core/protocol/slice-port.ts';
+import type { TurnSlice } from '../../agent/core/protocol/backlog.ts';
 import type { Connection } from '../../agent/storage/encoding/connection.ts';
 import type { Assignment } from '../../assignment/assignment.ts';
 

@@ -1,8 +1,8 @@
-// The records of one capture: metadata, request, then response or revisit, tied together by
-// WARC-Concurrent-To. The response is last, so that its line in the index, which is written after
-// it, tells that the whole group is there. A payload that this agent has archived before becomes
-// a revisit: the header as it came this time, and where the payload is. So does a 304, of which the
-// page's row knows what it stands for. Called by warc-writer.ts.
+// Builds the records of one capture: metadata, request, then response or revisit, linked by
+// WARC-Concurrent-To. The response is last, so that its index line, which is written after it,
+// shows that the whole group exists. A payload that this agent has archived before becomes a
+// revisit, with the new header and a reference to the payload. A 304 response becomes one as well
+// if the archived payload of the page is known.
 
 import type { ArchivedPayload, Capture } from './capture.ts';
 import type { IndexEntry } from './cdxj.ts';
@@ -12,10 +12,10 @@ import type { Original, SeenPayloads } from './seen-payloads.ts';
 
 const PROFILES = 'http://netpreserve.org/warc/1.1/revisit';
 const IDENTICAL = `${PROFILES}/identical-payload-digest`;
-/** The server said so itself, and sent nothing. */
+/** The server answered 304, without a payload. */
 const NOT_MODIFIED = `${PROFILES}/server-not-modified`;
 
-export interface CaptureRecords {
+interface CaptureRecords {
   readonly metadata: Buffer<ArrayBuffer>;
   readonly request: Buffer<ArrayBuffer>;
   /** A response or a revisit. */
@@ -24,14 +24,14 @@ export interface CaptureRecords {
   readonly original?: ArchivedPayload;
 }
 
-export interface RecordContext {
-  /** Identifier of the file's warcinfo record, in angle brackets. */
+interface RecordContext {
+  /** Identifier of the warcinfo record of the file, in angle brackets. */
   readonly warcinfoId: string;
   readonly seen: SeenPayloads;
   newId(): string;
 }
 
-/** @param body as received, after the framing of the transfer and before its content coding. */
+/** @param body - as received, without transfer coding, but still with its content coding */
 export function captureRecords(
   capture: Capture,
   body: Uint8Array,
@@ -40,7 +40,8 @@ export function captureRecords(
   const { url, ip, contentType, status, truncated } = capture;
   const responseId = recordId(context);
   const date = warcDate(capture.startedAt);
-  const { digest, profile, original } = payloadOf(capture, body, context.seen, date);
+  const payload = payloadOf(capture, body, context.seen, date);
+  const { digest, profile, original } = payload;
   const common: Fields = [
     ['WARC-Target-URI', url],
     ['WARC-Date', date],
@@ -75,9 +76,9 @@ export function captureRecords(
   return {
     metadata,
     request: warcRecord('request', requestFields, [head]),
-    response: responseOf(capture, body, responseFields, original, profile),
+    response: responseOf(capture, body, responseFields, payload),
     indexed: { url, date, mime: mimeOf(contentType, profile), status, digest },
-    ...(original && { original: told(original, digest) }),
+    ...(original && { original: archivedPayload(original, digest) }),
   };
 }
 
@@ -85,11 +86,10 @@ function responseOf(
   { responseHead }: Capture,
   body: Uint8Array,
   fields: Fields,
-  original: Original | null | undefined,
-  profile: string | null,
+  { original, profile }: Payload,
 ): Buffer<ArrayBuffer> {
   const head = Buffer.from(responseHead, 'latin1');
-  if (!original || profile === null) return warcRecord('response', fields, [head, body]);
+  if (original === null || profile === null) return warcRecord('response', fields, [head, body]);
   const revisited: Fields = [
     ...fields,
     ['WARC-Profile', profile],
@@ -101,9 +101,9 @@ function responseOf(
 
 interface Payload {
   readonly digest: string;
-  /** Of a revisit; null: the payload is here. */
+  /** Profile of a revisit; null if this record has the payload. */
   readonly profile: string | null;
-  /** Its first record, this one or an earlier; null where it is no whole payload. */
+  /** The first record of the payload, this one or an earlier; null if it is not complete. */
   readonly original: Original | null;
 }
 
@@ -118,7 +118,7 @@ function payloadOf(
     return { digest: former.payload, profile: NOT_MODIFIED, original: known };
   }
   const digest = sha1Base32(body);
-  // Of nothing there is nothing to save, and a prefix says nothing of the rest.
+  // An empty payload saves no space, and a prefix does not identify the rest.
   if (body.byteLength === 0 || truncated !== null) return { digest, profile: null, original: null };
   const same = known && former.payload === digest ? known : seen.find(digest);
   if (same) return { digest, profile: IDENTICAL, original: same };
@@ -126,7 +126,7 @@ function payloadOf(
   return { digest, profile: null, original: { url, date } };
 }
 
-function told({ url, date }: Original, payload: string): ArchivedPayload {
+function archivedPayload({ url, date }: Original, payload: string): ArchivedPayload {
   return { payload, url, at: Date.parse(date) / 1000 };
 }
 
@@ -134,7 +134,7 @@ function recordId(context: RecordContext): string {
   return `<urn:uuid:${context.newId()}>`;
 }
 
-/** Whole seconds: an index has no more, and a revisit names the date of its original. */
+/** In whole seconds, as in an index: a revisit refers to its original by date. */
 export function warcDate(unixMs: number): string {
   return `${new Date(unixMs).toISOString().slice(0, 19)}Z`;
 }
@@ -145,7 +145,7 @@ function mimeOf(contentType: string | null, profile: string | null): string | nu
   return type === '' ? null : type;
 }
 
-/** A dual-stack socket names IPv4 peers in IPv6 form. */
+/** A dual-stack socket gives IPv4 addresses in IPv6 form. */
 function plainAddress(ip: string): string {
   return ip.replace(/^::ffff:(?=\d+\.)/, '');
 }

@@ -1,17 +1,16 @@
-// What is handed to the archive, and what it answers: one exchange with a server as it was on the
-// wire, and the place where it went. The page pipeline makes the one and passes the other on, to
-// be committed with the page's row.
+// The input and the result of the archive: one HTTP exchange as it was sent and received, and the
+// place where it was written.
 
-/** Why a body is only a prefix, in the words of WARC-Truncated. */
-export type Truncation = 'length' | 'time' | 'disconnect';
+/** Why a body is incomplete, in the terms of WARC-Truncated. */
+type Truncation = 'length' | 'time' | 'disconnect';
 
 export interface Capture {
-  /** As requested: absolute, without fragment and userinfo. */
+  /** As requested: absolute, without fragment and user information. */
   readonly url: string;
   readonly ip: string | null;
-  /** When the request began, Unix milliseconds. */
+  /** Start of the request, Unix milliseconds. */
   readonly startedAt: number;
-  /** Status line or request line with header fields and the empty line, each byte a character. */
+  /** Request line or status line, header fields and the empty line; one character for each byte. */
   readonly requestHead: string;
   readonly responseHead: string;
   readonly status: number;
@@ -19,31 +18,31 @@ export interface Capture {
   readonly truncated: Truncation | null;
   /** Fields of the metadata record; names without colon, values without line ends. */
   readonly metadata: readonly (readonly [name: string, value: string])[];
-  /** The payload of this URL that the crawl has archived before; absent where it has none. */
+  /** The payload archived before for this URL; absent if there is none. */
   readonly former?: ArchivedPayload;
 }
 
-/** A payload and its first record, which revisits point to. */
+/** A payload and its first record, to which revisits refer. */
 export interface ArchivedPayload {
   /** SHA-1 in base 32. */
   readonly payload: string;
   readonly url: string;
-  /** Unix seconds of its capture, by which the record is found. */
+  /** Time of the capture, Unix seconds, which identifies the record. */
   readonly at: number;
 }
 
-/** Where a response is, and how far the archive had come with it. */
+/** Where a response is, and how far the archive was written. */
 export interface ArchivePlace {
-  /** Name within the archive's directory. */
+  /** Name within the directory of the archive. */
   readonly file: string;
-  /** First byte of the response or revisit, as it is packed. */
+  /** First byte of the response or revisit, as compressed. */
   readonly offset: number;
-  /** Bytes of the file, and of its index, up to and with this record. */
+  /** Sizes of the file and of its index, in bytes, including this record. */
   readonly end: number;
   readonly indexEnd: number;
-  /** Absent where there is no whole payload to point to. */
+  /** Absent if there is no complete payload to refer to. */
   readonly original?: ArchivedPayload;
 }
 
-/** How far a database knows the archive: the last place committed in it. */
+/** How far the database knows the archive: the last committed place. */
 export type ArchivePosition = Omit<ArchivePlace, 'offset' | 'original'>;

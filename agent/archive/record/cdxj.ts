@@ -1,28 +1,43 @@
-// Lines of the index beside each archive file: sort key, time and a JSON object that says where
-// the record is. They are written in the order of the records, because a line goes to disk together
-// with its record, and sorted when the file is complete (sorted-index.ts). `LC_ALL=C sort -m` merges
-// sorted files into the one that replay tools search. warc-writer.ts writes the lines; a start reads
-// them, to know earlier payloads and the end of a file that no database knows.
+// Lines of the index beside each archive file: sort key, time and a JSON object with the place of
+// the record. A line goes to disk together with its record, so the lines are in the order of the
+// records until the file is complete and the index is sorted. `LC_ALL=C sort -m` merges sorted
+// indexes into one that replay tools can search.
 
-import { surtOf } from './surt.ts';
-
-/** A record as the index names it. */
+/** A record as the index describes it. */
 export interface IndexEntry {
   readonly url: string;
-  /** When the capture began, such as `2026-01-02T03:04:05Z`. */
+  /** Start of the capture, such as `2026-01-02T03:04:05Z`. */
   readonly date: string;
-  /** `warc/revisit` for a revisit record; null where the server named no type. */
+  /** `warc/revisit` for a revisit record; null if the server sent no type. */
   readonly mime: string | null;
   readonly status: number;
-  /** Payload digest: SHA-1 in base 32, without the name of the algorithm. */
+  /** SHA-1 of the payload in base 32, without the name of the algorithm. */
   readonly digest: string;
-  /** Bytes of the record in the file, as it is packed, and where it begins. */
+  /** Compressed bytes of the record in the file, and their offset. */
   readonly length: number;
   readonly offset: number;
   readonly filename: string;
 }
 
-/** The line with its end. Numbers are text in it, as in every CDXJ that tools write. */
+/**
+ * The sort key of a URL: the labels of the host in reverse order, so that a domain and its
+ * subdomains are adjacent, then port, path and query. Replay tools search for the key that pywb
+ * and warcio compute: lower case, no `www.`, sorted parameters. Any text but an http or https URL
+ * is its own key.
+ * @returns such as `org,example)/path?a=1&b=2`
+ */
+export function surtOf(url: string): string {
+  if (!/^https?:/.test(url)) return url;
+  const parsed = URL.parse(url.replace(/^(https?:\/\/)www\d*\./, '$1').toLowerCase());
+  if (parsed === null) return url;
+  const host = parsed.hostname.split('.').reverse().join(',');
+  const port = parsed.port === '' ? '' : `:${parsed.port}`;
+  const parts = parsed.search === '' ? [] : parsed.search.slice(1).split('&').sort();
+  const query = parts.length === 0 ? '' : `?${parts.join('&')}`;
+  return `${host}${port})${parsed.pathname}${query}`;
+}
+
+/** The line with its line end. Numbers are strings, as in the CDXJ of other tools. */
 export function cdxjLine(entry: IndexEntry): string {
   const { url, date, mime, status, digest, length, offset, filename } = entry;
   const fields = {
@@ -38,7 +53,7 @@ export function cdxjLine(entry: IndexEntry): string {
   return `${surtOf(url)} ${timestamp} ${JSON.stringify(fields)}\n`;
 }
 
-/** Null where the text is not a whole line of {@link cdxjLine}. */
+/** Null if the text is not a whole line of {@link cdxjLine}. */
 export function readCdxjLine(line: string): IndexEntry | null {
   const match = /^\S+ (\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d) (\{.*\})$/.exec(line);
   if (match === null) return null;

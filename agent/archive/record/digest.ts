@@ -1,6 +1,5 @@
-// Digests as archives write them: SHA-1 in base 32 (RFC 4648), which is what every index of web
-// archives holds, so that equal payloads are found across collections. SHA-1 names content here
-// and protects nothing.
+// Digests as web archives write them: SHA-1 in base 32 (RFC 4648), so that equal payloads are found
+// across collections. SHA-1 identifies content here, and protects nothing.
 
 import { createHash } from 'node:crypto';
 
@@ -13,7 +12,7 @@ export function sha1Base32(...parts: readonly Uint8Array[]): string {
   return base32(hash.digest());
 }
 
-/** For lengths that are a multiple of five bytes, as the 20 of SHA-1: there is no padding. */
+/** For lengths that are a multiple of five bytes, such as the 20 of SHA-1: there is no padding. */
 function base32(bytes: Uint8Array): string {
   let text = '';
   let bits = 0;

@@ -1,21 +1,21 @@
-// Names of archive files: `ID-TIME-SERIAL.warc.gz`, or `.warc.zst`, with the index
-// `ID-TIME-SERIAL.cdxj` beside it. The agent's identifier makes them unique in a cluster, the time
-// in a collection; the serial grows with each file of a directory, however that is packed, and says
-// which is the newest. A file has its name from its first byte on, so that whoever reads while the
-// crawl runs finds it where the page's row says.
+// Names of archive files: `ID-TIME-SERIAL.warc.gz` or `.warc.zst`, with the index
+// `ID-TIME-SERIAL.cdxj` beside it. The identifier of the agent makes a name unique in a cluster,
+// and the time in a collection. The serial number grows with each file of a directory, and shows
+// which is the newest. The name never changes, so a reader finds the file during the crawl under
+// the name in the row of a page.
 
 import type { CompressionFormat } from './compression.ts';
 
 const SUFFIXES: Readonly<Record<CompressionFormat, string>> = { gzip: '.gz', zstd: '.zst' };
 
-/** The two files that belong together, by their names within the directory. */
+/** The names of a WARC file and its index, within the directory. */
 export interface FileNames {
   readonly warc: string;
   readonly index: string;
   readonly serial: number;
 }
 
-/** @param nowMs Unix milliseconds. */
+/** @param nowMs - Unix milliseconds */
 export function fileNames(
   agent: string,
   nowMs: number,
@@ -27,7 +27,7 @@ export function fileNames(
   return { warc: `${stem}.warc${SUFFIXES[format]}`, index: `${stem}.cdxj`, serial };
 }
 
-/** Null for every name that this agent's archive does not give. */
+/** Null for a name that is not of this agent's archive. */
 export function readFileName(agent: string, name: string): FileNames | null {
   if (!name.startsWith(`${agent}-`)) return null;
   const match = /^(\d{14}-(\d{5,9}))\.warc\.(?:gz|zst)$/.exec(name.slice(agent.length + 1));
@@ -36,7 +36,7 @@ export function readFileName(agent: string, name: string): FileNames | null {
   return { warc: name, index, serial: Number(match[2]) };
 }
 
-/** Of a name that some agent's archive gave; 0 of any other. */
+/** The serial number in the name of any agent's archive file; 0 for any other name. */
 export function serialOf(warc: string): number {
   return Number(/-(\d+)\.warc\.(?:gz|zst)$/.exec(warc)?.[1] ?? 0);
 }

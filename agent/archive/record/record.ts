@@ -1,16 +1,15 @@
-// One WARC record as bytes (ISO 28500, WARC 1.1): named fields, an empty line, the block, two
-// empty lines. Content-Length and the block's digest are added here, so that they are always
-// true. Built by capture-records.ts; warc-writer.ts packs each by itself.
+// Formats one WARC record (ISO 28500, WARC 1.1): named fields, an empty line, the block, two empty
+// lines. It computes Content-Length and the digest of the block, so that they are always true.
 
 import { sha1Base32 } from './digest.ts';
 
-export type WarcType = 'warcinfo' | 'response' | 'revisit' | 'request' | 'metadata';
+type WarcType = 'warcinfo' | 'response' | 'revisit' | 'request' | 'metadata';
 
 export type Fields = readonly (readonly [name: string, value: string])[];
 
 const END = Buffer.from('\r\n\r\n');
 
-/** @param block parts that follow one another; bytes are copied. */
+/** @param block - consecutive parts; their bytes are copied */
 export function warcRecord(
   type: WarcType,
   fields: Fields,
@@ -27,12 +26,12 @@ export function warcRecord(
   return Buffer.concat([head, ...block, END]);
 }
 
-/** Lines of `application/warc-fields`, also the form of a record's own head. */
+/** Formats `application/warc-fields`, which is also the form of the header of a record. */
 export function fieldLines(fields: Fields): string {
   return fields.map(([name, value]) => `${name}: ${oneLine(value)}\r\n`).join('');
 }
 
-/** A value that held a line end could pass for a field, or for the end of all fields. */
+/** A line end in a value could pass for another field, or for the end of all fields. */
 function oneLine(value: string): string {
   return value.replace(/[\r\n]+/g, ' ');
 }

@@ -1,11 +1,11 @@
-// Payloads that this agent has archived, by digest, so that an equal one is written as a revisit
-// that points to the first instead of the bytes again. Bounded: the longest known is forgotten,
-// which costs space and nothing else. After a restart it is filled from the newest index files.
+// The payloads that this agent has archived, by digest. An equal payload is written as a revisit
+// that refers to the first record. The number of payloads is limited: the oldest is dropped, which
+// only costs disk space. After a restart the newest index files fill it.
 
-/** Some 250 bytes each: 12 MB at most. */
+/** Limit on the payloads, of some 250 bytes each: 12 MB at most. */
 const SEEN_MAX = 50_000;
 
-/** The record that has the payload. */
+/** The record that holds the payload. */
 export interface Original {
   readonly url: string;
   readonly date: string;

@@ -1,5 +1,5 @@
-// `ubiring agent`: one agent in this process, in the foreground. By hand it is one machine of a
-// cluster, a restart or a late joiner. docs/COMMANDS.md describes its signals.
+// `ubiring agent`: runs one agent in the foreground, for example on a machine of its own, after a
+// crash, or to join late. docs/COMMANDS.md describes its signals.
 
 import path from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';
@@ -43,24 +43,18 @@ export async function agentCommand(
   const loaded = load(file, flags, { warn: true });
   if (!loaded.ok) return loaded.code;
   warnOfPrivateSeeds(loaded.config);
-  if (
-    !allKnown(
-      [id],
-      loaded.config,
-      membersOf(loaded.config).map((one) => one.id),
-    )
-  )
-    return 2;
+  const known = membersOf(loaded.config).map((member) => member.id);
+  if (!allKnown([id], loaded.config, known)) return 2;
   const directory = path.join(loaded.config.agent.dataDir, id);
   const other = otherCrawlOf(loaded.config, isLocked(directory) ? [id] : []);
   if (other !== null) throw new Refusal(4, other);
-  // Before ports are allocated: an agent that is refused changes nothing.
+  // Checked before ports are allocated, so that a refused start changes nothing.
   const taken = await portTaken(loaded.config, id);
   if (taken !== null) {
     say(taken);
     return 5;
   }
-  // The process that starts first finds the ports of numbered agents, and this may be it.
+  // The first process of a numbered cluster allocates its ports.
   const resolved = await withEndpoints(loaded.config, { allocate: true });
   if (!resolved.ok) return resolved.code;
   const { config } = resolved;
@@ -71,11 +65,13 @@ export async function agentCommand(
     say(past.message);
     return 4;
   }
-  sayOpenWork(config, id);
+  // Only a warning: the other agents may be started next.
+  const open = openWork(config.agent.dataDir, config.name, [id]);
+  if (open.length > 0) say(openWorkText(config, open));
   return runAgent({ ...start, awaits: past.awaits }, { orders, launched: false });
 }
 
-/** Of a numbered agent why it cannot listen; null where it can, or runs already. */
+/** Why a numbered agent cannot listen; null if it can, or if it runs already. */
 async function portTaken(config: Config, id: string): Promise<string | null> {
   if (typeof config.cluster.agents !== 'number') return null;
   if (isLocked(path.join(config.agent.dataDir, id))) return null;
@@ -86,15 +82,9 @@ async function portTaken(config: Config, id: string): Promise<string | null> {
   return `${ports.taken.join('\n')}; ${remedy}`;
 }
 
-/** Warns only: the other agents may be about to be started. */
-function sayOpenWork(config: ResolvedConfig, id: string): void {
-  const open = openWork(config.agent.dataDir, config.name, [id]);
-  if (open.length > 0) say(openWorkText(config, open));
-}
-
 /**
- * Deletes the completion record where it is no longer true, because a state file is missing, damaged
- * or another one. The agents that were there at the end must then be met: they have the copies.
+ * Deletes the completion record if it is no longer true, because a state file is missing, damaged or
+ * replaced. The agent must then meet the agents that completed the crawl: they have the copies.
  */
 async function pastEnd(
   config: ResolvedConfig,

@@ -1,63 +1,62 @@
-// How `launch` starts the process of an agent: with what keeps its start short and its memory small,
-// none of which a process can switch on for itself. An agent started by hand runs without it, unless
-// its environment says the same. The benchmarks start agents by it, too.
+// The command line, environment and stdin with which `launch` starts an agent. They set options that
+// shorten the start and reduce memory, and that a process cannot set for itself. An agent started by
+// hand runs without them.
 
 import { getCompileCacheDir } from 'node:module';
 import path from 'node:path';
 import type { AgentStart } from './agent-run.ts';
 import { inputOf } from './start-input.ts';
 
-/** `.ts` in a checkout, `.js` in the package. */
+/** Has the extension of this file: `.ts` in a checkout, `.js` in the package. */
 const program = path.join(
   import.meta.dirname,
   `launched-agent${path.extname(import.meta.filename)}`,
 );
 
 /**
- * MiB of each half of V8's young generation, in the main thread. By default V8 takes 100 MiB more
- * memory and saves no processor time. With 8 MiB and the client got, collections pause the thread
- * for 0.81 s in 20,000 pages; with 16 MiB for 0.56 s.
+ * Size in MiB of each half of V8's young generation, in the main thread. V8's default uses 100 MiB
+ * more memory and saves no CPU time. In a crawl of 20,000 pages, collections pause the thread for
+ * 0.81 s in total at 8 MiB and for 0.56 s at 16 MiB.
  */
 const semiSpaceMiB = 16;
-/** Of glibc's malloc. One for each thread, its default, keeps 40 MiB more that nobody uses. */
+/** Arenas of glibc's malloc. Its default, one per thread, keeps 40 MiB more in unused memory. */
 const mallocArenas = '2';
 
-/** A process to start: what Node is called with, in which environment, and what it reads on stdin. */
+/** Arguments of Node, environment and stdin of a process to start. */
 export interface AgentProgram {
   readonly line: readonly string[];
   readonly env: NodeJS.ProcessEnv;
-  /** By `start-input.ts`. */
   readonly input: string;
 }
 
 export function agentProgram(start: AgentStart): AgentProgram {
   const { config, id } = start;
-  const words = ['agent', config.file, '--id', id];
+  // The program ignores its arguments: they identify the agent in a list of processes.
+  const shown = ['agent', config.file, '--id', id, '--data', config.agent.dataDir];
   return {
-    // The words behind the program are for people who look at the processes.
-    line: [...agentFlags(), program, ...words, '--data', config.agent.dataDir],
+    line: [...agentFlags(), program, ...shown],
     env: agentEnvironment(),
     input: inputOf(start),
   };
 }
 
-/** Flags of Node; those of this process come after them, and win. */
+/** Flags for Node. Those of this process come last and take precedence. */
 export function agentFlags(): string[] {
   const option = '--max-semi-space-size';
-  // Node takes underscores as well.
+  // Node accepts underscores, too.
   const isChosen = process.env.NODE_OPTIONS?.replaceAll('_', '-').includes(option) ?? false;
   return [...(isChosen ? [] : [`${option}=${semiSpaceMiB}`]), ...process.execArgv];
 }
 
 /**
- * With the cache of compiled code: what `main.ts` switches on by itself comes too late for its own
- * first files and for all of the parsing thread; from the environment it holds for these as well.
- * Where it was switched off for this process it stays so.
+ * The environment of an agent. It enables Node's compile cache, if this process has it enabled: only
+ * from the environment does the cache also serve the first files of the program and the parsing
+ * thread.
  */
 export function agentEnvironment(): NodeJS.ProcessEnv {
   const environment = { MALLOC_ARENA_MAX: mallocArenas, ...process.env };
   const directory = getCompileCacheDir();
   if (directory === undefined) return environment;
-  // Node adds a folder for its version by itself.
+  // Node appends a folder for its version.
   return { ...environment, NODE_COMPILE_CACHE: path.dirname(directory) };
 }

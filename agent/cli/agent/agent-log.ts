@@ -1,7 +1,6 @@
-// The log of one agent: JSON lines in `DATA/ID/agent.log`, and on stderr where no person watches it,
-// which is how containers collect logs. Nothing about a log may hold up or end a crawl, nor the end of
-// the process: lines for a reader that does not read are dropped, and so are lines that the disk does
-// not take. SIGHUP reopens the file, so that it can be rotated.
+// The log of one agent: JSON lines in `DATA/ID/agent.log` and, unless stderr is a terminal, on stderr,
+// where containers collect logs. Logging never delays a crawl or an exit: lines that a slow reader or
+// the disk does not accept are dropped. SIGHUP reopens the file, so that it can be rotated.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,26 +9,26 @@ import { cannotWrite } from '../common/exit-code.ts';
 import { makeDirectory } from '../common/make-directory.ts';
 import { writeStderr } from '../common/output.ts';
 
-/** How long the end of the process waits for stderr to take the last lines. */
+/** How long an exiting process waits until stderr has accepted the last lines, in milliseconds. */
 const flushMsMax = 300;
 
 export interface AgentLog {
   readonly ok: true;
   readonly log: pino.Logger;
-  /** Resolves when the last lines are written, or nobody takes them. */
+  /** Resolves when the last lines are on stderr, or after `flushMsMax`. */
   flush(): Promise<void>;
-  /** Opens the file anew under its name; keeps the open one where that fails. */
+  /** Reopens the file by its name; on failure, keeps the open one. */
   reopen(): void;
 }
 
-/** Why there is no log; the code is that of the process (3: disk full). */
+/** Why no log could be opened, with the exit code of the process. */
 export interface NoAgentLog {
   readonly ok: false;
   readonly code: 3 | 4;
   readonly message: string;
 }
 
-/** Makes the agent's directory if it is not there. */
+/** Creates the agent's directory if it is missing. */
 export function openAgentLog(dataDir: string, id: string): AgentLog | NoAgentLog {
   const directory = path.join(dataDir, id);
   const file = path.join(directory, 'agent.log');
@@ -42,8 +41,8 @@ export function openAgentLog(dataDir: string, id: string): AgentLog | NoAgentLog
   }
   const streams: pino.StreamEntry[] = [{ stream: { write: (line) => append(descriptor, line) } }];
   const isOnStderr = !process.stderr.isTTY;
-  // Not pino's own destination for stderr: while the disk behind stderr is full it tries for ever at
-  // the end of the process, and a full pipe holds its thread, for which the process then waits.
+  // pino's own stderr destination would block the exit of the process: it retries forever while the
+  // disk behind stderr is full, and its thread blocks on a full pipe.
   if (isOnStderr) streams.push({ stream: { write: writeStderr } });
   const log = pino({ base: { agent: id } }, pino.multistream(streams));
   return {
@@ -55,20 +54,20 @@ export function openAgentLog(dataDir: string, id: string): AgentLog | NoAgentLog
         const fresh = fs.openSync(file, 'a');
         fs.closeSync(descriptor);
         descriptor = fresh;
-        log.info('the log file was opened anew');
+        log.info('the log file was reopened');
       } catch (error) {
-        log.warn({ err: error }, 'the log file cannot be opened anew: the open one is kept');
+        log.warn({ err: error }, 'the log file cannot be reopened; the open file is kept');
       }
     },
   };
 }
 
-/** In step with the agent: the lines before a crash are those that matter. */
+/** Writes synchronously, because the lines before a crash matter most. */
 function append(descriptor: number, line: string): void {
   try {
     fs.writeSync(descriptor, line);
   } catch {
-    // The disk is full or broken: the state will say so, with an exit code.
+    // The disk is full or broken: writes to the state file report that, with an exit code.
   }
 }
 

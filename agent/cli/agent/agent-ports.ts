@@ -1,7 +1,7 @@
-// Whether the agents that a launch will start can listen, asked before anything is written. A port that
-// another program has taken stops an agent whose endpoint the config names. An agent of a numbered
-// cluster gets another port instead, if nobody looks for it at the old one: no agent of the crawl
-// runs, not even on a copy of the data directory.
+// Checks, before anything is written, whether the agents to be started can listen. An agent of a
+// numbered cluster whose port is taken gets another port, but only if no agent of the crawl runs, not
+// even on a copy of the data directory: running agents look for it at the old port. An agent whose
+// endpoint the config names cannot start then.
 
 import fs from 'node:fs';
 import net from 'node:net';
@@ -11,21 +11,21 @@ import { resolveAgents } from '../../../config/file/ports.ts';
 import { isWildcard, parseEndpoint } from '../../../config/values/agent-endpoint.ts';
 import { askAgent } from '../../messaging/control-client.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
-import { messageOf } from '../common/exit-code.ts';
+import { messageOf, systemCode } from '../common/exit-code.ts';
 import { shownCrawl, shownPath } from '../common/load-config.ts';
 import { programName } from '../common/output.ts';
 import { isLocked } from '../common/running.ts';
 import { bareHost } from './local-agents.ts';
 
-/** Whoever takes an agent's place answers at once, or is no agent. */
+/** How long an agent on the port may take to answer, in milliseconds. */
 const answerMsMax = 2000;
 
 export type PortsFound =
   | {
       readonly ok: true;
-      /** Agents that another port has to be found for. */
+      /** Agents that need another port. */
       readonly moving: readonly string[];
-      /** Of each of these why, as a sentence that begins with its identifier. */
+      /** The reason for each of them: a sentence that begins with its identifier. */
       readonly taken: readonly string[];
     }
   | { readonly ok: false; readonly message: string };
@@ -34,14 +34,14 @@ interface Problem {
   readonly id: string;
   readonly listen: string;
   readonly isTaken: boolean;
-  /** A sentence without its agent. */
+  /** A sentence that does not name the agent. */
   readonly why: string;
 }
 
 /** @param ids - agents that will be started */
 export async function judgePorts(config: Config, ids: readonly string[]): Promise<PortsFound> {
   const resolved = await resolveAgents(config, { allocate: false });
-  // Those that have no port yet will get a free one; other problems are said where they stop a launch.
+  // Agents without a port get a free one later. `withEndpoints` reports other problems of the ports.
   const agents = resolved.ok ? resolved.agents.filter(({ id }) => ids.includes(id)) : [];
   const found = await Promise.all(agents.map((agent) => portProblem(agent)));
   const problems = found.filter((problem) => problem !== null);
@@ -71,33 +71,33 @@ export async function judgePorts(config: Config, ids: readonly string[]): Promis
   return { ok: true, moving: problems.map(({ id }) => id), taken };
 }
 
-/** Also those that the config does not have any more. */
+/** Running agents, including those that the config no longer has. */
 function runningIn(dataDir: string): readonly string[] {
   if (!fs.existsSync(dataDir)) return [];
   return fs.readdirSync(dataDir).filter((name) => isLocked(path.join(dataDir, name)));
 }
 
-/** An agent of another crawl is one more program: every numbered crawl has an agent a1. */
+/** Whether this agent of this crawl listens there. Every numbered crawl has an agent a1. */
 async function isOfCrawl(address: string, id: string, name: string): Promise<boolean> {
   const answer = await askAgent(address, 'status', [], answerMsMax);
-  // A program that completes the handshake and does not answer may be the agent, which is busy.
+  // A program that completes the handshake but does not answer may be the agent, busy.
   if (!answer.ok) return answer.code !== 'unreachable';
   const { agents } = answer.result as { readonly agents: readonly AgentStatus[] };
   const found = agents.find((agent) => agent.id === id);
   return found !== undefined && (found.crawl ?? name) === name;
 }
 
-/** Why the agent cannot listen, or null; another program on its port is the usual reason. */
+/** Why the agent cannot listen, or null; tested by listening on its endpoint. */
 function portProblem({ id, listen }: AgentEntry): Promise<Problem | null> {
   const endpoint = parseEndpoint(listen);
   if (endpoint === null) {
-    return Promise.resolve({ id, listen, isTaken: false, why: `${listen} is no endpoint` });
+    return Promise.resolve({ id, listen, isTaken: false, why: `${listen} is not an endpoint` });
   }
   const host = isWildcard(endpoint) ? undefined : bareHost(endpoint.host);
   return new Promise((resolve) => {
     const server = net.createServer((socket) => socket.destroy());
     server.once('error', (error) => {
-      const isTaken = 'code' in error && error.code === 'EADDRINUSE';
+      const isTaken = systemCode(error) === 'EADDRINUSE';
       const why = isTaken ? `${listen} is in use by another program` : messageOf(error);
       resolve({ id, listen, isTaken, why });
     });

@@ -1,7 +1,6 @@
-// The life of one agent in this process, once its config is known: its log, its state and its sockets
-// are opened, it crawls, and the process's exit code is found. An agent by hand comes here from
-// `agent-command.ts`, one that a launch has started from `launched-agent.ts`; the latter reports its
-// status and its end over the channel to the launch.
+// Runs one agent in this process once its config is known: opens its log, its state and its sockets,
+// crawls, and returns the exit code. An agent that a launch has started reports its status and its
+// end to the launch.
 
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -15,30 +14,31 @@ import { type AgentLog, openAgentLog } from './agent-log.ts';
 import { type EndKind, type FromAgent, statusEveryMs } from './launch-messages.ts';
 import type { Orders } from './process-orders.ts';
 
-/** The last word is not waited for any longer: a launch that is suspended takes none. */
-const tellMsMax = 2000;
+/** How long an exiting agent waits for its last message, in milliseconds: a suspended launch reads none. */
+const sendMsMax = 2000;
 
-/** Which agent of which crawl. */
+/** The agent to run, and how. */
 export interface AgentStart {
   readonly config: ResolvedConfig;
   readonly id: string;
-  /** In which known pages are asked for again, a number above the last; none is begun without it. */
+  /** Begins this round, in which known pages are requested again; a number above the last round. */
   readonly refresh?: number | undefined;
-  /** Agents that it must have met before it crawls, because a state is restored from their copies. */
+  /** Agents that it must meet before it crawls, because a state is restored from their copies. */
   readonly awaits?: readonly string[];
 }
 
-/** Runs the agent to its end; what a launch will tell is not said here. */
+/** Runs the agent until it ends. A launched agent prints nothing: its launch reports the end. */
 export async function runAgent(
   start: AgentStart,
   { orders, launched }: { readonly orders: Orders; readonly launched: boolean },
 ): Promise<ExitCode> {
   const { config, id, refresh } = start;
   keepYoung();
-  // Loaded late, since it takes a while: orders are heard by now.
+  // Imported late, because it takes long: signals are handled by now.
   const { isComplete } = await import('../../composition/agent-end.ts');
   if (isComplete(config) && refresh !== undefined) {
-    // That end is past: an agent that stalls must not take it for its own. A launch has said so.
+    // The completion record is of an earlier round: an agent that stalls must not take it for the end
+    // of this one. A launch has written this already.
     writeRefreshing(config, refresh, wallMs());
   } else if (isComplete(config)) {
     const reason =
@@ -54,52 +54,52 @@ export async function runAgent(
   logUncaught(opened, launched);
   orders.onReopen(() => opened.reopen());
   if (!launched) {
-    // An order that is taken back in the files holds the states for a moment.
+    // A command that takes a directive back in the state files locks them for a moment.
     const { startingEnded } = await import('../common/launch-lock.ts');
     await startingEnded(config.agent.dataDir);
   }
-  const end = await run(start, opened, orders);
-  // Without a terminal the log is on stderr, and has said it.
-  const isTold = end.code !== 0 && end.code !== 11 && !process.stderr.isTTY;
-  if (!launched && !isTold) say(`${id}: ${end.reason}`);
+  const end = await run(start, opened.log, orders);
+  // Unless stderr is a terminal, the log is there and has the reason.
+  const isLogged = end.code !== 0 && end.code !== 11 && !process.stderr.isTTY;
+  if (!launched && !isLogged) say(`${id}: ${end.reason}`);
   await opened.flush();
   return finish(end.code, end.reason, kindOf(end), true);
 }
 
 /**
- * Keeps V8 from allocating objects directly in its old generation where it expects them to live
- * long. The objects of a request do not, and there they keep other objects alive until the next full
- * collection: pauses of 0.69 s in 20,000 pages instead of 0.56 s.
+ * Keeps V8 from allocating objects that it expects to live long directly in its old generation. The
+ * objects of a request do not live long, and in the old generation they keep other objects alive until
+ * the next full collection: pauses of 0.69 s in 20,000 pages instead of 0.56 s.
  */
 function keepYoung(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
-  // Given for this thread; it would win over the limits that the others are started with.
+  // The flag of the command line is for the main thread only; in worker threads it would override
+  // the limits that they are started with.
   setFlagsFromString('--max-semi-space-size=0');
 }
 
-async function run(start: AgentStart, agentLog: AgentLog, orders: Orders): Promise<AgentEnd> {
+async function run(start: AgentStart, log: AgentLog['log'], orders: Orders): Promise<AgentEnd> {
   const { config, id } = start;
-  const { log } = agentLog;
   const { startAgent } = await import('../../agent.ts');
-  // The record is written while the state is locked. A command that takes a block back needs
-  // the lock, so it finds the record and removes it.
-  const beforeUnlock = (end: AgentEnd) => noteCompletion(config, end, agentLog);
+  // The completion record is written while the state is locked. A command that takes a block back
+  // needs the lock, so it finds the record and removes it.
+  const beforeUnlock = (end: AgentEnd) => noteCompletion(config, end, log);
   const started = await startAgent({ ...start, log, beforeUnlock });
   if (!started.ok) {
     log.fatal({ code: started.code }, started.message);
     return { code: started.code, reason: started.message };
   }
   const { agent, notice } = started;
-  // Without a terminal the log is on stderr, and has said it.
+  // Unless stderr is a terminal, the log is there and has the notice.
   if (notice && process.stderr.isTTY) say(`${id}: ${notice}`);
   orders.obey(agent);
-  // A launch that is suspended takes no reports, and they must not gather here.
-  let isTold = true;
+  // A suspended launch reads no reports: the next is sent only when the last has been.
+  let isSent = true;
   const report = () => {
-    if (!isTold) return;
-    isTold = false;
-    void tell({ type: 'status', status: agent.status() }).then(() => {
-      isTold = true;
+    if (!isSent) return;
+    isSent = false;
+    void send({ type: 'status', status: agent.status() }).then(() => {
+      isSent = true;
     });
   };
   const reporting = process.channel ? setInterval(report, statusEveryMs) : undefined;
@@ -108,26 +108,29 @@ async function run(start: AgentStart, agentLog: AgentLog, orders: Orders): Promi
   return end;
 }
 
-/** Each agent does so: it may have been started by hand, or its launch may have been killed. */
+/** Every agent writes it: agents may be started by hand, and a launch may be killed. */
 async function noteCompletion(
   config: ResolvedConfig,
   end: AgentEnd,
-  { log }: AgentLog,
+  log: AgentLog['log'],
 ): Promise<void> {
   const { completion } = end;
   if (completion === undefined || kindOf(end) !== 'complete') return;
   try {
     const open = recordCompletion(config, { at: wallMs(), ...completion });
     if (open.length === 0) return;
-    // Loaded where it is needed: with it comes the library for schemas.
+    // Imported late, because it imports the schema library.
     const { openWorkText } = await import('../state-files/left-out-text.ts');
     log.warn(openWorkText(config, open));
   } catch (error) {
-    log.error({ err: error }, 'complete.json cannot be written: the next start finds no end');
+    log.error(
+      { err: error },
+      'complete.json cannot be written: the next start will not find the crawl complete',
+    );
   }
 }
 
-/** A broken invariant ends the process; SQLite has the state of the last commit. */
+/** Ends the process on a broken invariant; SQLite keeps the state of the last commit. */
 function logUncaught({ log, flush }: AgentLog, launched: boolean): void {
   const end = async (error: unknown) => {
     const code = codeOfError(error);
@@ -146,20 +149,20 @@ function kindOf({ code, reason }: AgentEnd): EndKind {
   return reason.startsWith('left') ? 'left' : 'complete';
 }
 
-/** Tells the launcher, if there is one, how it ended. */
+/** Reports the end to the launch, if there is one. */
 export async function finish(
   code: ExitCode,
   reason: string,
   course: EndKind,
   logged = false,
 ): Promise<ExitCode> {
-  const told = tell({ type: 'ended', code, reason, course, logged });
-  await Promise.race([told, setTimeout(tellMsMax)]);
+  const sent = send({ type: 'ended', code, reason, course, logged });
+  await Promise.race([sent, setTimeout(sendMsMax)]);
   return code;
 }
 
-/** Resolves when the message is on its way, or there is nobody to take it. */
-function tell(message: FromAgent): Promise<void> {
+/** Resolves when the message is sent or has failed; at once if there is no launch. */
+function send(message: FromAgent): Promise<void> {
   return new Promise((resolve) => {
     if (!process.connected || !process.send) return resolve();
     process.send(message, undefined, undefined, () => resolve());

@@ -1,24 +1,24 @@
-// What `launch` and the agents that it starts say to each other over the channel between parent and
-// child. An agent whose launcher has gone loses the channel and crawls on.
+// The messages between `launch` and its agents, over the channel of `child_process`. If the launch
+// dies, the channel closes and the agents continue.
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 
-/** How an agent's own end came about. */
+/** How an agent ended by itself. */
 export type EndKind = 'complete' | 'left' | 'interrupted' | 'failed';
 
 export type FromAgent =
   | { readonly type: 'status'; readonly status: AgentStatus }
-  /** The last message: an agent that dies without it was killed. */
+  /** The last message. An agent that exits without it was killed or has crashed. */
   | {
       readonly type: 'ended';
       readonly code: number;
       readonly reason: string;
       readonly course: EndKind;
-      /** Whether its log, which is on stderr where no terminal is, has said so. */
+      /** Whether the agent's log has the reason; unless stderr is a terminal, it is there, too. */
       readonly logged: boolean;
     };
 
 export type ToAgent = { readonly type: 'stop' } | { readonly type: 'stopNow' };
 
-/** Between two reports of an agent's status. */
+/** Milliseconds between two status reports of an agent. */
 export const statusEveryMs = 500;

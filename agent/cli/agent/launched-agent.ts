@@ -1,8 +1,8 @@
-// What `launch` starts for each of its agents: `ubiring agent` without the reading of a command line
-// and a config, which would be a fifth of its start. The launch has read both; it hands the config
-// over on stdin, so that its agents have one and the same, also if the file is changed meanwhile.
-// A channel between the processes would let commands arrive before the config; a V8
-// snapshot cannot hold the native packages. Started by the line that `agent-environment.ts` makes.
+// The program that `launch` starts for each agent: `ubiring agent` without parsing a command line or
+// a config, which would take a fifth of its start. The config comes on stdin, so that all agents have
+// the same one, even if the file changes meanwhile. It does not come over the channel of
+// `child_process`, where commands could arrive before it; and a V8 snapshot cannot contain native
+// packages.
 
 import { readFileSync } from 'node:fs';
 import { isatty } from 'node:tty';
@@ -26,10 +26,10 @@ async function main(): Promise<ExitCode> {
     say(`this is for launch, which gives it a config; use ubiring agent (${messageOf(error)})`);
     return 2;
   }
-  // Loaded late, since it takes a while: orders are heard by now.
+  // Imported late, because it takes long: signals are handled by now.
   const { finish, runAgent } = await import('./agent-run.ts');
   if (!read.ok) {
-    // A launch says it, with the agent's name.
+    // The launch reports the problems itself, with the agent's name.
     const problems = formatProblems(read.problems);
     if (!launched) say(problems);
     return finish(4, problems, 'failed');

@@ -1,5 +1,5 @@
-// Which agents of a config run on this machine, and which of them are meant. An agent belongs here
-// if peers reach it at a loopback address or at one of a local interface. Used by `launch`.
+// Which agents of a config run on this machine, and which of them `--agents` selects. An agent is local
+// if its address is a loopback address or one of a network interface of this machine.
 
 import dns from 'node:dns/promises';
 import net from 'node:net';
@@ -9,9 +9,9 @@ import { parseEndpoint } from '../../../config/values/agent-endpoint.ts';
 import { messageOf } from '../common/exit-code.ts';
 
 export interface LocalAgents {
-  /** Whose address is of this machine, in the order of the config. */
+  /** Agents with an address of this machine, in the order of the config. */
   readonly local: readonly AgentEntry[];
-  /** Of each of the others why not, as a sentence that begins with its identifier. */
+  /** By other agent, why it is not local: a sentence that begins with its identifier. */
   readonly why: ReadonlyMap<string, string>;
 }
 
@@ -31,27 +31,27 @@ export async function localAgents(agents: readonly AgentEntry[]): Promise<LocalA
 
 async function whyNotLocal(address: string, own: ReadonlySet<string>): Promise<string | null> {
   const endpoint = parseEndpoint(address);
-  if (endpoint === null) return `${address} is no endpoint`;
+  if (endpoint === null) return `${address} is not an endpoint`;
   const host = bareHost(endpoint.host);
-  if (net.isIP(host) !== 0) return isOwn(host, own) ? null : notOfHere(host);
+  if (net.isIP(host) !== 0) return isOwn(host, own) ? null : notLocal(host);
   try {
     const found = await dns.lookup(host, { all: true });
     if (found.some((entry) => isOwn(entry.address, own))) return null;
-    return notOfHere(`${host} (${found.map((entry) => entry.address).join(', ')})`);
+    return notLocal(`${host} (${found.map((entry) => entry.address).join(', ')})`);
   } catch (error) {
     return `its host ${host} cannot be looked up (${messageOf(error)})`;
   }
 }
 
-function notOfHere(host: string): string {
-  return `${host} is no address of this machine`;
+function notLocal(host: string): string {
+  return `${host} is not an address of this machine`;
 }
 
 function isOwn(ip: string, own: ReadonlySet<string>): boolean {
   return own.has(ip) || ip === '::1' || (net.isIPv4(ip) && ip.startsWith('127.'));
 }
 
-/** As sockets take it: an IPv6 address without its brackets. */
+/** The host as sockets expect it: an IPv6 address without its brackets. */
 export function bareHost(host: string): string {
   return host.startsWith('[') ? host.slice(1, -1) : host;
 }
@@ -61,11 +61,13 @@ export type Selection =
   | { readonly ok: false; readonly code: 2 | 4; readonly message: string };
 
 /**
- * @param wanted - `--agents`: a number N for the first N of this machine, or identifiers with
- *   commas; undefined for all of this machine
+ * The agents that a launch starts.
+ *
+ * @param wanted - `--agents`: N for the first N agents of this machine, or identifiers separated by
+ *   commas; undefined for all agents of this machine
  * @param all - identifiers of the config
  * @param local - those of this machine
- * @param why - of each of the others why it is not, see {@link LocalAgents}
+ * @param why - see {@link LocalAgents}
  */
 export function selectAgents(
   wanted: string | undefined,
@@ -84,7 +86,7 @@ export function selectAgents(
     const first = Number(wanted);
     if (first === 0) return { ok: false, code: 2, message: '--agents: at least 1' };
     if (first <= local.length) return { ok: true, ids: local.slice(0, first) };
-    // More than the config has is a slip of the hand; more than are here, a config for elsewhere.
+    // A number above that of the config is a usage error; otherwise agents are on other machines.
     if (first > all.length) return { ok: false, code: 2, message: `--agents ${wanted}: ${here}` };
     const others = all.filter((id) => !local.includes(id));
     return { ok: false, code: 4, message: `--agents ${wanted}: ${here}${reasons(others)}` };

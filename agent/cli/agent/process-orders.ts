@@ -1,33 +1,33 @@
-// What an agent in its own process is told to do: by signals, and by the launch that started it. It
-// listens before anything else is loaded, so that an order that comes early waits for the agent
-// instead of ending the process. docs/COMMANDS.md describes the signals.
+// Makes an agent's process obey signals and the messages of its launch. It listens before the agent is
+// loaded, so that an early signal waits for the agent instead of ending the process.
+// docs/COMMANDS.md describes the signals.
 
 import type { RunningAgent } from '../../agent.ts';
 import type { ToAgent } from './launch-messages.ts';
 
-type Order = 'leave' | ToAgent['type'];
+type Action = 'leave' | ToAgent['type'];
 
 export class Orders {
   #agent: RunningAgent | null = null;
-  #waiting: Order | null = null;
+  #pending: Action | null = null;
   #signals = 0;
   #reopen = () => {};
 
   /** @param launched - whether a launch started this process */
   constructor(launched: boolean) {
-    const leave = () => this.#give(this.#signals++ === 0 ? 'leave' : 'stopNow');
+    const leave = () => this.#apply(this.#signals++ === 0 ? 'leave' : 'stopNow');
     process.on('SIGTERM', leave);
-    // The terminal signals the whole group: the launcher hears it too, and decides for all.
+    // A terminal signals the whole process group: the launch receives it, too, and decides for all.
     process.on('SIGINT', launched ? () => {} : leave);
-    // By convention a daemon reopens its log, also where the hangup comes from a terminal.
+    // As daemons do by convention, even if the terminal has hung up.
     process.on('SIGHUP', () => this.#reopen());
-    process.on('message', ({ type }: ToAgent) => this.#give(type));
+    process.on('message', ({ type }: ToAgent) => this.#apply(type));
   }
 
-  /** From now on orders go to this agent, the one that waits first. */
+  /** Applies actions to this agent from now on, beginning with a pending one. */
   obey(agent: RunningAgent): void {
     this.#agent = agent;
-    if (this.#waiting) agent[this.#waiting]();
+    if (this.#pending) agent[this.#pending]();
   }
 
   /** @param reopen - called on each SIGHUP */
@@ -35,10 +35,10 @@ export class Orders {
     this.#reopen = reopen;
   }
 
-  #give(order: Order): void {
-    if (this.#agent) this.#agent[order]();
-    // Nothing has begun that would have to be ended with care.
-    else if (order === 'stopNow') process.exit(11);
-    else this.#waiting = order;
+  #apply(action: Action): void {
+    if (this.#agent) this.#agent[action]();
+    // Nothing has started yet, so the process can exit at once.
+    else if (action === 'stopNow') process.exit(11);
+    else this.#pending = action;
   }
 }

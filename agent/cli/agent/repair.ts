@@ -1,6 +1,6 @@
-// The repair of a complete crawl: an agent whose state file is missing or damaged gets it back from the
-// copies that the others have, and the crawl ends again. Until all of them have met, none may crawl: an
-// agent with an empty state would begin with the seeds. Decided here, for `launch` and `agent`.
+// Plans the repair of a complete crawl. An agent whose state file is missing or damaged restores its
+// state from the copies of the others, and the crawl ends again. No agent may crawl before all have met:
+// one with an empty state would start again from the seeds.
 
 import { type Config, membersOf } from '../../../config/config.ts';
 import { shownCrawl } from '../common/load-config.ts';
@@ -8,18 +8,18 @@ import { programName } from '../common/output.ts';
 import type { CheckedCompletion, Unsound } from '../state-files/completion-check.ts';
 
 export interface RepairRequest {
-  /** Agents that are started. */
+  /** Agents to be started. */
   readonly ids: readonly string[];
-  /** Agents of this machine: those that are not started here are not waited for. */
+  /** All agents of this machine. Those that are not started are not awaited. */
   readonly local: readonly string[];
-  /** By `--repair`. */
+  /** Whether `--repair` was given. */
   readonly asked: boolean;
 }
 
 export type Repair =
   | {
       readonly ok: true;
-      /** Agents that must meet before any of them crawls; none where there is nothing to repair. */
+      /** Agents that must meet before any of them crawls; empty if there is nothing to repair. */
       readonly awaits: readonly string[];
       readonly notes: readonly string[];
     }
@@ -44,11 +44,10 @@ export function repairOf(
   const strangers = agents.filter(({ agent }) => !membersOf(config).some(({ id }) => id === agent));
   if (strangers.length > 0) lost.push(...ofStrangers(config, strangers));
   if (copies === 0) return { ok: false, message: [...lost, ...noCopies(config)].join('\n') };
-  const isTooMuch = agents.length > copies;
-  if (isTooMuch && !asked) {
+  if (agents.length > copies && !asked) {
     return { ok: false, message: [...lost, ...fewCopies(config, agents, copies)].join('\n') };
   }
-  // The agent itself says what is wrong with its file, when it begins with an empty one.
+  // When the agent begins with an empty file, it logs what is wrong with the old one.
   const which = agents.map(({ agent }) => agent).join(', ');
   const what = `${which}: no sound state in ${config.agent.dataDir}`;
   return {
@@ -60,27 +59,27 @@ export function repairOf(
 
 const nothing: Repair = { ok: true, awaits: [], notes: [] };
 
-/** They have crawled by another config, as a rule in another data directory. */
+/** Remedy for agents that crawled with another config, usually in another data directory. */
 function ofStrangers(config: Config, strangers: readonly Unsound[]): string[] {
   const ids = strangers.map(({ agent }) => agent).join(', ');
   return [
-    `the config does not have ${ids}, which was there when the crawl ended:`,
+    `the config does not have ${ids}, which was a member when the crawl ended:`,
     `bring its directory into ${config.agent.dataDir}, wherever it is`,
   ];
 }
 
 function noCopies(config: Config): string[] {
   return [
-    'no other agent has copies of what it held (cluster.backups, number of agents), and the pages of its',
-    'hosts cannot come back by a repair: restore the file from a backup of your own, or begin anew:',
+    'no other agent has copies of its hosts (cluster.backups, number of agents), so a repair cannot bring',
+    'their pages back: restore the file from a backup of your own, or begin anew:',
     `  ${programName()} launch ${shownCrawl(config)} --fresh`,
   ];
 }
 
 function fewCopies(config: Config, agents: readonly Unsound[], copies: number): string[] {
-  const kept = copies === 1 ? '1 other agent' : `${copies} other agents`;
+  const kept = copies === 1 ? '1 copy' : `${copies} copies`;
   return [
-    `each host is kept by ${kept}, and ${agents.length} states are lost: what only those had cannot`,
+    `each host has ${kept}, and ${agents.length} states are lost: hosts that only these agents had cannot`,
     'come back. Restore one of the files from a backup of your own, or repair what can be repaired:',
     `  ${programName()} launch ${shownCrawl(config)} --repair`,
   ];

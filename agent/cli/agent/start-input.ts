@@ -1,6 +1,6 @@
-// What an agent reads on stdin when a launch starts it, from both ends: the config that the launch has
-// read and checked, as JSON, and which agent this is. Without the seeds, which the agent puts together
-// again: there may be a million of them, and a launch would hold them once for each agent.
+// Writes and reads the stdin of an agent that a launch starts: as JSON, the config that the launch has
+// checked, and which agent to run. The seeds are not sent, but read again from the seed files: there
+// may be a million of them, and the launch would hold them once per agent.
 
 import type { ConfigProblem } from '../../../config/file/problem.ts';
 import { readSeedFile } from '../../../config/file/seed-file.ts';
@@ -14,8 +14,8 @@ export function inputOf({ config, ...rest }: AgentStart): string {
 }
 
 /**
- * @returns the start, or what has become wrong with the seed files since the launch read them
- * @throws where `input` is none of `inputOf`
+ * @returns the start, or the problems of seed files that changed after the launch read them
+ * @throws SyntaxError or TypeError if `inputOf` did not write the input
  */
 export function startOf(
   input: string,

@@ -1,8 +1,7 @@
-// `ubiring audit`: proves to the URL that nothing is lost: known = done + queued + skipped + failed
-// over the cluster, from the state files of all agents, also of those that have died, while they run
-// and after. Each file is read by its own read-only connection, as by `query`, and SQLite checks it
-// for damage first, since the account reads some of its tables only. Without the file of an agent that
-// is in view nothing can be proved, and the command says so instead.
+// `ubiring audit`: proves that no URL is lost: known = done + queued + skipped + failed over the cluster.
+// It reads the state files of all agents, dead ones included, also while agents run. SQLite checks
+// each file for damage first, because the audit reads only some of its tables. If the file of an agent
+// in view is missing, nothing can be proved and the command fails.
 
 import type { Config } from '../../../config/config.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
@@ -19,10 +18,10 @@ import { type Audit, auditText } from './audit-report.ts';
 import { AuditTally } from './audit-tally.ts';
 import { DamagedFile, walkHosts } from './audit-walk.ts';
 
-/** Some GiB at the speed of a disk; the account of so much takes longer than that. */
+/** Time limit of the damage check in milliseconds: enough for a few GiB, which take longer to count. */
 const checkMsMax = 20_000;
 
-/** 0: it adds up; 1: it does not; 4: a file that is needed is missing or damaged. */
+/** Exits with 0 if the sum holds, 1 if not, 4 if a needed file is missing or damaged. */
 export async function audit(
   file: string,
   flags: CommonFlags & { readonly json?: boolean },
@@ -42,8 +41,8 @@ export async function audit(
     }
     const missing = owners.view.filter((id) => !files.some(({ agent }) => agent === id));
     if (missing.length > 0) {
-      const said = missing.map((id) => `${id}: in view, and no state of it in ${dataDir}`);
-      return refuse(said, 'nothing is proved without it', ...whereElse(config, owners));
+      const said = missing.map((id) => `${id}: in view, but it has no state in ${dataDir}`);
+      return refuse(said, noProof, ...whereElse(config, owners));
     }
     const endsAt = monotonicMs() + checkMsMax;
     const unchecked = checkFiles(files, () => monotonicMs() < endsAt);
@@ -60,18 +59,20 @@ export async function audit(
   return result.ok ? 0 : 1;
 }
 
-/** What helps, as commands that work as printed. */
+const noProof = 'the audit proves nothing without it';
+
+/** The remedies for a file that cannot be read. */
 function unreadable(config: Config, owners: Owners, agents: readonly string[]): string[] {
   if (copiesOf(owners.backups, [...new Set([...owners.view, ...agents])]) === 0) {
-    return ['nothing is proved without it', noCopies];
+    return [noProof, noCopies];
   }
   return [
-    'nothing is proved without it. What it held comes back from the copies of the other agents.',
+    `${noProof}. The copies of the other agents restore it.`,
     'If no agent runs:',
     `  ${programName()} launch ${shownCrawl(config)} --repair`,
     'if the others run:',
     ...agents.map((id) => `  ${startCommand(id, config)}`),
-    'of an agent that is gone for good, and whose hosts others have taken over, move the directory away',
+    'if an agent does not come back and others have taken over its hosts, move its directory away',
   ];
 }
 
@@ -81,9 +82,10 @@ function refuse(problems: readonly string[], ...remedy: readonly string[]): 4 {
 }
 
 /**
- * Has SQLite look for damage where the account does not read.
+ * Has SQLite check all tables for damage, including those that the audit does not read.
  *
- * @returns by agent, the tables that were not come to
+ * @param mayGoOn - false when the time is over
+ * @returns by agent, the tables that were not checked in time
  * @throws DamagedFile
  */
 export function checkFiles(
@@ -107,7 +109,7 @@ function checkOf(file: StateFile, mayGoOn: () => boolean): QuickCheck {
   }
 }
 
-/** The whole account. @throws DamagedFile */
+/** @throws DamagedFile */
 function auditFiles(files: readonly StateFile[], owners: Owners): Omit<Audit, 'unchecked'> {
   const tally = new AuditTally(owners);
   for (const host of walkHosts(files)) tally.add(host);
@@ -142,7 +144,7 @@ function auditFiles(files: readonly StateFile[], owners: Owners): Omit<Audit, 'u
       const file = files[k]!;
       return inView || !isUnusedState(file) ? [{ agent, inView, end, file: file.path }] : [];
     }),
-    problems: { count: tally.problems.count, list: tally.problems.list },
-    warnings: { count: tally.warnings.count, list: tally.warnings.list },
+    problems: tally.problems,
+    warnings: tally.warnings,
   };
 }

@@ -1,38 +1,38 @@
-// What `ubiring audit` prints for people: the account as one sum, how many agents have what, and
-// each thing that is wrong with the file that it is in. Pure; the JSON is the object itself.
+// The output of `ubiring audit` for people: the sum, how many agents have the hosts, and each problem
+// with its file. The JSON output is the `Audit` object itself.
 
 import { count, printable } from '../common/output.ts';
 import type { Course } from '../state-files/query-owners.ts';
-import type { Finding } from './audit-tally.ts';
+import type { Finding, Findings } from './audit-tally.ts';
 
-/** What `--json` prints. */
+/** The output of `--json`. */
 export interface Audit {
-  /** Known is the sum of the classes, and nothing is wrong. */
+  /** Whether `known` is the sum of the classes and there are no problems. */
   readonly ok: boolean;
-  /** By the word of the agents last in view. */
+  /** Whether the crawl is complete according to the agents last in view. */
   readonly complete: boolean;
-  /** URLs that any file knows, each once. */
+  /** Distinct URLs in all files. */
   readonly known: number;
   readonly done: number;
   readonly queued: number;
-  /** Part of `queued`: in an outbox, and not in any table yet. */
+  /** Part of `queued`: only in an outbox yet. */
   readonly onTheWay: number;
-  /** By reason. */
+  /** URLs by reason. */
   readonly skipped: Readonly<Record<string, number>>;
   readonly skippedTotal: number;
   readonly failed: number;
-  /** Part of `done`: the last answer was 429 or 5xx. */
+  /** Part of `done`: the last response was 429 or 5xx. */
   readonly serverErrors: number;
-  /** Hosts that were given up, or of which URLs failed and none got a response. */
+  /** Hosts whose queue was dropped, or whose URLs failed without any response. */
   readonly hostsUnreachable: number;
-  /** Part of `done` and `failed`: not all links are known to be safe yet. */
+  /** Part of `done` and `failed`: not all links are at their owners and backups yet. */
   readonly unsettled: number;
   readonly hosts: number;
   readonly copies: {
-    /** Agents that should have each host: the owner and its backups. */
+    /** Number of agents that should have each host: the owner and the backups. */
     readonly wanted: number;
     readonly hostsWithFew: number;
-    /** URLs of which a copy is further than the owner, or less far. */
+    /** URLs whose state in a copy is ahead of or behind that of the owner. */
     readonly ahead: number;
     readonly behind: number;
   };
@@ -42,14 +42,14 @@ export interface Audit {
     readonly end: Course['end'];
     readonly file: string;
   }[];
-  /** By agent, the tables that were not checked for damage, because the time for it was over. */
+  /** By agent, the tables that were not checked for damage within the time limit. */
   readonly unchecked: Readonly<Record<string, readonly string[]>>;
-  /** Why it is not `ok`; the first hundred. */
-  readonly problems: { readonly count: number; readonly list: readonly Finding[] };
-  readonly warnings: { readonly count: number; readonly list: readonly Finding[] };
+  /** Why it is not `ok`. */
+  readonly problems: Findings;
+  readonly warnings: Findings;
 }
 
-/** Findings that are printed; the rest are counted, and the first hundred are in the JSON. */
+/** Printed findings; the others are only counted. The JSON has more of them. */
 const shownMax = 20;
 const warningsShownMax = 5;
 
@@ -57,27 +57,28 @@ export function auditText(audit: Audit): string {
   const { problems } = audit;
   const verdict = audit.ok ? 'it adds up' : 'it does NOT add up';
   return [
-    ...standLines(audit),
+    ...crawlLines(audit),
     '',
     ...sumLines(audit),
     '',
     ...copyLines(audit),
-    ...listLines('worth knowing', worthKnowing(audit), warningsShownMax, audit),
-    ...listLines('wrong', problems, shownMax, audit),
+    ...listLines('warnings', shownWarnings(audit), warningsShownMax, audit),
+    ...listLines('problems', problems, shownMax, audit),
     ...uncheckedLines(audit),
     '',
-    `${verdict}${problems.count > 0 ? `: ${count(problems.count)} things are wrong` : ''}`,
+    `${verdict}${problems.count > 0 ? `; problems: ${count(problems.count)}` : ''}`,
     '',
   ].join('\n');
 }
 
-function standLines({ agents, complete }: Audit): string[] {
+function crawlLines({ agents, complete }: Audit): string[] {
   const names = (inView: boolean) =>
     agents.filter((entry) => entry.inView === inView).map(({ agent }) => agent);
-  const gone = names(false);
-  const also = gone.length > 0 ? `; no more: ${gone.join(', ')}` : '';
-  const stand = complete ? 'the crawl is complete' : 'the crawl is not complete';
-  return [`${stand}; in view: ${names(true).join(', ')}${also}`];
+  const others = names(false);
+  const also = others.length > 0 ? `; not in view: ${others.join(', ')}` : '';
+  return [
+    `the crawl is ${complete ? '' : 'not '}complete; in view: ${names(true).join(', ')}${also}`,
+  ];
 }
 
 function sumLines(audit: Audit): string[] {
@@ -86,7 +87,7 @@ function sumLines(audit: Audit): string[] {
   const rows: [string, number, string][] = [
     ['known', known, ''],
     ['  = done', done, doneNote(audit)],
-    ['  + queued', queued, onTheWay > 0 ? `${count(onTheWay)} of them on their way` : ''],
+    ['  + queued', queued, onTheWay > 0 ? `${count(onTheWay)} of them in outboxes` : ''],
     ['  + skipped', skippedTotal, reasons.join(', ')],
     ['  + failed', failed, failedNote(audit)],
   ];
@@ -101,7 +102,7 @@ function sumLines(audit: Audit): string[] {
 function doneNote({ serverErrors, unsettled }: Audit): string {
   const notes: string[] = [];
   if (serverErrors > 0) notes.push(`${count(serverErrors)} with 429 or 5xx`);
-  if (unsettled > 0) notes.push(`${count(unsettled)} of these and of failed unsettled`);
+  if (unsettled > 0) notes.push(`${count(unsettled)} of done and failed not settled`);
   return notes.join(', ');
 }
 
@@ -125,17 +126,17 @@ function uncheckedLines({ unchecked }: Audit): string[] {
   const left = Object.entries(unchecked);
   if (left.length === 0) return [];
   const lines = left.map(([agent, tables]) => printable(`  ${agent}: ${tables.join(', ')}`));
-  return ['', 'large files; not checked for damage beyond what was counted:', ...lines];
+  return ['', 'tables not checked for damage within the time limit:', ...lines];
 }
 
-/** While the crawl goes on, some copies are always on their way: that they are is said above. */
-function worthKnowing({ warnings, complete, copies }: Audit): Audit['warnings'] {
+/** Without the hosts that lack copies, while agents crawl: that is normal then, and counted above. */
+function shownWarnings({ warnings, complete, copies }: Audit): Findings {
   if (complete) return warnings;
   const list = warnings.list.filter(({ kind }) => kind !== 'few-copies');
   return { count: warnings.count - copies.hostsWithFew, list };
 }
 
-function listLines(title: string, found: Audit['problems'], max: number, audit: Audit): string[] {
+function listLines(title: string, found: Findings, max: number, audit: Audit): string[] {
   if (found.count === 0) return [];
   const shown = found.list.slice(0, max).map((finding) => `  ${findingText(finding, audit)}`);
   const more = found.count - shown.length;

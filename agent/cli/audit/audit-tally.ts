@@ -1,9 +1,8 @@
-// The account of a crawl, URL by URL: known = done + queued + skipped + failed over the cluster.
-// Known is what the tables of any file name, outboxes included; the four classes are what the
-// merged files say of it, by the same rule as `query`. While agents run the furthest word counts,
-// since hosts are on the move; once the crawl is complete nothing moves any more, and then every
-// URL must be in the views of an agent, the owner be no less far than any copy, the copies be no
-// less far than the owner, and nothing be left to do. Pure; fed by `audit-command.ts`.
+// Counts the URLs of a crawl for `ubiring audit`: known = done + queued + skipped + failed. A URL is known
+// if the tables or the outbox of any file have it. Its class follows from the merged files, by the same
+// rule as in `query`. While agents run, hosts move between them, and the most advanced row counts. In a
+// complete crawl nothing may be left to do, every URL must be in the views of an agent, and the copies
+// must equal the owner's rows.
 
 import { identityOf } from '../../url/url-key.ts';
 import { HOST_ERRORS } from '../state-files/host-errors.ts';
@@ -11,10 +10,10 @@ import { isFurther, type Standing, standing } from '../state-files/query-merge.t
 import type { Owners } from '../state-files/query-owners.ts';
 import type { FileHost, StoredRow, WalkedHost, WalkedUrl } from './audit-walk.ts';
 
-/** Cases kept of each list: enough to see what they have in common. */
+/** Findings kept in each list: enough to see what they have in common. */
 const samplesMax = 100;
 
-/** What does not add up, or deserves a word. */
+/** A problem or a warning. */
 export interface Finding {
   readonly kind:
     | 'no-class'
@@ -26,17 +25,22 @@ export interface Finding {
     | 'unclaimed'
     | 'few-copies'
     | 'only-gone';
-  /** In whose file. */
+  /** The agent whose file has it; null if no single one has. */
   readonly agent: string | null;
-  /** A URL, or a host where all of it is concerned. */
+  /** The URL, the host if all of it is affected, or empty. */
   readonly of: string;
   readonly says: string;
 }
 
-/** The first findings and how many there are. */
-export class Findings {
-  readonly list: Finding[] = [];
+export interface Findings {
+  readonly count: number;
+  /** The first `samplesMax` of them. */
+  readonly list: readonly Finding[];
+}
+
+class FindingList implements Findings {
   count = 0;
+  readonly list: Finding[] = [];
 
   add(finding: Finding): void {
     this.count++;
@@ -46,44 +50,41 @@ export class Findings {
 
 type TallyOwners = Pick<Owners, 'view' | 'complete' | 'owner' | 'holders'>;
 
-/** A host with what its URLs are compared against. */
-interface HostInHand {
+/** The host being counted, and the agents that its URLs are compared with. */
+interface OpenHost {
   readonly host: string;
   readonly owner: string | undefined;
   readonly holders: readonly string[];
+  /** Agents whose views show the host. */
   readonly claimants: ReadonlySet<string>;
   /** Agents whose copy lacks something. */
   readonly lagging: Set<string>;
-  /** By agent: queued rows and pages seen. */
+  /** By agent, the queued rows and the fetched pages counted. */
   readonly seen: Map<string, { queued: number; pages: number }>;
 }
 
 export class AuditTally {
   readonly #owners: TallyOwners;
-  readonly problems = new Findings();
-  readonly warnings = new Findings();
+  readonly problems = new FindingList();
+  readonly warnings = new FindingList();
   known = 0;
   done = 0;
   queued = 0;
   failed = 0;
-  /** Part of `queued`: in an outbox, and in no file's table yet. */
+  /** See `Audit` for this and the other counters. */
   onTheWay = 0;
-  /** Part of `done`: the last answer was 429 or 5xx. */
   serverErrors = 0;
-  /** Hosts that were given up, or of which URLs failed and none got a response. */
   hostsUnreachable = 0;
-  /** Fetched, and not known to be safe with all links yet. */
   unsettled = 0;
   readonly skipped = new Map<string, number>();
   hosts = 0;
-  /** Hosts of which fewer agents have everything than should. */
+  /** Hosts that are complete at fewer agents than they should be. */
   hostsWithFewCopies = 0;
-  /** URLs of which a copy is less, or more, far than the owner. */
   behind = 0;
   ahead = 0;
-  /** Failed because of their host. */
-  #givenUp = 0;
-  /** Page records met, by agent. */
+  /** URLs that failed because of their host. */
+  #hostFailures = 0;
+  /** Page records counted, by agent. */
   readonly #records = new Map<string, number>();
 
   constructor(owners: TallyOwners) {
@@ -102,10 +103,10 @@ export class AuditTally {
     return this.known === this.sum && this.problems.count === 0;
   }
 
-  /** Takes a host in, with all its URLs. */
+  /** Counts a host with all its URLs. */
   add({ host, files, urls }: WalkedHost): void {
     const claimants = new Set(files.filter(({ owned }) => owned).map(({ agent }) => agent));
-    const hand: HostInHand = {
+    const open: OpenHost = {
       host,
       owner: this.#owners.owner(host),
       holders: this.#owners.holders(host),
@@ -114,32 +115,32 @@ export class AuditTally {
       seen: new Map(files.map(({ agent }) => [agent, { queued: 0, pages: 0 }])),
     };
     let stored = 0;
-    const [doneBefore, failedBefore, givenUpBefore] = [this.done, this.failed, this.#givenUp];
+    const [doneBefore, failedBefore, before] = [this.done, this.failed, this.#hostFailures];
     for (const url of urls) {
       this.known++;
       if (url.rows.length > 0) stored++;
-      this.#addUrl(hand, url);
+      this.#addUrl(open, url);
     }
-    const isSilent = this.failed > failedBefore && this.done === doneBefore;
-    if (isSilent || this.#givenUp > givenUpBefore) this.hostsUnreachable++;
-    for (const file of files) this.#checkCounters(hand, file);
+    const hasNoResponse = this.failed > failedBefore && this.done === doneBefore;
+    if (hasNoResponse || this.#hostFailures > before) this.hostsUnreachable++;
+    for (const file of files) this.#checkCounters(open, file);
     if (stored === 0) return;
     this.hosts++;
-    this.#checkCopies(hand, files);
+    this.#checkCopies(open, files);
   }
 
-  #addUrl(hand: HostInHand, url: WalkedUrl): void {
-    const identity = identityOf(hand.host, url.key);
+  #addUrl(open: OpenHost, url: WalkedUrl): void {
+    const identity = identityOf(open.host, url.key);
     if (url.rows.length === 0) return this.#addOnTheWay(identity, url.onTheWayFrom);
     const claims: Standing[] = [];
     for (const row of url.rows) {
-      this.#count(hand, row);
+      this.#count(open, row);
       const claim = claimOf(row);
       if (typeof claim !== 'string') claims.push(claim);
       else this.#problem('bad-row', row.agent, identity, claim);
     }
-    this.#classify(hand, identity, url, claims);
-    if (claims.length === url.rows.length) this.#compare(hand, identity, claims);
+    this.#classify(open, identity, url, claims);
+    if (claims.length === url.rows.length) this.#compare(open, identity, claims);
   }
 
   #addOnTheWay(url: string, from: readonly string[]): void {
@@ -152,30 +153,30 @@ export class AuditTally {
     }
   }
 
-  #count({ seen }: HostInHand, { agent, state, record }: StoredRow): void {
+  #count({ seen }: OpenHost, { agent, state, record }: StoredRow): void {
     const counts = seen.get(agent)!;
     if (state === 0) counts.queued++;
     if (state === 1 || state === 2) counts.pages++;
     if (record) this.#records.set(agent, (this.#records.get(agent) ?? 0) + 1);
   }
 
-  /** Puts the URL in its class, by the word that stands. */
-  #classify(hand: HostInHand, url: string, walked: WalkedUrl, claims: readonly Standing[]): void {
+  /** Counts the URL in the class of its winning claim. */
+  #classify(open: OpenHost, url: string, walked: WalkedUrl, claims: readonly Standing[]): void {
     const { complete } = this.#owners;
-    const said = complete ? claims.filter(({ agent }) => hand.claimants.has(agent)) : claims;
+    const said = complete ? claims.filter(({ agent }) => open.claimants.has(agent)) : claims;
     if (said.length === 0) {
       const agents = walked.rows.map(({ agent }) => agent).join(', ');
       const says = `in the tables of ${agents}, and in no agent's views`;
       return this.#problem('no-class', walked.rows[0]!.agent, url, says);
     }
-    const winner = standing(said, hand.owner);
+    const winner = standing(said, open.owner);
     const row = walked.rows.find(({ agent }) => agent === winner.agent)!;
     if (winner.state === 'response') {
       this.done++;
       if (isServerError(row.record?.status ?? null)) this.serverErrors++;
     } else if (winner.state === 'failed') {
       this.failed++;
-      if (HOST_ERRORS.includes(row.record?.error ?? '')) this.#givenUp++;
+      if (HOST_ERRORS.includes(row.record?.error ?? '')) this.#hostFailures++;
     } else if (winner.state === 'queued') this.queued++;
     else this.skipped.set(row.reason!, 1 + (this.skipped.get(row.reason!) ?? 0));
     if (!row.settled && winner.state !== 'queued') this.unsettled++;
@@ -186,40 +187,40 @@ export class AuditTally {
     this.#problem('left-over', winner.agent, url, `${what}, though the crawl is complete`);
   }
 
-  /** The owner against the copies, among the agents in view. */
-  #compare(hand: HostInHand, url: string, claims: readonly Standing[]): void {
+  /** Compares the owner's row with the copies of the agents in view. */
+  #compare(open: OpenHost, url: string, claims: readonly Standing[]): void {
     const { complete } = this.#owners;
     const living = claims.filter(({ agent }) => this.#isInView(agent));
-    if (living.length === 0 || hand.owner === undefined) return;
-    const owner = living.find(({ agent }) => agent === hand.owner);
-    const first = owner ?? standing(living, hand.owner);
+    if (living.length === 0 || open.owner === undefined) return;
+    const owner = living.find(({ agent }) => agent === open.owner);
+    const first = owner ?? standing(living, open.owner);
     for (const copy of living) {
       if (owner && !isFurther(copy, owner)) continue;
       this.ahead++;
       if (!complete) break;
-      const than = owner ? `${owner.agent}, its owner, says ${owner.state}` : 'its owner lacks it';
-      this.#problem('ahead', copy.agent, url, `its copy is further (${copy.state}): ${than}`);
+      const than = owner ? `its owner ${owner.agent} has ${owner.state}` : 'its owner lacks it';
+      this.#problem('ahead', copy.agent, url, `its copy is ahead (${copy.state}): ${than}`);
     }
-    for (const agent of hand.holders) {
+    for (const agent of open.holders) {
       const copy = living.find((claim) => claim.agent === agent);
       if (copy && !isFurther(first, copy)) continue;
-      hand.lagging.add(agent);
-      if (agent === hand.owner) continue;
+      open.lagging.add(agent);
+      if (agent === open.owner) continue;
       this.behind++;
       if (!complete) continue;
-      const has = copy ? `its copy says ${copy.state}` : 'its copy lacks it';
-      this.#problem('behind', agent, url, `${has}; ${first.agent} says ${first.state}`);
+      const has = copy ? `its copy has ${copy.state}` : 'its copy lacks it';
+      this.#problem('behind', agent, url, `${has}; ${first.agent} has ${first.state}`);
     }
   }
 
-  #checkCounters({ host, seen }: HostInHand, { agent, queued, pages }: FileHost): void {
+  #checkCounters({ host, seen }: OpenHost, { agent, queued, pages }: FileHost): void {
     const counted = seen.get(agent)!;
     if (counted.queued === queued && counted.pages === pages) return;
     const rows = `its rows are ${counted.queued} queued and ${counted.pages} fetched`;
     this.#problem('counter', agent, host, `counts ${queued} queued and ${pages} fetched; ${rows}`);
   }
 
-  #checkCopies({ host, holders, claimants, lagging }: HostInHand, files: readonly FileHost[]) {
+  #checkCopies({ host, holders, claimants, lagging }: OpenHost, files: readonly FileHost[]) {
     const living = files.filter(({ agent }) => this.#isInView(agent));
     const warn = (kind: Finding['kind'], says: string) => {
       this.warnings.add({ kind, agent: null, of: host, says });
@@ -235,20 +236,23 @@ export class AuditTally {
     );
   }
 
-  /** Ends the account of a file: `records` page records are in it, with and without a URL. */
+  /**
+   * Ends the count of a file.
+   *
+   * @param records - page records in the file, with and without a URL
+   */
   close(agent: string, records: number): void {
     const lost = records - (this.#records.get(agent) ?? 0);
     if (lost !== 0) this.#problem('bad-row', agent, '', `${lost} page records belong to no URL`);
   }
 
-  /** A complete crawl has nothing queued, at no agent: what only a former one queued is missing. */
+  /** Reports a URL that no agent in view has: a problem if it is queued though the crawl is complete. */
   #onlyGone(url: string, agent: string, queued: boolean): void {
     if (queued && this.#owners.complete) {
-      const says =
-        'queued at this agent alone, which is in view no more; start it: it goes on there';
+      const says = 'queued only at this agent, which is not in view; start it to fetch the URL';
       return this.#problem('only-gone', agent, url, says);
     }
-    const says = 'known only to this agent, which is in view no more; it would bring it back';
+    const says = 'known only to this agent, which is not in view';
     this.warnings.add({ kind: 'only-gone', agent, of: url, says });
   }
 
@@ -261,12 +265,12 @@ export class AuditTally {
   }
 }
 
-/** The answer of a server that could not, or would not, serve the page at that time. */
+/** Whether the server was temporarily unable or unwilling to serve the page. */
 function isServerError(status: number | null): boolean {
   return status === 429 || (status ?? 0) >= 500;
 }
 
-/** The row as a claim, or what is wrong with it: what no view shows as the state says. */
+/** The row as a claim, or why the views cannot show it. */
 function claimOf({ agent, state, round, reason, record }: StoredRow): Standing | string {
   if (state === 0) {
     if (record) return 'queued, though its page is recorded';

@@ -1,33 +1,31 @@
-// Every URL that any state file knows, once, with all that the files have of it: rows of owners,
-// rows of copies, entries of outboxes. Each file is read by two streams sorted by host and key, all
-// streams are walked side by side, and nothing is kept beyond the present URL, so that ten million
-// URLs take no more memory than ten. Read from the tables, not from the views, since what no view
-// shows is what an audit is for. Called by `audit-command.ts`; `audit-tally.ts` judges.
+// Reads every URL of all state files once, with its rows at owners and backups and its outbox entries.
+// Two streams per file, sorted by host and key, are merged, so memory does not grow with the number of
+// URLs. They read the tables, because an audit must find rows that no view shows.
 
 import { AUDIT_OUTBOX, AUDIT_ROWS } from '../../storage/reads/audit-queries.ts';
 import { messageOf } from '../common/exit-code.ts';
 import { isDamage, type StateFile } from '../common/query-files.ts';
 
-/** A host in one file. */
+/** A host in one state file. */
 export interface FileHost {
   readonly agent: string;
-  /** Whether the views of that file show it as the agent's. */
+  /** Whether the views of the file show the host as the agent's own. */
   readonly owned: boolean;
-  /** The counters kept beside the rows. */
+  /** Stored counters of queued URLs and of fetched pages. */
   readonly queued: number;
   readonly pages: number;
 }
 
-/** A URL in one file, as stored. */
+/** The row of a URL in one state file. */
 export interface StoredRow {
   readonly agent: string;
   /** 0 queued, 1 response, 2 failed, 3 skipped. */
   readonly state: number;
   readonly round: number;
   readonly settled: boolean;
-  /** Of a skip. */
+  /** Why it was skipped. */
   readonly reason: string | null;
-  /** Of the page record; null where there is none. */
+  /** The page record; null if there is none. */
   readonly record: {
     readonly status: number | null;
     readonly error: string | null;
@@ -39,46 +37,53 @@ export interface WalkedUrl {
   /** The identity without its host. */
   readonly key: string;
   readonly rows: readonly StoredRow[];
-  /** Agents in whose outbox it waits. */
+  /** Agents that have it in their outbox. */
   readonly onTheWayFrom: readonly string[];
 }
 
 export interface WalkedHost {
   readonly host: string;
   readonly files: readonly FileHost[];
-  /** In order of their keys; to be taken to the end before the next host. */
+  /** Sorted by key; must be read to the end before the next host. */
   readonly urls: Iterable<WalkedUrl>;
 }
 
-/** Thrown where a file turns out to be damaged while it is read. */
+/** SQLite found damage while it read the file. */
 export class DamagedFile extends Error {
   readonly agent: string;
 
-  /** @param why - what SQLite says */
+  /** @param why - SQLite's message */
   constructor(file: StateFile, why: string) {
     super(`${file.agent}: ${file.path} is damaged (${why})`);
     this.agent = file.agent;
   }
 }
 
-/** A sorted stream with its next row at hand. */
+/** Rows of one file, sorted by host and key, with one row of look-ahead. */
 class Stream {
   readonly agent: string;
   readonly #file: StateFile;
   readonly #rows: IterableIterator<unknown[]>;
-  /** Null at the end. */
+  readonly #keyColumn: number;
+  /** The next row; null at the end. */
   head: readonly unknown[] | null = null;
 
-  constructor(file: StateFile, sql: string) {
+  constructor(file: StateFile, sql: string, keyColumn: number) {
     this.agent = file.agent;
     this.#file = file;
     this.#rows = file.plainRows(sql);
+    this.#keyColumn = keyColumn;
     this.advance();
   }
 
-  /** Null at the end. */
+  /** Host of the next row; null at the end. */
   get host(): string | null {
     return this.head && (this.head[0] as string);
+  }
+
+  /** Key of the next row; null if that is not of the host. */
+  keyAt(host: string): string | null {
+    return this.host === host ? (this.head![this.#keyColumn] as string | null) : null;
   }
 
   advance(): void {
@@ -91,24 +96,20 @@ class Stream {
   }
 }
 
-/** All hosts of all files in order. @throws DamagedFile */
+/** All hosts of all files, sorted. @throws DamagedFile */
 export function* walkHosts(files: readonly StateFile[]): Generator<WalkedHost> {
-  const tables = files.map((file) => new Stream(file, AUDIT_ROWS));
-  const boxes = files.map((file) => new Stream(file, AUDIT_OUTBOX));
+  const tables = files.map((file) => new Stream(file, AUDIT_ROWS, 4));
+  const outboxes = files.map((file) => new Stream(file, AUDIT_OUTBOX, 1));
   for (;;) {
-    const host = least([...tables, ...boxes].map((stream) => stream.host));
+    const host = least([...tables, ...outboxes].map((stream) => stream.host));
     if (host === null) return;
     const at = tables.filter((stream) => stream.host === host);
     const files = at.map(({ agent, head }) => {
       const [, owned, queued, pages] = head as [string, number, number, number];
       return { agent, owned: owned === 1, queued, pages };
     });
-    const urls = walkUrls(
-      host,
-      at,
-      boxes.filter((stream) => stream.host === host),
-    );
-    yield { host, files, urls };
+    const boxes = outboxes.filter((stream) => stream.host === host);
+    yield { host, files, urls: walkUrls(host, at, boxes) };
   }
 }
 
@@ -117,28 +118,21 @@ function* walkUrls(
   tables: readonly Stream[],
   boxes: readonly Stream[],
 ): Generator<WalkedUrl> {
-  // A host of which nothing but its row is known has no key.
-  for (const stream of tables) {
-    if (stream.host === host && stream.head![4] === null) stream.advance();
-  }
-  const keyOf = (stream: Stream, column: number) =>
-    stream.host === host ? (stream.head![column] as string) : null;
+  // A host without URLs has one row, with a null key.
+  for (const stream of tables) if (stream.keyAt(host) === null) stream.advance();
+  const streams = [...tables, ...boxes];
   for (;;) {
-    const keys = [
-      ...tables.map((stream) => keyOf(stream, 4)),
-      ...boxes.map((stream) => keyOf(stream, 1)),
-    ];
-    const key = least(keys);
+    const key = least(streams.map((stream) => stream.keyAt(host)));
     if (key === null) return;
     const rows: StoredRow[] = [];
     for (const stream of tables) {
-      if (keyOf(stream, 4) !== key) continue;
+      if (stream.keyAt(host) !== key) continue;
       rows.push(rowOf(stream));
       stream.advance();
     }
     const onTheWayFrom: string[] = [];
     for (const stream of boxes) {
-      if (keyOf(stream, 1) !== key) continue;
+      if (stream.keyAt(host) !== key) continue;
       onTheWayFrom.push(stream.agent);
       stream.advance();
     }
@@ -165,7 +159,7 @@ function rowOf({ agent, head }: Stream): StoredRow {
   };
 }
 
-/** In the order of SQLite's: all are ASCII. */
+/** Code units compare as SQLite compares: hosts and keys are ASCII. */
 function least(texts: readonly (string | null)[]): string | null {
   let first: string | null = null;
   for (const text of texts) if (text !== null && (first === null || text < first)) first = text;

@@ -1,6 +1,6 @@
-// What the crawler would decide about one question, for each subject of `ubiring check`: the shape
-// of the question (docs/CHECK.md), the crawler's own function, the answer. Keys beyond those named are
-// let pass, so that a file of cases can be fed as it is.
+// Answers the questions of `ubiring check` by the crawler's own functions. docs/CHECK.md describes the
+// questions of each subject. Unknown keys are ignored, so that files of test cases can be used as they
+// are.
 
 import { z } from 'zod';
 import { AddressGuard } from '../../fetch/address/address-guard.ts';
@@ -15,20 +15,22 @@ import { parseCrawlUrl } from '../../url/crawl-url.ts';
 import { IdentityRules, type IdentityRulesConfig } from '../../url/identity-rules.ts';
 import type { Subject } from './check-subjects.ts';
 
-/** What of a config the decisions depend on. */
+/** The part of a config on which the answers depend. */
 export interface CheckSettings {
   readonly userAgent: string;
   readonly urls: IdentityRulesConfig;
   readonly embeds: boolean;
   readonly allowPrivate: boolean;
-  /** Whether names are looked up, as a fetch would. */
+  /** Whether to look host names up, as a fetch would. */
   readonly resolve: boolean;
 }
 
-/** @returns the answer, to be printed as JSON; throws a `ZodError` where it is no such question. */
+/**
+ * @returns the answer as a JSON object
+ * @throws ZodError if the question does not have the shape of the subject
+ */
 export type Answerer = (question: unknown) => Promise<object> | object;
 
-/** Sets up everything that the questions of one run share. */
 export function answererOf(subject: Subject, settings: CheckSettings): Answerer {
   switch (subject) {
     case 'robots':
@@ -57,8 +59,8 @@ const robotsQuestion = z
 
 function robotsAnswer(question: unknown, settings: CheckSettings): object {
   const { robots, robots_b64, agent, url } = robotsQuestion.parse(question);
-  // A crawler that changed its name may go by both: `new-bot, old-bot`.
-  const names = agent?.split(',').map((name) => name.trim()) ?? [tokenOf(settings)];
+  // A crawler that changed its name may obey both names: `new-bot, old-bot`.
+  const names = agent?.split(',').map((name) => name.trim()) ?? [tokenOf(settings.userAgent)];
   const fileUrl = URL.canParse(url) ? robotsUrlOf(url) : undefined;
   const rules = parseRobots(robots_b64 ?? robots ?? '', names, fileUrl);
   const { allowed, rule } = rules.allows(url);
@@ -91,10 +93,10 @@ const linksQuestion = z
 
 function linksAnswer(question: unknown, settings: CheckSettings): object {
   const { html, html_b64, contentType, base, ...asked } = linksQuestion.parse(question);
-  const productToken = asked.agent === undefined ? tokenOf(settings) : namedIn(asked.agent);
+  const productToken = tokenOf(asked.agent ?? settings.userAgent);
   const input: PageInput = {
     body: html_b64 ?? Buffer.from(html ?? ''),
-    // JSON text is Unicode already; bytes speak for themselves.
+    // JSON text is Unicode already; the charset of bytes is detected.
     contentType: contentType || (html_b64 === undefined ? 'text/html; charset=utf-8' : null),
     url: base,
     untyped: 'html',
@@ -111,7 +113,7 @@ function linksAnswer(question: unknown, settings: CheckSettings): object {
 
 const addressQuestion = z.object({
   input: z.string(),
-  /** What a name leads to, instead of asking a resolver. */
+  /** Addresses of the name, instead of a look-up. */
   addresses: z.array(z.string()).optional(),
 });
 
@@ -119,14 +121,16 @@ function addressAnswerer({ allowPrivate, resolve }: CheckSettings): Answerer {
   const guard = new AddressGuard({ allowPrivate });
   return (question) => {
     const { input, addresses } = addressQuestion.parse(question);
-    const told: Lookup | undefined =
-      addresses === undefined ? undefined : async () => addresses.map(resolvedTo);
-    return checkAddress(input, guard, told ?? (resolve ? systemLookup : undefined));
+    const given = addresses?.map(
+      (address): ResolvedAddress => ({ address, family: address.includes(':') ? 6 : 4 }),
+    );
+    const lookup: Lookup | undefined = given
+      ? async () => given
+      : resolve
+        ? systemLookup
+        : undefined;
+    return checkAddress(input, guard, lookup);
   };
-}
-
-function resolvedTo(address: string): ResolvedAddress {
-  return { address, family: address.includes(':') ? 6 : 4 };
 }
 
 function either<Key extends string>(one: Key, other: Key) {
@@ -134,11 +138,7 @@ function either<Key extends string>(one: Key, other: Key) {
     question[one] !== undefined || question[other] !== undefined;
 }
 
-function tokenOf({ userAgent }: CheckSettings): string {
-  return namedIn(userAgent);
-}
-
-function namedIn(userAgent: string): string {
+function tokenOf(userAgent: string): string {
   return productTokenOf(userAgent) ?? '*';
 }
 

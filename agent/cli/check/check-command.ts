@@ -1,6 +1,6 @@
-// `ubiring check`: asks the crawler's own code what it would decide, without crawling. JSON objects
-// come in on stdin, one a line, and one JSON line goes out for each, in the same order. A line that
-// is no such question is answered by `{"error": …}` in its place, and the rest goes on.
+// `ubiring check`: prints what the crawler would decide, by its own code and without crawling. It reads
+// questions from stdin, one JSON object per line, and answers each with one JSON line in the same order.
+// The answer to an invalid line is `{"error": …}`.
 
 import { z } from 'zod';
 import { type ExitCode, messageOf } from '../common/exit-code.ts';
@@ -10,18 +10,16 @@ import { type Answerer, answererOf, type CheckSettings } from './check-answers.t
 import { type Line, linesOf } from './check-lines.ts';
 import type { Subject } from './check-subjects.ts';
 
-/** A body of 10 MiB, as pages have by default, where JSON escapes every byte of it. */
+/** Maximum length of a line: a body of 10 MiB, the default limit, with every byte escaped in JSON. */
 const LINE_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Flags of `ubiring check`. */
 export interface CheckFlags extends CommonFlags {
-  /** Decide as with this config; else by the defaults. */
+  /** Path of the config to decide by, instead of the defaults. */
   readonly config?: string;
-  /** Look names up. */
   readonly resolve?: boolean;
 }
 
-/** What holds without a config; as the defaults of its keys. */
+/** Settings without a config: the defaults of its keys. */
 const DEFAULTS = {
   userAgent: 'ubiring',
   urls: { dropParameters: [], dropTracking: false, dropSessions: false },
@@ -29,7 +27,7 @@ const DEFAULTS = {
   allowPrivate: false,
 } as const;
 
-/** Answers until stdin ends. Lines that were no questions are counted on stderr. */
+/** Answers until stdin ends, and prints on stderr how many lines were not valid questions. */
 export async function check(subject: Subject, flags: CheckFlags): Promise<ExitCode> {
   const settings = settingsOf(flags);
   if (typeof settings === 'number') return settings;
@@ -56,7 +54,7 @@ function settingsOf(flags: CheckFlags): CheckSettings | ExitCode {
   return { userAgent, urls, embeds: links.embeds, allowPrivate, resolve };
 }
 
-/** @returns the answer, or what is wrong with the question; never throws for a question */
+/** @returns the answer, or `{ error }` if the line is not a valid question */
 export async function answerTo(line: Line, answerer: Answerer): Promise<object> {
   if (line === null) return { error: `longer than ${LINE_BYTES_MAX} bytes` };
   let question: unknown;

@@ -1,18 +1,18 @@
-// Lines of a stream, as `ubiring check` reads its standard input: one at a time, so that a reader
-// who stops reading answers also stops the input, and none longer than a bound, so that a file
-// without line ends cannot fill the memory.
+// Splits a stream into lines. It reads a chunk only when the consumer asks for a line, so a slow reader
+// of the answers also slows the input. Lines have a maximum length, so that input without newlines
+// cannot fill the memory.
 
-/** A line without its end; null where it was longer than the bound and was thrown away. */
+/** A line without its newline; null if it was longer than the limit and was discarded. */
 export type Line = Buffer | null;
 
 const LINE_FEED = 0x0a;
 
-/** @param bytesMax - of one line */
+/** @param bytesMax - limit of one line */
 export async function* linesOf(
   chunks: AsyncIterable<Uint8Array>,
   bytesMax: number,
 ): AsyncGenerator<Line> {
-  /** The line at hand, in the pieces it came in; bound: `bytesMax`. */
+  /** Received parts of the current line; at most `bytesMax` bytes. */
   let pieces: Uint8Array[] = [];
   let bytes = 0;
   let tooLong = false;

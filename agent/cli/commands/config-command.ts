@@ -1,5 +1,5 @@
-// `ubiring config check|schema|print`: is a config sound, what may stand in one, and what does one
-// say once every default is filled in. Starts nothing and writes nothing.
+// `ubiring config check|schema|print`: validates a config, prints the JSON Schema of configs, prints a
+// config with all defaults. Starts nothing and writes nothing.
 
 import { type LoadedConfig, loadConfig } from '../../../config/file/load.ts';
 import { configJsonSchema } from '../../../config/keys/json-schema.ts';
@@ -11,7 +11,7 @@ import { privateSeeds, warnOfPrivateSeeds } from '../common/private-seeds.ts';
 
 type Flags = CommonFlags & { readonly json?: boolean };
 
-/** Every problem at once; 4 where there is one. */
+/** Reports all problems; exits with 4 if there is one. */
 export async function configCheck(file: string, flags: Flags): Promise<ExitCode> {
   if (flags.json) {
     const loaded = loadConfig(file, { cwd: process.cwd(), dataDir: flags.data });
@@ -33,13 +33,13 @@ function warningsOf({ config, warnings }: Extract<LoadedConfig, { ok: true }>): 
   return more === null ? warnings : [...warnings, more];
 }
 
-/** JSON Schema, draft 2020-12, for editors. */
+/** Prints a JSON Schema, draft 2020-12. */
 export async function configSchemaText(): Promise<ExitCode> {
   await print(`${JSON.stringify(configJsonSchema(), null, 2)}\n`);
   return 0;
 }
 
-/** The values in effect, as YAML that is itself a config. */
+/** Prints the values in effect, as YAML that is itself a config. */
 export async function configPrint(file: string, flags: Flags): Promise<ExitCode> {
   const loaded = load(file, flags, { warn: true });
   if (!loaded.ok) return loaded.code;

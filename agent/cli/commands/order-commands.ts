@@ -1,8 +1,7 @@
-// `ubiring pause`, `resume`, `block` and `delay`: orders to the whole cluster while it crawls. One
-// agent takes the order, stores it and passes it on; what each agent said is printed. An agent that
-// was not reached obeys as soon as it hears from any other, and before its first request where it
-// joins anew; until then the command ends with 1. Where no agent runs, the command takes an order back
-// in the state files.
+// `ubiring pause`, `resume`, `block` and `delay`: directives to the whole running cluster. One agent stores
+// the directive and forwards it, and the result of each agent is printed. An agent that was not reached
+// obeys as soon as it hears from another one, and a new agent before its first request; the command exits
+// with 1 then. If no agent runs, a directive can only be taken back, in the state files.
 
 import { parseHostPattern } from '../../../config/values/host.ts';
 import { parseDuration } from '../../../config/values/quantity.ts';
@@ -21,12 +20,12 @@ import {
   type ResolvedConfig,
   reachable,
 } from '../common/load-config.ts';
-import { print, say } from '../common/output.ts';
+import { printResults, say } from '../common/output.ts';
 import { ordersInForce, takeBack } from '../state-files/stored-orders.ts';
 
 export type OrderFlags = CommonFlags & { readonly json?: boolean; readonly off?: boolean };
 
-/** No new requests until `resume`; what is open comes to its end, and the crawl does not. */
+/** Stops new requests until `resume`. Open requests finish; the crawl does not end meanwhile. */
 export function pause(file: string, flags: OrderFlags): Promise<ExitCode> {
   return give(file, 'pause', [], flags);
 }
@@ -35,14 +34,14 @@ export function resume(file: string, flags: OrderFlags): Promise<ExitCode> {
   return give(file, 'resume', [], flags);
 }
 
-/** No request to the hosts from now on; with `off` they, and what was skipped, are crawled again. */
+/** Stops requests to the hosts and skips their queues; `off` undoes both. */
 export async function block(file: string, text: string, flags: OrderFlags): Promise<ExitCode> {
   const pattern = patternOf(text);
   if (pattern === null) return 2;
   return give(file, 'block', flags.off ? [pattern, TAKEN_BACK] : [pattern], flags);
 }
 
-/** Another politeness delay for the hosts; with `off` the config's again. */
+/** Sets a politeness delay for the hosts; `off` restores the config's delay. */
 export async function delay(
   file: string,
   text: string,
@@ -58,13 +57,13 @@ export async function delay(
   if (delayText === undefined) return give(file, 'delay', [pattern, TAKEN_BACK], flags);
   const delayMs = /^\d{1,12}$/.test(delayText) ? Number(delayText) : parseDuration(delayText);
   if (delayMs === null || delayMs > DELAY_MS_MAX) {
-    say(`${JSON.stringify(delayText)} is no delay: 500, 500ms, 2s, 1m, at most 24h`);
+    say(`${JSON.stringify(delayText)} is not a delay: write 500, 500ms, 2s or 1m, at most 24h`);
     return 2;
   }
   return give(file, 'delay', [pattern, String(delayMs)], flags);
 }
 
-/** A pattern, or the host of a URL. */
+/** A host pattern, or the host of a URL. */
 function patternOf(text: string): string | null {
   const pattern = parseHostPattern(text) ?? (text.includes('*') ? null : hostOf(text));
   if (pattern === null) {
@@ -74,7 +73,7 @@ function patternOf(text: string): string | null {
   return pattern;
 }
 
-/** Ends with 0 where every agent of the config, and every other member, has the order on disk. */
+/** Exits with 0 if every agent of the config and every other member has the directive on disk. */
 async function give(
   file: string,
   verb: ControlVerb,
@@ -92,21 +91,20 @@ async function give(
     if (typeof what !== 'string' && what.value === null) {
       return giveStored(loaded.config, what, flags);
     }
-    say(`no agent took the order: ${verb} acts on a crawl that runs`);
+    say(`no agent accepted the directive: ${verb} needs a running crawl`);
     return 1;
   }
   const summary = answer.result as OrderSummary;
-  const unheard = Object.fromEntries(agents.map(({ id }) => [id, 'unreachable']));
-  const all = { ...unheard, ...summary.agents };
-  if (flags.json) await print(`${JSON.stringify(all)}\n`);
-  else await print(lines(all));
-  const silent = Object.keys(all).filter((id) => all[id] !== 'applied');
-  if (silent.length > 0) say(`${silent.join(', ')}: will obey on hearing from another agent`);
-  const holds = sayOfHosts(args, summary);
-  return silent.length === 0 && holds ? 0 : 1;
+  const unreachable = Object.fromEntries(agents.map(({ id }) => [id, 'unreachable']));
+  const all: Record<string, string> = { ...unreachable, ...summary.agents };
+  await printResults(Object.entries(all), flags.json);
+  const missing = Object.keys(all).filter((id) => all[id] !== 'applied');
+  if (missing.length > 0) say(`${missing.join(', ')}: will obey after contact with another agent`);
+  const isEffective = sayOfHosts(args, summary);
+  return missing.length === 0 && isEffective ? 0 : 1;
 }
 
-/** No agent answers: it is taken back in their files, if none runs. */
+/** Takes a directive back in the state files, if no agent runs. */
 async function giveStored(
   config: ResolvedConfig,
   what: Pick<Order, 'kind' | 'host'>,
@@ -114,23 +112,25 @@ async function giveStored(
 ): Promise<ExitCode> {
   const { agents, failure, stillBlockedBy } = takeBack(config, what);
   if (failure !== null && agents.length === 0) {
-    say(`no agent took the order: ${failure.message}`);
+    say(`no agent accepted the directive: ${failure.message}`);
     return failure.code;
   }
   const ids = config.cluster.agents.map(({ id }) => id);
-  const said = ids.map((id) => [id, agents.includes(id) ? 'applied' : 'unreachable']);
-  const all: Record<string, string> = Object.fromEntries(said);
-  await print(flags.json ? `${JSON.stringify(all)}\n` : lines(all));
+  const isApplied = (id: string) => agents.includes(id);
+  await printResults(
+    ids.map((id) => [id, isApplied(id) ? 'applied' : 'unreachable'] as const),
+    flags.json,
+  );
   if (failure !== null) say(failure.message);
-  say('no agent of this data directory runs: it is taken back in their files; to go on:');
+  say('no agent of this data directory runs: the state files were changed; to continue:');
   say(`  ${launchCommand(config)}`);
   for (const line of ordersInForce(config)) say(line);
   if (stillBlockedBy !== undefined) say(stillBlockedText(what.host, stillBlockedBy));
   if (failure !== null) return failure.code;
-  return ids.every((id) => agents.includes(id)) && stillBlockedBy === undefined ? 0 : 1;
+  return ids.every(isApplied) && stillBlockedBy === undefined ? 0 : 1;
 }
 
-/** What the order comes to, where that is not what was meant; false: it changes nothing. */
+/** Says if the directive affects no host, or a block stays in force; the latter returns false. */
 function sayOfHosts(
   [pattern, value]: readonly string[],
   { hosts, stillBlockedBy }: OrderSummary,
@@ -141,17 +141,11 @@ function sayOfHosts(
     return false;
   }
   if (hosts > 0) return true;
-  const later = value === TAKEN_BACK ? '' : '; the order holds for hosts that are found later';
+  const later = value === TAKEN_BACK ? '' : '; the directive applies to hosts found later';
   say(`no agent that answered knows a host ${pattern}${later}`);
   return true;
 }
 
 function stillBlockedText(pattern: string, by: string): string {
   return `${pattern} is still blocked, by ${by}: take that back`;
-}
-
-function lines(said: Readonly<Record<string, string>>): string {
-  return Object.entries(said)
-    .map(([id, what]) => `${id}: ${what}\n`)
-    .join('');
 }

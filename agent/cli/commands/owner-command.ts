@@ -1,13 +1,13 @@
-// `ubiring owner`: the order in which agents answer for a host, as each agent computes it for
-// itself from the config's members. It asks nobody, so it tells what holds when all are there:
-// where some are gone, the first of the rest is the owner.
+// `ubiring owner`: prints the preference list of a host, which every agent computes from the members in
+// the config. The command asks no agent: if agents are absent, the first present one of the list is the
+// owner.
 
 import type { ExitCode } from '../common/exit-code.ts';
 import { hostOf, ringOf } from '../common/host-order.ts';
 import { type CommonFlags, load } from '../common/load-config.ts';
 import { print, say } from '../common/output.ts';
 
-/** Prints one JSON line for each host, in the order asked. */
+/** Prints one JSON line for each host, in the order of the arguments. */
 export async function owner(
   file: string,
   texts: readonly string[],

@@ -1,5 +1,5 @@
-// `ubiring ring`: how the circle is divided between the configured agents, and how evenly. A share
-// is the fraction of hosts that an agent will own; what it should be follows from the capacities.
+// `ubiring ring`: shows how the ring is divided between the configured agents. The share of an agent is
+// the fraction of hosts that it owns; the expected share is its fraction of the capacity.
 
 import { type Config, membersOf } from '../../../config/config.ts';
 import type { ExitCode } from '../common/exit-code.ts';
@@ -7,7 +7,7 @@ import { ringOf } from '../common/host-order.ts';
 import { type CommonFlags, load } from '../common/load-config.ts';
 import { print, renderTable } from '../common/output.ts';
 
-/** What `--json` prints. */
+/** The output of `--json`. */
 export interface RingReport {
   readonly replicas: number;
   readonly agents: readonly {
@@ -16,14 +16,14 @@ export interface RingReport {
     readonly points: number;
     /** Fraction of all hosts. */
     readonly share: number;
-    /** Its fraction of all capacity. */
+    /** Fraction of the capacity of all agents. */
     readonly expected: number;
   }[];
-  /** Of share / expected over the agents: 1 is a perfect division. */
+  /** Spread of share / expected over the agents; 1 is the expected share. */
   readonly balance: { readonly sigma: number; readonly min: number; readonly max: number };
 }
 
-/** Characters of the longest bar. */
+/** Length of the longest bar in characters. */
 const barLength = 40;
 
 export async function ring(
@@ -65,7 +65,7 @@ function ringText({ replicas, agents, balance }: RingReport): string {
       { title: 'capacity', align: 'right' },
       { title: 'points', align: 'right' },
       { title: 'share', align: 'right' },
-      { title: 'of its due', align: 'right' },
+      { title: 'of expected', align: 'right' },
       { title: '' },
     ],
     agents.map(({ id, capacity, points, share, expected }) => [
@@ -78,7 +78,7 @@ function ringText({ replicas, agents, balance }: RingReport): string {
     ]),
   );
   const { sigma, min, max } = balance;
-  const spread = `from ${percent(min)} to ${percent(max)} of what is due`;
+  const spread = `from ${percent(min)} to ${percent(max)} of the expected share`;
   return `${table}\n\n${replicas} replicas; σ of the shares ${percent(sigma)}, ${spread}`;
 }
 

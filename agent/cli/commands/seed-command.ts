@@ -1,6 +1,6 @@
-// `ubiring seed`: more URLs to begin from while a crawl runs. One agent takes them and sends each to
-// the owner of its host, as it would a link; it answers when they are safe there. What is over, or
-// does not run, takes none: then the config's seeds are the place.
+// `ubiring seed`: adds seeds while a crawl runs. One agent accepts the URLs and sends each to the owner of
+// its host, as it sends links. If no agent runs, or the crawl is complete, the message says to add them
+// to the config.
 
 import { seedReader } from '../../composition/config-parts.ts';
 import { askInTurn } from '../common/ask.ts';
@@ -15,23 +15,23 @@ import {
 import { count, print, printable, say } from '../common/output.ts';
 import { readCompletion } from '../state-files/completion-file.ts';
 
-/** URLs of one command: they travel in one message. */
+/** Maximum number of URLs of one command: they are sent in one message. */
 const SEEDS_MAX = 500;
 
-/** What the agent says of one URL. */
-type Said =
+/** An agent's answer for one URL. */
+type Answer =
   | { readonly refused: string }
-  /** `owner` null: on its way there, and on the disk of the agent that answered. */
+  /** `owner` is null while the URL is only on the disk of the agent that answered. */
   | { readonly url: string; readonly owner: string | null };
 
-/** Ends with 1 where one was refused; the others are taken all the same. */
+/** Exits with 1 if a URL was refused; the others are accepted. */
 export async function seed(
   file: string,
   urls: readonly string[],
   flags: CommonFlags & { readonly json?: boolean },
 ): Promise<ExitCode> {
   if (urls.length > SEEDS_MAX) {
-    say(`${count(urls.length)} URLs are too many at once; ${SEEDS_MAX} at most`);
+    say(`${count(urls.length)} URLs exceed the limit of ${SEEDS_MAX} per command`);
     return 2;
   }
   const loaded = await loadResolved(file, flags, { allocate: false });
@@ -40,28 +40,34 @@ export async function seed(
   const answer = await askInTurn(asked(config), 'seed', urls);
   if (!answer.ok) {
     const over = readCompletion(config).kind === 'complete';
-    // Judged here as an agent would: nothing is to be added to the config that no launch takes.
+    // Checked here as by an agent: the config must not get seeds that a launch would refuse.
     const read = seedReader(config);
-    const refused = urls.map((text) => [text, read(text)] as const);
-    for (const [text, what] of refused) {
-      if ('refused' in what) say(`${printable(text)}: ${sentence(what)}`);
-    }
-    if (refused.every(([, what]) => 'refused' in what)) return 1;
+    const refused = urls.flatMap((text) => {
+      const seed = read(text);
+      return 'refused' in seed ? [line(text, seed)] : [];
+    });
+    if (refused.length > 0) say(refused.join('\n'));
+    if (refused.length === urls.length) return 1;
     if (!over) say(answer.failures.join('\n'));
-    const launch = launchCommand(config);
+    const other = refused.length > 0 ? 'other ' : '';
     say(
-      `${over ? 'the crawl is complete' : 'no agent took them'}: ` +
-        `add the ${refused.some(([, what]) => 'refused' in what) ? 'other ' : ''}URLs to the seeds of ${shownPath(config)} and run ${launch}`,
+      `${over ? 'the crawl is complete' : 'no agent accepted them'}: ` +
+        `add the ${other}URLs to the seeds of ${shownPath(config)} and run ${launchCommand(config)}`,
     );
     return 1;
   }
-  const said = Object.entries(answer.result as Readonly<Record<string, Said>>);
+  const answers = Object.entries(answer.result as Readonly<Record<string, Answer>>);
   if (flags.json) await print(`${JSON.stringify(answer.result)}\n`);
-  else await print(said.map(([text, what]) => `${printable(text)}: ${sentence(what)}\n`).join(''));
-  return said.some(([, what]) => 'refused' in what) ? 1 : 0;
+  else await print(answers.map(([text, result]) => `${line(text, result)}\n`).join(''));
+  return answers.some(([, result]) => 'refused' in result) ? 1 : 0;
 }
 
-function sentence(what: Said): string {
-  if ('refused' in what) return `refused: ${printable(what.refused)}`;
-  return what.owner === null ? 'accepted, on its way to its owner' : `accepted by ${what.owner}`;
+function line(text: string, answer: Answer): string {
+  const result =
+    'refused' in answer
+      ? `refused: ${printable(answer.refused)}`
+      : answer.owner === null
+        ? 'accepted, on its way to its owner'
+        : `accepted by ${answer.owner}`;
+  return `${printable(text)}: ${result}`;
 }

@@ -1,6 +1,6 @@
-// Asking a cluster by way of any of its agents. All agents are equal, so whoever answers will do:
-// a question is put to all at once and the first answer counts; an order is put to one after the
-// other until one takes it, since each would pass it on to all. Used by `status` and `stop`.
+// Asks a cluster through any of its agents, which are equal. A question goes to all at once, and the
+// first answer counts. A command goes to one after the other until one accepts it, because each would
+// forward it to all.
 
 import path from 'node:path';
 import type { AgentEntry } from '../../../config/config.ts';
@@ -9,29 +9,28 @@ import { askAgent } from '../../messaging/control-client.ts';
 import { Refusal } from './exit-code.ts';
 import { isUnused } from './running.ts';
 
-/** Longer than an agent waits for the others (1.5 s), with room for one that is busy. */
+/** Time limit of an answer in milliseconds: the 1.5 s that an agent waits for the others, and reserve. */
 const answerMsMax = 4000;
 
 export type ClusterAnswer =
   | { readonly ok: true; readonly by: string; readonly result: unknown }
   | { readonly ok: false; readonly failures: readonly string[] };
 
-/** Whom to ask. */
+/** The crawl to ask, and its agents. */
 export interface Asked {
   readonly agents: readonly AgentEntry[];
-  /** The name of the crawl that is meant. */
+  /** Name of the crawl. */
   readonly crawl: string;
-  /** Of the crawl that is meant. */
   readonly dataDir: string;
 }
 
 /**
- * Puts a question to all agents; the first answer wins.
+ * Asks all agents at once; returns the first answer.
  *
- * @throws Refusal where none answers, and one is of another crawl
+ * @throws Refusal if none answers and one belongs to another crawl
  */
 export async function askFirst(whom: Asked, verb: ControlVerb): Promise<ClusterAnswer> {
-  const { agents, failures } = usersOf(whom);
+  const { agents, failures } = askable(whom);
   const others: string[] = [];
   const asked = agents.map(async ({ id, address }) => {
     const answer = await askAgent(address, verb, [], answerMsMax, whom.crawl);
@@ -50,16 +49,16 @@ export async function askFirst(whom: Asked, verb: ControlVerb): Promise<ClusterA
 }
 
 /**
- * Gives an order to the first agent that takes it.
+ * Asks the agents one after the other until one accepts.
  *
- * @throws Refusal where none takes it, and one is of another crawl
+ * @throws Refusal if none accepts and one belongs to another crawl
  */
 export async function askInTurn(
   whom: Asked,
   verb: ControlVerb,
   args: readonly string[],
 ): Promise<ClusterAnswer> {
-  const { agents, failures } = usersOf(whom);
+  const { agents, failures } = askable(whom);
   const others: string[] = [];
   for (const { id, address } of agents) {
     const answer = await askAgent(address, verb, args, answerMsMax, whom.crawl);
@@ -80,10 +79,10 @@ function refusedText({ crawl }: Asked, id: string, address: string, other: strin
 }
 
 /**
- * Without the agents whose directories are here and unused: what listens at their endpoints belongs
- * to another data directory, such as the one that this is a copy of.
+ * Leaves out agents whose directories are here and unused: a process at their endpoint belongs to
+ * another data directory, for example the original of a copy.
  */
-function usersOf({ agents, dataDir }: Asked) {
+function askable({ agents, dataDir }: Asked) {
   const unused = agents.filter(({ id }) => isUnused(path.join(dataDir, id)));
   return {
     agents: agents.filter((agent) => !unused.includes(agent)),

@@ -1,17 +1,12 @@
-// The exit codes of commands (docs/COMMANDS.md), and the code for an unexpected error.
-// Every command returns one; `main.ts` gives it to the system.
+// The exit codes of commands, and the mapping from errors to them.
 
-/**
- * 0 finished · 1 unexpected · 2 usage · 3 disk full · 4 config invalid, data directory unwritable,
- * locked or of another crawl, state missing or damaged, work of agents would be left out · 5 port in use, refused by or unable to form the cluster ·
- * 11 interrupted, resumable.
- */
+/** docs/COMMANDS.md has the meaning of each code. */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 11;
 
-/** Causes looked at: an error wraps another once or twice, and a circle must not hang us. */
+/** Maximum number of nested causes that are searched, since a chain of causes may be circular. */
 const causesMax = 8;
 
-/** Ends the command with this code; the message is all that is said. */
+/** Ends the command with this exit code; only the message is printed. */
 export class Refusal extends Error {
   readonly code: ExitCode;
 
@@ -21,18 +16,17 @@ export class Refusal extends Error {
   }
 }
 
-/** @returns 3 where the disk is full, else 1 */
+/** @returns 3 if the disk is full, else 1 */
 export function codeOfError(error: unknown): 1 | 3 {
   let current = error;
   for (let depth = 0; depth < causesMax && current instanceof Error; depth++) {
-    const code = 'code' in current ? current.code : undefined;
-    if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT') return 3;
+    if (['SQLITE_FULL', 'ENOSPC', 'EDQUOT'].includes(systemCode(current))) return 3;
     current = current.cause;
   }
   return 1;
 }
 
-/** What it means that nothing can be written there, with the remedy. */
+/** Exit code and message, with a remedy, for a failed write. */
 export function cannotWrite(
   where: string,
   error: unknown,
@@ -41,12 +35,17 @@ export function cannotWrite(
   if (codeOfError(error) === 3) {
     return { code: 3, message: `disk full: ${why}; free some space there` };
   }
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (['EISDIR', 'ELOOP'].includes(code)) return { code: 4, message: `${why}; move it away` };
+  if (['EISDIR', 'ELOOP'].includes(systemCode(error)))
+    return { code: 4, message: `${why}; move it away` };
   return { code: 4, message: `${why}; name another directory with --data` };
 }
 
-/** @returns what the error says, on one line */
+/** @returns the `code` of an error of the system or SQLite, such as `ENOENT`; else an empty string */
+export function systemCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+/** @returns the message of the error on one line */
 export function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text.replaceAll(/\s*\n\s*/g, ' ');

@@ -1,5 +1,5 @@
-// The order of the configured agents for a host, for the commands that show or need it. It is computed
-// from the config alone, so it does not know which agents are alive.
+// The preference list of the configured agents for a host. It follows from the config alone, so it
+// includes agents that do not run.
 
 import { hash } from 'node:crypto';
 import { Ring } from '../../../assignment/ring.ts';
@@ -15,7 +15,7 @@ export function ringOf(config: Config): Ring {
   });
 }
 
-/** @returns the serialised host of a URL or of a bare host, or null where it is neither */
+/** @returns the serialised host of a URL or of a bare host; null if the text is neither */
 export function hostOf(text: string): string | null {
   const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
   const bareIpv6 = !isUrl && /^[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*$/i.test(text);

@@ -1,6 +1,6 @@
-// The lock `DATA/launch.lock`. A launch holds it from before it changes anything until each of its
-// agents holds a lock of its own. A second launch that begins meanwhile is refused, so that two never
-// start some of the agents each. An order that is taken back in the state files holds it, too.
+// The lock `DATA/launch.lock`. A launch holds it until each of its agents holds its own lock, so that two
+// launches never each start some of the agents. A command that takes a directive back in the state files
+// holds it, too.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,7 @@ import { makeDirectory } from './make-directory.ts';
 import { holdsOpen, isLocked } from './running.ts';
 
 const LOCK = 'launch.lock';
-/** Several times what the agents of a launch take to start on a busy machine. */
+/** Longest wait for a launch in milliseconds: several times its duration on a busy machine. */
 const startMsMax = 30_000;
 const pollMs = 50;
 
@@ -20,7 +20,7 @@ export type LaunchLock =
   | Extract<Lock, { ok: true }>
   | { readonly ok: false; readonly code: ExitCode; readonly message: string };
 
-/** Makes the data directory where it is not there yet. */
+/** Takes the lock; creates the data directory if it is missing. */
 export function lockLaunch({ agent: { dataDir } }: Config): LaunchLock {
   const pidFile = path.join(dataDir, 'launch.pid');
   try {
@@ -43,7 +43,7 @@ export function lockLaunch({ agent: { dataDir } }: Config): LaunchLock {
   }
 }
 
-/** Waits, for half a minute at most, until no launch is starting agents of the data directory. */
+/** Waits, at most `startMsMax`, until no launch is starting agents in the data directory. */
 export async function startingEnded(dataDir: string): Promise<void> {
   for (let waited = 0; waited < startMsMax && isLocked(dataDir, LOCK); waited += pollMs) {
     await pause(pollMs);
@@ -54,12 +54,12 @@ function heldText(dataDir: string, pidFile: string): string {
   const pid = pidIn(pidFile, path.join(dataDir, LOCK));
   const [which, how] = pid === null ? ['', ''] : [` (process ${pid})`, `:\n  kill -INT ${pid}`];
   return (
-    `another launch${which} is just starting the agents of ${dataDir}, or an order is taken back ` +
+    `another launch${which} is just starting the agents of ${dataDir}, or a directive is taken back ` +
     `there; wait for it, or end it${how}`
   );
 }
 
-/** Null where the file is of a launch that was killed: its number may be another process's by now. */
+/** The process of the launch; null if it was killed: the number may be that of another process. */
 function pidIn(file: string, lock: string): number | null {
   try {
     const pid = Number(fs.readFileSync(file, 'utf8').trim());

@@ -1,5 +1,5 @@
-// From the words of a command line to a config: what every command does first. A config that is
-// wrong is reported with all its problems on stderr, and the command then ends with 4.
+// Loads the config that a command names. A command whose config is invalid prints all problems on stderr
+// and exits with 4.
 
 import path from 'node:path';
 import type { AgentEntry, Config } from '../../../config/config.ts';
@@ -10,29 +10,29 @@ import type { Asked } from './ask.ts';
 import { caller } from './caller.ts';
 import { cannotWrite, type ExitCode } from './exit-code.ts';
 import { makeDirectory } from './make-directory.ts';
-import { programName, say, styled } from './output.ts';
+import { programName, say, warn } from './output.ts';
 import { isLocked } from './running.ts';
 import { strangersOf } from './strangers.ts';
 
-/** Flags that every command has. */
+/** Options of every command. */
 export interface CommonFlags {
-  /** Data directory, relative to the caller's; wins over the config's. */
+  /** Data directory, relative to the working directory; overrides the config. */
   readonly data?: string;
 }
 
 /** A config whose agents have endpoints. */
 export interface ResolvedConfig extends Config {
   readonly cluster: Config['cluster'] & { readonly agents: readonly AgentEntry[] };
-  /** Agents of the config that were never started and have no port yet. */
+  /** Agents of the config that have no port yet, because they were never started. */
   readonly unplaced: readonly string[];
-  /** Agents that run in the data directory and that the config does not have, or not any more. */
+  /** Agents that run in the data directory, but are not in the config. */
   readonly strangers: readonly AgentEntry[];
 }
 
 interface LoadOptions {
-  /** Whether warnings are said. */
+  /** Whether to print warnings. */
   readonly warn?: boolean;
-  /** For commands that read or stop a crawl: only what names its agents and its data is needed. */
+  /** Checks only the keys that name agents and data, for commands that read or stop a crawl. */
   readonly part?: boolean;
 }
 
@@ -40,7 +40,7 @@ export type LoadResult<C> =
   | { readonly ok: true; readonly config: C }
   | { readonly ok: false; readonly code: ExitCode };
 
-/** Loads a config, or says what is wrong with it. */
+/** Loads a config; prints its problems on failure. */
 export function load(
   file: string,
   flags: CommonFlags,
@@ -53,9 +53,7 @@ export function load(
     return { ok: false, code: 4 };
   }
   if (options.warn) {
-    for (const warning of loaded.warnings) {
-      say(`${styled('yellow', 'warning:', caller().stderr)} ${warning}`);
-    }
+    for (const warning of loaded.warnings) warn(warning);
   }
   const { ignored, config } = loaded;
   if (ignored.length > 0) {
@@ -66,7 +64,7 @@ export function load(
   return { ok: true, config };
 }
 
-/** As `load`, with the endpoints of the agents. */
+/** Like `load`, with the endpoints of the agents. */
 export async function loadResolved(
   file: string,
   flags: CommonFlags,
@@ -77,16 +75,20 @@ export async function loadResolved(
 }
 
 /**
- * The config with the endpoints of its agents. `allocate`: finds ports for those without, and others
- * for those that are `moving`.
+ * The config with the endpoints of its agents.
+ *
+ * @param allocate - whether to find ports for agents without one, and other ports for `moving` agents
  */
 export async function withEndpoints(
   config: Config,
-  options: { readonly allocate: boolean; readonly moving?: readonly string[] | undefined },
+  {
+    allocate,
+    moving,
+  }: { readonly allocate: boolean; readonly moving?: readonly string[] | undefined },
 ): Promise<LoadResult<ResolvedConfig>> {
   const { dataDir } = config.agent;
-  // The ports of numbered agents are kept there.
-  if (options.allocate && typeof config.cluster.agents === 'number') {
+  // The data directory keeps the ports of numbered agents.
+  if (allocate && typeof config.cluster.agents === 'number') {
     try {
       makeDirectory(dataDir);
     } catch (error) {
@@ -95,7 +97,6 @@ export async function withEndpoints(
       return { ok: false, code };
     }
   }
-  const { allocate, moving } = options;
   const resolved = await resolveAgents(config, { allocate, isRunning: isLocked, moving });
   if (!resolved.ok) {
     say(resolved.message);
@@ -103,20 +104,18 @@ export async function withEndpoints(
     return { ok: false, code: codeOf(resolved.code) };
   }
   const { agents, unplaced } = resolved;
-  for (const id of unplaced) say(neverStarted(id, config));
+  for (const id of unplaced) {
+    say(`${id} was never started; to add it to the crawl: ${startCommand(id, config)}`);
+  }
   const strangers = allocate ? [] : strangersOf(config);
   const cluster = { ...config.cluster, agents };
   return { ok: true, config: { ...config, unplaced, strangers, cluster } };
 }
 
-/** Where nothing was launched yet, nothing is wrong: there is nobody to ask. */
+/** A cluster that was never launched is not a config error: no agent can be asked. */
 function codeOf(code: PortsProblemCode): ExitCode {
   if (code === 'data-dir-full') return 3;
   return code === 'cluster-not-launched' ? 1 : 4;
-}
-
-function neverStarted(id: string, config: Config): string {
-  return `${id} was never started; to add it to the crawl: ${startCommand(id, config)}`;
 }
 
 export function launchCommand(config: Config): string {
@@ -127,20 +126,20 @@ export function startCommand(id: string, config: Config): string {
   return `${programName()} agent ${shownCrawl(config)} --id ${id}`;
 }
 
-/** The agents that a command can be put to: those of the config that have an endpoint, and strangers. */
+/** Agents that a command can ask: those of the config that have an endpoint, and strangers. */
 export function reachable({ cluster, strangers }: ResolvedConfig): readonly AgentEntry[] {
   return [...cluster.agents, ...strangers];
 }
 
-/** As a command is put to them. */
+/** The crawl and its agents as parameters of a request. */
 export function asked(config: ResolvedConfig): Asked {
   return { agents: reachable(config), crawl: config.name, dataDir: config.agent.dataDir };
 }
 
 /**
- * Says so where some of `ids` are not known.
+ * Prints a message and returns false if an identifier is unknown.
  *
- * @param agents - those that are, with repeats
+ * @param agents - the known agents; may have duplicates
  */
 export function allKnown(
   ids: readonly string[],
@@ -154,26 +153,23 @@ export function allKnown(
   return false;
 }
 
-/** Agents of the config, and those that run beside them. */
+/** Identifiers of all agents of the config and of strangers. */
 export function placedIn(config: ResolvedConfig): readonly string[] {
   return [...reachable(config).map(({ id }) => id), ...config.unplaced];
 }
 
-/** The config's path as a person would type it. */
+/** Path of the config, relative if it is below the working directory, quoted for a shell. */
 export function shownPath(config: Config): string {
   const relative = path.relative(process.cwd(), config.file);
-  return shellWord(relative.startsWith('..') ? config.file : relative);
+  return quoted(relative.startsWith('..') ? config.file : relative);
 }
 
-/** The text as one word of a shell's command line. */
-function shellWord(text: string): string {
+function quoted(text: string): string {
   return /^[\w./@:+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** The crawl as the words of a command name it: the config, and the data directory if one was given. */
+/** The arguments that name the crawl: the config, and the data directory if one was given. */
 export function shownCrawl(config: Config): string {
   const given = caller().argv.some((word) => word === '--data' || word.startsWith('--data='));
-  return given
-    ? `${shownPath(config)} --data ${shellWord(config.agent.dataDir)}`
-    : shownPath(config);
+  return given ? `${shownPath(config)} --data ${quoted(config.agent.dataDir)}` : shownPath(config);
 }

@@ -1,22 +1,22 @@
-// Makes a directory with whatever leads to it, as `mkdir -p` does. Node's own recursive form never
-// returns where the system answers ENOENT for a parent that exists, as /proc does, and a command
-// that hangs is worse than any error. Used before an agent's directory is written in.
+// Creates a directory with its parents, like `mkdir -p`. Node's recursive mkdir never returns if the
+// system reports ENOENT for an existing parent, as /proc does.
 //
-// Only the owner may read what a crawl stores: a directory made here has mode 0700, and files that this
-// process makes afterwards have 0600. An operator who wants others to read them makes the directory
-// beforehand, or widens its mode: then the mode stays, and the umask decides about the files.
+// Only the owner may read the data of a crawl: new directories have mode 0700, and later files of the
+// process 0600. To let others read them, create the directory beforehand or widen its mode: an existing
+// mode is kept, and the umask decides about the files.
 
 import fs from 'node:fs';
 import path from 'node:path';
+import { systemCode } from './exit-code.ts';
 
-/** What the group and others may do, as bits of a mode. */
+/** Mode bits of the group and others. */
 const OTHERS = 0o077;
 const OWNER_ONLY = 0o700;
 
 /**
- * Makes the directory if it is missing, and narrows the umask of the process to its mode.
+ * Creates a missing directory. If the directory is for the owner only, sets the umask accordingly.
  *
- * @throws what the system says where the directory cannot be made
+ * @throws the system's error if the directory cannot be created
  */
 export function makeDirectory(directory: string): void {
   const missing: string[] = [];
@@ -29,11 +29,11 @@ export function makeDirectory(directory: string): void {
     try {
       fs.mkdirSync(each, { mode: OWNER_ONLY });
     } catch (error) {
-      // Several agents start at once; whoever was first made it for all.
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+      // Another agent that starts at the same time has created it.
+      if (systemCode(error) !== 'EEXIST') throw error;
     }
   }
   const found = fs.statSync(directory);
-  if (!found.isDirectory()) throw new Error(`${directory} is no directory`);
+  if (!found.isDirectory()) throw new Error(`${directory} is not a directory`);
   if ((found.mode & OTHERS) === 0) process.umask(OTHERS);
 }

@@ -1,11 +1,10 @@
-// The queries that a command suggests when a crawl has results.
+// The commands suggested to a user when a crawl has results.
 
 import type { Config } from '../../../config/config.ts';
 import { shownCrawl } from './load-config.ts';
 import { programName } from './output.ts';
 import { largestHostsQuery, statusesQuery } from './query-examples.ts';
 
-/** Commands that show what was crawled. */
 export function nextSteps(config: Config): string {
   const ask = `  ${programName()} query ${shownCrawl(config)}`;
   return [

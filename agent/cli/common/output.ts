@@ -1,6 +1,6 @@
-// How commands speak: data on stdout, messages on stderr, tables that line up, colours only where a
-// person looks and NO_COLOR does not forbid it. What a crawl found is written by strangers, so
-// nothing of it reaches a terminal with its control characters. Every command prints through here.
+// The output of commands: data on stdout, messages on stderr, aligned tables, and colours only if a
+// terminal shows them and NO_COLOR does not forbid it. Texts from the web reach the terminal without
+// their control characters. Every command prints through this file.
 
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { caller, type OutputStream } from './caller.ts';
@@ -10,24 +10,28 @@ export interface TableColumn {
   readonly align?: 'left' | 'right';
 }
 
-export type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow' | 'cyan';
+type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow' | 'cyan';
 
-/** Bytes that wait for a slow reader of stderr; text that exceeds them is dropped. */
+/** Maximum bytes buffered for a slow reader of stderr; further text is dropped. */
 const waitingBytesMax = 1024 ** 2;
 
-/** Messages that are kept for the JSON of a command that fails; those beyond are dropped. */
+/** Maximum number of messages kept for `failureJson`; later ones are dropped. */
 const keptMax = 100;
 
-/** A message for the person at the terminal; one or more whole lines. */
+/** Prints a message on stderr: one or more whole lines. */
 export function say(text: string): void {
   const { messages } = caller().heard;
   if (messages.length < keptMax) messages.push(text);
   writeStderr(`${text}\n`);
 }
 
+export function warn(text: string): void {
+  say(`${styled('yellow', 'warning:', caller().stderr)} ${text}`);
+}
+
 /**
- * What `--json` prints where a command fails before it has printed anything, so that a reader of its
- * output has JSON in any case. Null where something was printed.
+ * The output of `--json` for a command that failed before it printed anything, so that a reader of
+ * stdout always gets JSON. Null if something was printed.
  */
 export function failureJson(code: number): string | null {
   const { messages, output } = caller().heard;
@@ -36,24 +40,24 @@ export function failureJson(code: number): string | null {
   return `${JSON.stringify({ error: { code, message } })}\n`;
 }
 
-/** Whole lines to stderr. Never waits for a reader, and drops the text where too much waits. */
+/** Writes whole lines to stderr. Never blocks; drops the text if the buffer is full. */
 export function writeStderr(text: string): void {
   const { stderr } = caller();
   if (stderr.writableLength > waitingBytesMax) return;
-  // Whether writes to a pipe block is a flag that all its writers share, and each process that is
-  // started with this pipe as its stderr sets it. A blocked write would stop the whole process.
+  // All writers of a pipe share the flag for blocking writes, and each process that starts with this
+  // pipe as its stderr sets it. A blocked write would stop the whole process.
   if (!stderr.isTTY) (stderr as StreamWithHandle)._handle?.setBlocking?.(false);
   stderr.write(text);
 }
 
-/** Node's streams over pipes and sockets; those over files have no handle. */
+/** Node's streams over pipes and sockets have a handle; those over files have none. */
 type StreamWithHandle = OutputStream & {
   readonly _handle?: { setBlocking?(isBlocking: boolean): number };
 };
 
 /**
- * Data for whoever reads stdout. Resolves when the system took it, so that a slow reader holds the
- * writer back; never resolves once the reader has gone (`main.ts` then ends the process).
+ * Prints data on stdout. Resolves when the system has accepted it, so that a slow reader slows the
+ * writer; never resolves if the reader has gone (`main.ts` then ends the process).
  */
 export function print(text: string): Promise<void> {
   const { stdout, heard } = caller();
@@ -65,17 +69,26 @@ export function print(text: string): Promise<void> {
   });
 }
 
-/** The text in a style, where `stream` is a terminal that shows colours. */
+/** Prints the result of each agent: one line each, or a JSON object. */
+export function printResults(
+  results: readonly (readonly [agent: string, result: string])[],
+  json = false,
+): Promise<void> {
+  if (json) return print(`${JSON.stringify(Object.fromEntries(results))}\n`);
+  return print(results.map(([agent, result]) => `${agent}: ${result}\n`).join(''));
+}
+
+/** The text in a style, if `stream` is a terminal that shows colours. */
 export function styled(style: Style, text: string, stream: OutputStream): string {
   return styleText(style, text, { stream, validateStream: true });
 }
 
-/** The text as one line without control characters, each shown by a replacement sign. */
+/** The text on one line, with a replacement character for each control character. */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '�');
 }
 
-/** @returns lines of padded cells under their titles; no rows give the titles alone. */
+/** @returns lines of padded cells under their titles, without a newline at the end */
 export function renderTable(
   columns: readonly TableColumn[],
   rows: readonly (readonly string[])[],
@@ -92,12 +105,12 @@ export function renderTable(
   return [line(columns.map(({ title }) => title)), ...cells.map(line)].join('\n');
 }
 
-/** The cell at exactly `width` characters, or longer where it does not fit. */
+/** The text padded to `width` characters; a longer text is unchanged. */
 export function pad(text: string, width: number, align: 'left' | 'right'): string {
   return align === 'right' ? text.padStart(width) : text.padEnd(width);
 }
 
-/** The text with at most `width` characters, its end replaced by an ellipsis where it was longer. */
+/** The text with at most `width` characters; the end of a longer text becomes an ellipsis. */
 export function cut(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 }
@@ -121,7 +134,7 @@ export function bytesText(bytes: number): string {
 
 /**
  * @param at - Unix milliseconds
- * @returns in UTC, to the millisecond
+ * @returns ISO 8601, UTC
  */
 export function dateText(at: number): string {
   return new Date(at).toISOString();
@@ -139,9 +152,9 @@ export function durationText(ms: number): string {
 }
 
 /**
- * How this program was called, for messages that name a next command.
+ * The program as the user called it, for messages that suggest a command.
  *
- * @param env - npm tells there which script it runs, of which package, or that it is npx
+ * @param env - npm sets its script and package there
  */
 export function programName(env: NodeJS.ProcessEnv = caller().env): string {
   const script = env.npm_lifecycle_event;

@@ -1,12 +1,11 @@
-// Seeds that the crawler may not connect to, because their hosts are addresses or names of this machine
-// or of a private network. A crawl of nothing else is complete at once, with no page.
+// Warns of seeds to which the crawler may not connect, because their hosts are addresses or names of this
+// machine or of a private network. Without other seeds the crawl would be complete at once.
 
 import type { Config } from '../../../config/config.ts';
 import { AddressGuard } from '../../fetch/address/address-guard.ts';
-import { caller } from './caller.ts';
-import { say, styled } from './output.ts';
+import { warn } from './output.ts';
 
-/** @returns a warning that names the key; null where there is no such seed */
+/** @returns a warning that names the config key; null if there is no such seed */
 export function privateSeeds({ http, seeds, file }: Config): string | null {
   if (http.allowPrivateAddresses) return null;
   const guard = new AddressGuard({ allowPrivate: false, viaProxy: http.proxy !== null });
@@ -23,5 +22,5 @@ export function privateSeeds({ http, seeds, file }: Config): string | null {
 
 export function warnOfPrivateSeeds(config: Config): void {
   const warning = privateSeeds(config);
-  if (warning !== null) say(`${styled('yellow', 'warning:', caller().stderr)} ${warning}`);
+  if (warning !== null) warn(warning);
 }

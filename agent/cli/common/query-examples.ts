@@ -1,5 +1,4 @@
-// Queries that are shown to users: in the help, at the end of a launch, and where no agent answers.
-// Kept in one place beside what they ask, so that a change of the views finds them.
+// Queries that the help and messages show to users.
 
 export const statusesQuery = 'SELECT status, count(*) FROM pages GROUP BY status';
 export const agentsQuery = 'SELECT agent, count(*) FROM pages GROUP BY agent';

@@ -1,8 +1,7 @@
-// The state files of a data directory, opened for reading: one read-only connection each, in one
-// read transaction, so that everything a query sees of an agent is of one moment, though the agent
-// goes on writing. Files of agents that have ended are read in the same way. A host that goes from
-// one agent to another while the files are opened could be missed in both: then they are opened
-// again. Used by all commands that read states.
+// Opens the state files of a data directory for reading: a read-only connection for each, in one read
+// transaction, so that a query sees each agent at one moment while the agent continues to write. If a
+// host moves between agents while the files are opened, both files may lack it; then all are opened
+// again.
 
 import fs from 'node:fs';
 import { join } from 'node:path';
@@ -16,32 +15,32 @@ import {
 import { openForReading } from '../../storage/file/reading.ts';
 import { HELD_HOSTS } from '../../storage/reads/held-hosts.ts';
 
-/** One agent's state, as it was when the file was opened. */
+/** The state of one agent at the time when the file was opened. */
 export interface StateFile {
   readonly agent: string;
   readonly path: string;
-  /** Rows as arrays, integers as bigint, one at a time. Calls may be iterated side by side. */
+  /** Rows as arrays, with integers as bigint. Several calls may be iterated at the same time. */
   rows(sql: string, ...values: readonly unknown[]): IterableIterator<unknown[]>;
-  /** The same with integers as numbers, for columns that hold small ones: twice as fast. */
+  /** Like `rows`, with integers as numbers; twice as fast. For columns with small integers. */
   plainRows(sql: string): IterableIterator<unknown[]>;
-  /** First row of a statement, its columns by name. */
+  /** First row of a statement, with columns by name. */
   first(sql: string, ...values: readonly unknown[]): Record<string, unknown> | undefined;
-  /** The name of the other crawl that the file belongs to; undefined where it may be of `crawl`. */
+  /** Name of the crawl of the file if that is another one; undefined if it may be `crawl`. */
   otherCrawl(crawl: string): string | undefined;
-  /** For damage, also where no statement looks: see `quickCheck`. */
+  /** Checks all tables for damage, see `quickCheck`. */
   check(mayGoOn: () => boolean): QuickCheck;
   close(): void;
 }
 
 export interface StateFiles {
   readonly files: readonly StateFile[];
-  /** Sentences that name each file which could not be read. */
+  /** A sentence for each missing or unreadable file. */
   readonly problems: readonly string[];
-  /** Whether some file is there and cannot be read. */
+  /** Whether an existing file cannot be read. */
   readonly hasUnreadable: boolean;
 }
 
-/** How often the files are opened again while hosts go from one agent to another. */
+/** Maximum number of attempts to open all files while no host moves. */
 const OPENED_MAX = 10;
 
 /**
@@ -66,7 +65,7 @@ export function openStateFiles(
 
 type Held = { readonly last: number };
 
-/** What each file says of its hosts, by its path; of files that nobody writes to nothing. */
+/** The hosts of each file, by path; only for files that a process has open. */
 function heldHosts(dataDir: string): Map<string, Held> {
   const held = new Map<string, Held>();
   for (const agent of foundAgents(dataDir)) {
@@ -85,7 +84,7 @@ function heldHosts(dataDir: string): Map<string, Held> {
   return held;
 }
 
-/** Whether the agent had more hosts before its file was opened, which others may have by now. */
+/** Whether the agent has handed over hosts since `before`. */
 function hasGivenHosts(file: StateFile, before: ReadonlyMap<string, Held>): boolean {
   const then = before.get(file.path);
   if (!then) return false;
@@ -122,7 +121,7 @@ function stateFileOf(dataDir: string, agent: string): string {
   return join(dataDir, agent, 'state.sqlite');
 }
 
-/** Directories with a state file, in order of their names. */
+/** Names of the directories with a state file, sorted. */
 export function foundAgents(dataDir: string): string[] {
   let names: string[];
   try {
@@ -144,28 +143,24 @@ function readerOf(agent: string, path: string, db: Database.Database): StateFile
   const statement = (sql: string) => {
     const known = prepared.get(sql);
     if (known && !known.busy) return known;
-    // As integers of any size: as numbers they would pass through as reals.
+    // As bigint: numbers would be bound as REAL, and large integers would lose digits.
     const fresh = db.prepare<unknown[], unknown[]>(sql).raw().safeIntegers();
     prepared.set(sql, fresh);
     return fresh;
   };
-  // A query with a LIMIT leaves its rows in the middle, and a busy connection cannot be closed.
+  // Iterators that are not read to the end: a busy connection cannot be closed.
   const open = new Set<IterableIterator<unknown[]>>();
+  function* tracked(start: () => IterableIterator<unknown[]>) {
+    const rows = start();
+    open.add(rows);
+    yield* rows;
+    open.delete(rows);
+  }
   return {
     agent,
     path,
-    *rows(sql, ...values) {
-      const rows = statement(sql).iterate(...values);
-      open.add(rows);
-      yield* rows;
-      open.delete(rows);
-    },
-    *plainRows(sql) {
-      const rows = db.prepare<unknown[], unknown[]>(sql).raw().iterate();
-      open.add(rows);
-      yield* rows;
-      open.delete(rows);
-    },
+    rows: (sql, ...values) => tracked(() => statement(sql).iterate(...values)),
+    plainRows: (sql) => tracked(() => db.prepare<unknown[], unknown[]>(sql).raw().iterate()),
     first(sql, ...values) {
       return db.prepare<unknown[], Record<string, unknown>>(sql).get(...values);
     },
@@ -173,7 +168,7 @@ function readerOf(agent: string, path: string, db: Database.Database): StateFile
       try {
         return otherCrawlIn(db, crawl);
       } catch {
-        // Damage is for those to report who read more of it.
+        // A later read of the file reports the damage.
         return undefined;
       }
     },
@@ -185,12 +180,12 @@ function readerOf(agent: string, path: string, db: Database.Database): StateFile
   };
 }
 
-/** Whether the agent never was a member and holds nothing, as one that the others have refused. */
+/** Whether the agent was never a member and has no rows, for example because it was refused. */
 export function isUnusedState(file: StateFile): boolean {
   return file.first(IS_USED)?.used === 0;
 }
 
-/** Whether the error says that a file is damaged, not that the query is wrong. */
+/** Whether the error reports a damaged or unreadable file rather than a wrong query. */
 export function isDamage(error: unknown): boolean {
   if (!(error instanceof Database.SqliteError)) return false;
   return /^SQLITE_(CORRUPT|NOTADB|IOERR)/.test(error.code);

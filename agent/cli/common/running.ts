@@ -1,17 +1,16 @@
-// Whether an agent runs on a data directory of this machine, and as which process. Its lock says
-// that it runs, its pid file who it is; both can be out of step for a moment at a start or after a
-// crash, and process numbers are used again, so where the system tells which files a process has
-// open, that must agree too. Asked by `kill` and by `launch --fresh`.
+// Whether an agent runs in a data directory of this machine, and as which process. The lock shows that it
+// runs, the PID file which process it is. Both may disagree for a moment, and the system reuses process
+// numbers; so where the system has /proc, the process must have the lock file open.
 
 import fs from 'node:fs';
 import path from 'node:path';
 import { lockDirectory, lockFile } from '../../storage/file/database.ts';
-import { messageOf } from './exit-code.ts';
+import { messageOf, systemCode } from './exit-code.ts';
 
 export type Running =
   | { readonly kind: 'running'; readonly pid: number }
   | { readonly kind: 'absent' }
-  /** It runs, but no process can be named with certainty. */
+  /** It may run, but its process cannot be identified with certainty. */
   | { readonly kind: 'unclear'; readonly message: string };
 
 /** @param directory - `DATA/ID` */
@@ -24,21 +23,22 @@ export function runningAgent(directory: string): Running {
   try {
     pid = Number(fs.readFileSync(file, 'utf8').trim());
   } catch (error) {
-    const why = isMissing(error) ? 'is not there: the agent is just starting' : messageOf(error);
+    const isMissing = systemCode(error) === 'ENOENT';
+    const why = isMissing ? 'does not exist yet: the agent is starting' : messageOf(error);
     return { kind: 'unclear', message: `${file} ${why}` };
   }
   if (!Number.isSafeInteger(pid) || pid <= 1) {
-    return { kind: 'unclear', message: `${file} holds no process id` };
+    return { kind: 'unclear', message: `${file} contains no process id` };
   }
   const holds = holdsOpen(pid, path.join(directory, 'agent.lock'));
   if (holds === 'denied') return { kind: 'unclear', message: permissionMissing(`/proc/${pid}`) };
   if (!holds) {
-    return { kind: 'unclear', message: `process ${pid} of ${file} is not the agent that runs` };
+    return { kind: 'unclear', message: `process ${pid} of ${file} is not the running agent` };
   }
   return { kind: 'running', pid };
 }
 
-/** What is another user's and must be opened to tell whether an agent runs; null where nothing is. */
+/** The file that must be opened to see whether an agent runs, but is denied; null if there is none. */
 export function barredPath(directory: string): string | null {
   const { R_OK, W_OK, X_OK } = fs.constants;
   const lock = path.join(directory, 'agent.lock');
@@ -55,29 +55,25 @@ export function barredPath(directory: string): string | null {
   return null;
 }
 
-/** @param file - a file, directory or `/proc/PID` that belongs to whoever runs the agent */
+/** @param file - a file, directory or `/proc/PID` of the user that runs the agent */
 export function permissionMissing(file: string): string {
   let whose = 'another user';
   try {
     whose = `user ${fs.statSync(file).uid}`;
   } catch {
-    // A directory above it is barred, too.
+    // Access to a directory above it is denied, too.
   }
   return `permission missing: ${file} is of ${whose}; run the command as that user or as root`;
 }
 
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
-}
-
 function isDenied(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && ['EACCES', 'EPERM'].includes(`${error.code}`);
+  return ['EACCES', 'EPERM'].includes(systemCode(error));
 }
 
 /**
- * Whether another process holds the directory's lock. A directory that is not there is free.
+ * Whether another process holds the lock. The lock of a missing directory is free.
  *
- * @param name - of the lock file
+ * @param name - name of the lock file
  */
 export function isLocked(directory: string, name = 'agent.lock'): boolean {
   if (!fs.existsSync(path.join(directory, name))) return false;
@@ -86,7 +82,7 @@ export function isLocked(directory: string, name = 'agent.lock'): boolean {
   return !lock.ok && lock.code === 'locked';
 }
 
-/** Whether an agent has run in the directory and none does now. One that is not there is not unused. */
+/** Whether an agent has run in the directory and none runs now. False for a missing directory. */
 export function isUnused(directory: string): boolean {
   if (!fs.existsSync(path.join(directory, 'agent.lock'))) return false;
   const lock = lockDirectory(directory, 0);
@@ -94,7 +90,7 @@ export function isUnused(directory: string): boolean {
   return lock.ok;
 }
 
-/** Whether the process has the file open; where the system does not tell, whether it exists. */
+/** Whether the process has the file open or, without /proc, whether the process exists. */
 export function holdsOpen(pid: number, file: string): boolean | 'denied' {
   const folder = `/proc/${pid}/fd`;
   try {

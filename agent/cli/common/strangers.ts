@@ -1,6 +1,5 @@
-// Agents of the crawl that run on this machine although the config does not name them any more: removed
-// from it, or renamed, while they ran. Commands reach them by the endpoint that each records in its own
-// directory, so that they can be asked, and told to hand over.
+// Finds agents of the crawl that run on this machine, but are no longer in the config, because they were
+// removed or renamed. Commands reach them at the endpoint that each records in its directory.
 
 import fs from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +29,7 @@ function namesIn(directory: string): readonly string[] {
   }
 }
 
-/** Two crawls may share a data directory. */
+/** Whether the agent's state is of this crawl: crawls may share a data directory. */
 function isOfCrawl({ name, agent }: Config, id: string): boolean {
   const file = openStateFile(id, join(agent.dataDir, id, 'state.sqlite'));
   if (typeof file === 'string') return false;

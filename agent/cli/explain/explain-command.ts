@@ -1,6 +1,6 @@
-// `ubiring explain`: everything that decides about one URL. What follows from the config (canonical
-// form, scope, limits, addresses) is decided here by the crawler's own code; what is known of the
-// URL comes from the owner of its host, or from the state files where nothing runs.
+// `ubiring explain`: shows everything that decides about one URL. The crawler's own code applies the
+// config (canonical form, scope, limits, addresses). What is stored about the URL comes from the owner
+// of its host or, if no agent runs, from the state files.
 
 import type { Config } from '../../../config/config.ts';
 import { resolveAgents } from '../../../config/file/ports.ts';
@@ -17,15 +17,14 @@ import type { ExitCode } from '../common/exit-code.ts';
 import { ringOf } from '../common/host-order.ts';
 import { type CommonFlags, load } from '../common/load-config.ts';
 import { print, say } from '../common/output.ts';
-import type { ChainLink, FilterVerdict, UrlReport } from './explain-report.ts';
 import { robotsFilter } from './explain-robots.ts';
 import { type Source, sourceFor } from './explain-sources.ts';
-import { explainText } from './explain-text.ts';
+import { type ChainLink, explainText, type FilterVerdict, type UrlReport } from './explain-text.ts';
 
-/** Referrers followed up to the seed: beyond any depth limit that makes sense. */
+/** Maximum number of referrers followed towards the seed; more than any sensible depth limit. */
 const CHAIN_MAX = 100;
 
-/** Ends with 2 for what is no URL; an unknown URL is explained like any other. */
+/** Exits with 2 if the text is not a URL to crawl. Explains unknown URLs, too. */
 export async function explain(
   file: string,
   text: string,
@@ -34,13 +33,13 @@ export async function explain(
   const loaded = load(file, flags);
   if (!loaded.ok) return loaded.code;
   const { config } = loaded;
-  // Before the first launch numbered agents have no ports: then there is nobody to ask.
+  // Before the first launch, numbered agents have no ports, and no agent can be asked.
   const resolved = await resolveAgents(config, { allocate: false });
   const agents = resolved.ok ? resolved.agents : [];
   const whom = { agents, crawl: config.name, dataDir: config.agent.dataDir };
   const parsed = parseCrawlUrl(text);
   if ('refused' in parsed) {
-    say(`${JSON.stringify(text)} is no URL to crawl: ${parsed.refused}`);
+    say(`${JSON.stringify(text)} is not a URL to crawl: ${parsed.refused}`);
     return 2;
   }
   const url = new IdentityRules(config.urls).apply(parsed);
@@ -62,7 +61,7 @@ async function reportOn(
   source: Source,
 ): Promise<UrlReport> {
   const stored = await source.find(identity);
-  // A known URL is requested in its stored form, whichever form the caller asked about.
+  // A known URL is requested in its stored form, whatever form the caller gave.
   const form = stored?.url?.fetchUrl ?? fetchUrl;
   const chain = await chainOf(identity, stored, source);
   return {
@@ -87,7 +86,7 @@ function stateOf(stored: Explanation | null): string {
   return stored?.askedFor ? 'asked for before the pages of its origin' : 'unknown';
 }
 
-/** The page that it was found on; robots.txt is asked for because of some URL of its origin. */
+/** The page on which the URL was found; for robots.txt, a URL of its origin. */
 function cameFrom(stored: Explanation | null): string | null {
   return stored?.url ? stored.url.referrer : (stored?.askedFor ?? null);
 }
@@ -128,7 +127,7 @@ async function filtersOf(
     {
       filter: 'address',
       passes: !address.blocked,
-      why: address.reason ?? 'no forbidden address as far as its name tells',
+      why: address.reason ?? 'the host name shows no forbidden address',
     },
     {
       filter: 'length',
@@ -153,13 +152,13 @@ async function filtersOf(
     {
       filter: 'block',
       passes: its ? !its.blocked : null,
-      why: its?.blocked ? 'blocked by order' : 'no order',
+      why: its?.blocked ? 'blocked by a directive' : 'no directive blocks it',
     },
     await robotsFilter(politeness.robots, identity, stored, find),
   ];
 }
 
-/** Where the robots.txt of another host leads to this one, patterns do not count. */
+/** A robots.txt to which that of another host redirects passes regardless of include and exclude. */
 function scopeFilter(scope: Scope, url: CrawlUrl, stored: Explanation | null): FilterVerdict {
   const { admitted, rule } = scope.verdict(url.host, spelled(url));
   const from = stored?.url?.referrer;
@@ -168,5 +167,5 @@ function scopeFilter(scope: Scope, url: CrawlUrl, stored: Explanation | null): F
   if (admitted || !isLedTo || !scope.covers(url.host)) {
     return { filter: 'scope', passes: admitted, why: rule };
   }
-  return { filter: 'scope', passes: true, why: `${from} leads to it; but for that, ${rule}` };
+  return { filter: 'scope', passes: true, why: `${from} redirects to it; otherwise ${rule}` };
 }

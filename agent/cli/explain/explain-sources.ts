@@ -1,5 +1,5 @@
-// Where `ubiring explain` gets what is known of a URL: from the running agent that owns its host,
-// asked by way of any other; where none answers, from the state files of this machine.
+// The sources of `ubiring explain` for what is stored about a URL: the running agent that owns its host,
+// asked through any other agent; if none answers, the state files of this machine.
 
 import { type Config, membersOf } from '../../../config/config.ts';
 import { type Explanation, explanationOf } from '../../control/explanation.ts';
@@ -11,19 +11,18 @@ import { openFilesOf } from '../state-files/other-crawl.ts';
 import { ownersOf } from '../state-files/query-owners.ts';
 
 export interface Source {
-  /** For people: `agents` or `files`. */
   readonly kind: 'agents' | 'files';
-  /** The present owner of the host, as far as the source knows; null where it does not. */
+  /** The present owner of the host; null if the source does not know it. */
   readonly owner: string | null;
-  /** Null where neither the owner nor, from files, anyone else has anything to say. */
+  /** What is stored about the URL; null if the owner does not answer or no file can be read. */
   find(identity: Identity): Promise<Explanation | null>;
   close(): void;
 }
 
 /**
- * @param whom - agents with their endpoints; none where they have none yet
- * @param url - the URL that is asked about; a URL that nobody knows is judged as it is spelled there
- * @param onProblem - told of each file that cannot be read
+ * @param whom - the agents that have endpoints
+ * @param url - the URL to be explained; if it is unknown, its `fetchUrl` is checked
+ * @param onProblem - called for each file that cannot be read
  */
 export async function sourceFor(
   config: Config,
@@ -34,7 +33,7 @@ export async function sourceFor(
   const { identity } = url;
   const first = await ask(whom, url);
   if (first?.facts) {
-    // Who answered once is asked first from then on: others may be gone.
+    // The agent that has answered is asked first from now on: others may not answer.
     const agents = whom.agents.toSorted((a, b) => {
       return Number(b.id === first.by) - Number(a.id === first.by);
     });
@@ -54,10 +53,10 @@ export async function sourceFor(
 }
 
 interface Answer {
-  /** Who was asked. */
+  /** The agent that was asked. */
   readonly by: string;
   readonly owner: string;
-  /** Null where the owner did not answer in time. */
+  /** Null if the owner did not answer in time. */
   readonly facts: Explanation | null;
 }
 
@@ -91,7 +90,7 @@ function fileSource(
         onProblem(`${agent}: ${messageOf(error)}`);
       }
     }
-    // The owner's word first, then whose file still claims the host, then copies.
+    // The owner's file comes first, then files that still claim the host, then copies.
     const rank = ({ agent, host: its }: Explanation) =>
       agent === owners.owner(host) ? 0 : its?.owned ? 1 : 2;
     const byRank = found.toSorted((a, b) => rank(a) - rank(b));

@@ -1,10 +1,48 @@
-// The report of `ubiring explain` for people: a few aligned lines, the verdicts as a table, the way
-// from the seed. Pure.
+// The report of `ubiring explain` and its text for people: aligned lines, the verdicts of the filters as
+// a table, and the referrers up to the seed.
 
+import type { Explanation } from '../../control/explanation.ts';
 import { dateText, printable, renderTable } from '../common/output.ts';
-import type { UrlReport } from './explain-report.ts';
 
-/** @returns lines without a last line end */
+/** The verdict of one filter that a URL has to pass. */
+export interface FilterVerdict {
+  readonly filter: 'scope' | 'address' | 'length' | 'depth' | 'trap' | 'pages' | 'block' | 'robots';
+  /** Null if it is not known yet. */
+  readonly passes: boolean | null;
+  readonly why: string;
+}
+
+/** A page on the path from the seed to the URL. */
+export interface ChainLink {
+  readonly url: string;
+  /** The agent that has it; null if none that answered has. */
+  readonly agent: string | null;
+  readonly state: string;
+  readonly status: number | null;
+  readonly fetchedAt: number | null;
+}
+
+/** The output of `--json`. */
+export interface UrlReport {
+  readonly url: string;
+  readonly identity: string;
+  readonly fetchUrl: string;
+  readonly host: string;
+  /** The present owner; null if it is not known. */
+  readonly owner: string | null;
+  /** Preference list of the agents in the config. */
+  readonly order: readonly string[];
+  readonly source: 'agents' | 'files';
+  readonly filters: readonly FilterVerdict[];
+  readonly state: string;
+  /** When the first referrer was fetched, in Unix milliseconds: the link was found then. */
+  readonly foundAt: number | null;
+  /** From the page with the link back to a seed; empty for a seed. */
+  readonly chain: readonly ChainLink[];
+  readonly stored: Explanation | null;
+}
+
+/** @returns lines, without a newline at the end */
 export function explainText(report: UrlReport): string {
   const facts = factsOf(report).map(([name, value]) => ({ name, value: printable(value) }));
   const width = Math.max(...facts.map(({ name }) => name.length));
@@ -12,7 +50,7 @@ export function explainText(report: UrlReport): string {
   const rows = report.filters.map(({ filter, passes, why }) => {
     return [filter, passes === null ? 'unknown' : passes ? 'passes' : 'stops', why];
   });
-  const columns = [{ title: 'filter' }, { title: 'verdict' }, { title: 'by' }];
+  const columns = [{ title: 'filter' }, { title: 'verdict' }, { title: 'reason' }];
   return [head.join('\n'), renderTable(columns, rows), ...chainText(report)].join('\n\n');
 }
 
@@ -21,7 +59,7 @@ function factsOf(report: UrlReport): [string, string][] {
   const facts: [string, string][] = [['canonical', identity]];
   if (fetchUrl !== identity) facts.push(['requested as', fetchUrl]);
   facts.push(['host', host], ['owner', `${owner ?? 'unknown'} (order: ${order.join(', ')})`]);
-  facts.push(['told', toldBy(stored?.agent, source)]);
+  facts.push(['source', sourceText(stored?.agent, source)]);
   facts.push(['state', stateText(report, state)]);
   const url = stored?.url;
   if (!url) return facts;
@@ -31,25 +69,25 @@ function factsOf(report: UrlReport): [string, string][] {
     facts.push(['fetched', `${dateText(url.fetchedAt)}, ${answer(report)}`]);
   if (url.former?.fetchedAt != null) {
     const { fetchedAt, ...ended } = url.former;
-    facts.push(['before', `${dateText(fetchedAt)}, ${endingText(ended)}`]);
+    facts.push(['previous', `${dateText(fetchedAt)}, ${outcomeText(ended)}`]);
   }
   if (url.redirectTo !== null) facts.push(['redirects to', url.redirectTo]);
   if (url.warcFile !== null) facts.push(['archived', `${url.warcFile} at ${url.warcOffset}`]);
   return facts;
 }
 
-function toldBy(agent: string | undefined, source: UrlReport['source']): string {
-  if (agent === undefined) return 'by nobody: no agent answers, and there are no files';
-  return source === 'agents' ? `by ${agent}` : `by the file of ${agent}; no agent answers`;
+function sourceText(agent: string | undefined, source: UrlReport['source']): string {
+  if (agent === undefined) return 'none: no agent answers, and there are no state files';
+  return source === 'agents' ? agent : `state file of ${agent}; no agent answers`;
 }
 
 function stateText({ stored }: UrlReport, state: string): string {
   const { reason = null, notBefore = 0, again = false } = stored?.url ?? {};
-  const queued = again ? 'queued again' : 'queued';
+  const queued = again ? 'requeued' : 'queued';
   if (state === 'skipped') return `skipped: ${reason ?? 'no reason kept'}`;
   if (state !== 'queued') return state;
   if (stored?.open?.kind === 'page' && stored.open.url === stored.url?.fetchUrl) {
-    return `${queued}, asked for just now`;
+    return `${queued}, being requested`;
   }
   const wait = Math.max(notBefore, stored?.host?.notBefore ?? 0);
   const paused = stored?.paused ? ', the crawl is paused' : '';
@@ -58,12 +96,12 @@ function stateText({ stored }: UrlReport, state: string): string {
 
 function answer({ stored }: UrlReport): string {
   const { status, error, contentType, durationMs, bytes } = stored!.url!;
-  const what = endingText({ status, error });
+  const what = outcomeText({ status, error });
   const more = [contentType, bytes === null ? null : `${bytes} bytes`, `${durationMs} ms`];
   return [what, ...more.filter((text) => text !== null)].join(', ');
 }
 
-function endingText({ status, error }: { status: number | null; error: string | null }): string {
+function outcomeText({ status, error }: { status: number | null; error: string | null }): string {
   return status === null ? `no response: ${error}` : `status ${status}`;
 }
 
@@ -72,7 +110,7 @@ function chainText({ chain }: UrlReport): string[] {
   const lines = chain.map(({ url, state, status, agent }) => {
     return printable(`  ${url}  ${status ?? state}${agent === null ? '' : ` (${agent})`}`);
   });
-  return [`the way back to the seed:\n${lines.join('\n')}`];
+  return [`referrers, back to the seed:\n${lines.join('\n')}`];
 }
 
 function dated(at: number | null): string {

@@ -1,5 +1,4 @@
-// One agent that `launch` has started: its process, what it last said of itself, and how it ended.
-// The launch holds one of these for each and asks them; it is told when one ends.
+// One agent process that `launch` has started: its last status report and how it exited.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -16,7 +15,7 @@ import {
 import { type Ending, endingOf } from './endings.ts';
 import { memoryKills } from './memory-kills.ts';
 
-/** So many reports missed mean that an agent hangs or is suspended, and not just busy. */
+/** An agent that misses ten reports hangs or is suspended; a busy agent misses fewer. */
 const silentAfterMs = 10 * statusEveryMs;
 
 export class AgentProcess {
@@ -30,7 +29,7 @@ export class AgentProcess {
   #last: Extract<FromAgent, { type: 'ended' }> | null = null;
   #ending: Ending | null = null;
 
-  /** @param onEnd - called once, when the process is gone */
+  /** @param onEnd - called once, after the process has exited */
   constructor(start: AgentStart, onEnd: (agent: AgentProcess) => void) {
     this.id = start.id;
     const { line, env, input } = agentProgram(start);
@@ -38,7 +37,7 @@ export class AgentProcess {
       stdio: ['pipe', 'ignore', 'inherit', 'ipc'],
       env,
     });
-    // Whoever ends before it has read that is heard of by its end.
+    // An agent that exits before it has read its input is reported by its exit.
     this.#child.stdin?.on('error', () => {}).end(input);
     this.#child.on('message', (message: FromAgent) => {
       if (message.type === 'status') {
@@ -51,7 +50,7 @@ export class AgentProcess {
       this.#ending = endingOf(this.#last, code, signal, this.#hasMemoryRunOut());
       onEnd(this);
     };
-    // Not `exit`: the last words may still be in the channel then.
+    // At `exit` the agent's last message may still be in the channel.
     this.#child.on('close', end);
     this.#child.on('error', (error) => {
       if (this.#child.pid !== undefined) return;
@@ -75,51 +74,51 @@ export class AgentProcess {
     return this.#child.pid;
   }
 
-  /** What it last reported; null before the first report. */
+  /** The last report; null before the first one. */
   get status(): AgentStatus | null {
     return this.#status;
   }
 
-  /** Null while it lives. */
+  /** Null while the process runs. */
   get ending(): Ending | null {
     return this.#ending;
   }
 
-  /** What it has said of its end, which comes before its process is gone; null until then. */
+  /** The result that the agent has reported before its process exits; null until then. */
   get lastWord(): EndKind | null {
     return this.#last?.course ?? null;
   }
 
-  /** Whether a reader of stderr has seen in its log why it ended. */
+  /** Whether its log on stderr already has the reason; on a terminal the launch repeats it. */
   get isTold(): boolean {
     return this.#last?.logged === true && !process.stderr.isTTY;
   }
 
-  /** Whether it lives and its reports have stopped, so that the others may have its hosts by now. */
+  /** Whether the process runs without sending reports; others may have taken over its hosts. */
   isSilent(now: number): boolean {
     return this.#ending === null && now - this.#statusAt > silentAfterMs;
   }
 
-  /** Passes an order on; an agent that has just gone needs none. */
-  send(order: ToAgent): void {
-    if (this.#child.connected) this.#child.send(order, () => {});
+  /** Sends a message; does nothing if the agent has disconnected. */
+  send(message: ToAgent): void {
+    if (this.#child.connected) this.#child.send(message, () => {});
   }
 
   kill(): void {
     this.#child.kill('SIGKILL');
   }
 
-  /** Whether the process was stopped (SIGSTOP) and not continued. */
+  /** Whether the process is stopped (SIGSTOP). */
   isSuspended(): boolean {
     return this.#ending === null && this.pid !== undefined && stateOf(this.pid) === 'T';
   }
 }
 
-/** The state letter of a process, as ps shows it; empty where it cannot be told. */
+/** The state letter of a process as in ps; empty if it is unknown. */
 function stateOf(pid: number): string {
   try {
     const line = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name before it, in brackets, may hold anything.
+    // The state follows the name, which is in parentheses and may contain any character.
     return line.slice(line.lastIndexOf(')') + 2, line.lastIndexOf(')') + 3);
   } catch {
     const ps = spawnSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' });

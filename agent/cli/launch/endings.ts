@@ -1,33 +1,29 @@
-// How each launched agent ended, and the exit code of the launch that follows (docs/COMMANDS.md): 0
-// exactly when the crawl is complete, whichever agents died; 11 if no agent is left or the launch was
-// stopped; otherwise the code of the first agent that failed. A crash is a failure too. Pure.
+// How each launched agent exited, and the resulting exit code of the launch (docs/COMMANDS.md).
 
 import type { FromAgent } from '../agent/launch-messages.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 
 export type Ending =
   | { readonly kind: 'complete' }
-  /** By order, its hosts handed over. */
+  /** On command, after it has handed over its hosts. */
   | { readonly kind: 'left'; readonly reason: string }
-  /** Stopped, to be launched again. */
+  /** Stopped; the next launch continues the crawl. */
   | { readonly kind: 'interrupted' }
   | { readonly kind: 'failed'; readonly code: ExitCode; readonly reason: string }
   | { readonly kind: 'killed'; readonly signal: string }
   /**
-   * By a signal that the process brought on itself, as where its memory or its files ran out;
-   * `outOfMemory`: by the system, because the memory of the machine or of the container ran out.
+   * By a signal that the process caused itself, for example when its heap was full.
+   * `outOfMemory`: the system killed it because the machine or the container had no memory left.
    */
   | { readonly kind: 'crashed'; readonly signal: string; readonly outOfMemory?: true };
 
-/** Signals with which a process ends itself, or by which the system ends it for a fault of its own. */
-const crashSignals: readonly string[] = [
-  ...['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGSYS', 'SIGTRAP'],
-];
+/** Signals that a fault of the process itself causes. */
+const crashSignals = /^SIG(ABRT|BUS|FPE|ILL|SEGV|SYS|TRAP)$/;
 
 /**
- * @param last - the agent's last word; null where it died without one
- * @param code - exit code of its process; null where a signal ended it
- * @param ranOut - whether the system has killed processes for want of memory while the agent ran
+ * @param last - the agent's last message; null if it sent none
+ * @param code - exit code of its process; null if a signal ended it
+ * @param ranOut - whether the system has killed processes for lack of memory while the agent ran
  */
 export function endingOf(
   last: Extract<FromAgent, { type: 'ended' }> | null,
@@ -40,7 +36,7 @@ export function endingOf(
       return { kind: 'crashed', signal, outOfMemory: true };
     }
     if (code === null) {
-      const kind = crashSignals.includes(signal ?? '') ? 'crashed' : 'killed';
+      const kind = crashSignals.test(signal ?? '') ? 'crashed' : 'killed';
       return { kind, signal: signal ?? 'a signal' };
     }
     if (code === 11) return { kind: 'interrupted' };
@@ -58,10 +54,12 @@ function exitCodeOf(code: number): ExitCode {
 }
 
 /**
- * What the launch ends with.
+ * The exit code of the launch: 0 if the crawl is complete, even if agents have died; 11 if the
+ * launch was stopped or no agent failed; otherwise the code of the first agent that failed. A crash
+ * is a failure with code 1.
  *
- * @param endings - of all agents, in the order in which they ended
- * @param stopped - whether the launch was told to stop
+ * @param endings - of all agents, in the order of their exits
+ * @param stopped - whether the launch has received a signal to stop
  */
 export function verdictOf(endings: readonly Ending[], stopped: boolean): ExitCode {
   if (endings.some(({ kind }) => kind === 'complete')) return 0;
@@ -71,20 +69,8 @@ export function verdictOf(endings: readonly Ending[], stopped: boolean): ExitCod
   return failure.kind === 'failed' ? failure.code : 1;
 }
 
-/** One or two words for a table. */
+/** A short text for the summary table. */
 export function endingText(ending: Ending): string {
-  switch (ending.kind) {
-    case 'complete':
-      return 'complete';
-    case 'left':
-      return 'left';
-    case 'interrupted':
-      return 'interrupted';
-    case 'failed':
-      return `failed (${ending.code})`;
-    case 'killed':
-      return `killed (${ending.signal})`;
-    case 'crashed':
-      return `crashed (${ending.signal})`;
-  }
+  if (ending.kind === 'failed') return `failed (${ending.code})`;
+  return 'signal' in ending ? `${ending.kind} (${ending.signal})` : ending.kind;
 }

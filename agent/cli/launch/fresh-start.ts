@@ -1,44 +1,43 @@
-// `launch --fresh`: the agents' directories are emptied, so that the crawl begins anew. WARC archives
-// cannot be had again, so they are moved aside within the directory unless the operator says
-// otherwise, and a quarantined state stays where it is. Used by `launch` once it is known that
-// nothing else stands in its way.
+// `launch --fresh`: empties the agents' directories, so that the crawl starts from the seeds. WARC
+// archives cannot be restored, so they are moved aside unless --delete-archives is given. A
+// quarantined state stays where it is.
 
 import fs from 'node:fs';
 import path from 'node:path';
 import { bytesText } from '../common/output.ts';
 
-/** A file of these marks a directory as an agent's; no other is emptied. */
+/** A directory is emptied only if it contains one of these files of an agent. */
 const marks = ['state.sqlite', 'agent.lock', 'agent.log'];
 const archives = 'warc';
-/** Where the archives of former crawls are, by the time at which they were moved there. */
-const formerArchives = 'archives';
+/** The archives of previous crawls, in a directory named by the time of the move. */
+const previousArchives = 'archives';
 const quarantine = 'quarantine';
+const kept = [archives, previousArchives, quarantine];
 
 export interface FreshStart {
-  /** What is kept and what is deleted, a line for each directory. */
+  /** What `run` keeps and deletes in each directory. */
   readonly lines: readonly string[];
-  /** Does so. Throws errors of the disk. */
+  /** Moves and deletes the files. Throws disk errors. */
   run(): void;
 }
 
 /**
  * @param at - now, in Unix milliseconds
- * @returns why nothing may be deleted, or what would be done
+ * @returns the plan, or a sentence that says why nothing may be deleted
  */
 export function planFreshStart(
   directories: readonly string[],
   at: number,
   deleteArchives: boolean,
 ): FreshStart | string {
-  const plans = directories.filter((directory) => fs.existsSync(directory));
-  for (const directory of plans) {
+  const existing = directories.filter((directory) => fs.existsSync(directory));
+  for (const directory of existing) {
     const names = fs.readdirSync(directory);
-    const kept = [archives, formerArchives, quarantine];
     if (names.every((name) => kept.includes(name))) continue;
     if (names.some((name) => marks.includes(name))) continue;
-    return `${directory} is no agent's directory: it is not deleted; move it away`;
+    return `${directory} is not an agent's directory: it is not deleted; move it away`;
   }
-  const emptyings = plans.map((directory) => emptyingOf(directory, at, deleteArchives));
+  const emptyings = existing.map((directory) => emptyingOf(directory, at, deleteArchives));
   return {
     lines: emptyings.flatMap(({ lines }) => lines),
     run: () => {
@@ -59,44 +58,44 @@ interface Emptying {
   readonly lines: readonly string[];
 }
 
-/** The directory itself stays: it may be a symbolic link, or have rights of its own. */
+/** The directory itself stays: it may be a symbolic link or have special permissions. */
 function emptyingOf(directory: string, at: number, deleteArchives: boolean): Emptying {
-  const { current, former } = archivesOf(directory);
-  const aside = path.join(former, new Date(at).toISOString().replaceAll(':', '-'));
+  const { current, previous } = archivesOf(directory);
+  const aside = path.join(previous, new Date(at).toISOString().replaceAll(':', '-'));
   const archived = namesIn(current)
     .map((name) => path.join(current, name))
-    .filter((file) => file !== former);
+    .filter((file) => file !== previous);
   const isKept = !deleteArchives && bytesIn(...archived) > 0;
   const moves = archived.map((file) => [file, path.join(aside, path.basename(file))] as const);
-  const gone = deleteArchives && fs.existsSync(former) ? [...archived, former] : archived;
+  const deleted = deleteArchives && fs.existsSync(previous) ? [...archived, previous] : archived;
   const state = namesIn(directory)
-    .filter((name) => ![archives, formerArchives, quarantine].includes(name))
+    .filter((name) => !kept.includes(name))
     .map((name) => path.join(directory, name));
   const lines = [
     ...(isKept
       ? [`${directory}: keeps its archives (${sizeText(archived)}), moved to ${aside}`]
       : []),
-    ...(deleteArchives && gone.length > 0
-      ? [`${directory}: deletes its archives (${sizeText(gone)})`]
+    ...(deleteArchives && deleted.length > 0
+      ? [`${directory}: deletes its archives (${sizeText(deleted)})`]
       : []),
     ...(state.length > 0 ? [`${directory}: deletes its state and log (${sizeText(state)})`] : []),
   ];
-  return { moves: isKept ? moves : [], deletes: isKept ? state : [...gone, ...state], lines };
+  return { moves: isKept ? moves : [], deletes: isKept ? state : [...deleted, ...state], lines };
 }
 
 /**
- * Where the archives are, and where those of former crawls belong: on the same disk. Where `warc` is a
- * link, or another file system is mounted there, that is within it.
+ * The directories of the current archives and of those of previous crawls. Both must be on the same
+ * disk, so if `warc` is a symbolic link or a mount point, the second one is inside it.
  */
-function archivesOf(directory: string): { current: string; former: string } {
+function archivesOf(directory: string): { current: string; previous: string } {
   const warc = path.join(directory, archives);
-  const former = path.join(directory, formerArchives);
+  const previous = path.join(directory, previousArchives);
   const entry = fs.lstatSync(warc, { throwIfNoEntry: false });
-  if (entry === undefined || !fs.existsSync(warc)) return { current: warc, former };
+  if (entry === undefined || !fs.existsSync(warc)) return { current: warc, previous };
   const isMounted = entry.dev !== fs.statSync(directory).dev;
-  if (!entry.isSymbolicLink() && !isMounted) return { current: warc, former };
+  if (!entry.isSymbolicLink() && !isMounted) return { current: warc, previous };
   const current = fs.realpathSync(warc);
-  return { current, former: path.join(current, formerArchives) };
+  return { current, previous: path.join(current, previousArchives) };
 }
 
 function namesIn(directory: string): readonly string[] {

@@ -1,7 +1,6 @@
-// `ubiring launch`: the agents of this machine, each a process of its own, watched until the crawl is
-// complete. The launch is no coordinator: it starts, shows and ends, and the agents would crawl on
-// without it. An agent that dies stays dead, since the others take over what was its; those that
-// are suspended when the others are done have nothing left to do, and are killed.
+// `ubiring launch`: starts the agents of this machine, one process each, and shows their progress
+// until the crawl is complete. The launch does not coordinate the agents, which would finish the
+// crawl without it. Without --restart a dead agent stays dead: the others take over its hosts.
 
 import type { Config } from '../../../config/config.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
@@ -35,35 +34,27 @@ import { endMsMax, Overdue } from './overdue.ts';
 import { ProgressView } from './progress-view.ts';
 import { mayRestart, Restarts } from './restarts.ts';
 
-/** After a second signal: agents that have not ended by then are killed. */
+/** After a second signal the agents have this time to exit before they are killed. */
 const atOnceMs = 2000;
-/** What makes the process of an agent end itself without a word. */
 const crashRemedy =
-  'out of memory or of open files, or a fault of the program, as said above; raise the limits of ' +
+  'out of memory or of open files, or a bug (see the messages above); raise the limits of ' +
   'memory or of files (ulimit -n 4096), or lower agent.threads';
 const memoryRemedy =
-  'by the system, it seems, for want of memory; give the machine or the container more of it, or ' +
+  'probably by the system for lack of memory; give the machine or the container more memory, or ' +
   'lower agent.threads';
-/** How long the summary waits for a reader of stdout. */
+/** The launch exits even if nobody reads its summary from stdout within this time. */
 const printMsMax = 10_000;
 
 export async function launch(file: string, flags: CommonFlags & PlanFlags): Promise<ExitCode> {
-  if (flags.fresh && flags.refresh) {
-    say('--fresh forgets what --refresh asks for again: give one of them');
-    return 2;
-  }
-  if (flags.deleteArchives && !flags.fresh) {
-    say('--delete-archives is for --fresh, which keeps them otherwise');
-    return 2;
-  }
-  if (flags.repair && (flags.fresh || flags.refresh)) {
-    say('--repair restores what --fresh forgets and --refresh asks for again: give one of them');
+  const conflict = conflictOf(flags);
+  if (conflict !== null) {
+    say(conflict);
     return 2;
   }
   const loaded = load(file, flags, { warn: true });
   if (!loaded.ok) return loaded.code;
   warnOfPrivateSeeds(loaded.config);
-  // Before ports are allocated: a launch that is refused changes nothing.
+  // Before ports are allocated, so that a refused launch changes nothing.
   const start = await judgeLaunch(loaded.config, flags);
   if (start.kind === 'refused') {
     say(start.message);
@@ -87,7 +78,16 @@ export async function launch(file: string, flags: CommonFlags & PlanFlags): Prom
   }
 }
 
-/** @param unlock - to be called when the agents hold their own locks; more than once changes nothing */
+function conflictOf({ fresh, refresh, repair, deleteArchives }: PlanFlags): string | null {
+  if (fresh && refresh) {
+    return '--fresh deletes the pages that --refresh requests again: give only one of them';
+  }
+  if (deleteArchives && !fresh) return '--delete-archives needs --fresh';
+  if (!repair || !(fresh || refresh)) return null;
+  return '--repair cannot be combined with --fresh or --refresh: give only one of them';
+}
+
+/** @param unlock - called when the agents hold their own locks; may be called more than once */
 async function launchLocked(
   loaded: Config,
   start: Start,
@@ -99,7 +99,7 @@ async function launchLocked(
     say(inUse);
     return 4;
   }
-  // All that can refuse the launch comes before what it writes.
+  // All checks that can refuse the launch precede its first write.
   const ports = await judgePorts(loaded, start.ids);
   if (!ports.ok) {
     say(ports.message);
@@ -121,10 +121,10 @@ async function launchLocked(
   }
   const startedMs = monotonicMs();
   const run = new Launch({ config, restart: flags.restart ?? false, onStarted: unlock, ...start });
-  // By now signals are heard, which this may bring about.
+  // After the signal handlers are set: a reader of this line may send a signal at once.
   say(`${config.name}: ${start.ids.length} agents, state in ${config.agent.dataDir}`);
   const code = await run.ended;
-  // Stands before the summary: whoever reads only its beginning must not change it.
+  // Set before the summary: if its reader closes the pipe early, the exit code stays the same.
   process.exitCode = code;
   const tookMs = monotonicMs() - startedMs;
   await printed(launchSummary(config, run.agents, tookMs));
@@ -132,7 +132,7 @@ async function launchLocked(
   return code;
 }
 
-/** Where nobody reads stdout the launch ends all the same. */
+/** Prints, but waits only `printMsMax` for a reader. */
 async function printed(text: string): Promise<void> {
   let late: NodeJS.Timeout | undefined;
   const waited = new Promise<void>((resolve) => {
@@ -144,36 +144,33 @@ async function printed(text: string): Promise<void> {
 
 interface LaunchOptions extends Pick<Start, 'ids' | 'round' | 'awaits'> {
   readonly config: ResolvedConfig;
-  /** Whether agents that die are started again. */
+  /** Whether agents that die are restarted. */
   readonly restart: boolean;
-  /** Called, perhaps more than once, when each agent holds its lock or has ended. */
+  /** Called, perhaps more than once, when each agent holds its lock or has exited. */
   readonly onStarted: () => void;
 }
 
 class Launch {
-  readonly ended: Promise<ExitCode>;
-  /** The last process of each agent. */
+  readonly #exit = Promise.withResolvers<ExitCode>();
+  readonly ended = this.#exit.promise;
+  /** The latest process of each agent. */
   readonly agents: AgentProcess[];
   readonly #options: LaunchOptions;
   readonly #view = new ProgressView();
   readonly #meter: ProgressMeter;
   readonly #overdue = new Overdue();
-  /** The last ending of each agent, in the order in which they ended. */
+  /** The latest exit of each agent, in the order of these exits. */
   readonly #endings = new Map<string, Ending>();
   readonly #restarts = new Restarts();
-  /** Agents that are about to be started again. */
+  /** Timers of the agents that wait for their restart. */
   readonly #waiting = new Map<string, NodeJS.Timeout>();
   readonly #timer: NodeJS.Timeout;
-  #resolve: (code: ExitCode) => void = () => {};
   #signals = 0;
 
   constructor(options: LaunchOptions) {
     const { config, ids } = options;
     this.#options = options;
     this.#meter = new ProgressMeter(config.cluster.backups > 0);
-    this.ended = new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => this.#onSignal());
     }
@@ -211,7 +208,7 @@ class Launch {
     this.#signals++;
     if (this.#signals === 1) {
       this.#cancelRestarts();
-      this.#view.say('stopping: open requests end first; once more ends at once');
+      this.#view.say('stopping: waiting for open requests; a second signal stops at once');
       for (const agent of this.agents) agent.send({ type: 'stop' });
       return;
     }
@@ -246,7 +243,7 @@ class Launch {
     this.#endIfDone();
   }
 
-  /** What becomes of the agent, or how to start it again; '' where it has no more to do. */
+  /** When the agent is restarted, or how to start it again; '' if it has nothing left to do. */
   #next({ id, ending, startedAt, status }: AgentProcess): string {
     if (ending === null || this.#isOver() || ending.kind === 'left') return '';
     const { config, restart } = this.#options;
@@ -278,12 +275,12 @@ class Launch {
     if (this.#waiting.size > 0 || this.agents.some(({ ending }) => ending === null)) return;
     clearInterval(this.#timer);
     this.#view.end();
-    this.#resolve(verdictOf([...this.#endings.values()], this.#signals > 0));
+    this.#exit.resolve(verdictOf([...this.#endings.values()], this.#signals > 0));
   }
 
   /**
-   * Nothing is left to do, or nothing is to be done any more: an agent is interrupted where all
-   * are told to stop, which `ubiring stop` does without the launch.
+   * Whether the crawl is complete or was stopped. `ubiring stop` does not notify the launch, but
+   * then an agent reports that it was interrupted.
    */
   #isOver(): boolean {
     const isEnd = (kind: EndKind | Ending['kind'] | null) =>
@@ -295,7 +292,7 @@ class Launch {
     );
   }
 
-  /** Whatever holds such an agent up, the launch ends within a bound. */
+  /** Kills agents that hang at their exit, so that the launch itself exits in bounded time. */
   #endOverdue(now: number): void {
     const waited = this.agents.map((agent) => {
       const { id, ending, lastWord } = agent;
@@ -309,7 +306,7 @@ class Launch {
     }
   }
 
-  /** Once all others have ended, a suspended agent would be waited for in vain. */
+  /** Kills suspended agents when the crawl is over and all others have exited. */
   #endSuspended(): void {
     if (!this.#isOver()) return;
     const living = this.agents.filter(({ ending }) => ending === null);

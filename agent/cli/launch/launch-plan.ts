@@ -1,8 +1,7 @@
-// What `launch` does before it starts anything, in two steps. First it looks: which agents are meant,
-// whether their directories are free and of this crawl, whether the crawl is over already, and whether
-// work of agents that are not started would be left out. Only then it changes anything: directories
-// that are to be fresh, and the record of the end. A launch that cannot begin changes nothing, and
-// leaves no half of a cluster behind.
+// The steps of `launch` before it starts agents. `judgeLaunch` only reads: it selects the agents
+// and refuses a launch whose directories are in use, belong to another crawl, or would leave out
+// work of other agents. `prepareLaunch` then empties directories and updates `complete.json`. A
+// refused launch therefore changes nothing.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -44,15 +43,15 @@ interface Refused {
   readonly message: string;
 }
 
-/** What a launch may do, as far as the data directory tells. */
+/** A launch that the state of the data directory permits. */
 export interface Start {
   readonly kind: 'start';
   /** Agents to be started. */
   readonly ids: readonly string[];
   readonly notes: readonly string[];
-  /** In which known pages are asked for again; null: no other than the last. */
+  /** The round that requests known pages again; null if no new round begins. */
   readonly round: number | null;
-  /** Agents that must meet before any of them crawls; empty as a rule. */
+  /** Agents that must meet before any of them crawls; usually empty. */
   readonly awaits: readonly string[];
 }
 
@@ -61,7 +60,7 @@ export type Judgement =
   | { readonly kind: 'complete'; readonly message: string; readonly notes: readonly string[] }
   | Refused;
 
-/** Looks, and changes nothing: the agents of a numbered cluster need no ports yet. */
+/** Changes nothing. The agents of a numbered cluster need no ports yet. */
 export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Judgement> {
   const { agents } = config.cluster;
   const all = membersOf(config).map(({ id }) => id);
@@ -70,7 +69,8 @@ export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Jud
   const chosen = selectAgents(flags.agents, all, local, found?.why);
   if (!chosen.ok) return { kind: 'refused', code: chosen.code, message: chosen.message };
   const { ids } = chosen;
-  const notes = flags.agents === undefined ? [...(found?.why.values() ?? [])].map(notStarted) : [];
+  const elsewhere = flags.agents === undefined ? [...(found?.why.values() ?? [])] : [];
+  const notes = elsewhere.map((why) => `not started here: ${why}`);
 
   const inUse = inUseOf(config, ids);
   if (inUse !== null) return { kind: 'refused', code: 4, message: inUse };
@@ -99,25 +99,21 @@ export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Jud
   return { kind: 'start', ids, notes, round: roundOf(completion, flags), awaits: repair.awaits };
 }
 
-function notStarted(why: string): string {
-  return `not started here: ${why}`;
-}
-
 function completionNotes(completion: CheckedCompletion, flags: PlanFlags): string[] {
   const isOver = completion.kind === 'complete' || completion.kind === 'unsound';
   return [
-    ...(completion.kind === 'other' ? ['the config has changed: crawling on'] : []),
+    ...(completion.kind === 'other' ? ['the config has changed: the crawl continues'] : []),
     ...(completion.kind === 'damaged'
-      ? [`${completion.why}: crawling on; it is written anew at the end`]
+      ? [`${completion.why}: the crawl continues; the file is rewritten at the end`]
       : []),
     ...(completion.kind === 'changed' ? ['the crawl goes on:', ...completion.why] : []),
     ...(flags.refresh && !isOver && !['refreshing', 'other', 'damaged'].includes(completion.kind)
-      ? ['the crawl is not complete: it goes on; --refresh is for a complete one']
+      ? ['the crawl is not complete and continues; --refresh needs a complete crawl']
       : []),
   ];
 }
 
-/** What `--fresh` would do to the directories of `start`, or why not; looks only. */
+/** Plans what `--fresh` does to the directories of `start`. Changes nothing. */
 export function judgeFresh(config: Config, start: Start, flags: PlanFlags): FreshStart | Refused {
   const directories = directoriesOf(config, start);
   try {
@@ -129,10 +125,9 @@ export function judgeFresh(config: Config, start: Start, flags: PlanFlags): Fres
 }
 
 /**
- * Changes what has to be changed before the agents of `start` are started. With `fresh` their
- * directories are emptied when this returns.
+ * Writes what must be on disk before the agents of `start` are started. Runs the plan `fresh`.
  *
- * @param tell - told what is deleted, and what is kept, before it is done
+ * @param tell - called with each line of the plan before the plan is run
  */
 export function prepareLaunch(
   config: Config,
@@ -142,10 +137,11 @@ export function prepareLaunch(
 ): Refused | null {
   const { dataDir } = config.agent;
   try {
-    makeWritable(dataDir);
+    makeDirectory(dataDir);
+    fs.accessSync(dataDir, fs.constants.W_OK);
     for (const line of fresh?.lines ?? []) tell(line);
     fresh?.run();
-    // The next start of each reads the whole file, however large.
+    // At its next start each agent checks its whole state file, whatever its size.
     if (repair) for (const directory of directoriesOf(config, start)) markSuspect(directory);
     if (start.round !== null) writeRefreshing(config, start.round, wallMs());
     else if (readCompletion(config).kind !== 'none') removeCompletion(config);
@@ -159,12 +155,12 @@ function directoriesOf(config: Config, { ids }: Start): string[] {
   return ids.map((id) => path.join(config.agent.dataDir, id));
 }
 
-/** What is said where agents that are to be started run already; null where none does. */
+/** The refusal if agents to be started already run; null if none does. */
 export function inUseOf(config: Config, ids: readonly string[]): string | null {
   const directoryOf = (id: string) => path.join(config.agent.dataDir, id);
   const locked = ids.filter((id) => isLocked(directoryOf(id)));
   if (locked.length === 0) return null;
-  // To stop it would be wrong: it is not the crawl that is meant.
+  // If the running agents belong to another crawl, the operator must not stop them.
   const other = otherCrawlOf(config, locked);
   if (other !== null) return other;
   const verb = locked.length === 1 ? 'is' : 'are';
@@ -175,7 +171,7 @@ export function inUseOf(config: Config, ids: readonly string[]): string | null {
   ].join('\n');
 }
 
-/** Why one of the state files is not this crawl's; null where all are, or are not there. */
+/** Why one of the state files belongs to another crawl; null if none does. */
 function foreignAmong(config: Config, ids: readonly string[]): string | null {
   for (const id of ids) {
     const file = path.join(config.agent.dataDir, id, 'state.sqlite');
@@ -183,13 +179,13 @@ function foreignAmong(config: Config, ids: readonly string[]): string | null {
       const foreign = foreignState(file, { crawl: config.name, agent: id });
       if (foreign !== null) return foreign;
     } catch {
-      // The disk fails, or the file may not be read: its agent reports that with the remedy.
+      // The file cannot be read. Its agent reports that, with the remedy, when it starts.
     }
   }
   return null;
 }
 
-/** The Unix second at which it begins, and later than the one before whatever the clock says. */
+/** The number of the new round: the current Unix second, but always above the previous round. */
 function roundOf(completion: CheckedCompletion, flags: PlanFlags): number | null {
   switch (completion.kind) {
     case 'refreshing':
@@ -206,9 +202,4 @@ function roundOf(completion: CheckedCompletion, flags: PlanFlags): number | null
     case 'none':
       return null;
   }
-}
-
-function makeWritable(dataDir: string): void {
-  makeDirectory(dataDir);
-  fs.accessSync(dataDir, fs.constants.W_OK);
 }

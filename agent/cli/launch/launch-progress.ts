@@ -1,48 +1,47 @@
-// What the progress of a launch shows, computed from what the agents last said: sums, the rate, and
-// how long the rest will take where that can honestly be told, which is only while the queue shrinks
-// steadily: a crawl that still discovers has no known end. Pure; `progress-view.ts` draws it.
+// Computes the progress of a launch from the last reports of its agents. The remaining time is
+// estimated only while the queue shrinks steadily, since a crawl that still finds URLs has no
+// foreseeable end.
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 
 export interface Progress {
   readonly alive: number;
   readonly total: number;
-  /** Hosts known to the living agents. */
+  /** Hosts that the living agents own. */
   readonly hosts: number;
   readonly hostsWithQueue: number;
   readonly hostsAwaitingRobots: number;
-  /** Why one of them waits; absent where nothing is known. */
+  /** Why one of them waits; absent if it is unknown. */
   readonly robotsWaitReason?: string | undefined;
-  /** Pages of the hosts that the living own, and of the dead what nobody has inherited. */
+  /** Pages of the living agents. Pages of dead agents count if no agent has copies of them. */
   readonly pages: number;
   readonly pagesPerSecond: number;
-  /** URLs that wait, in queues and outboxes. */
+  /** URLs in queues and outboxes. */
   readonly queued: number;
   readonly openRequests: number;
-  /** The operator has ordered all that live to make no new requests. */
+  /** Whether the operator has paused all living agents. */
   readonly paused: boolean;
-  /** Milliseconds left; null where nothing can be said. */
+  /** Milliseconds left; null if there is no estimate. */
   readonly etaMs: number | null;
 }
 
-/** One agent as the launch knows it. */
 export interface Reported {
   readonly alive: boolean;
   readonly status: AgentStatus | null;
 }
 
-/** The queue must have shrunk for so long, without once growing. */
+/** An estimate needs a queue that has not grown for this time. */
 const steadyMs = 10_000;
-/** Fewer samples than this show no trend. */
+/** An estimate from fewer samples would be too rough. */
 const samplesMin = 10;
 
-/** Remembers the queue's last seconds between two looks. */
+/** Keeps the queue lengths of the last `steadyMs`. */
 export class ProgressMeter {
   readonly #samples: { at: number; queued: number }[] = [];
   readonly #inherited: boolean;
   #pages = 0;
 
-  /** @param inherited - whether the pages of a dead agent soon count as those of its successors */
+  /** @param inherited - whether successors take over the pages of a dead agent */
   constructor(inherited: boolean) {
     this.#inherited = inherited;
   }
@@ -50,8 +49,8 @@ export class ProgressMeter {
   /** @param now - monotonic milliseconds */
   at(now: number, agents: readonly Reported[]): Progress {
     const living = agents.flatMap(({ alive, status }) => (alive && status ? [status] : []));
-    const sum = (of: (status: AgentStatus) => number, from = living) =>
-      from.reduce((total, status) => total + of(status), 0);
+    const sum = (of: (status: AgentStatus) => number) =>
+      living.reduce((total, status) => total + of(status), 0);
     const reason = living.find(({ robotsWaitReason }) => robotsWaitReason)?.robotsWaitReason;
     const queued = sum((status) => status.queued + status.outbox);
     return {
@@ -70,7 +69,7 @@ export class ProgressMeter {
     };
   }
 
-  /** After a death never fewer than before: it takes a while until successors have what was left. */
+  /** Never decreases after a death: successors report the inherited pages with a delay. */
   #pagesOf(agents: readonly Reported[]): number {
     let pages = 0;
     for (const { alive, status } of agents) {
@@ -83,7 +82,7 @@ export class ProgressMeter {
 
   #eta(now: number, queued: number): number | null {
     const samples = this.#samples;
-    // A queue that grew begins the wait anew.
+    // A queue that has grown starts a new measurement.
     if (queued > (samples.at(-1)?.queued ?? 0)) samples.length = 0;
     samples.push({ at: now, queued });
     while (samples.length > 2 && now - samples[1]!.at >= steadyMs) samples.shift();

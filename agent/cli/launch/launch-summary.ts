@@ -1,4 +1,5 @@
-// The end of a launch: a table of what each agent did, as its file tells, and what to ask next.
+// The summary at the end of a launch: a table of each agent's results, read from the state files,
+// and notes on what is missing from them.
 
 import { messageOf } from '../common/exit-code.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
@@ -7,10 +8,9 @@ import { type AgentTotals, type CrawlTotals, crawlTotals } from '../state-files/
 import type { AgentProcess } from './agent-process.ts';
 import { type Ending, endingText } from './endings.ts';
 
-/** What a line of the table shows. */
 type Totals = Pick<AgentTotals, 'agent' | 'pages' | 'failed' | 'hosts' | 'bytes'>;
 
-/** @param tookMs - from the start of the agents to the end of the last */
+/** @param tookMs - from the start of the agents to the exit of the last one */
 export function launchSummary(
   config: ResolvedConfig,
   agents: readonly AgentProcess[],
@@ -20,12 +20,11 @@ export function launchSummary(
   try {
     found = crawlTotals(config.agent.dataDir, config);
   } catch (error) {
-    return `the state files cannot be summed up: ${messageOf(error)}\n`;
+    return `cannot read the totals from the state files: ${messageOf(error)}\n`;
   }
   const { agents: totals, missing } = found;
   const ends = new Map(agents.map(({ id, ending }) => [id, ending]));
-  // Agents of other machines have no file here; of those started otherwise, also after this launch
-  // had lost them, the file tells the end.
+  // Agents that were started without this launch are listed by their state files only.
   const ids = [...new Set([...ends.keys(), ...totals.map(({ agent }) => agent)])];
   const rows = ids.map((id) => {
     const found = totals.find(({ agent }) => agent === id);
@@ -39,14 +38,11 @@ export function launchSummary(
     hosts: sum(({ hosts }) => hosts),
     bytes: sum(({ bytes }) => bytes),
   };
-  const right = 'right' as const;
+  const numbers = ['pages', 'failed', 'hosts', 'bytes'];
   const table = renderTable(
     [
       { title: 'agent' },
-      { title: 'pages', align: right },
-      { title: 'failed', align: right },
-      { title: 'hosts', align: right },
-      { title: 'bytes', align: right },
+      ...numbers.map((title) => ({ title, align: 'right' as const })),
       { title: 'end' },
     ],
     [...rows, rowOf('all', all, `after ${durationText(tookMs)}`)],
@@ -59,38 +55,38 @@ export function launchSummary(
   return `\n${table}\n\n${absent}${trouble}${blockedText(totals, config)}`;
 }
 
-/** Agents of other machines, of other data directories, or whose file is lost; '' where all are here. */
+/** Names members without a state file in this data directory; '' if there are none. */
 function missingText(missing: readonly string[], { agent }: ResolvedConfig): string {
-  const where = `no readable state in ${agent.dataDir}; what it crawled is not counted here`;
-  return (
-    missing.map((id) => `${id}: a member with ${where}\n`).join('') +
-    (missing.length > 0 ? '\n' : '')
-  );
+  if (missing.length === 0) return '';
+  const why = `no readable state in ${agent.dataDir}; its pages are not counted here`;
+  return `${missing.map((id) => `${id}: ${why}\n`).join('')}\n`;
 }
 
-/** Why URLs were not asked for though they are in scope; '' where all were. */
+/** Why URLs in scope were skipped as blocked; '' if there are none. */
 function blockedText(totals: readonly AgentTotals[], { http }: ResolvedConfig): string {
   const blocked = totals.reduce((sum, one) => sum + one.blocked, 0);
   if (blocked === 0 || http.allowPrivateAddresses) return '';
   const host = totals.find(({ blockedHost }) => blockedHost !== null)?.blockedHost;
   return (
-    `${count(blocked)} ${blocked === 1 ? 'URL was' : 'URLs were'} skipped as blocked, as of ` +
-    `${host}: private addresses are refused unless http.allowPrivateAddresses is true when a crawl ` +
-    'begins (launch --fresh begins anew), and hosts blocked by order until block --off\n\n'
+    `${count(blocked)} ${blocked === 1 ? 'URL was' : 'URLs were'} skipped as blocked, for example ` +
+    `on ${host}: private addresses are blocked unless http.allowPrivateAddresses is true when a ` +
+    'crawl begins (launch --fresh starts anew), and hosts that the operator blocked until ' +
+    'block --off\n\n'
   );
 }
 
-/** What a person should see before believing that the crawl has everything; '' where it has. */
+/** Counts hosts and pages that the crawl could not get; '' if there are none. */
 function troubleText(hosts: number, pages: number): string {
-  const hostsText = `${count(hosts)} ${hosts === 1 ? 'host' : 'hosts'} could not be reached, or not to the end`;
-  const pagesText = `${count(pages)} ${pages === 1 ? 'page' : 'pages'} ended with 429 or 5xx`;
-  const said = [hosts > 0 ? hostsText : '', pages > 0 ? pagesText : ''].filter(
-    (text) => text !== '',
-  );
+  const hostsText = `${hosts === 1 ? 'host' : 'hosts'} could not be reached or were abandoned`;
+  const pagesText = `${pages === 1 ? 'page' : 'pages'} ended with 429 or 5xx`;
+  const said = [
+    ...(hosts > 0 ? [`${count(hosts)} ${hostsText}`] : []),
+    ...(pages > 0 ? [`${count(pages)} ${pagesText}`] : []),
+  ];
   return said.length > 0 ? `${said.join('; ')}\n\n` : '';
 }
 
-/** @param ofFile - how the agent's last life ended, which a later one than the launch's may be */
+/** @param ofFile - the exit of the agent's last run, which may be later than this launch */
 function endOf(ending: Ending | null, ofFile: AgentTotals['end']): string {
   if (ending === null) return ofFile ?? 'not of this launch';
   return ending.kind === 'killed' && ofFile !== null ? ofFile : endingText(ending);

@@ -1,11 +1,11 @@
-// Counts the processes that the system has killed because memory ran out. The system uses SIGKILL, and
-// so does a person who kills an agent as a test. Only the system's own count tells the two apart.
+// Counts the processes that the system has killed because memory ran out. Both the system and an
+// operator end a process with SIGKILL; only this counter distinguishes the two.
 
 import fs from 'node:fs';
 
 /**
- * @param file - Linux's; where it is missing nothing is known
- * @returns processes killed for want of memory since the machine started, those of containers included
+ * @returns processes killed for lack of memory since the machine started, including processes in
+ *   containers; null if `file`, which only Linux has, cannot be read
  */
 export function memoryKills(file = '/proc/vmstat'): number | null {
   try {

@@ -1,27 +1,24 @@
-// Which of the agents that a launch has started should have ended long ago. An agent ends by itself
-// within seconds of its last word, of the order to stop, and of the end of the crawl; one that does
-// not hangs, and the launch kills it rather than wait for ever. Pure: `launch-command.ts` gives it the time.
+// Finds agents that hang at their exit, which the launch kills. An agent must exit within seconds of
+// its last report, of the command to stop, and of the end of the crawl.
 
-/** Twice what the slowest orderly end takes: the pages of open requests, copies, the archive. */
+/** Twice the time of the slowest regular exit: open requests, copies, the archive. */
 export const endMsMax = 30_000;
 
-/** An agent as the launch knows it. */
 export interface Waited {
   readonly id: string;
-  /** Whether its process is there. */
   readonly isAlive: boolean;
-  /** Whether it has said how it ends. */
+  /** Whether it has reported the result of its run. */
   readonly hasLastWord: boolean;
 }
 
 export class Overdue {
-  /** Since when the end of each agent is awaited. */
+  /** Since when the exit of each agent is awaited. */
   readonly #since = new Map<string, number>();
 
   /**
-   * @param isOver - whether all are to end: the crawl is complete, or they were told to stop
+   * @param isOver - whether all agents must exit: the crawl is complete or was stopped
    * @param now - monotonic milliseconds
-   * @returns the identifiers of those whose time is over
+   * @returns the identifiers of agents that should have exited `endMsMax` ago
    */
   at(now: number, agents: readonly Waited[], isOver: boolean): readonly string[] {
     const awaited = agents.filter(({ isAlive, hasLastWord }) => isAlive && (isOver || hasLastWord));

@@ -1,23 +1,22 @@
-// Progress on stderr: a block that is drawn over itself in a terminal, a plain line now and then
-// where there is none. What happens in between (an agent dies, the launch is stopped) is said at
-// once, above the block.
+// Shows progress on stderr. A terminal gets a block that is redrawn in place; otherwise a plain
+// line is printed from time to time. Messages about events are printed at once, above the block.
 
 import { count, cut, durationText, printable, say, styled } from '../common/output.ts';
 import type { Progress } from './launch-progress.ts';
 
-/** Between two plain lines; a log of a long crawl stays readable. */
+/** Milliseconds between two plain lines, so that the log of a long crawl stays readable. */
 const lineEveryMs = 5000;
-/** Of the reason why a robots.txt is waited for. */
+/** Characters of the reason why hosts wait for robots.txt, so that the line stays short. */
 const reasonLengthMax = 60;
 
 export class ProgressView {
   readonly #stream = process.stderr;
   readonly #live: boolean;
-  /** Lines of the block as last drawn. */
+  /** Number of lines of the block on the screen. */
   #drawn = 0;
   #lineAt = -Infinity;
 
-  /** @param live - whether the block is redrawn; by default where stderr is a terminal */
+  /** @param live - whether to draw the block; by default if stderr is a terminal */
   constructor(live = process.stderr.isTTY === true) {
     this.#live = live;
   }
@@ -36,7 +35,7 @@ export class ProgressView {
     }
   }
 
-  /** A message that stays. */
+  /** Prints a message that stays on the screen. */
   say(text: string): void {
     this.#clear();
     say(text);
@@ -46,13 +45,13 @@ export class ProgressView {
     this.say(styled('yellow', text, this.#stream));
   }
 
-  /** Takes the block away; the end has its own words. */
+  /** Removes the block. */
   end(): void {
     this.#clear();
   }
 
   #clear(): void {
-    // To the line's start too: the terminal has written ^C there when someone pressed it.
+    // The terminal has echoed ^C if the user pressed it: return to the start of the line.
     if (this.#drawn > 0) this.#stream.write(`\r\u001b[${this.#drawn}A\u001b[J`);
     this.#drawn = 0;
   }
@@ -71,7 +70,7 @@ export function progressBlock(progress: Progress): string[] {
   ];
 }
 
-/** With the reason of one of them: without DNS, or without a network, it is that of all. */
+/** Shows the reason of one host; if DNS or the network fails, all hosts have the same reason. */
 function waitsText({ hostsAwaitingRobots: waits, robotsWaitReason: why }: Progress): string {
   if (why === 'dns') return `${count(waits)} waiting for robots.txt: dns, no address for the name`;
   const reason = why === undefined ? '' : `: ${cut(printable(why), reasonLengthMax)}`;

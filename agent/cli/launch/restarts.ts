@@ -1,30 +1,30 @@
-// `launch --restart`: which agents that ended are started again, and after what wait. The wait grows
-// from one end to the next, so that an agent that cannot live costs little, and begins anew once an
-// agent has lived for long. Pure: `launch-command.ts` gives it the time.
+// `launch --restart`: which agents are restarted after their exit, and after which delay. The delay
+// doubles with each exit, so that an agent that always fails costs little. It is reset after a long
+// run.
 
 import { assertNever } from '../../core/protocol/assert-never.ts';
 import type { Ending } from './endings.ts';
 
 const waitMsMin = 1000;
-/** The others crawl on meanwhile, and a cause that lasts is looked for once in five minutes. */
+/** Long, because the other agents continue the crawl. */
 const waitMsMax = 300_000;
-/** An agent that has lived for so long has got over what ended it before. */
+/** After a run of this length the cause of the previous exit counts as gone. */
 const soundAfterMs = 600_000;
 
 export class Restarts {
-  /** Ends in a row, by agent. */
+  /** Number of consecutive exits, by agent. */
   readonly #ends = new Map<string, number>();
 
-  /** Whether the agent has ended before. */
+  /** Whether the agent has exited before. */
   has(id: string): boolean {
     return this.#ends.has(id);
   }
 
   /**
-   * To be called once for each end.
+   * Must be called once for each exit.
    *
-   * @param livedMs - from its start to its end
-   * @returns milliseconds to wait before the agent is started again
+   * @param livedMs - from the start to the exit of the process
+   * @returns milliseconds to wait before the agent is restarted
    */
   waitMs(id: string, livedMs: number): number {
     const ends = livedMs >= soundAfterMs ? 0 : (this.#ends.get(id) ?? 0);
@@ -34,10 +34,10 @@ export class Restarts {
 }
 
 /**
- * @param ran - whether the agent was at work: `now`, in the process that ended; `before`, in one that
- *   it was started again after. An agent that is refused at its first start (a port in use, another
- *   crawl's directory) would be refused again. One that ran before had its port, and gets it back
- *   when the program that has taken it ends.
+ * @param ran - whether the agent was running: `now`, in the process that exited; `before`, in an
+ *   earlier process. An agent that is refused at its first start (port in use, directory of another
+ *   crawl) would be refused again. An agent that ran before can use its port again when the program
+ *   that occupies it exits.
  */
 export function mayRestart(ending: Ending, ran: 'now' | 'before' | 'never'): boolean {
   switch (ending.kind) {

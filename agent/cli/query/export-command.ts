@@ -1,9 +1,8 @@
-// `ubiring export`: what a crawl has come to, as a stream of lines: every finished page as JSON, the
-// URLs alone, or the graph. Read from the views over all agents' files, merged as a query sees
-// them, row by row, so that ten million rows take no more memory than ten. For a slow reader the
-// rest goes into a temporary file (outlet.ts).
+// `ubiring export`: prints the finished pages as JSON lines, their URLs, or the link graph. The
+// rows stream from the merged views of all state files, so memory does not grow with their number.
 
 import type Database from 'better-sqlite3';
+import { assertNever } from '../../core/protocol/assert-never.ts';
 import {
   EXPORT_LINKS,
   EXPORT_PAGES,
@@ -20,19 +19,18 @@ import { type ExportFormat, exportFormats } from './export-formats.ts';
 import { Outlet } from './outlet.ts';
 import { type Cell, jsonLines } from './query-format.ts';
 
-/** Text gathered before it is written: few system calls, little memory. */
+/** Characters of one piece of output: large enough for few calls, small enough for memory. */
 const CHUNK_CHARS = 64 * 1024;
 
-/** Said on stderr, before the lines. */
 const NO_LINKS =
-  'the crawl has kept no links: the graph has one line for each known URL, from the page that it ' +
-  "was first found on; with 'archive.links: true' in the config the next crawl keeps all links";
+  'the crawl has kept no links: the graph has only the first link found to each known URL; ' +
+  "with 'archive.links: true' in the config the next crawl keeps all links";
 
 export async function exportCrawl(
   file: string,
   flags: CommonFlags & { readonly format?: ExportFormat },
 ): Promise<ExitCode> {
-  const crawl = openCrawlFiles(file, flags, 'nothing can be exported');
+  const crawl = openCrawlFiles(file, flags, 'nothing to export');
   if (!crawl.ok) return crawl.code;
   const { views, files } = crawl;
   if (flags.format === 'graph' && !files.some(hasLinks)) say(NO_LINKS);
@@ -52,7 +50,7 @@ export async function exportCrawl(
   return crawl.end();
 }
 
-/** Whole lines, gathered into pieces of some size. */
+/** Pieces of about `CHUNK_CHARS`, each of whole lines. */
 export function* linesOf(
   format: ExportFormat,
   db: Database.Database,
@@ -92,7 +90,7 @@ function* rowsOf(
   }
 }
 
-/** Canonical URLs hold neither tabs nor line ends. */
+/** Lines of tab-separated values. Canonical URLs contain neither tabs nor line breaks. */
 function* tabbed(db: Database.Database, sql: string): Generator<string> {
   for (const row of db.prepare<unknown[], string[]>(sql).raw().iterate()) {
     yield `${row.join('\t')}\n`;
@@ -101,8 +99,4 @@ function* tabbed(db: Database.Database, sql: string): Generator<string> {
 
 function hasLinks(file: StateFile): boolean {
   return !file.rows(HAS_LINKS).next().done;
-}
-
-function assertNever(value: never): never {
-  throw new Error(`unreachable: ${String(value)}`);
 }

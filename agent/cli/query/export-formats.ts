@@ -1,5 +1,5 @@
-// The formats of `ubiring export`, apart from its code, which the command line loads only when it is
-// called for.
+// The formats of `ubiring export`. They are in a file of their own because the command line needs
+// them at every start and loads the code of `export` only when it runs.
 
 /** The first is the default. */
 export const exportFormats = ['jsonl', 'urls', 'graph'] as const;

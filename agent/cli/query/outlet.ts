@@ -1,6 +1,7 @@
-// The output of a command whose rows stream from state files. Its read transaction keeps SQLite from
-// reusing the write-ahead logs of the agents, so stdout may hold it up for a bounded time only. After
-// that the rest goes into a temporary file, the state files are closed, and the file is printed.
+// Output of commands whose rows stream from state files. While their read transaction is open,
+// SQLite cannot reuse the agents' write-ahead logs, so stdout may delay it only for a limited time.
+// After that, further rows go to a temporary file, which is printed once the state files are
+// closed.
 
 import fs from 'node:fs';
 import os from 'node:os';
@@ -9,14 +10,14 @@ import { monotonicMs } from '../../runtime/clock.ts';
 import { caller } from '../common/caller.ts';
 import { print } from '../common/output.ts';
 
-/** Text is written in pieces of this length: few system calls, little memory. */
+/** Characters of one piece of output: large enough for few calls, small enough for memory. */
 const CHUNK_CHARS = 64 * 1024;
-/** Sum of the times for which stdout may hold up a command that has state files open. */
+/** Total time for which a slow stdout may delay a command while it has state files open. */
 const WAIT_MS_MAX = 2_000;
 
 export interface OutletOptions {
   readonly print: (text: string) => Promise<void>;
-  /** 0: everything goes into the file first. */
+  /** 0: all pieces of full length go to the file first. */
   readonly waitMsMax: number;
   readonly directory: string;
 }
@@ -27,31 +28,31 @@ export class Outlet {
   #waitedMs = 0;
   /** The last piece given to stdout. */
   #printing: Promise<void> = Promise.resolve();
-  /** The unlinked temporary file, once stdout was too slow. */
+  /** The unlinked temporary file; null unless stdout was too slow. */
   #file: number | null = null;
 
   constructor(options: Partial<OutletOptions> = {}) {
     this.#options = {
       print,
-      // A write to a terminal blocks the whole process while its user has stopped the output.
+      // A write to a terminal blocks the process while the user has paused the output.
       waitMsMax: caller().stdout.isTTY ? 0 : WAIT_MS_MAX,
       directory: os.tmpdir(),
       ...options,
     };
   }
 
-  /** Whether the rest goes into the temporary file. */
+  /** Whether further text goes to the temporary file. */
   get isSpooling(): boolean {
     return this.#file !== null;
   }
 
-  /** Takes text while the state files are open. Errors of the temporary file are thrown. */
+  /** Accepts text while the state files are open. Throws errors of the temporary file. */
   async write(text: string): Promise<void> {
     this.#gathered += text;
     if (this.#gathered.length >= CHUNK_CHARS) await this.#pass();
   }
 
-  /** Prints what is left. To be called when the state files are closed. */
+  /** Prints the remaining text. Must be called after the state files are closed. */
   async end(): Promise<void> {
     const rest = this.#gathered;
     this.#gathered = '';
@@ -101,7 +102,7 @@ export class Outlet {
   }
 }
 
-/** Without a name the file goes with the process, however that ends. */
+/** The system deletes a file without a name when the process exits or crashes. */
 function openUnlinked(directory: string): number {
   const own = fs.mkdtempSync(join(directory, 'ubiring-'));
   const path = join(own, 'rows');

@@ -1,7 +1,7 @@
-// `ubiring query`: one read-only SQL statement over the state of all agents, running or not. What the
-// statement can reach is a database in memory that has the views and nothing else, so it can change
-// nothing, whatever it says; the files behind the views are open for reading only. No signal is
-// handled here: Ctrl-C ends a query that would run for ever.
+// `ubiring query`: runs one read-only SQL statement over the state of all agents, running or not.
+// The statement sees only a database in memory that contains the views, and the state files behind
+// the views are open for reading only. Signals keep their default action, so Ctrl-C ends a long
+// query.
 
 import type Database from 'better-sqlite3';
 import { caller } from '../common/caller.ts';
@@ -18,7 +18,7 @@ export async function query(
   sql: string,
   flags: CommonFlags & { readonly format?: Format; readonly json?: boolean },
 ): Promise<ExitCode> {
-  const crawl = openCrawlFiles(file, flags, 'nothing can be asked yet');
+  const crawl = openCrawlFiles(file, flags, 'nothing to query yet');
   if (!crawl.ok) return crawl.code;
   const { views } = crawl;
   const db = views.open();
@@ -48,7 +48,7 @@ async function answer(
   const names = statement.columns().map(({ name }) => name);
   const { stdout } = caller();
   const width = stdout.isTTY ? (stdout.columns ?? null) : null;
-  // Integers of any size, whole.
+  // BigInt, because SQLite has integers beyond 2 ** 53.
   const rows = statement.raw().safeIntegers().iterate();
   try {
     for (const text of formatRows(format, names, rows, width)) await outlet.write(text);
@@ -59,16 +59,16 @@ async function answer(
   return 0;
 }
 
-/** @returns the statement, or what is wrong with it */
+/** @returns the statement, or an error message */
 export function prepareQuery(
   db: Database.Database,
   sql: string,
 ): Database.Statement<unknown[], Cell[]> | string {
   try {
     let statement = db.prepare<unknown[], Cell[]>(sql);
-    // ATTACH and the like count as read-only, but answer nothing.
+    // ATTACH counts as read-only, but returns no rows.
     if (!statement.readonly || !statement.reader) {
-      return 'only statements that read are answered, such as SELECT: a query changes nothing';
+      return 'only statements that read data are permitted, such as SELECT';
     }
     if (readsTwice(db, sql)) {
       materialise(db);
@@ -80,7 +80,7 @@ export function prepareQuery(
   }
 }
 
-/** Whether the plan goes through more than one view, as every join does. */
+/** Whether the plan scans more than one view, as every join does. */
 function readsTwice(db: Database.Database, sql: string): boolean {
   if (/^\s*explain\b/i.test(sql)) return false;
   const steps = db.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all();
@@ -88,8 +88,9 @@ function readsTwice(db: Database.Database, sql: string): boolean {
 }
 
 /**
- * For a join SQLite would read a view again for each row of the other. Behind these the rows are
- * first copied into a table of its own (on disk if they are many), which it can index.
+ * In a join SQLite would read one view again for each row of the other. These temporary views copy
+ * the rows to an internal table first, which SQLite can index and which moves to disk if it is
+ * large.
  */
 function materialise(db: Database.Database): void {
   for (const view of ['pages', 'frontier', 'skipped', 'hosts', 'links', 'events']) {

@@ -1,23 +1,24 @@
-// How the rows of a query are written: an aligned table for people, a JSON array or CSV (RFC 4180)
-// for programs. Each is a generator of text over a stream of rows, so that a million rows take no
-// more memory than a thousand. Pure; `query-command.ts` prints what comes out.
+// Formats the rows of a query as an aligned table, a JSON array or CSV (RFC 4180). The text is
+// generated from a stream of rows, so memory does not grow with their number.
 
 import { cut, pad, printable } from '../common/output.ts';
 
 export type Format = 'table' | 'json' | 'csv';
 export const formats: readonly Format[] = ['table', 'json', 'csv'];
 
-/** A value as SQLite gives it. */
+/** A value of SQLite. */
 export type Cell = string | number | bigint | null | Uint8Array;
 
-/** A table's columns are as wide as its first rows need; later ones may stick out. */
+/**
+ * A table's column widths are computed from this many rows; longer cells of later rows overflow.
+ */
 const measuredRowsMax = 1000;
-/** Below this a cut cell says nothing any more. */
+/** Characters below which a truncated cell would be useless. */
 const cutWidthMin = 8;
 
 /**
- * @param columns - names; for JSON they are made different where two are the same
- * @param width - characters of the terminal that a table is cut to; null where there is none
+ * @param columns - names; in JSON equal names get a number, such as `url_2`
+ * @param width - the terminal's width, to which a table is truncated; null for full cells
  */
 export function formatRows(
   format: Format,
@@ -30,7 +31,7 @@ export function formatRows(
   return tableRows(columns, rows, width);
 }
 
-/** A JSON object a line, its members named after the columns. */
+/** One JSON object per line, with the columns as members. */
 export function* jsonLines(
   columns: readonly string[],
   rows: Iterable<readonly Cell[]>,
@@ -39,7 +40,7 @@ export function* jsonLines(
   for (const row of rows) yield `${jsonObject(names, row)}\n`;
 }
 
-/** @param names - as JSON */
+/** @param names - as JSON strings */
 function jsonObject(names: readonly string[], row: readonly Cell[]): string {
   return `{${row.map((cell, k) => `${names[k]}:${jsonText(cell)}`).join(',')}}`;
 }
@@ -59,7 +60,7 @@ function jsonText(cell: Cell): string {
   return JSON.stringify(cell instanceof Uint8Array ? hex(cell) : cell);
 }
 
-/** `url`, `url_2`, … */
+/** Numbers equal names: `url`, `url_2`, … */
 function distinct(columns: readonly string[]): string[] {
   const taken = new Set<string>();
   return columns.map((name) => {
@@ -79,7 +80,7 @@ function csvLine(cells: readonly string[]): string {
   const quoted = cells.map((cell) =>
     /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell,
   );
-  // A line with one empty cell would read as no line at all.
+  // Without quotes a single empty cell would be an empty line.
   return `${quoted.length === 1 && quoted[0] === '' ? '""' : quoted.join(',')}\r\n`;
 }
 
@@ -124,7 +125,7 @@ function* tableRows(
   if (first !== null) yield head(first);
 }
 
-/** The widest columns give way until the line fits, or nothing can give way any more. */
+/** Narrows the widest columns until the line fits or all columns have `cutWidthMin`. */
 function fitted(widths: readonly number[], total: number): number[] {
   const result = [...widths];
   let excess = result.reduce((sum, width) => sum + width + 2, -2) - total;

@@ -1,6 +1,6 @@
-// Whether a crawl that `complete.json` calls complete still is: the state files of the agents that were
-// there at its end are present, sound and no less than they were, and no other agent's state beside
-// them has anything that they lack. Asked by `launch` and `agent` before they take the record's word.
+// Checks that a crawl which `complete.json` records as complete still is. The state files of its
+// agents must be present, undamaged and hold no less than at its end, and no other state file in
+// the data directory may hold work that they lack.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -16,7 +16,7 @@ import { leftOutText } from './left-out-text.ts';
 import { copiesOf, ownersOf } from './query-owners.ts';
 import { stateTotals } from './state-totals.ts';
 
-/** An agent without a sound state; `why` is a sentence without its agent. */
+/** An agent whose state is missing or damaged; `why` is a sentence that does not name the agent. */
 export interface Unsound {
   readonly agent: string;
   readonly why: string;
@@ -24,21 +24,20 @@ export interface Unsound {
 
 export type CheckedCompletion =
   | Completion
-  /** It is, but for these states. */
+  /** The crawl is complete, but these states are missing or damaged. */
   | {
       readonly kind: 'unsound';
       readonly note: CompletionNote;
       readonly agents: readonly Unsound[];
-      /** How many other agents have a copy of what each of them held. */
+      /** Number of other agents with a copy of each host. */
       readonly copies: number;
     }
-  /** It is not any more: states are there that do not belong to that end. */
+  /** The state files do not match the recorded end of the crawl. */
   | { readonly kind: 'changed'; readonly note: CompletionNote; readonly why: readonly string[] };
 
 /**
- * @param here - agents of this machine: where one of them was there at the end and has no directory
- *   any more, its state is missing, and so is that of an agent that the config does not name. That of
- *   an agent that the config names on another machine is not looked for.
+ * @param here - agents of this machine. An agent of the record without a directory counts as
+ *   missing if it is one of them or not in the config. An agent of another machine may have none.
  */
 export function checkedCompletion(config: Config, here: readonly string[]): CheckedCompletion {
   const completion = readCompletion(config);
@@ -59,12 +58,12 @@ export function checkedCompletion(config: Config, here: readonly string[]): Chec
   const { leftOut } = compareStates(dataDir, config.name, note.agents);
   const why = [
     ...members.flatMap((agent) => setBack(dataDir, agent, note)),
-    ...leftOut.map((one) => `${leftOutText(one)}, which is not of that end`),
+    ...leftOut.map((one) => `${leftOutText(one)}, which the completion record does not include`),
   ];
   return why.length > 0 ? { kind: 'changed', note, why } : completion;
 }
 
-/** The config may have another number of backups by now, which no agent has crawled with. */
+/** Uses the number of backups of the completed crawl, since the config may have changed. */
 function copiesAtEnd(config: Config, note: CompletionNote): number {
   const { files } = openStateFiles(config.agent.dataDir, []);
   try {
@@ -74,7 +73,7 @@ function copiesAtEnd(config: Config, note: CompletionNote): number {
   }
 }
 
-/** What is wrong with the state file of an agent that does not run; null where nothing is. */
+/** What is wrong with the state file of an agent; null if nothing is, or if the agent runs. */
 function unsoundness(config: Config, agent: string): string | null {
   const directory = path.join(config.agent.dataDir, agent);
   const file = path.join(directory, 'state.sqlite');
@@ -89,10 +88,11 @@ function unsoundness(config: Config, agent: string): string | null {
   }
 }
 
+/** Reports a state that holds fewer pages or more queued URLs than at the end of the crawl. */
 function setBack(dataDir: string, agent: string, { states }: CompletionNote): string[] {
   const [then, now] = [states?.[agent], stateTotals(dataDir, agent)];
   if (then === undefined || now === null) return [];
   if (now.pages >= then.pages && now.queued <= then.queued) return [];
   const text = ({ pages, queued }: typeof then) => `${pages} pages and ${queued} queued URLs`;
-  return [`${agent}: its state has ${text(now)}, at the end it had ${text(then)}`];
+  return [`${agent}: its state has ${text(now)}; at the end of the crawl it had ${text(then)}`];
 }

@@ -1,6 +1,7 @@
-// `DATA/complete.json`: the record that a crawl is complete. Its agents write it, and later commands
-// read it. It names the crawl by a key of its seeds, limits and scope, so that a changed config crawls on. While a
-// finished crawl is refreshed it says that instead, so that whoever goes on later knows the round.
+// `DATA/complete.json`, the record that a crawl is complete. It identifies the crawl by a key of
+// its seeds, limits and scope, so that a changed config continues the crawl. While a complete crawl
+// is refreshed, the file holds the number of the round instead, for launches that continue the
+// refresh.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,9 +11,9 @@ import { crawlKey } from '../../../config/fingerprint.ts';
 import { type LeftOut, openWork } from './left-out.ts';
 import { type StateTotals, stateTotals } from './state-totals.ts';
 
-/** No key of a crawl, which are hexadecimal. */
+/** In place of the crawl's key, which is hexadecimal. */
 const REFRESHING = 'refreshing';
-/** A thousand agents with their totals, and more. */
+/** Bytes of the file: enough for several thousand agents with their totals. */
 const bytesMax = 1024 * 1024;
 
 /** What the file holds. */
@@ -21,21 +22,21 @@ export interface CompletionNote {
   readonly crawl: string;
   /** Unix milliseconds. */
   readonly at: number;
-  /** Agents that were there at the end. */
+  /** Members at the end of the crawl. */
   readonly agents: readonly string[];
-  /** Of those of them that have a state file in this directory, what it held then. */
+  /** What their state files in this directory held at the end, by agent. */
   readonly states?: Readonly<Record<string, StateTotals>>;
-  /** The round that was finished; absent where the crawl was never refreshed. */
+  /** The finished round; absent if the crawl was never refreshed. */
   readonly round?: number;
 }
 
 export type Completion =
   | { readonly kind: 'complete'; readonly note: CompletionNote }
-  /** It was, and this round of it has begun since. */
+  /** It was complete, and this round has begun since. */
   | { readonly kind: 'refreshing'; readonly round: number }
-  /** Of other seeds or limits. */
+  /** The record is for other seeds, limits or scope. */
   | { readonly kind: 'other' }
-  /** Not what this program writes; `why` is a sentence with the file as its actor. */
+  /** Unreadable or malformed; `why` is a sentence that begins with the file. */
   | { readonly kind: 'damaged'; readonly isFile: boolean; readonly why: string }
   | { readonly kind: 'none' };
 
@@ -49,7 +50,7 @@ export function readCompletion(config: Config): Completion {
   }
   const note = parseNote(read.text);
   if (note === null) {
-    return { kind: 'damaged', isFile: true, why: `${file} is not a record of completion` };
+    return { kind: 'damaged', isFile: true, why: `${file} is not a completion record` };
   }
   if (note.crawl === REFRESHING && note.round !== undefined) {
     return { kind: 'refreshing', round: note.round };
@@ -57,7 +58,7 @@ export function readCompletion(config: Config): Completion {
   return note.crawl === crawlKey(config) ? { kind: 'complete', note } : { kind: 'other' };
 }
 
-/** By hand: an agent that `launch` has started does without the library for schemas. */
+/** Validates without the schema library, which a launched agent does not load. */
 function parseNote(text: string): CompletionNote | null {
   let json: unknown;
   try {
@@ -86,10 +87,11 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Records the end of the crawl, unless another agent of this directory has done so already, or states
- * of agents that were not there, running or not, have URLs queued that nobody else knows.
+ * Records that the crawl is complete, unless an agent of this directory has already recorded it.
+ * Also records nothing if the state of an agent outside `what.agents` has queued URLs that no
+ * member knows.
  *
- * @returns these states, if nothing was recorded for them
+ * @returns these states
  */
 export function recordCompletion(
   config: Config,
@@ -98,7 +100,7 @@ export function recordCompletion(
   const known = readCompletion(config);
   if (known.kind === 'complete' && known.note.round === what.round) return [];
   const { dataDir } = config.agent;
-  // An agent that has just started, or hears nobody, runs beside them and is no part of their end.
+  // A running agent may not be a member: it has just started, or receives no messages.
   const open = openWork(dataDir, config.name, what.agents, { runningToo: true });
   if (open.length > 0) return open;
   const states = what.agents.flatMap((agent) => {
@@ -109,15 +111,15 @@ export function recordCompletion(
   return [];
 }
 
-/** In place of the word that the crawl is over: nobody takes it for that from here on. */
+/** Replaces the completion record, so that the crawl no longer counts as complete. */
 export function writeRefreshing(config: Config, round: number, at: number): void {
   write(config, { crawl: REFRESHING, at, agents: [], round });
 }
 
-/** By rename, so that a reader sees a whole file or none. */
+/** Writes atomically by renaming a temporary file. */
 function write(config: Config, note: CompletionNote): void {
   const file = fileOf(config);
-  // Agents of one machine may be started with the same round side by side.
+  // Several processes may write the file at the same time.
   const unfinished = `${file}.${process.pid}.tmp`;
   try {
     fs.writeFileSync(unfinished, `${JSON.stringify(note)}\n`, { flush: true });
@@ -132,7 +134,7 @@ export function removeCompletion(config: Config): void {
   fs.rmSync(fileOf(config), { force: true });
 }
 
-/** Takes the word that the crawl is over away, so that putting it back takes no space. */
+/** Renames the completion record, so that it can be restored even on a full disk. */
 export function setCompletionAside(config: Config): { drop(): void; putBack(): void } | null {
   if (readCompletion(config).kind !== 'complete') return null;
   const file = fileOf(config);

@@ -1,6 +1,5 @@
-// The state files of a config's agents, opened for a command that reads them all: `query` and
-// `export`. The command names each file that it cannot read, prints the rest, and ends with 4. Where
-// it can read no file it ends at once.
+// Opens the state files of all agents for `query` and `export`. These commands report each file
+// that they cannot read, print the rows of the others and exit with 4.
 
 import { type Config, membersOf } from '../../../config/config.ts';
 import type { ExitCode } from '../common/exit-code.ts';
@@ -16,71 +15,70 @@ export type CrawlFiles =
   | {
       readonly ok: true;
       readonly files: readonly StateFile[];
-      /** The views over all of them; to be closed by the caller. */
+      /** The views over all files; must be closed by the caller. */
       readonly views: ClusterViews;
-      /** Once all is read: 4, and said, where the file of some agent was missing or damaged. */
+      /** Called after all rows are read. Reports missing and damaged files and returns 4 if any. */
       readonly end: () => 0 | 4;
     };
 
-/** @param inVain - what cannot be done without a state, such as `nothing can be exported` */
+/** @param inVain - the start of the message if no file is readable, such as `nothing to export` */
 export function openCrawlFiles(file: string, flags: CommonFlags, inVain: string): CrawlFiles {
   const loaded = load(file, flags, { part: true });
   if (!loaded.ok) return loaded;
   const config: Config = loaded.config;
-  const { dataDir } = config.agent;
   const { files, problems, hasUnreadable } = openFilesOf(
     config,
     membersOf(config).map(({ id }) => id),
   );
   for (const problem of problems) say(problem);
-  if (files.length > 0) {
-    const owners = ownersOf(files, config);
-    const { owner, view } = owners;
-    // `audit` goes by the same rule: an agent that was in view has hosts, one that never joined has
-    // none.
-    const missing = view.filter((id) => !files.some(({ agent }) => agent === id));
-    let hasDamage = hasUnreadable;
-    const onProblem = (message: string) => {
-      hasDamage = true;
-      say(message);
-    };
-    const end = () => {
-      if (!hasDamage && missing.length === 0) return 0;
-      const unsaid = missing.filter((id) => !problems.some((said) => said.startsWith(`${id}: `)));
-      const absent =
-        unsaid.length > 0 ? `; in view, and without a state: ${unsaid.join(', ')}` : '';
-      say(`the output is not complete: a state is missing or damaged${absent}`);
-      const remedy =
-        missing.length > 0
-          ? whereElse(config, owners)
-          : repairLines(config, copiesOf(owners.backups, owners.view));
-      say(remedy.join('\n'));
-      return 4;
-    };
-    return { ok: true, files, views: new ClusterViews(files, onProblem, owner), end };
+  if (files.length === 0) {
+    say(`${inVain}: no agent has a readable state in ${config.agent.dataDir}`);
+    return { ok: false, code: hasUnreadable ? 4 : 1 };
   }
-  say(`${inVain}: no agent has a readable state in ${dataDir}`);
-  return { ok: false, code: hasUnreadable ? 4 : 1 };
+  const owners = ownersOf(files, config);
+  const { backups, view } = owners;
+  // As in `audit`: every agent of the view has hosts; an agent that never joined has none.
+  const missing = view.filter((id) => !files.some(({ agent }) => agent === id));
+  let hasDamage = hasUnreadable;
+  const onProblem = (message: string) => {
+    hasDamage = true;
+    say(message);
+  };
+  const end = () => {
+    if (!hasDamage && missing.length === 0) return 0;
+    const unsaid = missing.filter((id) => !problems.some((said) => said.startsWith(`${id}: `)));
+    const absent = unsaid.length > 0 ? `; members without a state: ${unsaid.join(', ')}` : '';
+    say(`the output is not complete: a state is missing or damaged${absent}`);
+    const remedy =
+      missing.length > 0 ? whereElse(config, owners) : repairLines(config, copiesOf(backups, view));
+    say(remedy.join('\n'));
+    return 4;
+  };
+  return { ok: true, files, views: new ClusterViews(files, onProblem, owners.owner), end };
 }
 
-/** Said in place of a repair, which would go on without what is lost. */
+/** Replaces the advice to repair, which would continue the crawl without the lost data. */
 export const noCopies =
   'no other agent has copies (cluster.backups, number of agents): restore it from a backup of your own';
 
-/** What helps where an agent that is in view has no state in the data directory. */
+/** What to do if a member has no state in the data directory. */
 export function whereElse(config: Config, owners: Owners): string[] {
   return [
-    'if it is in another data directory, or on another machine: bring the directories of all agents',
-    'together and name where with --data; if it is lost:',
+    'if it is in another data directory, or on another machine: copy the directories of all agents',
+    'into one directory and name it with --data; if it is lost:',
     ...repairLines(config, copiesOf(owners.backups, owners.view)),
   ];
 }
 
-/** What helps where states are lost, or damaged, of which so many other agents have copies. */
+/**
+ * What to do if states are lost or damaged.
+ *
+ * @param copies - number of other agents that have a copy of each host
+ */
 export function repairLines(config: Config, copies: number): string[] {
   if (copies === 0) return [noCopies];
   return [
-    'to restore it from the copies of the other agents, while none runs:',
+    'to restore it from the copies of the other agents, while no agent runs:',
     `  ${programName()} launch ${shownCrawl(config)} --repair`,
   ];
 }

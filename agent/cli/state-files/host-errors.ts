@@ -1,7 +1,7 @@
-// The error codes of pages that failed because of their host, not by themselves: it could not be
-// reached, or it was given up with the rest of its queue. `launch` and `audit` count such hosts.
+// The error codes of pages that failed because their host could not be reached or was abandoned
+// with its queue.
 
-/** As in `pages.error`; a host without any response counts as unreachable with other codes, too. */
+/** Values of `pages.error`. A host without any response counts as unreachable with any code. */
 export const HOST_ERRORS: readonly string[] = [
   'dns',
   'connect_refused',

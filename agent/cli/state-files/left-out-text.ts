@@ -1,4 +1,5 @@
-// What `launch` says of states that it would leave out, with what can be done about it.
+// Messages about agents whose states hold work that no started agent would continue, with the
+// commands that help.
 
 import path from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';
@@ -7,7 +8,7 @@ import { count, printable, programName } from '../common/output.ts';
 import { isLocked } from '../common/running.ts';
 import type { LeftOut } from './left-out.ts';
 
-/** One agent's share, such as `a3: 95 queued URLs and 3 pages of 12 hosts (h1, h2, …)`. */
+/** For example `a3: 95 queued URLs and 3 fetched pages of 12 hosts (h1, h2, …)`. */
 export function leftOutText({ agent, hosts, queued, pages, samples }: LeftOut): string {
   const what = [
     ...(queued > 0 ? [`${count(queued)} queued ${queued === 1 ? 'URL' : 'URLs'}`] : []),
@@ -18,16 +19,16 @@ export function leftOutText({ agent, hosts, queued, pages, samples }: LeftOut): 
 }
 
 export interface RefusedLaunch {
-  /** Agents that were to be started. */
+  /** Agents that the refused launch would have started. */
   readonly chosen: readonly string[];
   /** Agents of the config that this machine can start. */
   readonly local: readonly string[];
-  /** Of the command line, to be given again. */
+  /** Flags of the refused launch, which the printed command repeats. */
   readonly refresh: boolean;
   readonly repair: boolean;
 }
 
-/** The refusal. Each remedy is a command that works as printed. */
+/** The message of a refused launch. Its commands can be run as printed. */
 export function leftOutRefusal(
   config: Config,
   leftOut: readonly LeftOut[],
@@ -38,21 +39,22 @@ export function leftOutRefusal(
   const crawl = shownCrawl(config);
   const again = `${refresh ? ' --refresh' : ''}${repair ? ' --repair' : ''}`;
   const all = local.filter((id) => chosen.includes(id) || ids.includes(id));
-  // With the config as it was then, all of it is meant: those of today may have other names in it.
+  // With the previous config all its agents are started: today's ids may have had other names in
+  // it.
   const which = strangers.length > 0 ? '' : ` --agents ${all.join(',')}`;
   return [
-    'not started, because the work of agents would be left out; only their states have:',
+    'not started, because work of other agents would be left out; only their states have:',
     ...leftOut.map((one) => `  ${leftOutText(one)}`),
     ...(strangers.length > 0 ? [backText(config, strangers)] : []),
     'start them too:',
     `  ${programName()} launch ${crawl}${which}${again}`,
-    'to retire them, start them so, and while they run have them hand over to the others:',
+    'to retire them, start them in this way, and while they run let them hand over their hosts:',
     `  ${programName()} stop ${crawl} ${ids.join(' ')}`,
-    `to give up what only they have, move their directories out of ${config.agent.dataDir}`,
+    `to discard what only they have, move their directories out of ${config.agent.dataDir}`,
   ].join('\n');
 }
 
-/** Agents that were removed from the config, or have another name there now. */
+/** How to restore agents that were removed from the config or renamed in it. */
 function backText({ cluster }: Config, strangers: readonly string[]): string {
   const numbers = strangers.map((id) => Number(/^a(\d+)$/.exec(id)?.[1] ?? Number.NaN));
   const isNumbered = typeof cluster.agents === 'number' && numbers.every(Number.isSafeInteger);
@@ -62,13 +64,13 @@ function backText({ cluster }: Config, strangers: readonly string[]): string {
   return `the config does not have ${strangers.join(', ')} (removed, or renamed): ${how}, then`;
 }
 
-/** What an agent by hand says of agents whose work waits for them, when it starts and when it ends. */
+/** The message of an agent that was started without `launch`, at its start and at its exit. */
 export function openWorkText(config: Config, leftOut: readonly LeftOut[]): string {
   const isRunning = ({ agent }: LeftOut) => isLocked(path.join(config.agent.dataDir, agent));
   const running = leftOut.filter(isRunning);
   const idle = leftOut.filter((one) => !running.includes(one));
   return [
-    ...(running.length > 0 ? ['the crawl is not complete: agents that run go on with'] : []),
+    ...(running.length > 0 ? ['the crawl is not complete: running agents still have'] : []),
     ...running.map((one) => `  ${leftOutText(one)}`),
     ...(idle.length > 0 ? idleText(config, idle) : []),
   ].join('\n');
@@ -78,7 +80,7 @@ function idleText(config: Config, leftOut: readonly LeftOut[]): string[] {
   const known = leftOut.filter(({ agent }) => membersOf(config).some(({ id }) => id === agent));
   const strangers = leftOut.filter((one) => !known.includes(one)).map(({ agent }) => agent);
   return [
-    'the crawl is not complete without agents that do not run; only their states have:',
+    'the crawl is not complete, because some agents do not run; only their states have:',
     ...leftOut.map((one) => `  ${leftOutText(one)}`),
     ...(strangers.length > 0 ? [backText(config, strangers)] : []),
     'start each beside the others:',

@@ -1,8 +1,6 @@
-// Finds the URLs that a launch would leave out: those that are only in state files of agents that
-// neither run nor are to be started. The launch would never fetch the queued ones, and would fetch the
-// pages again. The comparison is made URL by URL, because the copy of a host may be old. `launch`
-// refuses to start where it would leave something out. `complete.json` is not believed where agents
-// that it does not name have open work.
+// Finds the URLs that a launch would leave out: they are only in state files of agents that neither
+// run nor are to be started. The launch would never fetch the queued ones, and would fetch the
+// others again. The comparison is made URL by URL, because the copy of a host may be old.
 
 import { join } from 'node:path';
 import { AUDIT_OUTBOX } from '../../storage/reads/audit-queries.ts';
@@ -17,34 +15,33 @@ import { messageOf } from '../common/exit-code.ts';
 import { foundAgents, openStateFile, type StateFile } from '../common/query-files.ts';
 import { isLocked } from '../common/running.ts';
 
-/** Hosts that are named of each agent: enough to know what is meant. */
+/** Number of hosts that a message names as examples, so that it stays short. */
 const samplesMax = 3;
 /** Values of `urls.state`. */
 const QUEUED = 0n;
 const SKIPPED = 3n;
 
-/** What only the file of this agent knows. */
+/** Counts of the URLs that only the state file of this agent has. */
 export interface LeftOut {
   readonly agent: string;
   readonly hosts: number;
-  /** URLs that nobody would fetch. */
+  /** URLs that no other agent would fetch. */
   readonly queued: number;
-  /** Finished URLs that would be fetched again, or be missing. */
+  /** Finished URLs that would be fetched again or be missing from the result. */
   readonly pages: number;
-  /** The first of the hosts. */
+  /** The first `samplesMax` hosts. */
   readonly samples: readonly string[];
 }
 
 export interface Comparison {
   readonly leftOut: readonly LeftOut[];
-  /** Files that could not be compared, each with the reason. */
+  /** Sentences that name each file that could not be compared. */
   readonly unknown: readonly string[];
 }
 
 /**
- * The states among those left out that have URLs queued which nobody else knows. It passes over hosts
- * without a queue, so it is quick although a dead agent may leave many hosts behind. For the
- * parameters see `compareStates`.
+ * The left-out states with queued URLs that no other agent has. Skips hosts without a queue, so it
+ * is fast even if a dead agent left many hosts behind. See `compareStates` for the parameters.
  */
 export function openWork(
   dataDir: string,
@@ -52,16 +49,15 @@ export function openWork(
   crawling: readonly string[],
   { runningToo = false } = {},
 ): readonly LeftOut[] {
-  const options = { onlyQueued: true, runningToo };
-  const { leftOut } = compareStates(dataDir, crawl, crawling, options);
+  const { leftOut } = compareStates(dataDir, crawl, crawling, { onlyQueued: true, runningToo });
   return leftOut.filter(({ queued }) => queued > 0);
 }
 
 /**
- * @param crawl - its name; states of other crawls in the same directory do not count
- * @param crawling - agents whose states take part; those that run do, too, unless `runningToo`
- * @param options.onlyQueued - whether hosts without queued URLs are passed over
- * @param options.runningToo - whether agents that run and are not among `crawling` are left out
+ * @param crawl - its name; states of other crawls in the same directory are ignored
+ * @param crawling - agents that are not left out; unless `runningToo`, nor are those that run
+ * @param options.onlyQueued - whether to skip hosts without queued URLs
+ * @param options.runningToo - whether running agents outside `crawling` count as left out
  */
 export function compareStates(
   dataDir: string,
@@ -71,27 +67,26 @@ export function compareStates(
 ): Comparison {
   const unknown: string[] = [];
   const opened: StateFile[] = [];
-  const open = (agent: string): StateFile[] => {
-    const file = openStateFile(agent, join(dataDir, agent, 'state.sqlite'));
-    if (typeof file === 'string') {
-      unknown.push(file);
-      return [];
+  const open = (agents: readonly string[], problems: string[]): StateFile[] => {
+    const files: StateFile[] = [];
+    for (const agent of agents) {
+      const file = openStateFile(agent, join(dataDir, agent, 'state.sqlite'));
+      if (typeof file === 'string') problems.push(file);
+      else files.push(file);
     }
-    opened.push(file);
-    return [file];
+    opened.push(...files);
+    return files;
   };
   try {
-    const idle = foundAgents(dataDir).filter((agent) => !crawling.includes(agent));
-    const aside = idle.filter((agent) => runningToo || !isLocked(join(dataDir, agent)));
-    const left = aside.flatMap(open).filter((file) => hasPagesOf(file, crawl, unknown));
-    if (left.length === 0) return { leftOut: [], unknown };
-    const taking = foundAgents(dataDir).filter((agent) => !aside.includes(agent));
-    // An agent whose file cannot be opened reports it when it starts.
-    const others = taking.flatMap((agent) => {
-      const file = openStateFile(agent, join(dataDir, agent, 'state.sqlite'));
-      return typeof file === 'string' ? [] : [file];
+    const agents = foundAgents(dataDir);
+    const aside = agents.filter((agent) => {
+      return !crawling.includes(agent) && (runningToo || !isLocked(join(dataDir, agent)));
     });
-    opened.push(...others);
+    const left = open(aside, unknown).filter((file) => hasPagesOf(file, crawl, unknown));
+    if (left.length === 0) return { leftOut: [], unknown };
+    // The agents themselves report files that cannot be opened.
+    const taking = agents.filter((agent) => !aside.includes(agent));
+    const others = open(taking, []);
     const found = left.map((file) => leftOutOf(file, others, unknown, onlyQueued));
     return { leftOut: found.filter(({ hosts }) => hosts > 0), unknown };
   } finally {
@@ -119,6 +114,7 @@ interface HostRow {
   readonly round: bigint;
 }
 
+/** How far one state file is with a URL. */
 type Standing = { readonly round: bigint; readonly isDone: boolean };
 
 function leftOutOf(
@@ -137,7 +133,7 @@ function leftOutOf(
       if (copies.some(({ of }) => covers(of, row))) continue;
       const known = urlsOf(copies);
       for (const [key, round, state] of file.rows(URLS_OF_HOST, row.number)) {
-        // An agent that finds the URL again skips it again.
+        // If another agent finds the URL, it skips it as well.
         if (state === SKIPPED) continue;
         const here = { round: round as bigint, isDone: state !== QUEUED };
         if (isAsFar(known.get(key as string), here)) continue;
@@ -162,7 +158,7 @@ function hostRow([host, number, queued, pages, round]: unknown[]): HostRow {
   return { host: host as string, number: n!, queued: q!, pages: p!, round: r! };
 }
 
-/** A copy of another agent. */
+/** The row of a host in the state file of another agent. */
 interface Copy {
   readonly file: StateFile;
   readonly of: HostRow;
@@ -175,12 +171,12 @@ function copiesOf(host: string, others: readonly StateFile[]): readonly Copy[] {
   });
 }
 
-/** Of a host without open work, as a dead agent leaves many behind, the counters tell enough. */
+/** Compares counters only, which is enough for a host without a queue, the most frequent case. */
 function covers(copy: HostRow, row: HostRow): boolean {
   return row.queued === 0n && copy.round >= row.round && copy.pages >= row.pages;
 }
 
-/** The furthest that the copies of a host say of each of its URLs, by key. */
+/** The furthest state of each URL of a host among its copies, by key. */
 function urlsOf(copies: readonly Copy[]): ReadonlyMap<string, Standing> {
   const known = new Map<string, Standing>();
   for (const { file, of } of copies) {
@@ -197,7 +193,7 @@ function isAsFar(known: Standing | undefined, as: Standing): boolean {
   return known.round > as.round || (known.round === as.round && (known.isDone || !as.isDone));
 }
 
-/** By host, the URLs that wait in the outbox and that none of the others knows. */
+/** Numbers of URLs, by host, that are in the outbox and that no other agent has. */
 function onTheWay(file: StateFile, others: readonly StateFile[]): ReadonlyMap<string, number> {
   const unknown = new Map<string, Set<string>>();
   let at: { host: string; known: ReadonlyMap<string, Standing> } = { host: '', known: new Map() };

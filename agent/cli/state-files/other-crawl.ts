@@ -1,5 +1,5 @@
-// The name is the identity of a crawl: state files of another one are neither read nor acted upon.
-// A data directory may hold two crawls whose agents have different identifiers.
+// Separates the state files of crawls that share a data directory. A crawl is identified by its
+// name; commands neither read nor change the state files of another crawl.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import {
   type StateFiles,
 } from '../common/query-files.ts';
 
-/** Why the state files of these agents are not for this config; null where all are. */
+/** An error message if one of these agents has a state of another crawl; else null. */
 export function otherCrawlOf(config: Config, ids: readonly string[]): string | null {
   for (const id of ids) {
     const path = join(config.agent.dataDir, id, 'state.sqlite');
@@ -28,9 +28,9 @@ export function otherCrawlOf(config: Config, ids: readonly string[]): string | n
 }
 
 /**
- * The state files of this crawl, as `openStateFiles` gives them.
+ * Opens the state files of this crawl.
  *
- * @throws Refusal where that of an agent of the config, or each that is there, is of another crawl
+ * @throws Refusal if the state of an agent of the config, or every state found, is of another crawl
  */
 export function openFilesOf(config: Config, expected: readonly string[]): StateFiles {
   const found = openStateFiles(config.agent.dataDir, expected);

@@ -1,29 +1,26 @@
-// One URL that several files claim: what becomes of it. A dead agent's file still claims the hosts
-// that others took over, so the same URL can be queued in one file and fetched in another. The rule
-// is that of the protocol (PROTOCOL rule 11): the later round, then the state that is further wins, among finished
-// ones a response before a failure before a skip; then the word of the host's present owner; then
-// the earlier fetch, then the smaller agent. Depth and referrer are the least of all claims,
-// attempts the most. So each page is credited once. Pure; used by `query-views.ts`, by the summary
-// of `launch` through it, and by `audit`.
+// Merges the claims of several state files on one URL or host, so that each page counts once. The
+// file of a dead agent still claims the hosts that others took over, so a URL can be queued in one
+// file and fetched in another. As in PROTOCOL rule 11, the later round wins, then the further
+// state: a response before a failure before a skip before a queued URL. Ties are decided by the
+// current owner of the host, then by the earlier fetch, then by the smaller agent id.
 
 /** Best first. */
 const states = ['response', 'failed', 'skipped', 'queued'] as const;
 export type ClaimState = (typeof states)[number];
 
-/** As much of a claim as decides which of several stands. */
+/** The fields of a claim that decide which claim wins. */
 export interface Standing {
   readonly agent: string;
-  /** A later one goes before all that an earlier one came to. */
   readonly round: number;
   readonly state: ClaimState;
-  /** Unix milliseconds; null where nothing was fetched. */
+  /** Unix milliseconds; null if nothing was fetched. */
   readonly fetchedAt: number | null;
 }
 
-/** What one file says of a URL. */
+/** The row of one file for a URL. */
 export interface Claim extends Standing {
   readonly url: string;
-  /** Null where the view of that state does not tell. */
+  /** Null if the view of that state has no such column. */
   readonly depth: number | null;
   readonly attempts: number | null;
   /** Null for a seed. */
@@ -33,8 +30,10 @@ export interface Claim extends Standing {
 }
 
 /**
- * @param claims - all of one URL, at least one; their order does not matter
- * @param owner - the present owner of the host, where it is known
+ * The winning claim, with the least depth and referrer and the most attempts of all claims.
+ *
+ * @param claims - at least one, all for the same URL, in any order
+ * @param owner - the current owner of the host, if it is known
  */
 export function mergeClaims(claims: readonly Claim[], owner?: string): Claim {
   const winner = standing(claims, owner);
@@ -46,17 +45,17 @@ export function mergeClaims(claims: readonly Claim[], owner?: string): Claim {
     ...winner,
     depth: depths.length === 0 ? null : Math.min(...depths),
     attempts: attempts.length === 0 ? null : Math.max(...attempts),
-    // A seed was found on no page, which is less than any.
+    // Null stands for a seed and is less than any referrer.
     referrer: referrers.includes(null) ? null : referrers.reduce((a, b) => (a! < b! ? a : b))!,
   };
 }
 
-/** Of several claims on one URL, the one that stands. */
+/** The winning claim on one URL. */
 export function standing<C extends Standing>(claims: readonly C[], owner?: string): C {
   return claims.reduce((best, claim) => (isBefore(claim, best, owner) ? claim : best));
 }
 
-/** Whether the state of `a` is further than that of `b`, whoever says it. */
+/** Whether `a` wins over `b` by its round and state alone. */
 export function isFurther(a: Standing, b: Standing): boolean {
   if (a.round !== b.round) return a.round > b.round;
   return states.indexOf(a.state) < states.indexOf(b.state);
@@ -69,15 +68,16 @@ function isBefore(a: Standing, b: Standing, owner: string | undefined): boolean 
   return byFetch !== 0 ? byFetch < 0 : a.agent < b.agent;
 }
 
-/** What one file says of a host, by the columns of the view `hosts`. */
+/** The row of one file for a host, by the columns of the view `hosts`. */
 export type HostRow = Readonly<Record<string, number | bigint | string | null>>;
 
 /**
- * One row for a host in several files: the present owner's, if it has one, else the one of who was
- * there last. Counts of URLs are those of the merged URLs; counters that
- * have no URLs behind them are the most that any file says, since one may contain the other.
+ * Merges the rows of several files for one host: the row of the current owner or, if it has none,
+ * the row with the latest fetch. URL counts are those of the merged URLs. The other counters are
+ * the maximum of all files, since the count of one file may include that of another.
  *
  * @param rows - at least one, each with its `agent`
+ * @param counts - of the merged URLs
  */
 export function mergeHosts(
   rows: readonly HostRow[],

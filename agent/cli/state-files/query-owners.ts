@@ -1,45 +1,41 @@
-// Who owns which host now, as far as the state files tell: the ring over the last known view. Each
-// file's events say which agents its writer counted as alive; the file with the latest event knows
-// best. That is what decides between several files that say the same of a URL or a host, since a
-// dead agent's file claims for ever what others have taken over. Used by `query`, the summary of
-// `launch`, and `audit`.
+// Computes the current owner of each host from the state files: the ring over the last known view.
+// The view follows from the events of the file with the latest event. The owner decides between
+// files that claim the same URL or host, since the file of a dead agent claims its hosts for ever.
 
 import { hash } from 'node:crypto';
 import { Ring } from '../../../assignment/ring.ts';
 import { type Config, membersOf } from '../../../config/config.ts';
 import { isDamage, type StateFile } from '../common/query-files.ts';
 
-/** What one file's events come to. */
+/** The membership of an agent according to the events of its file. */
 export interface Course {
   readonly agent: string;
-  /** Agents that it counted as alive, itself included unless it left. */
+  /** Agents that it counts as alive, itself included unless it has left. */
   readonly view: ReadonlySet<string>;
-  /** Everyone that ever was in its view. */
+  /** All agents that were ever in its view. */
   readonly met: ReadonlySet<string>;
-  /** The capacities that they joined with, the last of each: the config of today may differ. */
+  /** The capacity of each agent at its last join; the current config may differ. */
   readonly capacities: ReadonlyMap<string, number>;
-  /** `cluster.backups` at the end of a complete crawl; null where the end did not record it. */
+  /** `cluster.backups` when the crawl was completed; null if that was not recorded. */
   readonly backups: number | null;
-  /** How its last life went on, as far as it could tell. */
+  /** How its last run ended; null if that is unknown. */
   readonly end: 'complete' | 'left' | null;
-  /**
-   * Unix milliseconds of the last event from which its view follows, so not of what it refused;
-   * -Infinity if it never joined.
-   */
+  /** Unix milliseconds of the last event except refusals; -Infinity if it never joined. */
   readonly lastAt: number;
 }
 
 export interface Owners {
-  /** The agents last known in view, sorted. */
+  /** The last known view, sorted. */
   readonly view: readonly string[];
-  /** Whether the crawl was complete when the last of them wrote. */
+  /** Whether the file with the latest event says that the crawl is complete. */
   readonly complete: boolean;
+  /** One for each file, in the order of the files. */
   readonly courses: readonly Course[];
-  /** Copies of each host beside the owner's, if there are so many agents. */
+  /** Copies of each host in addition to the owner's, if there are enough agents. */
   readonly backups: number;
-  /** The first of the host's order among them; undefined where none is in view. */
+  /** Undefined if the view is empty. */
   owner(host: string): string | undefined;
-  /** The owner and the backups, as many as there can be. */
+  /** The owner and the backups. */
   holders(host: string): readonly string[];
 }
 
@@ -50,10 +46,10 @@ export function ownersOf(files: readonly StateFile[], config: OwnersConfig): Own
   const last = courses.reduce<Course | null>((latest, course) => {
     return latest === null || course.lastAt > latest.lastAt ? course : latest;
   }, null);
-  // Without any event nobody was ever removed.
+  // Without events no agent was removed.
   const known = last && last.lastAt > -Infinity ? last.view : courses.map(({ agent }) => agent);
   const view = [...known].sort();
-  // An agent that the config does not have any more keeps the hosts that it had at the end.
+  // An agent that is no longer in the config keeps its hosts.
   const configured = new Map(membersOf(config).map(({ id, capacity }) => [id, capacity]));
   const members = view.map((id) => {
     return { id, capacity: last?.capacities.get(id) ?? configured.get(id) ?? 1 };
@@ -72,7 +68,7 @@ export function ownersOf(files: readonly StateFile[], config: OwnersConfig): Own
   };
 }
 
-/** How many agents beside its owner have each host. */
+/** Number of agents that have a copy of each host, without its owner. */
 export function copiesOf(backups: number, view: readonly string[]): number {
   return Math.max(Math.min(backups, view.length - 1), 0);
 }
@@ -91,7 +87,7 @@ function courseOf(file: StateFile): Course {
     if (kind !== 'refused') lastAt = Math.max(lastAt, Number(at));
     const detail = parsed(text);
     const mine = detail.agent === undefined || detail.agent === agent;
-    // Who goes after the end of the crawl took no hosts along.
+    // An agent that leaves after the crawl is complete does not change the owners.
     if (end === 'complete' && !mine) continue;
     if (kind === 'join') {
       if (mine) [end, backups, hasJoined] = [null, null, true];
@@ -115,7 +111,7 @@ function courseOf(file: StateFile): Course {
   return { agent, view, met, capacities, backups, end, lastAt };
 }
 
-/** Damage is told where the rest of the file is read. */
+/** Empty if the file is damaged; the reader of its other rows reports the damage. */
 function eventsOf(file: StateFile): unknown[][] {
   try {
     return [...file.rows('SELECT at, kind, detail FROM event_rows ORDER BY id')];

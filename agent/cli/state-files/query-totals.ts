@@ -1,5 +1,5 @@
-// What a crawl came to, for the summary at the end of `launch`: counted over the merged views, so
-// that the numbers are those that `query` gives afterwards.
+// The totals of a crawl for the summary of `launch`. They are counted over the merged views, so
+// they match the results of `query`.
 
 import type { Config } from '../../../config/config.ts';
 import { isUnusedState, openStateFiles } from '../common/query-files.ts';
@@ -12,27 +12,25 @@ export interface AgentTotals {
   /** URLs that ended with a response or failed. */
   readonly pages: number;
   readonly failed: number;
-  /** URLs whose last answer was 429 or 5xx. */
+  /** URLs whose last response was 429 or 5xx. */
   readonly serverErrors: number;
-  /** Hosts that were given up, or of which URLs failed and none got a response. */
+  /** Hosts that were abandoned, or whose finished URLs all failed. */
   readonly hostsUnreachable: number;
-  /** URLs skipped as `blocked`, and one host of them. */
+  /** URLs skipped as `blocked`, and one of their hosts. */
   readonly blocked: number;
   readonly blockedHost: string | null;
   readonly bytes: number;
   readonly hosts: number;
-  /** How the agent's last life ended, as far as it could still tell. */
+  /** How the agent's last run ended; null if that is unknown. */
   readonly end: Course['end'];
 }
 
 const HOST_CODES = HOST_ERRORS.map((code) => `'${code}'`).join(', ');
 
-const NOTHING = { pages: 0, failed: 0, bytes: 0, serverErrors: 0, hostsUnreachable: 0 };
-
 export interface CrawlTotals {
-  /** Those that have a readable state in the data directory; not those that never were members. */
+  /** Agents with a readable state in the data directory, except agents that were never members. */
   readonly agents: readonly AgentTotals[];
-  /** Agents in view that have no such state: what they hold is not counted. */
+  /** Members without such a state, which are not counted. */
   readonly missing: readonly string[];
 }
 
@@ -65,12 +63,13 @@ export function crawlTotals(dataDir: string, config: Pick<Config, 'cluster'>): C
       .all();
     const agents = files.flatMap((file, k) => {
       const { agent } = file;
-      // A former member that ended with *complete* did so in an earlier round, or before others went on.
+      // A former member that ended as complete did so in an earlier round or before the crawl
+      // continued.
       const isFormer = !owners.view.includes(agent);
       if (isFormer && isUnusedState(file)) return [];
       const courseEnd = owners.courses[k]!.end;
       const end = isFormer && courseEnd === 'complete' ? null : courseEnd;
-      const none = { agent, ...NOTHING };
+      const none = { agent, pages: 0, failed: 0, bytes: 0, serverErrors: 0, hostsUnreachable: 0 };
       const found = pages.find((row) => row.agent === agent) ?? none;
       const { hosts: held = 0 } = hosts.find((row) => row.agent === agent) ?? {};
       const skipped = blocked.find((row) => row.agent === agent);

@@ -1,14 +1,14 @@
-// The views of docs/VIEWS.md over all agents' files at once: virtual tables of a database in memory whose
-// rows stream from the files, each with its agent. A host that only one file claims, as nearly all
-// are, passes through row by row; the URLs of a host that several claim are merged, one host at a
-// time, so that memory is bounded by one host. SQLite attaches ten files at most, hence this way.
+// The views of docs/VIEWS.md over all state files: virtual tables of a database in memory, whose
+// rows stream from the files. Rows of a host that one file claims, as most do, are passed through.
+// The URLs of a host that several files claim are merged, one host at a time, which bounds the
+// memory. SQLite can attach only ten files, so one query over attached files is not possible.
 
 import Database from 'better-sqlite3';
 import { messageOf } from '../common/exit-code.ts';
 import { isDamage, type StateFile } from '../common/query-files.ts';
 import { type Claim, type HostRow, mergeClaims, mergeHosts } from './query-merge.ts';
 
-/** Columns as in docs/VIEWS.md; each table begins with `agent` besides. */
+/** The columns of docs/VIEWS.md, without the first one, `agent`. */
 const columns = {
   pages: [
     ...['url', 'fetch_url', 'host', 'depth', 'status', 'content_type', 'bytes', 'digest'],
@@ -31,20 +31,19 @@ type ViewName = keyof typeof columns;
 /** Views whose rows are URLs of a host. */
 const urlViews = ['pages', 'frontier', 'skipped'] as const;
 type UrlView = (typeof urlViews)[number];
-/** Where a row of `skipped` has its reason, after its agent. */
+/** Index of the reason in a row of `skipped`. */
 const reasonAt = 1 + columns.skipped.indexOf('reason');
 
-/** The views of a set of files, with what must be told when they are read. */
 export class ClusterViews {
   readonly #files: readonly StateFile[];
   readonly onProblem: (message: string) => void;
   readonly #ownerOf: (host: string) => string | undefined;
-  /** Hosts that several files claim; found when first needed. */
+  /** Hosts that several files claim; null until they are needed. */
   #shared: ReadonlySet<string> | null = null;
 
   /**
-   * @param onProblem - told of each file that turns out to be damaged while it is read
-   * @param ownerOf - the present owner of a host, whose word counts where several say the same
+   * @param onProblem - called for each file that turns out to be damaged while it is read
+   * @param ownerOf - the current owner of a host, which decides ties between files
    */
   constructor(
     files: readonly StateFile[],
@@ -56,7 +55,7 @@ export class ClusterViews {
     this.onProblem = onProblem;
   }
 
-  /** @returns a database in memory that has the views as tables, and nothing else */
+  /** @returns a database in memory that has only the views, as tables */
   open(): Database.Database {
     const views = this;
     const db = new Database(':memory:');
@@ -90,7 +89,7 @@ export class ClusterViews {
     }
   }
 
-  /** Rows of all files one after the other, but for those of `shared` hosts. */
+  /** Rows of all files one after the other, without those of `shared` hosts. */
   *#streamed(
     view: ViewName,
     hostAt: number | null,
@@ -103,7 +102,7 @@ export class ClusterViews {
     }
   }
 
-  /** Rows of one file; damage ends them early, and is told. */
+  /** Rows of one file. Damage is reported and ends them early. */
   *#read(file: StateFile, sql: string, ...values: unknown[]): Generator<unknown[]> {
     try {
       yield* file.rows(sql, ...values);
@@ -113,7 +112,9 @@ export class ClusterViews {
     }
   }
 
-  /** Walks the sorted hosts of all files side by side, so that only the shared ones are kept. */
+  /**
+   * Scans the sorted hosts of all files in parallel, so that only the shared ones are in memory.
+   */
   #sharedHosts(): ReadonlySet<string> {
     if (this.#shared) return this.#shared;
     const shared = new Set<string>();
@@ -141,7 +142,7 @@ export class ClusterViews {
   *#mergedRows(view: UrlView, host: string): Generator<unknown[]> {
     for (const { stands, answer } of this.#mergedClaims(host)) {
       if (viewOf(stands) === view) yield rowOf(view, stands);
-      // The last answer of a page that is queued again or skipped, whichever file has it.
+      // A page that is requeued or skipped keeps its last response in `pages`.
       else if (view === 'pages' && answer) yield rowOf(view, answer, stands);
     }
   }
@@ -162,7 +163,7 @@ export class ClusterViews {
     return names.map((name) => merged[name]);
   }
 
-  /** Every known URL of one host, once, with its last answer. */
+  /** Every known URL of one host, once, with its last response. */
   #mergedClaims(host: string): Iterable<{ stands: Claim; answer: Claim | null }> {
     const byUrl = new Map<string, Claim[]>();
     for (const file of this.#files) {
@@ -227,9 +228,9 @@ function claimOf(view: UrlView, row: unknown[]): Claim {
 }
 
 /**
- * The winner's row, with what was merged from the others in its place.
+ * The row of a merged claim.
  *
- * @param stands - what has become of the page since, where the claim is its last answer
+ * @param stands - the current state of the URL if `claim` is only its last response
  */
 function rowOf(view: UrlView, claim: Claim, stands = claim): unknown[] {
   const { depth, attempts, referrer } = claim;

@@ -1,6 +1,6 @@
-// The operator's orders as the state files have them, while no agent runs. `launch` names those in
-// force, since a crawl that is paused or blocked looks like one that hangs. An order can be taken back
-// there too: `block '*'` completes a crawl, and then no agent is left to be told.
+// Reads and revokes the operator's directives in the state files while no agent runs. `launch`
+// prints the directives in force, since a paused or blocked crawl looks as if it hung. After `block
+// '*'` has completed a crawl, the block can only be revoked here, because all agents have exited.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -21,10 +21,10 @@ import { foundAgents } from '../common/query-files.ts';
 import { barredPath, permissionMissing } from '../common/running.ts';
 import { setCompletionAside } from './completion-file.ts';
 
-/** Of so many a line each; the view `orders` has all. */
+/** Number of directives that are printed; the view `orders` has all. */
 const shownMax = 10;
 
-/** The latest word on each thing; the newest first. */
+/** The latest directive for each kind and host, the newest first. */
 function latestOf(orders: readonly Order[]): Order[] {
   const latest = new Map<string, Order>();
   for (const order of orders) {
@@ -35,9 +35,9 @@ function latestOf(orders: readonly Order[]): Order[] {
 }
 
 interface StoredOrders {
-  /** By agent of this crawl. */
+  /** Directives by agent, for the agents of this crawl. */
   readonly states: ReadonlyMap<string, readonly Order[]>;
-  /** Sentences that name each file which could not be read. */
+  /** Sentences that name each file that could not be read. */
   readonly problems: readonly string[];
 }
 
@@ -56,7 +56,7 @@ function storedOrders(config: Config): StoredOrders {
   return { states, problems };
 }
 
-/** Null where there is no state of this crawl; a sentence where the file cannot be read. */
+/** Null if there is no state of this crawl; an error message if the file cannot be read. */
 function ordersIn({ name }: Config, directory: string): readonly Order[] | string | null {
   const file = path.join(directory, 'state.sqlite');
   if (!fs.existsSync(file)) return null;
@@ -72,7 +72,7 @@ function ordersIn({ name }: Config, directory: string): readonly Order[] | strin
   }
 }
 
-/** A line for each order in force, with the command that takes it back. */
+/** A line for each directive in force, with the command that revokes it. */
 export function ordersInForce(config: Config): string[] {
   const { states } = storedOrders(config);
   const inForce = latestOf([...states.values()].flat()).filter(isInForce);
@@ -82,20 +82,21 @@ export function ordersInForce(config: Config): string[] {
 }
 
 function textOf({ kind, host, value, by }: Order, config: Config): string {
-  const command = (words: string) => `${programName()} ${words}`;
   const shown = shownCrawl(config);
-  if (kind === 'pause') return `pause, given by ${by}; to end it: ${command(`resume ${shown}`)}`;
+  if (kind === 'pause') {
+    return `pause, given by ${by}; to end it: ${programName()} resume ${shown}`;
+  }
   const long = kind === 'delay' ? ` ${durationText(value ?? 0)}` : '';
-  const takeBack = command(`${kind} ${shown} '${host}' --off`);
-  return `${kind} ${host}${long}, given by ${by}; to take it back: ${takeBack}`;
+  const off = `${programName()} ${kind} ${shown} '${host}' --off`;
+  return `${kind} ${host}${long}, given by ${by}; to revoke it: ${off}`;
 }
 
 export interface TakenBack {
-  /** Agents that have it on disk now; where there are none, nothing was changed. */
+  /** Agents whose state file has the revocation; if there are none, nothing was changed. */
   readonly agents: readonly string[];
-  /** Why not all agents of the data directory have it. */
+  /** Why some agents of the data directory do not have it. */
   readonly failure: Failure | null;
-  /** Of a block: the pattern that still blocks its hosts. */
+  /** For a block: another pattern that still blocks its hosts. */
   readonly stillBlockedBy: string | undefined;
 }
 
@@ -104,23 +105,24 @@ interface Failure {
   readonly message: string;
 }
 
-type Words = Pick<Order, 'kind' | 'host'>;
+type Target = Pick<Order, 'kind' | 'host'>;
 
-/** In all state files of the directory, of which no agent may run. */
-export function takeBack(config: Config, words: Words): TakenBack {
+/** Revokes a directive in all state files of the data directory. No agent may run. */
+export function takeBack(config: Config, target: Target): TakenBack {
   const { states, problems } = storedOrders(config);
-  // In such a file the order may be in force, by a later word than any other has.
+  // An unreadable file may hold a later directive than all others.
   if (problems.length > 0) return refused(4, problems.join('\n'));
   const known = latestOf([...states.values()].flat());
-  if (!known.some((order) => keyOf(order) === keyOf(words) && isInForce(order))) {
-    const what = words.kind === 'pause' ? 'the crawl is not paused' : 'no such order is in force';
-    return refused(1, [what, ...ordersInForce(config)].join('\n'));
+  if (!known.some((order) => keyOf(order) === keyOf(target) && isInForce(order))) {
+    const isPause = target.kind === 'pause';
+    const why = isPause ? 'the crawl is not paused' : 'no such directive is in force';
+    return refused(1, [why, ...ordersInForce(config)].join('\n'));
   }
-  // No launch starts agents meanwhile: each would find its directory in use.
+  // Prevents launches from starting agents, whose directories would be in use.
   const lock = lockLaunch(config);
   if (!lock.ok) return refused(lock.code, lock.message);
   try {
-    return takeBackLocked(config, words, [...states.keys()]);
+    return takeBackLocked(config, target, [...states.keys()]);
   } finally {
     lock.unlock();
   }
@@ -137,7 +139,7 @@ interface OpenedState {
   readonly close: () => void;
 }
 
-function takeBackLocked(config: Config, words: Words, agents: readonly string[]): TakenBack {
+function takeBackLocked(config: Config, target: Target, agents: readonly string[]): TakenBack {
   const opened: OpenedState[] = [];
   try {
     for (const agent of agents) {
@@ -147,9 +149,9 @@ function takeBackLocked(config: Config, words: Words, agents: readonly string[])
     }
     const known = latestOf(opened.flatMap(({ orders }) => orders.orders()));
     const n = Math.max(0, ...known.map((order) => order.n)) + 1;
-    const order: Order = { ...words, value: null, n, by: agents[0]! };
-    // First, since without the record a launch looks again, and without the order it finds nothing.
-    const record = words.kind === 'block' ? setCompletionAside(config) : null;
+    const order: Order = { ...target, value: null, n, by: agents[0]! };
+    // The completion record goes first: with it, a launch would not look for unblocked URLs.
+    const record = target.kind === 'block' ? setCompletionAside(config) : null;
     const saved = save(order, opened);
     if (saved.agents.length > 0) record?.drop();
     else record?.putBack();
@@ -178,7 +180,7 @@ function openOne(config: Config, agent: string): OpenedState | Failure {
   return { code: 4, message: `${directory}: an agent starts, ends or does not answer; try again` };
 }
 
-/** Once one file has it, it is taken back: the other agents obey on hearing from that one. */
+/** One file is enough to revoke the directive: its agent announces it to the others. */
 function save(order: Order, opened: readonly OpenedState[]): Omit<TakenBack, 'stillBlockedBy'> {
   const agents: string[] = [];
   for (const { agent, directory, orders } of opened) {
@@ -198,7 +200,7 @@ function failureOf(error: unknown, directory: string): Failure {
   return { code: failure.code === 'full' ? 3 : 4, message: failure.message };
 }
 
-/** By the rule of the agents. */
+/** Applies the same rule as the agents. */
 function stillBlocking(known: readonly Order[], takenBack: Order): string | undefined {
   if (takenBack.kind !== 'block') return undefined;
   const store = { orders: () => [...known, takenBack], saveOrder() {}, dropOrder() {} };

@@ -1,33 +1,22 @@
-// What the cluster shares, as `status` shows it: how far the crawl is from its page limit and who has
-// tokens, and which addresses each agent grants slots of and how many hosts wait for one. Nothing
-// where the config sets neither `limits.pages` nor `politeness.ipDelayMs`.
+// The shared limits in the output of `status`: the page limit with each agent's tokens, and the
+// address permits with the hosts that wait for one. The table is omitted unless the config sets
+// `limits.pages` or `politeness.ipDelayMs`.
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { count, renderTable, type TableColumn } from '../common/output.ts';
 
-const right = 'right' as const;
+const PAGE_TITLES = ['tokens', 'hosts waiting'];
+const ADDRESS_TITLES = ['addresses', 'granted', 'in use', 'hosts queued'];
 
-const AGENT: TableColumn = { title: 'agent' };
-const OF_PAGES: readonly TableColumn[] = [
-  { title: 'tokens', align: right },
-  { title: 'hosts waiting', align: right },
-];
-const OF_ADDRESSES: readonly TableColumn[] = [
-  { title: 'addresses', align: right },
-  { title: 'granted', align: right },
-  { title: 'in use', align: right },
-  { title: 'hosts in line', align: right },
-];
-
-/** Lines of at most 80 columns; null where nothing is shared. */
+/** Lines of at most 80 columns; null if the cluster has no shared limit. */
 export function budgetsText(agents: readonly AgentStatus[]): string | null {
   const [first] = agents;
   if (!first?.budgets.pages && !first?.budgets.addresses) return null;
-  const columns = [
-    AGENT,
-    ...(first.budgets.pages ? OF_PAGES : []),
-    ...(first.budgets.addresses ? OF_ADDRESSES : []),
+  const titles = [
+    ...(first.budgets.pages ? PAGE_TITLES : []),
+    ...(first.budgets.addresses ? ADDRESS_TITLES : []),
   ];
+  const numbers = titles.map((title): TableColumn => ({ title, align: 'right' }));
   const rows = agents.map(({ id, budgets: { pages, addresses } }) => {
     const ofPages = pages ? [pages.tokens, pages.hostsWaiting] : [];
     const { owned = 0, granted = 0, used = 0, hostsWaiting = 0 } = addresses ?? {};
@@ -35,7 +24,7 @@ export function budgetsText(agents: readonly AgentStatus[]): string | null {
     return [id, ...[...ofPages, ...ofAddresses].map(count)];
   });
   const lines = [limitLine(agents), addressLine(agents)].filter((line) => line !== null);
-  return [...lines, renderTable(columns, rows)].join('\n');
+  return [...lines, renderTable([{ title: 'agent' }, ...numbers], rows)].join('\n');
 }
 
 function limitLine(agents: readonly AgentStatus[]): string | null {
@@ -44,15 +33,15 @@ function limitLine(agents: readonly AgentStatus[]): string | null {
   const ended = agents.reduce((sum, { pages }) => sum + pages, 0);
   const granter = agents.find(({ budgets }) => budgets.pages?.spent != null);
   const reached = agents.some(({ budgets }) => budgets.pages?.reached);
-  const rest = reached
-    ? 'it is reached'
+  const state = reached
+    ? 'reached'
     : granter
       ? `${granter.id} grants tokens: ${count(limit - granter.budgets.pages!.spent!)} left`
       : 'tokens are granted once all pages are counted';
-  return `page limit: ${count(ended)} of ${count(limit)} pages; ${rest}`;
+  return `page limit: ${count(ended)} of ${count(limit)} pages; ${state}`;
 }
 
 function addressLine(agents: readonly AgentStatus[]): string | null {
   const delayMs = agents[0]?.budgets.addresses?.delayMs;
-  return delayMs === undefined ? null : `each address rests for ${count(delayMs)} ms`;
+  return delayMs === undefined ? null : `cooldown of each address: ${count(delayMs)} ms`;
 }

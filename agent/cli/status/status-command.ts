@@ -1,6 +1,5 @@
-// `ubiring status`: what the agents say of themselves. Any agent knows the others, so one answer is
-// enough; agents that the config names and nobody heard of are named too, since an agent that is
-// silently missing from a table is the one a person wants to know of.
+// `ubiring status`: asks one agent for the status of all members. Agents of the config that are not
+// members are listed as well, so that a missing agent is noticed.
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { localAgents } from '../agent/local-agents.ts';
@@ -25,6 +24,7 @@ import {
   renderTable,
   say,
   styled,
+  type TableColumn,
 } from '../common/output.ts';
 import { agentsQuery } from '../common/query-examples.ts';
 import {
@@ -38,19 +38,19 @@ import { budgetsText } from './status-budgets.ts';
 import { recentLines } from './status-events.ts';
 import { type ListedOrder, listedOrders, ordersText } from './status-orders.ts';
 
-/** Of so many silent agents the command that starts them is printed. */
+/** The start commands of at most this many agents are printed, so that the output stays short. */
 const startsMax = 5;
 
 /** What `--json` prints. */
 export interface ClusterStatus {
   readonly agents: readonly AgentStatus[];
-  /** Configured agents, and members of the view, that did not answer. */
+  /** Configured agents and members that did not answer. */
   readonly unreachable: readonly string[];
-  /** The latest that are in force, the newest first. */
+  /** Directives in force, the newest first. */
   readonly orders?: readonly ListedOrder[];
-  /** Where no agent answers because the crawl is over: since when, and who was there. */
+  /** Set if no agent answers because the crawl is complete. */
   readonly complete?: Pick<CompletionNote, 'at' | 'agents'>;
-  /** States of the end that are missing or damaged; absent where there are none. */
+  /** Agents of the complete crawl whose state is missing or damaged; absent if there are none. */
   readonly unsound?: readonly Unsound[];
 }
 
@@ -72,10 +72,11 @@ export async function status(
       return completed(loaded.config, completion, flags);
     }
     say(answer.failures.join('\n'));
-    if (completion.kind === 'changed') say(`a launch goes on: ${completion.why.join('; ')}`);
-    const shown = shownCrawl(loaded.config);
-    say(`no agent answers; what their files hold can still be asked:`);
-    say(`  ${programName()} query ${shown} "${agentsQuery}"`);
+    if (completion.kind === 'changed') {
+      say(`the next launch continues the crawl: ${completion.why.join('; ')}`);
+    }
+    say('no agent answers; the state files can still be queried:');
+    say(`  ${programName()} query ${shownCrawl(loaded.config)} "${agentsQuery}"`);
     return 1;
   }
   const cluster = clusterStatus(
@@ -91,14 +92,14 @@ export async function status(
     const known = agents
       .map(({ id }) => id)
       .filter((id) => cluster.unreachable.includes(id) && !left.includes(id));
-    if (known.length > 0) say('where one does not run, start it on its machine:');
+    if (known.length > 0) say('if one of them does not run, start it on its machine:');
     for (const id of known.slice(0, startsMax)) say(`  ${startCommand(id, loaded.config)}`);
   }
   return 0;
 }
 
-/** Those that do not answer because they have left, as far as the others remember that. */
-export function leftOf({ agents, unreachable }: ClusterStatus): string[] {
+/** Agents that do not answer because they have left, according to the events of the others. */
+function leftOf({ agents, unreachable }: ClusterStatus): string[] {
   const events = agents.flatMap(({ recent }) => recent);
   return unreachable.filter((id) => {
     const its = events.filter(({ kind, detail }) => {
@@ -115,7 +116,7 @@ function leftText(ids: readonly string[], config: ResolvedConfig): string {
   return lines.flatMap((line, k) => [line, ...starts.slice(k, k + 1)]).join('\n');
 }
 
-/** All have ended because there is nothing left to do, which is no failure; a lost state is one. */
+/** Shows that all agents have exited because the crawl is complete. Fails if a state is lost. */
 async function completed(
   config: ResolvedConfig,
   completion: Extract<CheckedCompletion, { kind: 'complete' | 'unsound' }>,
@@ -128,7 +129,7 @@ async function completed(
   if (flags.json) await print(`${JSON.stringify(cluster)}\n`);
   else {
     const when = new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
-    await print(`the crawl is complete since ${when}; then there were ${agents.join(', ')}\n`);
+    await print(`the crawl was completed at ${when} with agents ${agents.join(', ')}\n`);
     if (completion.kind === 'complete') say(nextSteps(config));
   }
   if (completion.kind === 'complete') return 0;
@@ -137,7 +138,7 @@ async function completed(
   return 4;
 }
 
-/** @param result - as an agent answers `status` */
+/** @param result - an agent's response to `status` */
 export function clusterStatus(result: unknown, configured: readonly string[]): ClusterStatus {
   const { agents, unreachable, orders = [] } = result as ClusterStatus;
   const heard = new Set(agents.map(({ id }) => id));
@@ -150,10 +151,10 @@ export function clusterStatus(result: unknown, configured: readonly string[]): C
   };
 }
 
-/** a2 before a10. */
+/** Sorts a2 before a10. */
 const numeric = { numeric: true } as const;
 
-/** At most 80 columns, whatever fits: what is crawled, safe and shared, and what happened. */
+/** Tables of at most 80 columns, and the latest events. */
 export function statusText({ agents, orders = [] }: ClusterStatus): string {
   const happened = recentLines(agents);
   const tables = [
@@ -165,14 +166,19 @@ export function statusText({ agents, orders = [] }: ClusterStatus): string {
   return parts.join('\n\n');
 }
 
-/** Null where none waits. With a queue and nothing open it is why the crawl stands still. */
+/** A possible reason why a crawl with a queue is stalled; null if no host waits. */
 function waitsText(agents: readonly AgentStatus[]): string | null {
   const waits = agents.reduce((sum, agent) => sum + agent.hostsAwaitingRobots, 0);
   if (waits === 0) return null;
   return `waiting for robots.txt: ${count(waits)} (view hosts: robots = 'unreachable')`;
 }
 
-const right = 'right' as const;
+function columnsOf(titles: readonly string[], numbers: readonly string[]): TableColumn[] {
+  return [
+    ...titles.map((title) => ({ title })),
+    ...numbers.map((title) => ({ title, align: 'right' as const })),
+  ];
+}
 
 function crawlTable(agents: readonly AgentStatus[]): string {
   const rowOf = (id: string, state: string, of: readonly AgentStatus[]) => {
@@ -190,32 +196,18 @@ function crawlTable(agents: readonly AgentStatus[]): string {
   const rows = agents.map((agent) => {
     return [...rowOf(agent.id, stateOf(agent), [agent]), durationText(agent.uptimeMs)];
   });
-  const columns = [
-    { title: 'agent' },
-    { title: 'state' },
-    { title: 'hosts', align: right },
-    { title: 'pages', align: right },
-    { title: 'queue', align: right },
-    { title: 'open', align: right },
-    { title: 'rate', align: right },
-    { title: 'up', align: right },
-  ];
+  const columns = columnsOf(['agent', 'state'], ['hosts', 'pages', 'queue', 'open', 'rate', 'up']);
   return renderTable(columns, agents.length > 1 ? [...rows, rowOf('all', '', agents)] : rows);
 }
 
-/** What is not safe elsewhere yet, members heard by relay only, and how busy the process is. */
+/**
+ * Members and the relayed ones among them, data without copies yet, and the load of the process.
+ */
 function safetyTable(agents: readonly AgentStatus[]): string {
-  const columns = [
-    { title: 'agent' },
-    { title: 'peers', align: right },
-    { title: 'relay', align: right },
-    { title: 'copy lag', align: right },
-    { title: 'unsettled', align: right },
-    { title: 'unanswered', align: right },
-    { title: 'outbox', align: right },
-    { title: 'loop', align: right },
-    { title: 'memory', align: right },
-  ];
+  const columns = columnsOf(
+    ['agent'],
+    ['peers', 'relay', 'copy lag', 'unsettled', 'unanswered', 'outbox', 'loop', 'memory'],
+  );
   const rows = agents.map((agent) => [
     agent.id,
     String(agent.members.length),

@@ -1,14 +1,14 @@
-// The last events of the cluster as sentences, for `status`: each agent tells what it saw, and where
-// several saw the same they share a line. Pure.
+// The latest events of the cluster as sentences, for `status`. If several agents report the same
+// event, they share a line.
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { bytesText, count, printable } from '../common/output.ts';
 
 type Recent = AgentStatus['recent'][number];
 
-/** Lines, newest last. */
+/** Number of lines, so that the output stays on one screen. */
 const linesMax = 8;
-/** Within so many milliseconds the same said by two agents is one event. */
+/** Equal reports of different agents count as one event within this time. */
 const sameMsMax = 5000;
 
 interface Line {
@@ -17,7 +17,7 @@ interface Line {
   readonly text: string;
 }
 
-/** @returns lines such as `  12 s ago  a1, a3  took over 4 hosts of a2 within 5.1 s` */
+/** @returns lines such as `  12 s ago  a1, a3  removed a2 after 5 s without news`, newest last */
 export function recentLines(agents: readonly Pick<AgentStatus, 'id' | 'recent'>[]): string[] {
   const lines: Line[] = [];
   const all = agents.flatMap(({ id, recent }) => recent.map((event) => ({ id, event })));
@@ -43,7 +43,7 @@ export function recentLines(agents: readonly Pick<AgentStatus, 'id' | 'recent'>[
   });
 }
 
-/** What the event says, without numbers in which two witnesses of one thing differ. */
+/** Omits numbers that differ between the agents that report the same event. */
 function sentence(id: string, { kind, detail }: Recent): string {
   const of = (key: string) => String(detail[key] ?? '?');
   const ms = (key: string) => shortMs(Number(detail[key] ?? 0));
@@ -53,11 +53,11 @@ function sentence(id: string, { kind, detail }: Recent): string {
       if (detail.agent !== id) return `met ${of('agent')}${awayText(detail)}`;
       return `joined ${of('members')} agents in ${ms('tookMs')}${awayText(detail)}`;
     case 'rejoin':
-      return `${detail.why === 'stalled' ? 'stood still' : 'was given up'}: joins anew`;
+      return `${detail.why === 'stalled' ? 'was stalled' : 'was removed'}: rejoins`;
     case 'suspect':
-      return `gave ${of('agent')} up after ${seconds(detail.silentMs)} of silence`;
+      return `removed ${of('agent')} after ${seconds(detail.silentMs)} without news`;
     case 'remove':
-      return `met a later life of ${of('agent')}`;
+      return `met a later incarnation of ${of('agent')}`;
     case 'takeover':
       if (detail.hosts === undefined) {
         return `first request at a host of ${of('from')} ${ms('firstRequestMs')} after its last news`;
@@ -68,11 +68,11 @@ function sentence(id: string, { kind, detail }: Recent): string {
     case 'leave':
       return detail.agent === id ? `left in ${ms('tookMs')}` : `saw ${of('agent')} leave`;
     case 'abort':
-      return `gave up ${of('requests')} open ${detail.requests === 1 ? 'request' : 'requests'}: ${of('why')}`;
+      return `aborted ${of('requests')} open ${detail.requests === 1 ? 'request' : 'requests'}: ${of('why')}`;
     case 'trap':
       return `slowed ${of('host')}: ${of('stale')} pages with nothing new`;
     case 'robots':
-      return `robots.txt of ${of('origin')} has ${of('wildcards')} rules with wildcards: for long URLs not all are consulted`;
+      return `robots.txt of ${of('origin')} has ${of('wildcards')} rules with wildcards: long URLs are not checked against all`;
     case 'wal':
       return `has a write-ahead log of ${bytesText(Number(detail.bytes ?? 0))}: end the program that reads its state.sqlite`;
     case 'refused':
@@ -86,16 +86,16 @@ function sentence(id: string, { kind, detail }: Recent): string {
 
 function orderText({ order, host, value }: Recent['detail']): string {
   const off = value === null;
-  if (order === 'pause') return off ? 'was told to go on' : 'was told to pause';
-  if (order === 'block') return `was told to ${off ? 'unblock' : 'block'} ${host}`;
-  return `was told the delay of ${host}: ${off ? 'as configured' : shortMs(Number(value))}`;
+  if (order === 'pause') return off ? 'resumed' : 'paused';
+  if (order === 'block') return `${off ? 'unblocked' : 'blocked'} ${host}`;
+  return `uses ${off ? 'the configured delay' : `a delay of ${shortMs(Number(value))}`} for ${host}`;
 }
 
 function awayText(detail: Recent['detail']): string {
   return typeof detail.awayMs === 'number' ? `, after ${shortMs(detail.awayMs)} away` : '';
 }
 
-/** Whole seconds, by which witnesses agree. */
+/** Whole seconds, so that reports of the same event have the same text. */
 function seconds(ms: unknown): string {
   return `${Math.round(Number(ms ?? 0) / 1000)} s`;
 }

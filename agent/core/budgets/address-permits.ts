@@ -1,8 +1,7 @@
-// The asking side of the budgets that addresses have (`politeness.ipDelayMs`): a request starts only
-// with a permit of the very address that it is to connect to, asked for last, when all else allows
-// it. Of the hosts at one address only one asks at a time, with its thread; the others wait in line
-// without one, so that a thousand hosts at one address do not keep the rest of the crawl waiting.
-// The visits enter and leave; `permit-grants.ts`, on the address's owner, answers (adr/0030).
+// Requests address permits for the hosts of this agent (`politeness.ipDelayMs`, adr/0030). A request
+// starts only with a permit for the address that it connects to. The permit is requested last, when
+// all else allows the request. Of several hosts at one address, the first requests the permit and
+// keeps its thread; the others wait without a thread, so they do not delay the rest of the crawl.
 
 import { elapsedMs, type Instant } from '../../../failure-detector/instant.ts';
 import type { View } from '../membership/view.ts';
@@ -11,66 +10,66 @@ import type { AgentId, Host, Incarnation } from '../protocol/messages.ts';
 import { type CoreSettings, resendAfterMs } from '../protocol/settings.ts';
 import { addressName, type PermitAsk, type PermitEnd, type PermitGrant } from './permit-grants.ts';
 
-/** Where a host's next request will go. */
+/** The destination of a host's next request. */
 export interface Destination {
-  /** The server, in one form for every way there: its rest is counted under this. */
+  /** Names the server in one form, however it is reached. The delay applies to this name. */
   readonly address: string;
-  /** What the connection is made to. */
+  /** The address to connect to. */
   readonly dial: string;
 }
 
 /**
- * `go`: the request may start, to this address; null where none is known. `wait`: the thread waits,
- * and is woken. `queued`: the host waits for others at its address, without a thread.
+ * `go`: the request may start, to this address; null: no address is known. `wait`: the thread waits
+ * until it is woken. `queued`: the host waits behind others at its address, without a thread.
  */
 export type Entry =
   | { readonly kind: 'go'; readonly address: string | null }
   | { readonly kind: 'wait' }
   | { readonly kind: 'queued' };
 
-export interface AddressPermitsParts {
+interface AddressPermitsParts {
   readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'ipDelayMs'>;
   readonly view: View;
   readonly effects: Effects;
-  /** This agent's incarnation. */
   readonly inc: () => Incarnation;
-  /** To the owner of an address, this agent itself or another. */
+  /** Sends to the owner of an address, which may be this agent. */
   readonly tell: (owner: AgentId, message: PermitAsk | PermitEnd, now: Instant) => void;
-  /** The visits look at the host again: with a thread, or to get one. */
+  /** Checks a host that has a thread again. */
   readonly recheck: (host: Host, now: Instant) => void;
+  /** Lets a host without a thread get one. */
   readonly wake: (host: Host) => void;
 }
 
-/** A permit asked for, granted or used. */
+/** A permit that is requested, granted or in use. */
 interface Permit {
   readonly kind: 'permit';
   readonly address: string;
   dial: string;
-  /** When the name was last found to lead there. */
+  /** When the host name was last resolved to this address. */
   resolvedAt: Instant;
-  /** The name is being looked up again. */
+  /** The host name is being resolved again. */
   isResolving: boolean;
   readonly host: Host;
   readonly number: number;
-  /** When the latest asks were sent, by their numbers: a grant counts from the one it answers. */
+  /** When recent asks were sent, by number. A grant runs from the ask that it answers. */
   readonly asks: Map<number, Instant>;
   owner: { readonly id: AgentId; readonly inc: Incarnation } | null;
   askedAt: number;
   granted: { readonly from: Instant; readonly forMs: number } | null;
-  /** The request that uses it. */
+  /** The request that uses the permit; null: none yet. */
   request: number | null;
 }
 
 type Place =
   | { readonly kind: 'resolving' }
   | { readonly kind: 'unresolved' }
-  /** In line; `next`: first, without a thread; `checking`: first, and the name is looked up. */
+  /** `next`: first in line, without a thread. `checking`: first, its name is resolved again. */
   | { readonly kind: 'queued' | 'next' | 'checking'; readonly address: string }
   | Permit;
 
-/** Asks of one permit remembered: those of a whole grant, and what a slow network adds. */
+/** Asks remembered for each permit. A full grant lasts four; more allow for a slow network. */
 const ASKS_MAX = 16;
-/** A name whose address was looked up longer ago is looked up again before it is dialled. */
+/** An address that was resolved longer ago is resolved again before the connection. */
 const ADDRESS_AGE_MAX_MS = 10_000;
 
 const WAIT: Entry = { kind: 'wait' };
@@ -79,20 +78,20 @@ const QUEUED: Entry = { kind: 'queued' };
 export class AddressPermits {
   readonly #p: AddressPermitsParts;
   readonly #places = new Map<Host, Place>();
-  /** By address the hosts of this agent that want it: the first asks, the others wait for it. */
+  /** By address, the hosts of this agent that want it. The first asks; the others wait. */
   readonly #lines = new Map<string, Set<Host>>();
-  /** Those among the places that are permits: no more than there are threads. */
+  /** The places that are permits, by number. Bounded by the number of threads. */
   readonly #permits = new Map<number, Permit>();
   #lastPermit = 0;
   #lastAsk = 0;
-  /** The end of the last request, for as long as its address rests. */
-  #restUntil = 0;
+  /** When the cooldowns of all addresses used here have ended. */
+  #cooldownUntil = 0;
 
   constructor(parts: AddressPermitsParts) {
     this.#p = parts;
   }
 
-  /** The host is ready for its next request. */
+  /** Called when the host is ready for its next request. */
   enter(host: Host, now: Instant): Entry {
     const place = this.#places.get(host);
     switch (place?.kind) {
@@ -105,7 +104,7 @@ export class AddressPermits {
       case 'queued':
         return QUEUED;
       case 'next':
-        // The address is as old as the wait in line: the name may lead elsewhere by now.
+        // The name may have moved to another address while the host waited.
         this.#places.set(host, { kind: 'checking', address: place.address });
         this.#p.effects.push({ type: 'resolve', host, current: place.address });
         return WAIT;
@@ -118,7 +117,7 @@ export class AddressPermits {
     const place = this.#places.get(host);
     if (place?.kind !== 'permit' || !place.granted || place.isResolving) return WAIT;
     if (leftMs(place, now) <= 0) {
-      // It came too late, or the thread did: the next one is another's turn at the owner.
+      // The grant expired before it was used. A new permit waits its turn at the owner.
       this.#renounce(place, now);
       this.#open(host, place, place.resolvedAt, now);
       return WAIT;
@@ -131,7 +130,7 @@ export class AddressPermits {
     return WAIT;
   }
 
-  /** Where the host's next request will go; null: it has no address that may be asked. */
+  /** The destination of the next request to the host; null: no address of it is permitted. */
   onResolved(host: Host, to: Destination | null, now: Instant): void {
     const place = this.#places.get(host);
     if (place?.kind === 'permit') {
@@ -147,7 +146,7 @@ export class AddressPermits {
     this.#p.recheck(host, now);
   }
 
-  /** The name still leads to the address that the host stands in line for. */
+  /** The name still resolves to the address for which the host waits. */
   #confirm(
     host: Host,
     place: Extract<Place, { readonly address: string }>,
@@ -176,14 +175,14 @@ export class AddressPermits {
     }
   }
 
-  /** The request begins. */
+  /** The host's request has started. */
   started(host: Host, request: number): void {
     const place = this.#places.get(host);
     if (place?.kind === 'permit') place.request = request;
     else if (place?.kind === 'unresolved') this.#places.delete(host);
   }
 
-  /** The host makes no request after all, or not now. */
+  /** The host makes no request now. */
   leave(host: Host, now: Instant): void {
     const place = this.#places.get(host);
     if (!place || (place.kind === 'permit' && place.request !== null)) return;
@@ -192,17 +191,17 @@ export class AddressPermits {
     if ('address' in place) this.#passOn(host, place.address);
   }
 
-  /** The request is over, and with it the permit. */
+  /** The request has ended, and the permit with it. `endedAt` is in monotonic milliseconds. */
   ended({ id, host }: { id: number; host: Host }, endedAt: number, now: Instant): void {
     const place = this.#places.get(host);
     if (place?.kind !== 'permit' || place.request !== id) return;
     this.#places.delete(host);
-    this.#restUntil = Math.max(this.#restUntil, endedAt + this.#p.settings.ipDelayMs);
+    this.#cooldownUntil = Math.max(this.#cooldownUntil, endedAt + this.#p.settings.ipDelayMs);
     this.#renounce(place, now, Math.max(0, now.mono - endedAt));
     this.#passOn(host, place.address);
   }
 
-  /** Hosts that have become another's do not keep those behind them waiting. */
+  /** Removes waiting hosts that this agent no longer owns. */
   keepOnly(owns: (host: Host) => boolean, now: Instant): void {
     for (const [host, { kind }] of this.#places) {
       if ((kind === 'queued' || kind === 'next') && !owns(host)) this.leave(host, now);
@@ -212,9 +211,9 @@ export class AddressPermits {
   onGrant(from: AgentId, grant: Omit<PermitGrant, 'type'>, now: Instant): void {
     const permit = this.#permits.get(grant.slot);
     const sentAt = permit?.asks.get(grant.ask);
-    // Where another owns the address by now it has been told of what was known until then.
-    if (!permit || !sentAt || permit.owner?.id !== from || this.#ownerOf(permit)?.id !== from)
-      return;
+    if (!permit || !sentAt || permit.owner?.id !== from) return;
+    // A new owner of the address knows only of permits that were granted before the change.
+    if (this.#ownerOf(permit)?.id !== from) return;
     const { forMs } = grant;
     const first = permit.granted === null;
     if (forMs - elapsedMs(sentAt, now) > leftMs(permit, now))
@@ -222,26 +221,26 @@ export class AddressPermits {
     if (first && permit.granted) this.#p.recheck(permit.host, now);
   }
 
-  /** Asks again for what was not granted, and on for what is used. */
+  /** Repeats unanswered asks and renews permits in use. */
   pump(now: Instant): void {
-    const againMs = resendAfterMs(this.#p.settings);
+    const resendMs = resendAfterMs(this.#p.settings);
     for (const permit of this.#permits.values()) {
       const owner = this.#ownerOf(permit);
       const same = owner?.id === permit.owner?.id && owner?.inc === permit.owner?.inc;
-      if (same ? now.mono - permit.askedAt >= againMs : permit.request === null)
+      if (same ? now.mono - permit.askedAt >= resendMs : permit.request === null)
         this.#ask(permit, now);
     }
   }
 
-  /** Whether a request of the host may be written, or go on, as far as its permit is concerned. */
+  /** Whether the permit allows the host's open request to be written or to continue. */
   mayGoOn(host: Host, now: Instant): boolean {
     const place = this.#places.get(host);
     return place?.kind !== 'permit' || place.request === null || leftMs(place, now) > 0;
   }
 
-  /** How long permits that this agent uses, and their addresses' rest, may last at most. */
+  /** Milliseconds until all permits used here, and the cooldowns after them, have ended. */
   busyMs(now: Instant): number {
-    let busyMs = this.#restUntil - now.mono;
+    let busyMs = this.#cooldownUntil - now.mono;
     for (const permit of this.#permits.values()) {
       if (permit.granted)
         busyMs = Math.max(busyMs, leftMs(permit, now) + this.#p.settings.ipDelayMs);
@@ -252,15 +251,15 @@ export class AddressPermits {
   /** For `status`. */
   counts(): { used: number; hostsWaiting: number } {
     let used = 0;
-    let known = 0;
+    let inLine = 0;
     for (const place of this.#places.values()) {
       if (place.kind === 'permit' && place.request !== null) used++;
-      if (place.kind !== 'resolving' && place.kind !== 'unresolved') known++;
+      if (place.kind !== 'resolving' && place.kind !== 'unresolved') inLine++;
     }
-    return { used, hostsWaiting: known - used };
+    return { used, hostsWaiting: inLine - used };
   }
 
-  /** When a permit that is used ends if nothing is heard of it. */
+  /** When the first permit in use expires if it is not renewed. */
   nextAtMs(now: Instant): number {
     let at = Infinity;
     for (const permit of this.#permits.values()) {
@@ -287,7 +286,7 @@ export class AddressPermits {
     const owner = this.#ownerOf(permit);
     if (!owner) return;
     const { address, number } = permit;
-    // What another owner granted and nobody used is void.
+    // An unused grant of a previous owner is void.
     if (owner.id !== permit.owner?.id || owner.inc !== permit.owner?.inc) permit.granted = null;
     permit.owner = owner;
     permit.askedAt = now.mono;
@@ -301,7 +300,7 @@ export class AddressPermits {
     const { view, settings, inc } = this.#p;
     const id = view.owner(addressName(address));
     if (id === settings.id) return { id, inc: inc() };
-    return (id === undefined ? undefined : view.get(id)?.card) ?? null;
+    return view.get(id ?? '')?.card ?? null;
   }
 
   #renounce(permit: Permit, now: Instant, agoMs = 0): void {
@@ -311,7 +310,7 @@ export class AddressPermits {
     this.#p.tell(permit.owner.id, { type: 'SLOT_END', address, slot: number, agoMs }, now);
   }
 
-  /** The next host in line at the address may ask. */
+  /** Removes the host from the line and lets the next host ask. */
   #passOn(host: Host, address: string): void {
     const line = this.#lines.get(address);
     if (!line) return;
@@ -326,7 +325,7 @@ export class AddressPermits {
   }
 }
 
-/** What is left of a grant by this agent's clocks. */
+/** Milliseconds left of a grant, by this agent's clocks. */
 function leftMs({ granted }: Permit, now: Instant): number {
   return granted ? Math.max(0, granted.forMs - elapsedMs(granted.from, now)) : 0;
 }

@@ -1,59 +1,42 @@
-// What the whole cluster shares in the web: the rest of each address (`politeness.ipDelayMs`) and the
-// pages of the crawl (`limits.pages`). Each budget is a name on the ring, and whoever owns it grants
-// from it. This file joins the asking and the granting sides and carries their messages; one to
-// this agent itself takes no wire. Where the config sets no budget, nothing here says or does
-// anything. The core calls it; the visits ask before each request.
+// Limits that the whole cluster shares: the delay between requests to one address
+// (`politeness.ipDelayMs`) and the pages of the crawl (`limits.pages`). Each limit is a name on the
+// ring, and the owner of the name grants from it (adr/0030). This file connects the requesting and
+// the granting sides and carries their messages, within this agent without the network.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Outbound } from '../membership/outbound.ts';
-import type { Member, View } from '../membership/view.ts';
+import type { View } from '../membership/view.ts';
 import type { Effects } from '../protocol/effects.ts';
-import type { AgentId, Host, Incarnation, Message } from '../protocol/messages.ts';
+import type { AgentId, Host, Message } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import { AddressPermits } from './address-permits.ts';
 import { PAGES_NAME, PageBudget, type PagesAsk, type PagesGrant } from './page-budget.ts';
 import { PageGrants } from './page-grants.ts';
-import { type PermitAsk, type PermitEnd, type PermitGrant, PermitGrants } from './permit-grants.ts';
+import {
+  type Asker,
+  type PermitAsk,
+  type PermitEnd,
+  type PermitGrant,
+  PermitGrants,
+} from './permit-grants.ts';
 
-type Count = Extract<Message, { type: 'COUNT' }>;
-type Counted = Extract<Message, { type: 'COUNTED' }>;
-export type BudgetMessage =
-  | PermitAsk
-  | PermitGrant
-  | PermitEnd
-  | PagesAsk
-  | PagesGrant
-  | Count
-  | Counted;
+type Census = Extract<Message, { type: 'COUNT' | 'COUNTED' }>;
+type BudgetMessage = PermitAsk | PermitGrant | PermitEnd | PagesAsk | PagesGrant | Census;
 
-const OF_BUDGETS: Readonly<Record<BudgetMessage['type'], true>> = {
-  SLOT_ASK: true,
-  SLOT_GRANT: true,
-  SLOT_END: true,
-  PAGES_ASK: true,
-  PAGES_GRANT: true,
-  COUNT: true,
-  COUNTED: true,
-};
-
-export function isOfBudgets(message: Message): message is BudgetMessage {
-  return message.type in OF_BUDGETS;
-}
-
-export interface BudgetsParts {
+interface BudgetsParts {
   readonly settings: CoreSettings;
   readonly view: View;
   readonly effects: Effects;
   readonly outbound: Outbound;
   readonly leaseLeftMs: (name: string, now: Instant) => number;
-  /** Nobody owes this agent a list. */
+  /** No agent owes this agent a list. */
   readonly listed: () => boolean;
   /**
-   * No host is on its way from or to this agent, none is to be queued again, and no member is known
-   * to lack the round: its pages would be those of the round before.
+   * No host is being handed over or waits to be requeued, and no member is known to lack the current
+   * round. Such a member would count the pages of the previous round.
    */
   readonly quiet: () => boolean;
-  /** Of this agent's hosts. */
+  /** The number of pages of this agent's hosts that have ended. */
   readonly pages: () => number;
   readonly visits: {
     wake(host: Host): void;
@@ -62,35 +45,35 @@ export interface BudgetsParts {
   };
 }
 
-/** What the cluster shares (adr/0030), as one agent has it; null where there is no bound. */
+/** The shared limits as one agent sees them; null: the limit is not configured. */
 export interface BudgetsSnapshot {
   readonly pages: {
     /** `limits.pages` */
     readonly limit: number;
-    /** Tokens that may become pages of this agent yet: in stock, or with open requests. */
+    /** Tokens of this agent that may still become pages: in stock or with open requests. */
     readonly tokens: number;
     readonly hostsWaiting: number;
-    /** By the word of the agent that grants: whatever is queued ends. */
+    /** The granting agent reports that the limit is reached; all queued pages end. */
     readonly reached: boolean;
-    /** At the agent that grants: pages counted, and tokens granted since; null at the others. */
+    /** At the granting agent: pages counted, plus tokens granted since. Null at the others. */
     readonly spent: number | null;
   } | null;
   readonly addresses: {
     /** `politeness.ipDelayMs` */
     readonly delayMs: number;
-    /** Addresses in use or at rest whose permits this agent grants, and how many of these it has. */
+    /** Addresses in use or cooldown for which this agent grants; those with a permit granted. */
     readonly owned: number;
     readonly granted: number;
-    /** Permits with which this agent has requests open, and hosts of its own that wait for one. */
+    /** Permits that requests of this agent use, and hosts of this agent that wait for one. */
     readonly used: number;
     readonly hostsWaiting: number;
   } | null;
 }
 
 export class Budgets {
-  /** Null where addresses need no rest. */
+  /** Null: no delay between requests to one address. */
   readonly permits: AddressPermits | null;
-  /** Null where there is no limit. */
+  /** Null: no page limit. */
   readonly pages: PageBudget | null;
   readonly #p: BudgetsParts;
   readonly #permitGrants: PermitGrants;
@@ -100,44 +83,42 @@ export class Budgets {
   constructor(parts: BudgetsParts) {
     this.#p = parts;
     const { settings, view, effects, outbound, visits, listed, leaseLeftMs } = parts;
-    const inc = (): Incarnation => outbound.inc;
-    const recheck = (host: Host, now: Instant) => visits.recheck(host, now);
     const tell = (to: AgentId, message: BudgetMessage, now: Instant) =>
       this.#tell(to, message, now);
+    const common = {
+      settings,
+      view,
+      inc: () => outbound.inc,
+      tell,
+      recheck: (host: Host, now: Instant) => visits.recheck(host, now),
+    };
     const wake = (host: Host) => visits.wake(host);
-    const { ipDelayMs, pagesMax } = settings;
-    this.permits =
-      ipDelayMs > 0
-        ? new AddressPermits({ settings, view, effects, inc, tell, recheck: recheck, wake })
-        : null;
+    const reached = (now: Instant) => visits.recheckAll(now);
+    this.permits = settings.ipDelayMs > 0 ? new AddressPermits({ ...common, effects, wake }) : null;
+    this.pages = settings.pagesMax === null ? null : new PageBudget({ ...common, reached });
     this.#permitGrants = new PermitGrants({
-      ...{ settings, view, leaseLeftMs },
+      ...common,
+      leaseLeftMs,
       isSettledIn: () => view.joined && listed(),
-      isHere: ({ id, inc: theirs }) =>
-        theirs === (id === settings.id ? inc() : view.get(id)?.card.inc),
+      isHere: ({ id, inc }) => inc === (id === settings.id ? outbound.inc : view.get(id)?.card.inc),
       answer: ({ id }, grant, now) => tell(id, grant, now),
     });
-    const reached = (now: Instant) => visits.recheckAll(now);
-    this.pages =
-      pagesMax === null
-        ? null
-        : new PageBudget({ settings, view, inc, tell, recheck: recheck, reached });
     this.#pageGrants = new PageGrants({
-      ...{ settings, view },
+      ...common,
       viewHash: () => view.hash(outbound.inc),
       answer: tell,
       count: (id, round, now) => tell(id, { type: 'COUNT', round }, now),
     });
   }
 
-  /** Another incarnation of this agent. */
+  /** Called when this agent takes another incarnation. */
   reset(now: Instant): void {
     this.#permitGrants.reset(now);
     this.#pageGrants.reset();
     this.#ownsPages = false;
   }
 
-  /** Somebody was removed: what it granted is over, and its addresses have yet to rest. */
+  /** A member was removed. Its grants are over, but its addresses must wait one delay. */
   removed(now: Instant): void {
     if (this.permits) this.#permitGrants.quiet(now.mono + this.#p.settings.ipDelayMs);
   }
@@ -149,13 +130,13 @@ export class Budgets {
     this.#pageGrants.viewChanged();
   }
 
-  /** For a list: how long the others have to leave addresses alone that this agent knows of. */
+  /** For a LIST: milliseconds for which addresses may be in use or cooldown, as far as known here. */
   permitsMs(now: Instant): number {
     if (!this.permits) return 0;
     return Math.ceil(Math.max(this.permits.busyMs(now), this.#permitGrants.busyMs(now)));
   }
 
-  /** A list has come that says so. */
+  /** Handles the `slotsMs` of a received LIST. */
   listSays(slotsMs: number | undefined, now: Instant): void {
     if (this.permits && slotsMs) this.#permitGrants.restAll(now.mono + slotsMs);
   }
@@ -205,7 +186,7 @@ export class Budgets {
   }
 
   /** From a member of the view, or from this agent itself. */
-  onMessage(from: Member['card'] | Self, message: BudgetMessage, now: Instant): void {
+  onMessage(from: Asker, message: BudgetMessage, now: Instant): void {
     const { id, inc } = from;
     const ownsPages = this.#ownsPages && this.#p.view.owns(PAGES_NAME);
     switch (message.type) {
@@ -239,5 +220,3 @@ export class Budgets {
     this.#tell(owner, { type: 'COUNTED', round, ...state, ...counts }, now);
   }
 }
-
-type Self = Pick<Member['card'], 'id' | 'inc'>;

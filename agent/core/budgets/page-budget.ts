@@ -1,7 +1,6 @@
-// The asking side of the crawl's page limit (`limits.pages`): a page is requested only with a token,
-// and a token is spent by a page that ends, with a response or failed. An agent keeps a few, asks
-// for more as it uses them, and returns those that it has no use for. The visits take and give
-// back; `page-grants.ts`, on the one agent that owns the name, grants and counts (adr/0030).
+// Requests page tokens for this agent (`limits.pages`, adr/0030). A page is requested only with a
+// token, and a page that ends, with a response or failed, spends its token. An agent keeps a few
+// tokens in stock, asks for more as it uses them, and returns those that it does not need.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { View } from '../membership/view.ts';
@@ -11,33 +10,33 @@ import { type CoreSettings, resendAfterMs } from '../protocol/settings.ts';
 export type PagesAsk = Extract<Message, { type: 'PAGES_ASK' }>;
 export type PagesGrant = Extract<Message, { type: 'PAGES_GRANT' }>;
 
-/** The name under which the page limit lies on the ring; no host is called so. */
+/** The name of the page limit on the ring; no host has such a name. */
 export const PAGES_NAME = 'limit:pages';
 
-/** Tokens that nobody took for so many heartbeats go back: others may wait for them. */
+/** Heartbeat intervals after which unused tokens are returned, as other agents may need them. */
 const UNUSED_HEARTBEATS = 2;
 
-export interface PageBudgetParts {
+interface PageBudgetParts {
   readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'pagesMax' | 'bounds'>;
   readonly view: View;
   readonly inc: () => Incarnation;
   readonly tell: (owner: AgentId, ask: PagesAsk, now: Instant) => void;
-  /** A visit waits for a token no longer. */
+  /** Checks a host again that waited for a token. */
   readonly recheck: (host: Host, now: Instant) => void;
-  /** The limit is reached: whatever is queued ends. */
+  /** The limit is reached, so all queued pages end. */
   readonly reached: (now: Instant) => void;
 }
 
 export class PageBudget {
   readonly #p: PageBudgetParts;
   #owner: { readonly id: AgentId; readonly inc: Incarnation } | null = null;
-  /** Grows when the counters below begin anew: what was said of others is void. */
+  /** Grows when the counters below are reset; messages of earlier sessions are void. */
   #session = 0;
-  /** All that was asked for, granted and returned in this session. */
+  /** Tokens asked for, granted and returned in this session. */
   #wanted = 0;
   #granted = 0;
   #returned = 0;
-  /** What the owner has heard of that. */
+  /** Returned tokens that the owner has confirmed. */
   #heardReturned = 0;
   #stock = 0;
   /** Open requests for pages, each with a token. */
@@ -46,23 +45,23 @@ export class PageBudget {
   readonly #waiting = new Set<Host>();
   #over = false;
   #askedAt = -Infinity;
+  /** When the stock was last used or refilled. */
   #takenAt = 0;
 
   constructor(parts: PageBudgetParts) {
     this.#p = parts;
   }
 
-  /** The limit is reached, by the word of the owner. */
+  /** The owner has reported that the limit is reached. */
   get over(): boolean {
     return this.#over;
   }
 
-  /** Tokens that may become pages yet: in stock, or with open requests. */
+  /** Tokens that may still become pages: in stock or with open requests. */
   get held(): number {
     return this.#stock + this.#used.size;
   }
 
-  /** Hosts whose threads wait for a token. */
   get hostsWaiting(): number {
     return this.#waiting.size;
   }
@@ -71,14 +70,14 @@ export class PageBudget {
     return { session: this.#session, granted: this.#granted, returned: this.#returned };
   }
 
-  /** Whether a page may be requested; if not, the host is looked at again when it may. */
+  /** Whether there is a token; if not, the host is checked again once there may be one. */
   has(host: Host): boolean {
     if (this.#stock > 0) return true;
     this.#waiting.add(host);
     return false;
   }
 
-  /** The request of a page begins, or is refused for want of a token. */
+  /** Takes a token for a request that starts; false: there is none. */
   take(request: number, now: Instant): boolean {
     if (this.#stock === 0) return false;
     this.#stock--;
@@ -87,17 +86,17 @@ export class PageBudget {
     return true;
   }
 
-  /** The request is over. Its page has not ended where it is to be asked for again. */
+  /** The request has ended. The token is kept unless its page has ended, too. */
   ended(request: number, pageEnded: boolean): void {
     if (this.#used.delete(request) && !pageEnded) this.#stock++;
   }
 
-  /** The host's thread does not wait any more. */
+  /** The host no longer waits for a token. */
   leave(host: Host): void {
     this.#waiting.delete(host);
   }
 
-  /** For up to `max` queued pages that are to end without requests; gives for how many. */
+  /** Takes up to `max` tokens for queued pages that end without requests. Returns how many. */
   takeSome(host: Host, max: number, now: Instant): number {
     const taken = Math.min(max, this.#stock);
     if (taken === 0) this.#waiting.add(host);
@@ -106,7 +105,7 @@ export class PageBudget {
     return taken;
   }
 
-  /** Of those, so many did not end. */
+  /** Puts back tokens of `takeSome` whose pages did not end. */
   giveBack(unused: number): void {
     this.#stock += unused;
   }
@@ -129,15 +128,10 @@ export class PageBudget {
     for (const host of woken) this.#p.recheck(host, now);
   }
 
-  /** Whom this agent asks now: another owner knows of nothing, and counts what is held. */
+  /** Sets the agent to ask. A new owner has no account of this agent, so a session begins. */
   turnTo(owner: AgentId | undefined): void {
     const { view, settings, inc } = this.#p;
-    const card =
-      owner === settings.id
-        ? { id: settings.id, inc: inc() }
-        : owner === undefined
-          ? undefined
-          : view.get(owner)?.card;
+    const card = owner === settings.id ? { id: owner, inc: inc() } : view.get(owner ?? '')?.card;
     if (card?.id === this.#owner?.id && card?.inc === this.#owner?.inc) return;
     this.#owner = card ? { id: card.id, inc: card.inc } : null;
     this.#restart();
@@ -158,7 +152,6 @@ export class PageBudget {
     const { settings, view, tell } = this.#p;
     this.turnTo(view.owner(PAGES_NAME));
     if (!this.#owner) return;
-    const again = now.mono - this.#askedAt >= resendAfterMs(settings);
     const unusedMs = UNUSED_HEARTBEATS * settings.heartbeatMs;
     if (this.#stock > 0 && now.mono - this.#takenAt >= unusedMs) {
       this.#returned += this.#stock;
@@ -168,14 +161,15 @@ export class PageBudget {
     const wanted = this.#granted + this.#lacking();
     const more = wanted > this.#wanted;
     if (more) this.#wanted = wanted;
-    const open = this.#wanted > this.#granted && this.#lacking() > 0;
-    if (!more && !((open || this.#heardReturned < this.#returned) && again)) return;
+    const lacks = this.#wanted > this.#granted && this.#lacking() > 0;
+    const isUnanswered = lacks || this.#heardReturned < this.#returned;
+    const isResendDue = now.mono - this.#askedAt >= resendAfterMs(settings);
+    if (!more && !(isUnanswered && isResendDue)) return;
     this.#askedAt = now.mono;
-    const { id } = this.#owner;
-    tell(id, { type: 'PAGES_ASK', ...this.account(), wanted: this.#wanted }, now);
+    tell(this.#owner.id, { type: 'PAGES_ASK', ...this.account(), wanted: this.#wanted }, now);
   }
 
-  /** One for each thread that waits; and half of the threads' worth ahead while they are used. */
+  /** A token for each waiting thread or, while tokens are in use, for half of all threads. */
   #lacking(): number {
     const ahead = this.#used.size > 0 ? this.#p.settings.bounds.unreplicated / 2 : 0;
     return Math.max(0, Math.ceil(Math.max(this.#waiting.size, ahead)) - this.#stock);

@@ -1,9 +1,8 @@
-// The owner's side of the crawl's page limit (`limits.pages`): one agent, the owner of a name on the
-// ring, grants tokens to all. What may have been spent is bounded from above at any time: pages
-// counted plus tokens granted since. The count is asked of all members, and taken where two rounds
-// in a row find the same view and no host on its way; it is taken when this agent becomes the
-// owner, after a loss, and before it says that the limit is reached, so that tokens which went down
-// with an agent are granted again. Nothing is stored. `page-budget.ts` asks (adr/0030).
+// Grants page tokens to all agents (`limits.pages`, adr/0030), at the owner of one name on the ring.
+// Pages counted plus tokens granted since are an upper bound of the pages spent. A census asks all
+// members for their counts. It is valid if it and the one before found the same view and no host
+// being handed over. One is taken when this agent becomes the owner, after the loss of an agent, and
+// before the limit is declared reached, so lost tokens are granted again. Nothing is stored.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { View } from '../membership/view.ts';
@@ -13,27 +12,27 @@ import type { PagesAsk, PagesGrant } from './page-budget.ts';
 
 export type Counted = Omit<Extract<Message, { type: 'COUNTED' }>, 'type'>;
 
-export interface PageGrantsParts {
+interface PageGrantsParts {
   readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'pagesMax'>;
   readonly view: View;
   readonly viewHash: () => string;
   readonly answer: (asker: AgentId, grant: PagesGrant, now: Instant) => void;
-  /** Asks a member, or this agent itself, to count. */
+  /** Sends COUNT to a member or to this agent itself. */
   readonly count: (member: AgentId, round: number, now: Instant) => void;
 }
 
-/** What one agent was granted in one session of its counters. */
+/** The counters of one agent in one of its sessions. */
 interface Account {
   readonly inc: Incarnation;
   readonly session: number;
   wanted: number;
   granted: number;
   returned: number;
-  /** Pages and tokens that its last count had beyond these counters. */
+  /** Pages and tokens in its last count that these counters do not include. */
   base: number;
 }
 
-interface Round {
+interface Census {
   readonly number: number;
   readonly viewHash: string;
   readonly answers: Map<AgentId, Counted>;
@@ -43,37 +42,37 @@ interface Round {
 export class PageGrants {
   readonly #p: PageGrantsParts;
   readonly #accounts = new Map<AgentId, Account>();
-  /** What was granted to agents that are gone: spent, for all that is known. */
+  /** Tokens granted to agents that have been removed; they count as spent. */
   #lost = 0;
-  /** Nothing is granted before the first count. */
+  /** Nothing is granted before the first census. */
   #counted = false;
-  /** A count would find less spent, or has never been taken. */
+  /** There was no census yet, or another may find fewer pages spent. */
   #stale = true;
   #over = false;
-  #round: Round | null = null;
-  /** The view of the round before, where that found no host on its way. */
+  #census: Census | null = null;
+  /** The view hash of the previous census if that found no host being handed over. */
   #quietView: string | null = null;
-  #nextRoundAt = 0;
-  #lastRound = 0;
+  #nextCensusAt = 0;
+  #lastCensus = 0;
 
   constructor(parts: PageGrantsParts) {
     this.#p = parts;
   }
 
-  /** This agent is not the owner, or not the same incarnation any more. */
+  /** This agent has become or is no longer the owner, or has a new incarnation. */
   reset(): void {
     this.#accounts.clear();
     this.#lost = 0;
     this.#counted = false;
     this.#stale = true;
     this.#over = false;
-    this.#round = null;
+    this.#census = null;
     this.#quietView = null;
-    this.#nextRoundAt = 0;
+    this.#nextCensusAt = 0;
   }
 
   viewChanged(): void {
-    this.#round = null;
+    this.#census = null;
     this.#quietView = null;
     for (const [id, account] of this.#accounts) {
       if (id === this.#p.settings.id || this.#p.view.get(id)?.card.inc === account.inc) continue;
@@ -81,7 +80,7 @@ export class PageGrants {
     }
   }
 
-  /** What an agent was granted and cannot be heard of any more is lost until the next count. */
+  /** Counts the tokens of an agent or session that has ended as lost until the next census. */
   #close(id: AgentId, { base, granted, returned }: Account): void {
     this.#accounts.delete(id);
     this.#lost += base + granted - returned;
@@ -97,7 +96,7 @@ export class PageGrants {
     this.#grant(id, account, now);
   }
 
-  /** Null where the agent counts on from what this owner knows nothing of: it has to begin anew. */
+  /** Null: the message is of an earlier session, or of an unknown one, which is told to restart. */
   #accountOf(
     id: AgentId,
     inc: Incarnation,
@@ -121,7 +120,7 @@ export class PageGrants {
   #grant(id: AgentId, account: Account, now: Instant): void {
     if (!this.#counted) return;
     const left = this.#p.settings.pagesMax! - this.#spent();
-    // The nearer the end, the smaller the portions, so that none sit idle while others wait.
+    // Portions shrink near the limit, so that tokens do not lie unused while others wait.
     const portion = Math.max(1, Math.floor(left / (2 * (this.#p.view.size + 1))));
     const more = Math.min(account.wanted - account.granted, portion, left);
     if (more > 0) account.granted += more;
@@ -134,12 +133,12 @@ export class PageGrants {
     );
   }
 
-  /** For `status`; null before the first count. */
+  /** For `status`; null before the first census. */
   get spent(): number | null {
     return this.#counted ? this.#spent() : null;
   }
 
-  /** No fewer pages than this have ended or may end with the tokens that are out. */
+  /** The upper bound of pages that have ended or may end with granted tokens. */
   #spent(): number {
     let spent = this.#lost;
     for (const { base, granted, returned } of this.#accounts.values()) {
@@ -151,18 +150,18 @@ export class PageGrants {
   pump(now: Instant): void {
     if (!this.#p.view.joined) return;
     if (!this.#needsCount()) {
-      this.#round = null;
+      this.#census = null;
       return;
     }
-    if (this.#round) return this.#askOn(this.#round, now);
-    if (now.mono < this.#nextRoundAt) return;
-    const number = ++this.#lastRound;
+    if (this.#census) return this.#askOn(this.#census, now);
+    if (now.mono < this.#nextCensusAt) return;
+    const number = ++this.#lastCensus;
     const viewHash = this.#p.viewHash();
-    this.#round = { number, viewHash, answers: new Map(), askedAt: -Infinity };
-    this.#askOn(this.#round, now);
+    this.#census = { number, viewHash, answers: new Map(), askedAt: -Infinity };
+    this.#askOn(this.#census, now);
   }
 
-  /** Somebody waits, and there may be more to give, or it must be said that there is not. */
+  /** An agent waits, and a census may free tokens or show that the limit is reached. */
   #needsCount(): boolean {
     if (this.#over) return false;
     const left = this.#counted ? this.#p.settings.pagesMax! - this.#spent() : 0;
@@ -171,11 +170,12 @@ export class PageGrants {
     return false;
   }
 
-  #askOn(round: Round, now: Instant): void {
-    if (now.mono - round.askedAt < resendAfterMs(this.#p.settings)) return;
-    round.askedAt = now.mono;
-    const unheard = this.#voters().filter((id) => !round.answers.has(id));
-    for (const id of unheard) this.#p.count(id, round.number, now);
+  #askOn(census: Census, now: Instant): void {
+    if (now.mono - census.askedAt < resendAfterMs(this.#p.settings)) return;
+    census.askedAt = now.mono;
+    for (const id of this.#voters()) {
+      if (!census.answers.has(id)) this.#p.count(id, census.number, now);
+    }
   }
 
   #voters(): AgentId[] {
@@ -183,24 +183,24 @@ export class PageGrants {
   }
 
   onCounted(from: AgentId, counted: Counted, now: Instant): void {
-    const round = this.#round;
-    if (round?.number !== counted.round) return;
+    const census = this.#census;
+    if (census?.number !== counted.round) return;
     const inc = this.#p.view.get(from)?.card.inc ?? counted.inc;
     const account = this.#accountOf(from, inc, counted, now);
     if (!account) return;
-    // Its last grant was lost, and who needs no more does not ask: others wait for those tokens.
+    // The last grant was lost. If the agent needs no more, it will not ask again, so resend it.
     if (counted.granted < account.granted) this.#grant(from, account, now);
-    round.answers.set(from, counted);
-    if (!this.#voters().every((id) => round.answers.has(id))) return;
-    this.#round = null;
-    const answers = [...round.answers.values()];
-    const quiet = answers.every((a) => a.quiet && a.viewHash === round.viewHash);
-    const twice = quiet && this.#quietView === round.viewHash;
-    this.#quietView = quiet ? round.viewHash : null;
-    // The second round follows the first at once; after that there is time.
+    census.answers.set(from, counted);
+    if (!this.#voters().every((id) => census.answers.has(id))) return;
+    this.#census = null;
+    const answers = [...census.answers.values()];
+    const quiet = answers.every((a) => a.quiet && a.viewHash === census.viewHash);
+    const twice = quiet && this.#quietView === census.viewHash;
+    this.#quietView = quiet ? census.viewHash : null;
+    // The second census follows the first at once; later ones are spaced out.
     const soon = quiet && !twice;
-    this.#nextRoundAt = soon ? now.mono : now.mono + resendAfterMs(this.#p.settings);
-    if (twice) this.#take(round.answers, now);
+    this.#nextCensusAt = soon ? now.mono : now.mono + resendAfterMs(this.#p.settings);
+    if (twice) this.#take(census.answers, now);
     else this.pump(now);
   }
 
@@ -208,10 +208,10 @@ export class PageGrants {
     let pages = 0;
     for (const [id, counted] of answers) {
       const account = this.#accounts.get(id);
-      // It has begun a new session since: the next round will know it.
+      // The agent has begun a new session since; the next census includes it.
       if (account?.session !== counted.session) return;
       pages += counted.pages;
-      // What it was granted and has not heard of yet counts as well.
+      // Tokens granted but not yet received count as well.
       account.base = counted.pages + counted.held - counted.granted + counted.returned;
       account.returned = Math.max(account.returned, counted.returned);
     }

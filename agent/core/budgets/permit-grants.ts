@@ -1,8 +1,7 @@
-// The owner's side of the budgets that addresses have (`politeness.ipDelayMs`). An address is a name
-// on the ring like a host; its owner grants one permit at a time, and the next no sooner than the
-// delay after the end of the last. A grant is short and renewed while it is used, and never longer
-// than this agent's own lease: whoever takes the address over finds none of them alive (adr/0030).
-// Nothing is stored. `address-permits.ts` is the asking side, on this agent or another.
+// Grants address permits to all agents (`politeness.ipDelayMs`, adr/0030). Each address is a name on
+// the ring. Its owner grants one permit at a time, and the next at least one delay after the end of
+// the last. Grants are short and are renewed while in use. None outlasts this agent's lease, so none
+// is valid when another agent takes the address over. Nothing is stored.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { View } from '../membership/view.ts';
@@ -18,49 +17,49 @@ export interface Asker {
   readonly inc: Incarnation;
 }
 
-export interface PermitGrantsParts {
+interface PermitGrantsParts {
   readonly settings: Pick<CoreSettings, 'heartbeatMs' | 'ipDelayMs'>;
   readonly view: View;
-  /** How long nobody else can take over what has this name; 0: a lease is missing. */
+  /** Milliseconds for which no other agent can take the name over; 0: a lease is missing. */
   readonly leaseLeftMs: (name: string, now: Instant) => number;
-  /** Joined, and no list is owed to this agent. */
+  /** This agent has joined, and no list is owed to it. */
   readonly isSettledIn: () => boolean;
-  /** Whether an asker is this agent, or in its view. */
+  /** Whether this incarnation of the asker is this agent or in its view. */
   readonly isHere: (asker: Asker) => boolean;
   readonly answer: (asker: Asker, grant: PermitGrant, now: Instant) => void;
 }
 
-/** Who asks for a permit, by its latest word. */
+/** The latest ask of an agent. */
 interface Waiting extends Asker {
   readonly slot: number;
   readonly ask: number;
 }
 
-/** One address: who has its permit, and who waits for it in the order they came. */
+/** One address: the holder of its permit, and the agents that wait, in order of arrival. */
 interface Line {
   holder: (Waiting & { readonly until: number }) | null;
   freeAt: number;
-  /** Filled by asks, one an agent, emptied by grants and ends: bounded by the members. */
+  /** Filled by asks, one per agent, emptied by grants and ends. Bounded by the members. */
   readonly waiting: Map<AgentId, Waiting>;
 }
 
 /**
- * Of a lease only so much is given on: an asker's clock may be slower than this one's by a quarter,
- * and takes a moment to abort.
+ * The share of this agent's lease that a grant may last: the clock of the asker may be slower by a
+ * quarter, and an abort takes a moment.
  */
 const LEASE_SHARE = 0.7;
-/** How much longer than it was granted a permit counts as used, for the same reasons. */
+/** A permit counts as used for this multiple of its grant, for the same reasons. */
 const OVERTIME = 1.5;
 
-/** A first grant that is a smaller part of a whole one would be over before it is used. */
+/** The least share of a full grant that a first grant has: a shorter one would expire unused. */
 const LEAST = 1 / 8;
 
-/** The name under which an address lies on the ring; no host is called so. */
+/** The name of an address on the ring; no host has such a name. */
 export function addressName(address: string): string {
   return `ip:${address}`;
 }
 
-/** How long a permit is granted for: four renewals may go astray. */
+/** The length of a full grant: several renewals may be lost. */
 function grantMs(settings: Pick<CoreSettings, 'heartbeatMs'>): number {
   return 4 * resendAfterMs(settings);
 }
@@ -68,7 +67,7 @@ function grantMs(settings: Pick<CoreSettings, 'heartbeatMs'>): number {
 export class PermitGrants {
   readonly #p: PermitGrantsParts;
   readonly #lines = new Map<string, Line>();
-  /** No address that is not among the lines is granted before. */
+  /** Until then, addresses without a line are not granted. */
   #quietUntil = 0;
   #nextAt = Infinity;
 
@@ -76,7 +75,7 @@ export class PermitGrants {
     this.#p = parts;
   }
 
-  /** Another incarnation: what the last one granted may still be used. */
+  /** A new incarnation begins; grants of the previous one may still be in use. */
   reset(now: Instant): void {
     for (const line of this.#lines.values()) this.#forgetLine(line);
     this.#lines.clear();
@@ -84,25 +83,25 @@ export class PermitGrants {
     this.quiet(now.mono + this.#p.settings.ipDelayMs);
   }
 
-  /** Addresses that come to this agent rest until then. */
+  /** Grants no address that is new to this agent before then. */
   quiet(untilMs: number): void {
     this.#quietUntil = Math.max(this.#quietUntil, untilMs);
   }
 
-  /** Another agent has said how long permits may be in use that this one does not know of. */
+  /** Grants no address at all before then: another agent reported permits unknown here. */
   restAll(untilMs: number): void {
     this.quiet(untilMs);
     for (const line of this.#lines.values()) line.freeAt = Math.max(line.freeAt, untilMs);
   }
 
-  /** How long permits granted here may rest or be in use at most. */
+  /** Milliseconds until all permits granted here, and the cooldowns after them, have ended. */
   busyMs(now: Instant): number {
     let until = this.#quietUntil;
-    for (const line of this.#lines.values()) until = Math.max(until, this.#restUntil(line));
+    for (const line of this.#lines.values()) until = Math.max(until, this.#cooldownUntil(line));
     return Math.max(0, until - now.mono);
   }
 
-  /** Lines of addresses that are another's now are dropped, and what was granted remembered. */
+  /** Drops the lines of addresses that others own now, but remembers when their grants end. */
   viewChanged(): void {
     for (const [address, line] of this.#lines) {
       if (this.#p.view.owns(addressName(address))) continue;
@@ -111,7 +110,7 @@ export class PermitGrants {
     }
   }
 
-  /** For `status`: addresses in use or at rest, and how many have their permit given away. */
+  /** For `status`: addresses in use or cooldown, and those with a permit granted. */
   counts(): { owned: number; granted: number } {
     let granted = 0;
     for (const { holder } of this.#lines.values()) if (holder) granted++;
@@ -119,10 +118,10 @@ export class PermitGrants {
   }
 
   #forgetLine(line: Line): void {
-    this.quiet(this.#restUntil(line));
+    this.quiet(this.#cooldownUntil(line));
   }
 
-  #restUntil({ holder, freeAt }: Line): number {
+  #cooldownUntil({ holder, freeAt }: Line): number {
     return holder ? holder.until + this.#p.settings.ipDelayMs : freeAt;
   }
 
@@ -137,7 +136,7 @@ export class PermitGrants {
       if (slot === holder.slot && asker.inc === holder.inc) {
         return this.#grant(address, line, waiting, 1, now);
       }
-      // It asks for the next: the word that the last one ended was lost.
+      // It asks for the next permit, so its SLOT_END for the last one was lost.
       this.#release(line, now.mono);
     }
     line.waiting.set(asker.id, waiting);
@@ -155,7 +154,7 @@ export class PermitGrants {
     this.#serve(address, line, now);
   }
 
-  /** Grants what has come free. */
+  /** Grants free addresses to waiting agents, and drops lines without use. */
   pump(now: Instant): void {
     if (now.mono < this.#nextAt) return;
     this.#nextAt = Infinity;
@@ -185,8 +184,8 @@ export class PermitGrants {
 
   #serve(address: string, line: Line, now: Instant): void {
     if (line.holder && line.holder.until <= now.mono) this.#release(line, line.holder.until);
-    if (line.holder) return this.#lookAgain(line.holder.until);
-    if (line.freeAt > now.mono) return this.#lookAgain(line.freeAt);
+    if (line.holder) return this.#serveAt(line.holder.until);
+    if (line.freeAt > now.mono) return this.#serveAt(line.freeAt);
     const leastMs = grantMs(this.#p.settings) * LEAST;
     for (const waiting of line.waiting.values()) {
       if (this.#p.isHere(waiting)) return this.#grant(address, line, waiting, leastMs, now);
@@ -194,22 +193,22 @@ export class PermitGrants {
     }
   }
 
-  /** Grants or renews, if it can be for so long at least. */
+  /** Grants or renews a permit if it can last for at least `leastMs`. */
   #grant(address: string, line: Line, waiting: Waiting, leastMs: number, now: Instant): void {
     const { settings, leaseLeftMs, isSettledIn, answer } = this.#p;
     const retryMs = resendAfterMs(settings) / 2;
     const leaseMs = LEASE_SHARE * leaseLeftMs(addressName(address), now);
     const forMs = Math.floor(Math.min(grantMs(settings), leaseMs));
-    if (!isSettledIn() || forMs < leastMs) return this.#lookAgain(now.mono + retryMs);
+    if (!isSettledIn() || forMs < leastMs) return this.#serveAt(now.mono + retryMs);
     const until = Math.max(line.holder?.until ?? 0, now.mono + forMs * OVERTIME);
     line.holder = { ...waiting, until };
     line.waiting.delete(waiting.id);
-    this.#lookAgain(until);
+    this.#serveAt(until);
     const { slot, ask } = waiting;
     answer(waiting, { type: 'SLOT_GRANT', address, slot, ask, forMs }, now);
   }
 
-  #lookAgain(at: number): void {
+  #serveAt(at: number): void {
     this.#nextAt = Math.min(this.#nextAt, at);
   }
 }

@@ -1,8 +1,7 @@
-// Answers of the web on their way into the state. The URLs that an answer names are routed first, in
-// pieces, and the request is finished with the last of them: only then is its page recorded. Until
-// that the page counts as open: its host is asked for nothing else and is not yielded, and after a
-// crash the page is fetched again and names its links anew. So no link depends on what is in memory
-// only. Called by the core for each outcome; the pieces are done by the backlog.
+// Records the outcomes of requests. The URLs that a response names are routed first, in pieces, and
+// the page is recorded with the last piece. Until then the page counts as open: its host gets no
+// other request and is not yielded, and after a crash the page is fetched again. So no link is lost
+// that was in memory only.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Routing } from '../exchange/routing.ts';
@@ -13,7 +12,7 @@ import type { CoreSettings } from '../protocol/settings.ts';
 import type { NamedUrls, Visits } from '../protocol/visits-port.ts';
 import type { Settlement, UnsettledPage } from '../replication/settlement.ts';
 
-export interface ArrivalsParts {
+interface ArrivalsParts {
   readonly settings: Pick<CoreSettings, 'bounds'>;
   readonly backlog: Backlog;
   readonly visits: Visits;
@@ -55,7 +54,7 @@ export class Arrivals {
     };
   }
 
-  /** @param begun - the page as the settlement knows it; null: none of its links went anywhere */
+  /** @param begun - the page whose links were routed; null: no links were routed for a page */
   #finish(outcome: Outcome, begun: UnsettledPage | null, now: Instant): void {
     const { visits, settlement, aborts } = this.#p;
     aborts.ended(outcome.request.id);

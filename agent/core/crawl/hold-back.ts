@@ -1,7 +1,6 @@
-// Which hosts are asked for nothing because too much waits to be sent or copied. A host whose pages
-// name many thousands of URLs of other agents fills the outbox faster than those can take them. It
-// is held first, so that it crawls at the pace of the outbox and the other hosts go on at theirs.
-// Used by the core at each turn.
+// Decides which hosts get no requests because too much waits to be sent or copied. A host whose pages
+// name many thousands of URLs of other agents fills the outbox faster than it empties. Such a host is
+// held first, so it crawls at the pace of the outbox while the other hosts continue at theirs.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Store } from '../protocol/core-store.ts';
@@ -11,10 +10,10 @@ import type { CoreSettings } from '../protocol/settings.ts';
 import type { Held } from '../protocol/visits-port.ts';
 import type { Settlement } from '../replication/settlement.ts';
 
-/** Of the bound of the outbox: what the pages of one host may have in it once it is half full. */
+/** The share of `bounds.outbox` that one host may use once the outbox is half full. */
 const SHARE_OF_HOST = 0.02;
 
-export interface HoldBackParts {
+interface HoldBackParts {
   readonly settings: Pick<CoreSettings, 'bounds'>;
   readonly store: Pick<Store, 'outboxCount'>;
   readonly settlement: Pick<Settlement, 'isFull' | 'openOf'>;
@@ -28,19 +27,18 @@ export class HoldBack {
     this.#p = parts;
   }
 
-  /** To what no request is made in this turn. */
+  /** The hosts that get no request in this turn. */
   at(now: Instant): Held {
     return { all: this.#holdsAll(now), host: (host) => this.#holds(host) };
   }
 
-  /** No request at all. */
   #holdsAll(now: Instant): boolean {
     const { settings, store, settlement, orders } = this.#p;
     const isOver = store.outboxCount() >= 2 * settings.bounds.outbox;
     return isOver || settlement.isFull(now) || orders.paused;
   }
 
-  /** No request to this host: what its pages named waits in the outbox. */
+  /** Whether too many URLs that the pages of this host named wait in the outbox. */
   #holds(host: Host): boolean {
     const { settings, store, settlement } = this.#p;
     const { outbox } = settings.bounds;

@@ -1,9 +1,7 @@
-// Whose robots.txt leads to another host: the rules are that host's, and only its owner asks it
-// (adr/0034). The owner of the redirecting host asks the other owner, again and again until it is
-// told, and the host is parked meanwhile; the owner that is asked answers from what it has stored,
-// or takes the file up as a URL of its host, so that a visit like any other fetches it. Nothing of
-// this is durable: whoever takes one of the hosts over asks, or is asked, anew. The visits begin,
-// the core brings the messages, and each turn pumps.
+// Looks up the rules of hosts whose robots.txt redirects to another host. Only the owner of that other
+// host requests the file (adr/0034). The owner of the redirecting host repeats ROBOTS_ASK until it has
+// an answer, and its host waits. The other owner answers from its store, or queues the file as a URL
+// of its host for an ordinary visit. Nothing here is durable: a new owner starts the look-up again.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import { REDIRECTED } from '../../url/redirect-reasons.ts';
@@ -15,49 +13,49 @@ import type { AgentId, Host, Message } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { KnownRobots, RobotsWord, Visits } from '../protocol/visits-port.ts';
 
-/** Heartbeat intervals between two asks: five seconds by default, about as long as a visit takes. */
+/** Heartbeat intervals between two asks: by default five seconds, about as long as a visit. */
 const ASK_AGAIN = 5;
 /**
- * Heartbeat intervals after which an old answer is good enough (RFC 9309, 2.4), and a host is waited
- * for no more that itself waits for a third one on behalf of another origin: else three hosts of
- * two origins each could wait for one another.
+ * Heartbeat intervals after which an outdated answer is sent (RFC 9309, 2.4), or `waiting` if the
+ * asked host itself waits for a third host. Otherwise three hosts of two origins each could wait for
+ * one another.
  */
 const PATIENCE = 60;
-/** Asks of one turn, some milliseconds of work; more hosts than that are asked for in the next. */
+/** Maximum asks in one turn, some milliseconds of work; further hosts follow in the next. */
 const ASKS_PER_TURN = 200;
-/** A reason is read by people; messages take a thousand characters. */
+/** Maximum characters of a reason; a message may have a thousand. */
 const REASON_CHARS_MAX = 900;
 
 type Ask = Extract<Message, { type: 'ROBOTS_ASK' }>;
 type Told = Extract<Message, { type: 'ROBOTS_TOLD' }>;
 type Answer = Omit<Told, 'type' | 'origin' | 'asker'>;
 
-/** A robots.txt that turned out to be another host's. */
+/** A robots.txt that redirects to another host. */
 export interface RobotsRedirect {
-  /** The host that is visited, and the origin of it whose file was asked for. */
+  /** The host that is visited, and its origin whose file was requested. */
   readonly host: Host;
   readonly origin: string;
-  /** The origin whose own robots.txt it is. */
+  /** The origin to whose own robots.txt the redirects lead. */
   readonly to: string;
-  /** Redirects up to there, and how many more may follow. */
+  /** Redirects followed so far, and further ones allowed. */
   readonly hops: number;
   readonly left: number;
 }
 
-/** One host that waits. */
-interface Asking {
+/** The look-up for one host, which waits. */
+interface Lookup {
   readonly redirect: RobotsRedirect;
-  /** The origin whose owner is asked now, and its host. */
+  /** The origin that is looked up now, and its host. */
   at: string;
   atHost: Host;
   left: number;
-  /** Hosts that the chain has led over, this one included. */
+  /** All hosts of the chain so far, this one included. */
   readonly passed: Set<Host>;
   since: number;
   askedAt: number;
 }
 
-export interface RobotsAsksParts {
+interface RobotsAsksParts {
   readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'bounds'>;
   readonly view: Pick<View, 'owns' | 'owner' | 'get' | 'joined'>;
   readonly outbound: Pick<Outbound, 'toMember'>;
@@ -69,57 +67,53 @@ export interface RobotsAsksParts {
   readonly visits: Pick<Visits, 'robotsOf' | 'robotsTold'>;
 }
 
-export function isOfRobots(message: Message): message is Ask | Told {
-  return message.type === 'ROBOTS_ASK' || message.type === 'ROBOTS_TOLD';
-}
-
 export class RobotsAsks {
   readonly #p: RobotsAsksParts;
-  /** One small entry a host, which is parked: the number of hosts bounds it. Emptied when told. */
-  readonly #asking = new Map<Host, Asking>();
+  /** One entry per waiting host. Bounded by the number of hosts; ends with an answer or a time-out. */
+  readonly #lookups = new Map<Host, Lookup>();
 
   constructor(parts: RobotsAsksParts) {
     this.#p = parts;
   }
 
-  /** Asks from now on, in place of what the host waited for before. */
+  /** Starts the look-up for a host, instead of the one that the host waited for before. */
   begin(redirect: RobotsRedirect, nowMs: number): void {
     const { host, to, left } = redirect;
     const atHost = this.#p.hostOf(fileOf(to));
-    // A host that has become another agent's is forgotten, and asked for anew if it comes back.
+    // If the host comes back to this agent, a visit starts the look-up again.
     if (atHost === null || !this.#p.view.owns(host)) return;
     const passed = new Set([host, atHost]);
     const fresh = { at: to, atHost, left, passed, since: nowMs, askedAt: -Infinity };
-    this.#asking.set(host, { redirect, ...fresh });
+    this.#lookups.set(host, { redirect, ...fresh });
   }
 
   isAsking(host: Host, origin: string): boolean {
-    return this.#asking.get(host)?.redirect.origin === origin;
+    return this.#lookups.get(host)?.redirect.origin === origin;
   }
 
-  /** Hosts that have become another agent's are its concern; who is to be asked may have changed. */
+  /** Drops hosts that others own now. The owner to ask may have changed, so asks are due at once. */
   viewChanged(): void {
-    for (const [host, asking] of this.#asking) {
-      if (this.#p.view.owns(host)) asking.askedAt = -Infinity;
-      else this.#asking.delete(host);
+    for (const [host, lookup] of this.#lookups) {
+      if (this.#p.view.owns(host)) lookup.askedAt = -Infinity;
+      else this.#lookups.delete(host);
     }
   }
 
-  /** Whether who has waited for so long waits no more. */
+  /** Whether a wait of this length has timed out. */
   isOver(waitedMs: number): boolean {
     return waitedMs >= this.#p.settings.bounds.robotsWaitMs;
   }
 
   pump(now: Instant): void {
-    if (this.#asking.size === 0 || !this.#p.view.joined) return;
+    if (this.#lookups.size === 0 || !this.#p.view.joined) return;
     const { heartbeatMs } = this.#p.settings;
     let left = ASKS_PER_TURN;
-    for (const asking of this.#asking.values()) {
-      if (this.#p.orders.paused) asking.since = now.mono;
-      else if (this.isOver(now.mono - asking.since)) this.#giveUp(asking, now);
-      else if (left > 0 && now.mono - asking.askedAt >= ASK_AGAIN * heartbeatMs) {
+    for (const lookup of this.#lookups.values()) {
+      if (this.#p.orders.paused) lookup.since = now.mono;
+      else if (this.isOver(now.mono - lookup.since)) this.#timeOut(lookup, now);
+      else if (left > 0 && now.mono - lookup.askedAt >= ASK_AGAIN * heartbeatMs) {
         left--;
-        this.#ask(asking, now);
+        this.#ask(lookup, now);
       }
     }
   }
@@ -138,89 +132,86 @@ export class RobotsAsks {
     if (member) outbound.toMember(member, message);
   }
 
-  // ---- the owner of the host that redirects
+  // ---- at the owner of the redirecting host
 
-  #ask(asking: Asking, now: Instant): void {
-    asking.askedAt = now.mono;
-    const owner = this.#p.view.owner(asking.atHost);
+  #ask(lookup: Lookup, now: Instant): void {
+    lookup.askedAt = now.mono;
+    const owner = this.#p.view.owner(lookup.atHost);
     if (owner === undefined) return;
-    const waitedMs = Math.max(0, now.mono - asking.since);
-    const { origin: asker } = asking.redirect;
-    this.#tell(owner, { type: 'ROBOTS_ASK', origin: asking.at, asker, waitedMs }, now);
+    const waitedMs = Math.max(0, now.mono - lookup.since);
+    const { origin: asker } = lookup.redirect;
+    this.#tell(owner, { type: 'ROBOTS_ASK', origin: lookup.at, asker, waitedMs }, now);
   }
 
   #onTold(from: AgentId, told: Told, now: Instant): void {
     const host = this.#p.hostOf(fileOf(told.asker));
-    const asking = host === null ? undefined : this.#asking.get(host);
-    if (asking?.redirect.origin !== told.asker || asking.at !== told.origin) return;
-    const where = `${REDIRECTED}${fileOf(asking.at)}`;
-    const by = `${where}, told by ${from}`;
+    const lookup = host === null ? undefined : this.#lookups.get(host);
+    if (lookup?.redirect.origin !== told.asker || lookup.at !== told.origin) return;
+    const where = `${REDIRECTED}${fileOf(lookup.at)}`;
+    const by = `${where}, reported by ${from}`;
     const reason = told.reason === '' ? by : `${by}: ${told.reason}`;
+    const end = (result: RobotsWord) => this.#end(lookup, result, now);
     switch (told.answer) {
       case 'rules':
-        return this.#end(asking, { kind: 'rules', reason, body: told.body ?? '' }, now);
+        return end({ kind: 'rules', reason, body: told.body ?? '' });
       case 'absent':
-        return this.#end(asking, { kind: 'allowAll', reason }, now);
+        return end({ kind: 'allowAll', reason });
       case 'refused':
-        return this.#end(
-          asking,
-          { kind: 'allowAll', reason: `${where}, which ${from} does not ask for` },
-          now,
-        );
+        return end({ kind: 'allowAll', reason: `${where}, which ${from} does not request` });
       case 'unreachable':
-        return this.#end(asking, { kind: 'unreachable', reason, final: true }, now);
+        return end({ kind: 'unreachable', reason, final: true });
       case 'waiting':
-        return this.#end(asking, { kind: 'unreachable', reason, final: false }, now);
+        return end({ kind: 'unreachable', reason, final: false });
       case 'redirect':
-        return this.#follow(asking, told, now);
+        return this.#follow(lookup, told, now);
     }
   }
 
-  /** Over a host that was passed already no chain is followed: its hosts would wait for another. */
-  #follow(asking: Asking, { to, hops }: Told, now: Instant): void {
+  /** Follows a redirect. A chain that returns to a host ends: its hosts would wait for one another. */
+  #follow(lookup: Lookup, { to, hops }: Told, now: Instant): void {
     const toHost = to === null ? null : this.#p.hostOf(fileOf(to));
     if (to === null || toHost === null) return;
-    asking.left -= Math.max(1, hops);
+    lookup.left -= Math.max(1, hops);
     const where = `${REDIRECTED}${fileOf(to)}`;
-    if (asking.passed.has(toHost)) {
-      return this.#end(asking, { kind: 'allowAll', reason: `${where}, in a circle` }, now);
+    if (lookup.passed.has(toHost)) {
+      return this.#end(lookup, { kind: 'allowAll', reason: `${where}, in a circle` }, now);
     }
-    if (asking.left < 0) {
-      return this.#end(asking, { kind: 'allowAll', reason: `${where}, once too often` }, now);
+    if (lookup.left < 0) {
+      return this.#end(lookup, { kind: 'allowAll', reason: `${where}, once too often` }, now);
     }
-    asking.at = to;
-    asking.atHost = toHost;
-    asking.passed.add(toHost);
-    this.#ask(asking, now);
+    lookup.at = to;
+    lookup.atHost = toHost;
+    lookup.passed.add(toHost);
+    this.#ask(lookup, now);
   }
 
-  #giveUp(asking: Asking, now: Instant): void {
-    const reason = `${REDIRECTED}${fileOf(asking.at)}, not told in time`;
-    this.#end(asking, { kind: 'unreachable', reason, final: false }, now);
+  #timeOut(lookup: Lookup, now: Instant): void {
+    const reason = `${REDIRECTED}${fileOf(lookup.at)}, no answer in time`;
+    this.#end(lookup, { kind: 'unreachable', reason, final: false }, now);
   }
 
-  #end(asking: Asking, word: RobotsWord, now: Instant): void {
-    const { host, origin } = asking.redirect;
-    this.#asking.delete(host);
-    const reason = word.reason.slice(0, REASON_CHARS_MAX);
-    this.#p.visits.robotsTold(host, origin, { ...word, reason }, now);
+  #end(lookup: Lookup, result: RobotsWord, now: Instant): void {
+    const { host, origin } = lookup.redirect;
+    this.#lookups.delete(host);
+    const reason = result.reason.slice(0, REASON_CHARS_MAX);
+    this.#p.visits.robotsTold(host, origin, { ...result, reason }, now);
   }
 
-  // ---- the owner of the host whose file it is
+  // ---- at the owner of the other host
 
   #onAsk(from: AgentId, { origin, asker, waitedMs }: Ask, now: Instant): void {
     const { view, hostOf } = this.#p;
     const host = hostOf(fileOf(origin));
-    // The asker repeats it, to whoever it then holds for the owner.
+    // The asker will repeat the message, to the owner in its view at that time.
     if (host === null || !view.joined || !view.owns(host)) return;
     const answer = this.#answer(host, { origin, asker, waitedMs }, now);
     if (answer) this.#tell(from, { type: 'ROBOTS_TOLD', origin, asker, ...answer }, now);
   }
 
-  /** Null: not yet. For a host that waits itself nobody waits long, so nobody waits in a circle. */
+  /** Null: no answer yet. A late ask for a host that itself waits is answered, so no circle lasts. */
   #answer(host: Host, ask: Omit<Ask, 'type'>, now: Instant): Answer | null {
     const { origin, asker, waitedMs } = ask;
-    const own = this.#asking.get(host)?.redirect;
+    const own = this.#lookups.get(host)?.redirect;
     if (own?.origin === origin) {
       return { ...REFUSED, answer: 'redirect', to: own.to, hops: own.hops };
     }
@@ -235,7 +226,7 @@ export class RobotsAsks {
     if (own && isLate && !isOldEnough) {
       return { ...REFUSED, answer: 'waiting', reason: `its host waits for ${fileOf(own.to)}` };
     }
-    // It is queued, or another URL is, whose visit may ask for it too.
+    // The file is queued, or another URL whose visit may request the file, too.
     const isComing = own !== undefined || this.#p.store.queuedOf(host) > 0;
     if (isComing && !isOldEnough) return null;
     return known ? answerOf(known) : REFUSED;

@@ -1,8 +1,7 @@
-// URLs that peers send to this agent as the owner of their hosts (PROTOCOL rule 12). They are
-// recorded at once and acknowledged when this agent has joined, what was recorded is at all present
-// backups of those hosts, and the commit is on disk: then the sender may forget them. What is not
-// this agent's, by its view at the time of the answer, is named in it and stays with the sender.
-// Bounded: few batches of one sender wait here, further ones are left to be resent.
+// Accepts URLs that peers send to this agent as the owner of their hosts (PROTOCOL rule 12). URLs are
+// recorded at once. A batch is acknowledged, and the sender forgets it, when this agent has joined,
+// all present backups have the rows, and the commit is on disk. The acknowledgement names the URLs
+// that this agent does not own by then; these stay with the sender.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import { hasOriginOf } from '../../url/url-key.ts';
@@ -14,17 +13,17 @@ import type { Copies } from '../replication/settlement.ts';
 import type { KnownUrls } from './known-urls.ts';
 import type { Routing } from './routing.ts';
 
-/** Batches of one sender that wait; a sender has one on its way at a time, and may be reborn. */
+/** Batches of one sender that may wait; it sends one at a time, and may be reborn meanwhile. */
 const PENDING_PER_SENDER_MAX = 4;
 /**
- * Further batches of one sender that are left, since the last that was taken, before it is named: at
- * each change of its view a sender begins anew.
+ * Batches of one sender that are ignored in a row before it is reported as at fault. A sound sender
+ * has some ignored, as it begins another batch after each change of its view.
  */
-const LEFT_MAX = 100;
+const IGNORED_MAX = 100;
 
 interface Batch {
   readonly from: AgentId;
-  /** A later life of the sender counts its batches anew: it must not take this answer for its. */
+  /** Each incarnation of the sender numbers its batches anew; it must not get another's answer. */
   readonly inc: Incarnation;
   readonly batch: number;
   readonly urls: readonly UrlItem[];
@@ -38,19 +37,19 @@ export interface InboxParts {
   readonly copies: Copies;
   readonly hostOf: (url: string) => Host | null;
   readonly routing: Pick<Routing, 'enqueue'>;
-  /** Tells the others what was acknowledged. */
+  /** Announces acknowledged URLs to the other agents. */
   readonly known: KnownUrls;
   readonly refused: RefusedClaims;
 }
 
 export class Inbox {
   readonly #p: InboxParts;
-  /** Keyed by sender, incarnation and batch: a batch that is resent does not wait twice. */
+  /** By sender, incarnation and batch, so that a resent batch does not wait twice. */
   readonly #waiting = new Map<string, Batch>();
-  /** By sender: batches left since one was taken. Entries end with the incarnation. */
-  readonly #left = new Map<AgentId, number>();
+  /** By sender: batches ignored since one was accepted. Cleared with the incarnation. */
+  readonly #ignored = new Map<AgentId, number>();
   #joined = false;
-  /** Those whose URLs are recorded again after a change of the view, before they are answered. */
+  /** Batches whose URLs must be recorded again after a change of the view, before the answer. */
   #outdated = new Set<Batch>();
 
   constructor(parts: InboxParts) {
@@ -60,7 +59,7 @@ export class Inbox {
   reset(): void {
     this.#waiting.clear();
     this.#outdated.clear();
-    this.#left.clear();
+    this.#ignored.clear();
     this.#joined = false;
     this.#p.known.reset();
   }
@@ -69,7 +68,7 @@ export class Inbox {
     return this.#waiting.size === 0;
   }
 
-  /** Batches of peers that wait for their acknowledgement. */
+  /** Batches that wait for their acknowledgement. */
   get count(): number {
     return this.#waiting.size;
   }
@@ -89,7 +88,7 @@ export class Inbox {
     this.#p.known.reset();
   }
 
-  /** A malformed URL refuses the batch: the sender splits it. */
+  /** Refuses a batch with a malformed URL as a whole; the sender then splits it. */
   onUrls(from: Member, message: Extract<Message, { type: 'URLS' }>, now: Instant): void {
     const { batch, urls } = message;
     const reason = this.#refusalOf(urls);
@@ -103,19 +102,19 @@ export class Inbox {
     if (this.#waiting.has(key)) return;
     const ofSender = [...this.#waiting.values()].filter((b) => b.from === id).length;
     if (ofSender >= PENDING_PER_SENDER_MAX) {
-      const left = (this.#left.get(id) ?? 0) + 1;
-      this.#left.set(id, left);
+      const ignored = (this.#ignored.get(id) ?? 0) + 1;
+      this.#ignored.set(id, ignored);
       const why = `more than ${PENDING_PER_SENDER_MAX} batches of it wait`;
-      if (left > LEFT_MAX) this.#p.refused.refuse(id, 'urls', why, now);
+      if (ignored > IGNORED_MAX) this.#p.refused.refuse(id, 'urls', why, now);
       return;
     }
-    this.#left.delete(id);
+    this.#ignored.delete(id);
     const waiting: Batch = { from: id, inc, batch, urls, needs: this.#record(urls) };
     this.#waiting.set(key, waiting);
     this.#tryAnswer(key, waiting);
   }
 
-  /** Why the first malformed URL is refused; null: none is malformed. */
+  /** What is wrong with the first malformed URL; null: all are well formed. */
   #refusalOf(urls: readonly UrlItem[]): string | null {
     for (const { url, fetchUrl } of urls) {
       const start = url.slice(0, 200);
@@ -131,8 +130,8 @@ export class Inbox {
     const needs = new Map<Host, number>();
     for (const item of urls) {
       const host = this.#p.hostOf(item.url);
-      if (host !== null && this.#p.view.owns(host))
-        needs.set(host, this.#p.routing.enqueue(host, item));
+      if (host === null || !this.#p.view.owns(host)) continue;
+      needs.set(host, this.#p.routing.enqueue(host, item));
     }
     return needs;
   }
@@ -158,10 +157,10 @@ export class Inbox {
     outbound.toMember(member, ack, { durable: true });
   }
 
-  /** Answers what has become safe; after a change of the view, what has become ours is recorded. */
+  /** Records URLs again after a change of the view, and acknowledges batches that are safe. */
   pump(now: Instant): void {
     const [outdated] = this.#outdated;
-    // One each turn: a batch of all senders may be many.
+    // One batch per turn, as the senders may be many.
     if (outdated && this.#joined) {
       outdated.needs = this.#record(outdated.urls);
       this.#outdated.delete(outdated);

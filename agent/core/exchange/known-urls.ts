@@ -1,8 +1,7 @@
-// What the owners of hosts tell all others of the URLs that they have (adr/0037): hashes, by which an
-// agent that comes upon such a URL knows that it need not be sent any more. An owner tells what it
-// acknowledges to one finder, under the same promise, so all that rule 12 of PROTOCOL says of an
-// acknowledgement holds. Nothing waits for these messages and none is sent again: one that is lost
-// costs the sending of the URLs that it would have spared. What is told enters the filter of repeats.
+// Announces to all members, as hashes, the URLs that this agent has acknowledged, so that others that
+// find such a URL do not send it (adr/0037). An announcement gives the same promise as an
+// acknowledgement (PROTOCOL rule 12). Nothing waits for these messages, and none is resent: if one
+// is lost, its URLs are sent as usual. Received hashes enter the filter of repeated URLs.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Outbound } from '../membership/outbound.ts';
@@ -11,9 +10,9 @@ import type { Message } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { SeenFilter } from './seen-filter.ts';
 
-/** Of a hash in a message: two words, the low one first, the low byte of each first. */
+/** Bytes of a hash in a message: two little-endian 32-bit words, the low word first. */
 const HASH_BYTES = 8;
-/** A message to each member is sent for so many URLs for each: one for eight, however many there are. */
+/** URLs per member that an announcement waits for, so that one message announces eight URLs. */
 const URLS_PER_MESSAGE = 8;
 
 type Known = Extract<Message, { type: 'KNOWN' }>;
@@ -23,10 +22,10 @@ export class KnownUrls {
   readonly #view: View;
   readonly #outbound: Outbound;
   readonly #seen: SeenFilter;
-  /** Hashes to be told, as they go into the message. */
+  /** Hashes to announce, in the form of the message. Bounded by `bounds.knownUrls`. */
   readonly #pending: Buffer;
   #pendingBytes = 0;
-  #toldAt = -Infinity;
+  #announcedAt = -Infinity;
 
   constructor(settings: CoreSettings, view: View, outbound: Outbound, seen: SeenFilter) {
     this.#settings = settings;
@@ -36,14 +35,14 @@ export class KnownUrls {
     this.#pending = Buffer.alloc(settings.bounds.knownUrls * HASH_BYTES);
   }
 
-  /** What was to be told was true of the view, or of the incarnation, as it was. */
+  /** Discards hashes that were valid for the previous view or incarnation only. */
   reset(): void {
     this.#pendingBytes = 0;
   }
 
-  /** This URL of a host of this agent is acknowledged, and was found on another host: at depth 0. */
+  /** Notes a URL of this agent that was acknowledged at depth 0 (a link from another host). */
   acknowledged(url: string): void {
-    // The rest of a rush is sent by those who come upon it.
+    // When the buffer is full, URLs are not announced, and their finders send them.
     if (!this.#pays || this.#pendingBytes === this.#pending.length) return;
     const { low, high } = this.#seen.hashOf(url);
     this.#pending.writeUInt32LE(low, this.#pendingBytes);
@@ -51,22 +50,22 @@ export class KnownUrls {
     this.#pendingBytes += HASH_BYTES;
   }
 
-  /** Among many each URL is told to more agents than would ever come upon it. */
+  /** In a large cluster, announcing a URL costs more messages than it saves. */
   get #pays(): boolean {
     const { knownMembers } = this.#settings.bounds;
     return this.#view.size > 1 && this.#view.size <= knownMembers;
   }
 
-  /** Tells what has gathered once it is enough, and not more often than there are heartbeats. */
+  /** Announces the gathered hashes once there are enough, at most once a heartbeat interval. */
   pump(now: Instant): void {
     const enough = this.#view.size * URLS_PER_MESSAGE * HASH_BYTES;
     if (this.#pendingBytes < Math.min(enough, this.#pending.length)) return;
-    if (now.mono - this.#toldAt < this.#settings.heartbeatMs) return;
-    this.#toldAt = now.mono;
+    if (now.mono - this.#announcedAt < this.#settings.heartbeatMs) return;
+    this.#announcedAt = now.mono;
     const urls = this.#pending.toString('base64', 0, this.#pendingBytes);
     this.#pendingBytes = 0;
     const message: Known = { type: 'KNOWN', key: this.#settings.seenKey, urls };
-    // Like the acknowledgements: after the commit that they speak of is on disk.
+    // As with acknowledgements, the commit must be on disk first.
     for (const member of this.#view.members()) {
       this.#outbound.toMember(member, message, { durable: true });
     }

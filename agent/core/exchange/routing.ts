@@ -1,7 +1,6 @@
-// Sends each URL to the owner of its host. A URL that this agent owns is recorded. Any other goes to the
-// outbox, and from there to its owner, one batch at a time for each member. The filter of repeats
-// remembers URLs that an owner has acknowledged, here or to others (`known-urls.ts`), so they are not
-// sent again while the view stays the same, however many pages link to them.
+// Routes each URL to the owner of its host. URLs of this agent are recorded. All others go to the
+// outbox, and from there to their owners, one batch at a time for each member. URLs that their owner
+// has acknowledged or announced (`known-urls.ts`) are not sent again while the view stays the same.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Outbound } from '../membership/outbound.ts';
@@ -14,129 +13,114 @@ import type { PlacedUrl, Visits } from '../protocol/visits-port.ts';
 import type { LinkPlaces, Settlement } from '../replication/settlement.ts';
 import type { SeenFilter } from './seen-filter.ts';
 
-/** Characters of the texts of a batch: far under the frame's cap. */
+/** Maximum characters of the texts of a batch, far below the maximum of a frame. */
 const BATCH_CHARS_MAX = 96 * 1024;
 
-/** Above every id of the outbox. */
+/** Above all ids of the outbox. */
 const ALL = Number.MAX_SAFE_INTEGER;
 
+/** The batch of a member that is not acknowledged. */
 interface Flight {
   readonly batch: number;
   entries: readonly OutboxEntry[];
   sentAt: number;
-  /** Not mine, the peer said: tried again only after this. */
+  /** The peer did not own all URLs; they are sent again only after this. Monotonic milliseconds. */
   notBefore: number;
 }
 
+interface RoutingParts {
+  readonly settings: CoreSettings;
+  readonly store: Store;
+  readonly view: View;
+  readonly outbound: Outbound;
+  readonly seen: SeenFilter;
+  readonly settlement: Settlement;
+  readonly visits: Pick<Visits, 'schedule'>;
+  readonly admit: (item: UrlItem) => SkipReason | null;
+  readonly hostOf: (url: string) => Host | null;
+  readonly backlog: Pick<Backlog, 'add' | 'delete'>;
+}
+
 export class Routing {
-  readonly #settings: CoreSettings;
-  readonly #store: Store;
-  readonly #view: View;
-  readonly #outbound: Outbound;
-  readonly #seen: SeenFilter;
-  readonly #settlement: Settlement;
-  readonly #visits: Pick<Visits, 'schedule'>;
-  readonly #admit: (item: UrlItem) => SkipReason | null;
-  readonly #hostOf: (url: string) => Host | null;
+  readonly #p: RoutingParts;
   readonly #flights = new Map<AgentId, Flight>();
-  readonly #backlog: Pick<Backlog, 'add' | 'delete'>;
-  /** Entries of the outbox up to this id have the owner that they have in the present view. */
+  /** Up to this id, the entries of the outbox have their owners in the present view. */
   #placedTo = ALL;
   readonly #replacing: Task = { step: () => this.#placePiece() };
   #lastBatch = 0;
   #joined = false;
 
-  constructor(parts: {
-    settings: CoreSettings;
-    store: Store;
-    view: View;
-    outbound: Outbound;
-    seen: SeenFilter;
-    settlement: Settlement;
-    visits: Pick<Visits, 'schedule'>;
-    admit: (item: UrlItem) => SkipReason | null;
-    hostOf: (url: string) => Host | null;
-    backlog: Pick<Backlog, 'add' | 'delete'>;
-  }) {
-    this.#settings = parts.settings;
-    this.#store = parts.store;
-    this.#view = parts.view;
-    this.#outbound = parts.outbound;
-    this.#seen = parts.seen;
-    this.#settlement = parts.settlement;
-    this.#visits = parts.visits;
-    this.#admit = parts.admit;
-    this.#hostOf = parts.hostOf;
-    this.#backlog = parts.backlog;
+  constructor(parts: RoutingParts) {
+    this.#p = parts;
   }
 
   reset(): void {
     this.#flights.clear();
     this.#joined = false;
-    this.#backlog.delete(this.#replacing);
+    this.#p.backlog.delete(this.#replacing);
   }
 
   get isQuiet(): boolean {
-    return this.#store.outboxCount() === 0;
+    return this.#p.store.outboxCount() === 0;
   }
 
-  /** Takes URLs whose hosts nobody has looked up yet, such as seeds, to where they belong. */
+  /** Routes URLs whose hosts are not known yet, such as seeds. */
   route(items: readonly UrlItem[]): LinkPlaces {
     return this.routeLinks(
       items.flatMap((item) => {
-        const host = this.#hostOf(item.url);
+        const host = this.#p.hostOf(item.url);
         return host === null ? [] : { host, item };
       }),
     );
   }
 
-  /** Takes the found links of a page to where they belong. */
+  /** Records the links of a page or puts them into the outbox. */
   routeLinks(links: readonly PlacedUrl[]): LinkPlaces {
     const outboxIds = new Set<number>();
     const hosts = new Map<Host, number>();
-    // Most links of a page lead to the host of the one before.
+    // Most links of a page have the host of the link before.
     let lastHost: Host | null = null;
     let owner: AgentId | undefined;
     let isMine = false;
     for (const { host, item } of links) {
       if (host !== lastHost) {
         lastHost = host;
-        owner = this.#view.owner(host);
-        isMine = this.#joined && owner === this.#settings.id;
+        owner = this.#p.view.owner(host);
+        isMine = this.#joined && owner === this.#p.settings.id;
         if (isMine) hosts.set(host, 0);
       }
       if (isMine) this.#keep(host, item);
       else if (!this.#isTaken(item, owner)) {
-        outboxIds.add(this.#store.addToOutbox(host, owner ?? '', item));
+        outboxIds.add(this.#p.store.addToOutbox(host, owner ?? '', item));
       }
     }
-    for (const host of hosts.keys()) hosts.set(host, this.#store.lastNumber(host));
+    for (const host of hosts.keys()) hosts.set(host, this.#p.store.lastNumber(host));
     return { outboxIds, hosts };
   }
 
   /**
-   * Whether its owner has said so in this view, where that is another agent. Before this agent counts
-   * the filter has what it recorded itself, for hosts that may be another's: that is not known safe.
+   * Whether another owner has the URL, by what it said in the present view. Before the join the filter
+   * may hold URLs that this agent recorded for hosts of others, which are not safe yet.
    */
   #isTaken({ url, depth, sitemap }: UrlItem, owner: AgentId | undefined): boolean {
-    // Taken as a link, it is not known there as a sitemap.
-    return this.#joined && !sitemap && this.#seen.has(url, depth === 0, owner);
+    // An owner that accepted it as a link does not know that it is a sitemap.
+    return this.#joined && !sitemap && this.#p.seen.has(url, depth === 0, owner);
   }
 
-  /** Records a URL on a host of this agent. Gives the last number of the host. */
+  /** Records a URL on a host of this agent. Returns the last number of the host. */
   enqueue(host: Host, item: UrlItem): number {
     this.#keep(host, item);
-    return this.#store.lastNumber(host);
+    return this.#p.store.lastNumber(host);
   }
 
   #keep(host: Host, item: UrlItem): void {
     const root = item.depth === 0;
-    // Recorded as a link, it is not known as a sitemap.
-    if (!item.sitemap && this.#seen.has(item.url, root)) return;
-    this.#seen.add(item.url, root);
-    const skip = this.#admit(item);
-    const fresh = this.#store.enqueue(host, item, skip) === 'new';
-    if (fresh && skip === null) this.#visits.schedule(host);
+    // If it was recorded as a link, it is not known to be a sitemap.
+    if (!item.sitemap && this.#p.seen.has(item.url, root)) return;
+    this.#p.seen.add(item.url, root);
+    const skip = this.#p.admit(item);
+    const fresh = this.#p.store.enqueue(host, item, skip) === 'new';
+    if (fresh && skip === null) this.#p.visits.schedule(host);
   }
 
   onUrlsAck(from: Member, batch: number, notMine: readonly number[], now: Instant): void {
@@ -144,18 +128,18 @@ export class Routing {
     if (!flight || flight.batch !== batch) return;
     const left = new Set(notMine);
     const taken = flight.entries.filter((_, index) => !left.has(index));
-    this.#settlement.left(this.#store.removeTaken(taken));
-    for (const { item } of taken) this.#seen.addTaken(from.card.id, item.url, item.depth === 0);
+    this.#p.settlement.left(this.#p.store.removeTaken(taken));
+    for (const { item } of taken) this.#p.seen.addTaken(from.card.id, item.url, item.depth === 0);
     if (left.size === 0) {
       this.#flights.delete(from.card.id);
       return;
     }
-    // The views differ: they will agree within a heartbeat or two, so no hurry.
+    // The views differ, and will agree within a heartbeat interval or two.
     flight.entries = [];
-    flight.notBefore = now.mono + resendAfterMs(this.#settings);
+    flight.notBefore = now.mono + resendAfterMs(this.#p.settings);
   }
 
-  /** The peer found the batch malformed: halves are tried, and a single URL ends as failed. */
+  /** The peer found a URL of the batch malformed. Sends half of the batch; one URL alone fails. */
   onBatchRefused(from: Member, batch: number, reason: string, now: Instant): void {
     const flight = this.#flights.get(from.card.id);
     if (!flight || flight.batch !== batch) return;
@@ -164,55 +148,55 @@ export class Routing {
       this.#send(from, flight.entries.slice(0, Math.ceil(flight.entries.length / 2)), now);
       return;
     }
-    const host = this.#hostOf(only.item.url) ?? '';
+    const host = this.#p.hostOf(only.item.url) ?? '';
     const error = `refused by peer: ${reason}`.slice(0, 200);
-    this.#store.failUrl(host, only.item, error, now.mono);
-    this.#store.removeFromOutbox([only.id]);
-    this.#settlement.left([only.id]);
+    this.#p.store.failUrl(host, only.item, error, now.mono);
+    this.#p.store.removeFromOutbox([only.id]);
+    this.#p.settlement.left([only.id]);
     this.#flights.delete(from.card.id);
   }
 
-  /** Now this agent counts: its own entries come home. */
+  /** This agent has joined, and takes the entries of its own hosts from the outbox. */
   join(): void {
     this.#joined = true;
     this.viewChanged();
   }
 
-  /** The outbox is routed anew, in pieces; what is not yet is not sent. */
+  /** Routes the outbox again, in pieces; entries that wait for this are not sent. */
   viewChanged(): void {
-    this.#seen.clear();
+    this.#p.seen.clear();
     if (!this.#joined) return;
     this.#flights.clear();
     this.#placedTo = this.isQuiet ? ALL : 0;
-    if (!this.isQuiet) this.#backlog.add(this.#replacing);
+    if (!this.isQuiet) this.#p.backlog.add(this.#replacing);
   }
 
   #placePiece(): boolean {
-    const entries = this.#store.outboxAfter(this.#placedTo, this.#settings.bounds.pieceUrls);
+    const entries = this.#p.store.outboxAfter(this.#placedTo, this.#p.settings.bounds.pieceUrls);
     for (const entry of entries) this.#place(entry);
     this.#placedTo = entries.at(-1)?.id ?? ALL;
     return this.#placedTo === ALL;
   }
 
   #place({ id, host, owner: was, item }: PlacedEntry): void {
-    const owner = this.#view.owner(host) ?? '';
-    if (owner === this.#settings.id) {
+    const owner = this.#p.view.owner(host) ?? '';
+    if (owner === this.#p.settings.id) {
       const n = this.enqueue(host, item);
-      this.#store.removeFromOutbox([id]);
-      this.#settlement.left([id], { host, n });
-    } else if (owner !== was) this.#store.rerouteOutbox(id, owner);
+      this.#p.store.removeFromOutbox([id]);
+      this.#p.settlement.left([id], { host, n });
+    } else if (owner !== was) this.#p.store.rerouteOutbox(id, owner);
   }
 
-  /** Sends what is due. */
+  /** Sends the next batch of each member, or resends an unanswered one. */
   pump(now: Instant): void {
-    for (const member of this.#view.members()) {
+    for (const member of this.#p.view.members()) {
       const flight = this.#flights.get(member.card.id);
       if (flight && flight.entries.length > 0) {
-        const due = now.mono - flight.sentAt >= resendAfterMs(this.#settings);
+        const due = now.mono - flight.sentAt >= resendAfterMs(this.#p.settings);
         if (due) this.#send(member, flight.entries, now, flight.batch);
       } else if (
         this.#joined &&
-        this.#store.outboxCount() > 0 &&
+        this.#p.store.outboxCount() > 0 &&
         (!flight || now.mono >= flight.notBefore)
       ) {
         this.#sendNext(member, now);
@@ -223,8 +207,8 @@ export class Routing {
   #sendNext(member: Member, now: Instant): void {
     const entries: OutboxEntry[] = [];
     let chars = 0;
-    const { batchUrls } = this.#settings.bounds;
-    for (const entry of this.#store.outboxOf(member.card.id, batchUrls, this.#placedTo)) {
+    const { batchUrls } = this.#p.settings.bounds;
+    for (const entry of this.#p.store.outboxOf(member.card.id, batchUrls, this.#placedTo)) {
       chars += charsOf(entry.item);
       if (entries.length > 0 && chars > BATCH_CHARS_MAX) break;
       entries.push(entry);
@@ -241,7 +225,7 @@ export class Routing {
   ): void {
     this.#flights.set(to.card.id, { batch, entries, sentAt: now.mono, notBefore: 0 });
     const urls = entries.map((entry) => entry.item);
-    this.#outbound.toMember(to, { type: 'URLS', batch, urls });
+    this.#p.outbound.toMember(to, { type: 'URLS', batch, urls });
   }
 }
 

@@ -1,6 +1,5 @@
-// The seeds of the config on their way into the crawl: routed like links, in pieces, from the join
-// on. There may be millions. They are routed anew in each life of the process: those that are known
-// cost a look-up.
+// Routes the seeds of the config like links, in pieces, as there may be millions. This begins at the
+// join. Each process routes all seeds; a known one costs a look-up.
 
 import type { Task } from '../protocol/backlog.ts';
 import type { UrlItem } from '../protocol/messages.ts';
@@ -24,7 +23,7 @@ export class Seeds implements Task, Part {
     this.#settings = settings;
   }
 
-  /** All are routed. */
+  /** All seeds are routed. */
   get isQuiet(): boolean {
     return this.#next >= this.#items.length;
   }

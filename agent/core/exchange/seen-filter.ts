@@ -1,35 +1,34 @@
-// A bounded memory of URLs that were stored a short while ago, or taken by their owners, so that the
-// many repeats of a site's navigation links cost no SQL, and no message. A URL enters only after the
-// transaction that stored it: otherwise a page that is thrown away would take
-// its links with it. Until then it counts for the rest of its own turn, which stands or falls with
-// it. What is kept of a URL are 63 bits of a hash by a secret key, so that a look-up touches a
-// cache line or two and no text (adr/0037). Each agent has a key of its own, and the URLs of its
-// hosts are kept under it everywhere once it has told it: so it can tell what it has by hashes,
-// which match nothing under another key but by chance, or by a peer's malice.
+// A bounded set of URLs that were stored recently or accepted by their owners, so that repeated links
+// cost no SQL and no message. A URL enters after the commit that stored it; until then it counts only
+// in its own turn, which would be rolled back with it. A URL is kept as 63 bits of a keyed hash, so a
+// look-up touches a cache line or two and no text (adr/0037). Each agent has its own secret key. Once
+// an agent has announced its key, the others keep the URLs of its hosts under that key, so it can
+// announce its URLs by hash.
 
 import { HalfSipHash } from '../../url/half-sip-hash.ts';
 import type { AgentId } from '../protocol/messages.ts';
 
-/** Places in which a URL may be, the newest first: with two words each, half a cache line. */
+/** Places of a bucket, newest first. With two words each, a bucket is half a cache line. */
 const WAYS_MAX = 4;
 const WORDS = 2;
-/** In the first word of a place: whether the URL was seen at depth 0. */
+/** The bit in the first word of a place that says that the URL was seen at depth 0. */
 const ROOT = 1;
 
 export class SeenFilter {
   readonly #hash: HalfSipHash;
   readonly #ways: number;
   readonly #bucketMask: number;
-  /** Two words for each place, both 0 where it is empty. */
+  /** Two words for each place; both are 0 if it is empty. */
   readonly #places: Uint32Array;
+  /** URLs stored in this turn; true: at depth 0. */
   readonly #uncommitted = new Map<string, boolean>();
-  /** URLs that other agents have taken in this turn. */
+  /** URLs that other agents have acknowledged in this turn. */
   readonly #taken: { readonly owner: AgentId; readonly url: string; readonly root: boolean }[] = [];
-  /** By the keys of other agents, for URLs of their hosts. */
+  /** The announced keys of other agents, for URLs of their hosts. */
   readonly #hashOfOwner = new Map<AgentId, { readonly key: number; readonly hash: HalfSipHash }>();
 
   /**
-   * @param urlsMax - places, a power of two; in each bucket of four the oldest gives way
+   * @param urlsMax - places, a power of two; a full bucket drops its oldest URL
    * @param key - a whole number below 2^53 that sites cannot know
    */
   constructor(urlsMax: number, key: number) {
@@ -40,11 +39,13 @@ export class SeenFilter {
   }
 
   /**
-   * `root` marks a sighting at depth 0, which may still lower the depth of a known URL; `owner`: the
-   * other agent that has its host.
+   * @param root - the URL is now at depth 0, which may lower the depth of a known URL
+   * @param owner - the other agent that owns its host; absent: this agent does
    */
   has(url: string, root: boolean, owner?: AgentId): boolean {
-    const place = this.#find(url, this.#hashOf(owner));
+    const hash = this.#hashOf(owner);
+    hash.long(url);
+    const place = this.#placeOf(hash.low, hash.high);
     if (place >= 0 && (!root || (this.#places[place]! & ROOT) !== 0)) return true;
     const seenAtRoot = this.#uncommitted.get(url);
     return root ? seenAtRoot === true : seenAtRoot !== undefined;
@@ -54,7 +55,7 @@ export class SeenFilter {
     if (root || !this.#uncommitted.has(url)) this.#uncommitted.set(url, root);
   }
 
-  /** Its owner has it. */
+  /** Its owner has acknowledged the URL. */
   addTaken(owner: AgentId, url: string, root: boolean): void {
     this.#taken.push({ owner, url, root });
   }
@@ -66,7 +67,7 @@ export class SeenFilter {
     this.#taken.length = 0;
   }
 
-  /** The key of another agent; what was kept of its URLs under another is not found any more. */
+  /** Sets the key of another agent. URLs of its hosts under a previous key are no longer found. */
   keyOf(owner: AgentId, key: number): void {
     if (this.#hashOfOwner.get(owner)?.key === key) return;
     this.#hashOfOwner.set(owner, { key, hash: new HalfSipHash(key) });
@@ -76,30 +77,25 @@ export class SeenFilter {
     return (owner === undefined ? undefined : this.#hashOfOwner.get(owner)?.hash) ?? this.#hash;
   }
 
-  /** By the key of this agent: 64 bits, as `told` takes them. */
+  /** The hash by the key of this agent, for `told` at other agents. */
   hashOf(url: string): { readonly low: number; readonly high: number } {
     this.#hash.long(url);
     return this.#hash;
   }
 
-  /** An owner has a URL of that hash by its key, and knows it at depth 0. */
+  /** An owner has announced that it knows the URL with this hash, by its key, at depth 0. */
   told(low: number, high: number): void {
     this.#put(low, high, true);
   }
 
-  /** When hosts change owner: what was stored here may have left, and an owner with what it took. */
+  /** Called when hosts change owner: stored URLs may be elsewhere, accepted ones may be lost. */
   clear(): void {
     this.#places.fill(0);
     this.#uncommitted.clear();
     this.#taken.length = 0;
   }
 
-  /** Where the URL is, below 0 where it is not. */
-  #find(url: string, hash: HalfSipHash): number {
-    hash.long(url);
-    return this.#placeOf(hash.low, hash.high);
-  }
-
+  /** The index of the place; -1: the URL is not here. */
   #placeOf(hashLow: number, hashHigh: number): number {
     const low = lowOf(hashLow);
     const high = highOf(hashHigh);
@@ -134,12 +130,12 @@ export class SeenFilter {
   }
 }
 
-/** Without the bit that says where it was seen. */
+/** Clears the bit that `ROOT` uses. */
 function lowOf(hashLow: number): number {
   return (hashLow & ~ROOT) >>> 0;
 }
 
-/** Never 0, by which an empty place is known. */
+/** Never 0, which marks an empty place. */
 function highOf(hashHigh: number): number {
   return hashHigh === 0 ? 1 : hashHigh;
 }

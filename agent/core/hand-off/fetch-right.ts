@@ -1,8 +1,6 @@
-// The fetch right (PROTOCOL rules 6 and 7): at most one agent sends requests to
-// a host at any moment. The right is derived, never stored: this agent has joined, is first in the
-// host's order, no hand-off list is owed to it and nobody has listed the host without yielding it.
-// It may be used only under a lease, an echo of a heartbeat sent less than `leaseMs` ago by the
-// one who would take over. The visits ask before every request, the fetcher again at connect.
+// The fetch right: at most one agent at a time sends requests to a host (PROTOCOL rules 6 and 7).
+// The right follows from the agent's state and is never stored. Visits check it before every
+// request, and the fetcher again when the connection is open.
 
 import type { Assignment } from '../../../assignment/assignment.ts';
 import type { Instant } from '../../../failure-detector/instant.ts';
@@ -13,7 +11,11 @@ import type { Part } from '../protocol/part.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { HandOff } from './hand-off.ts';
 
-/** `blocked` ends by an event, upon which the visits are woken; `foreign` hosts are not ours. */
+/**
+ * - `wait`: until a delay, back-off or yielded wait ends.
+ * - `blocked`: until an event, which wakes the visits.
+ * - `foreign`: another agent owns the host.
+ */
 export type Right =
   | { readonly kind: 'granted' }
   | { readonly kind: 'wait'; readonly untilMs: number }
@@ -26,17 +28,17 @@ const NO_LEASE: Right = { kind: 'no-lease' };
 const BLOCKED: Right = { kind: 'blocked' };
 const FOREIGN: Right = { kind: 'foreign' };
 
-/** Past waits are swept from the map when it has grown by so many entries. */
+/** The map of waits is swept when it has grown by this many entries. */
 const SWEEP_EVERY = 4096;
 
-/** Hosts held at a time. One that has not been asked for longest is taken up again if it must be. */
+/** Maximum number of held hosts. Beyond it the least recently checked host is released. */
 export const HELD_MAX = 50_000;
-/** View changes that wait to be swept; beyond it every host is taken up anew, after its delay. */
+/** Maximum number of unfinished sweeps. Beyond it all hosts are released. */
 const SWEEPS_MAX = 16;
-/** Held hosts looked at in one sweep: some ten milliseconds. */
+/** Held hosts checked in one turn: about ten milliseconds. */
 const HELD_PER_SWEEP = 1000;
 
-/** The losses of one view change: `next` hosts have been looked at. */
+/** Releases the hosts that a change of the view gave to others; `next` hosts have been checked. */
 interface Sweep {
   readonly change: number;
   readonly placement: Assignment;
@@ -49,17 +51,17 @@ export class FetchRight implements Part {
   readonly #view: View;
   readonly #lease: Lease;
   readonly #handOff: Pick<HandOff, 'awaits' | 'owedAny'>;
-  /** The host's delay, as far as it is known: also what a former owner told of it. */
+  /** The host's delay, including what a previous owner reported. */
   readonly #delayOf: (host: Host) => number;
   /**
-   * Hosts whose waits this agent has taken up, with the number of view changes before that; the one
-   * asked for last at the end.
+   * The held hosts, with the number of view changes when each was taken up; the most recently
+   * checked host is last. Filled by `check`, emptied by releases, sweeps and `HELD_MAX`.
    */
   readonly #held = new Map<Host, number>();
   #changes = 0;
-  /** Views whose losses are still to be taken from `#held`; one a change, emptied by sweeps. */
+  /** One for each change of the view, the oldest first; at most `SWEEPS_MAX`, emptied by `pump`. */
   readonly #unswept: Sweep[] = [];
-  /** Earliest next request by host; entries in the past are swept. */
+  /** The time of the earliest next request, by host; past entries are swept. */
   readonly #wait = new Map<Host, number>();
   #sweepAt = SWEEP_EVERY;
   #removedAt = 0;
@@ -81,26 +83,28 @@ export class FetchRight implements Part {
     this.#delayOf = delayOf;
   }
 
-  /** A new incarnation holds nothing, and starts with every host waiting its delay. */
+  /** A new incarnation holds no hosts, and each host waits one delay. */
   reset(now: Instant): void {
     this.releaseAll();
     this.#startAt = now.mono;
     this.memberRemoved(now.mono);
   }
 
-  /** No host has the right: this agent has not joined, or is leaving or stopping. */
+  /** No request may start: this agent has not joined, or is leaving or stopping. */
   get isShut(): boolean {
     return !this.#view.joined || this.closed;
   }
 
-  /** Someone was removed or reborn: a host that looks unknown may have been visited just now. */
+  /** A removed or reborn agent may just have requested a host that seems never fetched here. */
   memberRemoved(at: number): void {
     this.#removedAt = at;
   }
 
   /**
-   * Whether a request to the host may start now. `neverFetched`: this agent never sent it a request;
-   * then it is taken up without a delay unless somebody was removed or reborn within one.
+   * Whether a request to the host may start now; takes the host up if possible.
+   *
+   * @param neverFetched - this agent never sent the host a request, so no delay is needed unless a
+   *   member was removed, or this agent reborn, within one delay
    */
   check(host: Host, now: Instant, neverFetched: boolean): Right {
     if (this.isShut) return BLOCKED;
@@ -118,19 +122,21 @@ export class FetchRight implements Part {
     return this.leased(host, now) ? GRANTED : NO_LEASE;
   }
 
-  /** Whether a request that is about to be written may be: the right itself, at this moment. */
+  /** Whether a request may still be sent now that its connection is open. */
   holds(host: Host, now: Instant): boolean {
     return (
       this.#view.joined && this.#view.owns(host) && this.#holds(host) && this.leased(host, now)
     );
   }
 
-  /** Whether a request that is open may go on: an owner that follows waits for the yield. */
+  /**
+   * Whether an open request may continue. Ownership is no condition: a new owner awaits the YIELD.
+   */
   mayGoOn(host: Host, now: Instant): boolean {
     return this.#view.joined && this.leased(host, now);
   }
 
-  /** Whether the lease grantor of the host has just joined: it has echoed no heartbeat yet. */
+  /** Whether the host's lease grantor has echoed no heartbeat yet, because it has just joined. */
   isLeaseGrantorNew(host: Host): boolean {
     if (this.#settings.quorum === 'majority') return false;
     const grantor = this.#view.leaseGrantor(host);
@@ -143,10 +149,7 @@ export class FetchRight implements Part {
     return grantor === undefined || this.#lease.holds(grantor.card.id, now);
   }
 
-  /**
-   * How long whoever would take over is sure not to have done so, without another echo; 0: that is
-   * not known. Under `majority`: as long as more than half cannot have.
-   */
+  /** How long the lease lasts without another echo, in milliseconds; 0: there is none. */
   leaseLeftMs(name: string, now: Instant): number {
     if (this.#settings.quorum === 'majority') return this.#quorumLeaseLeftMs(now);
     const grantor = this.#view.leaseGrantor(name);
@@ -162,7 +165,7 @@ export class FetchRight implements Part {
     return left.sort((a, b) => b - a)[Math.floor(configured.length / 2)] ?? 0;
   }
 
-  /** More than half of the configured members, this one counted, echoed a recent heartbeat. */
+  /** Whether more than half of the configured agents, this one included, grant the lease. */
   #quorumLease(now: Instant): boolean {
     let votes = 0;
     for (const { id } of this.#settings.configured) {
@@ -171,12 +174,12 @@ export class FetchRight implements Part {
     return votes * 2 > this.#settings.configured.length;
   }
 
-  /** The host is not asked again before `untilMs` (a delay, a back-off, a yield's wait). */
+  /** No request to the host starts before `untilMs`, for a delay, a back-off or a yielded wait. */
   waitUntil(host: Host, untilMs: number): void {
     if ((this.#wait.get(host) ?? 0) < untilMs) this.#wait.set(host, untilMs);
   }
 
-  /** What is left of the host's wait, for a yield; at least one delay from this agent's start. */
+  /** The rest of the host's wait, for a YIELD; lasts until at least one delay after the start. */
   waitLeftMs(host: Host, now: Instant): number {
     const since = this.#startAt + this.#delayOf(host);
     return Math.max(0, Math.max(this.#wait.get(host) ?? 0, since) - now.mono);
@@ -192,9 +195,9 @@ export class FetchRight implements Part {
   }
 
   /**
-   * Gives up every host that the view has given to another: for good, though a later view may give
-   * it back. The placement of this view is kept, and applied to each host when it is asked for or
-   * when the sweep reaches it: a hundred thousand look-ups at once would hold up the heartbeats.
+   * Releases every host that has another owner in the new view, even if a later view gives it back.
+   * The placement is applied to a host when it is checked or when the sweep reaches it: looking up
+   * all hosts at once would delay heartbeats.
    */
   viewChanged(): void {
     if (this.#held.size === 0) return;
@@ -231,7 +234,7 @@ export class FetchRight implements Part {
     if (end === sweep.hosts.length) this.#unswept.shift();
   }
 
-  /** Sweeps the held hosts and the waits, some of them at a time. */
+  /** Sweeps some held hosts, and the waits if there are many. */
   pump(now: Instant): void {
     this.#sweepHeld();
     if (this.#wait.size < this.#sweepAt) return;

@@ -1,34 +1,57 @@
-// The state of one list of hosts that this agent gives to another, from its first part to its last
-// yield. `hand-off.ts` creates and advances it.
+// The state of a list of hosts that this agent hands over to a member, and the sources of its
+// hosts.
 
 import type { AgentId, Host } from '../protocol/messages.ts';
-import type { ListSource } from './list-source.ts';
 
-/** A list of mine: first its parts are sent, then its hosts yielded one after the other. */
 export interface GivenList {
   readonly number: number;
   readonly to: AgentId;
-  /** What has still to be looked through for hosts to name, and how. */
   readonly source: ListSource;
-  /** Named by the look through so far and not sent yet. */
+  /** Hosts from the source that are not in a part yet. */
   unsent: Host[];
-  /** The part that waits for its acknowledgement; null: the next one is to be made. */
+  /** The part that waits for its LIST_ACK; null: the next part is to be made. */
   sending: { readonly hosts: readonly Host[]; readonly last: boolean } | null;
   part: number;
   /** The last part is acknowledged: the hosts can be yielded. */
   named: boolean;
+  /** Listed hosts without a YIELD_ACK. */
   readonly pending: Set<Host>;
   readonly withdrawn: Set<Host>;
-  /** See the message; empty unless this agent leaves. */
+  /** See LIST; empty unless this agent leaves. */
   readonly leavers: readonly AgentId[];
   readonly openedAt: number;
-  /** Until then rows that could still settle are waited for. */
+  /** Until this time a host with unsettled pages is not yielded. */
   readonly settleUntil: number;
   sentAt: number;
-  /** Hosts of the YIELD that waits for its acknowledgement. */
+  /** Hosts of the YIELD that waits for its YIELD_ACK. */
   offered: Host[];
   /** Hosts that were in any YIELD: only those can be acknowledged. */
   readonly yielded: Set<Host>;
-  /** Hosts named in all. */
+  /** Number of listed hosts. */
   total: number;
+}
+
+/** Hosts read some at a time, and which of them go on the list. */
+export interface ListSource {
+  readonly walk: { take(max: number): readonly Host[]; readonly isOver: boolean };
+  readonly names: (host: Host) => boolean;
+}
+
+/** A source whose hosts are all in memory. */
+export class GivenHosts {
+  readonly #hosts: readonly Host[];
+  #next = 0;
+
+  constructor(hosts: readonly Host[]) {
+    this.#hosts = hosts;
+  }
+
+  get isOver(): boolean {
+    return this.#next >= this.#hosts.length;
+  }
+
+  take(max: number): readonly Host[] {
+    this.#next += max;
+    return this.#hosts.slice(this.#next - max, this.#next);
+  }
 }

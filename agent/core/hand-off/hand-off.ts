@@ -1,10 +1,8 @@
-// Hand-off of hosts between agents (PROTOCOL rules 8 to 10). Who has anything of
-// a host that another owns now names it to the owner in a list; the owner fetches nothing on it
-// until the lister has yielded it: no request open, queue handed over, with the wait that is left.
-// Lists and yields are resent until answered. A list entry ends by its yield, by withdrawal (the
-// owner has changed again), or by the removal of the lister. The rows themselves are streamed by
-// `replication.ts`; a copy is deleted only when its yield was acknowledged, which the owner does
-// when its own backups have the host.
+// Hands hosts over to their new owners (PROTOCOL rules 8 to 10). An agent with rows of a host that
+// another agent now owns names the host in a LIST to the owner, and YIELDs it when no request is
+// open and the owner has the rows, which `replication.ts` streams. The owner requests nothing
+// before that. The owner acknowledges the YIELD when its backups have the rows; only then may the
+// copy be deleted.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Outbound } from '../membership/outbound.ts';
@@ -13,54 +11,55 @@ import type { Member, View } from '../membership/view.ts';
 import type { AgentId, Host, Incarnation, Message, YieldItem } from '../protocol/messages.ts';
 import type { Part } from '../protocol/part.ts';
 import { type CoreSettings, resendAfterMs } from '../protocol/settings.ts';
-import type { GivenList } from './given-list.ts';
-import { GivenHosts, type ListSource } from './list-source.ts';
+import { GivenHosts, type GivenList, type ListSource } from './given-list.ts';
 import { OwedLists } from './owed-lists.ts';
 
 type List = Extract<Message, { type: 'LIST' }>;
 type Yield = Extract<Message, { type: 'YIELD' }>;
 export type YieldAckItem = Extract<Message, { type: 'YIELD_ACK' }>['items'][number];
 
-/** All of its hosts are yielded or withdrawn. */
+/** A list whose hosts are all yielded or withdrawn. */
 interface FinishedList {
   readonly to: AgentId;
   readonly hosts: number;
   readonly tookMs: number;
 }
 
-/** What the hand-off must know of a host before it can be yielded. */
+/** The state of hosts on which a YIELD depends. */
 export interface YieldableHosts {
   /** Whether a request of this agent to the host is open. */
   isOpen(host: Host): boolean;
-  /** Whether all rows of the host are at `to`, and settled if it is not yet `settleUntil`. */
+  /**
+   * Whether `to` has all rows of the host, and its pages are settled or `settleUntil` has passed.
+   */
   isGiven(host: Host, to: AgentId, settleUntil: number): boolean;
   waitLeftMs(host: Host, now: Instant): number;
-  /** The host is on a list now: its rows are to go to the addressee. */
+  /** The host is on a list to `to`, which must get its rows. */
   named(host: Host, to: AgentId): void;
-  /** How long addresses may still be in use or rest, which the addressee may come to own. */
+  /** How long IP addresses may still be in use or cooling down, in milliseconds. */
   permitsMs(now: Instant): number;
 }
 
-/** A yield that is still to be acknowledged. */
+/** A received YIELD of a host that is not acknowledged yet. */
 interface OwedAnswer {
   readonly from: AgentId;
   readonly inc: Incarnation;
   readonly list: number;
   readonly host: Host;
-  /** The last number of the host when it was yielded. */
+  /** The host's last number when it was yielded. */
   readonly n: number;
 }
 
-/** Copies at the backups, as far as answering a yield depends on them. */
+/** The copies at the backups, on which YIELD_ACK depends. */
 interface YieldCopies {
-  /** Another agent owned the host: what is known of its copies may not be true any more. */
+  /** Another agent owned the host, so the known marks of its copies may be wrong. */
   invalidate(host: Host): void;
   isSafe(host: Host, n: number): boolean;
   targets(host: Host): readonly AgentId[];
   lastNumber(host: Host): number;
 }
 
-/** Hosts that are counted one by one for `status`. */
+/** Maximum number of awaited hosts that `counts` checks one by one. */
 const COUNTED_MAX = 1000;
 
 export class HandOff implements Part {
@@ -70,15 +69,15 @@ export class HandOff implements Part {
   readonly #refused: RefusedClaims;
   readonly #given = new Map<number, GivenList>();
   readonly #owed = new OwedLists();
-  /** Lists that name a host and have not yielded it: keys `id.inc/list`. */
+  /** By awaited host, the lists that have named it and not yielded it: keys `id.inc/list`. */
   readonly #awaited = new Map<Host, Set<string>>();
-  /** Entries of `#awaited` that are to be looked at; null: all have been since the last removal. */
+  /** Entries of `#awaited` to sweep after a removal; null: the sweep is finished. */
   #swept: Iterator<[Host, Set<string>]> | null = null;
-  /** Next part expected of each list of others; those of members that are gone are dropped. */
+  /** The next expected part of each received list; lists of removed members are dropped. */
   readonly #received = new Map<string, number>();
-  /** Yields taken in whose answer waits for this agent's backups: keys as above, and the host. */
+  /** Received YIELDs that wait for this agent's backups: keys as above, and the host. */
   readonly #owing = new Map<string, OwedAnswer>();
-  /** Look-ups that are left in this turn. */
+  /** Host look-ups left in this turn. */
   #looks = 0;
   #lastNumber = 0;
 
@@ -103,7 +102,7 @@ export class HandOff implements Part {
   }
 
   awaits(host: Host): boolean {
-    // A list of a member that is gone counts no more.
+    // Lists of removed members do not count.
     for (const key of this.#awaited.get(host) ?? []) if (this.#received.has(key)) return true;
     return false;
   }
@@ -117,7 +116,7 @@ export class HandOff implements Part {
     return true;
   }
 
-  /** Members to whom the host was listed and not yet yielded: they are to get its rows. */
+  /** Members to which the host is listed and not yet handed over: they get its rows. */
   *addressees(host: Host): Iterable<AgentId> {
     for (const list of this.#given.values()) if (list.pending.has(host)) yield list.to;
   }
@@ -126,7 +125,7 @@ export class HandOff implements Part {
     return this.#given.size === 0;
   }
 
-  /** An entry binds only while this agent owns the host; very many are not looked at one by one. */
+  /** `awaited` counts owned hosts only; if there are very many entries, it counts all of them. */
   counts(): { given: number; owed: number; awaited: number } {
     let awaited = this.#awaited.size;
     if (awaited <= COUNTED_MAX) {
@@ -142,7 +141,7 @@ export class HandOff implements Part {
     this.#owed.expect(id);
   }
 
-  /** One more member leaves, and has lost its place in the view. */
+  /** One more member is leaving. */
   expectListsOfLeavers(): void {
     const leavers = this.#view.leavers().filter((id) => id !== this.#settings.id);
     this.#owed.expectOfLeavers(leavers);
@@ -154,22 +153,24 @@ export class HandOff implements Part {
   }
 
   /**
-   * The owner takes no rows of the host from here until it is listed. A list that has yielded the
-   * host counts no more there, though it may be pending here: then it needs another one.
+   * Lists the host to its owner, which accepts its rows only after that. The owner may have dropped
+   * a list that is still pending here, because it has yielded the host; so a second list is
+   * allowed.
    */
   listToOwner(host: Host, owner: AgentId, now: Instant): void {
     const lists = [...this.addressees(host)].filter((id) => id === owner).length;
     if (lists < 2) this.give(owner, [host], now);
   }
 
-  /** Opens a list to a member; an empty one tells it that there is nothing to wait for. */
+  /** Opens a list to a member; an empty one tells it that no host is to be awaited. */
   give(to: AgentId, hosts: readonly Host[], now: Instant): void {
     this.giveFrom(to, { walk: new GivenHosts(hosts), names: () => true }, now);
   }
 
   /**
-   * The same of hosts that are found while the list is sent: too many to look up at once. A list
-   * of all that a leaver has says which `leavers` it takes into account.
+   * Opens a list of hosts that are looked up while it is sent.
+   *
+   * @param leavers - as in LIST
    */
   giveFrom(to: AgentId, source: ListSource, now: Instant, leavers: readonly AgentId[] = []): void {
     const number = ++this.#lastNumber;
@@ -194,8 +195,8 @@ export class HandOff implements Part {
   }
 
   /**
-   * A page with links to one that is still joining settles after that one has joined, for which it
-   * may need a time-out itself: an agent of the config that never comes is waited for so long.
+   * A page with links to a joining agent settles only after the join, and the join may have to wait
+   * `suspectAfterMs` for a configured agent that does not start.
    */
   #settleMs(): number {
     const { suspectAfterMs } = this.#settings;
@@ -203,7 +204,7 @@ export class HandOff implements Part {
     return suspectAfterMs;
   }
 
-  /** Drops all that concerned a member that is gone. */
+  /** Drops the state of a removed member. */
   forget(id: AgentId): void {
     this.#owed.forget(id);
     for (const [number, list] of this.#given) if (list.to === id) this.#given.delete(number);
@@ -213,7 +214,7 @@ export class HandOff implements Part {
     this.#swept = this.#awaited.entries();
   }
 
-  /** Drops what lists of members that are gone have named: some hosts each turn. */
+  /** Removes lists of removed members from the awaited hosts: some hosts each turn. */
   #sweep(): void {
     for (let left = this.#settings.bounds.hostsPerTurn; this.#swept && left > 0; left--) {
       const next = this.#swept.next();
@@ -222,20 +223,19 @@ export class HandOff implements Part {
         return;
       }
       const [host, keys] = next.value;
-      // Each by itself: another member may still be to yield the host, and then none would be left to.
       for (const key of keys) if (!this.#received.has(key)) keys.delete(key);
       if (keys.size === 0) this.#awaited.delete(host);
     }
   }
 
-  /** Whether a list of the member names the host, which it has not yielded yet. */
+  /** Whether a list of the member has named the host and not yielded it. */
   isListedBy(host: Host, { card }: Member): boolean {
     const lists = `${card.id}.${card.inc}/`;
     for (const key of this.#awaited.get(host) ?? []) if (key.startsWith(lists)) return true;
     return false;
   }
 
-  /** A list of another. Gives the hosts it names; null: it has no end, and is not taken any more. */
+  /** Returns the hosts that the part adds; null: the list exceeds `listParts` and is refused. */
   onList(from: Member, message: List, now: Instant): readonly Host[] | null {
     const key = keyOf(from, message.list);
     const expected = this.#received.get(key) ?? 0;
@@ -268,9 +268,8 @@ export class HandOff implements Part {
   }
 
   /**
-   * Hosts given to this agent by their former holder; what is not for this agent by its own view
-   * is left unanswered: the sender will see the owner change. Acknowledged once joined and safe at
-   * this agent's backups (`answer`). Gives the hosts that this sender awaits no more.
+   * Returns the items whose hosts are no longer awaited. `answer` acknowledges them later. Hosts
+   * that this agent does not own are not acknowledged: the sender will learn of the new owner.
    */
   onYield(from: Member, message: Yield, copies: YieldCopies): YieldItem[] {
     const { id, inc } = from.card;
@@ -296,7 +295,7 @@ export class HandOff implements Part {
     return freed;
   }
 
-  /** A yield that is resent waits for no more than the first did. */
+  /** A resent YIELD keeps the number of the first one. */
   #owe(key: string, answer: Omit<OwedAnswer, 'n'>, copies: YieldCopies): void {
     if (this.#owing.has(key)) return;
     const { host } = answer;
@@ -304,7 +303,7 @@ export class HandOff implements Part {
     this.#owing.set(key, { ...answer, n: copies.lastNumber(host) });
   }
 
-  /** Acknowledges the yields whose hosts are safe at this agent's backups; once it has joined. */
+  /** Acknowledges YIELDs whose hosts are safe at this agent's backups. Called after the join. */
   answer(copies: YieldCopies): void {
     const acks = new Map<string, { member: Member; list: number; items: YieldAckItem[] }>();
     for (const [key, owed] of this.#owing) {
@@ -326,7 +325,7 @@ export class HandOff implements Part {
     }
   }
 
-  /** Gives the hosts that the owner now has at its own backups, and whether to keep the copies. */
+  /** Returns the items whose hosts are safe at the owner's backups. */
   onYieldAck(
     from: Member,
     list: number,
@@ -350,23 +349,20 @@ export class HandOff implements Part {
     return returned;
   }
 
-  /** Whether a list to that member names the host and it is not given yet, or may still name it. */
+  /** Whether the host is on an unfinished list to that member, or may still be added to one. */
   isGiving(host: Host, to: AgentId): boolean {
-    for (const list of this.#given.values()) {
-      if (list.to === to && (!list.source.walk.isOver || list.pending.has(host))) return true;
-    }
-    return false;
+    return this.#given
+      .values()
+      .some((list) => list.to === to && (!list.source.walk.isOver || list.pending.has(host)));
   }
 
   isListed(host: Host): boolean {
-    for (const _ of this.addressees(host)) return true;
-    return false;
+    return this.#given.values().some((list) => list.pending.has(host));
   }
 
   /**
-   * Sends what is due. Gives the lists that are finished, with the time they took. The parts of a
-   * later list to a member wait until an earlier one has arrived whole: whoever is owed a list
-   * takes the first that comes for it, and nothing else may overtake it.
+   * Sends what is due; returns the lists that are finished. The receiver accepts the first complete
+   * list as the one that is owed, so a member's lists are sent one after the other.
    */
   advance(hosts: YieldableHosts, now: Instant): FinishedList[] {
     for (const list of [...this.#given.values()]) {
@@ -393,8 +389,8 @@ export class HandOff implements Part {
   }
 
   /**
-   * They have look-ups of their own, and each list goes to the end after its turn: hosts that are
-   * not ready hold up neither the other lists nor the parts that make them ready.
+   * Has its own number of look-ups, and moves each list to the end after its turn. So hosts that
+   * are not ready delay neither other lists nor the parts of lists.
    */
   #sendYields(hosts: YieldableHosts, now: Instant): FinishedList[] {
     const finished: FinishedList[] = [];
@@ -413,7 +409,7 @@ export class HandOff implements Part {
     return finished;
   }
 
-  /** Makes the next part, unless it waits for its acknowledgement; some look-ups each turn. */
+  /** Whether a part can be sent. Makes the next part if none waits for its LIST_ACK. */
   #hasPart(list: GivenList, hosts: YieldableHosts): boolean {
     if (list.sending) return true;
     const { source, unsent } = list;
@@ -453,15 +449,14 @@ export class HandOff implements Part {
   #sendYield(list: GivenList, member: Member, hosts: YieldableHosts, now: Instant): void {
     const { yieldHosts } = this.#settings.bounds;
     const items: YieldItem[] = [];
-    const astray = new Map<AgentId, Host[]>();
+    const misplaced = new Map<AgentId, Host[]>();
     let looks = list.pending.size;
     for (const host of list.pending) {
       if (looks-- <= 0 || items.length >= yieldHosts || this.#looks-- <= 0) break;
-      // Those that are not ready yet go to the end of their list.
       const owner = this.#view.owner(host);
-      const astrayTo = owner === list.to || owner === this.#settings.id ? undefined : owner;
       const withdrawn = owner !== list.to || list.withdrawn.has(host);
       if (hosts.isOpen(host) || !(withdrawn || hosts.isGiven(host, list.to, list.settleUntil))) {
+        // A host that is not ready moves to the end.
         list.pending.delete(host);
         list.pending.add(host);
         continue;
@@ -470,12 +465,12 @@ export class HandOff implements Part {
       items.push(withdrawn ? { host, waitMs, withdrawn } : { host, waitMs });
       if (!withdrawn || list.withdrawn.has(host)) continue;
       list.withdrawn.add(host);
-      if (astrayTo === undefined) continue;
-      const named = astray.get(astrayTo);
+      if (owner === undefined || owner === this.#settings.id) continue;
+      const named = misplaced.get(owner);
       if (named) named.push(host);
-      else astray.set(astrayTo, [host]);
+      else misplaced.set(owner, [host]);
     }
-    for (const [owner, named] of astray) this.give(owner, named, now);
+    for (const [owner, named] of misplaced) this.give(owner, named, now);
     if (items.length === 0) return;
     list.sentAt = now.mono;
     list.offered = items.map((item) => item.host);

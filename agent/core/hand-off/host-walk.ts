@@ -1,6 +1,6 @@
-// A way through all hosts of which there are rows, some at a time: their names alone are too many to
-// be read in one turn. It goes by their numbers, up to the last one that was given when it began;
-// what is deleted before it comes there is left out, and what is discovered later too.
+// Iterates over all hosts that have rows here, in order of their numbers, some at a time: the names
+// are too many to read in one turn. Hosts that are deleted before the walk reaches them, or
+// discovered after it began, are left out.
 
 import type { Store } from '../protocol/core-store.ts';
 import type { Host } from '../protocol/messages.ts';
@@ -19,7 +19,7 @@ export class HostWalk {
     return this.#after >= this.#upTo;
   }
 
-  /** The next hosts, `max` at most. */
+  /** Returns up to `max` further hosts. */
   take(max: number): Host[] {
     if (this.isOver) return [];
     const rows = this.#store.hostsAfter(this.#after, max);

@@ -1,14 +1,14 @@
-// The lists that members owe this agent before it may take up hosts (PROTOCOL rules 2, 6 and 8):
-// one of each member that is added, and one of each member that leaves. Of several members that
-// leave at the same time each may give hosts to another, until it hears that that one leaves too.
-// So each leaver owes a list that it began when it knew of all the others.
+// The lists that members owe this agent before it may hold hosts (PROTOCOL rules 2, 6 and 8). Each
+// added member and each leaving member owes one. If several members leave at the same time, one may
+// list hosts to another until it learns that this one leaves, too. So each leaver owes a list that
+// it began after it knew of all other leavers.
 
 import type { AgentId } from '../protocol/messages.ts';
 
 export class OwedLists {
-  /** Members by name, each with the leavers that a list of it has still to take into account. */
+  /** The members that owe a list, each with the leavers that the list must take into account. */
   readonly #missing = new Map<AgentId, Set<AgentId>>();
-  /** The leavers that whole lists of a leaver have taken into account. */
+  /** By leaver, the leavers that its complete lists took into account. */
   readonly #accounted = new Map<AgentId, Set<AgentId>>();
 
   get isEmpty(): boolean {
@@ -29,7 +29,7 @@ export class OwedLists {
     if (!this.#missing.has(id)) this.#missing.set(id, new Set());
   }
 
-  /** Those members leave, each of them from the point of view of all the others. */
+  /** All of these members are leaving. */
   expectOfLeavers(leavers: readonly AgentId[]): void {
     for (const id of leavers) {
       const accounted = this.#accounted.get(id);
@@ -40,7 +40,7 @@ export class OwedLists {
     }
   }
 
-  /** A list of the member has come whole; `leavers` as in the message. */
+  /** A list of the member is complete; `leavers` as in LIST. */
   received(id: AgentId, leavers: readonly AgentId[]): void {
     const accounted = this.#accounted.get(id) ?? new Set();
     if (leavers.length > 0) this.#accounted.set(id, accounted);
@@ -52,7 +52,7 @@ export class OwedLists {
     if (missing?.size === 0) this.#missing.delete(id);
   }
 
-  /** The member is gone. */
+  /** The member was removed. */
   forget(id: AgentId): void {
     this.#missing.delete(id);
     this.#accounted.delete(id);

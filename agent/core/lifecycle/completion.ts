@@ -1,8 +1,8 @@
-// Knowing that the crawl is over (PROTOCOL rule 14). An agent is idle when it
-// has nothing left to do, to send or to wait for; anything else, however short, starts a new idle
-// period. Heartbeats carry the counter at which the period began. When all in the view are idle
-// with the same view, and each one's latest heartbeat has news of every other from within that
-// other's period, all periods share an instant, at which nothing that matters was on its way.
+// Detects that the crawl is complete (PROTOCOL rule 14). An agent is idle when it has nothing to do, to
+// send or to wait for; any activity ends its idle period. Heartbeats carry the counter at which the
+// period began. If all agents are idle with the same view, and each one's latest heartbeat has news of
+// every other from that other's idle period, all periods overlap in an instant without messages that
+// matter.
 
 import type { Member, View } from '../membership/view.ts';
 import type { AgentId, Incarnation } from '../protocol/messages.ts';
@@ -29,47 +29,29 @@ export class Completion implements Part {
     this.activity();
   }
 
-  /** Something happened that makes an idle agent busy, if only for a moment. */
+  /** Ends the idle period, even if the agent is idle again at once. */
   activity(): void {
     this.#idle = false;
   }
 
-  /** Called as each heartbeat is made: `counter` is its number. */
+  /** Called for each heartbeat; `counter` is its number. */
   sample(isIdle: boolean, counter: number): { idle: boolean; idleSince: number } {
     if (isIdle && !this.#idle) this.#idleSince = counter;
     this.#idle = isIdle;
     return { idle: isIdle, idleSince: this.#idleSince };
   }
 
-  /** Whether the crawl is complete by what this agent and all in its view have said. */
+  /** Whether the state of this agent and the heartbeats of all members show completion. */
   isComplete(isIdle: boolean, inc: Incarnation): boolean {
     if (!isIdle || !this.#idle) return false;
     const members = [...this.#view.members()];
     if (this.#settings.quorum === 'majority' && !this.#isMajority(members)) return false;
     const hash = this.#view.hash(inc);
     return members.every((x) => {
-      const word = x.lastHeartbeat;
-      if (!word?.idle || word.viewHash !== hash) return false;
-      return (
-        this.#hasHeard(x, this.#settings.id, inc, this.#idleSince) && this.#heardAll(x, members)
-      );
+      const last = x.lastHeartbeat;
+      if (!last?.idle || last.viewHash !== hash) return false;
+      return hasHeard(x, this.#settings.id, inc, this.#idleSince) && heardAll(x, members);
     });
-  }
-
-  #heardAll(x: Member, members: readonly Member[]): boolean {
-    return members.every((y) => {
-      if (x === y) return true;
-      return (
-        y.lastHeartbeat !== null &&
-        this.#hasHeard(x, y.card.id, y.card.inc, y.lastHeartbeat.idleSince)
-      );
-    });
-  }
-
-  /** Whether x's latest heartbeat has news of the agent at or beyond the counter. */
-  #hasHeard(x: Member, id: AgentId, inc: Incarnation, since: number): boolean {
-    const news = x.lastHeartbeat?.news.get(id);
-    return news !== undefined && news.inc === inc && news.counter >= since;
   }
 
   #isMajority(members: readonly Member[]): boolean {
@@ -77,4 +59,17 @@ export class Completion implements Part {
     const votes = this.#settings.configured.filter(({ id }) => present.has(id)).length;
     return votes * 2 > this.#settings.configured.length;
   }
+}
+
+function heardAll(x: Member, members: readonly Member[]): boolean {
+  return members.every((y) => {
+    const since = y.lastHeartbeat?.idleSince ?? Infinity;
+    return x === y || hasHeard(x, y.card.id, y.card.inc, since);
+  });
+}
+
+/** Whether x's latest heartbeat has news of the agent at the counter or later. */
+function hasHeard(x: Member, id: AgentId, inc: Incarnation, since: number): boolean {
+  const news = x.lastHeartbeat?.news.get(id);
+  return news?.inc === inc && news.counter >= since;
 }

@@ -1,7 +1,6 @@
-// The three ways in which an agent ends by itself (PROTOCOL rule 14): the
-// crawl is complete, the agent leaves and hands everything over, or all are stopped and go on
-// another day. Kept apart from the core because it only asks the other parts whether they have
-// finished; the core tells it of messages and calls `pump` at the end of each turn.
+// The lifecycle state of this agent, and its shutdown: the crawl is complete (PROTOCOL rule 14), the
+// agent leaves after it has handed its hosts over, or the crawl is stopped for a later start. The
+// other parts only report whether they have finished.
 
 import type { FailureDetector } from '../../../failure-detector/detector.ts';
 import type { Instant } from '../../../failure-detector/instant.ts';
@@ -20,12 +19,12 @@ import type { CoreSettings } from '../protocol/settings.ts';
 import type { Visits } from '../protocol/visits-port.ts';
 import type { Completion } from './completion.ts';
 
-/** A leaver serves the others for so long at most before it goes. */
+/** Milliseconds after which a leaving agent ends, even if hosts are not handed over. */
 const LEAVE_MS_MAX = 30_000;
-/** On a stop of all, open requests may end by themselves for so long before they are aborted. */
+/** Milliseconds for which open requests may finish during a stop before they are aborted. */
 const STOP_GRACE_MS = 3_000;
 
-/** What the agent is about, apart from crawling. */
+/** The lifecycle state. `since` is in monotonic milliseconds. */
 export type Course =
   | { readonly kind: 'crawling' }
   | { readonly kind: 'leaving'; readonly since: number }
@@ -33,7 +32,7 @@ export type Course =
   | { readonly kind: 'complete'; readonly since: number }
   | { readonly kind: 'ended' };
 
-export interface EndingParts {
+interface EndingParts {
   readonly settings: CoreSettings;
   readonly store: Store;
   readonly events: EventLog;
@@ -46,7 +45,7 @@ export interface EndingParts {
   readonly routing: Routing;
   readonly completion: Completion;
   readonly visits: Visits;
-  /** Joined, with nothing to do, to send or to wait for. */
+  /** This agent has joined and has nothing to do, to send or to wait for. */
   readonly isIdle: () => boolean;
   readonly aborts: Pick<Aborts, 'abort'>;
 }
@@ -54,11 +53,11 @@ export interface EndingParts {
 export class Ending implements Part {
   readonly #p: EndingParts;
   /** Members that said COMPLETE. */
-  readonly #toldComplete = new Set<AgentId>();
+  readonly #saidComplete = new Set<AgentId>();
   #course: Course = { kind: 'crawling' };
   /** This process has joined, in this incarnation or an earlier one. */
   #joinedOnce = false;
-  /** When this process began. */
+  /** When this process started. */
   #bornAt = 0;
 
   constructor(parts: EndingParts) {
@@ -77,17 +76,17 @@ export class Ending implements Part {
     this.#joinedOnce = true;
   }
 
-  /** Another incarnation goes on: what was said about the end concerned the one before. */
+  /** A new incarnation continues the crawl; COMPLETE messages to the previous one are void. */
   reset(): void {
-    this.#toldComplete.clear();
+    this.#saidComplete.clear();
     if (this.#course.kind === 'complete') this.#course = { kind: 'crawling' };
   }
 
   forget(id: AgentId): void {
-    this.#toldComplete.delete(id);
+    this.#saidComplete.delete(id);
   }
 
-  /** Whether the agent starts to leave now; false: it is about something else already. */
+  /** Whether the agent starts to leave; false: it is not crawling. */
   leave(now: Instant): boolean {
     if (this.#course.kind !== 'crawling') return false;
     this.#course = { kind: 'leaving', since: now.mono };
@@ -120,11 +119,11 @@ export class Ending implements Part {
     this.tellComplete();
   }
 
-  /** Stays until all have said the same, or are silent: they may still need its echo. */
+  /** Stays until all members have said COMPLETE or are without news: they may need its echo. */
   #tryGo(since: number, now: Instant): void {
     if (!this.#p.visits.isEmpty()) {
-      // A joiner that was not told in time has brought something new: there is work again.
-      this.#toldComplete.clear();
+      // An agent that joined late has brought new URLs.
+      this.#saidComplete.clear();
       this.#course = { kind: 'crawling' };
       return;
     }
@@ -132,14 +131,14 @@ export class Ending implements Part {
     if (lingered || this.isAboutToGo(now)) this.end(0, 'the crawl is complete');
   }
 
-  /** The crawl is complete, and each member has said so or is silent. */
+  /** The crawl is complete, and each member has said so or is without news. */
   isAboutToGo(now: Instant): boolean {
     if (this.#course.kind !== 'complete') return false;
-    const done = new Set([...this.#toldComplete, ...this.#p.detector.suspected(now.mono)]);
+    const done = new Set([...this.#saidComplete, ...this.#p.detector.suspected(now.mono)]);
     return [...this.#p.view.members()].every(({ card }) => done.has(card.id));
   }
 
-  /** With each heartbeat, while this agent lingers after the end of the crawl. */
+  /** Sends COMPLETE to all members. Called with each heartbeat. */
   tellComplete(): void {
     if (this.#course.kind !== 'complete') return;
     for (const member of this.#p.view.members()) {
@@ -147,16 +146,16 @@ export class Ending implements Part {
     }
   }
 
-  /** To a member that has said HELLO: there is nothing left to join. */
+  /** Answers the HELLO of a member with COMPLETE: there is no crawl left to join. */
   answerComplete({ id, inc }: Envelope['from']): void {
     const member = this.#p.view.get(id);
     if (this.#course.kind !== 'complete' || member?.card.inc !== inc) return;
     this.#p.outbound.toAddress(member.card, completeFor(member));
   }
 
-  /** A member's word is only noted; a joiner, who can see nothing for itself, takes it. */
+  /** A joined agent only notes COMPLETE. One that joins cannot check it, and ends. */
   onComplete(from: AgentId): void {
-    if (this.#p.view.joined) this.#toldComplete.add(from);
+    if (this.#p.view.joined) this.#saidComplete.add(from);
     else this.end(0, `agent ${from} says that the crawl is complete`);
   }
 
@@ -164,16 +163,19 @@ export class Ending implements Part {
 
   #tryLeave(since: number, now: Instant): void {
     const { view, handOff, moves, routing, visits, outbound, events, settings } = this.#p;
-    const over = now.mono - since >= LEAVE_MS_MAX;
-    // Reborn while leaving: the successors have to be met again before they can be given anything.
-    if (this.#joinedOnce && !this.#p.view.joined && !over) return;
+    const isLate = now.mono - since >= LEAVE_MS_MAX;
+    // After a rebirth, this agent must join again before it can hand anything over.
+    if (this.#joinedOnce && !view.joined && !isLate) return;
     const hasSuccessors = [...view.members()].some((m) => !m.leaving);
     const given = handOff.hasGivenAll() && moves.isQuiet && routing.isQuiet;
-    if (hasSuccessors && !over && (!given || visits.openCount() > 0)) return;
+    if (hasSuccessors && !isLate && (!given || visits.openCount() > 0)) return;
     for (const member of view.members()) outbound.toMember(member, { type: 'LEAVE' });
     const tookMs = Math.round(now.mono - since);
     events.record(now.mono, 'leave', { agent: settings.id, inTime: given, tookMs });
-    this.end(0, given ? 'left the cluster' : 'left; what it could not hand over stays in its file');
+    this.end(
+      0,
+      given ? 'left the cluster' : 'left; hosts that were not handed over stay in its state file',
+    );
   }
 
   #tryStop(since: number, now: Instant): void {

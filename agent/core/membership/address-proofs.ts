@@ -1,9 +1,7 @@
-// An agent may name any address as its own. This agent believes the address that the config has for it.
-// At any other address it asks for a proof: it sends a PROBE with a nonce there, and the HELLO that
-// answers brings the nonce back. The nonce is a keyed digest of the claim, so nothing has to be
-// remembered to check it. An identifier in view goes over to a later incarnation only where the one in
-// view does not deny it: it is asked too, and its answer, or its heartbeats, are the denial. Called by
-// `membership.ts` before it takes an incarnation into the view.
+// Decides whether an incarnation may be added at the address that it claims. An address in the
+// config is accepted. At any other address the agent must answer a PROBE with a HELLO that repeats
+// the nonce, a keyed digest of the claim. If the identifier is in view already, the member may deny
+// the claim of a later incarnation, by an answer to a PROBE or by further heartbeats.
 
 import type { FailureDetector } from '../../../failure-detector/detector.ts';
 import type { Instant } from '../../../failure-detector/instant.ts';
@@ -13,10 +11,10 @@ import { type CoreSettings, resendAfterMs, unheardMs } from '../protocol/setting
 import type { Outbound } from './outbound.ts';
 import type { Member, Rival, View } from './view.ts';
 
-/** Claims remembered at least; as many as members may come in by them, where that is more. */
+/** Minimum number of claims kept; the limit is `bounds.unconfigured` if that is higher. */
 const ASKED_MAX = 64;
 
-/** An incarnation, and where it is said to listen. */
+/** An incarnation, and the address at which it is said to listen. */
 export interface Claim {
   readonly id: AgentId;
   readonly inc: Incarnation;
@@ -24,20 +22,21 @@ export interface Claim {
   readonly capacity: number;
 }
 
-/** What speaks for a claim. */
+/** The evidence for a claim. */
 export interface Word {
-  /** Who says so; absent: nobody is to be named for it. */
+  /** The agent that reports the claim; absent: no refusal is recorded for anyone. */
   readonly by?: AgentId;
-  /** Of the agent itself. */
+  /** The nonce that the agent itself returned. */
   readonly proof?: string | undefined;
-  /** An agent of the config, at its address there, says that it hears it directly. */
+  /** An agent of the config, at its configured address, hears the claimed agent directly. */
   readonly vouched?: boolean;
-  /** It said so in the answer to a HELLO of this agent, which nobody else can have sent. */
+  /** It was reported in the WELCOME to this agent, which nobody else can have sent. */
   readonly asked?: boolean;
 }
 
+/** A claim that waits for its proof. */
 interface Asked extends Omit<Claim, 'capacity'> {
-  /** When it was first made, and when last. */
+  /** When the claim first and last arrived. */
   readonly since: number;
   readonly at: number;
   /** An agent of the config has vouched for it. */
@@ -45,8 +44,8 @@ interface Asked extends Omit<Claim, 'capacity'> {
 }
 
 /**
- * `asked`: not yet, and a PROBE is on its way; the claim comes again with each heartbeat. `why` is there
- * when it has been so for long.
+ * `asked`: undecided until the answer to a PROBE arrives; each heartbeat repeats the claim. `why`
+ * is set if that takes longer than `suspectAfterMs`.
  */
 export type Verdict =
   | { readonly code: 'granted' }
@@ -56,28 +55,24 @@ export type Verdict =
 const GRANTED: Verdict = { code: 'granted' };
 const ASKED: Verdict = { code: 'asked' };
 
+interface AddressProofsParts {
+  readonly settings: CoreSettings;
+  readonly view: View;
+  readonly outbound: Outbound;
+  readonly detector: Pick<FailureDetector, 'lastNewsMs'>;
+}
+
 export class AddressProofs {
-  readonly #settings: CoreSettings;
-  readonly #view: View;
-  readonly #outbound: Outbound;
-  readonly #detector: Pick<FailureDetector, 'lastNewsMs'>;
+  readonly #p: AddressProofsParts;
   /** By identifier. Filled by claims that need a proof, emptied by `settled` and at `#askedMax`. */
   readonly #asked = new Map<AgentId, Asked>();
-  /** When the last PROBE went out, by its nonce; the oldest is dropped at `#askedMax`. */
+  /** When the last PROBE was sent, by its nonce; the oldest is dropped at `#askedMax`. */
   readonly #probedAt = new Map<string, number>();
   readonly #askedMax: number;
   #startAt = 0;
 
-  constructor(parts: {
-    settings: CoreSettings;
-    view: View;
-    outbound: Outbound;
-    detector: Pick<FailureDetector, 'lastNewsMs'>;
-  }) {
-    this.#settings = parts.settings;
-    this.#view = parts.view;
-    this.#outbound = parts.outbound;
-    this.#detector = parts.detector;
+  constructor(parts: AddressProofsParts) {
+    this.#p = parts;
     this.#askedMax = Math.max(ASKED_MAX, parts.settings.bounds.unconfigured);
   }
 
@@ -87,24 +82,24 @@ export class AddressProofs {
     this.#probedAt.clear();
   }
 
-  /** Whether the claim may be acted on; `isNews`: of an incarnation that would come into view. */
-  judge(claim: Claim, word: Word, isNews: boolean, now: Instant): Verdict {
+  /** @param isNews - the incarnation would be added to the view */
+  judge(claim: Claim, evidence: Word, isNews: boolean, now: Instant): Verdict {
     const why = this.#objectionTo(claim);
     if (why !== null) return { code: 'refused', why };
-    if (!this.#isReachable(claim, word, now)) return this.#unanswered(claim, word, now);
-    const old = this.#view.get(claim.id);
+    if (!this.#isReachable(claim, evidence, now)) return this.#unanswered(claim, evidence, now);
+    const old = this.#p.view.get(claim.id);
     if (!old || !isNews) return GRANTED;
-    if (old.card.address === claim.address) return this.#nextLife(old, claim, word, now);
+    if (old.card.address === claim.address) return this.#restart(old, claim, evidence, now);
     return this.#succession(old, claim, now);
   }
 
-  /** Why nobody may be there under that name, whoever answers; null: nothing is known against it. */
+  /** Why the claim is refused whatever the evidence; null: there is no objection. */
   #objectionTo({ id, address, capacity }: Claim): string | null {
-    if (this.#outbound.isConfigured({ id, address })) return null;
+    if (this.#p.outbound.isConfigured({ id, address })) return null;
     if (address.startsWith('ipc:')) return `the config does not have it at ${address}`;
-    const { configured } = this.#settings;
-    const members = [...this.#view.members()].map(({ card }) => card);
-    const holder = [this.#settings, ...configured, ...members].find(
+    const { configured } = this.#p.settings;
+    const members = [...this.#p.view.members()].map(({ card }) => card);
+    const holder = [this.#p.settings, ...configured, ...members].find(
       (other) => other.address === address && other.id !== id,
     );
     const inConfig = new Set(configured.map((peer) => peer.id));
@@ -112,7 +107,7 @@ export class AddressProofs {
       return `its address ${address} is that of ${holder.id}`;
     }
     if (inConfig.has(id)) return null;
-    const { unconfigured: max, unconfiguredCapacity: capacityMax } = this.#settings.bounds;
+    const { unconfigured: max, unconfiguredCapacity: capacityMax } = this.#p.settings.bounds;
     const others = members.filter((other) => other.id !== id && !inConfig.has(other.id));
     if (others.length >= max) return `${max} agents that are not in the config are members already`;
     const total = others.reduce((sum, other) => sum + other.capacity, capacity);
@@ -121,36 +116,36 @@ export class AddressProofs {
   }
 
   /**
-   * Whether a member that the config does not have has fallen silent: another may have been started
-   * where it was. It is asked there, and only one process can answer.
+   * Whether the holder of the address is a member outside the config without recent heartbeats.
+   * Another agent may have been started there; it must answer a PROBE, and only one process can.
    */
   #isVacant(holder: AgentId, inConfig: ReadonlySet<AgentId>): boolean {
-    return !inConfig.has(holder) && this.#view.get(holder)?.silent === true;
+    return !inConfig.has(holder) && this.#p.view.get(holder)?.silent === true;
   }
 
-  /** Whether the agent is known to be reached at its address; else it is asked there. */
-  #isReachable(claim: Claim, word: Word, now: Instant): boolean {
+  /** Whether the agent is known to listen at its address. If not, sends a PROBE there. */
+  #isReachable(claim: Claim, evidence: Word, now: Instant): boolean {
     const { id, address } = claim;
-    if (this.#outbound.isConfigured(claim)) return true;
-    if (this.#view.get(id)?.card.address === address) return true;
-    const { configured, leaseMs } = this.#settings;
-    const isElsewhere = !this.#view.has(id) && configured.some((peer) => peer.id === id);
-    // The agent at the address of the config has not had time yet to answer our HELLO.
+    if (this.#p.outbound.isConfigured(claim)) return true;
+    if (this.#p.view.get(id)?.card.address === address) return true;
+    const { configured, leaseMs } = this.#p.settings;
+    const isElsewhere = !this.#p.view.has(id) && configured.some((peer) => peer.id === id);
+    // The agent at the configured address may not have had time to answer this agent's HELLO.
     const isEarly = isElsewhere && now.mono - this.#startAt < leaseMs;
-    const { since } = this.#ask(claim, word.vouched === true, now);
-    // An agent that only the voucher reaches can be spoken to by relay. Before its join an agent does
-    // not wait: it cannot ask hundreds of addresses in that time.
-    const isVouched = word.vouched && (word.asked || now.mono - since >= leaseMs);
-    if (!isEarly && (word.proof === this.#nonceOf(claim) || isVouched)) return true;
-    this.#probe(claim, this.#nonceOf(claim), now);
+    const { since } = this.#ask(claim, evidence.vouched === true, now);
+    // A relay can reach an agent that only the voucher reaches. A joining agent accepts the
+    // vouchers of a WELCOME at once, because it has no time to probe hundreds of addresses.
+    const isVouched = evidence.vouched && (evidence.asked || now.mono - since >= leaseMs);
+    if (!isEarly && (evidence.proof === this.#nonceOf(claim) || isVouched)) return true;
+    this.#probe(claim, now);
     return false;
   }
 
-  /** An agent that says so itself, and is not there, is named; of others it may be true elsewhere. */
+  /** Gives a reason only if the agent itself claims the address: others may be able to reach it. */
   #unanswered({ id, address }: Claim, { by }: Word, now: Instant): Verdict {
     const since = this.#asked.get(id)?.since ?? now.mono;
-    if (by !== id || now.mono - since < this.#settings.suspectAfterMs) return ASKED;
-    return { code: 'asked', why: `nobody answers for it at ${address}` };
+    if (by !== id || now.mono - since < this.#p.settings.suspectAfterMs) return ASKED;
+    return { code: 'asked', why: `no agent answers for it at ${address}` };
   }
 
   #ask({ id, inc, address }: Claim, isVouched: boolean, now: Instant): Asked {
@@ -159,7 +154,7 @@ export class AddressProofs {
     const vouched = isVouched || same?.vouched === true;
     const asked = { id, inc, address, since: same?.since ?? now.mono, at: now.mono, vouched };
     this.#asked.delete(id);
-    // Claims that anybody can make do not push out those that an agent of the config vouches for.
+    // A claim without a voucher is dropped first, because anybody can make one.
     if (this.#asked.size >= this.#askedMax) {
       const all = [...this.#asked.values()];
       this.#asked.delete((all.find((one) => !one.vouched) ?? all[0]!).id);
@@ -168,18 +163,17 @@ export class AddressProofs {
     return asked;
   }
 
-  /** The identifier is in view now. */
+  /** The identifier was added to the view. */
   settled(id: AgentId): void {
     this.#asked.delete(id);
   }
 
   /**
-   * Whether a join is to wait: an agent that is not in view is said to be a member, and may yet prove
-   * it. For `suspectAfterMs` after the start anybody may have said so, and for three times as long an
-   * agent of the config.
+   * Whether this agent's join must wait for a claim that may still be proved: for `suspectAfterMs`
+   * after the start, and for three times as long if an agent of the config vouches for the claim.
    */
   isAsking(now: Instant): boolean {
-    const { suspectAfterMs } = this.#settings;
+    const { suspectAfterMs } = this.#p.settings;
     const forMs = now.mono - this.#startAt;
     const isWaitedFor = ({ at, vouched }: Asked) =>
       now.mono - at < suspectAfterMs && forMs < (vouched ? 3 : 1) * suspectAfterMs;
@@ -187,54 +181,56 @@ export class AddressProofs {
   }
 
   /**
-   * At the same address: a process that was reborn or restarted answers for its new life only. A claim
-   * that the member has outlived is false, however long it is silent later: the next life has another.
+   * A later incarnation at the same address: after a restart or rebirth the agent answers for its
+   * new incarnation only. A claim is false for ever if heartbeats of the member continue after it.
    */
-  #nextLife(old: Member, claim: Claim, { proof }: Word, now: Instant): Verdict {
+  #restart(old: Member, claim: Claim, { proof }: Word, now: Instant): Verdict {
     const { card, heardAt } = old;
-    const patienceMs = unheardMs(this.#settings);
+    const patienceMs = unheardMs(this.#p.settings);
     if (proof === this.#nonceOf(claim)) return GRANTED;
     const { since } = this.#rivalOf(old, claim, now);
     if (heardAt - since > patienceMs) {
-      return { code: 'refused', why: `${card.id} goes on as incarnation ${card.inc}` };
+      return { code: 'refused', why: `${card.id} still runs as incarnation ${card.inc}` };
     }
     if (now.mono - Math.max(heardAt, since) >= patienceMs) return GRANTED;
-    this.#probe(claim, this.#nonceOf(claim), now);
+    this.#probe(claim, now);
     return ASKED;
   }
 
   /**
-   * At another address it is a second process, unless the member has ended. Taken in, the second would
-   * draw all that is sent to the first, which would then believe that everybody else has died.
+   * A later incarnation at another address: it is a second process, unless the member has exited.
+   * If it were added, it would receive all messages to the first, which would then suspect all
+   * others.
    */
   #succession(old: Member, claim: Claim, now: Instant): Verdict {
     const { card, heardAt } = old;
     const rival = this.#rivalOf(old, claim, now);
-    // A heartbeat that was sent before the claim came is no denial.
-    if (rival.denied || heardAt - rival.since > unheardMs(this.#settings)) {
+    // A heartbeat that may have been sent before the claim arrived is not a denial.
+    if (rival.denied || heardAt - rival.since > unheardMs(this.#p.settings)) {
       const why = `${card.id} runs at ${card.address}: stop that one, or this one at ${claim.address}`;
       return { code: 'refused', why };
     }
-    // Its lease lasts as long as others pass on that it lives, and this agent echoes that.
-    const lastNewsMs = this.#detector.lastNewsMs(card.id) ?? heardAt;
-    if (now.mono - Math.max(heardAt, lastNewsMs, rival.since) >= this.#settings.leaseMs)
+    // The member keeps its lease while others relay news of it, because this agent echoes that
+    // news.
+    const lastNewsMs = this.#p.detector.lastNewsMs(card.id) ?? heardAt;
+    if (now.mono - Math.max(heardAt, lastNewsMs, rival.since) >= this.#p.settings.leaseMs)
       return GRANTED;
     const nonce = this.#denialOf(old, rival);
-    if (this.#isDue(nonce, now)) this.#outbound.toMember(old, this.#question(nonce));
+    if (this.#isDue(nonce, now)) this.#p.outbound.toMember(old, this.#probeWith(nonce));
     return ASKED;
   }
 
   #rivalOf(old: Member, { inc, address }: Claim, now: Instant): Rival {
     const { rival } = old;
     if (rival?.inc === inc && rival.address === address) return rival;
-    // Claims that alternate must not put off the moment at which silence decides.
+    // Alternating claims must not delay the decision about a member without heartbeats.
     const isSilent = rival && !rival.denied && old.heardAt <= rival.since;
     const since = isSilent ? rival.since : now.mono;
     old.rival = { inc, address, since, denied: false };
     return old.rival;
   }
 
-  /** Whether a HELLO is the answer of a member to a rival's claim. */
+  /** Whether a HELLO is the member's denial of a rival's claim; notes the denial. */
   takeDenial(member: Member | undefined, inc: Incarnation, proof: string | undefined): boolean {
     if (!member?.rival || member.card.inc !== inc || proof === undefined) return false;
     if (proof !== this.#denialOf(member, member.rival)) return false;
@@ -243,31 +239,31 @@ export class AddressProofs {
   }
 
   #nonceOf({ id, inc, address }: Claim): string {
-    return this.#settings.digest(`${this.#settings.proofKey} ${id} ${inc} ${address}`);
+    return this.#p.settings.digest(`${this.#p.settings.proofKey} ${id} ${inc} ${address}`);
   }
 
   #denialOf({ card }: Member, { inc, address, since }: Rival): string {
-    const of = `${card.id} ${card.inc} ${card.address} ${inc} ${address} ${since}`;
-    return this.#settings.digest(`${this.#settings.proofKey} ${of}`);
+    const claims = `${card.id} ${card.inc} ${card.address} ${inc} ${address} ${since}`;
+    return this.#p.settings.digest(`${this.#p.settings.proofKey} ${claims}`);
   }
 
-  #probe(claim: Claim, nonce: string, now: Instant): void {
-    if (!this.#isDue(nonce, now)) return;
-    this.#outbound.toAddress(claim, this.#question(nonce));
+  #probe(claim: Claim, now: Instant): void {
+    const nonce = this.#nonceOf(claim);
+    if (this.#isDue(nonce, now)) this.#p.outbound.toAddress(claim, this.#probeWith(nonce));
   }
 
-  #question(nonce: string): Message {
-    const { address, fingerprintHash } = this.#settings;
+  #probeWith(nonce: string): Message {
+    const { address, fingerprintHash } = this.#p.settings;
     return { type: 'PROBE', nonce, fingerprintHash, address };
   }
 
   /**
-   * Every member's heartbeat may repeat the claim, and one PROBE is enough for all of them. Each claim
-   * to an address has a PROBE of its own, so that a false claim does not hold up the true one.
+   * Limits the rate of PROBEs for a claim, which the heartbeats of all members may repeat. The
+   * limit is per claim, so a false claim to an address does not delay the true one.
    */
   #isDue(nonce: string, now: Instant): boolean {
     const at = this.#probedAt.get(nonce) ?? -Infinity;
-    if (now.mono - at < resendAfterMs(this.#settings)) return false;
+    if (now.mono - at < resendAfterMs(this.#p.settings)) return false;
     putLatest(this.#probedAt, nonce, now.mono, this.#askedMax);
     return true;
   }

@@ -1,7 +1,6 @@
-// The one gate through which every message passes before any part of the core acts on it: who may
-// change something here by a message of that type. An agent that has not said
-// HELLO, or has other settings, can only ask to be let in. An event names each sender that is refused.
-// Called by `core.ts`, also for messages that come by a relay.
+// Checks for every message, direct or relayed, whether its sender may send that type (PROTOCOL
+// rule 17). Agents that are not members, or have other settings, can only ask to join. An event
+// `refused` names each sender that is refused.
 
 import type { AgentId, Envelope, Incarnation, Message, MessageType } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
@@ -11,14 +10,14 @@ import type { Claim, RefusedClaims } from './refused-claims.ts';
 import type { View } from './view.ts';
 
 /**
- * From whom a message is taken.
+ * The senders from whom a type of message is accepted.
  *
- * - `anyone`: the message is a request, and its handler judges it.
- * - `agreeing`: who names the digest of the same settings.
- * - `asked`: who brings back the greeting of a HELLO that this incarnation sent to him.
- * - `end`: before this agent has joined as `asked`, afterwards as `member`.
+ * - `anyone`: all; the handler checks the message.
+ * - `agreeing`: agents whose message has the digest of the same settings.
+ * - `asked`: agents that repeat the greeting of a HELLO of this incarnation to them.
+ * - `end`: `asked` before this agent has joined, then `member`.
  * - `member`: the incarnation of the sender that is in view.
- * - `nobody`: it does not come this way (commands: `messaging/control-desk.ts`).
+ * - `nobody`: commands do not arrive here (`messaging/control-desk.ts`).
  */
 export type Sender = 'anyone' | 'agreeing' | 'asked' | 'end' | 'member' | 'nobody';
 
@@ -81,7 +80,8 @@ export class Gate {
     if (sender === 'anyone') return true;
     if (sender === 'agreeing') return this.#agrees(from.id, message, now);
     const { view, outbound, membership } = this.#p;
-    // A message to an earlier incarnation, or from one that is gone, is only late: nobody is named for it.
+    // A message to an earlier incarnation, or from a removed one, is only late: no event is
+    // recorded.
     if (to.inc !== outbound.inc || membership.hasTombstone(from.id, from.inc)) return false;
     const isMember = view.get(from.id)?.card.inc === from.inc;
     if (sender === 'asked' || (sender === 'end' && !view.joined)) {
@@ -89,21 +89,22 @@ export class Gate {
     }
     if (sender !== 'nobody' && isMember) return true;
     if (sender !== 'nobody' && membership.greetings.isKnown(from.id)) return false;
-    return this.#refuse(from.id, 'stranger', `its ${type} came while it was no member`, now);
+    return this.#refuse(from.id, 'stranger', `its ${type} is accepted from members only`, now);
   }
 
   #agrees(id: AgentId, message: Message, now: Now): boolean {
     const hash = 'fingerprintHash' in message ? message.fingerprintHash : '';
     if (hash === this.#p.settings.fingerprintHash) return true;
-    return this.#refuse(id, 'settings', 'its settings are not those of this agent', now);
+    return this.#refuse(id, 'settings', 'its settings differ from those of this agent', now);
   }
 
-  /** `isMember`: it says so with each heartbeat, and is not to be named for it. */
+  /** `isMember`: a member repeats COMPLETE with each heartbeat, so no event is recorded for it. */
   #wasAsked(id: AgentId, message: Message, isMember: boolean, now: Now): boolean {
     const greeting = 'greeting' in message ? message.greeting : undefined;
     if (this.#p.membership.greetings.isOf(id, greeting)) return true;
     if (isMember) return false;
-    return this.#refuse(id, 'unasked', `its ${message.type} answers no HELLO of this agent`, now);
+    const why = `its ${message.type} does not answer a HELLO of this agent`;
+    return this.#refuse(id, 'unasked', why, now);
   }
 
   #refuse(id: AgentId, claim: Claim, why: string, now: Now): false {

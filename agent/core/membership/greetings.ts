@@ -1,6 +1,6 @@
-// Whom an agent says HELLO to, what it brings along, and what it makes of the answers. The greeting
-// comes back in an answer, and nobody else can know it: it is a keyed digest of whom the HELLO went to,
-// and where, so nothing has to be remembered to check it. Called by `membership.ts` and `gate.ts`.
+// The known agents with their addresses, and the HELLO messages to them. An answer to a HELLO
+// repeats its greeting, a keyed digest of the addressee and its address, which no other agent can
+// know.
 
 import type { AgentId, Message } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
@@ -9,14 +9,14 @@ import type { View } from './view.ts';
 
 type Hello = Extract<Message, { type: 'HELLO' }>;
 
-/** Of the reason of a refusal, and of each of two values of a setting. */
+/** Maximum length of each text of another agent in a refusal. */
 const SHOWN_CHARS_MAX = 500;
 
 export class Greetings {
   readonly #settings: CoreSettings;
   readonly #outbound: Pick<Outbound, 'inc'>;
   readonly #view: Pick<View, 'has'>;
-  /** By identifier. Those who are in neither the config nor the view go first at its bound. */
+  /** By identifier. Over the limit, `remember` drops one that is not in the config or the view. */
   readonly #addresses = new Map<AgentId, string>();
 
   constructor(settings: CoreSettings, outbound: Pick<Outbound, 'inc'>, view: Pick<View, 'has'>) {
@@ -36,7 +36,7 @@ export class Greetings {
     if (over !== undefined) this.#addresses.delete(over);
   }
 
-  /** It has left, and need not learn anything any more. */
+  /** The agent has left, so it gets no more heartbeats. */
   forget(id: AgentId): void {
     if (!this.isInConfig(id)) this.#addresses.delete(id);
   }
@@ -57,7 +57,11 @@ export class Greetings {
     return this.#addresses;
   }
 
-  /** Without a greeting to an address that somebody else has named; `n`: of the database. */
+  /**
+   * The HELLO has no greeting if only another agent has named the address.
+   *
+   * @param n - the counter of the database
+   */
   helloTo(to: { id: AgentId; address: string }, n: number): Hello {
     const { capacity, address, fingerprint } = this.#settings;
     const hello: Hello = { type: 'HELLO', capacity, address, fingerprint, n };
@@ -65,7 +69,7 @@ export class Greetings {
     return { ...hello, greeting: this.#of(to.id, to.address) };
   }
 
-  /** Whether that agent has got it from this incarnation. */
+  /** Whether the greeting is that of a HELLO from this incarnation to that agent. */
   isOf(id: AgentId, greeting: string | undefined): boolean {
     const address = this.#addresses.get(id);
     return address !== undefined && greeting === this.#of(id, address);
@@ -77,7 +81,7 @@ export class Greetings {
   }
 }
 
-/** Why this agent ends, in the words of the one that refused it. */
+/** The error with which this agent exits after a REFUSED. */
 export function refusalText(from: AgentId, refused: Extract<Message, { type: 'REFUSED' }>): string {
   const path = readable(refused.path);
   if (refused.theirs === '') return `agent ${from} refused this one: ${path}`;
@@ -87,7 +91,7 @@ export function refusalText(from: AgentId, refused: Extract<Message, { type: 'RE
   );
 }
 
-/** Words of another agent, as they may be shown on a terminal. */
+/** A text of another agent, made safe for a terminal. */
 function readable(text: string): string {
   const plain = text.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '\uFFFD');
   return plain.length > SHOWN_CHARS_MAX ? `${plain.slice(0, SHOWN_CHARS_MAX)}…` : plain;

@@ -1,6 +1,5 @@
-// The one way out for messages of the core: puts the envelope around them, naming both
-// incarnations, and relays through a third agent where the direct path to a member is
-// not confirmed (one hop, best effort). Called by every other part of the core.
+// Sends all messages of the core. Adds the envelope with both incarnations. If it is not known that
+// messages reach a member directly, also sends them over a relay: a third agent, once, best effort.
 
 import type { Effects } from '../protocol/effects.ts';
 import type { AgentId, Envelope, Incarnation, Message } from '../protocol/messages.ts';
@@ -30,7 +29,7 @@ export class Outbound {
     this.#view = view;
   }
 
-  /** To a member of the view; with `durable`, only after the next commit on disk. */
+  /** Sends a message to a member; with `durable`, only after the next commit is on disk. */
   toMember(member: Member, message: Message, options: SendOptions = {}): void {
     const { card } = member;
     const envelope = this.#envelope(card.id, card.inc, message);
@@ -39,24 +38,24 @@ export class Outbound {
   }
 
   /**
-   * To an address whose incarnation need not be known (HELLO, WELCOME, REFUSED, HEARTBEAT). A lasting
-   * link is for members of the view and for agents of the config, at the addresses that they have
-   * there: any other address is the word of a stranger, who may name that of a member as his own.
+   * Sends a message to an address, at which the incarnation may be unknown. Only members of the
+   * view and agents of the config, at their addresses there, get a permanent link: any other
+   * address is an unproved claim, and may be that of a member.
    */
   toAddress(to: { id: AgentId; address: string; inc?: Incarnation }, message: Message): void {
-    // A socket file can be any of this machine: only what the config names is connected to.
+    // The path could be any socket file of this machine, so only configured ones are connected to.
     if (to.address.startsWith('ipc:') && !this.isConfigured(to)) return;
     const isBelieved = this.#view.get(to.id)?.card.address === to.address || this.isConfigured(to);
     this.#push(to, this.#envelope(to.id, to.inc ?? 0, message), false, !isBelieved);
   }
 
-  /** Whether the config says that this agent is at this address. */
+  /** Whether the config has this agent at this address. */
   isConfigured({ id, address }: { id: AgentId; address: string }): boolean {
     this.#configured ??= new Map(this.#settings.configured.map((peer) => [peer.id, peer.address]));
     return this.#configured.get(id) === address;
   }
 
-  /** Passes a RELAY on to its destination directly: one hop, best effort. */
+  /** Forwards a RELAY to its destination, only directly. */
   passOn(to: Member, relay: Message): void {
     this.#push(to.card, this.#envelope(to.card.id, to.card.inc, relay), false);
   }
@@ -70,10 +69,10 @@ export class Outbound {
   }
 
   /**
-   * A member that hears this agent directly; best one that the destination says it hears directly,
-   * and then one that hears the destination. Equals take turns, for which of them gets through is
-   * not known: whatever told them apart by chance would choose the wrong one for ever. Each type of
-   * message has turns of its own, since types that alternate would each have one relay only.
+   * Chooses a member that hears this agent directly. Prefers one that the destination hears
+   * directly, then one that hears the destination. Equal candidates take turns, because it is not
+   * known which of them gets through. Turns are counted for each type of message: otherwise types
+   * that alternate would always use the same relay each.
    */
   #relayFor(member: Member, type: Message['type']): Member | undefined {
     let best: Member[] = [];
@@ -100,23 +99,21 @@ export class Outbound {
     durable: boolean,
     brief = false,
   ): void {
-    const lane = BULK.has(envelope.message.type) ? 'bulk' : 'control';
-    const peer = { id: to.id, address: to.address };
     this.#effects.push({
       type: 'send',
-      to: peer,
+      to: { id: to.id, address: to.address },
       envelope,
-      lane,
+      lane: BULK.has(envelope.message.type) ? 'bulk' : 'control',
       durable,
       ...(brief && { brief }),
     });
   }
 }
 
-/** How likely the way over `via` to `to` is, by what both said last. */
+/** Scores a relay `via` to `to`, from 0 to 3, by the last heartbeats of both. */
 function promiseOf(via: Member, to: Member): number {
   const hears = (a: Member, b: Member) => a.lastHeartbeat?.news.get(b.card.id)?.direct ?? false;
-  // What was said before the cut does not count.
-  const said = to.silent ? 0 : Number(hears(to, via));
-  return 2 * said + Number(hears(via, to));
+  // The last heartbeat of a member without recent ones is out of date.
+  const isHeard = !to.silent && hears(to, via);
+  return 2 * Number(isHeard) + Number(hears(via, to));
 }

@@ -1,5 +1,5 @@
-// What others say of this agent itself: that it is gone, or that it has a later incarnation (PROTOCOL
-// rules 4 and 5).
+// Handles reports about this agent itself: that it was removed, or that it has a later incarnation
+// (PROTOCOL rules 4 and 5).
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { AgentId, Incarnation, Message } from '../protocol/messages.ts';
@@ -11,73 +11,70 @@ type Heartbeat = Extract<Message, { type: 'HEARTBEAT' }>;
 type Said = { readonly id: AgentId; readonly inc: Incarnation };
 
 /**
- * Agents refuse an incarnation that is more than 366 days ahead of their clocks
- * (`monitor/start-clock.ts`). This agent must not be driven there, by clocks that differ by a day either.
+ * How far ahead of this agent's clock a reported incarnation of it may be. Agents refuse
+ * incarnations that are more than 366 days ahead of their clocks; the day between allows for clocks
+ * that differ.
  */
 const AHEAD_MS_MAX = 365 * 24 * 3600 * 1000;
 
-/** What follows for this agent. */
 export interface Consequences {
-  /** This agent is called gone: it must go on with an incarnation above this one. */
+  /** This agent was removed: it must take an incarnation higher than `above`. */
   calledGone(above: Incarnation, now: Instant): void;
+  /** A later incarnation of this agent is running. */
   impostor(inc: Incarnation): void;
 }
 
-export class OwnLife {
-  readonly #settings: Pick<CoreSettings, 'id'>;
-  readonly #outbound: Pick<Outbound, 'inc'>;
-  readonly #changes: Consequences;
-  readonly #refused: Pick<RefusedClaims, 'refuse'>;
+interface OwnLifeParts {
+  readonly settings: Pick<CoreSettings, 'id'>;
+  readonly outbound: Pick<Outbound, 'inc'>;
+  readonly changes: Consequences;
+  readonly refused: Pick<RefusedClaims, 'refuse'>;
+}
 
-  constructor(parts: {
-    settings: Pick<CoreSettings, 'id'>;
-    outbound: Pick<Outbound, 'inc'>;
-    changes: Consequences;
-    refused: Pick<RefusedClaims, 'refuse'>;
-  }) {
-    this.#settings = parts.settings;
-    this.#outbound = parts.outbound;
-    this.#changes = parts.changes;
-    this.#refused = parts.refused;
+export class OwnLife {
+  readonly #p: OwnLifeParts;
+
+  constructor(parts: OwnLifeParts) {
+    this.#p = parts;
   }
 
   /**
-   * Whether this incarnation is called gone; then this agent goes on above every one that is
-   * known of it: with an empty database it may be behind its own former lives.
+   * Whether this incarnation was removed. This agent then takes an incarnation above all known
+   * ones: with an empty database, its number may be below those of its earlier runs.
    */
   isOver(against: readonly Said[], news: readonly Said[], now: Instant): boolean {
     const called = this.#highest(against, now);
-    if (called < this.#outbound.inc) return false;
-    this.#changes.calledGone(Math.max(called, this.#highest(news, now)), now);
+    if (called < this.#p.outbound.inc) return false;
+    this.#p.changes.calledGone(Math.max(called, this.#highest(news, now)), now);
     return true;
   }
 
-  /** Of a higher incarnation, from one who may say so: a former life's, or a second process. */
+  /** Handles news of a later incarnation: of an earlier run, or of a second process. */
   isLater(inc: Incarnation, joined: boolean, now: Instant): void {
-    if (inc <= this.#outbound.inc) return;
-    if (joined) this.#changes.impostor(inc);
-    else if (inc <= this.#highestBelieved(now)) this.#changes.calledGone(inc, now);
+    if (inc <= this.#p.outbound.inc) return;
+    if (joined) this.#p.changes.impostor(inc);
+    else if (inc <= this.#highestBelieved(now)) this.#p.changes.calledGone(inc, now);
   }
 
-  /** What an agent that was never a member says of this one changes nothing. */
+  /** Refuses, and does not act on, what an agent that was never a member reports about this one. */
   hearStranger(id: AgentId, { gone, suspects, news }: Heartbeat, now: Instant): void {
-    const { id: me } = this.#settings;
-    const { inc } = this.#outbound;
+    const { id: me } = this.#p.settings;
+    const { inc } = this.#p.outbound;
     const isAgainst = (said: Said) => said.id === me && said.inc >= inc;
     const isTwin = (said: Said) => said.id === me && said.inc > inc;
     if (id === me) return;
     if (![...gone, ...suspects].some(isAgainst) && !news.some(isTwin)) return;
-    const why = 'it is no member, and says that this agent is gone or has a later life';
-    this.#refused.refuse(id, 'news', why, now);
+    const why = 'it is not a member, but reports a tombstone or a later incarnation of this agent';
+    this.#p.refused.refuse(id, 'news', why, now);
   }
 
   #highest(all: readonly Said[], now: Instant): Incarnation {
     const max = this.#highestBelieved(now);
-    const ofMe = all.filter(({ id, inc }) => id === this.#settings.id && inc <= max);
-    return Math.max(0, ...ofMe.map(({ inc }) => inc));
+    const mine = all.filter(({ id, inc }) => id === this.#p.settings.id && inc <= max);
+    return Math.max(0, ...mine.map(({ inc }) => inc));
   }
 
   #highestBelieved(now: Instant): Incarnation {
-    return Math.max(this.#outbound.inc, now.wall + AHEAD_MS_MAX);
+    return Math.max(this.#p.outbound.inc, now.wall + AHEAD_MS_MAX);
   }
 }

@@ -1,12 +1,11 @@
-// Claims of other agents that cannot be true, or that this agent may not act on: each is refused
-// where it is checked, counted here, and named in an event `refused`. A sender that makes thousands
-// of them must not fill the state file, so an event tells the sum of what came since the last one.
+// Counts the claims of other agents that this agent refused, because they cannot be true or the
+// sender may not make them, and records events `refused`. The number of events is limited, so that
+// a sender of thousands of false claims cannot fill the state file.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { EventLog } from '../protocol/event-log.ts';
 import type { AgentId } from '../protocol/messages.ts';
 
-/** The kind of claim that was refused. */
 export type Claim =
   | 'hello'
   | 'news'
@@ -16,19 +15,19 @@ export type Claim =
   | 'yield-ack'
   | 'urls'
   | 'orders'
-  /** Of a message, by its sender: it is no member, was not asked, or has other settings. */
+  /** A message whose sender is not a member, was not asked, or has other settings. */
   | 'stranger'
   | 'unasked'
   | 'settings';
 
-/** One sender's claims of one kind are told of at most this often. */
-const TOLD_EVERY_MS = 10_000;
-/** Senders are named by themselves and may invent names: events of all of them in that time. */
-const TOLD_MAX = 30;
-/** Sums kept; the oldest is dropped. */
+/** Minimum time between two events for the same sender and kind of claim. */
+const EVENT_EVERY_MS = 10_000;
+/** Maximum number of events in that time for all senders: a sender may invent identifiers. */
+const EVENTS_MAX = 30;
+/** Counts kept; the oldest is dropped. */
 const SUMS_MAX = 1000;
 
-/** The claims of one kind that one agent made. */
+/** The refused claims of one kind from one agent, since the process began. */
 export interface RefusedSum {
   readonly agent: AgentId;
   readonly claim: Claim;
@@ -40,7 +39,7 @@ export class RefusedClaims {
   /** By sender and kind. Filled by `refuse`, which drops the oldest beyond `SUMS_MAX`. */
   readonly #sums = new Map<string, { agent: AgentId; claim: Claim; count: number; at: number }>();
   #windowAt = -Infinity;
-  #toldInWindow = 0;
+  #eventsInWindow = 0;
 
   constructor(events: Pick<EventLog, 'record'>) {
     this.#events = events;
@@ -56,21 +55,19 @@ export class RefusedClaims {
       const oldest = this.#sums.keys().next().value;
       if (oldest !== undefined) this.#sums.delete(oldest);
     }
-    if (now.mono - sum.at < TOLD_EVERY_MS || !this.#mayTell(now.mono)) return;
+    if (now.mono - sum.at < EVENT_EVERY_MS || !this.#mayRecord(now.mono)) return;
     sum.at = now.mono;
     this.#events.record(now.mono, 'refused', { agent, claim, why, count: sum.count });
   }
 
-  #mayTell(now: number): boolean {
-    if (now - this.#windowAt >= TOLD_EVERY_MS) {
+  #mayRecord(now: number): boolean {
+    if (now - this.#windowAt >= EVENT_EVERY_MS) {
       this.#windowAt = now;
-      this.#toldInWindow = 0;
+      this.#eventsInWindow = 0;
     }
-    this.#toldInWindow++;
-    return this.#toldInWindow <= TOLD_MAX;
+    return ++this.#eventsInWindow <= EVENTS_MAX;
   }
 
-  /** Since the process began. */
   sums(): RefusedSum[] {
     return [...this.#sums.values()].map(({ agent, claim, count }) => ({ agent, claim, count }));
   }

@@ -1,14 +1,13 @@
-// What is known to be gone: of each identifier the highest incarnation that was suspected, left or
-// superseded, by own finding or hearsay (PROTOCOL rule 1). An incarnation only rises: merging is taking
-// the maximum, so it may be told and heard in any order. The membership keeps it over rebirths of
-// this agent, and a new process finds it in the store: what was gone once stays gone.
+// The highest removed incarnation of each identifier (PROTOCOL rules 1 and 3). Tombstones are
+// merged by taking the maximum, so the sequence in which they arrive does not matter. They outlast
+// rebirths and restarts of this agent.
 
 import type { TombstoneStore } from '../protocol/core-store.ts';
 import type { AgentId, Incarnation } from '../protocol/messages.ts';
 
 /**
- * Ids remembered, here and on disk: heartbeats name all of them. Beyond this number, ids that this
- * agent knows from others alone are dropped first, since anybody can invent such ids.
+ * Maximum number of tombstones, here and on disk: heartbeats contain all of them. Identifiers that
+ * have only been reported by others are dropped first, because anybody can invent them.
  */
 export const GONE_MAX = 2000;
 
@@ -17,18 +16,18 @@ export class Tombstones {
   readonly #isKnown: (id: AgentId) => boolean;
   readonly #byAgent = new Map<AgentId, { inc: Incarnation; since: number }>();
 
-  /** @param isKnown - whether the config has the agent, or it has been in view */
+  /** @param isKnown - whether the agent is in the config or has been in view */
   constructor(store: TombstoneStore, isKnown: (id: AgentId) => boolean) {
     this.#store = store;
     this.#isKnown = isKnown;
   }
 
-  /** What former lives knew, as if it had been learned now: for how long is not known. */
+  /** Loads the stored tombstones. Their age is not stored, so it begins now. */
   recall(now: number): void {
     for (const { id, inc } of this.#store.all()) this.#keep(id, inc, now);
   }
 
-  /** The highest incarnation of the identifier known gone; 0 if none is. */
+  /** The highest removed incarnation of the identifier, 0 if there is none. */
   highest(id: AgentId): Incarnation {
     return this.#byAgent.get(id)?.inc ?? 0;
   }
@@ -56,7 +55,7 @@ export class Tombstones {
     this.#store.drop(id);
   }
 
-  /** `since`: when this agent first knew it, on its monotonic clock. */
+  /** `since`: when this agent learned of it, on its monotonic clock. */
   *entries(): IterableIterator<{ id: AgentId; inc: Incarnation; since: number }> {
     for (const [id, { inc, since }] of this.#byAgent) yield { id, inc, since };
   }

@@ -1,7 +1,6 @@
-// The live view: the members this agent counts as alive, with what each last said, and the
-// placement of hosts that follows from it. Every role (owner, next in order) is derived from the
-// view and never stored, so thousands of hosts change owner without a write. A member that is
-// leaving stays in the view, echoes and is echoed, but has no place in the order any more.
+// The view: the members that this agent counts as alive, and the placement of hosts on them. Roles
+// such as owner and backup are derived from the view and never stored, so thousands of hosts change
+// owner without a write. A leaving member stays in the view, but has no place on the ring.
 
 import type { Assignment, RingMember } from '../../../assignment/assignment.ts';
 import type {
@@ -14,7 +13,7 @@ import type {
 } from '../protocol/messages.ts';
 import type { BuildAssignment, CoreSettings } from '../protocol/settings.ts';
 
-/** What a member said in its latest heartbeat that completion needs to know. */
+/** The part of a member's latest heartbeat that decides on completion and on relays. */
 export interface LastHeartbeat {
   readonly counter: number;
   readonly idle: boolean;
@@ -27,44 +26,45 @@ export interface LastHeartbeat {
 export interface Rival {
   readonly inc: Incarnation;
   readonly address: string;
-  /** Since when the member has been asked. */
+  /** When the claim arrived. */
   readonly since: number;
-  /** The member has answered. */
+  /** The member has denied the claim. */
   denied: boolean;
 }
 
 export interface Member {
   readonly card: MemberCard;
   joined: boolean;
-  /** Its HELLO was read; a later copy of it says nothing of its database any more. */
+  /** Its first HELLO has arrived; later copies do not describe the current database. */
   greeted: boolean;
-  /** It said itself that it leaves: out of the order, still in the view. */
+  /** Its first list as a leaver has arrived: it has no place on the ring, but stays in the view. */
   leaving: boolean;
-  /** Called gone by another, or deaf: no longer echoed, its news ignored, until it is removed. */
+  /** Another agent removed it, or it is deaf: it is not echoed and its news is ignored. */
   unechoed: boolean;
-  /** The highest incarnation of it called gone by others while this one is still in view. */
+  /** The highest incarnation for which others have a tombstone, while this one is in view. */
   tombstoneInc: Incarnation;
   lastHeartbeat: LastHeartbeat | null;
-  /** When it last echoed a heartbeat that was news then: long ago means that it is deaf. */
+  /** When it last echoed a new heartbeat of this agent; `suspectAfterMs` ago means deaf. */
   echoedAt: number;
+  /** The highest counter of this agent that it echoed. */
   echoCounter: number;
-  /** When a heartbeat of its own last came, directly or by a relay. */
+  /** When its last heartbeat arrived, directly or over a relay. */
   heardAt: number;
-  /** When one last came directly, without a relay; -Infinity if never. */
+  /** When its last heartbeat arrived directly; -Infinity if never. */
   directAt: number;
-  /** Whether it hears this agent without a relay, as its news says; false when none comes. */
+  /** Whether heartbeats of this agent reach it directly, as far as is known. */
   hearsMe: boolean;
-  /** No heartbeat of its own came for a while, not by relay either: what it said last is old. */
+  /** No heartbeat has arrived for `unheardMs`, directly or over a relay. */
   silent: boolean;
-  /** How many messages to it were also sent by a relay, by type. */
+  /** Number of messages to it that were also sent over a relay, by type. */
   readonly relays: Map<Message['type'], number>;
-  /** The incarnations that it names as suspected (majority only). */
+  /** The incarnations that it suspects (`majority` only). */
   suspects: ReadonlyMap<AgentId, Incarnation>;
-  /** The digest of its orders, as it told it last; empty: none. */
+  /** The digest of its directives, as last reported; empty: none. */
   orders: string;
-  /** Who claims its identifier; null: nobody has. */
+  /** The last claim to its identifier; null: none. */
   rival: Rival | null;
-  /** Of its last HELLO. */
+  /** The greeting of its last HELLO. */
   greeting?: string | undefined;
 }
 
@@ -74,7 +74,7 @@ export class View {
   readonly #build: BuildAssignment;
   readonly #capacity: number;
   readonly #digest: (text: string) => string;
-  /** This agent has joined: nobody owes it a list, so it knows which hosts are its own. */
+  /** This agent has joined (PROTOCOL rule 5). */
   joined = false;
   #placing = true;
   #assignment: Assignment | null = null;
@@ -138,14 +138,14 @@ export class View {
     this.#assignment = null;
   }
 
-  /** Those that have no place in the order, this agent among them if it leaves. */
+  /** The agents without a place on the ring; includes this agent if it leaves. */
   leavers(): AgentId[] {
     const ids = this.#placing ? [] : [this.me];
     for (const m of this.#members.values()) if (m.leaving) ids.push(m.card.id);
     return ids;
   }
 
-  /** Takes this agent itself out of the order: it leaves and owns nothing any more. */
+  /** Removes this agent from the ring because it leaves; it owns no hosts any more. */
   stopPlacing(): void {
     this.#placing = false;
     this.#assignment = null;
@@ -156,13 +156,13 @@ export class View {
     this.#assignment = null;
   }
 
-  /** When news of this agent last advanced at any member; `now` where there is none. */
+  /** When a member last echoed a new heartbeat; `now` if there are no members. */
   lastEchoAt(now: number): number {
     const last = Math.max(...this.#members.values().map(({ echoedAt }) => echoedAt));
     return this.#members.size === 0 ? now : last;
   }
 
-  /** The agent first in `order(host)`; undefined only when this agent leaves and nobody is left. */
+  /** The first agent of the preference list; undefined if no agent is placed on the ring. */
   owner(host: Host): AgentId | undefined {
     return this.assignment().owner(host);
   }
@@ -171,7 +171,7 @@ export class View {
     return this.owner(host) === this.me;
   }
 
-  /** The next in order after this agent, who would take over; undefined when there is nobody. */
+  /** The first other member of the preference list, which would take the host over, if any. */
   leaseGrantor(host: Host): Member | undefined {
     for (const id of this.assignment().order(host, 2)) {
       if (id !== this.me) return this.#members.get(id);
@@ -179,7 +179,7 @@ export class View {
     return undefined;
   }
 
-  /** The placement by today's view; a new object for each view. */
+  /** The placement for the current view; a new object for each view. */
   assignment(): Assignment {
     if (this.#assignment) return this.#assignment;
     const placed: RingMember[] = [];
@@ -187,12 +187,11 @@ export class View {
     for (const m of this.#members.values()) {
       if (!m.leaving) placed.push({ id: m.card.id, capacity: m.card.capacity });
     }
-    const assignment = this.#build(placed);
-    this.#assignment = assignment;
-    return assignment;
+    this.#assignment = this.#build(placed);
+    return this.#assignment;
   }
 
-  /** Equal exactly where the same incarnations are in view. */
+  /** A digest, equal for agents that have the same incarnations in view. */
   hash(myInc: Incarnation): string {
     const names = [`${this.me}.${myInc}`];
     for (const m of this.#members.values()) names.push(`${m.card.id}.${m.card.inc}`);

@@ -1,7 +1,7 @@
-// The operator's words as they reach the core: orders given here or heard from others (obeyed at
-// once, passed on until all have them) and seeds given while the crawl runs. Whoever gave them is
-// told when they are safe: an order in this agent's file, a seed at its owner and that one's
-// backups. Doors for the agent's commands; messages and turns come through `core.ts`.
+// Executes the operator's commands: directives for the whole cluster, and seeds for a running crawl.
+// Directives, given here or received, take effect at once and are sent to members that lack them. The
+// operator gets a receipt when a directive is in this agent's file, or when a seed is at its owner and
+// the owner's backups.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import { matchesHost } from '../../url/host-patterns.ts';
@@ -21,26 +21,26 @@ import type { Visits } from '../protocol/visits-port.ts';
 import type { Copies } from '../replication/settlement.ts';
 import type { Requeues } from './requeues.ts';
 
-/** How long the giver of a seed waits for its owner's word; it is on its way in any case. */
+/** Milliseconds after which seeds get a receipt without an owner. They are still delivered. */
 const SEED_ANSWER_MS = 2500;
-/** Orders that `status` shows: the newest, as the answer is one message. */
+/** Directives that `status` shows: the newest, as the response is one message. */
 const SHOWN_MAX = 100;
-/** Commands with seeds that wait at a time. */
+/** Seed commands that may wait for their receipt. */
 const SEEDS_PENDING_MAX = 64;
 
-/** What became of an order. */
+/** The result of a directive. */
 export type OrderReceipt =
   | {
       readonly ok: true;
       readonly order: Order;
-      /** Hosts of this agent that it names. */
+      /** The number of hosts of this agent that its pattern names. */
       readonly hosts: number;
-      /** Of a block that was taken back: the pattern that still blocks its hosts. */
+      /** For a revoked block: the pattern that still blocks its hosts. */
       readonly stillBlockedBy?: string;
     }
   | { readonly ok: false; readonly why: string };
 
-/** What became of seeds. */
+/** The result of a seed command. `owners` is by URL. */
 export type SeedReceipt =
   | { readonly ok: true; readonly owners: Readonly<Record<string, AgentId | null>> }
   | { readonly ok: false; readonly why: string };
@@ -48,14 +48,14 @@ export type SeedReceipt =
 interface PendingSeeds {
   readonly items: readonly UrlItem[];
   readonly since: number;
-  /** The last outbox entry of theirs, 0 where none was needed. */
+  /** The last of their outbox entries; 0: there are none. */
   readonly lastId: number;
-  /** Hosts of this agent that have some, with the numbers that backups must have. */
+  /** Hosts of this agent with seeds, and the numbers that their backups must have. */
   needs: ReadonlyMap<Host, number> | null;
   readonly tell: (receipt: SeedReceipt) => void;
 }
 
-export interface OperatorParts {
+interface OperatorParts {
   readonly orders: Orders;
   readonly store: Store;
   readonly effects: Effects;
@@ -81,19 +81,19 @@ export class Operator {
     this.#p = parts;
   }
 
-  /** An order given to this agent: stamped, obeyed, and `tell` called when it is durable. */
+  /** Numbers and applies a new directive. Calls `tell` when it is durable. */
   give(
     what: Pick<Order, 'kind' | 'host' | 'value'>,
     now: Instant,
     tell: (receipt: OrderReceipt) => void,
   ): void {
     const order = this.#p.orders.give(what, now.mono);
-    if (!order) return tell({ ok: false, why: `there are ${ORDERS_MAX} orders already` });
+    if (!order) return tell({ ok: false, why: `there are already ${ORDERS_MAX} directives` });
     this.#obey([order], now);
     this.#receipt(order, tell);
   }
 
-  /** An order stamped by another agent, whose giver waits for `tell`. */
+  /** Applies a directive that another agent numbered. Calls `tell` when it is durable. */
   take(order: Order, now: Instant, tell: (receipt: OrderReceipt) => void): void {
     const { later, refused } = this.#p.orders.merge([order], now.mono, now.wall);
     if (refused !== null) return tell({ ok: false, why: refused });
@@ -105,13 +105,8 @@ export class Operator {
     const { orders, store } = this.#p;
     const hosts = order.host === '' ? 0 : store.hostsNamed(order.host);
     const still = order.kind === 'block' && order.value === null ? orders.above(order) : undefined;
-    const receipt = {
-      ok: true,
-      order,
-      hosts,
-      ...(still && { stillBlockedBy: still.host }),
-    } as const;
-    this.#whenDurable(() => tell(receipt));
+    const stillBlockedBy = still && { stillBlockedBy: still.host };
+    this.#whenDurable(() => tell({ ok: true, order, hosts, ...stillBlockedBy }));
   }
 
   onOrders(from: AgentId, orders: readonly Order[], now: Instant): void {
@@ -120,12 +115,12 @@ export class Operator {
     this.#obey(later, now);
   }
 
-  /** The latest orders in force, and which agents are known to have them. */
+  /** The newest directives in force, and the agents known to have them. */
   get inForce(): readonly OrderInForce[] {
     return this.#p.orders.inForce(SHOWN_MAX);
   }
 
-  /** The digest in a member's heartbeat: what it lacks it is sent, once a heartbeat. */
+  /** Handles the digest in a heartbeat: if it differs, sends the member all directives. */
   heard(member: Member, hash: string): void {
     const { orders, outbound } = this.#p;
     member.orders = hash;
@@ -134,18 +129,18 @@ export class Operator {
     if (all.length > 0) outbound.toMember(member, { type: 'ORDERS', orders: all });
   }
 
-  /** The write-ahead log of the state file has grown to a size that a person should know of. */
+  /** Records that the write-ahead log of the state file has become large. */
   noteWal(bytes: number, remedy: string, now: Instant): void {
     this.#p.events.record(now.mono, 'wal', { bytes, remedy });
   }
 
-  /** A new round, by the number that all agents are given; heard before, it changes nothing. */
+  /** Begins a round of the crawl. All agents get the same number; a known one has no effect. */
   refresh(round: number, now: Instant): void {
     const by = this.#p.view.me;
     this.onOrders(by, [{ kind: 'refresh', host: '', value: round, n: round, by }], now);
   }
 
-  /** Every member has the same orders: else one could end without a round, or a host unblocked. */
+  /** All members have the same directives. One that lacks a round or an unblock could end early. */
   get isQuiet(): boolean {
     const { orders, view } = this.#p;
     const hash = orders.hash();
@@ -172,13 +167,13 @@ export class Operator {
     }
   }
 
-  /** Seeds given while the crawl runs: on the usual way of a URL. */
+  /** Routes seeds like links while the crawl runs. Calls `tell` when they are safe or late. */
   seed(items: readonly UrlItem[], now: Instant, tell: (receipt: SeedReceipt) => void): void {
     const { ending, routing, completion } = this.#p;
     const why = refusals[ending.course];
     if (why !== null) return tell({ ok: false, why });
     if (this.#seeds.length >= SEEDS_PENDING_MAX) {
-      return tell({ ok: false, why: 'too many seeds are on their way; try again' });
+      return tell({ ok: false, why: 'too many seeds are pending; try again' });
     }
     completion.activity();
     const { outboxIds } = routing.route(items);
@@ -187,7 +182,7 @@ export class Operator {
     this.pump(now);
   }
 
-  /** Tells those whose seeds are safe by now, or have been on their way for long. */
+  /** Sends the receipts of seeds that are safe or late. */
   pump(now: Instant): void {
     for (const seeds of [...this.#seeds]) {
       const late = now.mono - seeds.since >= SEED_ANSWER_MS;
@@ -216,7 +211,7 @@ export class Operator {
     return items.flatMap(({ url }) => this.#p.hostOf(url) ?? []);
   }
 
-  /** By URL; null: it has not been heard of by its owner yet, as far as is known. */
+  /** The owner by URL; null: the owner has not confirmed the URL in time. */
   #ownersOf({ items }: PendingSeeds, late: boolean): Record<string, AgentId | null> {
     const { view, hostOf } = this.#p;
     const owner = (url: string) => view.owner(hostOf(url) ?? '') ?? null;
@@ -228,7 +223,7 @@ export class Operator {
   }
 }
 
-/** Why an agent that is about something else takes no seeds. */
+/** Why an agent in this lifecycle state accepts no seeds; null: it does. */
 const refusals: Readonly<Record<Course['kind'], string | null>> = {
   crawling: null,
   leaving: 'this agent is leaving',

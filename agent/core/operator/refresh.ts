@@ -1,8 +1,7 @@
-// A new round of the crawl: what is known is asked for again. The round is an order, a register
-// that only rises, so every agent hears of it, late joiners before their first request. The owner
-// of a host queues its URLs again, some each turn; what copies and former owners bring of an
-// earlier round is queued again when it comes. Called by the core each turn; the durable side is in
-// the store.
+// Requeues all known URLs when a new round of the crawl begins. The round is a directive whose number
+// only grows, so all agents receive it, and joining agents before their first request. The owner of a
+// host requeues its URLs, some in each turn, and does the same with rows of an earlier round that
+// arrive later.
 
 import type { View } from '../membership/view.ts';
 import type { Store } from '../protocol/core-store.ts';
@@ -13,29 +12,24 @@ import type { Visits } from '../protocol/visits-port.ts';
 export interface RefreshParts {
   readonly settings: Pick<CoreSettings, 'bounds'>;
   readonly store: Store;
-  readonly view: Pick<View, 'owns' | 'joined'>;
-  /** Has `received` called for each host of this agent, in the turns to come. */
+  readonly view: Pick<View, 'owns'>;
+  /** Has `received` called for each host of this agent in later turns. */
   readonly lookAtHosts: () => void;
   readonly visits: Pick<Visits, 'schedule'>;
 }
 
 export class Refresh {
   readonly #p: RefreshParts;
-  /** Hosts that may have URLs of an earlier round; emptied by `pump`. */
+  /** Hosts that may have URLs of an earlier round. Bounded by the hosts here; `pump` empties it. */
   readonly #due = new Set<Host>();
 
   constructor(parts: RefreshParts) {
     this.#p = parts;
   }
 
-  /** Nothing is left to be queued again. */
+  /** Nothing is left to requeue. */
   get isQuiet(): boolean {
     return this.#due.size === 0;
-  }
-
-  /** The next turn has something to queue. */
-  get isBusy(): boolean {
-    return this.#p.view.joined && this.#due.size > 0;
   }
 
   begin(round: number): void {
@@ -44,13 +38,12 @@ export class Refresh {
     this.#p.lookAtHosts();
   }
 
-  /** It has become this agent's, or rows of it have come from another agent, or a round begins. */
+  /** This agent now owns the host, has received rows of it, or a round begins. */
   received(host: Host): void {
     if (this.#p.store.round() > 0) this.#due.add(host);
   }
 
   pump(): void {
-    if (!this.#p.view.joined || this.#due.size === 0) return;
     const { hostsPerTurn, refreshUrls } = this.#p.settings.bounds;
     let hosts = hostsPerTurn;
     let urls = refreshUrls;

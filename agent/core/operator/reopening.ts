@@ -1,8 +1,7 @@
-// URLs that were skipped by rules that the operator may change: the scope of the config and blocked
-// hosts. Where the rules allow a URL again, the owner of its host queues it again in a later round,
-// which goes before the skip on every copy (PROTOCOL rule 15). Judged once for each host of
-// this agent, some URLs a turn: at a start, when the host becomes this agent's, when rows of it come
-// from others, and when a block is taken back.
+// Requeues URLs that were skipped by a rule that has changed: the scope of the config, or a block of
+// the host. The URL gets a later round, which wins over the skip on every copy (PROTOCOL rule 11). The
+// URLs of a host are checked, some in each turn, after a start, when this agent becomes the owner, when
+// rows arrive from others, and when a block is revoked.
 
 import { matchesHost } from '../../url/host-patterns.ts';
 import type { View } from '../membership/view.ts';
@@ -15,71 +14,65 @@ import type { Visits } from '../protocol/visits-port.ts';
 export interface ReopeningParts {
   readonly settings: Pick<CoreSettings, 'bounds'>;
   readonly store: Pick<Store, 'hasShutUrls' | 'shutUrls' | 'reopenUrl'>;
-  readonly view: Pick<View, 'owns' | 'joined'>;
+  readonly view: Pick<View, 'owns'>;
   readonly orders: Pick<Orders, 'blocks' | 'unblocks'>;
   readonly inScope: (host: Host, item: UrlItem) => boolean;
   readonly admit: (item: UrlItem) => SkipReason | null;
-  /** Has `received` called for each host of this agent, in the turns to come. */
+  /** Has `received` called for each host of this agent in later turns. */
   readonly lookAtHosts: () => void;
   readonly visits: Pick<Visits, 'schedule'>;
 }
 
 export class Reopening {
   readonly #p: ReopeningParts;
-  /** Hosts that may have such URLs; filled by `received`, emptied by `pump`. Hosts of this agent. */
+  /** Hosts to check. Filled by `received`, emptied by `pump`, bounded by the hosts of this agent. */
   readonly #due = new Set<Host>();
-  /** Of hosts that have such URLs, the number up to which they were judged by today's rules. */
-  readonly #judgedTo = new Map<Host, number>();
+  /** By host, the event number up to which its URLs were checked against the current rules. */
+  readonly #checkedTo = new Map<Host, number>();
 
   constructor(parts: ReopeningParts) {
     this.#p = parts;
   }
 
-  /** Nothing is left to be judged. */
+  /** Nothing is left to check. */
   get isQuiet(): boolean {
     return this.#due.size === 0;
   }
 
-  /** The next turn has something to judge. */
-  get isBusy(): boolean {
-    return this.#p.view.joined && this.#due.size > 0;
-  }
-
-  /** It has become this agent's, or rows of it have come from another agent. */
+  /** This agent now owns the host or has received rows of it. */
   received(host: Host): void {
     if (this.#p.store.hasShutUrls() && this.#p.view.owns(host)) this.#due.add(host);
   }
 
-  /** A block of these hosts was taken back. */
+  /** A block of these hosts was revoked. */
   unblocked(pattern: string): void {
-    for (const host of this.#judgedTo.keys()) {
-      if (matchesHost(pattern, host)) this.#judgedTo.delete(host);
+    for (const host of this.#checkedTo.keys()) {
+      if (matchesHost(pattern, host)) this.#checkedTo.delete(host);
     }
     if (pattern.startsWith('*')) this.#p.lookAtHosts();
     else this.received(pattern);
   }
 
   pump(): void {
-    if (!this.isBusy) return;
     const { settings, view } = this.#p;
     let hosts = settings.bounds.hostsPerTurn;
     let urls = settings.bounds.refreshUrls;
     for (const host of this.#due) {
       if (hosts-- === 0 || urls <= 0) return;
-      const judged = view.owns(host) ? this.#judge(host, urls) : 0;
-      // With fewer than there was room for all are judged.
-      if (judged < urls) this.#due.delete(host);
-      urls -= judged;
+      const checked = view.owns(host) ? this.#check(host, urls) : 0;
+      // Fewer URLs than allowed: the host has no more.
+      if (checked < urls) this.#due.delete(host);
+      urls -= checked;
     }
   }
 
-  /** Gives how many were judged. */
-  #judge(host: Host, max: number): number {
+  /** Checks up to `max` URLs of the host. Returns how many were checked. */
+  #check(host: Host, max: number): number {
     const { store, visits } = this.#p;
-    const shut = store.shutUrls(host, this.#judgedTo.get(host) ?? 0, max);
+    const shut = store.shutUrls(host, this.#checkedTo.get(host) ?? 0, max);
     const open = shut.filter((url) => this.#isOpen(host, url));
     for (const { item } of open) store.reopenUrl(host, item.url);
-    if (shut.length > 0) this.#judgedTo.set(host, shut.at(-1)!.n);
+    if (shut.length > 0) this.#checkedTo.set(host, shut.at(-1)!.n);
     if (open.length > 0) visits.schedule(host);
     return shut.length;
   }
@@ -87,7 +80,7 @@ export class Reopening {
   #isOpen(host: Host, { item, reason }: ShutUrl): boolean {
     const { orders, inScope, admit } = this.#p;
     if (orders.blocks(host)) return false;
-    // A host that no order ever blocked has an address or a port that may not be asked.
+    // Without a revoked block, it is the address or port of the host that is not permitted.
     if (reason === 'blocked' && !orders.unblocks(host)) return false;
     return admit(item) === null && inScope(host, item);
   }

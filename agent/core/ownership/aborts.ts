@@ -1,6 +1,6 @@
-// Open requests that this agent gives up, each once, and the word of it in `events`: the server may
-// have answered such a request, and its URL is asked for again, so whoever finds a URL twice in a
-// server's log finds the reason here.
+// Aborts open requests, each once, and records an event. A server may have processed an aborted
+// request, whose URL is requested again later; the event explains the duplicate in the server's
+// log.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Budgets } from '../budgets/budgets.ts';
@@ -9,7 +9,7 @@ import type { Effects, PageRequest } from '../protocol/effects.ts';
 import type { EventLog } from '../protocol/event-log.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 
-/** Hosts that an event names, of all that its requests went to. */
+/** Maximum number of hosts in an event. */
 const HOSTS_NAMED_MAX = 8;
 
 export interface AbortsParts {
@@ -24,16 +24,16 @@ type OpenRequest = Pick<PageRequest, 'id' | 'host'>;
 
 export class Aborts {
   readonly #p: AbortsParts;
-  /** Given up, or answered, and not ended yet: there is nothing to give up any more. */
+  /** Requests that are aborted or answered, and have not ended yet: nothing is left to abort. */
   readonly #over = new Set<number>();
-  /** Open requests without a lease, and since when. */
+  /** When each open request lost its lease. */
   readonly #lapsedAt = new Map<number, number>();
 
   constructor(parts: AbortsParts) {
     this.#p = parts;
   }
 
-  /** Gives up those of the requests that are not given up yet. */
+  /** Aborts the requests, except those that are aborted already. */
   abort(requests: Iterable<OpenRequest>, why: string, now: Instant): void {
     const hosts: string[] = [];
     for (const { id, host } of requests) {
@@ -47,7 +47,7 @@ export class Aborts {
     this.#p.events.record(now.mono, 'abort', { why, requests: hosts.length, hosts: named });
   }
 
-  /** Gives up what may not go on by now, of all that is open. */
+  /** Aborts the open requests that have lost their permit or lease. */
   judge(open: Iterable<OpenRequest>, now: Instant): void {
     const { permits } = this.#p.budgets;
     const withoutPermit: OpenRequest[] = [];
@@ -56,7 +56,7 @@ export class Aborts {
       if (permits?.mayGoOn(request.host, now) === false) withoutPermit.push(request);
       if (this.#outlivesLease(request, now)) unleased.push(request);
     }
-    this.abort(withoutPermit, 'its permit is over', now);
+    this.abort(withoutPermit, 'its address permit expired', now);
     this.abort(unleased, 'the lease lapsed', now);
   }
 
@@ -69,10 +69,9 @@ export class Aborts {
   }
 
   /**
-   * How long an open request may go on without a lease. A takeover comes `suspectAfterMs - leaseMs`
-   * after the lapse at the earliest, which is at least 1.2 heartbeat intervals. A lease grantor that
-   * has just joined owes its first echo, which takes it a while on a busy machine: it gets half of
-   * that time.
+   * How long an open request may continue without a lease. The earliest takeover is `suspectAfterMs
+   * - leaseMs` after the lapse, at least 1.2 heartbeat intervals. A lease grantor that has just
+   * joined gets half of that time for its first echo, which may be slow on a busy machine.
    */
   #graceMs(host: string): number {
     const { heartbeatMs, suspectAfterMs, leaseMs } = this.#p.settings;
@@ -80,7 +79,7 @@ export class Aborts {
     return isNew ? (suspectAfterMs - leaseMs) / 2 : heartbeatMs / 2;
   }
 
-  /** Its answer has come, and is being taken in. */
+  /** The response has arrived and is being processed. */
   answered(request: number): void {
     this.#over.add(request);
   }

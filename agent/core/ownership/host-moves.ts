@@ -1,10 +1,7 @@
-// Which hosts move when the view changes, and to whom they must be listed (PROTOCOL rules 2 and
-// 3). A member that is added is given a list of every host of which there are rows here and which
-// it now owns; rows that have no place here any more are listed to their owner; when a member is
-// taken out, each host that it owned, or whose rows it streamed here, is listed to its new owner.
-// What follows from a new view for each host (the mark in the SQL views, streams to new backups,
-// queues that are to be visited) is brought up to date in the background, some hosts a turn, so
-// that a takeover of thousands does not block the loop.
+// Decides which hosts are listed to whom when the view changes (PROTOCOL rules 2 and 3), and
+// updates the hosts for the new view: ownership in the SQL views, streams to backups, and visits.
+// This runs in the background, some hosts each turn, so that a takeover of thousands does not block
+// the loop.
 
 import type { Assignment } from '../../../assignment/assignment.ts';
 import type { Instant } from '../../../failure-detector/instant.ts';
@@ -23,17 +20,20 @@ import type { Visits } from '../protocol/visits-port.ts';
 import type { Replication } from '../replication/replication.ts';
 import type { Settlement } from '../replication/settlement.ts';
 
-/** After so many times `suspectAfterMs` a first request has nothing to do with a takeover. */
+/**
+ * Number of `suspectAfterMs` after which a first request no longer counts as part of a takeover.
+ */
 const UNVISITED_MAX = 4;
 
-/** Hosts still to be looked up, by the placement in which the member `id` had its place. */
+/** The search for the hosts of a removed or leaving member. */
 interface Search {
-  readonly placement: Assignment;
   readonly id: AgentId;
+  /** The last placement that included the member. */
+  readonly placement: Assignment;
   /** The last news of the member. */
   readonly heardAt: number;
   readonly walk: HostWalk;
-  /** Those looked up that fell to this agent. */
+  /** Number of hosts found so far that this agent now owns. */
   mine: number;
 }
 
@@ -49,30 +49,30 @@ export interface HostMovesParts {
   readonly visits: Visits;
   readonly budgets: Pick<Budgets, 'permitsMs'>;
   readonly backlog: Backlog;
-  /** Told of each host of this agent after a change of the view. */
+  /** Called for each host of this agent after a change of the view. */
   readonly requeues: { received(host: Host): void };
 }
 
 export class HostMoves implements Part {
   readonly #p: HostMovesParts;
-  /** Hosts of removed members that are still to be found and listed; emptied some each turn. */
+  /** Unfinished searches; filled by `takeOver`, emptied by `pump`. */
   readonly #searches: Search[] = [];
-  /** Takeovers whose first request is still to be recorded; some seconds long. */
+  /** Takeovers whose first request is not recorded yet; dropped after `UNVISITED_MAX`. */
   #unvisited: Search[] = [];
-  /** Hosts still to be brought up to date with the view; null: all are. */
+  /** The hosts to update for the current view; null: all are up to date. */
   #stale: HostWalk | null = null;
-  /** Deletes what is left of deleted hosts. */
+  /** Deletes the rows of deleted hosts. */
   readonly #clearing: Task = {
     step: () => !this.#p.store.deleteSome(this.#p.settings.bounds.pieceUrls),
   };
-  /** This agent leaves: everything it has is on the lists of `leave`. */
+  /** This agent leaves: all its hosts are on the lists of `leave`. */
   #leaving = false;
 
   constructor(parts: HostMovesParts) {
     this.#p = parts;
   }
 
-  /** An earlier life may have left rows of deleted hosts. */
+  /** An earlier run may have left rows of deleted hosts. */
   start(): void {
     this.#p.backlog.add(this.#clearing);
   }
@@ -83,7 +83,6 @@ export class HostMoves implements Part {
     this.#stale = null;
   }
 
-  /** Nothing is to be found, listed or brought up to date: a condition of idleness. */
   get isQuiet(): boolean {
     return this.#searches.length === 0 && this.#stale === null;
   }
@@ -100,7 +99,7 @@ export class HostMoves implements Part {
     handOff.giveFrom(id, { walk: new HostWalk(store), names }, now, leavers);
   }
 
-  /** Its rows are older than what was streamed from it: it was set back (PROTOCOL rule 11). */
+  /** The member has an old database, with rows up to `n` (PROTOCOL rule 11). */
   setBack(member: Member, n: number, now: Instant): void {
     const { store } = this.#p;
     const { id } = member.card;
@@ -109,23 +108,23 @@ export class HostMoves implements Part {
   }
 
   /**
-   * The member has lost its place on the ring. The hosts that it owned are looked for from now on,
-   * first among those with open requests, and go to their new owners.
+   * Begins to list the hosts of a member that has lost its place on the ring to their new owners,
+   * first those with open requests.
    *
    * @param placement - the ring on which the member still had its place
    */
   takeOver(member: Member, placement: Assignment, now: Instant): void {
-    const { card, heardAt } = member;
+    const { id } = member.card;
     const walk = new HostWalk(this.#p.store);
-    const search: Search = { placement, id: card.id, heardAt, walk, mine: 0 };
+    const search: Search = { id, placement, heardAt: member.heardAt, walk, mine: 0 };
     const open = [...this.#p.visits.open()].map(({ host }) => host);
     this.#list(search, [...new Set(open)], now);
-    // A leaver owns no host. It lists the hosts that it had listed to that member to their new owners.
-    if (this.#leaving) this.#listAll((host) => search.placement.owner(host) === search.id, now);
+    // A leaver owns no hosts. It lists again those that it had listed to the member.
+    if (this.#leaving) this.#listAll((host) => placement.owner(host) === id, now);
     else this.#searches.push(search);
   }
 
-  /** Lists some hosts of removed members to their new owners. */
+  /** Continues the first search. */
   #search(now: Instant): void {
     const [search] = this.#searches;
     if (!search) return;
@@ -140,7 +139,7 @@ export class HostMoves implements Part {
     this.#unvisited.push(search);
   }
 
-  /** Records the first request to a host that was taken over. Called after requests were begun. */
+  /** Records the first request after each takeover. Called after requests were started. */
   visited(now: Instant): void {
     if (this.#unvisited.length === 0) return;
     const open = [...this.#p.visits.open()];
@@ -155,9 +154,10 @@ export class HostMoves implements Part {
   }
 
   /**
-   * Lists those that the removed member owned, or whose rows it streamed here, to their owners; one
-   * under a new incarnation of the same identifier gets them as a joiner. Gives the number that
-   * fell to this agent.
+   * Lists those of the hosts that the member owned, or whose rows it streamed here, to their
+   * owners. A new incarnation of the member gets its own list when it is added.
+   *
+   * @returns how many hosts of the member this agent now owns
    */
   #list({ placement, id }: Search, hosts: readonly Host[], now: Instant): number {
     const { store, handOff } = this.#p;
@@ -169,19 +169,19 @@ export class HostMoves implements Part {
     return this.#byOwner(owned).mine;
   }
 
-  /** This agent leaves the order itself: every member gets a list with the leaving mark. */
+  /** Removes this agent from the ring; every member gets a list with `leavers`. */
   leave(now: Instant): void {
     const { view, handOff } = this.#p;
     view.stopPlacing();
     this.#leaving = true;
-    // A member that owes this agent the yield of a host may not know the successor, and this agent may
-    // have no rows of the host. The successor has to wait for the host all the same.
+    // The successor must await these hosts, too: the member that is to yield one to this agent may
+    // not know the successor, and this agent may have no rows of the host.
     const { others } = this.#byOwner(handOff.awaitedHosts());
     for (const [owner, named] of others) handOff.give(owner, named, now);
     this.#listAll(() => true, now);
   }
 
-  /** To every member, some of the hosts that this agent has rows of and which that member owns. */
+  /** Lists to every member those of its hosts that have rows here and match `some`. */
   #listAll(some: (host: Host) => boolean, now: Instant): void {
     const { store, view, handOff } = this.#p;
     const leavers = view.leavers();
@@ -203,7 +203,9 @@ export class HostMoves implements Part {
     return { mine, others };
   }
 
-  /** A copy was returned to its owner, who has it at its own backups: deleted if it has no place. */
+  /**
+   * The owners have the hosts at their backups. Deletes copies that are not needed here any more.
+   */
   returned(items: readonly YieldAckItem[], now: Instant): void {
     const { store, view, settings, handOff, visits, replication, settlement, backlog } = this.#p;
     for (const { host, keep } of items) {
@@ -224,7 +226,7 @@ export class HostMoves implements Part {
     this.#stale = new HostWalk(this.#p.store);
   }
 
-  /** Brings hosts up to date; sends what is due of lists; records hand-offs that are finished. */
+  /** Updates some hosts, sends lists and YIELDs that are due, and records finished hand-offs. */
   pump(now: Instant): void {
     this.#search(now);
     this.#refresh(now);
@@ -249,32 +251,31 @@ export class HostMoves implements Part {
   }
 
   #refresh(now: Instant): void {
-    const { store, view, settings, handOff } = this.#p;
-    const { replication, visits, requeues } = this.#p;
+    const { store, view, settings, handOff, replication, visits, requeues } = this.#p;
     if (!this.#stale) return;
     const assignment = view.assignment();
-    const homeless = new Map<AgentId, Host[]>();
+    const misplaced = new Map<AgentId, Host[]>();
     const hosts = this.#stale.take(settings.bounds.hostsPerTurn);
     if (this.#stale.isOver) this.#stale = null;
     for (const host of hosts) {
       const order = assignment.order(host, settings.backups + 1);
       const owned = order[0] === settings.id;
-      // An agent shows its hosts in its views until their new owners say that they have them.
+      // The SQL views show a host until its new owner has acknowledged it.
       const isKept = this.#leaving || (order[0] !== undefined && handOff.isGiving(host, order[0]));
-      // Before it has joined it may lack members, to whom hosts belong of which it has a copy.
+      // Before the join, the owners of some copies here may not be in view yet.
       if (owned ? view.joined : !isKept) store.setOwned(host, owned);
       if (owned) {
         replication.changed(host);
         requeues.received(host);
         if (store.queuedOf(host) > 0) visits.schedule(host);
       } else if (order[0] && !this.#hasPlace(host, order)) {
-        append(homeless, order[0], host);
+        append(misplaced, order[0], host);
       }
     }
-    for (const [owner, hosts] of homeless) handOff.give(owner, hosts, now);
+    for (const [owner, hosts] of misplaced) handOff.give(owner, hosts, now);
   }
 
-  /** Rows of the host may stay, or are on their way to its owner already. */
+  /** Whether rows of the host may stay here, or are being handed over already. */
   #hasPlace(host: Host, order: readonly AgentId[]): boolean {
     return this.#leaving || order.includes(this.#p.settings.id) || this.#p.handOff.isListed(host);
   }

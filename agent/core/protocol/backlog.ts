@@ -1,22 +1,31 @@
-// Work whose size the web, the config or another agent decides, done in pieces: the links of a page,
-// the seeds, the outbox after a change of the view. Each turn does pieces for one slice of some ten
-// milliseconds, so heartbeats, leases and other hosts are never held up, however long all of it
-// takes. Tasks take turns piece by piece: a large one does not hold up those after it.
+// Splits work whose size the web, the config or another agent decides into pieces: the links of a
+// page, the seeds, the outbox after a change of the view. Each turn runs pieces for one slice of
+// about ten milliseconds, so the work never delays heartbeats, leases or other hosts. Tasks
+// alternate piece by piece, so a large task does not delay the tasks after it.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Part } from './part.ts';
-import type { TurnSlice } from './slice-port.ts';
+
+/**
+ * How long a turn may continue work that the next turn can resume. The core has no clock: the
+ * runtime measures the slice in time, the simulator in units of work.
+ */
+export interface TurnSlice {
+  begin(): void;
+  /** Whether the slice has time left; asked before each piece of at most a millisecond. */
+  mayGoOn(): boolean;
+}
 
 export interface Task {
-  /** Does one piece, at most a millisecond of work; true: the task is over. */
+  /** Does one piece, at most a millisecond of work; returns true when the task is finished. */
   step(now: Instant): boolean;
 }
 
 export class Backlog implements Part {
   readonly #slice: TurnSlice;
   /**
-   * In the order in which they are served. Filled by `add` and `start`, emptied by `pump`. Bound:
-   * the open requests (one task each), and one task for each kind of walk.
+   * Unfinished tasks, the next one first. `add` and `start` fill the queue, `pump` empties it.
+   * Bound: one task for each open request and one for each kind of walk.
    */
   readonly #tasks = new Set<Task>();
 
@@ -32,7 +41,7 @@ export class Backlog implements Part {
     return this.#tasks.size > 0;
   }
 
-  /** Begins with the task at once, for one slice; what is left of it waits for its turns. */
+  /** Runs the task for one slice at once; queues what is left of it. */
   start(task: Task, now: Instant): void {
     this.#slice.begin();
     do {
@@ -49,7 +58,7 @@ export class Backlog implements Part {
     this.#tasks.delete(task);
   }
 
-  /** Goes on for one slice. */
+  /** Runs queued tasks for one slice. */
   pump(now: Instant): void {
     this.#slice.begin();
     do {

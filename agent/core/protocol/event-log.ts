@@ -1,18 +1,18 @@
-// What befalls the cluster, as this agent saw it: each event goes into the table behind the view
-// `events`, and the last few are kept at hand for `status`. The parts of the core write here; times
-// are of the monotonic clock, durations inside the details are in milliseconds.
+// Records what happens to the cluster as this agent sees it. Each event goes into the table behind
+// the view `events`; the last few stay in memory for `status`.
 
 import type { EventKind, Store } from './core-store.ts';
 
-/** Events at hand: as many as a person reads below a table. */
+/** Events kept in memory: as many as a person reads below a table. */
 const RECENT_MAX = 8;
 
+/** Durations in it are in milliseconds. */
 export type EventDetail = Readonly<Record<string, unknown>>;
 
-/** An event as `status` tells it. */
+/** An event as `status` reports it. */
 export interface RecentEvent {
   readonly kind: EventKind;
-  /** How long ago, in milliseconds. */
+  /** Milliseconds since the event. */
   readonly ageMs: number;
   readonly detail: EventDetail;
 }

@@ -1,16 +1,15 @@
-// What agents say to one another: the messages of the cluster protocol, as plain data. The core
-// makes and consumes them; `agent/messaging` frames, validates and carries them. Durations, never
-// absolute times, cross the wire. Every message travels in an envelope that names the incarnations
-// of both ends, so that what was meant for an earlier life of an agent is dropped.
+// The messages of the cluster protocol, as plain data. `agent/messaging` frames, validates and
+// sends them. Messages contain durations, not times of the monotonic clock. The envelope names the
+// incarnations of both ends, so a message to an earlier incarnation is dropped.
 
 import type { SpelledUrl } from '../../url/crawl-url.ts';
 
 export type AgentId = string;
-/** Grows strictly over all lives of an identifier; about the Unix milliseconds of its start. */
+/** Grows with each start and rebirth of an agent; about the Unix milliseconds of its start. */
 export type Incarnation = number;
 export type Host = string;
 
-/** What a joiner must know of a member to reach it and to place it on the ring. */
+/** What an agent needs to reach a member and to place it on the ring. */
 export interface MemberCard {
   readonly id: AgentId;
   readonly inc: Incarnation;
@@ -19,36 +18,36 @@ export interface MemberCard {
   readonly address: string;
 }
 
-/** News of a member that the sender does not suspect: the echo that leases count. */
+/** News of a member that the sender does not suspect: the echo on which leases depend. */
 export interface News extends MemberCard {
   readonly counter: number;
   readonly joined: boolean;
-  /** Whether the sender hears this member itself, not only by hearsay: the path needs no relay. */
+  /** Whether the member's heartbeats reach the sender directly, without a relay. */
   readonly direct: boolean;
 }
 
 /** A URL on its way to the owner of its host. */
 export interface UrlItem extends SpelledUrl {
   readonly depth: number;
-  /** Identity of the page that it was first found on; absent for a seed. */
+  /** Identity of the page on which it was first found; absent for a seed. */
   readonly referrer?: string;
-  /** Attempts already made by a former owner. */
+  /** Attempts of the previous owner. */
   readonly attempts?: number;
-  /** Named as a sitemap: by a robots.txt, an index or the config. Absent: not known to be one. */
+  /** A robots.txt, a sitemap index or the config names the URL as a sitemap. */
   readonly sitemap?: boolean;
 }
 
-/** One host of a YIELD: `waitMs` is what is left of its politeness delay or back-off. */
+/** One host of a YIELD: `waitMs` is the rest of its politeness delay or back-off. */
 export interface YieldItem {
   readonly host: Host;
   readonly waitMs: number;
   readonly withdrawn?: boolean;
 }
 
-/** How a URL ended: with a response, failed, or deliberately not fetched. */
+/** The final state of a URL: a response, a failure, or not fetched on purpose. */
 export type TerminalState = 'response' | 'failed' | 'skipped';
 
-/** The record of a finished page as it travels with its *done* event. */
+/** The record of a done page, as its *done* event carries it. */
 export interface PageRow {
   readonly status: number | null;
   readonly error: string | null;
@@ -58,36 +57,37 @@ export interface PageRow {
   readonly fetchedAt: number;
   readonly durationMs: number;
   readonly redirectTo: string | null;
-  /** Where the response is archived: a file of the agent that its name tells, and a byte of it. */
+  /** Where the response is archived: the file, whose name contains its agent, and the offset. */
   readonly warcFile?: string;
   readonly warcOffset?: number;
   /** `link rel=canonical`: a key of the same host, or a whole URL. */
   readonly canonical?: string;
-  /** What the page, or its X-Robots-Tag, asks of those who index or keep it. */
+  /** Directives of the page or its X-Robots-Tag. */
   readonly noindex?: boolean;
   readonly noarchive?: boolean;
-  /** By which the server can be asked whether the page has changed. */
+  /** Validators for conditional requests. */
   readonly etag?: string;
   readonly lastModified?: string;
-  /** SHA-1 in base 32 of the archived payload; where and when (Unix seconds) it was first archived. */
+  /** SHA-1 of the archived payload in base 32. */
   readonly payload?: string;
+  /** Where and when (Unix seconds) the same payload was first archived. */
   readonly originalUrl?: string;
   readonly originalAt?: number;
-  /** The same as in the round before. */
+  /** The same as in the previous round. */
   readonly unchanged?: boolean;
 }
 
-/** The last record of a page that is queued again, or skipped since, kept until it ends anew. */
+/** The last record of a page that was requeued, or skipped since; kept until it is done again. */
 export interface FormerPage extends PageRow {
-  /** In which the page ended so; absent in the first, and where an older version queued it again. */
+  /** The round of the record; absent: the first, or an older version requeued the page. */
   readonly round?: number;
-  /** Requests that it took in that round; absent where an older version queued it again. */
+  /** Requests in that round; absent: an older version requeued the page. */
   readonly attempts?: number;
 }
 
 /**
- * Something that became known of a URL, or of the host, under a number of the sender's database that never
- * changes. `key` is the identity without its host (agent/url/url-key.ts).
+ * A change of a URL or of the host. Its number `n` in the sender's database never changes. `key` is
+ * the identity without its host (agent/url/url-key.ts).
  */
 export type RowEvent =
   | {
@@ -97,25 +97,25 @@ export type RowEvent =
       readonly depth: number;
       readonly attempts: number;
       readonly fetchUrl?: string;
-      /** In the stored form: a key of the same host, or a whole URL. */
+      /** A key of the same host, or a whole URL. */
       readonly referrer?: string;
-      /** In which it was found; absent in the first. */
+      /** The round in which it was found; absent: the first. */
       readonly round?: number;
       readonly sitemap?: boolean;
     }
-  /** It was known, and is queued again; or what is known of the queued URL has changed. */
+  /** A known URL was requeued, or the state of the requeued URL has changed. */
   | {
       readonly kind: 'again';
       readonly n: number;
       readonly key: string;
       readonly round: number;
       readonly attempts: number;
-      /** The record of its page; what the server is asked by is absent where it was not settled. */
+      /** The previous record of its page, without validators if the page was not settled. */
       readonly former?: FormerPage;
       readonly sitemap?: boolean;
-      /** Redirects to other forms of its identity in this round; absent: none. */
+      /** Redirects between forms of its identity in this round; absent: none. */
       readonly hops?: number;
-      /** The form that they led to; absent: the identity's own, or there were none. */
+      /** The form to which they led; absent: the identity's own form. */
       readonly fetchUrl?: string;
     }
   | {
@@ -124,78 +124,81 @@ export type RowEvent =
       readonly key: string;
       readonly state: TerminalState;
       readonly attempts: number;
-      /** In which it ended so; absent in the first. */
+      /** The round in which it was done; absent: the first. */
       readonly round?: number;
-      /** Why it was skipped. */
+      /** A SkipReason, for a skipped URL. */
       readonly reason?: string;
       readonly page?: PageRow;
     }
-  /** What an origin of the host answered to the request for its robots.txt, or how far that is. */
+  /** The result for the robots.txt of an origin of the host, or the progress of fetching it. */
   | {
       readonly kind: 'robots';
       readonly n: number;
       readonly origin: string;
       readonly answer: 'rules' | 'allowAll' | 'unreachable' | 'redirected';
-      /** When the message arrives, at the most. */
+      /** The maximum age when the message arrives. */
       readonly ageMs: number;
       readonly reason: string;
-      /** Of rules: base64 of the file. */
+      /** For `rules`: the file in base64. */
       readonly body?: string;
-      /** Of `redirected`: the URL to request next, and the redirects up to it. */
+      /** For `redirected`: the URL to request next, and the number of redirects up to it. */
       readonly location?: string;
       readonly hops?: number;
       /** Failed attempts in a row; absent: none. */
       readonly attempts?: number;
-      /** Since the first of them. */
+      /** Time since the first of them. */
       readonly failingMs?: number;
-      /** Of `unreachable`: the time until the next attempt. */
+      /** For `unreachable`: the time until the next attempt. */
       readonly waitMs?: number;
-      /** Of the last rules read; absent: none. */
+      /** The delay in the last rules; absent: none. */
       readonly crawlDelayMs?: number;
     };
 
-/** Failures of a host in a row, by which its next owner knows when to give it up. */
+/** Consecutive failures of a host. The next owner needs them to know when to abandon the host. */
 export interface HostFailures {
-  /** Since its first 429 or 503, where it has answered nothing else since; else 0. */
+  /** Time since the first of an unbroken series of responses 429 or 503, else 0. */
   readonly busyMs: number;
-  /** Such answers since then. */
+  /** Number of responses in that series. */
   readonly blocks: number;
-  /** Waits because it could not be reached or did not answer. */
+  /** Waits because the host could not be reached or did not respond. */
   readonly unconnected: number;
-  /** Requests that reached it and got no answer. */
+  /** Requests that reached the host and got no response. */
   readonly unanswered: number;
 }
 
-/** Rows of one host: all events of the sender's table numbered above `from`, up to `to`. */
+/** Rows of one host: all events of the sender numbered above `from`, up to `to`. */
 export interface RowsItem {
   readonly host: Host;
   readonly from: number;
   readonly to: number;
   readonly events: readonly RowEvent[];
-  /** The sender's counter: of two owners' words on back-off the later one counts. */
+  /** The sender's counter: the back-off with the higher version is the later one. */
   readonly version: number;
   readonly backoffMs: number;
-  /** From the end of one request to the start of the next; 0 where none was made. */
+  /** From the end of one request to the start of the next; 0 if there was no request. */
   readonly delayMs: number;
-  /** Steps of back-off taken because the host was busy, and its stale pages; absent where none. */
+  /** Back-off steps because the host was busy; absent: none. */
   readonly busy?: number;
+  /** Duplicate score of the host's pages; absent: 0. */
   readonly stale?: number;
-  /** Absent: its last answer was a good one. */
+  /** Absent: its last request did not fail. */
   readonly failures?: HostFailures;
 }
 
 /**
- * A word of the operator that holds for the whole cluster until a later one on the same. `value` is
- * null where it is taken back: `pause` (host ''), `block`: 1; `delay`: milliseconds; `refresh` (host
- * ''): the round, which is its number too, so that the highest round wins.
+ * A directive of the operator for the whole cluster. It holds until a later one with the same kind
+ * and host. `value` is null if it is revoked, else: `pause` (host '') and `block`: 1; `delay`:
+ * milliseconds; `refresh` (host ''): the round, which is also its number, so the highest round
+ * wins.
  */
 export interface Order {
   readonly kind: 'pause' | 'block' | 'delay' | 'refresh';
   /** A pattern as in `scope.hosts`. */
   readonly host: string;
   readonly value: number | null;
-  /** Higher than that of any order its giver knew. */
+  /** Higher than the number of any directive that its issuer knew. */
   readonly n: number;
+  /** The issuer. */
   readonly by: AgentId;
 }
 
@@ -206,39 +209,39 @@ export type Message =
       readonly address: string;
       /** Canonical JSON of all settings that must agree (see `config/fingerprint.ts`). */
       readonly fingerprint: string;
-      /** The counter of the sender's database, by which a roll-back is noticed. */
+      /** The counter of the sender's database: a lower one than before shows an old database. */
       readonly n: number;
-      /** Comes back in the answer, and shows that it is one; absent: no answer is wanted. */
+      /** The answer repeats it, as proof that it is an answer; absent: no answer is expected. */
       readonly greeting?: string;
-      /** Of a PROBE that this answers: the sender is reached at its address. */
+      /** The nonce of the PROBE that this answers: proves the address of the sender. */
       readonly proof?: string;
     }
   | {
-      /** To where an agent is said to listen; it answers with a HELLO, if it is that incarnation. */
+      /** Sent to the claimed address of an incarnation, which answers with a HELLO. */
       readonly type: 'PROBE';
       readonly nonce: string;
-      /** The answer tells the settings, which is for those who have them. */
+      /** The answer contains the settings, so only agents with the same settings may ask. */
       readonly fingerprintHash: string;
-      /** The sender's. */
+      /** The address of the sender. */
       readonly address: string;
     }
   | {
       readonly type: 'WELCOME';
-      /** Of the HELLO that this answers. */
+      /** The greeting of the HELLO that this answers. */
       readonly greeting: string;
       readonly members: readonly News[];
       readonly gone: readonly { id: AgentId; inc: Incarnation; ageMs: number }[];
-      /** Obeyed before the first request. */
       readonly orders: readonly Order[];
     }
   | {
       readonly type: 'REFUSED';
-      /** Of the HELLO that this answers. */
+      /** The greeting of the HELLO that this answers. */
       readonly greeting?: string;
+      /** The setting that differs, or the reason if `theirs` is empty. */
       readonly path: string;
       readonly yours: string;
       readonly theirs: string;
-      /** Whether the refuser has joined: a joiner obeys only such, or a smaller identifier. */
+      /** Whether the sender has joined (PROTOCOL rule 5). */
       readonly joined: boolean;
     }
   | {
@@ -247,10 +250,10 @@ export type Message =
       readonly joined: boolean;
       readonly capacity: number;
       readonly address: string;
-      /** Short digest of the fingerprint: heartbeats of a differing crawl are not news. */
+      /** Digest of the fingerprint: heartbeats of another crawl are ignored. */
       readonly fingerprintHash: string;
       readonly news: readonly News[];
-      /** There is news of others, too, which came before or will come; absent: this is all. */
+      /** Other heartbeats have the news of the other members; absent: `news` is complete. */
       readonly more?: boolean;
       readonly gone: readonly { id: AgentId; inc: Incarnation }[];
       readonly suspects: readonly { id: AgentId; inc: Incarnation }[];
@@ -259,7 +262,7 @@ export type Message =
       readonly viewHash: string;
       /** Generation of the sender's copies, as in ROWS_ACK. */
       readonly gen: number;
-      /** Digest of the operator's orders that the sender knows. */
+      /** Digest of the operator's directives that the sender knows. */
       readonly orders: string;
     }
   | {
@@ -270,11 +273,14 @@ export type Message =
       readonly hosts: readonly Host[];
       readonly last: boolean;
       /**
-       * The sender leaves, and those are the members that had no place in its order when it began
-       * the list, itself among them; empty: it does not leave, or the list is not of all it has.
+       * Set if the sender leaves and lists all hosts of which it has rows: the agents that were
+       * leaving when it began the list, including itself. Else empty.
        */
       readonly leavers: readonly AgentId[];
-      /** How long addresses may rest or be in use that the sender granted or uses; absent: none. */
+      /**
+       * How long addresses that the sender uses, or for which it granted permits, may be in use or
+       * cooling down; absent: there are none.
+       */
       readonly slotsMs?: number;
     }
   | { readonly type: 'LIST_ACK'; readonly list: number; readonly part: number }
@@ -288,27 +294,27 @@ export type Message =
   | {
       readonly type: 'URLS_ACK';
       readonly batch: number;
-      /** Indices into the batch of URLs whose host the receiver does not own. */
+      /** Indices of URLs in the batch whose host the receiver does not own. */
       readonly notMine: readonly number[];
     }
   | {
-      /** Of URLs that the sender owns and has acknowledged at depth 0: they need not be sent to it. */
+      /** URLs that the sender owns and has acknowledged at depth 0: they need not be sent to it. */
       readonly type: 'KNOWN';
-      /** Of the hashes: a whole number below 2^53 that the sender's process drew for itself. */
+      /** Key of the hashes: a random integer below 2^53, one for each process. */
       readonly key: number;
-      /** Base64 of eight bytes for each (`core/exchange/known-urls.ts`). */
+      /** Base64 of eight bytes for each URL (`core/exchange/known-urls.ts`). */
       readonly urls: string;
     }
   | {
       readonly type: 'ROWS';
-      /** Of this message among those of the sender's incarnation; the acknowledgement names it. */
+      /** Numbers the ROWS of the sender's incarnation; ROWS_ACK repeats it. */
       readonly number: number;
       readonly items: readonly RowsItem[];
     }
   | {
       readonly type: 'ROWS_ACK';
       readonly number: number;
-      /** Generation of the copies at the receiver: grows when one is deleted. */
+      /** Generation of the copies at the sender of this message. */
       readonly gen: number;
       readonly items: readonly { host: Host; mark: number }[];
     }
@@ -317,16 +323,16 @@ export type Message =
   | { readonly type: 'ORDERS'; readonly orders: readonly Order[] }
   | {
       readonly type: 'COMPLETE';
-      /** Of the last HELLO of the agent that is told; absent: it has said none. */
+      /** The greeting of the receiver's last HELLO; absent: it sent none. */
       readonly greeting?: string;
     }
   | {
-      /** To the owner of an address: the sender is ready to ask it, or still does. */
+      /** To the owner of an IP address: asks for its permit, or to renew it. */
       readonly type: 'SLOT_ASK';
       readonly address: string;
-      /** Of this request among those of the sender's process. */
+      /** Numbers the permit requests of the sender's process. */
       readonly slot: number;
-      /** Of this message; the grant names the one that it counts from. */
+      /** Numbers this message; SLOT_GRANT repeats it. */
       readonly ask: number;
     }
   | {
@@ -334,18 +340,18 @@ export type Message =
       readonly address: string;
       readonly slot: number;
       readonly ask: number;
-      /** From the sending of the ask. */
+      /** Counted from when the SLOT_ASK was sent. */
       readonly forMs: number;
     }
   | {
       readonly type: 'SLOT_END';
       readonly address: string;
       readonly slot: number;
-      /** Since the end of the request. */
+      /** Time since the end of the HTTP request. */
       readonly agoMs: number;
     }
   | {
-      /** To the owner of the page limit; all numbers are counted since the session began. */
+      /** To the agent that grants tokens; all counts start with the session. */
       readonly type: 'PAGES_ASK';
       readonly session: number;
       readonly wanted: number;
@@ -359,32 +365,33 @@ export type Message =
       readonly returned: number;
       /** The limit is reached. */
       readonly over: boolean;
-      /** Of the session nothing is known: another has to be begun. */
+      /** The session is unknown: the receiver must begin another. */
       readonly restart: boolean;
     }
+  /** `round` numbers the census. */
   | { readonly type: 'COUNT'; readonly round: number }
   | {
       readonly type: 'COUNTED';
       readonly round: number;
       readonly inc: Incarnation;
       readonly viewHash: string;
-      /** No host is on its way from or to the sender. */
+      /** No host is being handed over from or to the sender. */
       readonly quiet: boolean;
-      /** Of its hosts: ended with a response, or failed. */
+      /** Pages of its hosts that are done or failed. */
       readonly pages: number;
-      /** Tokens that may become pages yet. */
+      /** Tokens that may still become pages. */
       readonly held: number;
       readonly session: number;
       readonly granted: number;
       readonly returned: number;
     }
   | {
-      /** To the owner of `origin`: what does its robots.txt say? That of `asker` leads there. */
+      /** Asks the owner of `origin` for its robots.txt, to which that of `asker` redirects. */
       readonly type: 'ROBOTS_ASK';
       /** Scheme, host and port. */
       readonly origin: string;
       readonly asker: string;
-      /** Since the sender first asked. */
+      /** Time since the sender first asked. */
       readonly waitedMs: number;
     }
   | {
@@ -392,23 +399,26 @@ export type Message =
       readonly origin: string;
       readonly asker: string;
       /**
-       * `absent`: there are no rules. `unreachable`: for good, as far as it was tried. `redirect`: it
-       * leads to `to` in turn. `refused`: it will not be asked for. `waiting`: not now, its host waits
-       * for another itself.
+       * - `absent`: there are no rules.
+       * - `unreachable`: all attempts failed.
+       * - `redirect`: the file redirects to that of `to`.
+       * - `refused`: the file will not be requested.
+       * - `waiting`: the host itself waits for the robots.txt of another.
        */
       readonly answer: 'rules' | 'absent' | 'unreachable' | 'redirect' | 'refused' | 'waiting';
       readonly reason: string;
-      /** Of rules: base64 of the file. */
+      /** For `rules`: the file in base64. */
       readonly body: string | null;
-      /** Of a redirect: the origin whose robots.txt it leads to, after so many hops (else 0). */
+      /** For `redirect`: the origin whose robots.txt it leads to. */
       readonly to: string | null;
+      /** For `redirect`: the number of redirects, else 0. */
       readonly hops: number;
     }
   | {
       readonly type: 'RELAY';
       readonly origin: AgentId;
       readonly to: AgentId;
-      /** Encoded by the origin; the relay passes it on as it is, one hop. */
+      /** The relay forwards it unchanged, once. */
       readonly envelope: Envelope;
     }
   | {
@@ -416,7 +426,9 @@ export type Message =
       readonly request: number;
       readonly verb: ControlVerb;
       readonly args: readonly string[];
-      /** The name of the crawl that a command-line tool means; absent where a member forwards it. */
+      /**
+       * The name of the crawl in the operator's config; absent if a member forwards the command.
+       */
       readonly crawl?: string;
     }
   | {
@@ -427,7 +439,7 @@ export type Message =
     };
 
 export type MessageType = Message['type'];
-/** `order` is what the agent that was asked makes of the operator's words for the others. */
+/** `order` carries a directive from the agent that received the command to the other agents. */
 export type ControlVerb =
   | 'status'
   | 'leave'
@@ -440,7 +452,7 @@ export type ControlVerb =
   | 'seed'
   | 'explain';
 
-/** `to.inc` is 0 where the sender cannot know it: HELLO, HEARTBEAT and REFUSED are read anyway. */
+/** `to.inc` is 0 if the sender does not know it, which HELLO, HEARTBEAT and REFUSED allow. */
 export interface Envelope {
   readonly from: { readonly id: AgentId; readonly inc: Incarnation };
   readonly to: { readonly id: AgentId; readonly inc: Incarnation };

@@ -1,42 +1,41 @@
-// What the operator has ordered for the whole cluster while it runs: pause, hosts that are blocked,
-// delays of hosts. Orders name hosts by patterns as in `scope.hosts`. The state is small and replicated:
-// each order is a register of its own, and the later word on it wins (by counter, then by agent), so
-// copies can be merged in any order and any number of times. Every agent keeps all orders, in its file
-// too. Heartbeats carry a digest, and an agent whose digest differs is sent all of them. Pure;
-// `operator.ts` says what a change of them sets in motion.
+// The directives of the operator for the whole cluster: pause, blocked hosts, delays of hosts, and
+// refreshes. Every agent stores all of them. Each directive is a register that the later write wins
+// (by number, then by issuer), so agents may merge them in any sequence and any number of times.
+// Heartbeats contain a digest; agents whose digests differ send each other all directives.
 
 import { HostPatterns } from '../../url/host-patterns.ts';
 import type { AgentId, Host, Order } from './messages.ts';
 import { IDENTIFIERS_MAX, putLatest } from './put-latest.ts';
 
-/** Where orders outlive the process. Within the turn's transaction. */
+/** Stores directives in the transaction of the turn. */
 export interface OrderStore {
   orders(): Order[];
-  /** In place of an earlier one of the same kind and host; `at`: when it came to this agent. */
+  /** Replaces the directive of the same kind and host; `at`: when it arrived here. */
   saveOrder(order: Order, at: number): void;
   dropOrder(order: Pick<Order, 'kind' | 'host'>): void;
 }
 
-/** An order that holds, and the agents that have it on disk. */
+/** A directive in force, and the agents that are known to have it. */
 export interface OrderInForce extends Pick<Order, 'kind' | 'host' | 'value' | 'by'> {
   readonly applied: readonly AgentId[];
 }
 
-/** Of these an agent takes no more: all of them travel in one message. */
+/** Maximum number of directives: all of them fit into one message. */
 export const ORDERS_MAX = 2000;
 /**
- * A round is numbered by the seconds of its giver's clock, and other orders go one above what is known.
- * A number further ahead of the clock here is no honest one, and would outrank all that follow.
+ * How far, in seconds, a number may be ahead of this agent's clock. The number of a round is its
+ * issuer's time in seconds, and other directives add one to the highest known number. A number
+ * further ahead is not valid, and would outrank all later directives.
  */
 const NUMBER_AHEAD_MAX = 7 * 24 * 3600;
-/** What goes last where there are too many orders, by the same rule at every agent. */
+/** Every agent drops excess directives from the end of this list of kinds. */
 const RANKS: readonly Order['kind'][] = ['pause', 'refresh', 'block', 'delay'];
 
-/** What came of the orders of one message. */
-export interface Merged {
+/** The result of merging the directives of one message. */
+interface Merged {
   /** Those that changed something. */
   readonly later: readonly Order[];
-  /** Why others were not taken; null: all were. */
+  /** Why some were refused, or null. */
   readonly refused: string | null;
 }
 
@@ -46,9 +45,12 @@ export class Orders {
   readonly #store: OrderStore;
   readonly #digest: (text: string) => string;
   readonly #known = new Map<string, Order>();
-  /** By order, the agents that are known to have it: this agent first, and the oldest is dropped. */
+  /**
+   * By directive, the agents that are known to have it, this agent first. Filled by `#keep` and
+   * `hasAll`, which drops the oldest other agent beyond `IDENTIFIERS_MAX`.
+   */
   readonly #holders = new Map<string, Set<AgentId>>();
-  /** The digest under which each agent was noted last. */
+  /** The digest with which `hasAll` last noted each agent; at most `IDENTIFIERS_MAX`. */
   readonly #reached = new Map<AgentId, string>();
   #hash: string | null = null;
   #compiled: ReturnType<typeof compile> | null = null;
@@ -74,30 +76,29 @@ export class Orders {
     return this.#value('pause', '') !== null;
   }
 
-  /** The latest round that was ordered; 0: none but the first. */
+  /** The latest requested round; 0: the first. */
   get round(): number {
     return this.#value('refresh', '') ?? 0;
   }
 
-  /** No request may be made to the host. */
   blocks(host: Host): boolean {
     return this.#patterns().block.get(host) !== undefined;
   }
 
-  /** A block of the host, alone or with others, was taken back, and no other is in force. */
+  /** Whether a block that matched the host was revoked, and no other block matches it. */
   unblocks(host: Host): boolean {
     return !this.blocks(host) && this.#patterns().unblock.get(host) !== undefined;
   }
 
-  /** The politeness delay of the host: as ordered, else as configured. */
+  /** The politeness delay of the host in milliseconds: from a directive, else from the config. */
   delayOf(host: Host): number {
     return this.#patterns().delay.get(host)?.value ?? this.#configuredMs(host);
   }
 
-  /** The order that still holds for the hosts of an order that was taken back; undefined: none. */
+  /** The wider directive that applies to the hosts of a revoked one; undefined: none. */
   above({ kind, host }: Pick<Order, 'kind' | 'host'>): Order | undefined {
     if (kind !== 'block' && kind !== 'delay') return undefined;
-    // No host has such a label, so only patterns of all subdomains match.
+    // No host has the label `\0`, so only patterns for all subdomains match.
     const subdomain = host.replace(/^\*/, '\0');
     return this.#patterns()[kind].get(subdomain);
   }
@@ -112,7 +113,7 @@ export class Orders {
   }
 
   /**
-   * A new order, later than all that are known here; null: there are too many.
+   * Makes a directive that is later than all known ones; null: there are too many.
    *
    * @param at - monotonic milliseconds, as in `merge`
    */
@@ -124,12 +125,12 @@ export class Orders {
   }
 
   /**
-   * Takes over the orders that are later than the known ones. Beyond `ORDERS_MAX`, every agent drops
-   * the same orders, in whatever sequence they came. Otherwise two agents would never agree, and the
-   * crawl would never end.
+   * Accepts the directives that are later than the known ones. Beyond `ORDERS_MAX`, every agent
+   * drops the same directives, whatever the sequence in which they arrived: otherwise two agents
+   * would never agree, and the crawl would never end.
    *
-   * @param at - monotonic milliseconds: when they came
-   * @param wallMs - by which numbers are judged
+   * @param at - monotonic milliseconds: when they arrived
+   * @param wallMs - this agent's clock, which limits the numbers
    */
   merge(orders: readonly Order[], at: number, wallMs: number): Merged {
     const max = Math.floor(wallMs / 1000) + NUMBER_AHEAD_MAX;
@@ -144,11 +145,11 @@ export class Orders {
     for (const order of kept) this.#keep(order, at);
     const ahead = Math.max(...orders.map(reachOf));
     if (ahead > max)
-      return { later: kept, refused: `${ahead} is far above the number of any order` };
-    return { later: kept, refused: isCut ? `there are more than ${ORDERS_MAX} orders` : null };
+      return { later: kept, refused: `${ahead} is far above the number of any directive` };
+    return { later: kept, refused: isCut ? `there are more than ${ORDERS_MAX} directives` : null };
   }
 
-  /** Whether there were too many. */
+  /** Drops excess directives; returns whether there were any. */
   #trim(): boolean {
     if (this.#known.size <= ORDERS_MAX) return false;
     for (const order of this.all().toSorted(byRank).slice(ORDERS_MAX)) {
@@ -162,9 +163,7 @@ export class Orders {
   }
 
   #highest(): number {
-    let highest = 0;
-    for (const { n } of this.#known.values()) highest = Math.max(highest, n);
-    return highest;
+    return Math.max(0, ...this.#known.values().map(({ n }) => n));
   }
 
   #keep(order: Order, at: number): void {
@@ -175,7 +174,7 @@ export class Orders {
     this.#compiled = null;
   }
 
-  /** The agent has said that it knows just these orders. */
+  /** The agent's digest shows that it knows exactly these directives. */
   hasAll(id: AgentId): void {
     const hash = this.hash();
     if (this.#reached.get(id) === hash) return;
@@ -187,7 +186,7 @@ export class Orders {
     }
   }
 
-  /** The latest that are in force, the newest first, with the agents that are known to have them. */
+  /** At most `max` directives in force, the newest first. */
   inForce(max: number): OrderInForce[] {
     const orders = [...this.#known.entries()].filter(([, order]) => isInForce(order));
     orders.sort(([, a], [, b]) => b.n - a.n);
@@ -200,7 +199,7 @@ export class Orders {
     return [...this.#known.values()];
   }
 
-  /** Equal exactly where the same orders are known; empty where there are none. */
+  /** A digest, equal for agents that know the same directives; empty if there are none. */
   hash(): string {
     if (this.#known.size === 0) return '';
     this.#hash ??= this.#digest(
@@ -213,7 +212,7 @@ export class Orders {
   }
 }
 
-/** By host pattern: the orders that are in force, and the blocks that were taken back. */
+/** The blocks and delays in force, and the revoked blocks, by host pattern. */
 function compile(known: Iterable<Order>) {
   const all = [...known];
   const of = (kind: Order['kind'], holds: boolean) =>
@@ -225,12 +224,12 @@ function compile(known: Iterable<Order>) {
   return { block: of('block', true), unblock: of('block', false), delay: of('delay', true) };
 }
 
-/** The highest number in it: a round far ahead would outrank all later ones, as its number would. */
+/** The highest number in the directive: a round too far ahead would outrank later ones, too. */
 function reachOf({ kind, value, n }: Order): number {
   return kind === 'refresh' ? Math.max(n, value ?? 0) : n;
 }
 
-/** A round is an order too, but none that anybody would take back. */
+/** A refresh starts a round and cannot be revoked, so it is never in force. */
 export function isInForce({ kind, value }: Order): boolean {
   return value !== null && kind !== 'refresh';
 }
@@ -239,16 +238,19 @@ export function keyOf({ kind, host }: Pick<Order, 'kind' | 'host'>): string {
   return `${kind} ${host}`;
 }
 
-/** The higher first. An order only ever rises, so what goes at one agent goes at all. */
+/**
+ * Sorts the directives to keep first. A directive's number only grows, so all agents drop the same
+ * ones.
+ */
 function byRank(a: Order, b: Order): number {
   if (a.kind !== b.kind) return RANKS.indexOf(a.kind) - RANKS.indexOf(b.kind);
   if (a.n !== b.n) return b.n - a.n;
   return keyOf(a) < keyOf(b) ? -1 : 1;
 }
 
-/** A total order: two agents that hear the same words always end with the same one. */
+/** Totally ordered: agents that receive the same directives keep the same one. */
 export function isLater(a: Order, b: Order): boolean {
   if (a.n !== b.n) return a.n > b.n;
-  // The value counts only after a disk was set back, when an agent may give a number twice.
+  // Values decide only after a roll-back of a disk, when an agent may reuse a number.
   return a.by !== b.by ? a.by > b.by : (a.value ?? -1) > (b.value ?? -1);
 }

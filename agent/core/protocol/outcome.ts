@@ -1,46 +1,45 @@
-// What became of a request: the one thing the outside tells the core about the web. Made by the
-// page pipeline from a fetch and a parse; consumed by the visits (politeness, retries, page
-// record) and by the core (links). Times are on the monotonic clock of the process.
+// The outcome of a request, after fetching and parsing. The visits need it for politeness, retries
+// and the page record, the core for the links. Times are on the monotonic clock of the process.
 
 import type { RequestForm, SpelledUrl } from '../../url/crawl-url.ts';
 import type { PageRequest } from './effects.ts';
 import type { Host } from './messages.ts';
 
-/**
- * A link in scope. `redirect`: the Location of a redirect, which keeps the depth of its page.
- * `sitemap`: what names it says that it is one.
- */
+/** A link in scope. */
 export interface FoundLink extends SpelledUrl {
   readonly host: Host;
+  /** The Location of a redirect, which keeps the depth of its page. */
   readonly redirect?: boolean;
+  /** The document with the link names it as a sitemap. */
   readonly sitemap?: boolean;
 }
 
 interface Ended {
   readonly request: PageRequest;
-  /** Last body byte, error or abort. */
+  /** The time of the last body byte, the error or the abort. */
   readonly endedAt: number;
   readonly durationMs: number;
   readonly ip: string | null;
-  /** Where the response is archived, on disk already; absent where nothing is. */
+  /** Where the response is archived, already on disk; absent: it is not archived. */
   readonly archived?: ArchivedAt;
 }
 
-/** A record of the archive, and how long the file and its index are up to and with it. */
+/** A record in the archive. */
 export interface ArchivedAt {
   readonly file: string;
   readonly offset: number;
+  /** Length of the file after the record. */
   readonly end: number;
+  /** Length of the file's index after the record. */
   readonly indexEnd: number;
-  /** Of a body that is whole: its digest, and where and when it was first archived. */
-  readonly original?: ArchivedOriginal;
-}
-
-/** An archived payload: SHA-1 in base 32, the URL and the second of its record. */
-export interface ArchivedOriginal {
-  readonly payload: string;
-  readonly url: string;
-  readonly at: number;
+  /** Where the payload was first archived; absent if the body is incomplete. */
+  readonly original?: {
+    /** SHA-1 in base 32. */
+    readonly payload: string;
+    readonly url: string;
+    /** Unix seconds. */
+    readonly at: number;
+  };
 }
 
 export interface ResponseOutcome extends Ended {
@@ -51,24 +50,24 @@ export interface ResponseOutcome extends Ended {
   readonly bytes: number;
   readonly truncated: boolean;
   readonly digest: string | null;
-  /** By which nearly equal pages are known; null where the page says too little. */
+  /** Identifies nearly equal pages; null if the page has too little text. */
   readonly simhash: string | null;
   readonly redirectTo: string | null;
-  /** The form to request next, where the response redirects to the page's own identity. */
+  /** The form to request next, if the response redirects to the page's own identity. */
   readonly moved?: RequestForm;
-  /** Whether a request to where it redirects would bring cookies; absent: it would not. */
+  /** A request to the redirect target would send cookies. */
   readonly bringsCookies?: true;
-  /** Identity of what the page calls its canonical form; absent where it names none. */
+  /** Identity of the canonical URL that the page names, if any. */
   readonly canonical?: string;
   readonly noindex?: boolean;
   readonly noarchive?: boolean;
   readonly etag?: string;
   readonly lastModified?: string;
-  /** As it was in the round before. */
+  /** The page is the same as in the previous round. */
   readonly unchanged?: boolean;
-  /** By the server's word: what it links to is known, and not told again. */
+  /** The server says that the page has not changed, so its links are known and not routed again. */
   readonly linksStand?: boolean;
-  /** A remark on the page that is no failure: `parse_timeout`, `truncated`. */
+  /** A remark that is not a failure: `parse_timeout`, `truncated`. */
   readonly note: string | null;
   readonly links: readonly FoundLink[];
   readonly outOfScope: number;
@@ -76,13 +75,13 @@ export interface ResponseOutcome extends Ended {
 
 export interface RobotsOutcome extends Ended {
   readonly kind: 'robots';
-  /** For how long the server asks to be left alone, whatever else it says; absent: it does not. */
+  /** The Retry-After of the response, whatever its status; absent: none. */
   readonly retryAfterMs?: number;
   readonly answer:
     | {
         readonly kind: 'rules';
         readonly body: Uint8Array;
-        /** Those that the file names, in scope. */
+        /** The sitemaps in scope that the file names. */
         readonly sitemaps: readonly FoundLink[];
       }
     | { readonly kind: 'allowAll'; readonly reason: string }
@@ -90,13 +89,13 @@ export interface RobotsOutcome extends Ended {
         readonly kind: 'redirect';
         readonly location: RequestForm;
         readonly host: Host;
-        /** The origin whose own robots.txt it leads to, where that is in scope; absent: none. */
+        /** Set if `host` is another host: the origin whose own robots.txt `location` is. */
         readonly origin?: string;
       }
     | {
         readonly kind: 'unreachable';
         readonly reason: string;
-        /** An error code where no response came; null for a status such as 503. */
+        /** An error code if there was no response; null for a status such as 503. */
         readonly error: string | null;
         readonly retryAfterMs: number | null;
         readonly status: number | null;
@@ -108,8 +107,8 @@ export interface FailureOutcome extends Ended {
   readonly code: string;
   readonly message: string;
   /**
-   * `no-answer`: the host was reached, and no whole answer came in time or before a reset.
-   * `withdrawn`: this agent itself gave the request up; it counts as no attempt.
+   * `no-answer`: the host was reached, but sent no complete response before a time-out or a reset.
+   * `withdrawn`: this agent aborted the request, which does not count as an attempt.
    */
   readonly cause: 'connection' | 'no-answer' | 'exchange' | 'forbidden-address' | 'withdrawn';
 }

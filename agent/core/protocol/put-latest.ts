@@ -1,9 +1,10 @@
-// For what is remembered of agents that come and go: their identifiers are without number.
+// Bounds maps whose keys come from outside. Agents join and leave, so the number of identifiers
+// that one process sees has no limit.
 
-/** More than may be members: of the config 1,000, and beside it `bounds.unconfigured`. */
+/** More than can be members: 1,000 of the config, and `bounds.unconfigured` others. */
 export const IDENTIFIERS_MAX = 2000;
 
-/** Puts it behind all others in the map, and drops what has stood there longest beyond `max`. */
+/** Sets the entry as the newest of the map, and drops the oldest ones beyond `max`. */
 export function putLatest<K, V>(map: Map<K, V>, key: K, value: V, max: number): void {
   map.delete(key);
   map.set(key, value);

@@ -1,46 +1,43 @@
-// The port through which the core drives the visits: which requests are made, one host a thread.
-// `agent/frontier` implements it. The core tells it of hosts that got URLs and of rights that have
-// come free; the visits ask the core's fetch right before every request and leave their requests
-// in the turn's effects.
+// The core's interface to the visits, which choose the requests. `agent/frontier` implements it. A
+// visit checks the fetch right before every request and adds the request to the turn's effects.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Host, UrlItem } from './messages.ts';
 import type { Outcome } from './outcome.ts';
 
-/** What a robots.txt comes to; `reason` says why it is so, or where it is from. */
+/** The result of a robots.txt; `reason` explains it, or names the source. */
 export type RobotsWord =
-  /** `body`: base64 of the file. */
+  /** `body`: the file in base64. */
   | { readonly kind: 'rules'; readonly reason: string; readonly body: string }
   | { readonly kind: 'allowAll'; readonly reason: string }
-  /** `final`: no attempt is left; else it counts as one. */
+  /** `final`: no attempt is left; else the failure counts as one attempt. */
   | { readonly kind: 'unreachable'; readonly reason: string; readonly final: boolean };
 
-/** `stale`: it is too old. `retrying`: the visits try again. */
 export interface KnownRobots {
   readonly word: RobotsWord;
+  /** `stale`: too old. `retrying`: the visits will retry. */
   readonly standing: 'fresh' | 'stale' | 'retrying';
-  /** The origin whose own robots.txt it is, if another's, and the redirects up to there. */
+  /** Set if it redirects: the origin whose robots.txt it is, and the number of redirects. */
   readonly leadsTo?: { readonly to: string; readonly hops: number };
 }
 
-/** A URL with its host, which whoever made the URL has looked up. */
 export interface PlacedUrl {
   readonly host: Host;
   readonly item: UrlItem;
 }
 
-/** URLs that an answer names; as there may be very many, they are looked up in parts. */
+/** The URLs that a response names, read in parts because there may be very many. */
 export interface NamedUrls {
   readonly count: number;
   part(from: number, to: number): readonly PlacedUrl[];
 }
 
-/** The page that finishing a request recorded; null: it recorded none. */
+/** The page that finishing a request recorded, or null. */
 export interface Finished {
   readonly page: { readonly host: Host; readonly url: string } | null;
 }
 
-/** To what no new requests are made in a turn. */
+/** The hosts to which no requests are started in this turn. */
 export interface Held {
   readonly all: boolean;
   host(host: Host): boolean;
@@ -49,35 +46,35 @@ export interface Held {
 export interface Visits {
   /** The host has (more) queued URLs. */
   schedule(host: Host): void;
-  /** What kept the host (or all hosts) from being visited may be over. */
+  /** The condition that blocked the host (or all hosts) may have ended. */
   wake(host: Host): void;
   wakeAll(): void;
-  /** Its delay has changed, or whether it may be visited at all: it is looked at again at once. */
+  /** Checks the host at once: its delay, or whether it may be visited, has changed. */
   recheck(host: Host, now: Instant): void;
-  /** The same of every host that is `named`, or of all: all that is queued may have to end. */
+  /** Checks every host, or those for which `named` is true; queued URLs may be skipped. */
   recheckAll(now: Instant, named?: (host: Host) => boolean): void;
-  /** The view has changed: hosts that are another's are visited no more. */
+  /** Stops visits to hosts that this agent does not own any more. */
   keepOnly(owns: (host: Host) => boolean): void;
-  /** The host's rows are gone from here; no request to it is open. */
+  /** The host's rows are being deleted; no request to it is open. */
   dropped(host: Host, now: Instant): void;
-  /** The last answer for the robots.txt of an origin of the host; null: there was none. */
+  /** The last result for the robots.txt of an origin of the host, or null. */
   robotsOf(host: Host, origin: string, now: Instant): KnownRobots | null;
-  /** The robots.txt of the origin is another host's, whose owner says so: the host goes on. */
+  /** The result for a robots.txt that redirects to another host; visits to `host` continue. */
   robotsTold(host: Host, origin: string, word: RobotsWord, now: Instant): void;
   isOpen(host: Host): boolean;
-  /** Requests that are open, with their hosts. */
+  /** The open requests. */
   open(): Iterable<{ readonly id: number; readonly host: Host }>;
   openCount(): number;
-  /** No host is visited, and none that has queued URLs waits for a visit. */
+  /** No host is visited, and no host with queued URLs waits for a visit. */
   isEmpty(): boolean;
-  /** Visits hosts as far as threads, delays and rights allow. */
+  /** Starts requests as far as threads, delays and fetch rights allow. */
   tick(now: Instant, hold: Held): void;
   /**
-   * The URLs that the answer to an open request names: the links of a page, or the sitemaps of a
-   * robots.txt. The caller routes them before it finishes the request.
+   * The URLs in the response to an open request: the links of a page, or the sitemaps of a
+   * robots.txt. The caller routes them before it calls `finish`.
    */
   namedBy(outcome: Outcome): NamedUrls;
   finish(outcome: Outcome, now: Instant): Finished;
-  /** When `tick` has something to do next, on the monotonic clock; Infinity: nothing. */
+  /** When `tick` next has work to do, on the monotonic clock; Infinity: never. */
   nextAtMs(): number;
 }

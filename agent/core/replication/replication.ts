@@ -1,11 +1,8 @@
-// Host state at t+1 agents (PROTOCOL rules 9, 11 and 13): the rows of each host
-// are streamed, in the order of their numbers, to the host's backups if this agent owns it, and to
-// the addressee of a list before the host is yielded. A backup keeps a mark in the transaction that
-// applied the rows (`rows-intake.ts`); it is learned by asking, in each incarnation, never remembered. One message a
-// peer is on its way at a time, with the rows of many hosts. What was acknowledged by whom decides
-// what may be acknowledged to others (`isSafe`), so nothing here is lost with its sender. A copy may
-// be deleted by the word of another owner: whenever the host may have had one, its marks are asked
-// for again (docs/adr/0014).
+// Streams the rows of hosts to other agents (PROTOCOL rules 9, 11 and 13): to the backups of a host
+// that this agent owns, and to the addressee of a list. Acknowledgements to others wait until all
+// backups have acknowledged (`isSafe`). The marks of the copies are kept in memory only. Each
+// incarnation queries them, and queries them again whenever another owner may have had a copy
+// deleted (docs/adr/0014).
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { HandOff } from '../hand-off/hand-off.ts';
@@ -16,71 +13,64 @@ import type { Store } from '../protocol/core-store.ts';
 import type { AgentId, Host, Message, PageRow, RowEvent, RowsItem } from '../protocol/messages.ts';
 import { type CoreSettings, resendAfterMs } from '../protocol/settings.ts';
 
-/** Characters of the texts of one ROWS. */
+/** Maximum size of one ROWS, in characters. */
 const ROWS_CHARS_MAX = 128 * 1024;
 
-/** What an event, and a host, cost in a frame beside their longest texts. */
+/** Size of an event, a host and its failures in a message, without their longest texts. */
 const EVENT_CHARS = 120;
 const ITEM_CHARS = 80;
-/** What the failures of a host in a row cost besides. */
 const FAILURES_CHARS = 100;
 
 type Rows = Extract<Message, { type: 'ROWS' }>;
 type RowsAck = Extract<Message, { type: 'ROWS_ACK' }>;
 
+/** The copy of a host that a peer last acknowledged. */
 interface Acked {
-  gen: number;
-  mark: number;
+  readonly gen: number;
+  readonly mark: number;
 }
 
-/** What goes to one peer: hosts that have something for it, and the message on its way. */
+/** The state of the stream to one peer. */
 interface Stream {
+  /** Hosts that may have events for the peer. */
   readonly due: Set<Host>;
   /**
-   * Hosts whose rows the peer did not take, by the time at which they are due again: until the views
-   * agree it would refuse them as often as they are sent.
+   * Hosts whose rows the peer refused, with the time at which they are due again. It refuses them
+   * until the views agree.
    */
   readonly later: Map<Host, number>;
-  /** The highest generation of its copies that the peer told in a heartbeat. */
+  /** The highest generation that the peer reported in a heartbeat. */
   gen: number;
-  /** When its marks were last forgotten for that. */
+  /** When its marks were last invalidated because of that. */
   invalidatedAt: number;
+  /** The one message that waits for its ROWS_ACK. */
   flight: { readonly message: Rows; sentAt: number } | null;
 }
 
+interface ReplicationParts {
+  readonly settings: CoreSettings;
+  readonly store: Store;
+  readonly view: View;
+  readonly outbound: Outbound;
+  readonly handOff: Pick<HandOff, 'addressees' | 'listToOwner'>;
+  readonly refused: RefusedClaims;
+}
+
 export class Replication {
-  readonly #settings: CoreSettings;
-  readonly #store: Store;
-  readonly #view: View;
-  readonly #outbound: Outbound;
+  readonly #p: ReplicationParts;
   #acked = new Map<Host, Map<AgentId, Acked>>();
   /**
-   * Hosts of which marks may have become void, to be looked at again, some each turn. Filled by
-   * invalidation: when a member is removed, and by each peer once in `suspectAfterMs`.
+   * Hosts whose marks may be wrong, to be checked some each turn. Filled when a member is removed
+   * or leaves, and by each peer at most once in `suspectAfterMs`.
    */
   #invalidated: Iterator<Host>[] = [];
   readonly #streams = new Map<AgentId, Stream>();
-  /** Hosts whose streams must be looked at again, since the view or their rows have changed. */
+  /** Hosts whose receivers or rows have changed; emptied by `pump`, some each turn. */
   readonly #changed = new Set<Host>();
-  readonly #refused: RefusedClaims;
-  /** Its addressees are to get all rows of a host, though they are not its backups yet. */
-  readonly #handOff: Pick<HandOff, 'addressees' | 'listToOwner'>;
   #lastNumber = 0;
 
-  constructor(parts: {
-    settings: CoreSettings;
-    store: Store;
-    view: View;
-    outbound: Outbound;
-    handOff: Pick<HandOff, 'addressees' | 'listToOwner'>;
-    refused: RefusedClaims;
-  }) {
-    this.#settings = parts.settings;
-    this.#store = parts.store;
-    this.#view = parts.view;
-    this.#outbound = parts.outbound;
-    this.#handOff = parts.handOff;
-    this.#refused = parts.refused;
+  constructor(parts: ReplicationParts) {
+    this.#p = parts;
   }
 
   reset(): void {
@@ -90,7 +80,7 @@ export class Replication {
     this.#changed.clear();
   }
 
-  /** The member is gone; the `invalidateAll` that follows forgets what it acknowledged. */
+  /** The member was removed; the caller then calls `invalidateAll`, which forgets its marks. */
   forget(id: AgentId): void {
     this.#streams.delete(id);
   }
@@ -99,75 +89,78 @@ export class Replication {
     this.#acked.delete(host);
   }
 
-  // ---- invalidation: marks that may be out of date are asked for anew
+  // ---- invalidation: marks that may be wrong are queried again
 
-  /** Hosts have come from a member that lost its place: it may have let others delete copies. */
+  /** A member has lost its place on the ring: as an owner it may have had copies deleted. */
   invalidateAll(): void {
     if (this.#acked.size > 0) this.#invalidated.push(this.#acked.keys());
     this.#acked = new Map();
-    for (const stream of this.#streams.values()) this.#takeBack(stream);
+    for (const stream of this.#streams.values()) this.#cancelFlight(stream);
   }
 
-  /** Another yields the host, so there was another owner. */
+  /** Another agent yields the host, so it may have had copies deleted. */
   invalidate(host: Host): void {
     if (this.#acked.delete(host)) this.#changed.add(host);
     for (const stream of this.#streams.values()) {
-      if (stream.flight?.message.items.some((item) => item.host === host)) this.#takeBack(stream);
+      if (stream.flight?.message.items.some((item) => item.host === host))
+        this.#cancelFlight(stream);
     }
   }
 
-  /** The host is on a list to `to`, which may have had it, and deleted it, since it was a backup. */
+  /** The host is on a list to `to`, which may have deleted its copy since it was a backup. */
   listed(host: Host, to: AgentId): void {
     this.#acked.get(host)?.delete(to);
     this.#changed.add(host);
   }
 
   /**
-   * The peer has deleted copies, or marks, since it acknowledged under lower generations. One that
-   * returns many hosts does so for a while: it is asked anew once in `suspectAfterMs`.
+   * The peer's generation shows that it has deleted copies or marks. A peer that returns many hosts
+   * does so for a while, so its marks are invalidated at most once in `suspectAfterMs`.
    */
   deletedBy(id: AgentId, gen: number, now: Instant): void {
     const stream = this.#streamTo(id);
-    if (gen <= stream.gen || now.mono - stream.invalidatedAt < this.#settings.suspectAfterMs)
+    if (gen <= stream.gen || now.mono - stream.invalidatedAt < this.#p.settings.suspectAfterMs)
       return;
     stream.gen = gen;
     stream.invalidatedAt = now.mono;
     if (this.#acked.size > 0) this.#invalidated.push(this.#acked.keys());
   }
 
-  /** The message on its way is not waited for: what it says may be old when its answer comes. */
-  #takeBack(stream: Stream): void {
+  /**
+   * Ignores the ROWS_ACK of the message in flight, which may report marks that are wrong by then.
+   */
+  #cancelFlight(stream: Stream): void {
     for (const { host } of stream.flight?.message.items ?? []) stream.due.add(host);
     stream.flight = null;
   }
 
-  // ---- what is known
+  // ---- the state of the copies
 
-  /** The highest number of the host's rows here. */
+  /** The highest event number of the host here. */
   lastNumber(host: Host): number {
-    return this.#store.lastNumber(host);
+    return this.#p.store.lastNumber(host);
   }
 
-  /** The first t in the host's order, other than this agent. */
+  /** The backups of the host, without this agent. */
   targets(host: Host): AgentId[] {
-    const { id, backups } = this.#settings;
+    const { id, backups } = this.#p.settings;
     if (backups === 0) return [];
-    const order = this.#view.assignment().order(host, backups + 1);
+    const order = this.#p.view.assignment().order(host, backups + 1);
     return order.filter((name) => name !== id).slice(0, backups);
   }
 
-  /** Whether everything of the host numbered up to `n` is at all its present backups. */
+  /** Whether all current backups of the host have its events up to `n`. */
   isSafe(host: Host, n: number): boolean {
     return this.targets(host).every((id) => this.#markOf(host, id) >= n);
   }
 
-  /** Whether `to` has everything of the host that is here. */
+  /** Whether `to` has all events of the host. */
   isCaughtUp(host: Host, to: AgentId): boolean {
     const mark = this.#markOf(host, to);
-    return mark >= 0 && mark >= this.#store.lastNumber(host);
+    return mark >= 0 && mark >= this.#p.store.lastNumber(host);
   }
 
-  /** -1: it is not known, or was told before the peer deleted copies. */
+  /** -1: unknown, or acknowledged before the peer deleted copies. */
   #markOf(host: Host, id: AgentId): number {
     const acked = this.#acked.get(host)?.get(id);
     if (!acked || acked.gen < (this.#streams.get(id)?.gen ?? 0)) return -1;
@@ -175,19 +168,18 @@ export class Replication {
   }
 
   get isQuiet(): boolean {
-    if (this.isBusy || this.#store.hasChangedHosts()) return false;
+    if (this.isBusy || this.#p.store.hasChangedHosts()) return false;
     for (const stream of this.#streams.values()) {
       if (stream.due.size > 0 || stream.later.size > 0 || stream.flight) return false;
     }
     return true;
   }
 
-  /** The next turn has streams to look at. */
   get isBusy(): boolean {
     return this.#changed.size > 0 || this.#invalidated.length > 0;
   }
 
-  /** Hosts that have something to send to a peer, for `status`: the lag of the copies. */
+  /** Number of hosts with events that a peer lacks, counted for each peer. */
   lag(): number {
     let hosts = this.#changed.size;
     for (const { due, later, flight } of this.#streams.values()) {
@@ -196,25 +188,25 @@ export class Replication {
     return hosts;
   }
 
-  /** Somebody is to have the host's rows who was not before. */
+  /** The host may have new receivers. */
   changed(host: Host): void {
     this.#changed.add(host);
   }
 
   // ---- the streams
 
-  /** Sends what is due: at most one message on its way to each peer. */
+  /** Sends what is due: at most one message in flight to each peer. */
   pump(now: Instant): void {
-    for (const host of this.#store.takeChangedHosts()) this.#changed.add(host);
-    let left = this.#settings.bounds.streamHosts;
+    for (const host of this.#p.store.takeChangedHosts()) this.#changed.add(host);
+    let left = this.#p.settings.bounds.streamHosts;
     for (const host of this.#changed) {
       if (left-- === 0) break;
       this.#changed.delete(host);
       this.#distribute(host);
     }
-    this.#lookAgain(left);
+    this.#distributeInvalidated(left);
     for (const [id, stream] of this.#streams) {
-      const member = this.#view.get(id);
+      const member = this.#p.view.get(id);
       if (!member) {
         this.#streams.delete(id);
         continue;
@@ -229,8 +221,8 @@ export class Replication {
     }
   }
 
-  #lookAgain(looks: number): void {
-    for (let left = looks; left > 0; left--) {
+  #distributeInvalidated(hosts: number): void {
+    for (let left = hosts; left > 0; left--) {
       const next = this.#invalidated[0]?.next();
       if (!next) return;
       if (next.done) this.#invalidated.shift();
@@ -239,10 +231,10 @@ export class Replication {
   }
 
   #distribute(host: Host): void {
-    const to = new Set(this.#handOff.addressees(host));
-    if (this.#view.owns(host)) for (const id of this.targets(host)) to.add(id);
+    const to = new Set(this.#p.handOff.addressees(host));
+    if (this.#p.view.owns(host)) for (const id of this.targets(host)) to.add(id);
     for (const id of to) {
-      if (!this.#view.has(id) || this.isCaughtUp(host, id)) continue;
+      if (!this.#p.view.has(id) || this.isCaughtUp(host, id)) continue;
       this.#streamTo(id).due.add(host);
     }
   }
@@ -257,13 +249,13 @@ export class Replication {
   }
 
   #resend(member: Member, flight: { message: Rows; sentAt: number }, now: Instant): void {
-    if (now.mono - flight.sentAt < resendAfterMs(this.#settings)) return;
+    if (now.mono - flight.sentAt < resendAfterMs(this.#p.settings)) return;
     flight.sentAt = now.mono;
-    this.#outbound.toMember(member, flight.message);
+    this.#p.outbound.toMember(member, flight.message);
   }
 
   #send(member: Member, stream: Stream, now: Instant): void {
-    const { rowEvents, rowHosts } = this.#settings.bounds;
+    const { rowEvents, rowHosts } = this.#p.settings.bounds;
     const items: RowsItem[] = [];
     let events = 0;
     let chars = 0;
@@ -281,17 +273,18 @@ export class Replication {
     if (items.length === 0) return;
     const message: Rows = { type: 'ROWS', number: ++this.#lastNumber, items };
     stream.flight = { message, sentAt: now.mono };
-    this.#outbound.toMember(member, message);
+    this.#p.outbound.toMember(member, message);
   }
 
-  /** The view may have changed since the host came due. */
+  /**
+   * Whether the agent is to get the host's rows. The view may have changed since the host was due.
+   */
   #isFor(host: Host, id: AgentId): boolean {
-    if (this.#view.owns(host) && this.targets(host).includes(id)) return true;
-    for (const addressee of this.#handOff.addressees(host)) if (addressee === id) return true;
-    return false;
+    if (this.#p.view.owns(host) && this.targets(host).includes(id)) return true;
+    return [...this.#p.handOff.addressees(host)].includes(id);
   }
 
-  /** The next events above the peer's mark; none at all where the mark is still to be learned. */
+  /** The next events above the peer's mark; without events if the mark is to be queried. */
   #itemOf(
     host: Host,
     id: AgentId,
@@ -299,20 +292,20 @@ export class Replication {
     now: Instant,
   ): { item: RowsItem; itemChars: number } {
     const mark = this.#markOf(host, id);
-    const backoffMs = Math.max(0, this.#store.backoffUntil(host) - now.mono);
-    const delayMs = this.#store.delayOf(host);
-    const { busy, stale, failures } = this.#store.countsOf(host, now.mono);
+    const backoffMs = Math.max(0, this.#p.store.backoffUntil(host) - now.mono);
+    const delayMs = this.#p.store.delayOf(host);
+    const { busy, stale, failures } = this.#p.store.countsOf(host, now.mono);
     const counts = {
       ...(busy > 0 && { busy }),
       ...(stale > 0 && { stale }),
       ...(failures && { failures }),
     };
-    const about = { host, version: this.#store.counter(), backoffMs, delayMs, ...counts };
+    const about = { host, version: this.#p.store.counter(), backoffMs, delayMs, ...counts };
     const itemChars = host.length + ITEM_CHARS + (failures ? FAILURES_CHARS : 0);
     if (mark < 0) return { item: { ...about, from: 0, to: 0, events: [] }, itemChars };
-    // Longer than that no member is sent anything again: it is a member no more.
-    const arrivesBy = now.mono + this.#settings.suspectAfterMs;
-    const read = this.#store.rowEvents(host, mark, room.events, arrivesBy);
+    // A message is resent for no longer than that, because then its receiver is removed.
+    const arrivesBy = now.mono + this.#p.settings.suspectAfterMs;
+    const read = this.#p.store.rowEvents(host, mark, room.events, arrivesBy);
     let chars = itemChars;
     let taken = 0;
     for (const event of read.events) {
@@ -325,17 +318,17 @@ export class Replication {
     return { item: { ...about, from: mark, to, events }, itemChars: chars };
   }
 
-  /** Gives the hosts of which the peer now has more. */
+  /** Returns the hosts whose copies at the peer have progressed. */
   onRowsAck(from: Member, message: RowsAck, now: Instant): Host[] {
     const { id } = from.card;
     const stream = this.#streams.get(id);
     if (message.number > this.#lastNumber) {
-      this.#refused.refuse(id, 'rows-ack', 'no such rows were sent', now);
+      this.#p.refused.refuse(id, 'rows-ack', 'no such rows were sent', now);
       return [];
     }
     if (!stream || stream.flight?.message.number !== message.number) return [];
     if (message.gen < stream.gen) {
-      this.#takeBack(stream);
+      this.#cancelFlight(stream);
       return [];
     }
     const sent = new Map(stream.flight.message.items.map((item) => [item.host, item]));
@@ -344,14 +337,14 @@ export class Replication {
     for (const { host, mark } of message.items) {
       const item = sent.get(host);
       const wrong = this.#wrongMark(item, mark);
-      if (wrong !== null) this.#refused.refuse(id, 'rows-ack', wrong, now);
+      if (wrong !== null) this.#p.refused.refuse(id, 'rows-ack', wrong, now);
       else if (this.#noteMark(host, id, message.gen, mark)) progressed.push(host);
       if (!item) continue;
       const isRefused = wrong !== null || (item.events.length > 0 && mark === item.from);
       if (this.#isFor(host, id) && !this.isCaughtUp(host, id)) {
         if (isRefused) {
-          stream.later.set(host, now.mono + resendAfterMs(this.#settings));
-          if (this.#view.owner(host) === id) this.#handOff.listToOwner(host, id, now);
+          stream.later.set(host, now.mono + resendAfterMs(this.#p.settings));
+          if (this.#p.view.owner(host) === id) this.#p.handOff.listToOwner(host, id, now);
         } else stream.due.add(host);
       }
       this.#trim(host);
@@ -359,14 +352,14 @@ export class Replication {
     return progressed;
   }
 
-  /** Why no peer can have the host up to this number of mine; null: it may. */
+  /** Why the acknowledged mark cannot be true, or null. */
   #wrongMark(item: RowsItem | undefined, mark: number): string | null {
-    if (!item) return 'it names a host of which no rows were sent';
-    const highest = this.#store.counter();
-    return mark > highest ? `its mark ${mark} is above the last number given, ${highest}` : null;
+    if (!item) return 'it acknowledges a host whose rows were not sent';
+    const highest = this.#p.store.counter();
+    return mark > highest ? `its mark ${mark} is above the highest number, ${highest}` : null;
   }
 
-  /** The answer to the one message on its way is never older than what is known (C4). */
+  /** Returns whether the copy has progressed. With one message in flight, no answer is outdated. */
   #noteMark(host: Host, id: AgentId, gen: number, mark: number): boolean {
     const marks = this.#acked.get(host) ?? new Map<AgentId, Acked>();
     this.#acked.set(host, marks);
@@ -375,12 +368,12 @@ export class Replication {
     return known === undefined || gen !== known.gen || mark > known.mark;
   }
 
-  /** Events that everybody has need not be kept at hand. */
+  /** Drops events that all receivers have from the cache. */
   #trim(host: Host): void {
-    const receivers = [...this.targets(host), ...this.#handOff.addressees(host)];
-    let least = Infinity;
-    for (const id of receivers) least = Math.min(least, Math.max(0, this.#markOf(host, id)));
-    if (least !== Infinity) this.#store.trimRowEvents(host, least);
+    const receivers = [...this.targets(host), ...this.#p.handOff.addressees(host)];
+    if (receivers.length === 0) return;
+    const least = Math.min(...receivers.map((id) => this.#markOf(host, id)));
+    this.#p.store.trimRowEvents(host, Math.max(0, least));
   }
 }
 

@@ -1,9 +1,8 @@
-// Rows that other agents send here are checked before they are applied. A row names a host, and
-// decides what is requested there, so a false one could send requests to another host or end pages
-// that nobody fetched. Rows of a host are taken from its owner, from an agent that has listed the
-// host, and from one whose rows of it were taken before: what it settles after its yield still comes.
-// Everything else is answered with the mark as it is, and nothing of it is applied. An honest sender,
-// whose view or whose list was ahead, sends it again, and one that goes on is named.
+// Checks and applies the rows that other agents send. False rows could cause requests to another
+// host, or end pages that nobody fetched. Rows of a host are accepted from its owner, from an agent
+// that has listed the host, and from an agent whose rows of it were accepted before, which may
+// settle pages after its YIELD. Other rows are answered with the unchanged mark: a correct sender
+// resends them.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import { hasOriginOf, identityOf } from '../../url/url-key.ts';
@@ -13,11 +12,13 @@ import type { RefusedClaims } from '../membership/refused-claims.ts';
 import type { Member, View } from '../membership/view.ts';
 import type { Store } from '../protocol/core-store.ts';
 import type { Host, Message, RowEvent, RowsItem } from '../protocol/messages.ts';
+import { putLatest } from '../protocol/put-latest.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 
 type Rows = Extract<Message, { type: 'ROWS' }>;
 type RowsAck = Extract<Message, { type: 'ROWS_ACK' }>;
 
+/** Pairs of sender and host whose rows were refused; the oldest is dropped. */
 const STRAYS_MAX = 1000;
 /** Views agree, and lists arrive, within this many times `suspectAfterMs`. */
 const STRAY_SUSPECTS = 3;
@@ -28,7 +29,7 @@ export interface RowsIntakeParts {
   readonly view: View;
   readonly outbound: Outbound;
   readonly handOff: Pick<HandOff, 'isListedBy'>;
-  /** The host of a canonical URL, or null where it is not one. */
+  /** The host of a canonical URL; null if the URL is not canonical. */
   readonly hostOf: (url: string) => Host | null;
   readonly refused: RefusedClaims;
 }
@@ -36,8 +37,8 @@ export interface RowsIntakeParts {
 export class RowsIntake {
   readonly #p: RowsIntakeParts;
   /**
-   * By sender and host: since when its rows were refused one after the other, and last. Filled by
-   * refusals, which drop the oldest beyond `STRAYS_MAX`; emptied when rows are taken.
+   * By sender and host: when rows were first and last refused. Filled by refusals up to
+   * `STRAYS_MAX`, emptied when rows are accepted.
    */
   readonly #strays = new Map<string, { since: number; last: number }>();
 
@@ -45,10 +46,7 @@ export class RowsIntake {
     this.#p = parts;
   }
 
-  /**
-   * Rows of a peer: applied in order, the mark told after the commit that wrote them. Gives the
-   * hosts of which more is known than before.
-   */
+  /** Applies rows, and acknowledges them after the commit. Returns the hosts that have changed. */
   onRows(from: Member, message: Rows, now: Instant): Host[] {
     const { store, view, outbound } = this.#p;
     const items: { host: Host; mark: number }[] = [];
@@ -88,23 +86,19 @@ export class RowsIntake {
     return false;
   }
 
+  /** Notes a refusal; returns whether the sender has repeated the rows for too long. */
   #isPersistent(key: string, now: Instant): boolean {
     const { suspectAfterMs } = this.#p.settings;
     const known = this.#strays.get(key);
     const goesOn = known !== undefined && now.mono - known.last < suspectAfterMs;
-    const stray = { since: goesOn ? known.since : now.mono, last: now.mono };
-    this.#strays.delete(key);
-    this.#strays.set(key, stray);
-    if (this.#strays.size > STRAYS_MAX) {
-      const oldest = this.#strays.keys().next().value;
-      if (oldest !== undefined) this.#strays.delete(oldest);
-    }
-    return now.mono - stray.since >= STRAY_SUSPECTS * suspectAfterMs;
+    const since = goesOn ? known.since : now.mono;
+    putLatest(this.#strays, key, { since, last: now.mono }, STRAYS_MAX);
+    return now.mono - since >= STRAY_SUSPECTS * suspectAfterMs;
   }
 
   /**
-   * Whether the rows of the host come from it: it has listed the host, or it is the first in the
-   * host's order, of those that have joined and are heard.
+   * Whether the agent has listed the host, or comes first in its preference list among the members
+   * that have joined and have recent heartbeats.
    */
   #mayStream(from: Member, host: Host): boolean {
     const { view, handOff } = this.#p;
@@ -119,23 +113,24 @@ export class RowsIntake {
   }
 }
 
-/** What is wrong in rows whoever sends them; null: nothing. */
+/** Why the rows are invalid, whoever sends them, or null. */
 export function wrongIn(item: RowsItem, hostOf: RowsIntakeParts['hostOf']): string | null {
   const { host, from, to, events } = item;
   const named = host.slice(0, 100);
-  if (hostOf(`http://${host}/`) !== host) return `${named} is no canonical host`;
-  if (from > to) return `its rows of ${named} go from ${from} to ${to}`;
+  if (hostOf(`http://${host}/`) !== host) return `${named} is not a canonical host name`;
+  if (from > to) return `its rows of ${named} are numbered from ${from} to ${to}`;
   for (const event of events) {
     const { n } = event;
-    if (n < from || n > to) return `a row of ${named} has the number ${n}, not in ${from} to ${to}`;
+    if (n < from || n > to) return `a row of ${named} has number ${n}, outside ${from} to ${to}`;
     const url = foreignUrl(event, host);
-    if (url !== null)
-      return `a row of ${named} names ${url.slice(0, 100)}, which is not of that host`;
+    if (url !== null) return `a row of ${named} has a URL of another host: ${url.slice(0, 100)}`;
   }
   return null;
 }
 
-/** A URL of the event that would be requested as one of the host, and is not; null: there is none. */
+/**
+ * A URL of another host that the event would cause to be requested as one of this host, or null.
+ */
 function foreignUrl(event: RowEvent, host: Host): string | null {
   if (event.kind === 'robots') {
     if (!isAt(host, event.origin)) return event.origin;
@@ -146,7 +141,7 @@ function foreignUrl(event: RowEvent, host: Host): string | null {
   return hasOriginOf(identityOf(host, event.key), event.fetchUrl) ? null : event.fetchUrl;
 }
 
-/** Whether a URL or an origin, as the parser of URLs writes it, is of the host, at any port. */
+/** Whether a normalized URL or origin belongs to the host, at any port. */
 function isAt(host: Host, url: string): boolean {
   const start = url.indexOf('://') + 3;
   if (!/^https?:\/\//.test(url) || !url.startsWith(host, start)) return false;

@@ -1,9 +1,8 @@
-// Which fetched pages are not settled yet. A page is settled when every link found on it is safe
-// (PROTOCOL rule 13): none of them in the outbox, and those on other hosts of this agent at all of
-// those hosts' backups. Exact for the pages of this life; pages of an earlier life wait, more
-// strictly, until all that was in the outbox at the start has left it and the copies of everything
-// have caught up. In memory only: the durable mark of an unsettled page is that it has no *done*
-// number. When too many pages wait, for the outbox or for a slow backup, the visits are held back.
+// Settles fetched pages when all their links are safe (PROTOCOL rule 13): none is in the outbox,
+// and links to other hosts of this agent are at those hosts' backups. State is kept in memory: on
+// disk, an unsettled page is one without a *done* number. Unsettled pages of an earlier run wait
+// until all that was in the outbox at the start has left it and all copies are complete. The visits
+// pause if too many pages are unsettled.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { View } from '../membership/view.ts';
@@ -12,40 +11,41 @@ import type { Host } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import { Unreplicated } from './unreplicated.ts';
 
-/** Where the links of a page went. */
+/** Where the links of a page were stored. */
 export interface LinkPlaces {
-  /** Outbox entries of those that belong to others. */
+  /** Outbox entries of links to hosts of other agents. */
   readonly outboxIds: ReadonlySet<number>;
-  /** Other hosts of this agent that got links, with the last number each had then. */
+  /** Hosts of this agent that got links, with the event number that their backups must reach. */
   readonly hosts: ReadonlyMap<Host, number>;
 }
 
-/** Made by `begin`, and changed by the settlement alone. */
+/** Made by `begin`; only the settlement changes it. */
 export interface UnsettledPage {
   readonly host: Host;
   readonly url: string;
-  /** Not all of its links are routed, or it is not recorded: it cannot settle yet. */
+  /** The page is not recorded, or not all of its links are routed: it cannot settle yet. */
   isArriving: boolean;
-  /** Outbox entries of its links that are not acknowledged. */
+  /** Number of its outbox entries that are not acknowledged. */
   open: number;
+  /** Other hosts of this agent, with the number up to which their backups must have them. */
   readonly needs: Map<Host, number>;
-  /** Where the look at `needs` stopped, and at which host, which was not safe; null: none stopped. */
+  /** The host in `needs` at which the last check stopped, and where to continue; null: it ended. */
   stopped: { readonly at: MapIterator<[Host, number]>; readonly host: Host } | null;
-  /** Its row was deleted: what its outbox entries still wait for is no concern of it. */
+  /** The page must not be settled: it was fetched again, deleted or not recorded. */
   isDropped: boolean;
 }
 
-/** Copies at the backups, as far as settling depends on them. */
 type SettlementSettings = Pick<CoreSettings, 'bounds' | 'suspectAfterMs'>;
 
+/** The state of the copies, on which settling depends. */
 export interface Copies {
   isSafe(host: Host, n: number): boolean;
   readonly isQuiet: boolean;
 }
 
-/** Of `suspectAfterMs`: who has not copied a page by then is slow, and not waited for. */
+/** Fraction of `suspectAfterMs` after which a missing copy no longer makes the visits pause. */
 const LATE = 0.25;
-/** Pages of an earlier life settled in one turn. */
+/** Pages of an earlier run settled in one turn. */
 const RESTORED_PER_TURN = 500;
 
 export class Settlement {
@@ -54,19 +54,21 @@ export class Settlement {
   readonly #copies: Copies;
   readonly #settings: SettlementSettings;
   readonly #unreplicated: Unreplicated;
+  /** Pages by the outbox entries for which they wait. */
   readonly #byOutbox = new Map<number, UnsettledPage[]>();
+  /** Pages by the hosts in their `needs`. */
   readonly #byHost = new Map<Host, Set<UnsettledPage>>();
-  /** Pages of this life that wait, by `host url`. */
+  /** Pages of this run, by `host url`. Filled by `begin`, emptied as they settle or are dropped. */
   readonly #unsettled = new Map<string, UnsettledPage>();
-  /** The same by their hosts. */
+  /** The same pages by their own hosts. */
   readonly #ofHost = new Map<Host, Set<UnsettledPage>>();
-  /** Outbox entries that the pages of each host wait for. */
+  /** Number of outbox entries for which the pages of each host wait. */
   readonly #open = new Map<Host, number>();
-  /** The last outbox entry of the former life; null when its pages are all settled. */
+  /** The last outbox entry of the previous run; null: all its pages are settled. */
   #restoreUpTo: number | null = null;
-  /** All pages that wait, to be tried again after a change of the view; null: all have been. */
+  /** The pages to check after a change of the view; null: all are checked. */
   #retried: Iterator<UnsettledPage> | null = null;
-  /** Pages in all. */
+  /** Number of pages recorded in this run. */
   fetched = 0;
 
   constructor(
@@ -82,7 +84,7 @@ export class Settlement {
     this.#unreplicated = new Unreplicated((host, n) => copies.isSafe(host, n));
   }
 
-  /** At start: whatever an earlier life left unsettled waits for all that its outbox held. */
+  /** Called at the start: pages of earlier runs wait for the outbox up to this id. */
   restore(lastOutboxId: number): void {
     this.#restoreUpTo = this.#store.unsettled(1).length > 0 ? lastOutboxId : null;
   }
@@ -91,7 +93,7 @@ export class Settlement {
     return this.#unsettled.size === 0 && this.#restoreUpTo === null;
   }
 
-  /** Whether the visits are to pause, for what would be fetched again or takes memory. */
+  /** Whether the visits must pause: a crash would repeat too many requests, or memory is short. */
   isFull(now: Instant): boolean {
     const { bounds, suspectAfterMs } = this.#settings;
     if (this.#unsettled.size >= bounds.unsettled) return true;
@@ -106,10 +108,11 @@ export class Settlement {
     return this.#ofHost.has(host);
   }
 
-  /** The links of a page are being routed; it is recorded when all are. */
+  /** Begins a page whose links are being routed; `recorded` or `withdrawn` follows. */
   begin(host: Host, url: string): UnsettledPage {
     const page: UnsettledPage = {
-      ...{ host, url },
+      host,
+      url,
       isArriving: true,
       open: 0,
       needs: new Map(),
@@ -117,14 +120,14 @@ export class Settlement {
       isDropped: false,
     };
     const earlier = this.#unsettled.get(keyOf(page));
-    // Fetched again before it was settled: what the earlier answer named settles this one not.
+    // The page was fetched again before it was settled: the links of the earlier response are void.
     if (earlier) this.#drop(earlier);
     this.#unsettled.set(keyOf(page), page);
     append(this.#ofHost, host, page);
     return page;
   }
 
-  /** Some more of its links went to these places. */
+  /** Adds the places of some of the page's links. */
   linksWentTo(page: UnsettledPage, { outboxIds, hosts }: LinkPlaces): void {
     if (page.isDropped) return;
     for (const id of outboxIds) {
@@ -144,7 +147,7 @@ export class Settlement {
     else this.#open.delete(page.host);
   }
 
-  /** Outbox entries that the pages of the host wait for; one that two pages wait for counts twice. */
+  /** Number of outbox entries for which the host's pages wait, counted for each page. */
   openOf(host: Host): number {
     return this.#open.get(host) ?? 0;
   }
@@ -152,12 +155,13 @@ export class Settlement {
   #need(page: UnsettledPage, host: Host, n: number): void {
     if (host === page.host) return;
     page.needs.set(host, Math.max(n, page.needs.get(host) ?? 0));
-    // Numbers of a host only grow, so its pages are in the order of the numbers they need.
+    // The numbers of a host only grow, so its pages stay in the order of the numbers that they
+    // need.
     this.#byHost.get(host)?.delete(page);
     append(this.#byHost, host, page);
   }
 
-  /** Its record is written, and all of its links are routed. */
+  /** The page is recorded, and all its links are routed. */
   recorded(page: UnsettledPage, now: Instant): void {
     if (page.isDropped) return;
     page.isArriving = false;
@@ -166,12 +170,12 @@ export class Settlement {
     this.#try(page);
   }
 
-  /** Its request ended in another way: there is no page. */
+  /** The response has not become a page. */
   withdrawn(page: UnsettledPage): void {
     if (!page.isDropped) this.#drop(page);
   }
 
-  /** By today's view: a backup that joined since the link was safe must have it, too. */
+  /** Settles the page if its links are safe in the current view. */
   #try(page: UnsettledPage): void {
     if (!this.#view.joined || page.isDropped || page.isArriving || page.open > 0) return;
     if (!this.#isSafe(page)) return;
@@ -183,20 +187,20 @@ export class Settlement {
   }
 
   /**
-   * Whether all of the page's hosts are at their backups. A page may need thousands of hosts, so a
-   * look goes on where the last one stopped; in the end all are looked at once more together.
+   * Whether all hosts that the page needs are at their backups. There may be thousands, so a check
+   * continues where the last one stopped. When it reaches the end, all hosts are checked once more.
    */
   #isSafe(page: UnsettledPage): boolean {
     const { needs, stopped } = page;
     if (stopped) {
       const n = needs.get(stopped.host);
       if (n !== undefined && !this.#copies.isSafe(stopped.host, n)) return false;
-      if (!this.#lookOn(page, stopped.at)) return false;
+      if (!this.#checkFrom(page, stopped.at)) return false;
     }
-    return this.#lookOn(page, needs.entries());
+    return this.#checkFrom(page, needs.entries());
   }
 
-  #lookOn(page: UnsettledPage, at: MapIterator<[Host, number]>): boolean {
+  #checkFrom(page: UnsettledPage, at: MapIterator<[Host, number]>): boolean {
     for (let next = at.next(); !next.done; next = at.next()) {
       const [host, n] = next.value;
       if (this.#copies.isSafe(host, n)) continue;
@@ -208,8 +212,8 @@ export class Settlement {
   }
 
   /**
-   * These entries have left the outbox: acknowledged by their owner, or, with `home`, recorded
-   * here on that host, whose backups must have them before they are safe.
+   * Entries have left the outbox: their owner has acknowledged them or, with `home`, they were
+   * stored here on that host, whose backups must have them.
    */
   left(outboxIds: readonly number[], home?: { readonly host: Host; readonly n: number }): void {
     for (const id of outboxIds) {
@@ -225,8 +229,8 @@ export class Settlement {
   }
 
   /**
-   * The host's backups have more of it than before. Thousands of pages may wait for a copy that is
-   * far behind, so only the pages are tried that this acknowledgement may settle.
+   * The host's copies have progressed. Thousands of pages may wait for a copy that is far behind,
+   * so this checks only those that may settle now.
    */
   progressed(host: Host): void {
     this.#unreplicated.progressed(host);
@@ -238,7 +242,7 @@ export class Settlement {
     }
   }
 
-  /** Another owns the host now, and has its rows at its own backups: this agent's are no concern. */
+  /** Another agent owns the host now and has its rows at its backups: pages need it no longer. */
   returned(host: Host): void {
     this.#unreplicated.returned(host);
     const pages = this.#byHost.get(host);
@@ -250,7 +254,7 @@ export class Settlement {
     }
   }
 
-  /** The host's rows were deleted here: whoever has the host fetches again what was not settled. */
+  /** The host's rows were deleted here: its new owner fetches unsettled pages again. */
   dropped(host: Host): void {
     for (const page of [...(this.#ofHost.get(host) ?? [])]) this.#drop(page);
   }
@@ -264,18 +268,17 @@ export class Settlement {
     remove(this.#ofHost, page.host, page);
   }
 
-  /** Other backups, or none: what was waited for may have changed for every page. */
+  /** Every page may now need other backups. */
   viewChanged(): void {
     this.#unreplicated.viewChanged();
     this.#retried = this.#unsettled.values();
   }
 
-  /** The next turn has pages to try. */
   get isBusy(): boolean {
     return this.#view.joined && this.#retried !== null;
   }
 
-  /** Tries some of the pages that wait. */
+  /** Checks some pages after a change of the view. */
   pump(): void {
     if (!this.#view.joined) return;
     for (let left = this.#settings.bounds.triedPages; this.#retried && left > 0; left--) {
@@ -286,8 +289,8 @@ export class Settlement {
   }
 
   /**
-   * Settles pages of an earlier life once their time has come, some each turn. Called while all
-   * hosts are given to the streams of the present view.
+   * Settles pages of an earlier run when they are safe, some each turn. Called only when the
+   * streams of the current view contain all hosts.
    */
   settleRestored(): void {
     if (this.#restoreUpTo === null || !this.#view.joined || !this.#copies.isQuiet) return;

@@ -1,22 +1,24 @@
-// The pages that were fetched here and are not at all backups of their hosts yet: a crash of this
-// agent costs their requests, for its successors fetch them again. While as many of them wait as there
-// are threads the visits pause, so a crash costs twice the threads at most: what is open and what
-// waits. Those that wait for long, because some backup is slow, are not counted any more: one slow
-// peer must not hold up the hosts that have nothing to do with it.
+// Counts the fetched pages that are not at all backups of their hosts yet. If this agent crashes,
+// its successors fetch them again. The visits pause while there are as many such pages as threads,
+// so a crash repeats at most twice as many requests as threads: those of these pages and the open
+// ones. Pages that wait for long are not counted, so that one slow backup does not delay unrelated
+// hosts.
 
 import type { Host } from '../protocol/messages.ts';
 
 interface Fetched {
   readonly at: number;
-  /** Where it waits for its backups, once it is settled. */
+  /** The page's host once it is settled and waits for the backups, else null. */
   host: Host | null;
 }
 
 export class Unreplicated {
   readonly #isSafe: (host: Host, n: number) => boolean;
-  /** The pages that count, the oldest first; those that are late are forgotten altogether. */
+  /**
+   * The counted pages, the oldest first. Filled by `fetched`; copied and late pages are removed.
+   */
   readonly #fetched = new Map<string, Fetched>();
-  /** Settled pages that count, by host, with their *done* numbers and in the order of these. */
+  /** The counted pages that are settled, by host, with their *done* numbers, the lowest first. */
   readonly #awaited = new Map<Host, Map<string, number>>();
 
   constructor(isSafe: (host: Host, n: number) => boolean) {
@@ -39,7 +41,7 @@ export class Unreplicated {
     this.progressed(host);
   }
 
-  /** The host's backups have more of it than before, or there are others. */
+  /** The host's copies have progressed, or its backups have changed. */
   progressed(host: Host): void {
     for (const [page, n] of this.#awaited.get(host) ?? []) {
       if (!this.#isSafe(host, n)) break;
@@ -56,7 +58,7 @@ export class Unreplicated {
     if (awaited.size === 0) this.#awaited.delete(host);
   }
 
-  /** Another owns the host now and has its rows. */
+  /** Another agent owns the host now and has its rows. */
   returned(host: Host): void {
     for (const page of this.#awaited.get(host)?.keys() ?? []) this.forget(page);
   }
@@ -65,7 +67,7 @@ export class Unreplicated {
     for (const host of [...this.#awaited.keys()]) this.progressed(host);
   }
 
-  /** How many wait that were fetched at `since` or later. */
+  /** Number of uncopied pages fetched at or after `since`; forgets the older ones. */
   count(since: number): number {
     for (const [page, { at }] of this.#fetched) {
       if (at >= since) break;

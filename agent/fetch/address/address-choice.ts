@@ -1,9 +1,8 @@
 /**
- * Which address a host's next request will go to, decided before anything is connected, because a
- * slot of that very address has to be had first (`politeness.ipDelayMs`). The first answer of the
- * resolver that the guard passes is taken; one that could not be connected to gives way to the
- * others, as it would in a dialer that tries them side by side. `agent.ts` asks; the dialer then
- * connects to the chosen address and to no other.
+ * Chooses the address of a host's next request before a connection is opened, because the request
+ * first needs a permit for that address (`politeness.ipDelayMs`). The choice is the first address
+ * from the resolver that the guard allows. An address that could not be connected to is chosen only
+ * if no other remains. The dialer then connects to the chosen address only.
  */
 
 import { isIP } from 'node:net';
@@ -11,30 +10,30 @@ import ipaddr from 'ipaddr.js';
 import { type AddressGuard, plainForm } from './address-guard.ts';
 import type { Lookup } from './dial.ts';
 
-/** Hosts with several addresses of which some fail, remembered; a forgotten one is tried again. */
+/** Limit on the hosts whose failed addresses are remembered. A forgotten address is tried again. */
 const HOSTS_MAX = 10_000;
 
-/** The one NAT64 prefix that is the same everywhere, its last 32 bits an IPv4 address (RFC 6052). */
+/** The well-known NAT64 prefix; the last 32 bits are an IPv4 address (RFC 6052). */
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
-/** Where to connect, and which server that is. */
+/** The address to connect to, and the server that it belongs to. */
 export interface Chosen {
-  /** In the spelling of {@link addressKey}. */
+  /** In the form of {@link addressKey}. */
   readonly dial: string;
-  /** As {@link serverKey} gives it. */
+  /** In the form of {@link serverKey}. */
   readonly address: string;
 }
 
-/** One spelling for each address: without zone, and IPv4 as such where it is mapped into IPv6. */
+/** @returns one spelling per address: without zone; an IPv4-mapped IPv6 address as IPv4. */
 export function addressKey(address: string): string {
   return parsed(address)?.toString() ?? address;
 }
 
 /**
- * One key for all the addresses that are known to lead to one server: of a translated IPv4 address
- * (NAT64) that address itself, however differently the two are connected to. Nothing else that
- * holds an IPv4 address does: behind 6to4 and Teredo are whole networks of machines of which that
- * address is only the gate, and a network's own NAT64 prefix cannot be told from any other.
+ * @returns one key for all addresses known to lead to the same server. An address under the
+ * well-known NAT64 prefix gives its IPv4 address. Other addresses that contain an IPv4 address do
+ * not: 6to4 and Teredo addresses belong to whole networks behind that address, and the NAT64 prefix
+ * of a network cannot be recognised.
  */
 export function serverKey(address: string): string {
   const found = parsed(address);
@@ -53,7 +52,7 @@ export interface AddressChoiceParts {
 
 export class AddressChoice {
   readonly #p: AddressChoiceParts;
-  /** By host the addresses that could not be connected to, oldest host first. */
+  /** Addresses that could not be connected to, by host; oldest host first. */
   readonly #failed = new Map<string, Set<string>>();
 
   constructor(parts: AddressChoiceParts) {
@@ -61,10 +60,12 @@ export class AddressChoice {
   }
 
   /**
-   * @param host as `URL.hostname` writes it.
-   * @param current the server chosen before: it stays chosen while the name leads to it, so that
-   *   a resolver that rotates its answers does not move the host from line to line.
-   * @returns null where there is none that may be connected to. Never rejects.
+   * Chooses an address. Never rejects.
+   *
+   * @param host in the form of `URL.hostname`.
+   * @param current server key of the last choice. It stays chosen while the name resolves to it, so
+   * that a resolver that rotates its answers does not move the host between servers.
+   * @returns null if no address may be connected to.
    */
   async of(host: string, current: string | null = null): Promise<Chosen | null> {
     const dial = await this.#dialed(host, current);
@@ -83,7 +84,7 @@ export class AddressChoice {
     return same ?? fresh[0] ?? (passed[0] === undefined ? null : addressKey(passed[0]));
   }
 
-  /** Nothing could be connected to there. */
+  /** Records that a connection to the address failed. */
   failed(host: string, address: string): void {
     const failed = this.#failed.get(host) ?? new Set();
     this.#failed.delete(host);

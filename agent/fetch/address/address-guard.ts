@@ -1,10 +1,9 @@
 /**
- * Which addresses the crawler may connect to. A link on any page can name `localhost`, a router
- * or a cloud's metadata service, so everything that is not public unicast is refused unless the
- * user allows private networks. IPv6 is decided the other way round from IPv4: only 2000::/3 is
- * public, and forms that carry an IPv4 address are judged by it or refused outright, so a range
- * nobody thought of is closed. The dialer asks before connecting and again on the connected
- * socket; `check address` asks for the command line.
+ * Decides which addresses the crawler may connect to. A link on any page can name `localhost`, a
+ * router or the metadata service of a cloud, so only public unicast addresses are allowed unless
+ * the user allows private networks. For IPv6 the rule is an allow-list: only 2000::/3 is public,
+ * and forms that contain an IPv4 address are judged by it or refused, so unknown ranges are
+ * refused. The guard is asked before a connection and again with the connected socket.
  */
 
 import { isIP } from 'node:net';
@@ -22,14 +21,17 @@ function ranges(table: Record<string, string[]>): Ranges {
   );
 }
 
-/** Refused whatever the config says: no host answers there, or many at once. */
+/** Always refused: no host, or many hosts, have these addresses. */
 const NEVER_V4 = ranges({
   unspecified: ['0.0.0.0/8'],
   broadcast: ['255.255.255.255/32'],
   multicast: ['224.0.0.0/4'],
 });
 
-/** IANA's special-purpose registry of IPv4 (RFC 6890), and the one public address of Azure's host. */
+/**
+ * IANA's registry of special-purpose IPv4 addresses (RFC 6890), and the public address of the Azure
+ * host.
+ */
 const PRIVATE_V4 = ranges({
   loopback: ['127.0.0.0/8'],
   private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
@@ -42,7 +44,7 @@ const PRIVATE_V4 = ranges({
 
 const NEVER_V6 = ranges({ unspecified: ['::/128'], multicast: ['ff00::/8'] });
 
-/** Named for the sake of the message; anything else outside 2000::/3 is `not global unicast`. */
+/** Listed to give a reason. Any other address outside 2000::/3 is `not global unicast`. */
 const PRIVATE_V6 = ranges({
   loopback: ['::1/128'],
   'IPv4-compatible': ['::/96'],
@@ -58,29 +60,31 @@ const PRIVATE_V6 = ranges({
   '6to4': ['2002::/16'],
 });
 
-/** Prefixes whose last 32 bits are an IPv4 address that really is the destination. */
+/** Prefixes whose last 32 bits are the IPv4 address of the destination. */
 const EMBEDDED_V4 = ranges({ embedded: ['::ffff:0:0/96', '64:ff9b::/96'] });
 
 const GLOBAL_UNICAST = ranges({ global: ['2000::/3'] });
 
 /**
- * Names that no public resolver answers for (RFC 6761, 6762, 8375, ICANN's `internal`, and what
- * `/etc/hosts` holds): they can only lead to this machine or its network, whatever the resolver
- * here makes of them, and need not be looked up to be refused.
+ * Names that no public resolver knows (RFC 6761, 6762, 8375, ICANN's `internal`, and those of
+ * `/etc/hosts`). They can only lead to this machine or its network, so they are refused without a
+ * look-up.
  */
 const LOCAL_NAME =
   /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa)$|^(?:localhost[46]|ip6-(?:localhost|loopback)|broadcasthost)$/i;
 
-const NOTHING = '';
+/** @returns the name of the first range that contains the address, or null. */
+function rangeOf(address: ipaddr.IPv4 | ipaddr.IPv6, table: Ranges): string | null {
+  return ipaddr.subnetMatch(address, table, '') || null;
+}
 
-/** Stateless after construction; one per fetcher. */
 export class AddressGuard {
   readonly #allowPrivate: boolean;
   readonly #viaProxy: boolean;
 
   /**
    * @param options.allowPrivate `http.allowPrivateAddresses` of the config.
-   * @param options.viaProxy whether a proxy connects, so that nobody here sees to whom.
+   * @param options.viaProxy whether a proxy connects, so that this agent does not see the address.
    */
   constructor(options: { readonly allowPrivate: boolean; readonly viaProxy?: boolean }) {
     this.#allowPrivate = options.allowPrivate;
@@ -88,72 +92,66 @@ export class AddressGuard {
   }
 
   /**
-   * Judges one address as `net` prints it, with or without a zone.
+   * Checks an address as Node's `net` prints it, with or without a zone.
    *
-   * @returns the reason why it may not be connected to, or null. Text that is no address is
-   * refused too.
+   * @returns the reason to refuse it, or null. Text that is not an address is refused.
    */
   blocked(address: string): string | null {
-    if (isIP(address) === 0) {
-      return 'not an address';
-    }
+    if (isIP(address) === 0) return 'not an address';
     const parsed = ipaddr.parse(plainForm(address));
-    const reason = parsed.kind() === 'ipv4' ? this.#blockedV4(parsed) : this.#blockedV6(parsed);
-    return reason === NOTHING ? null : reason;
+    return parsed.kind() === 'ipv4' ? this.#blockedV4(parsed) : this.#blockedV6(parsed);
   }
 
   /**
-   * Judges `URL.hostname`: an address literal like {@link blocked}, a name only where it is one
-   * of this machine or its network (what others resolve to is judged when they are dialed).
+   * Checks a `URL.hostname`: an address literal as {@link blocked} does; a name only if it belongs
+   * to this machine or its network. The addresses of other names are checked when they are dialled.
+   *
+   * @returns the reason to refuse it, or null.
    */
   checkHostLiteral(hostname: string): string | null {
     const bare = /^\[.*\]$/.test(hostname) ? hostname.slice(1, -1) : hostname.replace(/\.$/, '');
     if (isIP(bare) !== 0) {
       const reason = this.blocked(bare);
-      return reason ?? (this.#viaProxy && !this.#allowPrivate ? 'an address, by a proxy' : null);
+      return (
+        reason ?? (this.#viaProxy && !this.#allowPrivate ? 'address literal through a proxy' : null)
+      );
     }
     return !this.#allowPrivate && LOCAL_NAME.test(bare) ? 'local name' : null;
   }
 
-  /** What an http or https URL tells by itself: its literal, its name, its port. */
+  /**
+   * Checks the host and the port of an http or https URL.
+   *
+   * @returns the reason to refuse it, or null.
+   */
   checkUrl(url: URL): string | null {
     return this.checkHostLiteral(url.hostname) ?? this.#checkPort(url);
   }
 
-  /** Those of other protocols are not written to. */
+  /** Refuses the ports of other protocols. */
   #checkPort({ protocol, host }: URL): string | null {
     const port = this.#allowPrivate ? null : refusedPortOf(`${protocol}//${host}`);
-    return port === null ? null : `port ${port} is of another protocol`;
+    return port === null ? null : `port ${port} belongs to another protocol`;
   }
 
-  #blockedV4(address: ipaddr.IPv4 | ipaddr.IPv6): string {
-    const never = ipaddr.subnetMatch(address, NEVER_V4, NOTHING);
-    if (never !== NOTHING || this.#allowPrivate) {
-      return never;
-    }
-    return ipaddr.subnetMatch(address, PRIVATE_V4, NOTHING);
+  #blockedV4(address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
+    return rangeOf(address, NEVER_V4) ?? (this.#allowPrivate ? null : rangeOf(address, PRIVATE_V4));
   }
 
-  #blockedV6(address: ipaddr.IPv4 | ipaddr.IPv6): string {
-    if (ipaddr.subnetMatch(address, EMBEDDED_V4, NOTHING) !== NOTHING) {
+  #blockedV6(address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
+    if (rangeOf(address, EMBEDDED_V4) !== null) {
       return this.#blockedV4(new ipaddr.IPv4(address.toByteArray().slice(12)));
     }
-    const never = ipaddr.subnetMatch(address, NEVER_V6, NOTHING);
-    if (never !== NOTHING || this.#allowPrivate) {
-      return never;
-    }
-    const named = ipaddr.subnetMatch(address, PRIVATE_V6, NOTHING);
-    if (named !== NOTHING) {
-      return named;
-    }
-    const global = ipaddr.subnetMatch(address, GLOBAL_UNICAST, NOTHING);
-    return global === NOTHING ? 'not global unicast' : NOTHING;
+    const never = rangeOf(address, NEVER_V6);
+    if (never !== null || this.#allowPrivate) return never;
+    const isGlobal = rangeOf(address, GLOBAL_UNICAST) !== null;
+    return rangeOf(address, PRIVATE_V6) ?? (isGlobal ? null : 'not global unicast');
   }
 }
 
 /**
- * Without zone and, in IPv6, without dotted decimals: ipaddr.js reads `::1.2.3.4` as if it were
- * `::ffff:1.2.3.4`, which is another address. To be asked before ipaddr.js is.
+ * The address without zone and, in IPv6, without dotted decimals. Use it before ipaddr.js, which
+ * reads `::1.2.3.4` as `::ffff:1.2.3.4`, a different address.
  */
 export function plainForm(address: string): string {
   const bare = address.split('%')[0]!;

@@ -1,8 +1,7 @@
 /**
- * Opens a TCP connection, and only to an address that the guard has passed. The name is resolved
- * once and the socket connects to exactly the answers that were judged, so a name that changes
- * its mind between check and use (DNS rebinding) gains nothing; the connected socket is judged
- * once more, before TLS or HTTP writes a byte. `connection-pool.ts` calls it.
+ * Opens a TCP connection to an address that the guard allows. The name is resolved once, and the
+ * socket connects only to the checked addresses, so DNS rebinding has no effect. The connected
+ * address is checked once more before TLS or HTTP writes a byte.
  */
 
 import dns from 'node:dns/promises';
@@ -15,16 +14,16 @@ export interface ResolvedAddress {
   readonly family: 4 | 6;
 }
 
-/** Resolves a host name to its addresses, best first; rejects or is empty where there is none. */
+/** Resolves a host name to its addresses, best first. Rejects or is empty if there are none. */
 export type Lookup = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 
-/** The system's resolver (`getaddrinfo`, hosts file included). */
+/** The system's resolver (`getaddrinfo`, with the hosts file). */
 export const systemLookup: Lookup = async (hostname) => {
   const answers = await dns.lookup(hostname, { all: true });
   return answers.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
 };
 
-/** Why no connection came about; `code` is the outcome that the fetch records. */
+/** A connection could not be opened. `code` is the failure code of the fetch. */
 export class DialError extends Error {
   override readonly name = 'DialError';
   readonly code: FetchFailureCode;
@@ -36,29 +35,29 @@ export class DialError extends Error {
 }
 
 export interface DialTarget {
-  /** Name or address literal, IPv6 without brackets. */
+  /** Name or address literal; IPv6 without brackets. */
   readonly hostname: string;
   readonly port: number;
   readonly guard: AddressGuard;
   readonly lookup: Lookup;
-  /** Looked up before, and to be dialed and no other; it is judged like any. */
+  /** Address chosen before: the only one to dial. It is checked like any other. */
   readonly address?: string | null;
 }
 
 /**
- * Addresses tried for one connection. Each takes Node's 250 ms at most before the next is tried
- * beside it, so more than these could not all be tried within `connectMs` anyway.
+ * Limit on the addresses tried for one connection. Node tries the next one after 250 ms, so more
+ * could not all be tried within `connectMs`.
  */
 const ADDRESSES_TRIED_MAX = 8;
 
-/** Sockets report errors after their last use too, and one without a listener ends the process. */
+/** Sockets can report errors after their last use. Without a listener these end the process. */
 const ignoreError = () => {};
 
 /**
- * Dials and reports once, with a connected socket or a {@link DialError}.
+ * Dials, and calls `done` once with a connected socket or a {@link DialError}.
  *
- * @returns a function that gives up: the socket is closed and `done` gets an `aborted` error,
- * unless it was called before.
+ * @returns a function that cancels: the socket is closed and, unless `done` was called before, it
+ * gets an `aborted` error.
  */
 export function dial(
   target: DialTarget,
@@ -67,19 +66,14 @@ export function dial(
   let socket: Socket | undefined;
   let finished = false;
   const finish = (error: DialError | null) => {
-    if (!finished) {
-      finished = true;
-      if (error !== null) {
-        socket?.destroy();
-      }
-      done(error, error === null ? socket : undefined);
-    }
+    if (finished) return;
+    finished = true;
+    if (error !== null) socket?.destroy();
+    done(error, error === null ? socket : undefined);
   };
   passedAddresses(target)
     .then((addresses) => {
-      if (finished) {
-        return;
-      }
+      if (finished) return;
       socket = connectTo(target, addresses);
       socket.on('error', ignoreError);
       socket.once('error', (error) => finish(connectError(error)));
@@ -88,11 +82,14 @@ export function dial(
         finish(reason === null ? null : new DialError('blocked_address', reason));
       });
     })
-    .catch((error: unknown) => finish(asDialError(error)));
-  return () => finish(new DialError('aborted', 'given up while connecting'));
+    .catch((error: unknown) => {
+      const isNamed = error instanceof DialError;
+      finish(isNamed ? error : new DialError('unexpected', messageOf(error), error));
+    });
+  return () => finish(new DialError('aborted', 'cancelled while connecting'));
 }
 
-/** @throws DialError where nothing resolves or nothing passes. */
+/** @throws DialError if the name does not resolve or the guard allows no address. */
 async function passedAddresses(target: DialTarget): Promise<readonly ResolvedAddress[]> {
   const { hostname, guard } = target;
   const literal = target.address ?? hostname;
@@ -123,7 +120,7 @@ function connectTo(target: DialTarget, addresses: readonly ResolvedAddress[]): S
     port: target.port,
     noDelay: true,
     autoSelectFamily: addresses.length > 1,
-    // Node asks for all answers or for one, by options.all; the answers are those judged above.
+    // Node asks for all addresses or for one, by `options.all`. It gets the checked addresses.
     lookup: (_hostname, options, callback) => {
       if (options.all) {
         callback(null, [...addresses]);
@@ -135,7 +132,7 @@ function connectTo(target: DialTarget, addresses: readonly ResolvedAddress[]): S
 }
 
 function connectError(error: Error): DialError {
-  // Several addresses tried give an AggregateError whose own code is that of the first.
+  // An attempt with several addresses gives an AggregateError with the code of the first.
   const { code } = error as NodeJS.ErrnoException;
   const failure =
     code === 'ECONNREFUSED'
@@ -144,10 +141,6 @@ function connectError(error: Error): DialError {
         ? 'connect_timeout'
         : 'connect_failed';
   return new DialError(failure, messageOf(error), error);
-}
-
-function asDialError(error: unknown): DialError {
-  return error instanceof DialError ? error : new DialError('unexpected', messageOf(error), error);
 }
 
 function messageOf(error: unknown): string {

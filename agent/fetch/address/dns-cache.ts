@@ -1,40 +1,39 @@
 /**
- * A look-up that remembers. Each name is asked for once at a time, however many wait for it, and
- * its answer serves for the time that its server gave, within bounds; that there is none is
- * remembered too, briefly where the resolver itself failed, since an outage ends while a missing
- * name stays missing. `agent.ts` puts one between the resolver and the dialer.
+ * A caching look-up. At most one query per name runs at a time, and all callers share its answer.
+ * An answer is kept for its TTL, within limits. A missing name is cached too. A failure of the
+ * resolver is cached for a shorter time, because an outage ends while a missing name stays missing.
  */
 
 import type { Lookup, ResolvedAddress } from './dial.ts';
 
-/** A resolver's answer; `ttlMs` null where it does not know (the hosts file). */
+/** A resolver's answer. `ttlMs` is null if the TTL is unknown (hosts file). */
 export interface DnsAnswer {
   readonly addresses: readonly ResolvedAddress[];
   readonly ttlMs: number | null;
 }
 
-/** Asks for a name anew. Rejects or is empty where there is no address. */
+/** Queries a name. Rejects or gives no addresses if there are none. */
 export type Resolve = (hostname: string) => Promise<DnsAnswer>;
 
 export interface DnsCacheOptions {
   readonly resolve: Resolve;
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** Answers are kept at least so long, whatever their server says… */
+  /** Lower limit on the time that an answer is kept, in ms. */
   readonly ttlMinMs: number;
-  /** …and at most so long. */
+  /** Upper limit on the time that an answer is kept, in ms. */
   readonly ttlMaxMs: number;
-  /** How long it is remembered that a name does not exist. */
+  /** Time in ms for which a missing name is cached. */
   readonly negativeTtlMs: number;
   /** {@link NAMES_MAX} by default. */
   readonly namesMax?: number;
 }
 
-/** Some 200 bytes each. A name that left for a newer one is asked for again, nothing worse. */
+/** Limit on the cached names, at some 200 bytes each. An evicted name is only queried again. */
 const NAMES_MAX = 20_000;
-/** RFC 9520: failures of resolution are cached for at least 1 s, and no longer than 5 minutes. */
+/** Time in ms for which a failure is cached. RFC 9520 demands 1 s to 5 minutes. */
 const FAILURE_TTL_MS = 5000;
-/** The resolver said so, rather than having failed to find out. */
+/** Codes with which the resolver reports that the name has no address, unlike a failed query. */
 const NO_SUCH_NAME: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA']);
 
 type Outcome =
@@ -46,7 +45,7 @@ interface Entry {
   readonly until: number;
 }
 
-/** @returns a look-up that shares and remembers the answers of `options.resolve`. */
+/** @returns a look-up that caches the answers of `options.resolve`. */
 export function cachedLookup(options: DnsCacheOptions): Lookup {
   const cache = new DnsCache(options);
   return (hostname) => cache.lookup(hostname);
@@ -54,9 +53,9 @@ export function cachedLookup(options: DnsCacheOptions): Lookup {
 
 class DnsCache {
   readonly #options: DnsCacheOptions;
-  /** Oldest first; filled by answers, emptied by the bound and by age. */
+  /** Oldest first. Filled by answers, emptied by the limit and by age. */
   readonly #entries = new Map<string, Entry>();
-  /** One a name being asked for: bounded by the visit threads and the resolver's own time-out. */
+  /** Running queries by name. Limits: the visit threads, and the timeout of the resolver. */
   readonly #asking = new Map<string, Promise<Outcome>>();
 
   constructor(options: DnsCacheOptions) {
@@ -85,7 +84,7 @@ class DnsCache {
     return asked;
   }
 
-  /** Never rejects: who waits together is told together. */
+  /** Never rejects, so that all callers share one outcome. */
   async #answer(name: string): Promise<Outcome> {
     const { ttlMinMs, ttlMaxMs, negativeTtlMs } = this.#options;
     try {

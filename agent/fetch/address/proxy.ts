@@ -1,8 +1,8 @@
 /**
- * Going through an HTTP proxy: where it is, what it is told, and the tunnel that it opens for
- * https. Only the proxy is connected to, so its address is what can be judged here; it is the
- * user's own choice and may be private, while hosts that are addresses are refused before
- * (`AddressGuard`). `connection-pool.ts` dials through it.
+ * Connections through an HTTP proxy: its address, its headers, and the tunnel that it opens for
+ * https. The agent connects only to the proxy, so only the address of the proxy can be checked. The
+ * user chose it, so it may be private. The address guard has already refused hosts given as address
+ * literals.
  */
 
 import http from 'node:http';
@@ -11,22 +11,22 @@ import { AddressGuard } from './address-guard.ts';
 import { DialError, type DialTarget, dial, type Lookup } from './dial.ts';
 
 export interface HttpProxy {
-  /** Name or address, IPv6 without brackets. */
+  /** Name or address; IPv6 without brackets. */
   readonly hostname: string;
   readonly port: number;
-  /** What the proxy is told with each request. */
+  /** Sent to the proxy with each request. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 type Dialed = (error: DialError | null, socket?: Socket) => void;
 
-/** The header of a proxy's answer; the tunnel has no use for it. */
+/** Limit on the header of the proxy's response, in bytes. The tunnel does not use it. */
 const HEADER_BYTES_MAX = 16 * 1024;
 
-/** What no proxy can be is refused even so: the unspecified address, multicast. */
+/** Still refuses addresses that no proxy can have: unspecified and multicast. */
 const PROXY_GUARD = new AddressGuard({ allowPrivate: true });
 
-/** @param text an http URL, as the config has checked it. */
+/** @param text an http URL that the config has validated. */
 export function parseProxy(text: string): HttpProxy {
   const { hostname, port, username, password } = new URL(text);
   const secret = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);
@@ -44,23 +44,23 @@ export function dialProxy(proxy: HttpProxy, lookup: Lookup, done: Dialed): () =>
 }
 
 /**
- * Has the proxy open a tunnel, and reports the socket once it stands.
+ * Asks the proxy for a tunnel, and reports the socket when the tunnel is open.
  *
- * @returns a function that gives up, as that of {@link dial}.
+ * @returns a function that cancels, as {@link dial} does.
  */
 export function dialTunnel(
   proxy: HttpProxy,
   target: Pick<DialTarget, 'hostname' | 'port' | 'lookup'>,
   done: Dialed,
 ): () => void {
-  let giveUp = dialProxy(proxy, target.lookup, (error, socket) => {
+  let cancel = dialProxy(proxy, target.lookup, (error, socket) => {
     if (socket === undefined) {
       done(error);
     } else {
-      giveUp = openTunnel(proxy, target, socket, done);
+      cancel = openTunnel(proxy, target, socket, done);
     }
   });
-  return () => giveUp();
+  return () => cancel();
 }
 
 function openTunnel(
@@ -87,17 +87,17 @@ function openTunnel(
   });
   request.on('error', (error) => finish(new DialError('connect_failed', error.message, error)));
   const refused = (status: number | undefined) =>
-    finish(new DialError('connect_failed', `the proxy answered ${status}`));
+    finish(new DialError('connect_failed', `the proxy responded with status ${status}`));
   request.once('response', ({ statusCode }) => refused(statusCode));
   request.once('connect', ({ statusCode = 0 }, _socket, head) => {
     if (statusCode < 200 || statusCode > 299) {
       refused(statusCode);
       return;
     }
-    // A server that speaks first is no TLS server, but what it says is for TLS to judge.
+    // A server that speaks first is not a TLS server, but TLS reports that.
     if (head.length > 0) socket.unshift(head);
     finish(null);
   });
   request.end();
-  return () => finish(new DialError('aborted', 'given up at the proxy'));
+  return () => finish(new DialError('aborted', 'cancelled while the proxy was connecting'));
 }

@@ -1,19 +1,18 @@
 /**
- * Asks for the addresses of a name. Public names go to the DNS servers through c-ares, which
- * tells how long an answer holds and waits on sockets, so that an outage of the DNS does not
- * occupy the few threads that files and compression need too. What may stand in the hosts file
- * or under a search domain, and what the DNS does not know, is the system's to answer.
- * `agent.ts` wraps it into the cache.
+ * Resolves names. Public names are queried through c-ares, which reports the TTL and waits on
+ * sockets: a DNS outage then does not occupy the few threads that files and compression need. Names
+ * that the hosts file, a search domain or the local network may define, and names that the DNS does
+ * not know, go to the system resolver.
  */
 
 import dns from 'node:dns/promises';
-import type { ResolvedAddress } from './dial.ts';
+import { type ResolvedAddress, systemLookup } from './dial.ts';
 import type { DnsAnswer, Resolve } from './dns-cache.ts';
 
-/** Which addresses are asked for and connected to. */
+/** The addresses that are looked up and connected to. */
 export type AddressFamily = 'any' | 'ipv4' | 'ipv6';
 
-/** The part of `dns.promises.Resolver` that is used; tests put another in its place. */
+/** The part of `dns.promises.Resolver` in use; tests replace it. */
 export interface DnsClient {
   resolve4(name: string, options: { ttl: true }): Promise<{ address: string; ttl: number }[]>;
   resolve6(name: string, options: { ttl: true }): Promise<{ address: string; ttl: number }[]>;
@@ -26,26 +25,31 @@ export interface ResolverOptions {
   readonly system?: (name: string) => Promise<readonly ResolvedAddress[]>;
 }
 
-/** First try; c-ares doubles it for the second. Both fit in the default `connectMs` of 5 s. */
+/**
+ * Timeout of the first try in ms; c-ares doubles it for the second. Both fit in the default
+ * `connectMs` of 5 s.
+ */
 const TRY_MS = 1500;
 const TRIES = 2;
-/** A name has more addresses than this only to make somebody suffer. */
+/** Limit on the addresses of a name. More are an attack. */
 const ADDRESSES_MAX = 64;
 /**
- * The system gives up by itself after some ten seconds. Where it does not (a directory service that
- * hangs), whoever waits for the name, and asks for it later, would wait with it.
+ * Timeout of the system resolver in ms. It normally ends by itself after some ten seconds. If it
+ * hangs (in a directory service), this limit ends the wait of all requests for the name.
  */
 const SYSTEM_MS = 30_000;
 
-/** Only the hosts file, a search domain or the local network knows these. */
+/** Names that only the hosts file, a search domain or the local network can know. */
 const SYSTEM_NAME = /^[^.]+$|\.(?:localhost|localdomain|local|internal|home\.arpa)$/;
-/** The DNS knows nothing of the name, or there is no DNS: the hosts file may. */
+/** The DNS does not know the name, or there is no DNS server: the hosts file may know it. */
 const ASK_SYSTEM: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
 
-/** @returns a resolver whose queries end within some seconds, whatever the servers do. */
+/**
+ * @returns a resolver whose queries end within some seconds, or {@link SYSTEM_MS} on the system.
+ */
 export function createResolver(options: ResolverOptions): Resolve {
   const client = options.client ?? new dns.Resolver({ timeout: TRY_MS, tries: TRIES });
-  const system = options.system ?? systemAddresses;
+  const system = options.system ?? systemLookup;
   const wanted = wantedBy(options.family);
   const bySystem = async (name: string): Promise<DnsAnswer> => {
     const addresses = await within(SYSTEM_MS, system(name), name);
@@ -62,7 +66,7 @@ export function createResolver(options: ResolverOptions): Resolve {
   };
 }
 
-/** @throws what the more telling of both queries failed with, where neither has an address. */
+/** @throws the more significant error of both queries, if neither has an address. */
 async function byDns(
   client: DnsClient,
   name: string,
@@ -79,8 +83,9 @@ async function byDns(
     return { addresses, ttlMs: Math.min(...lists.map((list) => list.ttlMs)) };
   }
   const errors = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-  // A failure outweighs "no such name": the other query might have found one.
-  throw errors.find((error) => !ASK_SYSTEM.has(codeOf(error))) ?? errors[0] ?? nothing(name);
+  // A failure outweighs "no such name": that query might have found an address.
+  const failure = errors.find((error) => !ASK_SYSTEM.has(codeOf(error))) ?? errors[0];
+  throw failure ?? Object.assign(new Error(`${name} has no address`), { code: 'ENODATA' });
 }
 
 async function answersOf(query: Promise<{ address: string; ttl: number }[]>, family: 4 | 6) {
@@ -91,22 +96,17 @@ async function answersOf(query: Promise<{ address: string; ttl: number }[]>, fam
   };
 }
 
-/** By turns from each list, so that the few that are tried hold both families. */
+/** Alternates between the lists, so that both families are among the few addresses tried. */
 function alternating(lists: readonly (readonly ResolvedAddress[])[]): ResolvedAddress[] {
   const longest = Math.max(0, ...lists.map((list) => list.length));
   const rounds = Array.from({ length: longest }, (_, at) => lists.map((list) => list[at]));
   return rounds.flat().filter((address) => address !== undefined);
 }
 
-async function systemAddresses(name: string): Promise<readonly ResolvedAddress[]> {
-  const answers = await dns.lookup(name, { all: true });
-  return answers.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
-}
-
 async function within<T>(ms: number, work: Promise<T>, name: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const message = `the system did not say within ${ms} ms where ${name} is`;
+    const message = `the system resolver did not answer within ${ms} ms for ${name}`;
     timer = setTimeout(() => reject(Object.assign(new Error(message), { code: 'ETIMEOUT' })), ms);
   });
   try {
@@ -122,8 +122,4 @@ function wantedBy(family: AddressFamily): ReadonlySet<number> {
 
 function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException | null)?.code ?? '';
-}
-
-function nothing(name: string): Error {
-  return Object.assign(new Error(`${name} has no address`), { code: 'ENODATA' });
 }

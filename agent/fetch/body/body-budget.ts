@@ -1,91 +1,89 @@
 /**
- * The memory for bodies of one agent. The first quarter mebibyte of a body is free, since most pages
- * are smaller. Beyond that a body reserves step by step what it comes to hold, so that one that
- * drips holds no more than it has sent; while it waits for a step it is not read. The reservation
- * lasts until the body is parsed and archived: a queue of bodies for the parse threads is memory as
- * well. `page-pipeline.ts` opens an account for each request and closes it, whatever comes of the
- * request; `exchange.ts` draws on it.
+ * Limits the memory that the bodies of one agent take. The first 256 KiB of a body are free, since
+ * most pages are smaller. Beyond them a body reserves memory in steps, so a slow body holds no more
+ * than it has received. While a body waits for a step, it is not read. A reservation lasts until
+ * the body is parsed and archived, because bodies that wait for a parse thread take memory too.
  *
- * Small bodies of quick servers do not wait for others, however many there are: they come first, and
- * a part of the memory is for them alone. Where one that is not slow waits all the same, slow ones
- * are broken off, the largest first.
+ * Small bodies of fast servers are served first, and a part of the memory is reserved for them. If
+ * a body that is not slow has to wait, slow bodies are ended, the largest first.
  *
- * Bodies that hold a part and wait for more could wait for one another for ever. So where all wait,
- * the oldest goes on beyond the bound: no more than the bound and one body is held.
+ * Bodies that hold memory and wait for more could block each other for ever. So if all of them
+ * wait, the oldest continues beyond the limit: the total is at most the limit and one body.
  */
 
 import { monotonicMs } from '../../runtime/clock.ts';
 
-/** Of every body; so much may be held of each open request at worst. */
+/** Bytes of each body that need no reservation. Every open request may hold so many. */
 export const BODY_BYTES_FREE = 256 * 1024;
 
-/** Reserved at a time. */
+/** Bytes reserved per step. */
 export const BODY_STEP_BYTES = 256 * 1024;
 
-/** A body that takes longer over a step is slow: it comes by less than half a mebibyte a second. */
+/** Time in ms. A body that takes longer over a step is slow, that is, below 512 KiB/s. */
 const STEP_MS = 500;
 
-/** How often slow bodies are looked for while any waits. */
+/** Interval in ms at which slow bodies are looked for while any body waits. */
 const TICK_MS = 250;
-/** A tick that is later shows that it is the agent that is behind, and not the servers. */
+/** Milliseconds. A tick that is later than this shows that the agent is slow, not the servers. */
 const LATE_MS_MAX = 100;
 
-/** Nearly all bodies that exceed what is free are smaller. */
+/** Limit in bytes of a small body. Nearly all bodies above the free size are below it. */
 const SMALL_BODY_BYTES = 3 * 1024 * 1024;
 
-/** How much of the memory may be full before a body has to wait. */
+/** Share of the memory that may be in use before a body has to wait. */
 const SHARES = {
-  /** It is small by its own account. */
+  /** It is known to stay small. */
   small: 1,
-  /** It has become no larger yet. */
+  /** It may become large, but is still small. */
   young: 7 / 8,
   largeOrSlow: 3 / 4,
 };
 
-/** Sitemaps, and pages under a high `limits.bodyBytes`, wait in a line of their own. */
+/** Larger bodies (sitemaps, and pages under a high `limits.bodyBytes`) have their own queue. */
 const LARGE_BODY_BYTES = 16 * 1024 * 1024;
 
 /**
- * A body is held several times for a moment: as received for the archive and decoded, which count
- * here, and joined, parsed, as a record and packed, which do not. So these keep an agent under
- * 800 MiB, of which it needs 200 without any body.
+ * Chosen to keep an agent below 800 MiB, of which 200 are used without any body. For a moment a
+ * body exists several times: the received bytes (for the archive) and the decoded ones count here;
+ * the joined, parsed, record and compressed forms do not.
  */
 const BUDGET: BodyBudgetOptions = {
   ordinaryBytesMax: 80 * 1024 * 1024,
-  // And one sitemap of the largest size, where all wait.
+  // Exceeded by one sitemap of the largest size if all wait.
   largeBytesMax: 48 * 1024 * 1024,
 };
 
 interface BodyBudgetOptions {
-  /** For bodies of up to 16 MiB together. */
+  /** Total for bodies of up to 16 MiB. */
   readonly ordinaryBytesMax: number;
-  /** For larger ones together. */
+  /** Total for larger bodies. */
   readonly largeBytesMax: number;
 }
 
-/** Whose memory it is; told of what becomes of it. */
+/** The owner of a body. It is notified when its body may continue or must end. */
 export interface BodyHolder {
-  /** What the body may become. */
+  /** The largest size that the body may reach. */
   readonly bytesMax: number;
-  /** When the body began, in monotonic milliseconds. */
+  /** Start of the body, in monotonic milliseconds. */
   readonly startedAt: number;
-  /** It has not to wait any more. */
+  /** The body no longer has to wait. */
   onGranted(): void;
-  /** Others wait, and it is slow: it is to end. */
+  /** The body must end: it is slow and others wait. */
   onTooSlow(): void;
 }
 
 /** The account of one body. */
 export interface BodyAccount {
   /**
-   * Reserves memory up to so many bytes in all.
+   * Reserves memory.
    *
-   * @returns false where it has to wait; `onGranted` is called when it has not to any more.
+   * @param bytes total for this body, not the increment
+   * @returns false if the body has to wait; `onGranted` is called at the end of the wait
    */
   reserve(bytes: number, holder: BodyHolder): boolean;
-  /** Nothing more is read; what it holds is kept. */
+  /** Nothing more is read. The memory stays reserved. */
   ended(): void;
-  /** Gives the memory back; may be called twice. */
+  /** Releases the memory. May be called twice. */
   close(): void;
 }
 
@@ -102,17 +100,17 @@ export class BodyBudget {
     this.#large = new Line(largeBytesMax, now);
   }
 
-  /** Bytes reserved by bodies that are open. */
+  /** Bytes reserved by open bodies. */
   get reserved(): number {
     return this.#ordinary.reserved + this.#large.reserved;
   }
 
-  /** Bodies that wait. */
+  /** Number of bodies that wait. */
   get waiting(): number {
     return this.#ordinary.waiting + this.#large.waiting;
   }
 
-  /** Opens the account of a body; to be closed. */
+  /** Opens the account of one body. The caller closes it. */
   open(): BodyAccount {
     let held: Held | null = null;
     let line: Line | null = null;
@@ -136,18 +134,21 @@ interface Held {
   bytes: number;
   wanted: number;
   state: 'read' | 'waiting' | 'ended';
-  /** When its step was granted, or it began. */
+  /** Time when its last step was granted, or when the body began. */
   since: number;
-  /** Before this step: its server had time to send ahead, so the step tells nothing of its speed. */
+  /**
+   * The body waited before this step. Its server had time to send ahead, so the time for this step
+   * says nothing about its speed.
+   */
   hasWaited: boolean;
-  /** By its last step that tells. */
+  /** Speed in the last step that could be measured. */
   isSlow: boolean;
 }
 
 class Line {
   readonly #bytesMax: number;
   readonly #now: () => number;
-  /** The oldest first. Filled by `reserve`, emptied by `leave`; bound: the open requests. */
+  /** Oldest first. Filled by `reserve`, emptied by `leave`; limit: the open requests. */
   readonly #all = new Set<Held>();
   #timer: NodeJS.Timeout | null = null;
   reserved = 0;
@@ -171,13 +172,13 @@ class Line {
 
   ended(held: Held): void {
     this.#turn(held, 'ended');
-    this.#grantAndTell();
+    // All totals are updated before any holder acts on them.
+    for (const { holder } of this.#grant()) holder.onGranted();
   }
 
   leave(held: Held): void {
-    this.#turn(held, 'ended');
     if (this.#all.delete(held)) this.reserved -= held.bytes;
-    this.#grantAndTell();
+    this.ended(held);
   }
 
   #turn(held: Held, state: Held['state']): void {
@@ -186,25 +187,23 @@ class Line {
     held.state = state;
   }
 
-  #grantAndTell(): void {
-    // The sums are right before anybody acts on them.
-    for (const { holder } of this.#grant()) holder.onGranted();
-  }
-
   #grant(): Held[] {
     const granted: Held[] = [];
     for (const held of this.#inLine()) {
-      // Those behind it are served no sooner, even if they want less.
+      // Bodies behind it wait too, even if they want less.
       if (this.#missing(held, held.wanted) > 0) break;
       granted.push(this.#give(held));
     }
-    // Nobody else would give anything back.
+    // All wait, so no other body would release memory.
     if (this.waiting > 0 && this.waiting === this.#all.size) {
       const [oldest] = this.#all;
       granted.push(this.#give(oldest!));
     }
     if (this.waiting > 0) this.#timer ??= this.#nextTick();
-    else this.#stopTimer();
+    else {
+      clearTimeout(this.#timer ?? undefined);
+      this.#timer = null;
+    }
     return granted;
   }
 
@@ -216,19 +215,19 @@ class Line {
     return held;
   }
 
-  /** Those that wait, in the order in which they are served; the older ones first. */
+  /** The waiting bodies in the order of service; within a share, the oldest first. */
   #inLine(): Held[] {
     if (this.waiting === 0) return [];
     const waiting = [...this.#all].filter(({ state }) => state === 'waiting');
     return waiting.toSorted((a, b) => shareOf(b, b.wanted) - shareOf(a, a.wanted));
   }
 
-  /** One that is only parsed and archived is not its server's any more. */
+  /** A body that is being parsed or archived no longer depends on its server, so it is not slow. */
   #isSlow({ state, since, isSlow }: Held): boolean {
     return state === 'read' ? this.#now() - since > STEP_MS : state === 'waiting' && isSlow;
   }
 
-  /** How much has to come free before the body may hold so many bytes. */
+  /** Bytes that must be released before the body may hold `bytes`. */
   #missing(held: Held, bytes: number): number {
     return this.reserved + bytes - held.bytes - this.#bytesMax * shareOf(held, bytes);
   }
@@ -238,11 +237,6 @@ class Line {
     return setTimeout(() => this.#tick(dueAt), TICK_MS);
   }
 
-  #stopTimer(): void {
-    if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = null;
-  }
-
   #tick(dueAt: number): void {
     this.#timer = this.#nextTick();
     if (this.#now() > dueAt + LATE_MS_MAX) return;
@@ -250,7 +244,9 @@ class Line {
     if (first && !first.isSlow) this.#makeRoom(first);
   }
 
-  /** For all of the small bodies that wait, so that they do not wait again at their next steps. */
+  /**
+   * Makes room for all small bodies that wait, so that they do not wait again at their next steps.
+   */
   #makeRoom(first: Held): void {
     let missing = this.#missing(first, first.bytes);
     for (const { state, isSlow, holder, bytes, wanted } of this.#all) {

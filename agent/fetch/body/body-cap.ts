@@ -1,14 +1,13 @@
 /**
- * How much of a body is worth reading. Links come only from markup and text, so of an image, a
- * film or an archive just enough is read to keep the connection usable when the file is small;
- * beyond that the connection is closed, which is cheaper for both sides than ten megabytes
- * nobody looks at. `exchange.ts` asks when the header has come.
+ * Decides how much of a body is read. Only markup and text contain links. Of an image, a film or an
+ * archive just enough is read to keep the connection usable if the file is small; otherwise closing
+ * the connection is cheaper for both sides than ten megabytes that nobody uses.
  */
 
-/** About one round trip's worth of data, which is in flight anyway. */
+/** Bytes: about the data of one round trip, which is in flight anyway. */
 export const SKIMMED_BODY_BYTES_MAX = 16 * 1024;
 
-/** Types in which no link is looked for; a missing or odd type is read, since many are wrong. */
+/** Types without links. A missing or odd type is read, since many are wrong. */
 const NO_LINKS = new RegExp(
   [
     '^(?:image(?!/svg)|audio|video|font|model)/',
@@ -20,7 +19,7 @@ const NO_LINKS = new RegExp(
   'i',
 );
 
-/** Statuses whose Location is followed by the crawl; their bodies say "moved" for humans. */
+/** Statuses whose Location the crawl follows; their bodies are only for humans. */
 const REDIRECTS: ReadonlySet<number> = new Set([300, 301, 302, 303, 307, 308]);
 
 export function isRedirect(status: number): boolean {
@@ -28,8 +27,8 @@ export function isRedirect(status: number): boolean {
 }
 
 /**
- * @param contentType the trimmed header, null where missing.
- * @returns the cap on the decoded body in bytes, at most `bodyBytesMax`.
+ * @param contentType the trimmed header; null if absent.
+ * @returns the limit on the decoded body in bytes, at most `bodyBytesMax`.
  */
 export function bodyCap(
   kind: 'page' | 'robots',

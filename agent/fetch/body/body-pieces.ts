@@ -1,25 +1,24 @@
 /**
- * The bytes of a body in the pieces in which they came, held in memory in proportion to the bytes.
- * Each piece is an object, and keeps the whole buffer that it is a part of: a million pieces of one
- * byte would hold hundreds of megabytes. So runs of small pieces are copied together. Used by
- * `body-reader.ts` and `exchange.ts`.
+ * The bytes of a body, in the pieces in which they arrived. A piece is an object and keeps the
+ * whole buffer of which it is a part: a million one-byte pieces would hold hundreds of megabytes.
+ * So runs of small pieces are copied together, and the memory is proportional to the bytes.
  */
 
-/** Larger pieces stay as they are; those of ordinary bodies have 16 to 64 KiB. */
+/** Bytes. Larger pieces are kept as they are; those of ordinary bodies have 16 to 64 KiB. */
 const SMALL_BYTES = 4096;
-/** A piece that is a smaller part of its buffer counts as small. */
+/** A piece with a smaller share of its buffer counts as small. */
 const BUFFER_SHARE_MIN = 1 / 8;
-/** A run of small pieces is copied together when it exceeds one of these. */
+/** A run of small pieces is copied together when it exceeds one of these limits. */
 const RUN_PIECES_MAX = 256;
 const RUN_BUFFER_BYTES_MAX = 256 * 1024;
 
 export class BodyPieces {
   #pieces: Uint8Array[] = [];
-  /** Small pieces at the end of {@link #pieces}, and the buffers that they keep. */
+  /** Small pieces at the end of {@link #pieces}, and the size of their buffers. */
   #runPieces = 0;
   #runBufferBytes = 0;
 
-  /** Objects held. */
+  /** Number of pieces held. */
   get count(): number {
     return this.#pieces.length;
   }
@@ -41,7 +40,7 @@ export class BodyPieces {
     }
   }
 
-  /** The pieces so far, in order; nothing is held afterwards. */
+  /** Removes and returns the pieces so far, in order. */
   take(): Uint8Array[] {
     const pieces = this.#pieces;
     this.#pieces = [];

@@ -1,8 +1,7 @@
 /**
- * Collects one response body: undoes its content codings as it arrives and stops at the cap, so
- * that neither an endless body nor a decompression bomb costs more than the cap. Which coding is
- * present is believed only when the first byte agrees, because servers that label plain text as
- * gzip are common. `exchange.ts` feeds it and learns the end once.
+ * Collects one response body. It undoes the content codings as bytes arrive and stops at the limit,
+ * so neither an endless body nor a decompression bomb costs more than the limit. A gzip coding is
+ * believed only if the first byte agrees, because many servers label plain text as gzip.
  */
 
 import type { Transform } from 'node:stream';
@@ -13,7 +12,7 @@ import { BodyPieces } from './body-pieces.ts';
 import { GzipMembers } from './gzip-members.ts';
 import { ZstdFrames } from './zstd-frames.ts';
 
-/** How a body ended: whole, cut at a cap, or broken by damage within the coding. */
+/** The end of a body: complete, cut at a limit, or damaged within the coding. */
 export type BodyEnd =
   | { readonly kind: 'whole' }
   | { readonly kind: 'cut' }
@@ -23,8 +22,8 @@ export type BodyEnd =
       readonly message: string;
     };
 
-/** The side of the wire that can be told to wait. */
-export interface BodySource {
+/** The connection, which can be paused. */
+interface BodySource {
   pause(): void;
   resume(): void;
 }
@@ -37,27 +36,31 @@ export interface BodyMemory {
   readonly keepsWire: boolean;
 }
 
-/** More codings than this on one body are an attack: nobody sends more than two. */
+/** Codings undone on one body. Nobody sends more than two, so more are an attack. */
 const CODINGS_MAX = 3;
-/** Compressed input that yields no output has to end too; honest input is hardly ever larger. */
+/** Limits coded input that yields no output. Honest input is hardly ever larger. */
 const WIRE_BYTES_PER_DECODED_BYTE_MAX = 1.125;
-/** Allowance for the headers of a coding, which exceed the rule above in tiny bodies. */
+/** Bytes: allowance for the headers of a coding, which exceed the ratio above in tiny bodies. */
 const WIRE_BYTES_MIN = 4096;
 /**
- * Beyond the first mebibyte, pages that say something shrink to a hundredth at best; deflate's
- * limit is 1,032, and br and zstd have none. More is a bomb, and is not inflated to the cap.
+ * Limits on expansion beyond the first mebibyte. Real pages shrink to a hundredth at best. The
+ * maximum of deflate is 1,032; br and zstd have none. A higher ratio is a bomb and is not inflated
+ * up to the body limit.
  */
 const DECODED_BYTES_PER_WIRE_BYTE_MAX = 500;
 const DECODED_BYTES_FREE = 1024 * 1024;
-/** RFC 9659: a decoder of zstd content coding needs no more than 8 MiB of window, 2^23. */
+/** log2 of the window limit, 8 MiB (RFC 9659): zstd content coding needs no more. */
 const ZSTD_WINDOW_LOG_MAX = 23;
 const OUTPUT_CHUNK_BYTES = 64 * 1024;
-/** Copied at a time, with the pages that it is copied to: a few milliseconds. */
+/**
+ * Bytes copied in one turn of the event loop, with the page faults of the target: a few
+ * milliseconds.
+ */
 const JOINED_BYTES_MAX = 4 * 1024 * 1024;
 const NO_BYTES = new Uint8Array(0);
 /**
- * Coded bytes of gzip that are kept in case that garbage follows them. Pages hardly exceed it; what
- * does is decoded by `GzipMembers` from then on, which costs more and needs nothing kept.
+ * Limit on the coded bytes of gzip that are kept in case garbage follows them. Pages hardly exceed
+ * it. Beyond it `GzipMembers` decodes, which costs more but keeps nothing.
  */
 const KEPT_WIRE_BYTES_MAX = 256 * 1024;
 
@@ -69,7 +72,7 @@ export class BodyReader {
   readonly #reserve: Reserve;
   readonly #keepsWire: boolean;
   readonly #pieces = new BodyPieces();
-  /** Coded bytes so far, while they may have to be decoded again; else null. */
+  /** Coded bytes so far, while they may have to be decoded again; otherwise null. */
   #kept: BodyPieces | null = null;
   #decoders: Transform[] | null = null;
   #decoded = 0;
@@ -77,18 +80,18 @@ export class BodyReader {
   #ended = false;
   #wireEnded = false;
   #decodedAll = false;
-  /** Bytes that may be held. */
+  /** Bytes that the body may hold now. */
   #granted = BODY_BYTES_FREE;
   #awaitsMemory = false;
 
   /**
-   * @param contentEncoding the header; unknown codings are taken as none, as browsers do.
-   * @param bytesMax cap on the decoded body.
-   * @param onEnd called once, never after {@link stop}; synchronously from push or finish where
-   * nothing is to be decoded.
-   * @param memory `reserve` is asked when more than {@link BODY_BYTES_FREE} are held, and after each
-   * {@link BODY_STEP_BYTES}: whether there is memory beyond the bytes that are free. If not, nothing
-   * is read or decoded until it calls back. `keepsWire`: somebody else holds what is pushed.
+   * @param contentEncoding the header; unknown codings are ignored, as in browsers.
+   * @param bytesMax limit on the decoded body.
+   * @param onEnd called once, never after {@link stop}; synchronously from `push` or `finish` if
+   * nothing is decoded.
+   * @param memory `reserve` is called when the body holds more than {@link BODY_BYTES_FREE}, and
+   * again after each {@link BODY_STEP_BYTES}. If it returns false, nothing is read or decoded until
+   * it calls back. `keepsWire`: the caller keeps the received bytes, so they count as well.
    */
   constructor(
     contentEncoding: string | undefined,
@@ -98,8 +101,8 @@ export class BodyReader {
     { reserve, keepsWire }: BodyMemory = { reserve: () => true, keepsWire: false },
   ) {
     this.#codings = knownCodings(contentEncoding);
-    this.#kept =
-      /gzip$/.test(this.#codings.join()) && this.#codings.length === 1 ? new BodyPieces() : null;
+    const isGzip = this.#codings.length === 1 && this.#codings[0]!.endsWith('gzip');
+    this.#kept = isGzip ? new BodyPieces() : null;
     this.#bytesMax = bytesMax;
     this.#source = source;
     this.#onEnd = onEnd;
@@ -112,16 +115,14 @@ export class BodyReader {
     return this.#received;
   }
 
-  /** Objects that hold the decoded body. */
+  /** Number of objects that hold the decoded body. */
   get pieces(): number {
     return this.#pieces.count;
   }
 
-  /** Takes bytes off the wire. */
+  /** Adds received bytes. */
   push(chunk: Uint8Array): void {
-    if (this.#ended) {
-      return;
-    }
+    if (this.#ended) return;
     this.#received += chunk.byteLength;
     this.#decoders ??= this.#startDecoders(chunk);
     const first = this.#decoders[0];
@@ -140,28 +141,24 @@ export class BodyReader {
     this.#claim();
   }
 
-  /** The wire has delivered the whole message. */
+  /** The whole message has been received. */
   finish(): void {
     this.#wireEnded = true;
     const first = this.#decoders?.[0];
-    if (first === undefined) {
-      this.#end({ kind: 'whole' });
-    } else if (this.#decodedAll) {
-      this.#end({ kind: 'whole' });
-    } else {
-      first.end();
-    }
+    if (first === undefined || this.#decodedAll) this.#end({ kind: 'whole' });
+    else first.end();
   }
 
-  /** Frees the decoders; what was collected stays readable. */
+  /** Frees the decoders. The collected bytes stay readable. */
   stop(): void {
     this.#ended = true;
-    for (const decoder of this.#decoders ?? []) {
-      decoder.destroy();
-    }
+    for (const decoder of this.#decoders ?? []) decoder.destroy();
   }
 
-  /** The decoded body so far, in a buffer of its own, joined in pieces if it is large. */
+  /**
+   * Removes and returns the decoded body so far, in its own buffer. A large body is copied in
+   * several turns of the event loop.
+   */
   async take(): Promise<Uint8Array<ArrayBuffer>> {
     const body = new Uint8Array(this.#decoded);
     const chunks = this.#pieces.take();
@@ -170,7 +167,7 @@ export class BodyReader {
     for (const [k, chunk] of chunks.entries()) {
       body.set(chunk, offset);
       offset += chunk.byteLength;
-      // Frees the chunk: its bytes are in the joined buffer.
+      // Frees the chunk, which is now copied.
       chunks[k] = NO_BYTES;
       if (offset < pieceEnd) continue;
       pieceEnd = offset + JOINED_BYTES_MAX;
@@ -180,9 +177,7 @@ export class BodyReader {
   }
 
   #collect(chunk: Uint8Array): void {
-    if (this.#ended) {
-      return;
-    }
+    if (this.#ended) return;
     const room = this.#room() - this.#decoded;
     const kept = chunk.byteLength > room ? chunk.subarray(0, room) : chunk;
     this.#pieces.push(kept);
@@ -195,7 +190,7 @@ export class BodyReader {
 
   #claim(): void {
     if (this.#ended || this.#awaitsMemory) return;
-    // What is not coded is held once.
+    // A body without coding exists only once.
     const isCoded = this.#decoders !== null && this.#decoders.length > 0;
     const held = this.#decoded + (this.#keepsWire && isCoded ? this.#received : 0);
     if (held <= this.#granted) return;
@@ -220,17 +215,21 @@ export class BodyReader {
     if (!this.#awaitsMemory) this.#source.resume();
   }
 
-  /** The cap, or what so few bytes may become. */
+  /** Limit on the decoded bytes: the body limit or the credible size, whichever is lower. */
   #room(): number {
-    // Codings on top of one another multiply; then the cap alone bounds them.
+    // Ratios of stacked codings multiply, so only the body limit applies to them.
     if (this.#decoders?.length !== 1) return this.#bytesMax;
-    const credible = this.#received * DECODED_BYTES_PER_WIRE_BYTE_MAX;
-    return Math.min(this.#bytesMax, Math.max(credible, DECODED_BYTES_FREE));
+    return Math.min(this.#bytesMax, this.#credibleBytes());
+  }
+
+  /** The size that a single coding may give the received bytes. */
+  #credibleBytes(): number {
+    return Math.max(this.#received * DECODED_BYTES_PER_WIRE_BYTE_MAX, DECODED_BYTES_FREE);
   }
 
   #startDecoders(first: Uint8Array): Transform[] {
     const decoders = this.#codings.flatMap((coding, index) => {
-      // Only the outermost coding can be looked at; the others are believed.
+      // Only the outermost coding can be checked; the others are believed.
       const decoder = createDecoder(coding, index === 0 ? first[0] : undefined);
       return decoder === null ? [] : [decoder];
     });
@@ -252,16 +251,16 @@ export class BodyReader {
     return decoders;
   }
 
-  /** What is coded further may be no larger than a body of that coding may be on the wire. */
+  /**
+   * Limits the output of an inner stage: it may be no larger than a coded body may be when
+   * received.
+   */
   #boundStage(decoder: Transform): void {
     const bytesMax = this.#wireBytesMax();
     let bytes = 0;
     decoder.on('data', (chunk: Uint8Array) => {
       bytes += chunk.byteLength;
-      const credible = this.#received * DECODED_BYTES_PER_WIRE_BYTE_MAX;
-      if (bytes > Math.min(bytesMax, Math.max(credible, DECODED_BYTES_FREE))) {
-        this.#end({ kind: 'cut' });
-      }
+      if (bytes > Math.min(bytesMax, this.#credibleBytes())) this.#end({ kind: 'cut' });
     });
   }
 
@@ -269,7 +268,7 @@ export class BodyReader {
     return this.#bytesMax * WIRE_BYTES_PER_DECODED_BYTE_MAX + WIRE_BYTES_MIN;
   }
 
-  /** Garbage after the coded data may still be arriving: the message ends the body. */
+  /** Garbage may follow the coded data, so the body ends with the message. */
   #onDecodedAll(): void {
     this.#decodedAll = true;
     this.#resume();
@@ -278,7 +277,10 @@ export class BodyReader {
     }
   }
 
-  /** Node's decoder also fails at garbage after gzip; the other one tells that from damage. */
+  /**
+   * Node's decoder also fails on garbage after gzip data. `GzipMembers` distinguishes it from
+   * damage.
+   */
   #onDamage(error: NodeJS.ErrnoException): void {
     if (this.#ended) return;
     if (this.#kept === null) this.#end(decodingEnd(error));
@@ -306,7 +308,7 @@ export class BodyReader {
   }
 }
 
-/** Codings to undo, outermost first. */
+/** @returns the codings to undo, outermost first. */
 function knownCodings(contentEncoding: string | undefined): string[] {
   const names = (contentEncoding ?? '').toLowerCase().split(',');
   const known = names
@@ -315,7 +317,7 @@ function knownCodings(contentEncoding: string | undefined): string[] {
   return known.toReversed().slice(0, CODINGS_MAX);
 }
 
-/** @returns null where the first byte shows that the coding was not applied. */
+/** @returns null if the first byte shows that the body is not coded. */
 function createDecoder(coding: string, firstByte: number | undefined): Transform | null {
   const chunkSize = OUTPUT_CHUNK_BYTES;
   switch (coding) {
@@ -327,7 +329,8 @@ function createDecoder(coding: string, firstByte: number | undefined): Transform
         params: { [zlib.constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX },
       });
     case 'deflate':
-      // RFC 9110 means the zlib format, whose first byte is 0x78 or alike; many send it bare.
+      // RFC 9110 means the zlib format, whose first byte is 0x78 or similar. Many servers send raw
+      // deflate data.
       return firstByte === undefined || (firstByte & 0x8f) === 0x08
         ? zlib.createInflate({ chunkSize })
         : zlib.createInflateRaw({ chunkSize });

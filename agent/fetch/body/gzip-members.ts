@@ -1,8 +1,8 @@
 /**
- * Decodes gzip data of any number of members (RFC 1952, section 2.2). Bytes after the last member that
- * begin no member are dropped, as browsers, curl and zcat do. Node's own decoder takes them for a
- * further member, fails, and withholds what it had decoded. The data says itself where it ends, so the
- * trailer of the last member may be missing, or a part of it; browsers and curl read such a body.
+ * Decodes gzip data of any number of members (RFC 1952, section 2.2). Bytes after the last member
+ * that do not begin a member are dropped, as in browsers, curl and zcat. Node's own decoder takes
+ * them for another member, fails, and withholds what it had decoded. Deflate data marks its own
+ * end, so the trailer of the last member may be missing or cut, as in browsers and curl.
  */
 
 import type { TransformCallback } from 'node:stream';
@@ -12,25 +12,25 @@ import { JoinedDecoder } from './joined-decoder.ts';
 const MAGIC = Buffer.from([0x1f, 0x8b, 8]);
 const HEADER_BYTES = 10;
 const TRAILER_BYTES = 8;
-/** Names and comments are short; whoever sends longer ones wants them to be kept here. */
+/** Limit on a header in bytes. Real names and comments are short; longer ones are an attack. */
 const HEADER_BYTES_MAX = 64 * 1024;
-/** Each member costs a decoder; nobody sends a page in more, but for their cost. */
+/** Limit on the members. Each costs a decoder, and no real page has more. */
 const MEMBERS_MAX = 1000;
-/** Flags of RFC 1952, section 2.3.1. */
+/** Header flags (RFC 1952, section 2.3.1). */
 const FLAG = { headerChecksum: 2, extra: 4, name: 8, comment: 16 } as const;
 
 /** A stream that undoes the content coding `gzip`. */
 export class GzipMembers extends JoinedDecoder<InflateRaw> {
   readonly #options: ZlibOptions;
   #state: 'header' | 'body' | 'trailer' | 'garbage' = 'header';
-  /** Bytes of a header or a trailer that is not complete. */
+  /** The beginning of a header or trailer that is not complete. */
   #held: Buffer = Buffer.alloc(0);
   #members = 0;
-  /** Of the member's content. */
+  /** Checksum and size of the current member's content. */
   #crc = 0;
   #bytes = 0;
 
-  /** @param options - of each member's decoder */
+  /** @param options for the decoder of each member */
   constructor(options: ZlibOptions) {
     super();
     this.#options = options;
@@ -42,7 +42,7 @@ export class GzipMembers extends JoinedDecoder<InflateRaw> {
 
   override _flush(done: TransformCallback): void {
     if (this.#state === 'body') {
-      // Without the end of its data the decoder fails; with it only the trailer is missing.
+      // If the deflate data is cut, the decoder fails; if not, only the trailer is missing.
       this.finish(done);
     } else if (this.#members === 0 && this.#held.length > 0) {
       done(damage('unexpected end of file', 'Z_BUF_ERROR'));
@@ -80,7 +80,7 @@ export class GzipMembers extends JoinedDecoder<InflateRaw> {
   #inflate(bytes: Buffer, done: TransformCallback): void {
     const decoder = this.decoder!;
     const before = decoder.bytesWritten;
-    // It ends by itself at bytes that lie behind its data, and does not say that it took the rest.
+    // The decoder ends by itself if bytes follow its data, and does not confirm the write.
     const onEnd = () => {
       this.leave();
       this.#state = 'trailer';
@@ -107,7 +107,7 @@ export class GzipMembers extends JoinedDecoder<InflateRaw> {
   }
 }
 
-/** Null: it is not complete. */
+/** @returns null if the header is not complete. */
 function headerLength(bytes: Buffer): number | null {
   if (bytes.length < HEADER_BYTES) return null;
   const flags = bytes[3]!;
@@ -126,7 +126,7 @@ function headerLength(bytes: Buffer): number | null {
   return length <= bytes.length ? length : null;
 }
 
-/** As Node's decoders put it. */
+/** An error with the messages and codes of Node's decoders. */
 function damage(message: string, code: string): Error {
   return Object.assign(new Error(message), { code });
 }

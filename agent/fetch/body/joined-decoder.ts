@@ -1,21 +1,21 @@
 /**
- * A stream over data that is coded in parts one after another, each of which has a decoder of its
- * own: members of gzip, frames of zstd. The decoders pause while the reader does not read.
+ * A stream that decodes consecutive parts, each with its own decoder: gzip members or zstd frames.
+ * The decoders pause while the reader does not read.
  */
 
 import { Transform } from 'node:stream';
 
 export abstract class JoinedDecoder<D extends Transform> extends Transform {
   #decoder: D | null = null;
-  /** Its input is over. */
+  /** The decoder whose input has ended and whose output has not. */
   #ending: D | null = null;
 
-  /** Of the part that is being decoded; null: none is. */
+  /** Decoder of the current part; null: between parts. */
   protected get decoder(): D | null {
     return this.#decoder;
   }
 
-  /** @param seen - told of the decoded bytes before they are passed on */
+  /** @param seen called with decoded bytes before they are passed on */
   protected begin(decoder: D, seen: (bytes: Uint8Array) => void = () => {}): D {
     decoder.on('data', (bytes: Uint8Array) => {
       seen(bytes);
@@ -26,13 +26,13 @@ export abstract class JoinedDecoder<D extends Transform> extends Transform {
     return decoder;
   }
 
-  /** The part is over, and has been passed on. */
+  /** Ends the current part, whose output has been passed on. */
   protected leave(): void {
     this.#decoder?.destroy();
     this.#decoder = null;
   }
 
-  /** @param done - called when all of the part has been passed on */
+  /** @param done called when all output of the part has been passed on */
   protected finish(done: () => void): void {
     const decoder = this.#decoder!;
     this.#decoder = null;

@@ -1,8 +1,8 @@
 /**
- * Decodes zstd data of any number of frames (RFC 8878, section 3.1), skippable ones among them.
- * Node's decoder stops after the first frame and says that all is read. This
- * stream finds the end of each frame by the sizes in its headers and gives each frame its own
- * decoder. Bytes after the last frame that begin no frame are dropped, as they are after gzip.
+ * Decodes zstd data of any number of frames (RFC 8878, section 3.1), including skippable ones.
+ * Node's decoder stops after the first frame and accepts the rest without decoding it. This stream
+ * finds the end of each frame from the sizes in its headers and gives each frame its own decoder.
+ * Bytes after the last frame that do not begin a frame are dropped, as after gzip data.
  */
 
 import type { TransformCallback } from 'node:stream';
@@ -10,16 +10,16 @@ import zlib, { type ZstdDecompress, type ZstdOptions } from 'node:zlib';
 import { JoinedDecoder } from './joined-decoder.ts';
 
 const FRAME_MAGIC = 0xfd2fb528;
-/** The lowest four bits are free. */
+/** The lowest four bits vary. */
 const SKIPPABLE_MAGIC = 0x184d2a50;
 const DICTIONARY_BYTES = [0, 1, 2, 4] as const;
 const CONTENT_SIZE_BYTES = [0, 2, 4, 8] as const;
-/** Each frame costs a decoder; nobody sends a page in more frames, but for their cost. */
+/** Limit on the frames. Each costs a decoder, and no real page has more. */
 const FRAMES_MAX = 256;
 const RLE_BLOCK = 1;
 const RESERVED_BLOCK = 3;
 
-/** Bytes of the current frame; `ends`: with them it is complete. */
+/** Bytes of the current frame. `ends`: they complete it. */
 interface Piece {
   readonly bytes: Uint8Array;
   readonly ends: boolean;
@@ -27,35 +27,24 @@ interface Piece {
 
 type State = 'magic' | 'descriptor' | 'block' | 'skip' | 'garbage' | 'damaged';
 
-/** Finds where frames end. */
-export class ZstdWalk {
+/** Finds the ends of the frames. */
+class ZstdWalk {
   #state: State = 'magic';
-  /** Header bytes that are not complete yet. */
-  #held = new Uint8Array(0);
-  /** Bytes to pass on, or to skip, before the next header. */
+  /** The beginning of a header that is not complete. */
+  held = new Uint8Array(0);
+  /** Bytes to pass on or skip before the next header. */
   #ahead = 0;
   #isSkipping = false;
-  /** The frame ends with the bytes ahead. */
+  /** The frame ends after {@link #ahead}. */
   #isLast = false;
   #checksumBytes = 0;
-  #frames = 0;
+  /** Completed frames, including skippable ones. */
+  frames = 0;
 
   /** Whether the data may end here. */
   get isBetweenFrames(): boolean {
     const isAtStart = this.#state === 'magic' && this.#ahead === 0;
-    return (
-      this.#state === 'garbage' || (isAtStart && (this.#frames > 0 || this.#held.length === 0))
-    );
-  }
-
-  /** Frames that have ended, skippable ones among them. */
-  get frames(): number {
-    return this.#frames;
-  }
-
-  /** The bytes of a header that is cut. */
-  get held(): Uint8Array {
-    return this.#held;
+    return this.#state === 'garbage' || (isAtStart && (this.frames > 0 || this.held.length === 0));
   }
 
   push(chunk: Uint8Array): Piece[] {
@@ -76,31 +65,31 @@ export class ZstdWalk {
         if (ends) this.#begin();
         continue;
       }
-      const missing = HEADER_BYTES[this.#state] - this.#held.length;
+      const missing = HEADER_BYTES[this.#state] - this.held.length;
       const taken = rest.subarray(0, missing);
       rest = rest.subarray(taken.length);
-      this.#held = Buffer.concat([this.#held, taken]);
+      this.held = Buffer.concat([this.held, taken]);
       if (taken.length === missing) this.#header(pieces);
     }
     return pieces;
   }
 
   #begin(): void {
-    this.#frames++;
+    this.frames++;
     this.#state = 'magic';
     this.#isLast = false;
   }
 
   #header(pieces: Piece[]): void {
-    const header = Buffer.from(this.#held);
+    const header = Buffer.from(this.held);
     const state = this.#state;
-    this.#held = new Uint8Array(0);
+    this.held = new Uint8Array(0);
     if (state === 'magic') {
       const magic = header.readUInt32LE(0);
       if (magic === FRAME_MAGIC) this.#state = 'descriptor';
       else if ((magic & ~0xf) === SKIPPABLE_MAGIC) this.#state = 'skip';
-      // Without an earlier frame the decoder reports that the data is not zstd.
-      else this.#state = this.#frames > 0 ? 'garbage' : 'damaged';
+      // After no earlier frame, the decoder reports that the data is not zstd.
+      else this.#state = this.frames > 0 ? 'garbage' : 'damaged';
       if (this.#state === 'skip' || this.#state === 'garbage') return;
     } else if (state === 'skip') {
       this.#ahead = header.readUInt32LE(0);
@@ -137,7 +126,7 @@ export class ZstdFrames extends JoinedDecoder<ZstdDecompress> {
   readonly #options: ZstdOptions;
   readonly #walk = new ZstdWalk();
 
-  /** @param options - of each frame's decoder */
+  /** @param options for the decoder of each frame */
   constructor(options: ZstdOptions) {
     super();
     this.#options = options;
@@ -148,7 +137,7 @@ export class ZstdFrames extends JoinedDecoder<ZstdDecompress> {
   }
 
   override _flush(done: TransformCallback): void {
-    // The decoder of a frame that has not ended tells that the data is cut.
+    // The decoder of an incomplete frame reports that the data is cut.
     if (this.#walk.isBetweenFrames) return done();
     this.#current().write(this.#walk.held);
     this.finish(done);

@@ -1,14 +1,14 @@
 /**
- * Which responses are pages that somebody wants read, by the type they declare. It is asked when
- * the header has come, so that an unwanted film costs its header and no more. `exchange.ts` asks.
+ * Decides from the Content-Type header whether a page is read. The check runs when the header has
+ * arrived, so an unwanted film costs no more than its header.
  */
 
 export class ContentTypes {
   readonly #exact: ReadonlySet<string>;
-  /** `text/` for `text/*`, the empty string for all. */
+  /** Prefixes: `text/` for `text/*`. The empty string accepts all types. */
   readonly #beginnings: readonly string[];
 
-  /** @param wanted such as `application/xhtml+xml` or `text/*`; case does not matter. */
+  /** @param wanted media types such as `application/xhtml+xml` or `text/*`, in any case. */
   constructor(wanted: readonly string[]) {
     const types = wanted.map((type) => type.toLowerCase());
     this.#exact = new Set(types);
@@ -17,7 +17,7 @@ export class ContentTypes {
       .map((type) => (type === '*/*' ? '' : type.slice(0, -1)));
   }
 
-  /** @param header the Content-Type header; parameters do not count. */
+  /** @param header the Content-Type header; its parameters are ignored. */
   accepts(header: string): boolean {
     const type = header.split(/[;,]/, 1)[0]!.trim().toLowerCase();
     return this.#exact.has(type) || this.#beginnings.some((start) => type.startsWith(start));

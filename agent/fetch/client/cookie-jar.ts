@@ -1,53 +1,47 @@
 /**
- * Cookies (RFC 6265), each kept for the very host that set it: `Domain` is not widened, since the
- * other hosts of a site may be another agent's, and without it no list of public suffixes is
- * needed and no host can speak for another. In memory, bounded by hosts, and by number and bytes
- * a host; what comes beyond pushes out what came first. `got-fetcher.ts` makes one where the
- * config asks for cookies.
+ * Cookies (RFC 6265), kept in memory. A cookie is sent only to the host that set it: the `Domain`
+ * attribute is ignored. Other hosts of the site may belong to another agent, and without `Domain`
+ * no host can set cookies for another and no public suffix list is needed. The hosts, and the
+ * cookies and bytes per host, are limited; the oldest entries are evicted first.
  */
 
 export interface CookieClock {
-  /** Monotonic milliseconds, by which cookies expire. */
+  /** Monotonic milliseconds. Cookies expire by this clock. */
   readonly now: number;
-  /** Unix milliseconds, against which `Expires` is measured. */
+  /** Unix milliseconds. `Expires` dates are compared with this clock. */
   readonly wallNow: number;
 }
 
-export interface CookieJarOptions {
-  readonly hostsMax?: number;
-  readonly cookiesMax?: number;
-  readonly bytesMax?: number;
-}
+const LIMITS = {
+  /** Hosts with cookies, 80 MB in total at most. An evicted host starts without cookies. */
+  hostsMax: 10_000,
+  /** Cookies of one host. */
+  cookiesMax: 32,
+  /** Names, values and paths of one host. Servers refuse longer headers. */
+  bytesMax: 8 * 1024,
+};
 
-/** With {@link BYTES_MAX} at most 80 MB; a host pushed out starts over with its cookies. */
-const HOSTS_MAX = 10_000;
-const COOKIES_MAX = 32;
-/** Of names and values of one host: servers refuse longer headers. */
-const BYTES_MAX = 8 * 1024;
+export type CookieJarOptions = Partial<typeof LIMITS>;
 
 interface Cookie {
   readonly name: string;
   readonly value: string;
   readonly path: string;
   readonly secure: boolean;
-  /** Monotonic; Infinity: as long as the jar. */
+  /** Monotonic milliseconds; Infinity: as long as the jar exists. */
   readonly until: number;
 }
 
 export class CookieJar {
-  readonly #hostsMax: number;
-  readonly #cookiesMax: number;
-  readonly #bytesMax: number;
-  /** By host without port, the one longest unused first; within a host, the oldest first. */
+  readonly #limits: typeof LIMITS;
+  /** By host without port, in the order of the last Set-Cookie; within a host the oldest first. */
   readonly #hosts = new Map<string, Map<string, Cookie>>();
 
   constructor(options: CookieJarOptions = {}) {
-    this.#hostsMax = options.hostsMax ?? HOSTS_MAX;
-    this.#cookiesMax = options.cookiesMax ?? COOKIES_MAX;
-    this.#bytesMax = options.bytesMax ?? BYTES_MAX;
+    this.#limits = { ...LIMITS, ...options };
   }
 
-  /** @returns the Cookie header for a request, or null where there is nothing to say. */
+  /** @returns the Cookie header for a request, or null if no cookie applies. */
   headerFor(url: URL, now: number): string | null {
     const cookies = [...(this.#hosts.get(url.hostname)?.values() ?? [])];
     const sent = cookies
@@ -57,7 +51,7 @@ export class CookieJar {
     return sent.length === 0 ? null : sent.map(({ name, value }) => `${name}=${value}`).join('; ');
   }
 
-  /** Takes in the Set-Cookie headers of a response to `url`; what is malformed is left out. */
+  /** Stores the Set-Cookie headers of a response to `url`. Malformed ones are ignored. */
   take(url: URL, headers: readonly string[], clock: CookieClock): void {
     if (headers.length === 0) return;
     const kept = this.#hosts.get(url.hostname) ?? new Map<string, Cookie>();
@@ -71,23 +65,26 @@ export class CookieJar {
       this.#bound(kept);
     }
     if (kept.size > 0) this.#hosts.set(url.hostname, kept);
-    if (this.#hosts.size > this.#hostsMax) {
-      const [longestUnused] = this.#hosts.keys();
-      this.#hosts.delete(longestUnused!);
+    if (this.#hosts.size > this.#limits.hostsMax) {
+      const [oldest] = this.#hosts.keys();
+      this.#hosts.delete(oldest!);
     }
   }
 
   #bound(cookies: Map<string, Cookie>): void {
+    const { cookiesMax, bytesMax } = this.#limits;
     let bytes = 0;
-    for (const { name, value, path } of cookies.values()) {
-      bytes += name.length + value.length + path.length;
-    }
-    for (const [key, { name, value, path }] of cookies) {
-      if (cookies.size <= this.#cookiesMax && bytes <= this.#bytesMax) return;
-      bytes -= name.length + value.length + path.length;
+    for (const cookie of cookies.values()) bytes += bytesOf(cookie);
+    for (const [key, cookie] of cookies) {
+      if (cookies.size <= cookiesMax && bytes <= bytesMax) return;
+      bytes -= bytesOf(cookie);
       cookies.delete(key);
     }
   }
+}
+
+function bytesOf({ name, value, path }: Cookie): number {
+  return name.length + value.length + path.length;
 }
 
 function parseSetCookie(header: string, url: URL, clock: CookieClock): Cookie | null {
@@ -95,7 +92,7 @@ function parseSetCookie(header: string, url: URL, clock: CookieClock): Cookie | 
   const equals = pair.indexOf('=');
   const name = pair.slice(0, equals).trim();
   const value = pair.slice(equals + 1).trim();
-  // What a header of ours could not carry is left out, too.
+  // A Cookie header cannot carry other characters.
   if (equals < 1 || name === '' || /[^\x20-\x7e]/.test(name + value)) return null;
   const given = new Map<string, string>();
   for (const attribute of attributes) {
@@ -114,7 +111,7 @@ function parseSetCookie(header: string, url: URL, clock: CookieClock): Cookie | 
   };
 }
 
-/** Max-Age wins over Expires; one that cannot be read counts as absent. */
+/** Max-Age takes precedence over Expires. An unreadable attribute counts as absent. */
 function expiry(given: ReadonlyMap<string, string>, { now, wallNow }: CookieClock): number {
   const maxAge = given.get('max-age') ?? '';
   if (/^-?\d+$/.test(maxAge)) return now + Number(maxAge) * 1000;

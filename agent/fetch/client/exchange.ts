@@ -1,8 +1,8 @@
 /**
- * One request from call to outcome: guard, connect, ask for the right, write, header, body. It
- * holds the three time-outs, of which the total is absolute, since idle timers never end a body
- * that drips; and it settles exactly once, after which everything it started is closed and late
- * events fall on deaf listeners. `got-fetcher.ts` makes one for each fetch.
+ * One fetch from call to result: address check, connection, fetch right, request, header, body. An
+ * exchange enforces three timeouts. The total timeout is absolute, because an idle timeout never
+ * ends a body that keeps dripping. An exchange settles once; it then closes what it opened and
+ * ignores later events.
  */
 
 import type { IncomingHttpHeaders } from 'node:http';
@@ -20,48 +20,45 @@ import type {
 } from '../connection/call.ts';
 import { failureCode } from '../connection/failure-code.ts';
 import { type CallParts, HttpCall } from '../connection/http-call.ts';
-import { readContentType, readLocation } from '../connection/response-headers.ts';
+import { BODILESS, readContentType, readLocation } from '../connection/response-headers.ts';
 import type { FetchFailureCode, FetchRequest, FetchResult, RawExchange } from '../fetch.ts';
 import type { ContentTypes } from './content-types.ts';
 import type { CookieJar } from './cookie-jar.ts';
 import { parseRetryAfter } from './retry-after.ts';
 
 export interface FetchTimeouts {
-  /** From the call to a usable connection: name, TCP and TLS together. */
+  /** From the call to a usable connection: DNS, TCP and TLS together. */
   readonly connectMs: number;
   /** From writing the request to the end of the response header. */
   readonly responseMs: number;
-  /** From the call to the last byte of the body, without the wait for memory. */
+  /** From the call to the last byte of the body, without the time spent waiting for memory. */
   readonly totalMs: number;
 }
 
-/** What all exchanges of a fetcher share. */
+/** Shared by all exchanges of a fetcher. */
 export interface ExchangeContext extends CallParts {
   /** Sent with every request; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Types of pages that are read; null is all. */
+  /** Decides which pages are read; null: all are. */
   readonly contentTypes: ContentTypes | null;
   /** Null: cookies are neither kept nor sent. */
   readonly cookies: CookieJar | null;
   readonly guard: AddressGuard;
   readonly timeouts: FetchTimeouts;
-  /** Whether results hold the exchange as it was on the wire. */
+  /** Whether results include the exchange as sent and received. */
   readonly keepRaw: boolean;
   /** Monotonic epoch milliseconds. */
   readonly now: () => number;
-  /** Unix milliseconds by the wall clock, for dates in headers. */
+  /** Unix milliseconds, for dates in headers. */
   readonly wallNow: () => number;
 }
 
-/** These end with the header whatever Content-Length says; bytes after it belong to nobody. */
-const BODILESS: ReadonlySet<number> = new Set([204, 304]);
-
-/** Failures that say nothing of the connection. */
+/** Failures that the caller caused; they say nothing about the connection. */
 const OWN_WISH: ReadonlySet<FetchFailureCode> = new Set(['aborted', 'no_right']);
 
 /**
- * The request is to be repeated on another connection (RFC 9110, 15.5.9 and 15.5.20), so this one is
- * closed at once; nobody needs the body.
+ * After these statuses the request should be repeated on another connection (RFC 9110, sections
+ * 15.5.9 and 15.5.20). This connection is closed at once, without reading the body.
  */
 const OTHER_CONNECTION: ReadonlySet<number> = new Set([408, 421]);
 
@@ -71,23 +68,24 @@ export class Exchange implements CallEvents {
   readonly #request: FetchRequest;
   readonly #context: ExchangeContext;
   readonly #startedAt: number;
-  readonly #onAbort = () => this.#fail('aborted', 'aborted by the caller');
+  /** Ends the exchange with code `aborted`. */
+  readonly abort = () => this.#fail('aborted', 'aborted by the caller');
   #resolve: (result: FetchResult) => void = () => {};
   #settled = false;
   #url: URL | null = null;
   #call: Call | null = null;
   #head: ResponseHead | null = null;
   #skipped: 'type' | null = null;
-  /** Body as received, for the archive; stays empty where nobody wants it. */
+  /** Body as received, for the archive; empty unless `keepRaw` is set. */
   readonly #received = new BodyPieces();
   #reader: BodyReader | null = null;
   #phaseTimer: NodeJS.Timeout | undefined;
   #totalTimer: NodeJS.Timeout | undefined;
-  /** When the total time begins: it moves by each wait for memory. */
+  /** Start of the total time. Each wait for memory moves it forward. */
   #totalFrom: number;
-  /** Since when the body waits for memory; null: it does not. */
+  /** Start of the current wait for memory; null: the body does not wait. */
   #waitsSince: number | null = null;
-  /** Waited before the last byte came. */
+  /** Time spent waiting for memory before the last byte arrived. */
   #waitedMs = 0;
   #wrote = false;
   #ip: string | null = null;
@@ -101,7 +99,7 @@ export class Exchange implements CallEvents {
     this.#totalFrom = this.#startedAt;
   }
 
-  /** Runs to the outcome; to be called once. Never rejects. */
+  /** Runs to the result. Call once. Never rejects. */
   run(): Promise<FetchResult> {
     return new Promise((resolve) => {
       this.#resolve = resolve;
@@ -111,11 +109,6 @@ export class Exchange implements CallEvents {
         this.#fail('unexpected', String(error));
       }
     });
-  }
-
-  /** Ends the exchange from outside, as the signal would. */
-  abort(): void {
-    this.#onAbort();
   }
 
   #start(): void {
@@ -132,10 +125,10 @@ export class Exchange implements CallEvents {
       return;
     }
     if (signal.aborted) {
-      this.#onAbort();
+      this.abort();
       return;
     }
-    signal.addEventListener('abort', this.#onAbort, { once: true });
+    signal.addEventListener('abort', this.abort, { once: true });
     this.#startTotal();
     this.#startPhase('connect_timeout', this.#context.timeouts.connectMs);
     url.username = '';
@@ -157,11 +150,10 @@ export class Exchange implements CallEvents {
     const { address = null } = this.#request;
     const call = new HttpCall({ url, headers, address }, this, this.#context);
     this.#call = call;
-    // The outcome may be known before the call is.
+    // The constructor of the call may already have settled this exchange.
     if (this.#settled) call.destroy('sound');
   }
 
-  /** @internal Asked by the call. */
   onReady(ip: string | null): boolean {
     this.#ip = ip;
     if (this.#settled) return false;
@@ -179,17 +171,14 @@ export class Exchange implements CallEvents {
     return true;
   }
 
-  /** @internal Told by the call. */
   onRepeat(): void {
     this.#startPhase('connect_timeout', this.#context.timeouts.connectMs);
   }
 
-  /** @internal Told by the call. */
   onReset(): void {
     this.#reset = true;
   }
 
-  /** @internal Told by the call. */
   onHead(head: ResponseHead, body: BodyStream): void {
     if (this.#settled) return;
     clearTimeout(this.#phaseTimer);
@@ -219,7 +208,7 @@ export class Exchange implements CallEvents {
     this.#read(body, new BodyReader(headers['content-encoding'], cap, body, onEnd, memory));
   }
 
-  /** The total time does not run while it is this agent that makes the server wait. */
+  /** The total time does not run while this agent makes the server wait. */
   #memoryFor(bytesMax: number): BodyMemory {
     const startedAt = this.#context.now();
     const onTooSlow = () =>
@@ -265,29 +254,18 @@ export class Exchange implements CallEvents {
     body.once('end', () => {
       if (this.#settled) return;
       this.#lastByteAt = this.#context.now();
-      if (this.#reset) {
-        // A body that only the end of the connection delimits looks whole after a reset.
-        this.#breakOff('reset', 'connection reset within the body');
-      } else {
-        reader.finish();
-      }
+      // A body that ends with the connection looks complete even after a reset.
+      if (this.#reset) this.#breakOff('reset', 'connection reset within the body');
+      else reader.finish();
     });
   }
 
   #onBodyEnd(end: BodyEnd): void {
-    switch (end.kind) {
-      case 'whole':
-        this.#succeed(null, 'keep');
-        return;
-      case 'cut':
-        this.#succeed('length', 'sound');
-        return;
-      default:
-        this.#breakOff(end.code, end.message);
-    }
+    if (end.kind === 'whole') this.#succeed(null, 'keep');
+    else if (end.kind === 'cut') this.#succeed('length', 'sound');
+    else this.#breakOff(end.code, end.message);
   }
 
-  /** @internal Told by the call. */
   onFailure(error: Error): void {
     const where = this.#head === null ? 'request' : 'body';
     const code = failureCode(error, where);
@@ -295,16 +273,14 @@ export class Exchange implements CallEvents {
   }
 
   /**
-   * A failure that keeps the header where it decides anyway: a redirect, a 404 or a Retry-After
-   * says all it has to say before its body. A body of a 2xx is a page and is whole or nothing.
+   * Ends the exchange on a failure. A response with a status of 300 or above is kept, because a
+   * redirect, a 404 or a Retry-After is useful without its body. Below 300 the fetch fails, because
+   * a page must be complete.
    */
   #breakOff(code: FetchFailureCode, message: string): void {
     const status = this.#head?.status ?? 0;
-    if (status < 300) {
-      this.#fail(code, message);
-    } else {
-      this.#succeed(code === 'total_timeout' ? 'time' : 'disconnect', 'doubtful');
-    }
+    if (status < 300) this.#fail(code, message);
+    else this.#succeed(code === 'total_timeout' ? 'time' : 'disconnect', 'doubtful');
   }
 
   #startPhase(code: 'connect_timeout' | 'response_timeout', phaseMs: number): void {
@@ -314,9 +290,7 @@ export class Exchange implements CallEvents {
 
   #succeed(truncated: RawExchange['truncated'], connection: 'keep' | ConnectionVerdict): void {
     const head = this.#head!;
-    if (!this.#settle(connection)) {
-      return;
-    }
+    if (!this.#settle(connection)) return;
     const { status, headers } = head;
     const location = readLocation(status, headers.location);
     const response = {
@@ -364,28 +338,25 @@ export class Exchange implements CallEvents {
     }
   }
 
-  /** @returns false where the outcome was known already. */
+  /** @returns false if the exchange had already settled. */
   #settle(connection: 'keep' | ConnectionVerdict): boolean {
-    if (this.#settled) {
-      return false;
-    }
+    if (this.#settled) return false;
     this.#settled = true;
     this.#endWait();
     this.#lastByteAt ??= this.#context.now();
     clearTimeout(this.#phaseTimer);
     clearTimeout(this.#totalTimer);
-    this.#request.signal.removeEventListener('abort', this.#onAbort);
+    this.#request.signal.removeEventListener('abort', this.abort);
     this.#reader?.stop();
     this.#request.account?.ended();
-    if (connection !== 'keep') {
-      this.#call?.destroy(connection);
-    }
+    if (connection !== 'keep') this.#call?.destroy(connection);
     return true;
   }
 
   /**
-   * Lets go of the client's objects at once. Something that is dead itself may still refer to this,
-   * such as a table that a Map has outgrown, and keep it until the old generation is collected.
+   * Drops the references to the client's objects. Otherwise garbage that still refers to this
+   * exchange, such as the old table of a Map that has grown, would keep them until the old
+   * generation is collected.
    */
   #release(): void {
     this.#call = null;
@@ -399,7 +370,7 @@ export class Exchange implements CallEvents {
   }
 }
 
-/** How much of the body may come: as much as the server announces where that is to be believed. */
+/** Body bytes that may arrive: Content-Length if it can be trusted, at most `cap`. */
 function bytesAwaited(headers: IncomingHttpHeaders, cap: number): number {
   const length = headers['content-length'] ?? '';
   const isCoded = headers['content-encoding'] ?? headers['transfer-encoding'];

@@ -1,14 +1,14 @@
 /**
- * The fetcher on got, the default. got is asked for as little as possible: one instance with its
- * options merged once, no retries, redirects, hooks, cookies, cache or time-outs, which this
- * crawler decides elsewhere or stricter. Loaded by `fetching.ts` only where the config wants it.
+ * The default fetcher, on got. got's retries, redirects and decompression are off, because the
+ * crawler has its own. This is a separate module so that got is loaded only if the config selects
+ * it.
  */
 
 import got from 'got';
 import type { Fetcher } from '../fetch.ts';
 import { createHttpFetcher, type HttpFetcherOptions } from './http-fetcher.ts';
 
-/** @returns a fetcher that holds no connection until it is used. */
+/** @returns a fetcher; it opens no connection before the first request. */
 export function createGotFetcher(options: HttpFetcherOptions): Fetcher {
   const client = got.extend({
     followRedirect: false,

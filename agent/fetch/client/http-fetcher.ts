@@ -1,7 +1,7 @@
 /**
- * The fetch port over HTTP: one exchange a request, on connections of one pool. Which program
- * speaks HTTP/1.1 is for two small files beside it, `got-fetcher.ts` and `node-fetcher.ts`; guard,
- * time-outs, bodies, cookies and the choice of HTTP/2 are the same here for both.
+ * The fetch port over HTTP: one exchange per request, on the connections of one pool. The HTTP/1.1
+ * client is a parameter. Address guard, timeouts, bodies, cookies and HTTP/2 are the same for every
+ * client.
  */
 
 import type { Got } from 'got';
@@ -20,60 +20,61 @@ export interface HttpFetcherOptions {
   readonly guard: AddressGuard;
   /** Monotonic epoch milliseconds: `performance.timeOrigin + performance.now()`. */
   readonly now: () => number;
-  /** Unix milliseconds by the wall clock, against which Retry-After dates are measured. */
+  /** Unix milliseconds. Retry-After dates are compared with this clock. */
   readonly wallNow: () => number;
   /** Resolves names; the system's resolver by default. */
   readonly lookup?: Lookup;
-  /** Idle connections kept for each scheme; {@link IDLE_CONNECTIONS_MAX} by default. */
+  /** Idle connections kept per scheme; {@link IDLE_CONNECTIONS_MAX} by default. */
   readonly idleConnectionsMax?: number;
-  /** Age at which an idle connection is closed; {@link IDLE_MS} by default. */
+  /** Time in ms after which an idle connection is closed; {@link IDLE_MS} by default. */
   readonly idleMs?: number;
-  /** Whether results hold the exchange as it was on the wire, for the archive; false by default. */
+  /**
+   * Whether results include the exchange as sent and received, for the archive; false by default.
+   */
   readonly keepRaw?: boolean;
-  /** PEM of authorities trusted besides those that Node brings. */
+  /** PEM of certificate authorities trusted in addition to those of Node. */
   readonly certificateAuthority?: string;
-  /** Whether a server must prove its name by a certificate; true by default. */
+  /** Whether server certificates are verified; true by default. */
   readonly verifyCertificates?: boolean;
   /** Whether https servers may choose HTTP/2; true by default. */
   readonly http2?: boolean;
-  /** An http URL, perhaps with user and password; null, the default, is none. */
+  /** An http URL, optionally with user and password. Null, the default: no proxy. */
   readonly proxy?: string | null;
   /** Whether cookies are kept and sent; false by default. */
   readonly cookies?: boolean;
-  /** Types of pages that are read, such as `text/*`; null, the default, is all. */
+  /** Media types of pages to read, such as `text/*`. Null, the default: all types. */
   readonly contentTypes?: readonly string[] | null;
 }
 
-/** Twice the default threads: enough for every host in progress, far below any file limit. */
+/**
+ * Twice the default number of threads: enough for every host in progress, and far below any limit
+ * on open files.
+ */
 const IDLE_CONNECTIONS_MAX = 128;
-/** Under the 5 s after which Node and Apache close: see `ConnectionPoolOptions.idleMs`. */
+/** Milliseconds. For the upper bound see `ConnectionPoolOptions.idleMs`. */
 const IDLE_MS = 4000;
 
 const ACCEPT = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 
 /**
- * An archive keeps bodies as coded, and is for readers of years to come: those in use undo gzip
- * and deflate everywhere, the later codings only in places.
+ * An archive keeps bodies as they were coded and must be readable for years. All archive readers
+ * decode gzip and deflate, but only some decode newer codings.
  */
 const CODINGS = { live: 'gzip, deflate, br, zstd', archived: 'gzip, deflate' };
 
 /**
- * @param client speaks HTTP/1.1; null: Node itself does.
- * @returns a fetcher that holds no connection until it is used.
+ * @param client speaks HTTP/1.1; null: Node does.
+ * @returns a fetcher; it opens no connection before the first request.
  */
 export function createHttpFetcher(options: HttpFetcherOptions, client: Got | null): Fetcher {
   const pool = createConnectionPool({
-    guard: options.guard,
+    ...options,
     lookup: options.lookup ?? systemLookup,
     idleMax: options.idleConnectionsMax ?? IDLE_CONNECTIONS_MAX,
     idleMs: options.idleMs ?? IDLE_MS,
     verifyCertificates: options.verifyCertificates ?? true,
     offerHttp2: options.http2 ?? true,
     proxy: options.proxy ? parseProxy(options.proxy) : null,
-    now: options.now,
-    ...(options.certificateAuthority === undefined
-      ? {}
-      : { certificateAuthority: options.certificateAuthority }),
   });
   const keepRaw = options.keepRaw ?? false;
   const headers = {
@@ -83,11 +84,7 @@ export function createHttpFetcher(options: HttpFetcherOptions, client: Got | nul
   };
   const contentTypes = options.contentTypes ? new ContentTypes(options.contentTypes) : null;
   const cookies = options.cookies ? new CookieJar() : null;
-  const { guard, timeouts, now, wallNow } = options;
-  return new HttpFetcher({
-    ...{ client, pool, headers, contentTypes, cookies },
-    ...{ guard, timeouts, keepRaw, now, wallNow },
-  });
+  return new HttpFetcher({ ...options, client, pool, headers, contentTypes, cookies, keepRaw });
 }
 
 class HttpFetcher implements Fetcher {
@@ -103,9 +100,7 @@ class HttpFetcher implements Fetcher {
     const exchange = new Exchange(request, this.#context);
     this.#open.add(exchange);
     const outcome = exchange.run();
-    if (this.#closed) {
-      exchange.abort();
-    }
+    if (this.#closed) exchange.abort();
     const result = await outcome;
     this.#open.delete(exchange);
     return result;
@@ -113,9 +108,7 @@ class HttpFetcher implements Fetcher {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const exchange of this.#open) {
-      exchange.abort();
-    }
+    for (const exchange of this.#open) exchange.abort();
     this.#context.pool.close();
   }
 }

@@ -1,17 +1,25 @@
 /**
- * What an exchange and the two ways of speaking HTTP have in common: a call makes one request on
- * a connection and tells what happens to it; deadlines, bodies and outcomes are the exchange's.
- * `http1-call.ts` and `http2-call.ts` make calls, `exchange.ts` starts one and listens.
+ * The interface between an exchange and the HTTP clients. A call makes one request on a connection
+ * and reports what happens to it. Timeouts, bodies and results belong to the exchange.
  */
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FetchFailureCode } from '../fetch.ts';
 
-/** What is sent; header names in lower case. */
+/**
+ * Limit on the names and values of a response header, in bytes. Set explicitly, because Node's
+ * default for HTTP/1.1 has changed before, and the one for HTTP/2 is four times this.
+ */
+export const HEADER_BYTES_MAX = 16 * 1024;
+
+/** Emitters can report errors after their last use. Without a listener these end the process. */
+export const ignoreError = () => {};
+
 export interface CallRequest {
   readonly url: URL;
+  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Where a new connection goes; null: wherever the name leads. */
+  /** Address for a new connection; null: any address of the host name. */
   readonly address: string | null;
 }
 
@@ -19,11 +27,13 @@ export interface CallRequest {
 export interface ResponseHead {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** For the archive: status line, fields and the empty line, each byte a character. */
+  /**
+   * For the archive: status line, fields and the empty line; each character stands for one byte.
+   */
   readonly text: () => string;
 }
 
-/** The body, after the framing of the transfer is undone. */
+/** The body after transfer decoding. */
 export interface BodyStream {
   on(event: 'data', listener: (chunk: Uint8Array) => void): unknown;
   once(event: 'end', listener: () => void): unknown;
@@ -31,40 +41,42 @@ export interface BodyStream {
   resume(): unknown;
 }
 
-/** Where a call reports. Nothing is told after the first failure or the end of the body. */
+/** Receives the events of a call. No event follows the first failure or the end of the body. */
 export interface CallEvents {
   /**
-   * The connection stands and nothing of the request is written.
+   * The connection is ready, and nothing of the request is written.
    *
-   * @param ip the server's address; null where a proxy is in between.
-   * @returns whether the request may be written; if not, the call is over.
+   * @param ip address of the server; null behind a proxy.
+   * @returns whether the request may be written; if not, the call ends.
    */
   onReady(ip: string | null): boolean;
   onHead(head: ResponseHead, body: BodyStream): void;
   /**
-   * The request is repeated, since the server did not process it or the connection had gone: a
-   * connection is looked for again, and `onReady` follows.
+   * The request is repeated, because the server did not process it or the connection was closed.
+   * The call selects a connection again, and `onReady` follows.
    */
   onRepeat(): void;
   onFailure(error: Error): void;
-  /** The operating system reports a reset, perhaps before a body that then looks whole. */
+  /**
+   * The operating system reports a reset, possibly before the end of a body that looks complete.
+   */
   onReset(): void;
 }
 
 /**
- * What the end of an exchange says of its connection: `sound`, the caller wanted no more of it;
- * `doubtful`, the request failed on it, so that the next one goes over another.
+ * State of the connection at the end of an exchange. `sound`: the caller wanted nothing more of it.
+ * `doubtful`: the request failed on it, so the next request uses another connection.
  */
 export type ConnectionVerdict = 'sound' | 'doubtful';
 
 export interface Call {
-  /** For the archive: the request as written, or its like in HTTP/1.1. */
+  /** For the archive: the request as written, or its HTTP/1.1 equivalent. */
   requestHead(): string;
-  /** Stops at once, and closes what would otherwise stay half used. */
+  /** Stops the call at once and closes what would otherwise stay half used. */
   destroy(connection: ConnectionVerdict): void;
 }
 
-/** A failure that whoever noticed it has named already. */
+/** A failure with a known code. */
 export class CallError extends Error {
   override readonly name = 'CallError';
   readonly code: FetchFailureCode;
@@ -75,13 +87,13 @@ export class CallError extends Error {
   }
 }
 
-/** How a request that failed before any of its response came may be made again at once. */
+/** How a request that failed before its response began may be repeated at once. */
 export type Repeat =
-  /** The server has not processed it (RFC 9113, section 8.7): on any connection. */
+  /** The server did not process it (RFC 9113, section 8.7): repeat on any connection. */
   | 'unprocessed'
-  /** The server had closed a connection that was used before: on a new one. */
+  /** The server had closed a reused connection: repeat on a new one. */
   | 'stale'
-  /** The server wants HTTP/1.1 for it (HTTP_1_1_REQUIRED). */
+  /** The server demands HTTP/1.1 (HTTP_1_1_REQUIRED). */
   | 'http1';
 
 /** A failure after which the request may be repeated without waiting. */

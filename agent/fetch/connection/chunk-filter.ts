@@ -1,54 +1,51 @@
 /**
- * Rewrites a chunked body (RFC 9112, section 7.1) into the form that Node's strict parser accepts: one
- * number and CRLF before each chunk, and no trailers, since nobody reads them. It accepts what
- * browsers and curl accept: lines that end in LF alone, blanks around a size, any extension, any
- * trailer. The
- * filter knows where the body ends, so that bytes after it never reach the parser. Small chunks of
- * one read are joined into one (`small-chunks.ts`), since the parser, the streams and the body pay
- * for each chunk. Other data passes without a copy. Used by `response-filter.ts`.
+ * Rewrites a chunked body (RFC 9112, section 7.1) into the form that Node's strict parser accepts:
+ * a number and CRLF before each chunk, and no trailers. It accepts what browsers and curl accept:
+ * lines that end in LF alone, whitespace after a size, any extension, any trailer. Bytes after the
+ * end of the body never reach the parser. Small chunks of one read are joined, because the parser,
+ * the streams and the body pay for each chunk. A read that needs no change is passed on without a
+ * copy.
  */
 
 import { joinSmallChunks } from './small-chunks.ts';
 
-/** Of a size with its extension, and of all trailers. */
+/** Limit on the characters of a size line with its extension, and of all trailers together. */
 const LINE_CHARS_MAX = 16 * 1024;
 /**
- * Sizes, extensions, line ends and trailers of one body, beside its data. A chunk of one byte has
- * five such bytes; more than these bounds allow is a flood, and the parser is made to refuse it.
+ * Limits on the framing of one body: sizes, extensions, line ends and trailers. A chunk of one byte
+ * needs five framing bytes. More than the limits is a flood, and the filter makes the parser refuse
+ * it.
  */
 const FRAMING_BYTES_FREE = 1024 * 1024;
 const FRAMING_BYTES_PER_DATA_BYTE_MAX = 8;
-/** No size. */
+/** Not a valid size, so the parser refuses it. */
 const FRAMING_FLOOD = Buffer.from('more chunk framing than data\r\n', 'latin1');
 const STRICT_SIZE = /^[0-9a-fA-F]{1,13}\r\n$/;
-/** Thirteen digits are more bytes than any body has. */
+/** No body has more bytes than thirteen digits can express. */
 const SIZE = /^([0-9a-fA-F]{1,13})[ \t]*(?:;.*)?\r?\n$/s;
 const EXTENDED_SIZE = /^[0-9a-fA-F]{1,13}(?:;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
 const TRAILER = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
 const LF = 0x0a;
 
 export class ChunkFilter {
-  /** `broken`: no chunk begins here; the parser sees all that follows, and refuses it. */
+  /** `broken`: the framing is invalid here. The parser gets all further bytes and refuses them. */
   #state: 'size' | 'data' | 'data-end' | 'trailer' | 'over' | 'broken' = 'size';
   #dataLeft = 0;
-  /** A line that has not ended. */
+  /** The beginning of a line that is not complete. */
   #line = '';
   #trailerChars = 0;
   #dataBytes = 0;
   #framingBytes = 0;
-  #isOdd = false;
-
   /** The body was not in its strict form, or bytes followed it. */
-  get isOdd(): boolean {
-    return this.#isOdd;
-  }
+  isOdd = false;
 
+  /** @returns the bytes for the parser; null: none yet. */
   push(chunk: Buffer): Buffer | null {
     const parts: Buffer[] = [];
     let isSame = this.#line === '';
     for (let at = 0; at < chunk.length; ) {
       if (this.#state === 'over') {
-        this.#isOdd = true;
+        this.isOdd = true;
         isSame = false;
         break;
       }
@@ -90,7 +87,7 @@ export class ChunkFilter {
     if (joined === null) return null;
     this.#dataBytes += joined.dataBytes;
     this.#framingBytes += joined.end - at - joined.dataBytes;
-    this.#isOdd ||= joined.isOdd;
+    this.isOdd ||= joined.isOdd;
     return joined;
   }
 
@@ -99,22 +96,22 @@ export class ChunkFilter {
     return this.#framingBytes <= bytesMax;
   }
 
-  /** Ends the body at the parser, in whichever state the filter is. */
+  /** Makes the parser refuse the body, whatever the state of the filter. */
   #refuseFlood(parts: readonly Buffer[]): Buffer {
     this.#state = 'broken';
     this.#line = '';
-    this.#isOdd = true;
+    this.isOdd = true;
     return Buffer.concat([...parts, FRAMING_FLOOD]);
   }
 
-  /** The line in its strict form; empty: the parser need not see it. */
+  /** @returns the line in its strict form; empty if the parser does not need it. */
   #strict(line: string): string {
     switch (this.#state) {
       case 'size':
         return this.#size(line);
       case 'data-end':
         if (!/^\r?\n$/.test(line)) return this.#break(line);
-        if (line === '\n') this.#isOdd = true;
+        if (line === '\n') this.isOdd = true;
         this.#state = 'size';
         return '\r\n';
       default:
@@ -125,7 +122,7 @@ export class ChunkFilter {
   #size(line: string): string {
     const digits = SIZE.exec(line)?.[1];
     if (digits === undefined) return this.#break(line);
-    if (!EXTENDED_SIZE.test(line)) this.#isOdd = true;
+    if (!EXTENDED_SIZE.test(line)) this.isOdd = true;
     this.#dataLeft = Number.parseInt(digits, 16);
     this.#state = this.#dataLeft === 0 ? 'trailer' : 'data';
     return STRICT_SIZE.test(line) ? line : `${digits}\r\n`;
@@ -134,7 +131,7 @@ export class ChunkFilter {
   #trailer(line: string): string {
     this.#trailerChars += line.length;
     if (this.#trailerChars > LINE_CHARS_MAX) return this.#break(line);
-    if (!TRAILER.test(line)) this.#isOdd = true;
+    if (!TRAILER.test(line)) this.isOdd = true;
     if (!/^\r?\n$/.test(line)) return '';
     this.#state = 'over';
     return '\r\n';
@@ -142,7 +139,7 @@ export class ChunkFilter {
 
   #break(line: string): string {
     this.#state = 'broken';
-    this.#isOdd = true;
+    this.isOdd = true;
     return line;
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Keep-alive connections for http and https. Node's own agents hand a socket to the request
- * while it is still connecting, and TLS may flush a waiting request before JavaScript hears that
- * the handshake ended; these hand it over only when it is connected, judged and secured, so that
- * "the connection is ready" is one moment, the same for new and reused sockets, at which the
- * fetch right is checked. `got-fetcher.ts` gives the two agents to got.
+ * Keep-alive connections for http and https. Node's agents assign a socket to a request while it is
+ * still connecting, and TLS may write a waiting request before JavaScript learns that the handshake
+ * has ended. These agents assign a socket only when it is connected, checked and secured. So "the
+ * connection is ready" is one moment, the same for new and reused sockets, and the fetch right is
+ * checked at that moment.
  */
 
 import http, { type ClientRequestArgs } from 'node:http';
@@ -19,37 +19,40 @@ import { Http2Sessions } from './http2-sessions.ts';
 export interface ConnectionPoolOptions {
   readonly guard: AddressGuard;
   readonly lookup: Lookup;
-  /** Idle connections kept over all hosts, each scheme; the oldest is closed for a new one. */
+  /**
+   * Maximum number of idle connections per scheme, over all hosts. Beyond it the oldest is closed.
+   */
   readonly idleMax: number;
   /**
-   * How long an idle connection is kept. Below the 5 s after which Node and Apache close theirs:
-   * a request written into a closing connection is lost and costs a retry.
+   * Time in ms after which an idle connection is closed. It should be below the 5 s after which
+   * Node and Apache servers close theirs: a request written to a closing connection is lost and
+   * costs a retry.
    */
   readonly idleMs: number;
-  /** PEM of authorities trusted besides those that Node brings. */
+  /** PEM of certificate authorities trusted in addition to those of Node. */
   readonly certificateAuthority?: string;
-  /** Whether a server must prove its name. */
+  /** Whether server certificates are verified. */
   readonly verifyCertificates: boolean;
-  /** Whether servers may choose HTTP/2. */
+  /** Whether https servers may choose HTTP/2. */
   readonly offerHttp2: boolean;
-  /** Null: hosts are connected to directly. */
+  /** Null: connections are direct. */
   readonly proxy: HttpProxy | null;
   /** Monotonic milliseconds. */
   readonly now: () => number;
 }
 
-/** What the fetcher passes along with a request: it learns here how to stop the dialing. */
+/** Passed with a request to its agent. The agent stores the function that cancels the dial. */
 export interface Dialing {
   cancelDial: (() => void) | null;
-  /** The address to dial, whatever the name leads to; null: as the name says. */
+  /** The address to dial, whatever the name resolves to; null: resolve the name. */
   readonly address: string | null;
 }
 
 export type PooledRequestOptions = ClientRequestArgs & { dialing?: Dialing };
 
 /**
- * What a request for HTTP/1.1 ends with where the server chose HTTP/2: nothing was written, and
- * the connection is among those of {@link ConnectionPool.http2}.
+ * Error of an HTTP/1.1 request when the server chose HTTP/2. Nothing was written, and {@link
+ * ConnectionPool.http2} has the connection.
  */
 export class Http2Chosen extends Error {
   override readonly name = 'Http2Chosen';
@@ -63,7 +66,7 @@ export interface ConnectionPool {
   close(): void;
 }
 
-/** Creates both agents; nothing is connected until a request asks. */
+/** Creates both agents. They open no connection before the first request. */
 export function createConnectionPool(options: ConnectionPoolOptions): ConnectionPool {
   const http2 = new Http2Sessions(options);
   const pool = { http: httpAgent(options), https: httpsAgent(options, http2), http2 };
@@ -81,8 +84,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
 type Created = (error: Error | null, socket: Duplex) => void;
 
 /**
- * maxSockets stays unlimited: a host has one request at a time anyway, and a queue inside the
- * agent would be a second, unseen one.
+ * maxSockets is unlimited: a host has one request at a time, and a queue inside the agent would be
+ * invisible to the crawler.
  */
 function agentOptions(options: ConnectionPoolOptions): http.AgentOptions {
   return { keepAlive: true, maxFreeSockets: 1, timeout: options.idleMs, scheduling: 'lifo' };
@@ -112,7 +115,7 @@ function httpsAgent(options: ConnectionPoolOptions, http2: Http2Sessions): https
   });
   const context = { secureContext: secureContext(options) };
   const http2Offered = { ...context, ALPNProtocols: ['h2', 'http/1.1'] };
-  // Node's own adds the TLS session cache and the server name.
+  // Node's own function adds the TLS session cache and the server name.
   const secure = agent.createConnection.bind(agent);
   agent.createConnection = (request: https.RequestOptions, created?: Created) => {
     const report = reportOnce(agent.sockets, request, created);
@@ -148,7 +151,7 @@ function httpsAgent(options: ConnectionPoolOptions, http2: Http2Sessions): https
   return agent;
 }
 
-/** Made once: reading some 150 authorities anew for each connection would take longer than it. */
+/** Created once: reading some 150 certificate authorities takes longer than a connection. */
 function secureContext({ certificateAuthority }: ConnectionPoolOptions): tls.SecureContext {
   if (certificateAuthority === undefined) return tls.createSecureContext();
   return tls.createSecureContext({ ca: [...tls.rootCertificates, certificateAuthority] });
@@ -163,7 +166,7 @@ function dialSecure(
   return options.proxy === null ? dial(target, done) : dialTunnel(options.proxy, target, done);
 }
 
-/** Host and port as `URL.host` writes them. */
+/** @returns host and port in the form of `URL.host`. */
 function authorityOf(request: ClientRequestArgs): string {
   const host = request.host ?? request.hostname ?? '';
   const port = Number(request.port || 443);
@@ -173,18 +176,22 @@ function authorityOf(request: ClientRequestArgs): string {
 
 type Report = (error: Error | null, socket?: Duplex) => void;
 
-/** Waits for the handshake and the verdict on the certificate. Returns what gives up. */
+/**
+ * Waits for the TLS handshake, which includes the check of the certificate.
+ *
+ * @returns a function that cancels the wait.
+ */
 function awaitSecured(secured: TLSSocket, plain: Socket, report: Report): () => void {
   let waiting = true;
   const fail = (code: 'tls' | 'aborted', message: string) => {
-    // Once handed over, the connection may outlive the request that asked for it.
+    // A connection that is in use may outlive the request that opened it.
     if (!waiting) return;
     waiting = false;
     secured.destroy();
     plain.destroy();
     report(new DialError(code, message));
   };
-  const onClose = () => fail('tls', 'connection closed during the handshake');
+  const onClose = () => fail('tls', 'connection closed during the TLS handshake');
   secured.on('error', () => {});
   secured.once('error', (error) => fail('tls', error.message));
   secured.once('close', onClose);
@@ -192,7 +199,7 @@ function awaitSecured(secured: TLSSocket, plain: Socket, report: Report): () => 
     waiting = false;
     report(null, secured);
   });
-  return () => fail('aborted', 'given up during the handshake');
+  return () => fail('aborted', 'cancelled during the TLS handshake');
 }
 
 function dialTarget(request: ClientRequestArgs, options: ConnectionPoolOptions, port: number) {
@@ -211,7 +218,7 @@ function dialingOf(request: PooledRequestOptions): Dialing {
 
 /**
  * Passes on the first report only. On failure it also removes the empty list that Node's agent
- * leaves behind for the host: the number of hosts that do not answer has no bound.
+ * keeps for the host; these lists would otherwise grow with each host that does not respond.
  */
 function reportOnce(
   sockets: http.Agent['sockets'],
@@ -220,11 +227,9 @@ function reportOnce(
 ): Report {
   let reported = false;
   return (error, socket) => {
-    if (reported) {
-      return;
-    }
+    if (reported) return;
     reported = true;
-    // Node reads the socket only where there is no error.
+    // Node reads the socket only if there is no error.
     created?.(error, socket as Duplex);
     const name = (request as { _agentKey?: string })._agentKey;
     if (error !== null && name !== undefined && sockets[name]?.length === 0) {
@@ -234,8 +239,8 @@ function reportOnce(
 }
 
 /**
- * A request that must go to one address reuses only a connection that was dialled to that address:
- * one to another address of the same host would be refused, and its slot wasted.
+ * Separates idle connections by address. A request bound to an address would be refused on a
+ * connection to another address of its host, and would waste its address permit.
  */
 function keepByAddress(agent: http.Agent): void {
   const nameOf = agent.getName.bind(agent);
@@ -245,20 +250,18 @@ function keepByAddress(agent: http.Agent): void {
   };
 }
 
-/** Keeps at most `max` idle connections of the agent: Node bounds them by host only. */
+/** Keeps at most `max` idle connections. Node limits them per host only. */
 function boundIdle(agent: http.Agent, max: number): void {
-  /** Oldest first; closed ones leave by themselves. */
+  /** Oldest first. Filled by `keepSocketAlive`, emptied by reuse and `onClose`; limit: `max`. */
   const idle = new Set<Duplex>();
   const keep = agent.keepSocketAlive.bind(agent);
   const reuse = agent.reuseSocket.bind(agent);
   function onClose(this: Duplex): void {
     idle.delete(this);
   }
-  // Node heeds a false here although its declared type is void.
+  // Node respects the result false, although the declared type is void.
   agent.keepSocketAlive = (socket): boolean => {
-    if (max === 0 || (keep(socket) as unknown) === false) {
-      return false;
-    }
+    if (max === 0 || (keep(socket) as unknown) === false) return false;
     idle.add(socket);
     socket.once('close', onClose);
     if (idle.size > max) {

@@ -1,8 +1,8 @@
 /**
- * Chooses how a request is spoken: HTTP/2 where the pool has such a connection to the host, else
- * HTTP/1.1, unless the server chooses HTTP/2 while the connection is being made, before anything
- * is written. A request that the server has not processed is repeated at once, as RFC 9113,
- * section 8.7, allows: that is no answer of the host. `exchange.ts` starts one a fetch.
+ * Chooses the protocol of a request: HTTP/2 if the pool has such a connection to the host, else
+ * HTTP/1.1. If the server chooses HTTP/2 while the connection is opened, the call changes to it
+ * before anything is written. A request that the server did not process is repeated at once (RFC
+ * 9113, section 8.7); this is not a failure of the host.
  */
 
 import type { Got } from 'got';
@@ -19,11 +19,11 @@ import type { ConnectionPool } from './connection-pool.ts';
 import { Http1Call } from './http1-call.ts';
 import { Http2Call } from './http2-call.ts';
 
-/** Repeats of one request; what fails then is an ordinary failure, with its wait. */
+/** Repeats of one request. After these a failure is reported, and a retry has to wait. */
 const REPEATS_MAX = 2;
 
 export interface CallParts {
-  /** Speaks HTTP/1.1; null: Node itself does. */
+  /** Speaks HTTP/1.1; null: Node does. */
   readonly client: Got | null;
   readonly pool: ConnectionPool;
 }
@@ -58,14 +58,14 @@ export class HttpCall implements Call {
     this.#current.destroy(connection);
   }
 
-  /** @returns whether the request is being made again. */
+  /** @returns whether the request is repeated. */
   #repeats(error: Error): boolean {
     if (!(error instanceof RepeatableError) || this.#repeated === REPEATS_MAX) return false;
     const { repeat } = error;
     if (repeat === 'stale' && this.#repeated > 0) return false;
     this.#repeated++;
     if (repeat === 'http1') this.#parts.pool.http2.useHttp1(this.#request.url.host);
-    // A single refusal may be about the number of streams; after the second a new connection.
+    // One refusal can be due to the number of streams. After a second one a new connection is used.
     const isSound = repeat === 'unprocessed' && this.#repeated === 1;
     this.#current.destroy(isSound ? 'sound' : 'doubtful');
     this.#events.onRepeat();
@@ -97,13 +97,6 @@ export class HttpCall implements Call {
     const isTo = (to: string) => address === null || addressKey(to) === address;
     const borrowed = url.protocol === 'https:' ? http2.borrow(url.host, isTo) : null;
     if (borrowed === null) return null;
-    return new Http2Call(this.#request, this.#events, {
-      session: borrowed.session,
-      gate: borrowed.gate,
-      proxied: proxy !== null,
-      farewell: borrowed.farewell,
-      onDone: borrowed.giveBack,
-      onDoubt: borrowed.giveUp,
-    });
+    return new Http2Call(this.#request, this.#events, { ...borrowed, proxied: proxy !== null });
   }
 }

@@ -1,9 +1,7 @@
 /**
- * One request in HTTP/1.1, on got or on Node's own client. got is asked for as little as possible,
- * see `got-fetcher.ts`; in both cases the request is the one that `#open` makes, on a connection
- * of the pool, finished and judged. Where it turns out while connecting that the server chose
- * HTTP/2, nothing has been written, and the call ends by saying so. `http-call.ts` makes one for
- * each request that has no HTTP/2 connection yet.
+ * One HTTP/1.1 request, on got or on Node's own client. Both get the request that `#open` makes on
+ * a ready connection of the pool. If the server chose HTTP/2 for the new connection, nothing was
+ * written, and the call ends with `onHttp2`.
  */
 
 import type { EventEmitter } from 'node:events';
@@ -20,6 +18,8 @@ import {
   CallError,
   type CallEvents,
   type CallRequest,
+  HEADER_BYTES_MAX,
+  ignoreError,
   RepeatableError,
 } from './call.ts';
 import {
@@ -33,19 +33,13 @@ import { requestHead, responseHead } from './raw-heads.ts';
 import { filterResponse, type ResponseFilter } from './response-filter.ts';
 import { joinContentTypes } from './response-headers.ts';
 
-/** Header bytes read, names and values; named because Node's own default has changed before. */
-const HEADER_BYTES_MAX = 16 * 1024;
-
 const PROXY_AUTHENTICATION_REQUIRED = 407;
-
-/** Emitters report errors after their last use too; one without a listener ends the process. */
-const ignoreError = () => {};
 
 export interface Http1CallOptions {
   /** Null: Node's own client. */
   readonly client: Got | null;
   readonly pool: ConnectionPool;
-  /** Nothing was written: the same request is to be made on the pool's HTTP/2 connection. */
+  /** Nothing was written: the request is to be made on the pool's HTTP/2 connection. */
   readonly onHttp2: () => void;
 }
 
@@ -54,10 +48,10 @@ export class Http1Call implements Call {
   readonly #events: CallEvents;
   readonly #options: Http1CallOptions;
   readonly #dialing: Dialing;
-  /** What is destroyed to end it all. */
+  /** Destroying it ends the request. */
   readonly #stream: { destroy(): unknown };
   #sent: ClientRequest | null = null;
-  /** Bytes that the connection had received when it was handed over; null: not yet. */
+  /** Bytes that the connection had received before this request; null until it is ready. */
   #readBefore: number | null = null;
   #filter: ResponseFilter | null = null;
   #destroyed = false;
@@ -84,7 +78,7 @@ export class Http1Call implements Call {
     const { url, headers } = this.#request;
     const request = this.#open(url, headers);
     this.#listen(request, (response) => {
-      // Where the connection breaks within the body, it is the response that tells.
+      // If the connection breaks within the body, only the response emits the error.
       response.on('error', (error) => this.#onError(error));
       this.#onResponse(response, response);
     });
@@ -97,7 +91,7 @@ export class Http1Call implements Call {
     source.once('response', onResponse);
     source.once('upgrade', (_response: IncomingMessage, socket: Duplex) => {
       socket.destroy();
-      this.#events.onFailure(new CallError('http_syntax', 'upgrade that nobody asked for'));
+      this.#events.onFailure(new CallError('http_syntax', 'unexpected protocol upgrade'));
     });
   }
 
@@ -105,13 +99,13 @@ export class Http1Call implements Call {
     const head = requestHead(this.#sent!);
     const { url } = this.#request;
     if (!this.#viaProxy()) return head;
-    // What only the proxy was told is nothing that the server was asked.
+    // The archive gets the request as the server sees it.
     return head
       .replace(/^GET \S+ /, () => `GET ${requestTarget(url)} `)
       .replace(/^proxy-[^\r]*\r\n/gim, '');
   }
 
-  /** Whatever is said of the connection: an unfinished response leaves it unusable. */
+  /** Ignores the verdict: an unfinished response leaves the connection unusable. */
   destroy(): void {
     this.#destroyed = true;
     this.#stream.destroy();
@@ -146,22 +140,23 @@ export class Http1Call implements Call {
   }
 
   /**
-   * The pool hands over finished connections only, and Node flushes the request after this
-   * event's listeners: destroying the socket here means that not one byte of it leaves.
+   * The pool assigns only ready connections, and Node writes the request after the listeners of
+   * this event. If the socket is destroyed here, no byte of the request is sent.
    */
   #onReady(socket: Socket, request: ClientRequest): void {
     const ip = this.#options.pool.proxy === null ? (socket.remoteAddress ?? null) : null;
     this.#readBefore = socket.bytesRead;
-    if (this.#destroyed || !this.#events.onReady(ip)) socket.destroy();
-    else {
-      const onOdd = () => this.#closeAfter();
-      this.#filter = filterResponse(socket, HEADER_BYTES_MAX, { request, onOdd });
+    if (this.#destroyed || !this.#events.onReady(ip)) {
+      socket.destroy();
+      return;
     }
+    const onOdd = () => this.#closeAfter();
+    this.#filter = filterResponse(socket, HEADER_BYTES_MAX, { request, onOdd });
   }
 
   /**
-   * Whether the server had closed a connection that was used before, and nothing of a response came
-   * (RFC 9112, section 9.3.1).
+   * Whether the server had closed a reused connection before any byte of a response arrived (RFC
+   * 9112, section 9.3.1).
    */
   #isStale(error: Error): boolean {
     const sent = this.#sent;
@@ -176,8 +171,10 @@ export class Http1Call implements Call {
     if (this.#destroyed) return;
     const { statusCode: status = 0, headers: first, rawHeaders } = response;
     if (status === PROXY_AUTHENTICATION_REQUIRED && this.#viaProxy()) {
-      // The proxy alone answers so (RFC 9110, section 15.5.8): the server was not asked.
-      this.#events.onFailure(new DialError('connect_failed', `the proxy answered ${status}`));
+      // Only a proxy sends 407 (RFC 9110, section 15.5.8), so the server did not get the request.
+      this.#events.onFailure(
+        new DialError('connect_failed', `the proxy responded with status ${status}`),
+      );
       return this.destroy();
     }
     const headers = { ...first, 'content-type': joinContentTypes(rawHeaders) };
@@ -185,7 +182,10 @@ export class Http1Call implements Call {
     this.#events.onHead({ status, headers, text }, body);
   }
 
-  /** Node reads this when the response ends; it has no public name. */
+  /**
+   * Closes the connection after this response. Node reads this internal property at the end of the
+   * response.
+   */
   #closeAfter(): void {
     (this.#sent as { shouldKeepAlive?: boolean }).shouldKeepAlive = false;
   }

@@ -1,12 +1,10 @@
 /**
- * One request as a stream of an HTTP/2 connection, on Node's own client. Much of what breaks in
- * HTTP/1.1 cannot in frames; what is left is a stream that is reset, a connection that goes, and
- * a body that ends before its declared length. `http-call.ts` makes one where the pool has a
- * connection on which the server chose h2.
+ * One request as a stream of an HTTP/2 connection, on Node's own client. Framing rules out most
+ * failures of HTTP/1.1. What remains is a reset stream, a lost connection, and a body shorter than
+ * its declared length.
  */
 
 import http2, {
-  type ClientHttp2Session,
   type ClientHttp2Stream,
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
@@ -18,6 +16,7 @@ import {
   type CallEvents,
   type CallRequest,
   type ConnectionVerdict,
+  HEADER_BYTES_MAX,
   type Repeat,
   RepeatableError,
 } from './call.ts';
@@ -25,10 +24,7 @@ import type { BorrowedSession } from './http2-sessions.ts';
 import { joinContentTypes } from './response-headers.ts';
 import { joinSmallFrames } from './small-frames.ts';
 
-/** As much header as is read of HTTP/1.1; Node would take four times that. */
-const HEADER_BYTES_MAX = 16 * 1024;
-
-/** The server does not speak the protocol, rather than having second thoughts (RFC 9113, 7). */
+/** Errors that mean that the server violated the protocol (RFC 9113, section 7). */
 const SYNTAX: ReadonlySet<number> = new Set([
   http2.constants.NGHTTP2_PROTOCOL_ERROR,
   http2.constants.NGHTTP2_FLOW_CONTROL_ERROR,
@@ -41,19 +37,12 @@ const {
   NGHTTP2_REFUSED_STREAM: REFUSED_STREAM,
   NGHTTP2_HTTP_1_1_REQUIRED: HTTP_1_1_REQUIRED,
 } = http2.constants;
-/** The identifier of the first request on a connection (RFC 9113, section 5.1.1). */
+/** Identifier of the first request on a connection (RFC 9113, section 5.1.1). */
 const FIRST_STREAM = 1;
 
-export interface Http2CallOptions {
-  readonly session: ClientHttp2Session;
-  readonly gate: BorrowedSession['gate'];
-  /** Whether the address of the connection is a proxy's. */
+interface Http2CallOptions extends BorrowedSession {
+  /** Whether the connection goes through a proxy. */
   readonly proxied: boolean;
-  readonly farewell: BorrowedSession['farewell'];
-  /** The connection may be used by others; called once. */
-  readonly onDone: () => void;
-  /** No other request is to be made on the connection. */
-  readonly onDoubt: () => void;
 }
 
 export class Http2Call implements Call {
@@ -70,10 +59,10 @@ export class Http2Call implements Call {
     this.#request = request;
     this.#events = events;
     this.#options = options;
-    const { session, gate, proxied, onDone } = options;
+    const { session, gate, proxied, giveBack, giveUp } = options;
     const ip = proxied || session.destroyed ? null : (session.socket.remoteAddress ?? null);
     if (!events.onReady(ip)) {
-      onDone();
+      giveBack();
       return;
     }
     const { url, headers } = request;
@@ -89,13 +78,13 @@ export class Http2Call implements Call {
         { endStream: true },
       );
     } catch (error) {
-      options.onDoubt();
-      onDone();
+      giveUp();
+      giveBack();
       this.#fail(new CallError('reset', String(error)));
       return;
     }
     joinSmallFrames(this.#stream, gate);
-    this.#listen(this.#stream, onDone);
+    this.#listen(this.#stream, giveBack);
   }
 
   requestHead(): string {
@@ -107,16 +96,16 @@ export class Http2Call implements Call {
 
   destroy(connection: ConnectionVerdict): void {
     this.#over = true;
-    if (connection === 'doubtful') this.#options.onDoubt();
+    if (connection === 'doubtful') this.#options.giveUp();
     this.#stream?.close(http2.constants.NGHTTP2_CANCEL);
     this.#stream?.destroy();
   }
 
-  #listen(stream: ClientHttp2Stream, onDone: () => void): void {
+  #listen(stream: ClientHttp2Stream, giveBack: () => void): void {
     stream.on('error', (error) => this.#fail(this.#errorOf(stream, error.message)));
     stream.once('close', () => {
       this.#fail(this.#errorOf(stream, 'connection closed'));
-      onDone();
+      giveBack();
     });
     stream.once('response', (headers, _flags, raw?: string[]) => this.#onHead(headers, raw ?? []));
   }
@@ -127,7 +116,7 @@ export class Http2Call implements Call {
     this.#hasHead = true;
     const bytes = raw.reduce((sum, text) => sum + text.length, 0);
     if (bytes > HEADER_BYTES_MAX) {
-      this.#fail(new CallError('headers_too_large', `${bytes} bytes`));
+      this.#fail(new CallError('headers_too_large', `the header has ${bytes} bytes`));
       this.destroy('doubtful');
       return;
     }
@@ -135,7 +124,8 @@ export class Http2Call implements Call {
     const fields = { ...first, 'content-type': joinContentTypes(raw) };
     const length = fields['content-length'] ?? '';
     this.#declared = /^\d+$/.test(length) ? Number(length) : null;
-    // Before the listeners of the exchange, so that a short body fails before it seems whole.
+    // Registered before the exchange's listeners, so that a short body fails before it looks
+    // complete.
     stream.on('data', (chunk: Uint8Array) => {
       this.#received += chunk.byteLength;
     });
@@ -145,14 +135,16 @@ export class Http2Call implements Call {
   }
 
   /**
-   * Node ends the stream in order even where the connection went in the middle: then the stream
-   * is destroyed already, and the body is whole only if it has its declared length.
+   * Node ends the stream normally even if the connection was lost within the body. The stream is
+   * then destroyed already, and the body is complete only if it has its declared length.
    */
   #onEnd(): void {
     const short = this.#declared !== null && this.#received < this.#declared;
     if (short || (this.#declared === null && this.#stream!.destroyed)) {
       const code = this.#stream!.destroyed ? 'reset' : 'truncated_body';
-      this.#fail(new CallError(code, `${this.#received} of ${this.#declared ?? '?'} bytes`));
+      this.#fail(
+        new CallError(code, `received ${this.#received} of ${this.#declared ?? '?'} body bytes`),
+      );
     }
     this.#over = true;
   }
@@ -182,7 +174,7 @@ export class Http2Call implements Call {
   }
 }
 
-/** As HTTP/1.1 would have told it, which is what readers of archives understand. */
+/** @returns the head in HTTP/1.1 form, which archive readers understand. */
 function headText(status: number, raw: readonly string[]): string {
   let text = `HTTP/1.1 ${status} \r\n`;
   for (let at = 0; at + 1 < raw.length; at += 2) {

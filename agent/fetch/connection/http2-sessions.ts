@@ -1,87 +1,92 @@
 /**
- * HTTP/2 connections, one a host, as far as they are open. The pool brings each when a server
- * has chosen the protocol; a call borrows it and gives it back. A connection is given up when it
- * is idle for too long, when the server says GOAWAY, when a request failed on it, or when there
- * are too many over all hosts: new requests then go over a new one. Made by `connection-pool.ts`.
+ * Open HTTP/2 connections, one per host. The pool adds a connection when a server has chosen
+ * HTTP/2; a call borrows it and gives it back. No further call gets a connection that was idle too
+ * long, received GOAWAY, had a failed request, or exceeds the limit on idle connections. New
+ * requests then open a new one.
  */
 
 import http2, { type ClientHttp2Session } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
+import { HEADER_BYTES_MAX, ignoreError } from './call.ts';
 import { ReadGate, ReadTurns } from './read-turns.ts';
 
-export interface Http2SessionsOptions {
-  /** Idle connections kept over all hosts; the oldest is closed for a new one. */
+interface Http2SessionsOptions {
+  /** Maximum number of idle connections over all hosts. Beyond it the oldest is closed. */
   readonly idleMax: number;
-  /** How long an idle connection is kept. */
+  /** Time in ms after which an idle connection is closed. */
   readonly idleMs: number;
   /** Monotonic milliseconds. */
   readonly now: () => number;
 }
 
-/** One request at a time: a window of this size is all that a server can have under way. */
+/**
+ * Flow-control window in bytes. A connection carries one request at a time, so this limits all that
+ * a server can have in flight.
+ */
 const WINDOW_BYTES = 256 * 1024;
-/** As much header as is read of HTTP/1.1. */
-const HEADER_BYTES_MAX = 16 * 1024;
-/** RFC 9113 knows six settings; a server that sends hundreds is up to something. */
+/**
+ * Settings accepted from a server. RFC 9113 defines six; a server that sends hundreds is hostile.
+ */
 const SETTINGS_MAX = 32;
-/** In megabytes; the window, the header tables and what waits to be written fit many times. */
+/** In megabytes: several times the window, the header tables and the pending writes. */
 const SESSION_MEMORY_MAX = 4;
 
-/** A closed connection whose peer does not close its side is cut off after this time. */
+/** Time in ms that the peer has to close its side. After that the socket is destroyed. */
 const CLOSE_MS = 1000;
-/** For so long a host that wants HTTP/1.1 is not offered HTTP/2. */
+/** Time in ms for which a host that demanded HTTP/1.1 is not offered HTTP/2. */
 const HTTP1_ONLY_MS = 3_600_000;
-/** Hosts remembered that want HTTP/1.1. A forgotten one costs one refused request. */
+/** Limit on the hosts remembered. A forgotten host costs one refused request. */
 const HTTP1_ONLY_MAX = 10_000;
 
-const ignoreError = () => {};
-
-/** What the server said with GOAWAY. */
-export interface Farewell {
+/** The server's GOAWAY. */
+interface Farewell {
   readonly code: number;
-  /** The last stream that the server has processed or may yet. */
+  /** The last stream that the server has processed or may still process. */
   readonly lastStream: number;
 }
 
 interface Open {
   readonly session: ClientHttp2Session;
-  /** What `session` writes to: a session that waits for its peer to close cannot be ended. */
+  /**
+   * The connection under `session`. It is destroyed directly, because a session that waits for its
+   * peer to close cannot be ended.
+   */
   readonly socket: TLSSocket;
   readonly gate: ReadGate;
   borrowers: number;
-  /** Ends the idle time, or the time that a given-up connection has to close. */
+  /** Limits the idle time, or the time that a retired connection has to close. */
   timer: NodeJS.Timeout | undefined;
   farewell: Farewell | null;
 }
 
-/** A connection in the hands of one call. */
+/** A connection lent to one call. */
 export interface BorrowedSession {
   readonly session: ClientHttp2Session;
-  /** Has the connection wait where too much arrives in one turn. */
+  /** Pauses reading when too much arrives in one turn of the event loop. */
   readonly gate: ReadGate;
-  /** Null before a GOAWAY. */
+  /** @returns null before a GOAWAY. */
   readonly farewell: () => Farewell | null;
-  /** To be called once. */
+  /** Makes the connection available to others. Call once. */
   readonly giveBack: () => void;
-  /** No new call gets the connection. Those that have it go on. */
+  /** Retires the connection: no new call gets it. Calls that use it continue. */
   readonly giveUp: () => void;
 }
 
 export class Http2Sessions {
   readonly #options: Http2SessionsOptions;
   readonly #turns = new ReadTurns();
-  /** By authority. Filled by {@link adopt}, emptied when a connection closes or is given up. */
+  /** By authority. Filled by {@link adopt}, emptied when a connection closes or is retired. */
   readonly #open = new Map<string, Open>();
-  /** Given up, but a call may still be reading, or the peer has not closed its side yet. */
+  /** Retired connections that a call still uses or the peer has not closed yet. */
   readonly #leaving = new Set<Open>();
-  /** Authorities that want HTTP/1.1, and until when that is remembered; oldest first. */
+  /** Authorities that demanded HTTP/1.1, with the end of that period; oldest first. */
   readonly #http1Only = new Map<string, number>();
 
   constructor(options: Http2SessionsOptions) {
     this.#options = options;
   }
 
-  /** Takes over a connection on which the server has chosen h2. */
+  /** Adds a connection on which the server has chosen HTTP/2. */
   adopt(authority: string, socket: TLSSocket): void {
     const session = http2.connect(`https://${authority}`, {
       createConnection: () => socket,
@@ -113,8 +118,8 @@ export class Http2Sessions {
   }
 
   /**
-   * @param isTo whether a connection to that address will do.
-   * @returns an open connection, to be given back; null where there is none.
+   * @param isTo whether a connection to that address may be used.
+   * @returns an open connection, to be given back; null if there is none.
    */
   borrow(
     authority: string,
@@ -142,7 +147,7 @@ export class Http2Sessions {
     };
   }
 
-  /** The server has said that it wants HTTP/1.1 there. */
+  /** Records that the server demanded HTTP/1.1. */
   useHttp1(authority: string): void {
     this.#http1Only.delete(authority);
     this.#http1Only.set(authority, this.#options.now() + HTTP1_ONLY_MS);
@@ -151,7 +156,7 @@ export class Http2Sessions {
     this.#http1Only.delete(oldest!);
   }
 
-  /** Whether HTTP/2 may be offered there. */
+  /** Whether HTTP/2 may be offered to the server. */
   mayOffer(authority: string): boolean {
     const until = this.#http1Only.get(authority);
     return until === undefined || until <= this.#options.now();
@@ -166,7 +171,7 @@ export class Http2Sessions {
     this.#open.clear();
   }
 
-  /** Where nobody uses the connection: starts its idle time, or closes it if it is given up. */
+  /** If no call uses the connection, starts its idle time, or closes it if it is retired. */
   #rest(authority: string, open: Open): void {
     if (open.borrowers > 0) return;
     if (this.#leaving.has(open)) {
@@ -183,7 +188,7 @@ export class Http2Sessions {
     if (idle.length > this.#options.idleMax && oldest !== undefined) this.#giveUp(...oldest);
   }
 
-  /** No new calls; the connection closes when the last one on it has ended. */
+  /** Retires the connection. It closes when the last call on it has ended. */
   #giveUp(authority: string, open: Open): void {
     if (this.#open.get(authority) !== open) return;
     clearTimeout(open.timer);
@@ -196,7 +201,7 @@ export class Http2Sessions {
   }
 }
 
-/** Says GOAWAY and closes; a peer that does not answer is not waited for. */
+/** Sends GOAWAY and closes the connection, at the latest after {@link CLOSE_MS}. */
 function closeSoon(open: Open): void {
   const { session, socket } = open;
   if (!session.destroyed) session.close();

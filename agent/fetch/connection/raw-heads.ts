@@ -1,26 +1,21 @@
 /**
- * The heads of an exchange as text, for the archive, each byte a character. The request's is what
- * Node wrote. The response's is put together from the fields as Node read them, in their order and
- * spelling, repeated ones repeated. Only what is not true of the stored body any more is renamed:
- * the framing of the transfer is undone before the body is kept. `exchange.ts` calls both when a
- * response is complete.
+ * The heads of an exchange as text for the archive; each character stands for one byte. The request
+ * head is the text that Node wrote. The response head is rebuilt from its fields in their order and
+ * spelling. Transfer-Encoding is renamed, because the stored body is no longer transfer-coded.
  */
 
 import type { ClientRequest, IncomingMessage } from 'node:http';
 
-/** Name under which the framing that was undone is told; replay tools know `X-Orig-` names. */
+/** The new name of Transfer-Encoding. Replay tools know names that begin with `X-Orig-`. */
 export const ORIGINAL_TRANSFER_ENCODING = 'X-Orig-Transfer-Encoding';
-const RENAMED: ReadonlyMap<string, string> = new Map([
-  ['transfer-encoding', ORIGINAL_TRANSFER_ENCODING],
-]);
 
-/** Of a request that was written: request line, fields and the empty line, as sent. */
+/** Request line, fields and the empty line, as sent. */
 export function requestHead(request: ClientRequest): string {
-  // Node keeps the text that it sent, under a name that its own tests rely on; no public method
-  // tells the fields that it added by itself.
+  // No public property includes the fields that Node added. This internal one does; Node keeps it
+  // because its own tests use it.
   const { _header: sent } = request as unknown as { readonly _header?: unknown };
   if (typeof sent === 'string') return sent;
-  // A server that answers before it is asked. What would have been sent is not known in full.
+  // The server responded before the request was written, so its fields are not fully known.
   return `${request.method} ${request.path} HTTP/1.1\r\n\r\n`;
 }
 
@@ -29,8 +24,9 @@ export function responseHead(response: IncomingMessage): string {
   const { httpVersion, statusCode, statusMessage, rawHeaders } = response;
   let head = `HTTP/${httpVersion} ${statusCode} ${statusMessage ?? ''}\r\n`;
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]!;
-    head += `${RENAMED.get(name.toLowerCase()) ?? name}: ${rawHeaders[at + 1]}\r\n`;
+    const isRenamed = rawHeaders[at]!.toLowerCase() === 'transfer-encoding';
+    const name = isRenamed ? ORIGINAL_TRANSFER_ENCODING : rawHeaders[at]!;
+    head += `${name}: ${rawHeaders[at + 1]}\r\n`;
   }
   return `${head}\r\n`;
 }

@@ -1,21 +1,21 @@
 /**
- * Connections on which more small frames arrive than one turn of the loop should handle. Node
- * reads up to 2 MiB from a socket in one turn, and an HTTP/2 frame may hold one byte of the body
- * and costs some microseconds. Such a connection is not read further until it is called up, and one
- * connection is called up in a turn: so one read (64 KiB) is what all of them cost the others.
- * Used by `http2-sessions.ts` and `small-frames.ts`.
+ * Limits the work for small frames in one turn of the event loop. Node reads up to 2 MiB from a
+ * socket in one turn, and an HTTP/2 frame with one byte of body costs some microseconds. A
+ * connection with too many small frames is not read further until its turn comes, and one such
+ * connection is read per turn of the loop. So all of them together delay other work by one read (64
+ * KiB).
  */
 
 import type { Socket } from 'node:net';
 
-/** Node's handle of a socket; it has no public name. Null once the socket is closed. */
+/** Node's internal handle of a socket. Null once the socket is closed. */
 interface ReadHandle {
   readStop(): void;
   readStart(): void;
 }
 
 export class ReadTurns {
-  /** Filled by `add`, emptied by one a turn; bound: the open connections. */
+  /** Filled by `add`, emptied by one entry per turn; limit: the open connections. */
   readonly #waiting = new Set<ReadGate>();
 
   add(gate: ReadGate): void {
@@ -31,7 +31,10 @@ export class ReadTurns {
   }
 }
 
-/** Whether one connection is read. An HTTP/2 connection reads by its handle, past the socket. */
+/**
+ * Pauses and resumes one connection. An HTTP/2 connection reads from its handle, not from the
+ * socket.
+ */
 export class ReadGate {
   readonly #socket: Socket;
   readonly #turns: ReadTurns;
@@ -41,14 +44,14 @@ export class ReadGate {
     this.#turns = turns;
   }
 
-  /** Reads no more in this turn, but for what has been read already. */
+  /** Stops reading in this turn. Data that was read already is still delivered. */
   awaitTurn(): void {
     this.#turns.add(this);
-    // Again where it waits already: Node reads on after each write.
+    // Needed even if the connection already waits: Node resumes reading after each write.
     this.#handle?.readStop();
   }
 
-  /** @internal Told by the turns. */
+  /** @internal Called by {@link ReadTurns}. */
   endWait(): void {
     this.#handle?.readStart();
   }

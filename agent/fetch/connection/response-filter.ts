@@ -1,53 +1,60 @@
 /**
- * Lets responses through that browsers and curl read and the strict parser of Node refuses
- * (adr/0022): folded fields (RFC 9112, section 5.2), blanks before the colon (5.1), lines that end
- * in LF alone (2.2), lines that are no fields, another minor version, Content-Length beside
- * Transfer-Encoding, either given twice alike, or a length that is no plain number (6.3), odd chunks
- * (`chunk-filter.ts`), and bytes after the body. The filter stands between the socket and the parser and rewrites the head into
- * its strict form, so the body is framed by one parser and by one rule. No leniency can smuggle one
- * response into another: after such a response the connection is closed, and bytes beyond the end
- * of the body never reach the parser.
+ * Lets responses through that browsers and curl read and Node's strict parser refuses
+ * (docs/adr/0022): folded fields (RFC 9112, section 5.2), whitespace before the colon (5.1), lines
+ * that end in LF alone (2.2), lines that are not fields, other minor versions, Content-Length
+ * beside Transfer-Encoding, equal repetitions of either, a length that is not a plain number (6.3),
+ * unusual chunks (`chunk-filter.ts`), and bytes after the body.
+ *
+ * The filter stands between the socket and the parser and rewrites the head into its strict form,
+ * so one parser frames the body by one rule. The leniency cannot smuggle one response into another:
+ * after such a response the connection is closed, and bytes after the body never reach the parser.
  */
 
 import type { ClientRequest } from 'node:http';
 import type { Socket } from 'node:net';
 import { ChunkFilter } from './chunk-filter.ts';
 import { ORIGINAL_TRANSFER_ENCODING } from './raw-heads.ts';
+import { BODILESS } from './response-headers.ts';
 
 const TOKEN = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
 const VALUE = '[\\t\\x20-\\x7e\\x80-\\xff]*';
 const STRICT = new RegExp(
   `^HTTP/1\\.[01] \\d{3}(?: ${VALUE})?\\r\\n(?:${TOKEN}:${VALUE}\\r\\n)*\\r\\n$`,
 );
-/** The minor version is told to nobody; 1.0 keeps no connection by itself. */
+/**
+ * Versions below 1.1 become 1.0, because they do not keep connections alive by default; others
+ * become 1.1.
+ */
 const STATUS_LINE = /^HTTP\/(?:(0\.\d|1\.0)|\d(?:\.\d)?)[ \t]+(\d{3})(?:[ \t]+([^\n]*))?$/i;
 const FIELD = new RegExp(`^(${TOKEN})[ \\t]*:(.*)$`);
 const HEAD_END = /\n\r?\n/;
 const FOLD = /\r?\n[ \t]+/g;
-/** Control characters but for tab and line feed; RFC 9110, section 5.5: to be replaced. */
+/**
+ * Control characters except tab and line feed, to be replaced by a space (RFC 9110, section 5.5).
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROLS = /[\0-\x08\x0b-\x1f\x7f]/g;
 
-/** Nobody has more to say before the response; servers may send any number. */
+/** Interim responses accepted before a response. Servers may send any number, but need few. */
 const INTERIM_MAX = 100;
-/** No response: the parser refuses it. */
+/** Not a response, so the parser refuses it. */
 const TOO_MANY_INTERIM = Buffer.from('too many interim responses\r\n\r\n');
 
-/** A head in its strict form, and how the body after it is framed. */
+/** A head in its strict form, and the framing of the body after it. */
 export interface FilteredHead {
   readonly text: string;
-  /** It was no strict head, or its framing could be read in two ways. */
+  /** The head was not strict, or its framing was ambiguous. */
   readonly isOdd: boolean;
   readonly status: number;
-  /** Body bytes that follow; Infinity: the parser finds the end. */
+  /** Bytes of the body; Infinity: the parser finds its end. */
   readonly bodyBytes: number;
-  /** They are chunks. */
+  /** The body is chunked. */
   readonly isChunked: boolean;
-  /** A Content-Length, as it was sent, does not tell their number. */
+  /** The Content-Length, as sent, does not state the length of the body. */
   readonly isLengthVoid: boolean;
 }
 
-/** @param text - status line, fields and the empty line, each byte a character */
+/** @param text status line, fields and the empty line, each character one byte */
 export function filterHead(text: string): FilteredHead {
   const isStrict = STRICT.test(text);
   const [statusLine = '', ...lines] = (isStrict ? text : rewritten(text)).split('\r\n');
@@ -58,7 +65,7 @@ export function filterHead(text: string): FilteredHead {
   const status = Number(statusLine.slice(9, 12));
   const length = agreedLength(lengths);
   const isPlain = lengths.every((value) => PLAIN_LENGTH.test(value.trim()));
-  const isFaulty = isFaultyTransfer(statusLine, status, { codings, length });
+  const isFaulty = isFaultyTransfer(statusLine, status, codings, length);
   const isOdd =
     !isStrict ||
     isFaulty ||
@@ -73,7 +80,7 @@ export function filterHead(text: string): FilteredHead {
   if (!isOdd) return { ...head, text };
   const kept = fields.filter((field) => {
     const name = nameOf(field);
-    // Lengths that differ stay, and the parser refuses them.
+    // Different lengths are kept, so that the parser refuses them.
     if (name === 'content-length') return !isCoded && length === 'differ';
     return name !== 'transfer-encoding';
   });
@@ -82,7 +89,7 @@ export function filterHead(text: string): FilteredHead {
   return { ...head, text: [statusLine, ...kept, '', ''].join('\r\n') };
 }
 
-/** One field a line, no blanks before the colon, no line that is no field. */
+/** Unfolds fields, removes whitespace before colons, and drops lines that are not fields. */
 function rewritten(text: string): string {
   const plain = text.replace(FOLD, ' ').replace(/\r\n/g, '\n').replace(CONTROLS, ' ');
   const [statusLine = '', ...lines] = plain.trimEnd().split('\n');
@@ -93,7 +100,7 @@ function rewritten(text: string): string {
   return [strictStatus(statusLine), ...fields, '', ''].join('\r\n');
 }
 
-/** Whatever is none stays, to be refused. */
+/** A line that is not a status line is kept, so that the parser refuses it. */
 function strictStatus(line: string): string {
   const [, old, status, reason = ''] = STATUS_LINE.exec(line) ?? [];
   return status === undefined
@@ -111,12 +118,12 @@ function valuesOf(fields: readonly string[], name: string): string[] {
     .map((field) => field.slice(name.length + 1).trim());
 }
 
-/** The parser refuses more digits. */
+/** The form that the parser accepts. */
 const PLAIN_LENGTH = /^\d{1,19}$/;
-/** As curl and browsers read it: a sign, zeros and parameters count for nothing. */
+/** The form that curl and browsers accept: sign, leading zeros and parameters are ignored. */
 const LENGTH = /^\+?0*(\d{1,19})(?:[ \t]*;.*)?$/;
 
-/** Null: there is no number that tells the end, so the body ends with the connection. */
+/** @returns null if no length is given; the body then ends with the connection. */
 function agreedLength(lengths: readonly string[]): number | null | 'differ' {
   const [first = null, ...others] = lengths.map((length) => {
     const digits = LENGTH.exec(length.trim())?.[1];
@@ -125,27 +132,22 @@ function agreedLength(lengths: readonly string[]): number | null | 'differ' {
   return others.every((other) => other === first) ? first : 'differ';
 }
 
-/** These end with the head, whatever it says. */
-const BODILESS: ReadonlySet<number> = new Set([204, 304]);
-
 /**
- * Codings that are given twice, in HTTP/1.0 (RFC 9112, section 6.1), or of a response without a
- * body, which has no length either (204; that of a 304 is the page's).
+ * Whether the framing is invalid: Transfer-Encoding repeated, in HTTP/1.0 (RFC 9112, section 6.1)
+ * or without a body, or a length of a 204. The length of a 304 is that of the page.
  */
 function isFaultyTransfer(
   statusLine: string,
   status: number,
-  {
-    codings,
-    length,
-  }: { readonly codings: readonly string[]; readonly length: ReturnType<typeof agreedLength> },
+  codings: readonly string[],
+  length: ReturnType<typeof agreedLength>,
 ): boolean {
   if (codings.length > 1) return true;
   if (codings.length === 1) return statusLine.startsWith('HTTP/1.0') || BODILESS.has(status);
   return status === 204 && typeof length === 'number' && length > 0;
 }
 
-/** Chunks are undone once, however often they are named. */
+/** Chunking is undone once, however often it is named. */
 function agreedCodings(codings: readonly string[]): string {
   const names = codings.flatMap((value) => value.split(',')).map((name) => name.trim());
   const known = names.filter((name) => !/^(?:identity)?$/i.test(name));
@@ -153,13 +155,13 @@ function agreedCodings(codings: readonly string[]): string {
   return known.every(isChunked) ? 'chunked' : known.join(', ');
 }
 
-/** Named otherwise is what is not true of the body that is stored (`raw-heads.ts`). */
+/** Renames the fields that do not describe the stored body (`raw-heads.ts`). */
 function archivedHead(text: string, isLengthVoid: boolean): string {
   const named = text.replace(/^transfer-encoding(?=[ \t]*:)/gim, ORIGINAL_TRANSFER_ENCODING);
   return isLengthVoid ? named.replace(/^(?=content-length[ \t]*:)/gim, 'X-Orig-') : named;
 }
 
-/** The bytes of one response, chunk by chunk, as the parser is to see them. */
+/** Filters the bytes of one response, read by read. */
 export class ResponseFilter {
   readonly #headBytesMax: number;
   #pending: Buffer | null = null;
@@ -167,30 +169,23 @@ export class ResponseFilter {
   #bodyLeft: number | null = null;
   #chunks: ChunkFilter | null = null;
   #interim = 0;
-  #isOdd = false;
-  #oddHead: string | null = null;
+  /** The connection must not be reused after this response. */
+  isOdd = false;
+  /** For the archive: the head as received; null: the parser saw it unchanged. */
+  oddHead: string | null = null;
 
   constructor(headBytesMax: number) {
     this.#headBytesMax = headBytesMax;
   }
 
-  /** The connection is not to be used again after this response. */
-  get isOdd(): boolean {
-    return this.#isOdd;
-  }
-
-  /** For the archive: the head of the response as it was received; null: the parser saw it as it is. */
-  get oddHead(): string | null {
-    return this.#oddHead;
-  }
-
-  /** Bytes of a head that has not ended; the caller passes them on when no more come. */
+  /** @returns the bytes of an unfinished head, for the parser when no more bytes come. */
   takePending(): Buffer | null {
     const pending = this.#pending;
     this.#pending = null;
     return pending;
   }
 
+  /** @returns the bytes for the parser; null: none yet. */
   push(chunk: Buffer): Buffer | null {
     if (this.#bodyLeft !== null) return this.#body(chunk);
     const bytes = this.#pending === null ? chunk : Buffer.concat([this.#pending, chunk]);
@@ -203,23 +198,23 @@ export class ResponseFilter {
         this.#pending = bytes;
         return null;
       }
-      // Longer than a head may be: the parser says so.
+      // The head is too long; the parser reports that.
       this.#bodyLeft = Infinity;
       return bytes;
     }
     const headEnd = start + end.index + end[0].length;
     const head = filterHead(text.slice(start, headEnd));
-    this.#isOdd ||= head.isOdd;
+    this.isOdd ||= head.isOdd;
     const rest = bytes.subarray(headEnd);
     const isInterim = head.status >= 100 && head.status < 200 && head.status !== 101;
     if (isInterim && ++this.#interim > INTERIM_MAX) {
-      this.#isOdd = true;
+      this.isOdd = true;
       this.#bodyLeft = 0;
       return TOO_MANY_INTERIM;
     }
     if (head.isChunked) this.#chunks = new ChunkFilter();
     if (head.isOdd && !isInterim) {
-      this.#oddHead = archivedHead(text.slice(start, headEnd), head.isLengthVoid);
+      this.oddHead = archivedHead(text.slice(start, headEnd), head.isLengthVoid);
     }
     this.#bodyLeft = isInterim ? null : head.status === 101 ? Infinity : head.bodyBytes;
     const after = rest.length === 0 ? null : isInterim ? this.push(rest) : this.#body(rest);
@@ -232,7 +227,7 @@ export class ResponseFilter {
   #body(chunk: Buffer): Buffer | null {
     if (this.#chunks !== null) {
       const bytes = this.#chunks.push(chunk);
-      this.#isOdd ||= this.#chunks.isOdd;
+      this.isOdd ||= this.#chunks.isOdd;
       return bytes;
     }
     const left = this.#bodyLeft!;
@@ -240,19 +235,19 @@ export class ResponseFilter {
       this.#bodyLeft = left - chunk.length;
       return chunk;
     }
-    this.#isOdd = true;
+    this.isOdd = true;
     this.#bodyLeft = 0;
     return left === 0 ? null : chunk.subarray(0, left);
   }
 }
 
 /**
- * Filters what the socket receives for this request. To be called in the request's `socket` event,
- * when Node's parser listens and nothing has been read.
+ * Filters the bytes that the socket receives for this request. Call it in the request's `socket`
+ * event: Node's parser is then attached, and nothing has been read.
  *
- * @param parts.onOdd - called before the parser sees a response after which the connection is not
- *   to be used again
- * @returns null where nothing is filtered
+ * @param parts.onOdd called before the parser sees a response after which the connection must not
+ * be reused
+ * @returns null if nothing is filtered
  */
 export function filterResponse(
   socket: Socket,
@@ -260,7 +255,7 @@ export function filterResponse(
   { request, onOdd }: { readonly request: ClientRequest; readonly onOdd: () => void },
 ): ResponseFilter | null {
   const [parse, ...others] = socket.listeners('data') as ((chunk: Buffer) => void)[];
-  // Another Node may read in another way: then its parser decides alone.
+  // Another version of Node may read differently; its parser then works alone.
   if (parse === undefined || others.length > 0) return null;
   const filter = new ResponseFilter(headBytesMax);
   const pass = (bytes: Buffer | null) => {
@@ -272,7 +267,7 @@ export function filterResponse(
   socket.off('data', parse);
   socket.on('data', onData);
   socket.prependOnceListener('end', onEnd);
-  // Comes before a kept connection is free for the next request.
+  // Runs before a kept connection is available to the next request.
   request.once('close', () => {
     socket.off('data', onData);
     socket.off('end', onEnd);

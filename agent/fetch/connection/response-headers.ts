@@ -1,17 +1,19 @@
 /**
- * Reads the few headers a visit needs. Node hands header bytes over as Latin-1, while servers
- * that put raw text into Location mean UTF-8, so it is decoded again before anyone resolves it.
- * Pure; called by `exchange.ts`.
+ * Reads the response headers that the crawler needs. Node decodes header bytes as Latin-1, but
+ * servers that send raw text in Location mean UTF-8, so it is decoded again.
  */
 
 import { isRedirect } from '../body/body-cap.ts';
 
+/** Statuses whose responses have no body, whatever their headers say (RFC 9112, section 6.3). */
+export const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Joins the Content-Type fields of a response, of which Node keeps the first one only.
+ * Joins the Content-Type fields of a response. Node itself keeps the first one only.
  *
- * @param raw names and values in turn
+ * @param raw names and values, alternating
  */
 export function joinContentTypes(raw: readonly string[]): string | undefined {
   const values: string[] = [];
@@ -21,15 +23,15 @@ export function joinContentTypes(raw: readonly string[]): string | undefined {
   return values.length === 0 ? undefined : values.join(', ');
 }
 
-/** A comma outside of quotes. */
+/** A comma outside quotes. */
 const COMMA = /,(?=(?:[^"]*"[^"]*")*[^"]*$)/;
-/** Longer fields are read as one value: the search for commas takes quadratic time. */
+/** Longer headers count as one value, because the search for commas takes quadratic time. */
 const TYPES_CHARS_MAX = 1000;
 const MEDIA_TYPE = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/;
 
 /**
- * @returns of several types the last valid one, with the charset of an equal type before it (Fetch
- * Standard, "extract a MIME type"); null where the header is missing or empty.
+ * @returns the type; of several types the last valid one, with the charset of an equal type before
+ * it (Fetch Standard, "extract a MIME type"). Null if the header is absent or empty.
  */
 export function readContentType(header: string | undefined): string | null {
   const trimmed = header?.trim() ?? '';
@@ -48,15 +50,15 @@ function essenceOf(type: string): string {
   return type.split(';', 1)[0]!.trim().toLowerCase();
 }
 
-/** The Refresh header as text; null where missing or empty. */
+/** @returns the Refresh header as text; null if it is absent or empty. */
 export function readRefresh(header: unknown): string | null {
   const trimmed = typeof header === 'string' ? header.trim() : '';
   return trimmed === '' ? null : decodeUtf8(trimmed);
 }
 
 /**
- * @returns the Location of a redirect status as text, still relative; null for other statuses
- * and where it is missing or empty.
+ * @returns the Location of a redirect as text, not yet resolved; null for other statuses, or if it
+ * is absent or empty.
  */
 export function readLocation(status: number, header: string | undefined): string | null {
   const location = header?.trim() ?? '';
@@ -67,7 +69,7 @@ function decodeUtf8(latin1: string): string {
   try {
     return utf8.decode(Buffer.from(latin1, 'latin1'));
   } catch {
-    // Not UTF-8: each byte is the Latin-1 character that Node made of it.
+    // Not UTF-8, so the bytes are Latin-1.
     return latin1;
   }
 }

@@ -1,15 +1,15 @@
 /**
  * Joins the small chunks of one read of a chunked body (RFC 9112, section 7.1) into one chunk. A
- * server may send each byte in a chunk of its own: ten thousand of them arrive in one read, and
- * hundreds of reads in one turn of the loop. This looks at each byte once and makes no object for
- * a chunk, so the work of a read depends on its bytes alone. Used by `chunk-filter.ts`.
+ * server may send each byte in its own chunk: ten thousand of them arrive in one read, and hundreds
+ * of reads in one turn of the event loop. Each byte is looked at once and no object outlives its
+ * chunk, so the work depends on the bytes alone.
  */
 
-/** Larger chunks pass without a copy: at most sixteen of them arrive in one read. */
+/** Bytes. Larger chunks are not copied; at most sixteen of them arrive in one read. */
 const SMALL_BYTES = 4096;
-/** Fewer than these in a row pass as they are: an ordinary page is not copied. */
+/** Shorter runs are passed on unchanged, so an ordinary page is not copied. */
 const JOINED_MIN = 8;
-/** As in `chunk-filter.ts`; zeros may lead. */
+/** As in `chunk-filter.ts`; includes leading zeros. */
 const DIGITS_MAX = 13;
 /** As in `chunk-filter.ts`. */
 const LINE_CHARS_MAX = 16 * 1024;
@@ -21,19 +21,19 @@ const SEMICOLON = 0x3b;
 const DELETE = 0x7f;
 const CRLF = Buffer.from('\r\n', 'latin1');
 
-export interface JoinedChunks {
-  /** One chunk in its strict form. */
+interface JoinedChunks {
+  /** One chunk in the strict form. */
   readonly chunk: Buffer;
   readonly dataBytes: number;
-  /** Where the joined chunks end in the bytes that were read. */
+  /** Offset after the joined chunks in the bytes of the read. */
   readonly end: number;
-  /** A chunk was not in its strict form. */
+  /** At least one chunk was not in the strict form. */
   readonly isOdd: boolean;
 }
 
 /**
- * @param from - where the size of a chunk begins
- * @returns null where only a few whole small chunks follow, which pass as they are
+ * @param from offset of a chunk size
+ * @returns null if few complete small chunks follow; they are passed on unchanged
  */
 export function joinSmallChunks(bytes: Buffer, from: number): JoinedChunks | null {
   if (!hasManyChunks(bytes, from)) return null;
@@ -43,7 +43,7 @@ export function joinSmallChunks(bytes: Buffer, from: number): JoinedChunks | nul
   let isOdd = false;
   for (let chunk = smallChunk(bytes, end); chunk !== null; chunk = smallChunk(bytes, end)) {
     const { start, length } = chunk;
-    // Cheaper than a view for a few bytes.
+    // For a few bytes a loop is cheaper than a view.
     if (length < 64) for (let k = 0; k < length; k++) data[dataBytes + k] = bytes[start + k]!;
     else data.set(bytes.subarray(start, start + length), dataBytes);
     dataBytes += length;
@@ -66,8 +66,9 @@ function hasManyChunks(bytes: Buffer, from: number): boolean {
 }
 
 /**
- * A whole chunk of a small size; null: a large one, the last one, a part of one, or none. The same
- * forms are read as in `chunk-filter.ts`, which sees all that is null here.
+ * Reads a complete small chunk, in the same forms as `chunk-filter.ts`.
+ *
+ * @returns null if the chunk is large, the last one, incomplete or invalid
  */
 function smallChunk(bytes: Buffer, from: number) {
   let at = from;
@@ -99,7 +100,7 @@ function smallChunk(bytes: Buffer, from: number) {
   return bytes[at] === LF ? { start, length, end: at + 1, isOdd } : null;
 }
 
-/** -1: no digit. */
+/** @returns -1 if the byte is not a digit */
 function hexDigit(byte: number | undefined): number {
   if (byte === undefined) return -1;
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;

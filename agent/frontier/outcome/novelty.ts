@@ -1,39 +1,38 @@
-// Whether a host still gives anything new: the fingerprints of its last pages, with which each new
-// page is compared. A page is stale when its bytes are those of a recent one, or its words nearly
-// are. Stale pages are counted in the host's row, two fewer for each page that is new, so that a
-// site with some doubles never gets far; a host that only repeats itself is slowed step by step,
-// told of with samples, and in the end the rest of its queue is skipped. Used for the outcome of
-// each page; what is remembered is lost with the process and soon learned again.
+// Detects hosts whose pages repeat. Each new page is compared with the fingerprints of the host's
+// last pages. It is a duplicate if its bytes equal those of a recent page, or if its text nearly
+// does. The host's duplicate score (`stale`) grows by one for each duplicate and falls by two for
+// each new page, so a site with some duplicates never gets far. A growing score slows the host step
+// by step and is reported with samples; at last the rest of the queue is skipped. The fingerprints
+// are in memory only and are soon learned again after a restart.
 
 import type { Host } from '../../core/protocol/messages.ts';
 
-/** Hosts remembered, those that gave a page last; some kilobytes each. */
+/** Maximum of hosts remembered, the most recently used; some kilobytes each. */
 const HOSTS_MAX = 1000;
-/** Pages of a host that a new one is compared with. */
+/** Number of recent pages of a host that a new page is compared with. */
 const RECENT_MAX = 64;
-/** Fingerprints that differ in so many bits are of one text. */
+/** Simhashes that differ in at most this many bits count as the same text. */
 const NEAR_BITS = 3;
-/** Stale pages to a step of the slow-down; each step doubles the delay. */
+/** Duplicate score for each step of the slow-down; each step doubles the delay. */
 export const STALE_PER_STEP = 50;
-/** Sixty-four times the delay. */
+/** At most 2^6 = 64 times the delay. */
 const STEPS_MAX = 6;
-/** Shown with the event. */
+/** Number of duplicate URLs reported with an event. */
 const SAMPLES_MAX = 5;
-/** A page that is new makes good for so many that are not. */
+/** How much a new page reduces the duplicate score. */
 const NEW_COUNTS = 2;
 
-/** Where the digits of a digest begin. */
+/** Offset of the first digit in a digest. */
 const DIGEST_AT = 'sha256:'.length;
 
-/** What is compared of a page. */
-export interface Fingerprint {
+interface Fingerprint {
   /** `sha256:` and hexadecimal digits. */
   readonly digest: string;
-  /** 16 hexadecimal digits; null where the page says too little. */
+  /** 16 hexadecimal digits; null: the page has too little text. */
   readonly simhash: string | null;
 }
 
-/** With the two halves of the simhash, and the start of the digest, as numbers of 32 bits. */
+/** A fingerprint with the start of the digest and the halves of the simhash as 32-bit numbers. */
 interface Print extends Fingerprint {
   readonly start: number;
   readonly high: number;
@@ -45,7 +44,7 @@ interface Recent {
   samples: string[];
 }
 
-/** Doublings of the delay for a host with so many stale pages. */
+/** @returns how often the delay is doubled for a host with this duplicate score */
 export function slowDownOf(stale: number): number {
   return Math.min(STEPS_MAX, Math.floor(stale / STALE_PER_STEP));
 }
@@ -53,7 +52,7 @@ export function slowDownOf(stale: number): number {
 export class Novelty {
   readonly #hosts = new Map<Host, Recent>();
 
-  /** Takes in a page. Gives the host's new count of stale pages. */
+  /** Compares a page with the host's recent ones. Returns the host's new duplicate score. */
   count(host: Host, url: string, print: Fingerprint, staleBefore: number): number {
     const recent = this.#recent(host);
     const high = Number.parseInt(print.simhash?.slice(0, 8) ?? '0', 16) | 0;
@@ -70,7 +69,7 @@ export class Novelty {
     return staleBefore + 1;
   }
 
-  /** The last stale URLs of the host. */
+  /** The URLs of the host's last duplicates. */
   samples(host: Host): readonly string[] {
     return this.#hosts.get(host)?.samples ?? [];
   }
@@ -87,7 +86,7 @@ export class Novelty {
   }
 }
 
-/** A loop and no more: it is asked of each page about all that are remembered. */
+/** A plain loop for speed: it runs over all remembered pages for each page. */
 function isNearAny(prints: readonly Print[], added: Print): boolean {
   const { digest, simhash, start, high, low } = added;
   for (const known of prints) {
@@ -98,7 +97,7 @@ function isNearAny(prints: readonly Print[], added: Print): boolean {
   return false;
 }
 
-/** All bits at once: of pairs, of fours, of bytes, and the bytes together. */
+/** Counts the set bits: adds them in pairs, then groups of four, then bytes, then all bytes. */
 function bitsOf(word: number): number {
   const pairs = word - ((word >>> 1) & 0x55555555);
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);

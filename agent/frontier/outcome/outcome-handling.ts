@@ -1,6 +1,6 @@
-// What a page request leaves behind: the page's record or its place back in the queue, the host's
-// back-off, and whether the rest of the host's queue ends with it. Called by the visits for each
-// outcome, within the turn's transaction; changes the host record, which the visits then save.
+// Applies the outcome of a page request: saves the page record or requeues the page, sets the
+// host's back-off, and decides whether queued URLs of the host end too. Runs in the turn's
+// transaction. Changes the host record; the caller saves it.
 
 import type { PageRequest } from '../../core/protocol/effects.ts';
 import type { Host, UrlItem } from '../../core/protocol/messages.ts';
@@ -19,7 +19,7 @@ import { type Novelty, slowDownOf } from './novelty.ts';
 import { type Chance, holdsHost, isBusy, signOf, stepsAt, verdictOn } from './retry.ts';
 import { originOf } from './robots-gate.ts';
 
-/** The agent's log of events, behind the view `events` and the last lines of `status`. */
+/** The agent's event log, shown in the view `events` and in `status`. */
 export interface TrapLog {
   record(at: number, kind: 'trap', detail: Readonly<Record<string, unknown>>): void;
 }
@@ -30,36 +30,35 @@ export interface OutcomeHandlingParts {
   readonly right: { waitUntil(host: Host, untilMs: number): void };
   readonly chance: Chance;
   readonly novelty: Novelty;
-  /** Whether the view `links` is filled (`archive.links`). */
+  /** Whether to fill the view `links` (`archive.links`). */
   readonly keepLinks: boolean;
 }
 
 export interface OutcomeHandling {
   readonly finished: Finished;
-  /** Queued URLs that end with this one. */
+  /** Queued URLs that end because of this outcome. */
   readonly ending: QueueEnding | null;
-  /** A page that had ended is queued again. */
+  /** The outcome requeued another page that had ended. */
   readonly isReopened?: true;
 }
 
-const REOPENED = { isReopened: true } as const;
 const NO_URLS: NamedUrls = { count: 0, part: () => [] };
 export const NO_PAGE: OutcomeHandling = { finished: { page: null }, ending: null };
 
-/** Error code of URLs given up because their host answered nothing but 429 and 503. */
+/** Error code of URLs whose host answered only 429 and 503. */
 const BUSY_ERROR = 'host_busy';
-/** The same because it was reached and gave no answer. */
+/** Error code of URLs whose host was reached but did not respond. */
 const SILENT_ERROR = 'host_silent';
-/** The same because nothing but failures came, and took long. */
+/** Error code of URLs whose host gave only slow failures. */
 const FAILING_ERROR = 'host_failing';
-/** Of a page that redirects to itself once more than `FORM_HOPS_MAX`. */
+/** Error code of a page that redirects to itself more than `FORM_HOPS_MAX` times. */
 const LOOP_ERROR = 'redirect_loop';
-/** Of a host whose address may not be asked. */
+/** Ends the queue of a host at a forbidden address. */
 export const ALL_BLOCKED: QueueEnding = {
   origin: null,
   as: { kind: 'skipped', reason: 'blocked' },
 };
-/** As many redirects to the page's own identity are followed. */
+/** Maximum of redirects from one form of a page to another. */
 const FORM_HOPS_MAX = 5;
 
 export function pageEnded(
@@ -73,7 +72,7 @@ export function pageEnded(
   noteTrouble(record, outcome, hostWaitMs);
   if (request.isTest) {
     holdHost(parts, record, endedAt, hostWaitMs);
-    return tested(outcome);
+    return testEnded(outcome);
   }
   switch (verdict.kind) {
     case 'withdrawn':
@@ -98,15 +97,15 @@ export function pageEnded(
       noteNovelty(parts, record, outcome);
       if (parts.keepLinks && outcome.kind === 'response') saveLinks(parts.store, outcome);
       const page = { host: request.host, url: request.url };
-      const ending = verdict.givesUp ? giveUp(outcome) : null;
+      const ending = verdict.givesUp ? abandonOrigin(outcome) : null;
       const reopened = outcome.kind === 'response' && ledBack(parts.store, record, outcome);
-      return { finished: { page }, ending, ...(reopened && REOPENED) };
+      return { finished: { page }, ending, ...(reopened && { isReopened: true }) };
     }
   }
 }
 
-/** Of a host that is to be given up: it is not, where it gives a page that it gave before. */
-function tested(outcome: ResponseOutcome | FailureOutcome): OutcomeHandling {
+/** A host that serves a page that it served before is not abandoned. */
+function testEnded(outcome: ResponseOutcome | FailureOutcome): OutcomeHandling {
   const isForbidden = outcome.kind === 'failure' && outcome.cause === 'forbidden-address';
   switch (signOf(outcome, 0)) {
     case 'answers':
@@ -115,11 +114,11 @@ function tested(outcome: ResponseOutcome | FailureOutcome): OutcomeHandling {
     case 'nothing':
       return isForbidden ? { ...NO_PAGE, ending: ALL_BLOCKED } : NO_PAGE;
     default:
-      return { ...NO_PAGE, ending: giveUp(outcome) };
+      return { ...NO_PAGE, ending: abandonOrigin(outcome) };
   }
 }
 
-/** The page is requested in its new form, without an end, or it has moved too often. */
+/** Queues the page in the form that its redirect leads to; after too many redirects it fails. */
 function movedTo(
   store: FrontierStore,
   { number }: HostRecord,
@@ -139,8 +138,9 @@ function movedTo(
 }
 
 /**
- * Redirects led from a page over others and back to it. It is requested again where that is another
- * request than before: with a cookie that was set on the way, or in another form.
+ * Handles redirects that led from a page over other URLs back to it. The page is requeued if the
+ * new request would differ: in its form, or in a cookie that was set on the way.
+ * @returns whether the page was requeued
  */
 function ledBack(
   store: FrontierStore,
@@ -154,7 +154,7 @@ function ledBack(
   return store.askAgain(number, target.url, { ...way, hopsMax: FORM_HOPS_MAX });
 }
 
-/** The host is left alone for `waitMs` from `endedAt`; whoever takes it over is told so too. */
+/** Delays the host until `endedAt + waitMs`; its next owner learns this time with the yield. */
 export function holdHost(
   { right }: Pick<OutcomeHandlingParts, 'right'>,
   record: HostRecord,
@@ -166,7 +166,7 @@ export function holdHost(
   right.waitUntil(record.host, record.notBefore);
 }
 
-/** The host was reached, and did not say that it has enough. */
+/** The host responded, and neither with 429 nor 503. */
 export function noteAnswer(record: HostRecord): void {
   noteReached(record);
   noteNotBusy(record);
@@ -183,9 +183,9 @@ function noteReached(record: HostRecord): void {
 }
 
 /**
- * The host said that it has enough. One step of back-off for each block: an answer to a request
- * that was made before the end of the last one says nothing new. Where the server names the wait,
- * the wait grows with the time since the first block and not by these steps.
+ * The host responded 429 or 503. Each back-off adds one step: a response to a request that started
+ * before the end of the last back-off adds none. If the server names the wait with Retry-After, the
+ * wait grows with the time since the first such response and not by steps.
  */
 function noteBusy(record: HostRecord, outcome: ResponseOutcome, waitMs: number): void {
   const { endedAt, durationMs, retryAfterMs } = outcome;
@@ -222,7 +222,7 @@ function noteTrouble(
       record.unanswered++;
       return;
     case 'reached':
-      // A failure does not end a row of failures.
+      // This page's failure does not reset the consecutive slow or unanswered ones.
       if (record.unanswered === 0) record.unconnected = 0;
       return;
     case 'busy':
@@ -231,7 +231,7 @@ function noteTrouble(
   }
 }
 
-/** Each step of the slow-down is an event, with the pages that led to it. */
+/** Updates the duplicate score. Each step of the slow-down records an event with sample URLs. */
 function noteNovelty(
   { events, novelty }: OutcomeHandlingParts,
   record: HostRecord,
@@ -247,10 +247,10 @@ function noteNovelty(
 }
 
 /**
- * The origin's other URLs end too. Until all have, the host's trouble stands in its record: where the
- * ending is lost with the visit, one more failure begins it again.
+ * Ends the other queued URLs of the origin. The host's failure counters are kept until all have
+ * ended: if the visit is lost before that, one more failure ends the rest.
  */
-function giveUp(outcome: ResponseOutcome | FailureOutcome): QueueEnding {
+function abandonOrigin(outcome: ResponseOutcome | FailureOutcome): QueueEnding {
   const as = { kind: 'failed', error: hostError(outcome) } as const;
   return { origin: originOf(outcome.request.url), as, ofHost: true };
 }
@@ -276,19 +276,19 @@ function recordPage(
   }
   const { status, contentType, bytes, digest, redirectTo, note: error } = outcome;
   const answer = { status, contentType, bytes, digest, redirectTo, error };
-  store.recordPage(hostNumber, { ...common, ...answer, ...saidBy(outcome) });
+  store.recordPage(hostNumber, { ...common, ...answer, ...optionalFields(outcome) });
   const { outOfScope } = outcome;
   if (outOfScope > 0 && isFirstRead(outcome)) store.countOutOfScope(hostNumber, outOfScope);
 }
 
-/** Whether no earlier round has read the page, or followed its redirect, and counted its links. */
+/** Whether no earlier round counted the page's links: none read it or followed its redirect. */
 function isFirstRead({ request: { former } }: ResponseOutcome): boolean {
   const status = former?.status ?? 0;
   return status < 200 || status >= 400;
 }
 
-/** What not every page has. */
-function saidBy(outcome: ResponseOutcome) {
+/** The optional fields of a page record. */
+function optionalFields(outcome: ResponseOutcome) {
   const { archived, canonical, noindex, noarchive, etag, lastModified, unchanged } = outcome;
   return {
     ...(archived && placeOf(outcome.request, archived)),
@@ -303,7 +303,7 @@ function saidBy(outcome: ResponseOutcome) {
 
 function saveLinks(store: FrontierStore, outcome: ResponseOutcome): void {
   const { request, status, links, linksStand } = outcome;
-  // An answer that the page is as it was has no links to tell.
+  // A response that says "not modified" has no links; those saved before stay.
   if (status === 304 || linksStand) return;
   store.saveLinks(
     request.url,
@@ -311,7 +311,7 @@ function saveLinks(store: FrontierStore, outcome: ResponseOutcome): void {
   );
 }
 
-/** The URL of the first record is told where it is not the page's own. */
+/** The place in the archive. `originalUrl` is set only if it differs from the page's URL. */
 function placeOf(request: PageRequest, { file, offset, original }: ArchivedAt) {
   const place = { warcFile: file, warcOffset: offset };
   if (!original) return place;
@@ -321,16 +321,16 @@ function placeOf(request: PageRequest, { file, offset, original }: ArchivedAt) {
 }
 
 /**
- * The links of a page that will be recorded, not asked for again; the sitemaps of a robots.txt.
- *
- * @param record - null: the request is not open (any more)
+ * The links of a page that this outcome ends (a page that will be requested again has none), or the
+ * sitemaps of a robots.txt.
+ * @param record - null: the request is not open
  */
 export function namedBy(outcome: Outcome, record: HostRecord | null): NamedUrls {
   if (!record || outcome.kind === 'failure') return NO_URLS;
   if (outcome.kind === 'robots') return sitemapsOf(outcome);
   if (outcome.request.isTest) return NO_URLS;
   const { links, request, moved } = outcome;
-  // Chance decides about waits only.
+  // Chance affects only waits, not the kind of the verdict.
   const { kind } = verdictOn(outcome, request.attempts, record, () => 0);
   if (kind !== 'final' || moved !== undefined) return NO_URLS;
   const placed = (link: FoundLink) => ({ host: link.host, item: itemOf(link, request) });
@@ -346,7 +346,7 @@ function sitemapsOf({ answer, request }: RobotsOutcome): NamedUrls {
   return { count: sitemaps.length, part: (from, to) => sitemaps.slice(from, to).map(placed) };
 }
 
-/** Depth: 0 on another host, else the finder's + 1; a redirect on the same host keeps it. */
+/** A link's depth: 0 on another host, else the page's depth, plus 1 unless it is a redirect. */
 function itemOf(link: FoundLink, from: PageRequest): UrlItem {
   const here = link.host === from.host;
   const depth = here ? from.depth + (link.redirect ? 0 : 1) : 0;

@@ -1,112 +1,101 @@
-// The retry table: what follows a request that did not end well. A pure function of the outcome and
-// of the failures before it, called for the outcome of each page request. A server that says that
-// it is busy, that cannot be reached or that stops answering holds back the whole host; a page that
-// fails alone comes back later while the host's other pages go on, unless the host gives nothing but
-// such failures for long. A URL or a host is given up only when its attempts are used up and a minimum
-// time has passed since its first failure, so a short outage loses nothing. Both are bounded, so every
-// queued URL ends in bounded time.
+// The retry table: decides what follows a request that failed. Pure.
+//
+// A server that is busy, unreachable or does not respond delays its whole host. A page that fails
+// alone is retried later while the host's other pages continue, unless the host gives nothing but
+// such failures for long. A URL or host is abandoned only when its attempts are used up and a
+// minimum time has passed since its first failure, so a short outage loses nothing. Both limits are
+// finite, so each queued URL ends in bounded time.
 
 import type { FailureOutcome, ResponseOutcome } from '../../core/protocol/outcome.ts';
+import type { HostRecord } from '../frontier-store.ts';
 
-/** Waits before the second, third and fourth attempt at what failed without a clear answer. */
+/** Waits before the second, third and fourth attempt after a failure without a clear answer. */
 export const RETRY_WAITS_MS: readonly number[] = [10_000, 60_000, 300_000];
-/** The same after 408, 421 and 425, which ask for a repetition. */
+/** The waits after 408, 421 and 425 in their place: these statuses ask for a repetition. */
 const SOON_WAITS_MS: readonly number[] = [1000, 10_000, 60_000];
 const ASKS_AGAIN: ReadonlySet<number> = new Set([408, 421, 425]);
 
-/** Shortest first back-off of a host that answers 429 or 503 without Retry-After. */
+/** Minimum of the first back-off after 429 or 503 without Retry-After. */
 const BACKOFF_FIRST_MS = 60_000;
-/** A host that was not busy for so long after its last block begins with the first back-off. */
+/** The steps of a host's back-off are reset when this time has passed since its last back-off. */
 const FORGIVEN_AFTER_MS = 30 * 60_000;
-/** Attempts at what is answered 429 or 503. Without Retry-After the seven waits come to 2 to 4 h. */
+/** Attempts before a busy host or page is abandoned. Seven waits without Retry-After: 2 to 4 h. */
 export const BUSY_ATTEMPTS_MAX = 8;
-/** A busy host, or robots.txt, is given up only after so long: its whole queue ends with it. */
+/** Minimum time before a busy host or robots.txt is abandoned: its whole queue ends with it. */
 export const BUSY_MS_MAX = 2 * 3600 * 1000;
-/** A busy page of a host that answers others is given up only after so long. */
+/** Minimum time before a busy page is abandoned if the host serves other pages. */
 const BUSY_PAGE_MS_MAX = 8 * 60_000;
 /**
- * Beside Retry-After, which is a minimum, a wait is as long as the row of failures has lasted,
- * within these bounds. Waits double this way. The first costs a second; after some hours one
- * request an hour is left.
+ * With Retry-After, which is a minimum, a wait is as long as the failures have lasted so far,
+ * within these bounds. So waits double: the first costs a second, and after some hours there is one
+ * request an hour.
  */
 const GROWING_MS_MIN = 1000;
 const GROWING_MS_MAX = 3600 * 1000;
 
 /**
- * A page that was blocked more than once comes after others of its host: if it alone is blocked,
- * their answers show it. More than a timer may be late.
+ * A page that was answered 429 or 503 more than once is retried this much later than the host's
+ * other pages: their responses show whether only this page is refused. Longer than a timer may be
+ * late.
  */
 const OTHERS_FIRST_MS = 1000;
 
 /**
- * Requests in a row without an answer that do not hold back the host: some pages may be slow. Each
- * takes as long as the time-outs allow, ten seconds by default.
+ * Consecutive requests without a response that do not delay the host, since some pages may be slow.
+ * Each takes as long as the time-outs allow, ten seconds by default.
  */
 const UNANSWERED_FREE = 8;
 /**
- * Pages in a row whose first attempt failed slowly that do not hold back the host. Further attempts
- * at them say nothing new: where most pages are good, the bad ones are what is left in the end. More
- * than of the unanswered, since a server that answers may have a part that is broken.
+ * Consecutive pages whose first attempt failed slowly that do not delay the host. Later attempts do
+ * not count: most pages may be good and only the bad ones left. Higher than `UNANSWERED_FREE`,
+ * since a server that responds may be broken in part.
  */
 const FAILED_FREE = 16;
 /**
- * A failure that takes longer is slow. Quicker ones cost a host about what its delay does, and its
- * pages are bounded by their attempts, so each is recorded with its own outcome.
+ * A failure that takes longer is slow. Quicker failures cost a host about as much as its delay, and
+ * each page has limited attempts, so each gets its own outcome.
  */
 const SLOW_FAILURE_MS = 1000;
-/** No wait is longer, whatever Retry-After says (and setTimeout fires at once beyond 24.8 days). */
+/** Upper limit of all waits, including Retry-After (setTimeout fires at once beyond 24.8 days). */
 const WAIT_MS_MAX = 24 * 3600 * 1000;
 
 /**
- * A stored wait as it counts: one that would be longer than any is of a clock that was ahead and has
- * been set right between two lives of the process, and is over.
+ * Corrects a stored wait. If it is longer than the maximum, the clock was ahead when it was stored
+ * and has been corrected between two runs of the process; the wait is then over.
  */
 export function believedWait(untilMs: number, nowMs: number): number {
   return untilMs - nowMs > WAIT_MS_MAX ? 0 : untilMs;
 }
 
 export type Verdict =
-  /** The page is done. `givesUp`: so is what else is queued on its origin. */
+  /** The page has ended. `givesUp`: the other queued URLs of its origin end too. */
   | { readonly kind: 'final'; readonly hostWaitMs: number; readonly givesUp: boolean }
-  /** Known and deliberately not fetched: an address that must not be asked. */
+  /** Skipped: the address is forbidden. */
   | { readonly kind: 'blocked' }
-  /** Given up by this agent itself: queued as before, no attempt counted. */
+  /** This agent cancelled the request: the page stays queued, and no attempt is counted. */
   | { readonly kind: 'withdrawn' }
-  /** Back into the queue; `hostWaitMs` is 0 where the page failed alone. */
+  /** The page is retried; `hostWaitMs` is 0 if the page failed alone. */
   | { readonly kind: 'again'; readonly waitMs: number; readonly hostWaitMs: number };
 
-/** The trouble of a host before this outcome. */
-export interface Trouble {
-  /**
-   * Steps of back-off without Retry-After, and the end of the last block; good answers do not take
-   * them back.
-   */
-  readonly busy: number;
-  readonly busyUntil: number;
-  /** Since when it has answered nothing but 429 and 503; null where its last answer was better. */
-  readonly busySince: number | null;
-  /** Such answers since then. */
-  readonly blocks: number;
-  /** Waits in a row because the host could not be reached or did not answer. */
-  readonly unconnected: number;
-  /** Requests in a row that reached the host and got no answer, or a slow failure. */
-  readonly unanswered: number;
-}
+/** The failure counters of a host before this outcome. */
+export type Trouble = Readonly<
+  Pick<HostRecord, 'busy' | 'busyUntil' | 'busySince' | 'blocks' | 'unconnected' | 'unanswered'>
+>;
 
-/** What an outcome says of its host. */
-export type Sign =
-  /** It gives pages, or says what it has not. */
+/** What an outcome says about its host. */
+type Sign =
+  /** It serves pages, or says that they do not exist. */
   | 'answers'
   | 'busy'
   | 'unreached'
   | 'unanswered'
-  /** It took long over a page that it had not failed at before. */
+  /** The first attempt at a page failed slowly. */
   | 'failing'
-  /** It was reached; the failure is the page's as long as nothing else is known. */
+  /** It was reached. The failure is attributed to the page alone. */
   | 'reached'
   | 'nothing';
 
-/** @param attemptsBefore - attempts at this URL that were counted before this one, of any kind */
+/** @param attemptsBefore - counted attempts of any kind at this URL before this one */
 export function signOf(outcome: ResponseOutcome | FailureOutcome, attemptsBefore: number): Sign {
   const isFailing = attemptsBefore === 0 && outcome.durationMs >= SLOW_FAILURE_MS;
   if (outcome.kind === 'response') {
@@ -128,10 +117,10 @@ export function signOf(outcome: ResponseOutcome | FailureOutcome, attemptsBefore
   }
 }
 
-/** A number from 0 up to 1. */
+/** @returns a number from 0 up to, but not including, 1 */
 export type Chance = () => number;
 
-/** @param attemptsBefore - attempts at this URL that were counted before this one, of any kind */
+/** @param attemptsBefore - counted attempts of any kind at this URL before this one */
 export function verdictOn(
   outcome: ResponseOutcome | FailureOutcome,
   attemptsBefore: number,
@@ -162,41 +151,41 @@ export function asksAgain(status: number | null): boolean {
   return status !== null && ASKS_AGAIN.has(status);
 }
 
-/** Whether the request is one too many that brought nothing to be the fault of its page alone. */
+/** Whether so many requests brought nothing that the host is at fault and not the page alone. */
 export function holdsHost(sign: Sign, { unanswered }: Trouble): boolean {
   if (sign === 'unanswered') return unanswered >= UNANSWERED_FREE;
   return sign === 'failing' && unanswered >= FAILED_FREE;
 }
 
-/** Whether the host may be at fault, so that pages of all kinds are to be tried. */
+/** Whether the host may be at fault, so that pages from all parts of its queue are tried. */
 export function isDoubtful({ unanswered }: Trouble): boolean {
   return unanswered >= UNANSWERED_FREE;
 }
 
-/** Whether the next request is the last one before such a host is given up. */
+/** Whether the next request is the last one before the host is abandoned. */
 export function isLastTest({ unanswered, unconnected }: Trouble): boolean {
   return unanswered > 0 && unconnected >= RETRY_WAITS_MS.length;
 }
 
-/** Steps of back-off that still count when a request ends. */
+/** Back-off steps that still count when a request ends. */
 export function stepsAt({ busy, busyUntil }: Trouble, endedAt: number): number {
   return endedAt - busyUntil >= FORGIVEN_AFTER_MS ? 0 : busy;
 }
 
-/** Failures in a row, and the time since the first of them. */
+/** Consecutive failures, and the time since the first of them. */
 export interface Row {
   readonly failures: number;
   readonly failingMs: number;
 }
 
-/** Since a stored time; 0 where that is of a clock that was set back. */
+/** Milliseconds since a stored time; 0 if it is in the future, since the clock was set back. */
 export function elapsedMs(since: number | null, now: number): number {
   return since === null ? 0 : Math.max(0, now - since);
 }
 
 /**
- * The next of a row of waits: as far as the failures have come in it, by their number and by the
- * time that they took. Undefined: it is used up.
+ * Returns the first wait that the failures have not passed in both number and duration. Undefined:
+ * the series is used up.
  */
 export function nextWaitMs(waits: readonly number[], row: Row): number | undefined {
   let endsMs = 0;
@@ -207,15 +196,15 @@ export function nextWaitMs(waits: readonly number[], row: Row): number | undefin
   return waits[next];
 }
 
-/** The row of waits for an answer that is neither final nor 429 or 503. */
+/** The series of waits for a response that is neither final nor 429 or 503. */
 export function waitsOf(status: number | null): readonly number[] {
   return asksAgain(status) ? SOON_WAITS_MS : RETRY_WAITS_MS;
 }
 
 /**
- * With Retry-After no less than that and no less than the row of failures has lasted. Else 60 s
- * doubling with each step, and by chance up to twice that: hosts that one failure has blocked
- * together do not all come back together.
+ * The wait after 429 or 503. With Retry-After: at least that long, and about as long as the
+ * failures have lasted. Without: 60 s, doubled with each step, then multiplied by a random factor
+ * from 1 to 2, so that hosts blocked by the same failure do not resume together.
  */
 export function busyWaitMs(
   retryAfterMs: number | null,
@@ -261,7 +250,7 @@ function onBusy(
   if (trouble.blocks + 1 >= BUSY_ATTEMPTS_MAX && hostMs >= BUSY_MS_MAX) {
     return { kind: 'final', hostWaitMs, givesUp: true };
   }
-  // Where the host answered nothing better since the page failed first, the host is at fault.
+  // If the host answered nothing better since the page's first failure, the host is at fault.
   const isPages = hostMs < failingMs || hostMs >= BUSY_MS_MAX;
   if (isPages && failures + 1 >= BUSY_ATTEMPTS_MAX && failingMs >= BUSY_PAGE_MS_MAX) {
     return { kind: 'final', hostWaitMs, givesUp: false };
@@ -271,7 +260,7 @@ function onBusy(
   return { kind: 'again', waitMs: Math.max(behindMs, ownMs), hostWaitMs };
 }
 
-/** The host has its own row of attempts, so that one bad page never condemns the others. */
+/** The host counts its attempts on its own, so that one bad page does not condemn the others. */
 function onNoConnection(row: Row, unconnectedBefore: number): AgainOrFinal {
   const hostWaitMs = RETRY_WAITS_MS[unconnectedBefore];
   if (hostWaitMs === undefined) return { kind: 'final', hostWaitMs: 0, givesUp: true };

@@ -1,8 +1,8 @@
-// Whether robots.txt lets a URL be fetched, and when robots.txt itself must be fetched first: one
-// file for each origin (scheme, host, port), asked for before the first page, again after 24 hours,
-// and with growing waits while the server will not or cannot answer (RFC 9309: unreachable means
-// that everything is disallowed for now). A file that is another host's is asked of that one's owner
-// (adr/0034), and the host is parked meanwhile. Used by the visits; the rules are read by the port.
+// Decides whether robots.txt allows a URL, and when robots.txt itself must be fetched. Each origin
+// (scheme, host, port) has one file. It is requested before the first page, again after 24 hours,
+// and with growing waits while it is unreachable; until then all URLs of the origin are disallowed
+// (RFC 9309). If the file redirects to another host, that host's owner is asked for its rules
+// (adr/0034), and this host waits.
 
 import type { RobotsAsks } from '../../core/crawl/robots-asks.ts';
 import type { RobotsOutcome } from '../../core/protocol/outcome.ts';
@@ -26,19 +26,19 @@ import {
 } from './retry.ts';
 import type { RobotsRules, RulesCache } from './rules-cache.ts';
 
-/** RFC 9309, 2.4: a cached copy should not be used for more than 24 hours. */
+/** RFC 9309, 2.4: a crawler should not use a cached copy for more than 24 hours. */
 const ROBOTS_TTL_MS = 24 * 3600 * 1000;
-/** RFC 9309, 2.3.1.2: at least five consecutive redirects. */
+/** RFC 9309, 2.3.1.2: crawlers should follow at least five consecutive redirects. */
 const ROBOTS_REDIRECTS_MAX = 5;
-/** Steps that parsing an octet of a file counts for: a tenth of a microsecond. */
+/** Cost of parsing one octet of a file, in steps: a tenth of a microsecond. */
 const PARSE_STEPS_PER_OCTET = 10;
 
-/** Begins the reason of a robots.txt that was answered with a status, as far as `access.ts` gives it. */
+/** Prefix of the reason if a status made robots.txt unavailable (set by `robots/access.ts`). */
 const STATUS = 'status_';
 
 export type RobotsAnswer = RobotsOutcome['answer'];
 
-/** Told of files whose rules cost more than a check may. */
+/** Records files with more rules than a check may examine. */
 export interface RobotsLog {
   record(at: number, kind: 'robots', detail: Readonly<Record<string, unknown>>): void;
 }
@@ -48,26 +48,34 @@ export type Gate =
   | { readonly kind: 'disallowed' }
   | { readonly kind: 'fetch'; readonly url: RequestForm }
   | { readonly kind: 'wait'; readonly untilMs: number }
-  /** The owner of another host is asked; the visits are told. */
+  /** The owner of another host is being asked; its answer wakes the host. */
   | { readonly kind: 'asking' }
-  /** Robots.txt stayed out of reach after all attempts; `error` is what its pages fail with. */
+  /** Robots.txt was unreachable in all attempts; the origin's pages fail with `error`. */
   | { readonly kind: 'given-up'; readonly error: string };
 
 /**
- * Error code of pages whose robots.txt was answered with 429 or 5xx to the last, or is another
- * host's and could not be had from there: nobody may ask for them (RFC 9309, 2.3.1.4).
+ * Error code of pages whose robots.txt was answered with 429 or 5xx in all attempts, or is on
+ * another host whose owner could not get it. Such pages must not be requested (RFC 9309, 2.3.1.4).
  */
 const ROBOTS_ERROR = 'robots_unreachable';
 
-/** Where the rules of other hosts are asked for; absent: nowhere. */
+/** Asks other owners for the rules of their hosts; absent: such rules are not looked up. */
 export type AskOthers = Pick<RobotsAsks, 'begin' | 'isAsking'>;
 
-/** What the gate reads of its host. */
 type GateHost = Pick<HostRecord, 'number' | 'host' | 'lastFetchAt' | 'delayMs' | 'notBefore'>;
+
+interface GateParts {
+  readonly store: FrontierStore;
+  readonly asks?: AskOthers;
+  readonly parseRobots: (body: Uint8Array) => RobotsRules;
+  readonly chance: Chance;
+  readonly rules: RulesCache;
+  readonly events: RobotsLog;
+}
 
 interface Failed {
   readonly attempt: number;
-  /** End of the first attempt. */
+  /** End of the first failed attempt. */
   readonly since: number;
   /** Undefined: no attempt is left. */
   readonly waitMs: number | undefined;
@@ -75,48 +83,25 @@ interface Failed {
   readonly hop?: RobotsHop;
 }
 
-/**
- * The robots state of one host. What a later visit needs (answers, redirects followed, attempts) is
- * in the store; this object only caches parsed rules.
- */
+/** The robots state of one host. It is kept in the store; this object only caches parsed rules. */
 export class RobotsGate {
-  readonly #store: FrontierStore;
-  readonly #asks: AskOthers | undefined;
+  readonly #p: GateParts;
   readonly #host: GateHost;
-  readonly #parse: (body: Uint8Array) => RobotsRules;
-  readonly #chance: Chance;
-  readonly #rules: RulesCache;
-  readonly #events: RobotsLog;
-  /** The files read in this visit, by origin. */
+  /** The files read in this visit, by origin. Bound: the origins of the host's queued URLs. */
   readonly #seen = new Map<string, { readonly fetchedAt: number; readonly delayMs: number }>();
-  /** What checks and parsing have taken so far; a step is about an octet looked at. */
+  /** Cost of all checks and parsing so far; a step is about one octet examined. */
   steps = 0;
-  /** Of the stored files; null: to be read again. */
+  /** The longest Crawl-delay of the stored files; null: to be read again. */
   #storedDelayMs: number | null = null;
 
-  constructor(
-    parts: {
-      readonly store: FrontierStore;
-      readonly asks?: AskOthers;
-      readonly parseRobots: (body: Uint8Array) => RobotsRules;
-      readonly chance: Chance;
-      readonly rules: RulesCache;
-      readonly events: RobotsLog;
-    },
-    host: GateHost,
-  ) {
-    this.#store = parts.store;
-    this.#asks = parts.asks;
+  constructor(parts: GateParts, host: GateHost) {
+    this.#p = parts;
     this.#host = host;
-    this.#parse = parts.parseRobots;
-    this.#chance = parts.chance;
-    this.#rules = parts.rules;
-    this.#events = parts.events;
   }
 
-  /** The longest that a file of the host asks for, in this visit or before; 0 where none does. */
+  /** The longest Crawl-delay of the host's files, read now or in earlier visits; 0: none. */
   get crawlDelayMs(): number {
-    this.#storedDelayMs ??= this.#store.crawlDelay(this.#host.number);
+    this.#storedDelayMs ??= this.#p.store.crawlDelay(this.#host.number);
     const delays = [...this.#seen.values()].map(({ delayMs }) => delayMs);
     return Math.max(this.#storedDelayMs, ...delays);
   }
@@ -125,11 +110,11 @@ export class RobotsGate {
     const origin = originOf(url);
     const fetchedAt = this.#seen.get(origin)?.fetchedAt;
     if (fetchedAt !== undefined && now < fetchedAt + ROBOTS_TTL_MS) {
-      const cached = this.#rules.get(origin, fetchedAt);
+      const cached = this.#p.rules.get(origin, fetchedAt);
       if (cached) return this.#verdict(cached, url);
     }
-    if (this.#asks?.isAsking(this.#host.host, origin)) return { kind: 'asking' };
-    const record = this.#store.robots(this.#host.number, origin);
+    if (this.#p.asks?.isAsking(this.#host.host, origin)) return { kind: 'asking' };
+    const record = this.#p.store.robots(this.#host.number, origin);
     if (!record || !isYoung(record, now, this.#host)) return fetchOf(origin);
     if (record.kind === 'redirected' && record.hop) {
       return { kind: 'fetch', url: record.hop.location };
@@ -143,11 +128,11 @@ export class RobotsGate {
   }
 
   #read(origin: string, { kind, body, fetchedAt }: RobotsRecord): RobotsRules {
-    let rules = this.#rules.get(origin, fetchedAt);
+    let rules = this.#p.rules.get(origin, fetchedAt);
     if (!rules) {
       this.steps += PARSE_STEPS_PER_OCTET * (body?.length ?? 0);
-      rules = kind === 'rules' && body ? this.#parse(body) : ALLOW_ALL;
-      this.#rules.put(origin, fetchedAt, rules);
+      rules = kind === 'rules' && body ? this.#p.parseRobots(body) : ALLOW_ALL;
+      this.#p.rules.put(origin, fetchedAt, rules);
     }
     this.#seen.set(origin, { fetchedAt, delayMs: rules.crawlDelayMs ?? 0 });
     return rules;
@@ -160,11 +145,10 @@ export class RobotsGate {
   }
 
   /**
-   * Takes in the answer of `url`, which was requested as the robots.txt of `origin`. A redirect to
-   * another host is not followed: the owner of that host is asked for its rules, if they are its own
-   * and the host is part of the crawl.
-   *
-   * @returns how long the host is to be left alone because of it, 0 if not at all
+   * Handles the answer for `url`, which was requested as the robots.txt of `origin`. A redirect to
+   * another host is not followed. If it leads to that host's own robots.txt and the host is part of
+   * the crawl, the host's owner is asked for the rules.
+   * @returns milliseconds for which the host must not be requested because of the answer
    */
   answered(origin: string, url: string, answer: RobotsAnswer, endedAt: number): number {
     this.#forget(origin);
@@ -186,7 +170,7 @@ export class RobotsGate {
     endedAt: number,
   ): void {
     const { host, number } = this.#host;
-    const last = this.#store.robots(number, origin)?.hop;
+    const last = this.#p.store.robots(number, origin)?.hop;
     const hops = (last?.location === url ? last.hops : 0) + 1;
     const { attempt, since } = this.#row(origin, endedAt);
     const attempts = attempt - 1;
@@ -197,29 +181,29 @@ export class RobotsGate {
         ...{ kind: 'redirected', fetchedAt: endedAt, body: null, attempts, retryAt: 0 },
         ...{ reason: `${REDIRECTED}${location}`, hop: { location, hops }, ...failedSince },
       });
-    } else if (isNear && this.#asks && to !== undefined) {
-      this.#asks.begin({ host, origin, to, hops, left: ROBOTS_REDIRECTS_MAX - hops }, endedAt);
-      // For people, and as no attempt: after a restart the host itself is asked anew.
+    } else if (isNear && this.#p.asks && to !== undefined) {
+      this.#p.asks.begin({ host, origin, to, hops, left: ROBOTS_REDIRECTS_MAX - hops }, endedAt);
+      // The reason is for operators. No attempt is counted; a restart requests the own file again.
       const reason = `${REDIRECTED}${location}${OWNER_IS_ASKED}`;
       const hop = { location, hops };
       this.#failed(origin, { attempt: attempts, since, waitMs: 0, reason, hop }, endedAt);
     } else {
-      // Too many hops, or to what nobody asks for: unavailable (2.3.1.3).
+      // Too many redirects, or a target that is never requested: unavailable (2.3.1.3).
       this.#save(origin, 'allowAll', endedAt, null, `${REDIRECTED}${location}`);
     }
   }
 
   #forget(origin: string): void {
-    this.#rules.drop(origin);
+    this.#p.rules.drop(origin);
     this.#seen.delete(origin);
   }
 
-  /** The Crawl-delay of earlier rules stands until other rules are read. */
+  /** Saves the record. The Crawl-delay of earlier rules applies until other rules are read. */
   #put(origin: string, record: RobotsRecord): void {
     const { number } = this.#host;
-    const known = this.#store.robots(number, origin)?.crawlDelayMs;
+    const known = this.#p.store.robots(number, origin)?.crawlDelayMs;
     const kept = known === undefined ? record : { ...record, crawlDelayMs: known };
-    this.#store.saveRobots(number, origin, kept);
+    this.#p.store.saveRobots(number, origin, kept);
   }
 
   #unreachable(
@@ -230,18 +214,18 @@ export class RobotsGate {
     const { attempt, since } = this.#row(origin, endedAt);
     const { status, error } = answer;
     const row = { failures: attempt - 1, failingMs: elapsedMs(since, endedAt) };
-    const waitMs = waitAfter(answer, row, this.#chance);
+    const waitMs = waitAfter(answer, row, this.#p.chance);
     const reason = error ?? `${STATUS}${status}`;
     if (waitMs === undefined && asksAgain(status)) {
-      // A 4xx to the last: unavailable (2.3.1.3).
+      // 4xx in all attempts: unavailable (2.3.1.3).
       this.#save(origin, 'allowAll', endedAt, null, reason);
     } else this.#failed(origin, { attempt, since, waitMs, reason }, endedAt);
     return waitMs ?? 0;
   }
 
-  /** The number of this attempt among those that failed in a row, and the end of the first. */
+  /** The number of this attempt in the current series of failures, and the end of the first one. */
   #row(origin: string, endedAt: number): { attempt: number; since: number } {
-    const last = this.#store.robots(this.#host.number, origin);
+    const last = this.#p.store.robots(this.#host.number, origin);
     if (!last || last.retryAt === Infinity) return { attempt: 1, since: endedAt };
     return { attempt: last.attempts + 1, since: last.failedSince ?? endedAt };
   }
@@ -255,7 +239,7 @@ export class RobotsGate {
     });
   }
 
-  /** Takes in what the owner of another host said, as if `origin` had answered so itself. */
+  /** Handles the rules that another host's owner reported, as if `origin` itself had answered. */
   told(origin: string, word: RobotsWord, at: number): void {
     const { kind, reason } = word;
     switch (kind) {
@@ -279,20 +263,20 @@ export class RobotsGate {
     reason: string,
   ): void {
     const record = { kind, fetchedAt, body, attempts: 0, retryAt: 0, reason };
-    // Parsed at once: its Crawl-delay counts from this very request on.
+    // Parsed at once, since its Crawl-delay applies after this request already.
     this.#forget(origin);
     const parsed = this.#read(origin, record);
     const { rules = 0, wildcards = 0, isAboveCap = false } = parsed.size ?? {};
     const { host } = this.#host;
-    if (isAboveCap) this.#events.record(fetchedAt, 'robots', { host, origin, rules, wildcards });
+    if (isAboveCap) this.#p.events.record(fetchedAt, 'robots', { host, origin, rules, wildcards });
     const crawlDelayMs = parsed.crawlDelayMs ?? 0;
     const stored = crawlDelayMs > 0 ? { ...record, crawlDelayMs } : record;
-    this.#store.saveRobots(this.#host.number, origin, stored);
+    this.#p.store.saveRobots(this.#host.number, origin, stored);
     this.#storedDelayMs = null;
   }
 }
 
-/** What is known of an origin's robots.txt, for the owner of a host whose own leads there. */
+/** What is stored about an origin's robots.txt, for the owner of a host that redirects to it. */
 export function knownRobots(record: RobotsRecord, now: number): KnownRobots {
   const { kind, hop } = record;
   const known = { word: wordOf(record), standing: standingOf(record, now) };
@@ -320,10 +304,10 @@ function standingOf(record: RobotsRecord, now: number): KnownRobots['standing'] 
 }
 
 /**
- * An answer of a time to come is one of a clock that was set back. While the host has been asked for
- * nothing since the answer, the age counts from the end of the wait that followed it: with a delay,
- * or a Retry-After, of 24 hours and more each answer would otherwise be too old at its first use,
- * and the host would be asked for nothing but its robots.txt.
+ * A time in the future means that the clock was set back; the answer is then too old. If the host
+ * has had no request since the answer, its age counts from the end of the wait that followed it.
+ * Otherwise, with a delay or Retry-After of 24 hours or more, each answer would be too old at its
+ * first use, and the agent would request nothing but robots.txt.
  */
 function isYoung({ fetchedAt }: RobotsRecord, now: number, host?: GateHost): boolean {
   if (fetchedAt > now) return false;
@@ -332,7 +316,7 @@ function isYoung({ fetchedAt }: RobotsRecord, now: number, host?: GateHost): boo
   return now - Math.min(now, heldUntil) < ROBOTS_TTL_MS;
 }
 
-/** The code of the failure, where the host's own robots.txt got no answer. */
+/** The failure's code if the host's own robots.txt got no response; else `ROBOTS_ERROR`. */
 function errorOf({ reason }: RobotsRecord): string {
   const isFailure = reason !== '' && !reason.startsWith(REDIRECTED) && !reason.startsWith(STATUS);
   return isFailure ? reason : ROBOTS_ERROR;
@@ -340,7 +324,7 @@ function errorOf({ reason }: RobotsRecord): string {
 
 const ALLOW_ALL: RobotsRules = { allows: () => ({ allowed: true }), crawlDelayMs: null };
 
-/** As for pages. Undefined: no attempt is left. */
+/** The wait before the next attempt, by the rules for pages. Undefined: no attempt is left. */
 function waitAfter(
   { status, retryAfterMs }: Extract<RobotsAnswer, { kind: 'unreachable' }>,
   row: Row,

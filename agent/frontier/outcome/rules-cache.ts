@@ -1,23 +1,23 @@
 // The parsed robots.txt files of an agent, shared by its visits. Parsing a large file takes tens of
-// milliseconds and its rules take megabytes, so they outlive a visit, and the bytes of all together
-// have a bound. What is dropped is parsed again from the stored file when it is needed.
+// milliseconds and its rules take megabytes, so the rules outlive a visit and their total size is
+// limited. Dropped rules are parsed again from the stored file.
 
 import type { RequestForm } from '../../url/crawl-url.ts';
 
-/** Some hundred thousand rules. Ordinary files have ten. */
+/** Limit of the memory for all rules: some hundred thousand rules. Ordinary files have ten. */
 const BYTES_MAX = 32 * 1024 * 1024;
-/** Taken by an entry without rules. */
+/** Memory of an entry without rules. */
 const ENTRY_BYTES = 1024;
 
 /** The rules of one file. */
 export interface RobotsRules {
-  /** `steps`: what the check took; a step is about an octet looked at. */
+  /** `steps`: the cost of the check; a step is about one octet examined. */
   allows(url: RequestForm): { readonly allowed: boolean; readonly steps?: number };
-  /** Null where the file names none. */
+  /** Null: the file has none. */
   readonly crawlDelayMs: number | null;
   /** An estimate of the memory that the rules take. */
   readonly bytes?: number;
-  /** How many rules there are, and whether a check of a long URL may not reach all of them. */
+  /** Number of rules, and whether a check of a long URL may not reach all of them. */
   readonly size?: {
     readonly rules: number;
     readonly wildcards: number;
@@ -32,16 +32,14 @@ interface Entry {
 }
 
 export class RulesCache {
-  /** The least recently used first; filled by `put`, which drops the first beyond `BYTES_MAX`. */
+  /** The least recently used first. `put` fills it and drops the first ones beyond `BYTES_MAX`. */
   readonly #entries = new Map<string, Entry>();
-  readonly #bytesMax: number;
   #bytes = 0;
 
-  constructor(bytesMax = BYTES_MAX) {
-    this.#bytesMax = bytesMax;
-  }
-
-  /** @param fetchedAt - of the file that is wanted; another one does not count */
+  /**
+   * @param fetchedAt - time at which the wanted version of the file was fetched
+   * @returns null if the cache has no rules, or those of another version
+   */
   get(origin: string, fetchedAt: number): RobotsRules | null {
     const entry = this.#entries.get(origin);
     if (entry?.fetchedAt !== fetchedAt) return null;
@@ -56,7 +54,7 @@ export class RulesCache {
     this.#entries.set(origin, { rules, fetchedAt, bytes });
     this.#bytes += bytes;
     for (const first of this.#entries.keys()) {
-      if (this.#bytes <= this.#bytesMax || first === origin) break;
+      if (this.#bytes <= BYTES_MAX || first === origin) break;
       this.drop(first);
     }
   }

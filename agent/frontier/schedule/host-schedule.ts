@@ -1,15 +1,12 @@
-// The schedule of the hosts that have queued URLs and are not visited, each with the reason why it
-// waits. A ready host waits for a thread in one of three lines: new hosts in the order of their
-// discovery, hosts that come back from a visit in the order in which they became ready, and hosts
-// that are known as slow. New hosts and those that come back take turns. In the line of slow hosts
-// the one that stops being slow first is first, so a host stands there longer the longer its requests
-// took, but not for ever. All other hosts wait for a time or for an event.
+// The schedule of hosts that have queued URLs and no visit. Each host has one reason to wait. A
+// ready host waits for a visit in one of three lines: new hosts by their discovery, hosts that were
+// visited before by the time they became ready, and slow hosts by the end of their slow period. The
+// first two lines take turns. All other hosts wait for a time or an event.
 //
-// Pages may name millions of hosts, so only the first of the new hosts are in memory. The others are
-// read from the store when their turn comes: `#restFrom` is the number from which on every ready
-// host that is not in memory is still to be read. Hosts that wait for a time or an event are in
-// memory: a visit has been at each of them, so the speed of the crawl bounds them, not what its
-// pages name.
+// Pages may name millions of hosts, so only the first new hosts are in memory. The others are read
+// from the store later: every ready host that is not in memory has a number of at least
+// `#restFrom`. Hosts that wait for a time or an event stay in memory. Each of them was visited, so
+// their number is limited by the crawl speed and not by the links of pages.
 
 import type { Host } from '../../core/protocol/messages.ts';
 import type { QueuedHost } from '../frontier-store.ts';
@@ -17,40 +14,37 @@ import { MinHeap } from './min-heap.ts';
 import type { Line } from './places.ts';
 
 /**
- * Until when a host waits for a time:
+ * What a host with a timed wait waits for:
  *
- * - `delay`: its delay or its back-off is over.
- * - `retries`: the first of its URLs may be tried again. A fresh URL ends this wait.
- * - `outbox`: the URLs that its pages named may have been sent.
+ * - `delay`: the end of its delay or back-off.
+ * - `retries`: the first retry among its URLs. A fresh URL ends this wait.
+ * - `outbox`: time for the outbox to send the URLs that its pages named.
  */
 export type TimedWait = 'delay' | 'retries' | 'outbox';
 
 /**
- * What a host waits for:
+ * The event that a host waits for:
  *
- * - `right`: this agent may send requests to it, after the next change of the view or a yield.
- * - `robots`: another agent tells the rules of a robots.txt to which its own leads.
- * - `permit`: its address is free.
+ * - `right`: this agent may send requests to the host.
+ * - `robots`: another agent reports the rules to which the host's robots.txt redirects.
+ * - `permit`: an address permit.
  */
 export type AwaitedEvent = 'right' | 'robots' | 'permit';
 
-/**
- * New hosts in memory, as many that come back, and as many slow ones. Beyond it, half of the new
- * ones are dropped.
- */
+/** Maximum of hosts in memory for each line. Beyond it, half of the new hosts are dropped. */
 export const READY_MAX = 2000;
-/** Hosts read from the store at a time: about a millisecond. */
+/** Hosts read from the store at once: about a millisecond of work. */
 export const READ_MAX = 500;
-/** Hosts that are looked at, or woken, in one turn: some milliseconds. */
+/** Hosts examined or woken in one turn: some milliseconds of work. */
 export const LOOKS_MAX = 500;
 
-export interface KnownHosts {
+interface KnownHosts {
   numberOf(host: Host): number;
-  /** The first hosts with queued URLs from that number on, in the order of their numbers. */
+  /** The first `max` hosts with queued URLs whose number is at least `number`, ascending. */
   queuedFrom(number: number, max: number): readonly QueuedHost[];
 }
 
-/** Why a host waits: for a thread in one of the lines, for a time, or for an event. */
+/** Why a host waits: for a visit in one of the lines, for a time, or for an event. */
 export type Wait =
   | { readonly kind: 'new' }
   | { readonly kind: 'back' }
@@ -66,10 +60,10 @@ export interface Ready {
 const NEW: Wait = { kind: 'new' };
 const BACK: Wait = { kind: 'back' };
 
-/** What a change that may concern every host has still to do. */
+/** A change that affects all waiting hosts, applied to some hosts each turn. */
 interface Walk {
   readonly hosts: Iterator<Host>;
-  /** Hosts that are added later need no look, or a look more does no harm. */
+  /** Hosts still to examine. Hosts that are added later need not be, and may be. */
   left: number;
   readonly owns: ((host: Host) => boolean) | null;
   readonly wakes: boolean;
@@ -78,13 +72,13 @@ interface Walk {
 
 export class HostSchedule {
   readonly #waiting = new Map<Host, Wait>();
-  /** New hosts in memory by their numbers; some entries are stale. */
+  /** New hosts in memory, by number. Outdated entries are skipped. */
   #new = new MinHeap<Host>();
-  /** How many hosts wait as new ones. */
+  /** Number of hosts that wait as new hosts. */
   #newCount = 0;
-  /** Ready hosts that were visited before. */
+  /** Ready hosts that were visited before, oldest first. Bound: `READY_MAX`. */
   readonly #back = new Set<Host>();
-  /** Hosts known as slow by until when; some entries are stale. */
+  /** Slow hosts by the end of their slow period. Outdated entries are skipped. */
   readonly #slow = new MinHeap<Host>();
   #slowCount = 0;
   readonly #byTime = new MinHeap<Host>();
@@ -93,15 +87,15 @@ export class HostSchedule {
   readonly #isVisited: (host: Host) => boolean;
   readonly #slowUntil: (host: Host) => number;
   #now = 0;
-  /** Infinity: every ready host is in memory. */
+  /** First host number that may have to be read from the store; Infinity: none. */
   #restFrom = Infinity;
   #turn: 'new' | 'back' = 'back';
-  /** One for all changes: a later one begins it anew. Hundreds of thousands may wait. */
+  /** One walk for all pending changes, since there may be many hosts. A new change restarts it. */
   #walk: Walk | null = null;
 
   /**
-   * @param isVisited - a visit is at the host, so it does not wait though it has a queue
-   * @param slowUntil - until when the host is known as slow
+   * @param isVisited - whether a visit is at the host; it is then not scheduled
+   * @param slowUntil - end of the host's slow period; 0: the host is not slow
    */
   constructor(
     known: KnownHosts,
@@ -117,19 +111,18 @@ export class HostSchedule {
     return this.#waiting.size === 0 && this.#restFrom === Infinity;
   }
 
-  /** How many hosts are in memory. */
   get size(): number {
     return this.#waiting.size;
   }
 
-  /** Forgets the hosts that are another agent's now, the first of them at once. */
+  /** Removes the hosts that this agent does not own: some at once, the others in later turns. */
   keepOnly(owns: (host: Host) => boolean): void {
     this.#walkAnew({ owns });
   }
 
   #walkAnew(change: Partial<Pick<Walk, 'owns' | 'wakes' | 'rechecks'>>): void {
     const { owns = null, wakes = false, rechecks = null } = this.#walk ?? {};
-    // To recheck one that is not named costs a look.
+    // A superfluous recheck costs only one examination.
     const both = rechecks && change.rechecks ? () => true : (change.rechecks ?? rechecks);
     this.#walk = {
       hosts: this.#waiting.keys(),
@@ -141,7 +134,7 @@ export class HostSchedule {
     this.goOn();
   }
 
-  /** Goes on, for some hosts, with what concerns all. */
+  /** Continues the pending walk for up to `LOOKS_MAX` hosts. */
   goOn(): void {
     const walk = this.#walk;
     if (walk === null) return;
@@ -163,7 +156,12 @@ export class HostSchedule {
     return this.#waiting.has(host);
   }
 
-  /** The host has a fresh URL: it need not sleep until its other URLs may be tried again. */
+  /** Why the host waits; undefined: it does not. */
+  waitOf(host: Host): Wait | undefined {
+    return this.#waiting.get(host);
+  }
+
+  /** The host has a fresh URL, so it does not wait for the retries of its other URLs. */
   schedule(host: Host): void {
     const wait = this.#waiting.get(host);
     if (wait === undefined) this.#addNew(host, this.#known.numberOf(host));
@@ -178,7 +176,7 @@ export class HostSchedule {
     if (this.#newCount > READY_MAX) this.#dropHalf();
   }
 
-  /** Leaves the later half of the new hosts to the store. */
+  /** Drops the later half of the new hosts from memory; the store has them. */
   #dropHalf(): void {
     const kept = new MinHeap<Host>();
     while (this.#new.size > 0) {
@@ -195,7 +193,7 @@ export class HostSchedule {
     this.#new = kept;
   }
 
-  /** A host that was visited is ready again. */
+  /** Makes a host ready that was visited before. */
   comeBack(host: Host): void {
     this.#remove(host);
     if (this.#isSlow(host)) this.#addSlow(host);
@@ -225,48 +223,41 @@ export class HostSchedule {
     this.#forEvents.delete(host);
   }
 
-  /** Why the host waits; undefined: it is visited, has no queue, or is still to be read. */
-  waitOf(host: Host): Wait | undefined {
-    return this.#waiting.get(host);
-  }
-
   sleep(host: Host, untilMs: number, why: TimedWait): void {
     this.#remove(host);
     this.#waiting.set(host, { kind: 'time', untilMs, why });
     this.#byTime.push(untilMs, host);
   }
 
+  /** The host waits until `wake`. */
   waitFor(host: Host, why: AwaitedEvent): void {
     this.#remove(host);
     this.#waiting.set(host, { kind: 'event', why });
     this.#forEvents.add(host);
   }
 
-  /** What the host waits for may have happened. */
+  /** Makes the host ready if it waits for an event. */
   wake(host: Host): void {
     if (this.#forEvents.has(host)) this.comeBack(host);
   }
 
-  /** Whatever it waits for, it is looked at again. */
+  /** Makes the host ready if it waits for a time or an event. */
   recheck(host: Host): void {
     const kind = this.#waiting.get(host)?.kind;
     if (kind === 'time' || kind === 'event') this.comeBack(host);
   }
 
-  /** As `recheck` those that are named, the first of them at once. */
+  /** Like `recheck` for all hosts that `named` selects: some at once, the others in later turns. */
   recheckAll(named: (host: Host) => boolean): void {
     this.#walkAnew({ rechecks: named });
   }
 
-  /** As `wake` all, the first of them at once. */
+  /** Like `wake` for all hosts: some at once, the others in later turns. */
   wakeAll(): void {
     if (this.#forEvents.size > 0) this.#walkAnew({ wakes: true });
   }
 
-  /**
-   * Makes those ready whose sleep is over, some at a time; who is not known as slow any more leaves
-   * that line.
-   */
+  /** Makes up to `LOOKS_MAX` hosts ready whose timed wait or slow period is over. */
   wakeUntil(now: number): void {
     this.#now = now;
     let left = LOOKS_MAX;
@@ -278,7 +269,7 @@ export class HostSchedule {
     }
   }
 
-  /** The first of the heap, unless its entry is stale. */
+  /** Removes the first entry. Undefined: the entry was outdated. */
   #popCurrent(heap: MinHeap<Host>): Host | undefined {
     const untilMs = heap.firstKey;
     const host = heap.pop();
@@ -288,8 +279,8 @@ export class HostSchedule {
   }
 
   /**
-   * The next ready host of the lines that may have a visit, taken out. Undefined: none is ready, or
-   * the hosts that were just read from the store are not; `hasReady` tells which.
+   * Removes and returns the next ready host of the lines that `mayEnter` allows. Undefined: none is
+   * ready, or the hosts just read from the store were not; `hasReady` distinguishes these cases.
    */
   takeReady(mayEnter: (line: Line) => boolean): Ready | undefined {
     for (const line of ['slow', this.#turn, this.#turn === 'new' ? 'back' : 'new'] as const) {
@@ -327,7 +318,7 @@ export class HostSchedule {
     for (let host = this.#new.pop(); host !== undefined; host = this.#new.pop()) {
       if (this.#waiting.get(host)?.kind !== 'new') continue;
       this.#remove(host);
-      // It was read from the store again.
+      // A slow host that was dropped from memory returns as a new one.
       if (this.#isSlow(host)) this.#addSlow(host);
       else return host;
     }
@@ -345,14 +336,14 @@ export class HostSchedule {
     if (read.length === READ_MAX) this.#restFrom = read.at(-1)!.number + 1;
   }
 
-  /** Whether a host of the line is ready, or may be. */
+  /** Whether the line has a ready host, or may have one in the store. */
   hasReady(line: Line): boolean {
     if (line === 'slow') return this.#slowCount > 0;
     if (line === 'back') return this.#back.size > 0;
     return this.#newCount > 0 || this.#restFrom < Infinity;
   }
 
-  /** When there is something to do by time: `wakeUntil`, or at once `goOn`. */
+  /** Time of the next work for `wakeUntil`; 0: `goOn` has work now. */
   nextWakeMs(): number {
     if (this.#walk !== null) return 0;
     return Math.min(this.#byTime.firstKey, this.#slow.firstKey);

@@ -1,12 +1,10 @@
-// A binary heap of values by a number: hosts by the time they are due, or by their order of
-// discovery; of equal numbers the value that came first is first. Filled and emptied by the visits;
-// holds at most one live entry a host, and stale ones that the visits recognise and drop when they
-// come up.
+// A binary min-heap of values with numeric keys. Values with equal keys leave in insertion order.
+// There is no removal of arbitrary entries: callers skip outdated ones when they come up.
 
 export class MinHeap<T> {
   readonly #keys: number[] = [];
   readonly #values: T[] = [];
-  /** The order in which the values came. */
+  /** Insertion number of each value; breaks ties between equal keys. */
   readonly #order: number[] = [];
   #pushed = 0;
 
@@ -14,7 +12,7 @@ export class MinHeap<T> {
     return this.#keys.length;
   }
 
-  /** The smallest key, or Infinity when the heap is empty. */
+  /** The smallest key; Infinity: the heap is empty. */
   get firstKey(): number {
     return this.#keys[0] ?? Infinity;
   }

@@ -1,28 +1,28 @@
-// The places for visits, of which an agent has a bounded number. A visit holds one of three kinds:
+// Limits the number of concurrent visits. Each visit holds a place of one kind:
 //
-// - *ordinary*: `hostsVisitedMax` of them, for hosts that are not known as slow;
-// - *late*: an ordinary visit whose request has become old. Its ordinary place is free for another
-//   host, for a host without a record may be anything;
-// - *slow*: for hosts known as slow (`slow-hosts.ts`), which never take a place from others.
+// - *ordinary*: `hostsVisitedMax` places, for hosts that are not known to be slow;
+// - *late*: an ordinary visit whose request has been open for `LATE_MS`. It frees its ordinary
+//   place, since a host without a record may turn out to be slow;
+// - *slow*: for hosts known to be slow (`slow-hosts.ts`). They never use other places.
 //
-// Late visits have a bound as well, since each has a socket. Where new hosts have used it up, those
-// that were visited before and are not slow still find room for as many as there are ordinary
-// places; so new hosts that drip, however many, keep out new hosts only. All together: at most
-// 9 × threads visits, or 256 where there are few threads.
+// Late visits are limited too, since each has a socket. If new hosts have used up this limit, hosts
+// that were visited before and are not slow still get as many late visits as there are ordinary
+// places. So slow new hosts, however many, keep out only new hosts. In total there are at most 9 ×
+// threads visits, or 256 with few threads.
 
 import { hostsVisitedMax } from './threads.ts';
 
 export type Place = 'ordinary' | 'late' | 'slow';
 
-/** Where hosts stand that wait for a visit: new ones, ready ones visited before, slow ones. */
+/** The lines in which hosts wait for a visit (`host-schedule.ts`): new, visited before, slow. */
 export type Line = 'new' | 'back' | 'slow';
 
-/** After so long a request makes its visit a late one. Most answers take a tenth of it. */
+/** Age of a request at which its visit becomes late. Most responses take a tenth of it. */
 export const LATE_MS = 750;
-/** Sockets cost little, and their bodies are small or count in `BodyBudget`. */
+/** Late visits for each thread: sockets are cheap, bodies are small or limited by `BodyBudget`. */
 const LATE_PER_THREAD = 3;
 const SLOW_PER_THREAD = 2;
-/** With few threads, there may be many slow hosts all the same. */
+/** Minimum of late places: with few threads there may still be many slow hosts. */
 const LATE_MIN = 128;
 const SLOW_MIN = 64;
 
@@ -31,8 +31,8 @@ export class Places<Visit extends { place: Place }> {
   readonly #lateMax: number;
   readonly #slowMax: number;
   readonly #taken = { ordinary: 0, late: 0, slow: 0 };
-  /** Ordinary visits with an open request and when it began, the oldest first. Bound: the places. */
-  readonly #asking = new Map<Visit, number>();
+  /** Ordinary visits with an open request and its start, oldest first. Bound: the places. */
+  readonly #requesting = new Map<Visit, number>();
 
   constructor(threads: number) {
     this.#ordinaryMax = hostsVisitedMax(threads);
@@ -40,14 +40,14 @@ export class Places<Visit extends { place: Place }> {
     this.#slowMax = Math.max(SLOW_PER_THREAD * threads, SLOW_MIN);
   }
 
-  /** Whether a host of that line finds a place. */
+  /** Whether a host of the line can start a visit. */
   mayEnter(line: Line): boolean {
     if (line === 'slow') return !this.isFull('slow');
     const lateMax = line === 'new' ? this.#lateMax : this.#lateMax + this.#ordinaryMax;
     return !this.isFull('ordinary') && this.#taken.late < lateMax;
   }
 
-  /** Whether all places of that kind are taken, however many late visits there are. */
+  /** Whether all places of the kind are taken, regardless of late visits. */
   isFull(place: 'ordinary' | 'slow'): boolean {
     return this.#taken[place] >= (place === 'slow' ? this.#slowMax : this.#ordinaryMax);
   }
@@ -57,7 +57,7 @@ export class Places<Visit extends { place: Place }> {
   }
 
   leave(visit: Visit): void {
-    this.#asking.delete(visit);
+    this.#requesting.delete(visit);
     this.#taken[visit.place]--;
   }
 
@@ -68,24 +68,24 @@ export class Places<Visit extends { place: Place }> {
   }
 
   asked(visit: Visit, now: number): void {
-    if (visit.place === 'ordinary') this.#asking.set(visit, now);
+    if (visit.place === 'ordinary') this.#requesting.set(visit, now);
   }
 
   answered(visit: Visit): void {
-    this.#asking.delete(visit);
+    this.#requesting.delete(visit);
   }
 
-  /** Makes those visits late whose requests have become old. */
+  /** Makes ordinary visits late whose requests have been open for `LATE_MS`. */
   settle(now: number): void {
-    for (const [visit, startedAt] of this.#asking) {
+    for (const [visit, startedAt] of this.#requesting) {
       if (startedAt + LATE_MS > now) return;
       this.move(visit, 'late');
     }
   }
 
-  /** When the next ordinary place comes free without the end of a request or a visit. */
+  /** When the next visit becomes late, which frees an ordinary place; Infinity: none will. */
   freeAtMs(): number {
-    for (const startedAt of this.#asking.values()) return startedAt + LATE_MS;
+    for (const startedAt of this.#requesting.values()) return startedAt + LATE_MS;
     return Infinity;
   }
 }

@@ -1,22 +1,22 @@
-// Hosts that are known as slow. A slow request says that the next ones may be slow too, for some
-// multiple of the time that it took: so a server that drips is known as slow nearly all of the time,
-// though it answers quickly in between, and one that was slow once is soon a host like others.
-// It is in memory only: after a restart one slow request tells as much.
+// Remembers slow hosts. After a slow request the host counts as slow for a multiple of the
+// request's duration. So a server that often stalls counts as slow nearly all the time, even if it
+// answers quickly in between, and a server that was slow once soon counts as normal. Kept in memory
+// only: after a restart one slow request is enough to learn it again.
 
 import type { Host } from '../../core/protocol/messages.ts';
 
-/** An answer that takes longer is slow. Pages that a server has to compute take less. */
+/** A longer response is slow, in milliseconds. Pages that a server has to compute take less. */
 const SLOW_MS = 3000;
-/** For how many times as long as its slow request a host is known as slow. */
+/** The slow period is this factor times the duration of the slow request. */
 const KNOWN_FACTOR = 8;
-/** Hosts known at a time; the host that was slow longest ago is forgotten for another. */
+/** Maximum of hosts remembered. Beyond it, the host that was slow longest ago is forgotten. */
 const KNOWN_MAX = 10_000;
 
 export class SlowHosts {
-  /** Until when, in the order in which they were slow. Filled by outcomes; bound: `KNOWN_MAX`. */
+  /** End of each host's slow period, by the time of the last slow request. Bound: `KNOWN_MAX`. */
   readonly #until = new Map<Host, number>();
 
-  /** A request to the host ended. */
+  /** Records the end of a request to the host. */
   answered(host: Host, durationMs: number, endedAt: number): void {
     if (durationMs > SLOW_MS) {
       this.#until.delete(host);
@@ -25,7 +25,7 @@ export class SlowHosts {
     } else if (this.until(host) <= endedAt) this.#until.delete(host);
   }
 
-  /** Until when the host is known as slow; 0: it is not. */
+  /** End of the host's slow period; 0: the host is not slow. */
   until(host: Host): number {
     return this.#until.get(host) ?? 0;
   }

@@ -1,28 +1,27 @@
-// How many requests may begin at a time. A thread is held by a request, not by the wait before it,
-// and only while the request is young: a server that drips its answer for half a minute would
-// otherwise hold a thread for as long. Visits of hosts that are known as slow need no thread at all
-// (`places.ts`).
+// Limits how many requests start at a time. A request holds a thread only while it is young, and
+// waits hold none: otherwise a server that sends its response for half a minute would hold a thread
+// for as long. Visits of slow hosts need no thread (`places.ts`).
 //
-// All others that are due get their threads in that order. There are `hostsVisitedMax` of them at
-// most, and each holds a thread for `youngMs` at most, so nobody waits for longer than
-// `hostsVisitedMax / threads × youngMs`, which is `THREAD_WAIT_MS_MAX`, whatever the servers do.
+// All other visits get threads in the order in which they are due. At most `hostsVisitedMax` visits
+// wait, and each holds a thread for at most `youngMs`, so none waits for longer than
+// `hostsVisitedMax / threads × youngMs`, which is at most `THREAD_WAIT_MS_MAX`.
 
-/** The longest that a visit waits for a thread. */
+/** Maximum wait of a visit for a thread. */
 export const THREAD_WAIT_MS_MAX = 1000;
-/** Hosts visited at a time, for each thread: while one waits out its delay another is asked. */
+/** Hosts visited at a time for each thread: while one waits for its delay, another is requested. */
 const HOSTS_PER_THREAD = 2;
 const HOSTS_MIN = 32;
 
-/** @returns how many hosts an agent with so many threads visits at a time, slow ones apart */
+/** @returns the maximum of concurrent ordinary visits of an agent with this number of threads */
 export function hostsVisitedMax(threads: number): number {
   return Math.max(HOSTS_PER_THREAD * threads, HOSTS_MIN);
 }
 
 export class Threads {
   readonly #threads: number;
-  /** A request that is open for longer gives its thread up. Most answers take a tenth of 500 ms. */
+  /** A request that is open for longer releases its thread. Most responses take about 50 ms. */
   readonly youngMs: number;
-  /** When each request began that holds a thread, the oldest first. Bound: `threads`. */
+  /** Start of each request that holds a thread, oldest first. Bound: `threads`. */
   readonly #held = new Map<number, number>();
 
   constructor(threads: number) {
@@ -47,7 +46,7 @@ export class Threads {
     return this.#held.size < this.#threads;
   }
 
-  /** When a thread comes free without the end of a request; Infinity: none is held. */
+  /** When the next thread is released by age; Infinity: no thread is held. */
   freeAtMs(now: number): number {
     for (const startedAt of this.#held.values()) {
       if (startedAt + this.youngMs > now) return startedAt + this.youngMs;

@@ -1,14 +1,12 @@
-// The visits in the order in which they make their next steps: by the time at which each is due. A
-// visit of a slow host needs no thread (`threads.ts`), so those have an order of their own; where
-// both have one that may go on, they take turns. Used by the visits.
+// Orders the visits by the time at which their next step is due. Visits of slow hosts need no
+// thread (`threads.ts`), so they have a queue of their own. Two queues with due visits take turns.
 
 import { MinHeap } from './min-heap.ts';
 import type { Place } from './places.ts';
 import { Threads } from './threads.ts';
 
-/** What the order needs of a visit. */
 export interface Scheduled {
-  /** When its next step is due, on the monotonic clock; set by the order. */
+  /** When the next step is due, on the monotonic clock. Set by `VisitOrder.dueAt`. */
   dueAt: number;
   readonly place: Place;
 }
@@ -20,7 +18,7 @@ export class VisitOrder<Visit extends Scheduled> {
   readonly #others = new MinHeap<Visit>();
   #turn: 'slow' | 'others' = 'others';
 
-  /** @param isWaiting - whether the visit lasts and has no request open */
+  /** @param isWaiting - whether the visit exists and has no open request */
   constructor(threads: number, isWaiting: (visit: Visit) => boolean) {
     this.threads = new Threads(threads);
     this.#isWaiting = isWaiting;
@@ -31,7 +29,7 @@ export class VisitOrder<Visit extends Scheduled> {
     (visit.place === 'slow' ? this.#slow : this.#others).push(at, visit);
   }
 
-  /** The visit that is to make its next step. */
+  /** Removes and returns the visit whose step is due; undefined: none, or no thread is free. */
   next(now: number): Visit | undefined {
     const slow = this.#isDue(this.#slow, true, now);
     const others = this.#isDue(this.#others, false, now) && this.threads.mayStart(now);
@@ -41,7 +39,7 @@ export class VisitOrder<Visit extends Scheduled> {
     return from.pop();
   }
 
-  /** Drops entries that no visit goes by any more. */
+  /** Whether the first visit of the heap is due. Drops outdated entries. */
   #isDue(heap: MinHeap<Visit>, isSlow: boolean, now: number): boolean {
     for (let visit = heap.first; visit && heap.firstKey <= now; visit = heap.first) {
       const isCurrent = visit.dueAt === heap.firstKey && (visit.place === 'slow') === isSlow;
@@ -51,7 +49,7 @@ export class VisitOrder<Visit extends Scheduled> {
     return false;
   }
 
-  /** When the next step is due. What was due at `tickedAt` and is left waits for a thread. */
+  /** When the next step is due. A visit that was due at `tickedAt` and is left needs a thread. */
   nextAtMs(tickedAt: number): number {
     const { firstKey } = this.#others;
     const othersAt = firstKey <= tickedAt ? this.threads.freeAtMs(tickedAt) : firstKey;

@@ -1,5 +1,4 @@
-// What the visits are made of: the ports that they need of the core and the store, and what the config
-// says of hosts and pages. `agent/composition/protocol.ts` fills it in.
+// What the visits need: ports to the core and the store, and settings.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Budgets } from '../../core/budgets/budgets.ts';
@@ -19,15 +18,15 @@ export interface VisitsParts {
   readonly effects: Effects;
   readonly events: TrapLog & RobotsLog;
   readonly right: {
-    /** No host has the right now, whatever is found, and `wakeAll` follows when that ends. */
+    /** Whether no host has the fetch right now; `wakeAll` follows when that ends. */
     readonly isShut: boolean;
     check(host: Host, now: Instant, neverFetched: boolean): Right;
     waitUntil(host: Host, untilMs: number): void;
   };
-  /** What the operator has ordered, and the delays that follow from it and the config. */
+  /** The operator's directives, and the delays that result from them and the config. */
   readonly orders: { blocks(host: Host): boolean; delayOf(host: Host): number };
   readonly scope: UrlScope;
-  /** What the cluster shares: permits of addresses, and pages of the crawl. */
+  /** The shared limits: address permits, and tokens of `limits.pages`. */
   readonly budgets?: Pick<Budgets, 'permits' | 'pages'>;
   readonly asks?: AskOthers;
   readonly threads: number;
@@ -35,10 +34,10 @@ export interface VisitsParts {
   readonly chance: Chance;
   readonly heartbeatMs: number;
   readonly pagesPerHost: number;
-  /** Stale pages at which the rest of a host is skipped; null: none. */
+  /** Duplicate score at which the rest of a host's queue is skipped; null: no limit. */
   readonly stalePages: number | null;
   readonly robots: boolean;
-  /** Whether the links of each page are kept for the view `links`. */
+  /** Whether to save the links of each page for the view `links`. */
   readonly keepLinks: boolean;
   readonly parseRobots: (body: Uint8Array) => RobotsRules;
 }

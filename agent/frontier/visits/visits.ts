@@ -1,11 +1,12 @@
-// The visits: a bounded number of hosts is visited at a time, each robots.txt first, then its queue
-// breadth first, one request at a time, with the politeness delay between the end of one and the
-// start of the next. A thread is held by a request only (`threads.ts`), and slow hosts have places of
-// their own (`places.ts`). A visit ends when nothing is queued that could be asked for now, or when
-// the host has to be left alone for longer than a delay. While other hosts wait for its place, it
-// also ends after a request to a slow host, or after some minutes.
-// Pure: the core calls `tick` and `finish` each turn, requests go into the turn's effects, state
-// into the frontier store. Before each request the fetch right is asked.
+// The visits: an agent visits a limited number of hosts at a time. A visit requests robots.txt
+// first, then the host's queue breadth first, one request at a time, with the politeness delay
+// after each. Only requests hold a thread (`threads.ts`), and slow hosts have places of their own
+// (`places.ts`). A visit ends when no queued URL may be requested now, or when the host must wait
+// for longer than its delay. If other hosts wait for its place, it also ends after a request to a
+// slow host, or after some minutes.
+//
+// Pure: requests go into the turn's effects, state into the frontier store. The fetch right is
+// checked before each request.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { PageRequest } from '../../core/protocol/effects.ts';
@@ -41,29 +42,29 @@ import { type Scheduled, VisitOrder } from '../schedule/visit-order.ts';
 import { type Ends, endQueued, NEXT_TURN_MS } from './queue-ending.ts';
 import type { VisitsParts } from './visits-parts.ts';
 
-/** URLs that robots.txt forbids, skipped in one turn by all visits: some milliseconds of work. */
+/** Disallowed URLs that all visits skip in one turn: some milliseconds of work. */
 const SKIPS_PER_TURN = 200;
-/** Steps of reading and checking rules in one turn, after which other visits wait for the next. */
+/** Steps for parsing and checking rules in one turn; other visits then wait for the next. */
 const ROBOTS_STEPS_PER_TURN = 8_000_000;
-/** After so long a host is looked at again whose links wait in the outbox. */
+/** Wait before a host is examined again whose links wait in the outbox. */
 const HELD_MS = 250;
-/** A visit lasts through waits up to this beyond the delay; longer ones end it. */
+/** A visit continues through waits of up to the delay plus this; longer waits end it. */
 const PATIENCE_MS = 1000;
-/** A visit that has lasted for so long ends where another host waits for its place. */
+/** A visit older than this ends if another host waits for its place. */
 const PLACE_MS = 180_000;
-/** How soon a missing lease is asked for again, as a share of the heartbeat interval. */
+/** Wait before a missing lease is checked again, as a fraction of the heartbeat interval. */
 const LEASE_RETRY = 0.25;
 
 interface Visit extends Scheduled, Ends {
-  /** When it began. */
+  /** Start of the visit. */
   readonly since: number;
   readonly gate: RobotsGate;
   open: PageRequest | null;
-  /** The origin whose robots.txt is being asked for; redirects may have led elsewhere. */
+  /** The origin whose robots.txt is requested; redirects may lead to another one. */
   robotsOf: string;
   place: Place;
-  /** It waits for a permit, or has one. */
-  asks: boolean;
+  /** Whether the visit has a permit, or waits for one. */
+  wantsPermit: boolean;
 }
 
 const LINES = ['slow', 'back', 'new'] as const;
@@ -80,11 +81,11 @@ export class Visits implements VisitsPort {
   readonly #slowHosts = new SlowHosts();
   #tickedAt = 0;
   readonly #open = new Map<number, PageRequest>();
-  /** Hosts whose stored waits the right is still to be told; filled by `queued`, emptied by ticks. */
-  readonly #untold = new Set<Host>();
+  /** Hosts whose stored waits the fetch right does not know yet; emptied by each tick. */
+  readonly #stored = new Set<Host>();
   #heldBack = false;
   #lastRequest = 0;
-  /** What is left of this turn for skips and for the rules of robots.txt files. */
+  /** What this turn has left of `SKIPS_PER_TURN` and `ROBOTS_STEPS_PER_TURN`. */
   #skipsLeft = 0;
   #stepsLeft = 0;
 
@@ -110,17 +111,17 @@ export class Visits implements VisitsPort {
 
   schedule(host: Host): void {
     if (this.#visits.has(host)) return;
-    if (!this.#schedule.has(host) && this.#p.store.host(host).notBefore > 0) this.#untold.add(host);
+    if (!this.#schedule.has(host) && this.#p.store.host(host).notBefore > 0) this.#stored.add(host);
     this.#schedule.schedule(host);
   }
 
-  /** After a restart the back-off is known to the file alone; a yield must tell it, too. */
-  #tellWaits(now: Instant): void {
-    for (const host of this.#untold) {
+  /** After a restart only the store knows the back-off; a yield must include it. */
+  #reportWaits(now: Instant): void {
+    for (const host of this.#stored) {
       const untilMs = believedWait(this.#p.store.host(host).notBefore, now.mono);
       if (untilMs > 0) this.#p.right.waitUntil(host, untilMs);
     }
-    this.#untold.clear();
+    this.#stored.clear();
   }
 
   wake(host: Host): void {
@@ -131,12 +132,9 @@ export class Visits implements VisitsPort {
     this.#schedule.keepOnly(owns);
   }
 
-  /**
-   * A visit knows its host by the number of its row. Held back, or in its delay, it could go on when
-   * the host has come back: under a number that is nobody's by then, or another host's.
-   */
+  /** Ends the visit: it uses the host's row id, which may be another host's later. */
   dropped(host: Host, now: Instant): void {
-    this.#untold.delete(host);
+    this.#stored.delete(host);
     const visit = this.#visits.get(host);
     if (!visit) return;
     this.#end(visit);
@@ -196,29 +194,29 @@ export class Visits implements VisitsPort {
   }
 
   tick(now: Instant, held: Held): void {
-    this.#tellWaits(now);
+    this.#reportWaits(now);
     this.#tickedAt = now.mono;
     this.#places.settle(now.mono);
     this.#schedule.goOn();
     this.#schedule.wakeUntil(now.mono);
-    // Without the right to any host all that are ready would come back as blocked ones, into memory.
+    // Otherwise all ready hosts would be read into memory and wait there for the right.
     const mayEnter = (line: Line) => !this.#p.right.isShut && this.#places.mayEnter(line);
     for (let next = this.#schedule.takeReady(mayEnter); next; ) {
       this.#begin(next, now);
       next = this.#schedule.takeReady(mayEnter);
     }
-    // Those that are due wait for a turn that does not hold them back.
+    // Visits that are due wait for a turn that does not hold all requests.
     this.#heldBack = held.all;
     this.#skipsLeft = SKIPS_PER_TURN;
     this.#stepsLeft = ROBOTS_STEPS_PER_TURN;
     if (held.all) return;
     for (let visit = this.#order.next(now.mono); visit; visit = this.#order.next(now.mono)) {
-      visit.asks = false;
-      // It gives its place up meanwhile.
+      visit.wantsPermit = false;
+      // The visit ends, so that its place is free meanwhile.
       if (held.host(visit.record.host)) this.#sleepUntil(visit, now.mono + HELD_MS, 'outbox');
       else this.#step(visit, now);
-      // A permit is not held, and no place in line kept, while anything else is waited for.
-      if (!visit.asks) this.#p.budgets?.permits?.leave(visit.record.host, now);
+      // A visit that waits for anything else keeps neither a permit nor a place in its queue.
+      if (!visit.wantsPermit) this.#p.budgets?.permits?.leave(visit.record.host, now);
     }
   }
 
@@ -226,7 +224,7 @@ export class Visits implements VisitsPort {
     const record = this.#p.store.host(host);
     const gate = new RobotsGate(this.#gateParts, record);
     const place = line === 'slow' ? 'slow' : 'ordinary';
-    const blank = { open: null, robotsOf: '', dueAt: 0, asks: false };
+    const blank = { open: null, robotsOf: '', dueAt: 0, wantsPermit: false };
     const ends = { ending: null, endedTo: null };
     const visit: Visit = { record, gate, place, since: now.mono, ...blank, ...ends };
     this.#visits.set(host, visit);
@@ -234,12 +232,12 @@ export class Visits implements VisitsPort {
     this.#order.dueAt(visit, now.mono);
   }
 
-  /** Brings one visit to its next request, wait or end. */
+  /** Advances a visit to its next request, wait or end. */
   #step(visit: Visit, now: Instant): void {
     const { record } = visit;
     const { store, right: rights, heartbeatMs } = this.#p;
     const right = rights.check(record.host, now, record.lastFetchAt === null);
-    // A host that has become another's comes back, if it does, with a change of the view.
+    // If the host becomes this agent's again, the change of the view schedules it.
     if (right.kind === 'foreign') return this.#end(visit);
     if (right.kind === 'blocked') return this.#block(visit);
     const goOnMs = endQueued(this.#p, visit, now);
@@ -255,7 +253,7 @@ export class Visits implements VisitsPort {
     if (right.kind === 'no-lease') {
       return this.#order.dueAt(visit, now.mono + heartbeatMs * LEASE_RETRY);
     }
-    // One URL in any case: a host with many to skip must not take the turns of those behind it.
+    // At least one URL: a host with many skips must not use up the turns of those behind it.
     for (let first = true; first || (this.#skipsLeft > 0 && this.#stepsLeft > 0); first = false) {
       const until = queuedAt < storedAt ? Infinity : now.mono;
       const next = store.nextUrl(record.number, until, this.#placeInQueue(record));
@@ -270,15 +268,15 @@ export class Visits implements VisitsPort {
     this.#order.dueAt(visit, now.mono + NEXT_TURN_MS);
   }
 
-  /** A host is tried with other pages than those at hand, which may be slow ones all. */
+  /** A doubtful host is tried from all parts of its queue: the first pages may all be slow. */
   #placeInQueue(record: HostRecord): 'last' | number {
     if (isLastTest(record)) return 'last';
     return isDoubtful(record) ? this.#p.chance() : 0;
   }
 
   /**
-   * Before a host is given up, it is asked for a page that it gave before, so that the pages it fails
-   * at do not condemn it: the one where the queued URL was found, or its front page.
+   * Before a host is abandoned, it is tested with a page that it served before, so that the pages
+   * that fail do not condemn it: the page where the queued URL was found, or the front page.
    */
   #tests(visit: Visit, { url, referrer, depth }: QueuedUrl, now: Instant): boolean {
     const { record, gate } = visit;
@@ -296,17 +294,17 @@ export class Visits implements VisitsPort {
     return false;
   }
 
-  /** As today's delay has it: a longer one may have been ordered since the last request. */
+  /** The end of the delay by the current setting, which may be longer than at the last request. */
   #delayEnd({ host, lastFetchAt }: HostRecord, now: Instant): number {
-    // A time to come is one of a clock that was set back.
+    // A time in the future means that the clock was set back.
     if (lastFetchAt === null || lastFetchAt > now.mono) return 0;
     return lastFetchAt + this.#p.orders.delayOf(host);
   }
 
-  /** The URL is requested, or robots.txt before it, or waited for; false: it was skipped. */
+  /** Requests the URL or its robots.txt, or waits. Returns false if the URL was skipped. */
   #pass(visit: Visit, next: QueuedUrl, now: Instant): boolean {
     const { record } = visit;
-    // It was found under the scope of that time.
+    // The scope may have changed since the URL was found.
     if (!this.#p.scope.admits(record.host, next)) {
       this.#p.store.skip(record.number, next.url, 'scope');
       return false;
@@ -341,7 +339,7 @@ export class Visits implements VisitsPort {
     }
   }
 
-  /** True: it begins, or waits for what the cluster shares. */
+  /** Starts the request, or waits for a shared limit. Returns true, like `#pass`. */
   #request(
     visit: Visit,
     kind: PageRequest['kind'],
@@ -364,7 +362,7 @@ export class Visits implements VisitsPort {
     const request: PageRequest = { id, kind, host, ...next, ...address };
     if (kind === 'page') pages?.take(id, now);
     permits?.started(host, id);
-    visit.asks = true;
+    visit.wantsPermit = true;
     visit.open = request;
     this.#open.set(id, request);
     if (visit.place !== 'slow') this.#order.threads.started(id, now.mono);
@@ -373,15 +371,15 @@ export class Visits implements VisitsPort {
     return true;
   }
 
-  /** The visit that asks for a permit lasts and is woken; the visits behind it in line end. */
+  /** The visit that requests a permit continues; the visits behind it in the queue end. */
   #queueUp(visit: Visit, as: 'wait' | 'queued', now: Instant): void {
-    visit.asks = true;
+    visit.wantsPermit = true;
     if (as === 'wait') return this.#order.dueAt(visit, now.mono + this.#p.heartbeatMs);
     this.#end(visit);
     this.#schedule.waitFor(visit.record.host, 'permit');
   }
 
-  /** The host has to be left alone: the visit lasts through short waits, long ones end it. */
+  /** The host must wait: the visit continues through a short wait, and a long one ends it. */
   #wait(visit: Visit, untilMs: number, now: Instant): void {
     const { host } = visit.record;
     const patienceMs = this.#p.orders.delayOf(host) + PATIENCE_MS;
@@ -389,13 +387,13 @@ export class Visits implements VisitsPort {
     this.#sleepUntil(visit, untilMs, 'delay');
   }
 
-  /** All that is queued waits, each URL for itself: a fresh one wakes the host. */
+  /** Ends the visit for that time. If only retries are queued, a fresh URL wakes the host. */
   #sleepUntil(visit: Visit, untilMs: number, why: TimedWait = 'retries'): void {
     this.#end(visit);
     this.#schedule.sleep(visit.record.host, untilMs, why);
   }
 
-  /** No right just now. A queue that is still here waits for the view to change (again). */
+  /** A host without the fetch right waits for a change of the view or a yield. */
   #block(visit: Visit): void {
     const { host, number } = visit.record;
     this.#end(visit);
@@ -413,7 +411,7 @@ export class Visits implements VisitsPort {
     return namedBy(outcome, visit?.open?.id === outcome.request.id ? visit.record : null);
   }
 
-  /** Of a request that is not open (any more), an outcome changes nothing. */
+  /** Applies the outcome of an open request. Other outcomes change nothing. */
   finish(outcome: Outcome, now: Instant): Finished {
     const { request, endedAt } = outcome;
     const visit = this.#visits.get(request.host);
@@ -449,7 +447,7 @@ export class Visits implements VisitsPort {
     return finished;
   }
 
-  /** Whether the visit goes on, at the place that is for such a host now. */
+  /** Whether the visit continues, in a place of the kind that the host now needs. */
   #keepsPlace(visit: Visit, now: Instant): boolean {
     if (visit.ending) return true;
     const isSlow = this.#slowHosts.until(visit.record.host) > now.mono;
@@ -459,7 +457,7 @@ export class Visits implements VisitsPort {
       this.#places.move(visit, place);
       return true;
     }
-    // Where others wait for a place, a slow host leaves it after each request.
+    // If other hosts wait for a place, a slow host leaves its place after each request.
     if (!this.#places.isFull(place)) return true;
     if (isSlow) return !this.#schedule.hasReady('slow');
     if (now.mono - visit.since < PLACE_MS) return true;
@@ -480,7 +478,7 @@ export class Visits implements VisitsPort {
     const { request, answer, endedAt, retryAfterMs = 0 } = outcome;
     const waitMs = gate.answered(robotsOf, request.fetchUrl, answer, endedAt);
     holdHost(this.#p, record, endedAt, Math.max(waitMs, retryAfterMs));
-    // An answer ends a row of trouble; robots.txt has a row of attempts of its own.
+    // A response resets the host's failure counters; robots.txt counts its own attempts.
     const trouble =
       answer.kind === 'unreachable' && (answer.status === null || isBusy(answer.status));
     if (!trouble) noteAnswer(record);

@@ -1,16 +1,16 @@
-// Which bits are set in more than half of many numbers. The counts of the 32 bits stand upright:
-// plane k holds the k-th binary digit of all of them, and a full adder of three planes takes some
-// five operations for all bits at once. Eight numbers are added together, so that only one carry of
-// eight goes further than the third digit: some fifty times faster than 32 additions a number.
-// `simhash.ts` asks; without this it would be most of the time of parsing.
+// Computes which bits are set in more than half of many numbers. The counters of the 32 bits are
+// stored as planes: plane k holds binary digit k of all counters, so a full adder of three planes
+// takes some five operations for all bits. Numbers are added in groups of eight, and only one carry
+// of a group goes beyond the third plane. This is some fifty times faster than 32 additions for
+// each number, which would be most of the time of parsing.
 
-/** Digits of a count: enough for 2^31 numbers. */
+/** Binary digits of a counter: enough for 2^31 numbers. */
 const PLANES = 31;
 
 /**
- * @param numbers - each taken as 32 bits
- * @param length - so many of them, from the first
- * @returns the bits that more than half of the numbers have, as an unsigned number
+ * @param numbers - each is read as 32 bits
+ * @param length - how many of them to read, from the first
+ * @returns the bits that are set in more than half of the numbers, as an unsigned number
  */
 export function majorityBits(numbers: Int32Array, length = numbers.length): number {
   const planes = new Int32Array(PLANES);
@@ -47,7 +47,7 @@ export function majorityBits(numbers: Int32Array, length = numbers.length): numb
   return aboveHalf(planes, length);
 }
 
-/** The carry of a full adder; the sum is the exclusive or of the three. */
+/** The carry of a full adder, whose sum is `a ^ b ^ c`. */
 function carryOf(a: number, b: number, c: number): number {
   return (a & b) | ((a ^ b) & c);
 }

@@ -1,34 +1,33 @@
-// The fingerprint of a page of few words, where one changing word is too much for a simhash. Sites
-// that answer every URL with "not found" put a request number, a time or the URL itself into it; so
-// what looks like one of these does not count, and the rest has to be equal. Short numbers and
-// names count, because they are what honest short pages differ by. Asked by page.ts for pages that
-// are too short for `simhash.ts`; computed on the parsing thread.
+// A fingerprint for pages with few words, where one changed word alters a simhash too much. Sites
+// that answer every URL with "not found" often include a request number, a time or the URL. Words
+// that look like these are masked, and all others must be equal. Short numbers and names are not
+// masked, because genuine short pages differ in them.
 
 import { createHash } from 'node:crypto';
 import { tagEnd } from './simhash.ts';
 
-/** Fewer words than these say nothing that two pages could be found alike by. */
+/** Pages with fewer words get no fingerprint: they have too little text to be compared. */
 const WORDS_MIN = 5;
-/** Below this, pictures are what a page is about: they count as well. */
+/** With fewer words, pictures are the content of a page, so they count as well. */
 const WORDS_WITH_PICTURES = 20;
-/** No page that is asked about has more words; of pictures the first so many count. */
+/** Limit on the pictures that count, from the first. */
 const PICTURES_MAX = 100;
 
-/** A number of a request, a session or a time: so long at least, with so many digits. */
+/** Minimum characters and digits of a masked word: the number of a request, session or time. */
 const ID_CHARS_MIN = 8;
 const ID_DIGITS_MIN = 3;
 
-/** What stands between spaces, from its first letter or digit to its last; linear in the length. */
+/** Text between spaces, from its first letter or digit to its last; matches in linear time. */
 const WORD = /[\p{L}\p{N}](?:\S*[\p{L}\p{N}])?/gu;
 const PICTURE =
   /<(?:img|embed|source|video|audio|iframe)\b[^<>]{0,2000}?\ssrc\s*=\s*["']?([^"'\s>?#]+)/gi;
-/** Stands for what does not count; no word is written so. */
+/** Replaces masked words; no word is equal to it. */
 const MASK = '\0';
 
 /**
- * @param html - a page's decoded text, of few words
- * @param url - as requested: a page that repeats its path is no other page for that
- * @returns 16 hexadecimal digits, or null where the page says too little
+ * @param html - decoded text of a page with few words
+ * @param url - as requested; words that contain its path are masked
+ * @returns 16 hexadecimal digits, or null if the page has too few words
  */
 export function shortPrintOf(html: string, url: string): string | null {
   const words = wordsOf(html, pathOf(url));
@@ -62,7 +61,7 @@ function isId(word: string): boolean {
   return digits >= ID_DIGITS_MIN;
 }
 
-/** Pictures and frames by their addresses, without queries: a counter's picture is no other. */
+/** URLs of pictures and frames, without queries, which a visitor counter would change. */
 function picturesOf(html: string): string[] {
   const pictures: string[] = [];
   for (const [, address] of html.matchAll(PICTURE)) {
@@ -71,7 +70,7 @@ function picturesOf(html: string): string[] {
   return pictures;
 }
 
-/** As a page would repeat it; of the first page of a site there is nothing to be found. */
+/** The path as a page would repeat it; `MASK` for the root path, since no word contains it. */
 function pathOf(url: string): string {
   const pathname = URL.parse(url)?.pathname ?? '/';
   if (pathname === '/') return MASK;

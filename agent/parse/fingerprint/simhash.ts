@@ -1,14 +1,14 @@
-// A fingerprint of what a page says: 64 bits of which pages with nearly the same words share nearly
-// all (Charikar's simhash over runs of three words). By it the frontier notices a host that gives
-// the same page under ever new URLs, whose links, dates or session numbers differ. Computed on the
-// parsing thread, from text that is only roughly that of the page: good enough to compare. Text in
-// ASCII, which most markup is, is read without making a string of each word, and from an array of
-// its units, since a string is asked anew at each unit what kind of string it is.
+// A fingerprint of the text of a page: pages with nearly the same words have nearly the same 64
+// bits (Charikar's simhash over runs of three words). It shows that a host serves the same page
+// under ever new URLs, with other links, dates or session numbers. The text is extracted only
+// roughly, which is good enough to compare. ASCII text is read from an array of its UTF-16 units
+// and without a string for each word, because a string checks its representation at each access.
 
 import { majorityBits } from './majority-bits.ts';
 
-/** Words looked at: two hundred pages of print, and some milliseconds. */
+/** Limit on the words read: two hundred printed pages, which take some milliseconds. */
 const WORDS_MAX = 50_000;
+/** Words in a run. */
 const RUN = 3;
 
 const WORD = /[\p{L}\p{N}]+/gu;
@@ -17,20 +17,20 @@ const WORD = /[\p{L}\p{N}]+/gu;
 const FNV_BASIS = 0x811c9dc5 | 0;
 const FNV_PRIME = 0x01000193;
 
-/** The hashes of the words of a page; a thread reads one page at a time. */
+/** Hashes of the words of a page; shared, since a thread reads one page at a time. */
 const WORDS = new Int32Array(WORDS_MAX);
-/** Those of its runs, each of both kinds. */
+/** Hashes of its runs, for the upper and the lower half of the fingerprint. */
 const HIGH = new Int32Array(WORDS_MAX);
 const LOW = new Int32Array(WORDS_MAX);
 
-/** The units of its text, unless it has more: hardly any page does, and what is here stays. */
+/** Units of its text. A longer text, which is rare, gets an array of its own. */
 const UNITS_MAX = 256 * 1024;
 const UNITS = new Uint16Array(UNITS_MAX);
 
 /**
- * @param html - a page's decoded text
- * @param wordsMin - of fewer words there is none; three or more
- * @returns 16 hexadecimal digits, or null where the page says too little
+ * @param html - decoded text of a page
+ * @param wordsMin - pages with fewer words get no fingerprint; three or more
+ * @returns 16 hexadecimal digits, or null if the page has too few words
  */
 export function simhashOf(html: string, wordsMin: number): string | null {
   const words = countWords(html);
@@ -44,7 +44,7 @@ export function simhashOf(html: string, wordsMin: number): string | null {
   return hexOf(majorityBits(HIGH, runs)) + hexOf(majorityBits(LOW, runs));
 }
 
-/** Reads the parts between tags, without scripts and styles; linear in the length. */
+/** Hashes the words between tags, without scripts and styles, in linear time. */
 function countWords(html: string): number {
   const units = unitsOf(html);
   let words = 0;
@@ -67,14 +67,17 @@ function unitsOf(html: string): Uint16Array {
   return units;
 }
 
-/** Where what is no text ends that begins with the tag at `open`; negative: nowhere. */
+/**
+ * @returns the end of the tag at `open` or, for a script or style, of its end tag; negative if
+ *   there is none
+ */
 export function tagEnd(html: string, open: number): number {
   return html.indexOf('>', rawEnd(html, open));
 }
 
-/** Where the tag that ends the element at `open` begins if its text is none of the page's. */
+/** @returns the start of the end tag if a script or style begins at `open`, else `open` */
 function rawEnd(html: string, open: number): number {
-  // Nearly all tags begin with another letter.
+  // Nearly all tags begin with another letter than `s`.
   if ((html.charCodeAt(open + 1) | 0x20) !== 0x73) return open;
   const raw = /^<(script|style)\b/i.exec(html.slice(open, open + 8))?.[1];
   if (raw === undefined) return open;
@@ -83,18 +86,19 @@ function rawEnd(html: string, open: number): number {
   return pattern.exec(html)?.index ?? html.length;
 }
 
-/** Letters and digits in lower case; 0 for what stands between words. */
+/** Letters and digits in lower case; 0 for characters between words. */
 const IN_WORD = Int32Array.from({ length: 128 }, (_, code) => {
   const char = String.fromCharCode(code).toLowerCase();
   return /[a-z\d]/.test(char) ? char.charCodeAt(0) : 0;
 });
-/** All bits for letters and digits, none for what stands between words. */
+/** All bits for letters and digits, none for characters between words. */
 const MASK = IN_WORD.map((code) => (code === 0 ? 0 : -1));
 
 /**
- * Gives how many words there are now, the same as `readAny`; null where not all is ASCII, and then
- * the words are to be read again from `before` on. Where a word ends is masked, not asked: words
- * are so short that a processor guesses wrong at nearly each.
+ * Hashes words as `readAny` does. The end of a word is found with a mask, not a branch: words are
+ * so short that a processor would mispredict nearly every one.
+ * @returns the new number of words; null if not all text is ASCII, and the words have to be read
+ *   again from `before`
  */
 function readAscii(units: Uint16Array, from: number, to: number, before: number): number | null {
   let words = before;
@@ -128,12 +132,12 @@ function readAny(html: string, from: number, to: number, before: number): number
   return words;
 }
 
-/** One number of a run; the order of its words counts. */
+/** Hash of a run, which depends on the order of its words. */
 function runHash(first: number, second: number, third: number): number {
   return (Math.imul((Math.imul(first, 31) + second) | 0, 31) + third) | 0;
 }
 
-/** As MurmurHash3 ends. */
+/** The final step of MurmurHash3. */
 function mixed(number: number): number {
   let hash = Math.imul(number ^ (number >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);

@@ -1,7 +1,7 @@
-// Which elements and attributes hold links: those that lead a reader on, and, where they are wanted,
-// those that a browser loads to show the page. The scanner reads no others.
+// Lists the elements and attributes that hold links: links that a reader can follow and, if the
+// crawl wants them, files that a browser loads to show the page.
 
-/** Attributes that are read, by element: links, and what says whether links count. */
+/** Attributes to read, by element: links, and attributes that decide whether links count. */
 const ATTRIBUTES: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['a', new Set(['href', 'xlink:href', 'rel'])],
   ['area', new Set(['href', 'rel'])],
@@ -16,7 +16,7 @@ const ATTRIBUTES: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['font', new Set(['color', 'face', 'size'])],
 ]);
 
-/** Further ones where what a page shows is wanted as well. */
+/** The same, with the attributes that name the files of a page. */
 const EMBED_ATTRIBUTES: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ...ATTRIBUTES,
   ['img', new Set(['src', 'srcset'])],
@@ -31,12 +31,12 @@ const EMBED_ATTRIBUTES: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['image', new Set(['href', 'xlink:href'])],
 ]);
 
-/** Where a link may stand. */
+/** Attributes whose value is one URL. */
 export const PLACES = ['href', 'xlink:href', 'src', 'data', 'poster'] as const;
 
 /**
- * Kinds of `link` that lead to pages. The rest is what a browser loads to show this page
- * (stylesheet, icon, preload, manifest), or ends of protocols (pingback, webmention, EditURI).
+ * `rel` values of `link` that lead to pages. Others name files that a browser loads to show this
+ * page (stylesheet, icon, preload, manifest) or protocol endpoints (pingback, EditURI).
  */
 const PAGE_RELATIONS = new Set(
   (
@@ -46,7 +46,7 @@ const PAGE_RELATIONS = new Set(
   ).split(' '),
 );
 
-/** Kinds of `link` that a browser loads to show the page. */
+/** `rel` values of `link` whose files a browser loads to show the page. */
 const EMBED_RELATIONS = new Set(
   'stylesheet icon apple-touch-icon mask-icon manifest preload modulepreload'.split(' '),
 );
@@ -56,12 +56,12 @@ export function attributesRead(embeds: boolean): ReadonlyMap<string, ReadonlySet
   return embeds ? EMBED_ATTRIBUTES : ATTRIBUTES;
 }
 
-/** @param relations - of a `link`, in lower case */
+/** @param relations - `rel` values of a `link`, in lower case */
 export function loadsWithPage(relations: readonly string[]): boolean {
   return relations.some((relation) => EMBED_RELATIONS.has(relation));
 }
 
-/** A `type` other than HTML marks feeds and the like, in which there are no links to find. */
+/** A `type` other than HTML names a feed or a similar file, which is not a page. */
 export function leadsToPage(relations: readonly string[], type: string | undefined): boolean {
   if (relations.includes('stylesheet')) return false;
   if (type !== undefined && !/^\s*(text\/html|application\/xhtml\+xml)?\s*(;|$)/i.test(type)) {

@@ -1,6 +1,6 @@
-// From hrefs as written to URLs as crawled: resolved against the page's base, escaped in the
-// page's encoding, each identity once. A page may have far more links than anyone means, so their
-// number has a bound, and what lies beyond it is counted, not lost in silence.
+// Turns the links of a page, as written, into URLs to crawl: resolved against the base of the page,
+// escaped in its encoding, and without duplicates. The number of links of one page is limited, and
+// links beyond the limit are counted.
 
 import {
   type Identity,
@@ -12,49 +12,46 @@ import { encodeQuery } from '../text/charset.ts';
 import type { PageScan } from './page-scan.ts';
 
 /**
- * Of all links of a page: 400 for each of the 10,000 that one may have. A page can name a base that is
- * much longer than its links, and so have far more characters in its links than in itself.
+ * Limit on the characters of all URLs of one page: 400 for each of 10,000 links. With a long base,
+ * the resolved links may be far longer than the page itself.
  */
 const CHARS_MAX = 4_000_000;
 
 /**
- * Characters read while the links of a page are resolved, the base anew for each link: some tenths of
- * a second. The largest ordinary pages need a tenth of it.
+ * Limit on the characters read to resolve the links of one page, where the base counts again for
+ * each: some tenths of a second of CPU time. Large ordinary pages need a tenth of it.
  */
 const RESOLVED_CHARS_MAX = 40_000_000;
 
-/** One URL that the page leads to. */
+/** One URL that the page links to. */
 export interface PageLink {
   readonly identity: Identity;
-  /** Form to request; null: the same as the identity, which saves copying it between threads. */
+  /** Form to request; null if it equals the identity, which saves copying it between threads. */
   readonly fetchUrl: RequestForm | null;
   readonly host: string;
 }
 
-/** The links of one page, resolved. */
 interface ResolvedLinks {
-  /** In document order, each identity once. */
+  /** In document order, without duplicates. */
   readonly links: PageLink[];
-  /**
-   * Spellings left unread once `linksMax` links, or 4,000,000 characters of them, were found, or
-   * 40,000,000 characters of bases and spellings were read.
-   */
+  /** Hrefs not resolved because of `linksMax` or a limit of this file or the scanner. */
   readonly linksDropped: number;
-  /** Spellings of URLs above 8000 characters. */
+  /** Hrefs whose URL is longer than `URL_CHARS_MAX`. */
   readonly tooLong: number;
-  /** Spellings that are no crawlable URL: other schemes, bad syntax, impossible hosts. */
+  /** Hrefs that are not crawlable URLs: other schemes, invalid syntax, impossible hosts. */
   readonly refused: number;
   /** The URL that relative links are resolved against. */
   readonly base: string;
-  /** Identity of the refresh target, null if there is none that can be crawled. */
+  /** Identity of the meta refresh target; null if there is none, or it is not crawlable. */
   readonly refresh: string | null;
-  /** Identity that the page gives as its own, null if there is none that can be crawled. */
+  /** Identity of the canonical URL; null if there is none, or it is not crawlable. */
   readonly canonical: string | null;
 }
 
 /**
- * @param url - of the page; if it is not absolute, neither base nor links can be relative
- * @param charset - as `charsetOf` gives it
+ * @param url - of the page. If it is not absolute, relative links are refused unless the page has
+ *   an absolute base.
+ * @param charset - as returned by `charsetOf`
  */
 export function resolveLinks(
   scan: PageScan,
@@ -110,7 +107,7 @@ export function resolveLinks(
   };
 }
 
-/** A base that does not parse, or could only hold data or script, is as if it were not there. */
+/** A base that does not parse, or has a `data:` or `javascript:` URL, is ignored. */
 function baseUrl(href: string, url: string, charset: string): string {
   const base = URL.parse(encodeQuery(href, charset), URL.canParse(url) ? url : undefined);
   if (base === null || base.protocol === 'data:' || base.protocol === 'javascript:') return url;

@@ -1,11 +1,11 @@
-// The target of `<meta http-equiv=refresh>`, by the steps of the HTML Standard ("shared declarative
-// refresh steps"), which accept much that looks wrong. A page that refreshes to another is a
-// redirect in all but name, so its target is a link.
+// Reads the target of `<meta http-equiv=refresh>` by the steps of the HTML Standard ("shared
+// declarative refresh steps"), which accept many malformed values. A page that refreshes to another
+// URL is in effect a redirect, so the target counts as a link.
 
 /**
  * @param content - the `content` attribute, such as `5; url='next.html'`
- * @returns the target as written, possibly relative; null where there is none, that is where the
- *   page would only reload itself or the content is invalid
+ * @returns the target as written, possibly relative; null if the page would only reload itself or
+ *   the content is invalid
  */
 export function refreshTarget(content: string): string | null {
   let at = skipBlanks(content, 0);

@@ -1,39 +1,39 @@
-// URLs as bytes, to go from one thread to another: a buffer changes hands as it is, whereas fifty
-// thousand objects would be read by the receiving thread in one go. They are unpacked one by one.
+// Packs URLs into bytes to send them from one thread to another. A buffer is transferred without a
+// copy, whereas the receiving thread would have to read fifty thousand objects in one step. The
+// receiver unpacks the URLs one at a time.
 
 import type { PageLink } from './links.ts';
 
-const TAB = '\t';
 const LINE_FEED = 10;
 
 /**
- * A line for each URL: the identity, the form to request where that is another, and the host where
- * it is not that of the line before. None of the three has blanks or characters beyond ASCII.
+ * Writes one line for each URL: the identity, the form to request if it differs, and the host if it
+ * differs from that of the line before. A tab separates them. None of the three contains blanks or
+ * characters outside ASCII.
  */
 export function packUrls(urls: Iterable<PageLink>): Uint8Array<ArrayBuffer> {
   const lines: string[] = [];
   let last = '';
   for (const { identity, fetchUrl, host } of urls) {
     const form = fetchUrl === null || String(fetchUrl) === identity ? '' : fetchUrl;
-    const rest = host === last ? [form] : [form, host];
-    lines.push(form === '' && host === last ? identity : [identity, ...rest].join(TAB), '\n');
+    if (host !== last) lines.push(`${identity}\t${form}\t${host}\n`);
+    else lines.push(form === '' ? `${identity}\n` : `${identity}\t${form}\n`);
     last = host;
   }
-  const bytes = lines.reduce((sum, { length }) => sum + length, 0);
-  const packed = new Uint8Array(bytes);
-  const buffer = Buffer.from(packed.buffer);
-  let at = 0;
-  for (const line of lines) at += buffer.write(line, at, 'latin1');
+  const text = lines.join('');
+  // Not in Buffer's pool: it has to be transferred.
+  const packed = new Uint8Array(text.length);
+  Buffer.from(packed.buffer).write(text, 'latin1');
   return packed;
 }
 
-/** The URLs of `packUrls`, in their order. */
+/** Yields the URLs that `packUrls` packed, in their order. */
 export function* unpackUrls(packed: Uint8Array): Generator<PageLink> {
   const buffer = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength);
   let host = '';
   for (let at = 0; at < buffer.length; ) {
     const end = buffer.indexOf(LINE_FEED, at);
-    const [identity, form = '', named] = buffer.toString('latin1', at, end).split(TAB);
+    const [identity, form = '', named] = buffer.toString('latin1', at, end).split('\t');
     host = named ?? host;
     yield { identity: identity!, fetchUrl: form === '' ? null : form, host };
     at = end + 1;

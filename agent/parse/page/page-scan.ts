@@ -1,7 +1,7 @@
-// Reads a page's text once and notes what a crawler wants of it: where it links to, its base, where
-// it refreshes to, and what it says to robots. It stands on htmlparser2's Tokenizer rather than its
-// Parser, whose stack of open elements costs quadratic time on hostile pages and whose attribute
-// objects nobody here needs. Scripting counts as off: what is in noscript is part of the page.
+// Scans the text of a page once and collects what the crawler needs: links, base, refresh target
+// and directives to robots. It uses htmlparser2's Tokenizer, because the stack of open elements in
+// the Parser takes quadratic time on hostile pages, and its attribute objects are not needed.
+// Scripting counts as disabled: the content of noscript is part of the page.
 
 import { decodeHTMLAttribute } from 'entities/decode';
 import { type TokenizerCallbacks as Callbacks, Tokenizer } from 'htmlparser2';
@@ -17,44 +17,43 @@ import { escapedScriptEnd } from './script-end.ts';
 import { srcsetUrls } from './srcset.ts';
 import { TreeContext } from './tree-context.ts';
 
-/** Longer attribute values are `data:` documents or attacks; no server takes such a URL. */
+/** Limit on the characters of a value. Longer ones are `data:` URLs or attacks, never links. */
 const VALUE_CHARS_MAX = 64 * 1024;
 
 /**
- * Spellings kept of one page: ten times the links that are taken of one, as many may be refused or
- * name the same URL. It bounds what a hostile page can make a thread hold.
+ * Limit on the distinct hrefs kept of one page, which bounds the memory that a hostile page can
+ * use. It is ten times the limit on links, since many hrefs may be refused or name the same URL.
  */
 const HREFS_MAX = 100_000;
 
-/** Longest of the names that matter (`annotation-xml`, `shadowrootmode`). */
+/** Length of the longest names that matter (`annotation-xml`, `shadowrootmode`). */
 const NAME_CHARS_MAX = 14;
 
-/** What was found, as written in the page. */
+/** The result of a scan. URLs are as written in the page. */
 export interface PageScan {
-  /** Link targets in document order, each spelling once, the refresh among them. */
+  /** Link targets in document order, without duplicates; they include the refresh target. */
   readonly hrefs: ReadonlySet<string>;
-  /** Further links that were not kept, each time they were met. */
+  /** Occurrences of further links, which were not kept. */
   readonly hrefsDropped: number;
   /** `href` of the first base element that has one. */
   readonly base: string | null;
   readonly refresh: string | null;
   /** `href` of the first `link` with `rel=canonical`. */
   readonly canonical: string | null;
-  /** What the page itself says to this crawler. */
+  /** Directives of the page that apply to this crawler. */
   readonly directives: RobotsDirectives;
 }
 
-/** How a page is read. */
 export interface ScanOptions {
-  /** Whether `<script/>` and the like close themselves; default false. */
+  /** Whether tags such as `<script/>` close themselves; default false. */
   readonly xhtml?: boolean;
   /** Whether images, scripts, styles and media count as links; default false. */
   readonly embeds?: boolean;
-  /** This crawler's name; meta elements of that name concern it like `robots`. */
-  readonly productToken?: string;
+  /** Product token of this crawler. Meta elements with this name apply like `robots`. */
+  readonly productToken?: string | undefined;
 }
 
-/** Scans the text of a page; never throws, and takes time linear in its length. */
+/** Never throws, and takes time linear in the length of the text. */
 export function scanPage(text: string, options: ScanOptions = {}): PageScan {
   const scanner = new Scanner(options);
   const reading = { recognizeSelfClosing: options.xhtml ?? false, decodeEntities: false };
@@ -78,20 +77,20 @@ class Scanner implements Callbacks, PageScan {
   readonly #productToken: string | undefined;
   #text = '';
   #tokenizer: Tokenizer | null = null;
-  /** Where the tokenizer is to start anew, behind a script that it would misread. */
+  /** Where a new tokenizer must start, because this one would misread a script. */
   #resumeAt: number | null = null;
-  /** The next comment not before the last script looked at: most pages have none in a script. */
+  /** The first comment after the last script that was checked; most scripts have none. */
   #commentAt = -1;
-  /** Where the next CDATA begins, counted from the end of the page, which never moves; 0: none. */
+  /** Distance of the next CDATA from the end of the page, which never moves; 0: none. */
   #fromEnd = Number.POSITIVE_INFINITY;
   readonly #context = new TreeContext();
   #tag = '';
-  /** What to read of the tag at hand. */
+  /** Attributes to read of the current tag. */
   #wanted: ReadonlySet<string> | undefined;
   readonly #attributes = new Map<string, string>();
   #attribute: string | null = null;
   #value = '';
-  /** Inside an element whose text is no text of the page. */
+  /** Whether the text of the current element is not text of the page. */
   #rawText = false;
 
   constructor({ embeds = false, productToken }: ScanOptions) {
@@ -100,7 +99,7 @@ class Scanner implements Callbacks, PageScan {
     this.#productToken = productToken?.toLowerCase();
   }
 
-  /** @returns where the rest begins that another tokenizer has to read; null at the end */
+  /** @returns the start of the rest, which a new tokenizer must read; null at the end */
   read(text: string, tokenizer: Tokenizer): number | null {
     this.#text = text;
     this.#tokenizer = tokenizer;
@@ -111,9 +110,9 @@ class Scanner implements Callbacks, PageScan {
   }
 
   /**
-   * CDATA is a thing of SVG and MathML; in HTML it is a comment that the next bracket ends, and
-   * htmlparser2 knows only the former. So it is given another letter where that is meant. What is
-   * kept is cut from the text itself, so one letter less is never missed.
+   * CDATA sections exist only in SVG and MathML; in HTML they are comments that end at the next
+   * `>`. htmlparser2 always reads a CDATA section, so in HTML the `[` after `<!` is replaced by a
+   * letter. Values are cut from the original text, so the replacement never shows.
    */
   #feed(text: string, tokenizer: Tokenizer): void {
     let from = 0;
@@ -129,7 +128,7 @@ class Scanner implements Callbacks, PageScan {
     tokenizer.end();
   }
 
-  /** Looks no stretch of the page through twice, however often the tokenizer is started anew. */
+  /** Searches no part of the page twice, however often a new tokenizer starts. */
   #cdataFrom(start: number): number {
     if (this.#fromEnd > this.#text.length - start) {
       const at = indexAfter(this.#text, '<![', 'CDATA[', start);
@@ -150,7 +149,7 @@ class Scanner implements Callbacks, PageScan {
 
   onattribname(start: number, end: number): void {
     const name = this.#wanted === undefined ? '' : this.#name(start, end);
-    // Of attributes with one name the first counts.
+    // The first of several attributes with the same name counts.
     const wanted = this.#wanted?.has(name) && !this.#attributes.has(name);
     this.#attribute = wanted ? name : null;
     this.#value = '';
@@ -165,7 +164,7 @@ class Scanner implements Callbacks, PageScan {
 
   onattribend(): void {
     if (this.#attribute === null) return;
-    // Of what was cut off nothing is used; decoded it might be short enough to pass for whole.
+    // A value that was cut off is not decoded: it might then be short enough to pass as complete.
     const isWhole = this.#value.length <= VALUE_CHARS_MAX;
     const value =
       isWhole && this.#value.includes('&') ? decodeHTMLAttribute(this.#value) : this.#value;
@@ -259,11 +258,11 @@ class Scanner implements Callbacks, PageScan {
     }
   }
 
-  /** An element may show several files, such as a film and its poster. */
+  /** An element may load several files, such as a video and its poster. */
   #embedded(): void {
     for (const place of PLACES) {
       const href = this.#attributes.get(place);
-      // Browsers load nothing for an empty `src`; it would be the page itself.
+      // Browsers load nothing for an empty `src`, which would name the page itself.
       if (href !== undefined && (href !== '' || place === 'href')) this.#keep(href);
     }
     const srcset = this.#attributes.get('srcset');
@@ -293,8 +292,8 @@ class Scanner implements Callbacks, PageScan {
 }
 
 /**
- * Where `before` and `sign` stand together, at `from` or later; -1: nowhere. Looked for is the sign,
- * since a search that begins with a bracket stops at each tag.
+ * @returns the first position, `from` or later, of `before` followed by `sign`; -1 if there is
+ *   none. It searches for `sign`, because a search for `<` stops at each tag.
  */
 function indexAfter(text: string, before: string, sign: string, from: number): number {
   for (let at = from; ; at++) {

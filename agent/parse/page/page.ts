@@ -1,5 +1,5 @@
-// Everything that is derived from a page's bytes, as one pure function: it runs on the threads of
-// the pool, and `ubiring check links` runs it alone. What is not HTML has a digest and no links.
+// Derives everything that the crawler needs from the bytes of one page, as a pure function. A body
+// that is not HTML has a digest and no links.
 
 import { createHash } from 'node:crypto';
 import { shortPrintOf } from '../fingerprint/short-print.ts';
@@ -11,60 +11,61 @@ import { type ScanOptions, scanPage } from './page-scan.ts';
 import { NO_DIRECTIVES, type RobotsDirectives } from './robots-directives.ts';
 
 /**
- * Links taken from one page. Real pages have some hundreds, the largest indexes some thousands;
- * each costs a row here or at a peer, so a page of a million must not be able to fill a database.
+ * Limit on the links taken from one page. The largest ordinary pages have some thousands. Each link
+ * costs a row at this agent or a peer, and one page must not fill a database.
  */
 export const LINKS_MAX = 10_000;
 
 /**
- * One other word in fewer than these turns more bits of a simhash than two equal pages may differ
- * by, as often as not.
+ * Pages with fewer words get no simhash: one changed word would, as likely as not, change more bits
+ * than two equal pages may differ by.
  */
 export const SIMHASH_WORDS_MIN = 150;
 
-/** A page as it was received. Plain data: it crosses to a worker thread. */
+/** A page as received. It is plain data, so that it can be sent to a worker thread. */
 export interface PageInput extends Pick<ScanOptions, 'embeds' | 'productToken'> {
   readonly body: Uint8Array;
   /** Content-Type header, or null. */
   readonly contentType: string | null;
   /** Absolute URL that was requested. */
   readonly url: string;
-  /** A body without a usable type: looked at (the default), or taken for HTML. */
+  /** How to treat a body without a usable type: sniff it (the default) or read it as HTML. */
   readonly untyped?: 'sniffed' | 'html';
-  /** At most so many links; default 10,000. */
+  /** Limit on the links; default 10,000. */
   readonly linksMax?: number;
-  /** Set where the body may be a sitemap or a feed, by its type or by who named it. */
+  /**
+   * Set if the body may be a sitemap or a feed, by its type or because something names it as one.
+   */
   readonly sitemap?: Pick<SitemapOptions, 'declared'>;
 }
 
-/** What a sitemap or a feed lists. */
+/** The URLs that a sitemap or a feed lists. */
 interface ListedUrls extends Pick<Sitemap, 'kind' | 'isPartial'> {
-  /** By `packUrls`, each identity once. */
+  /** Packed by `packUrls`, without duplicates. */
   readonly urls: Uint8Array<ArrayBuffer>;
   readonly count: number;
 }
 
-/** What a page says. */
 export interface ParsedPage extends RobotsDirectives {
-  /** In document order, each identity once; none if the page asks not to follow them. */
+  /** In document order, without duplicates; none if the page says nofollow. */
   readonly links: readonly PageLink[];
   readonly linksDropped: number;
-  /** Hrefs of URLs longer than any that is crawled. */
+  /** Hrefs whose URL is longer than the limit of the crawl. */
   readonly tooLong: number;
-  /** Hrefs that are no crawlable URL. */
+  /** Hrefs that are not crawlable URLs. */
   readonly refused: number;
-  /** An encoding of the Encoding Standard; `binary` for what is not HTML. */
+  /** As returned by `charsetOf`; `binary` for a body that is not HTML. */
   readonly charset: string;
   readonly base: string;
-  /** Identity of the target of a meta refresh; it is among the links, too. */
+  /** Identity of the meta refresh target, which is also one of the links. */
   readonly refresh: string | null;
   /** Identity of `link rel=canonical`. */
   readonly canonical: string | null;
   /** `sha256:` and the SHA-256 of the body in hexadecimal. */
   readonly digest: string;
-  /** By `simhashOf`, of few words by `shortPrintOf`; null for what is not HTML, or says too little. */
+  /** From `simhashOf`, or `shortPrintOf` if there are few words; null if not HTML or too short. */
   readonly simhash: string | null;
-  /** Absent for what is no sitemap; one that is has no other links. */
+  /** Absent for a body that is not a sitemap. A sitemap has no other links. */
   readonly listed?: ListedUrls;
 }
 
@@ -76,17 +77,13 @@ export function parsePage(input: PageInput): ParsedPage {
   const isXml = type !== null && XML_TYPE.test(type);
   if (type !== 'text/html' && !isXml) return unreadPage(input);
   const charset = charsetOf(body, contentType);
-  const { embeds = false, productToken } = input;
   if (isXml && type !== 'application/xhtml+xml') {
     const start = decode(body.subarray(0, PROLOG_BYTES_MAX), charset);
     if (!hasHtmlRoot(start)) return unreadPage(input);
   }
   const text = decode(body, charset);
-  const scan = scanPage(text, {
-    xhtml: isXml,
-    embeds,
-    ...(productToken === undefined ? {} : { productToken }),
-  });
+  const { embeds = false, productToken } = input;
+  const scan = scanPage(text, { xhtml: isXml, embeds, productToken });
   const resolved = resolveLinks(scan, url, charset, input.linksMax ?? LINKS_MAX);
   const simhash = simhashOf(text, SIMHASH_WORDS_MIN) ?? shortPrintOf(text, url);
   return { ...resolved, charset, ...scan.directives, digest: digestOf(body), simhash };
@@ -96,7 +93,7 @@ function digestOf(body: Uint8Array): string {
   return `sha256:${createHash('sha256').update(body).digest('hex')}`;
 }
 
-/** A body that says nothing as a page. */
+/** The result for a body that is not parsed as a page. */
 export function unreadPage({ body, url }: PageInput): ParsedPage {
   return {
     links: [],
@@ -113,7 +110,7 @@ export function unreadPage({ body, url }: PageInput): ParsedPage {
   };
 }
 
-/** Types that say nothing (MIME Sniffing Standard, section 7). */
+/** Types that count as absent (MIME Sniffing Standard, section 7). */
 const UNKNOWN_TYPES = new Set(['*/*', 'unknown/unknown', 'application/unknown']);
 
 function essenceOf(contentType: string | null): string | null {
@@ -122,14 +119,14 @@ function essenceOf(contentType: string | null): string | null {
   return essence.includes('/') && !UNKNOWN_TYPES.has(essence) ? essence : null;
 }
 
-/** Tags that make a body without a type HTML (MIME Sniffing Standard, "unknown type"). */
+/** Tags that mark a body without a type as HTML (MIME Sniffing Standard, "unknown type"). */
 const HTML_START = new RegExp(
   String.raw`^(?:\xef\xbb\xbf)?[\t\n\f\r ]*<(?:!doctype html|html|head|script|iframe|h1|div|font|` +
     'table|a|style|title|b|body|br|p|!--)[ >-]',
   'i',
 );
 
-/** The standard looks no further than this. */
+/** Bytes of a body that the MIME Sniffing Standard examines. */
 const SNIFFED_BYTES = 1445;
 
 function sniffedType(body: Uint8Array): string | null {
@@ -139,9 +136,9 @@ function sniffedType(body: Uint8Array): string | null {
 
 const XML_TYPE = /^(?:(?:text|application)\/xml|application\/xhtml\+xml)$/;
 
-/** The root of an XML document is looked for in so many characters. */
+/** Characters in which the root of an XML document is searched for. */
 const PROLOG_CHARS_MAX = 8192;
-/** No encoding has characters of more bytes. */
+/** The same in bytes: no encoding uses more than four bytes for a character. */
 const PROLOG_BYTES_MAX = 4 * PROLOG_CHARS_MAX;
 
 /** Whether the first element of an XML document is `html`, with or without a prefix. */

@@ -1,58 +1,56 @@
-// What a page says to robots about itself, in `<meta name=robots>` or the X-Robots-Tag header: a
-// list of directives, which may be addressed to one crawler by its product token. All that concern
-// this crawler hold together, so the strictest wins. The scanner reads the elements, the page
-// pipeline the header.
+// Reads what a page says to robots about itself, in `<meta name=robots>` or the X-Robots-Tag
+// header. Both hold a list of directives, which may name the product token of one crawler. The
+// directives that apply to this crawler are combined, so the strictest wins.
 
-/** What is asked of a crawler; everything else in these lists concerns search results. */
+/** The directives that concern a crawler; all others concern search results. */
 export interface RobotsDirectives {
   readonly noindex: boolean;
-  /** No link of the page is to be followed. */
+  /** The crawler must not follow the links of the page. */
   readonly nofollow: boolean;
-  /** No copy of the page is to be shown. */
+  /** No copy of the page may be shown. */
   readonly noarchive: boolean;
 }
 
-/** As if nothing had been said. */
 export const NO_DIRECTIVES: RobotsDirectives = {
   noindex: false,
   nofollow: false,
   noarchive: false,
 };
 
-/** Directives with a value, whose colon is not that of a crawler's name. */
+/** Directives with a value: the text before their colon is not the name of a crawler. */
 const VALUED = /^(?:unavailable_after|max-snippet|max-image-preview|max-video-preview)$/;
 
-/** Longer headers are read so far; one directive has some ten characters. */
+/** Limit on the characters read of a header; one directive has about ten. */
 const HEADER_CHARS_MAX = 8192;
 
-/** @param content - the `content` attribute of an element that concerns this crawler */
+/** @param content - the `content` attribute of a meta element that applies to this crawler */
 export function metaDirectives(content: string): RobotsDirectives {
-  return said(content.split(',').map(directiveOf));
+  return parsed(content.split(','));
 }
 
 /**
- * @param header - X-Robots-Tag; several headers joined by commas are one
- * @param productToken - of this crawler, in any case
+ * @param header - X-Robots-Tag; several headers are joined by commas
+ * @param productToken - of this crawler, in upper or lower case
  */
 export function headerDirectives(header: string, productToken: string): RobotsDirectives {
   const own = productToken.toLowerCase();
   const directives: string[] = [];
-  /** Whom the next directives concern: a name holds until another one stands there. */
+  /** Whether the next directives apply to this crawler: a name applies until the next name. */
   let concernsUs = true;
   for (const part of header.slice(0, HEADER_CHARS_MAX).split(',')) {
     let rest = part;
     for (let colon = rest.indexOf(':'); colon >= 0; colon = rest.indexOf(':')) {
-      const name = directiveOf(rest.slice(0, colon));
+      const name = rest.slice(0, colon).trim().toLowerCase();
       if (VALUED.test(name)) break;
       concernsUs = name === own;
       rest = rest.slice(colon + 1);
     }
-    if (concernsUs) directives.push(directiveOf(rest));
+    if (concernsUs) directives.push(rest);
   }
-  return said(directives);
+  return parsed(directives);
 }
 
-/** The strictest of both. */
+/** Combines both; the strictest wins. */
 export function togetherDirectives(a: RobotsDirectives, b: RobotsDirectives): RobotsDirectives {
   return {
     noindex: a.noindex || b.noindex,
@@ -61,16 +59,14 @@ export function togetherDirectives(a: RobotsDirectives, b: RobotsDirectives): Ro
   };
 }
 
-function directiveOf(text: string): string {
-  return text.trim().toLowerCase();
-}
-
 /**
- * Commas part directives; who forgets them means the same, and no directive has a blank in it. What
- * has a colon is one with a value (`max-image-preview: none`).
+ * Reads directives that were separated by commas. Blanks separate them as well, because some pages
+ * omit the commas and no directive contains a blank. An entry with a colon is a directive with a
+ * value, such as `max-image-preview: none`, and is ignored.
  */
-function said(directives: readonly string[]): RobotsDirectives {
-  const words = new Set(directives.flatMap((one) => (one.includes(':') ? [] : one.split(/\s+/))));
+function parsed(directives: readonly string[]): RobotsDirectives {
+  const valueless = directives.filter((directive) => !directive.includes(':'));
+  const words = new Set(valueless.flatMap((directive) => directive.toLowerCase().split(/\s+/)));
   const none = words.has('none');
   return {
     noindex: none || words.has('noindex'),

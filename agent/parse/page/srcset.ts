@@ -1,13 +1,13 @@
-// The URLs of a `srcset` attribute, by the steps of the HTML Standard ("parse a srcset attribute").
-// URLs may hold commas and descriptors may hold parentheses, so splitting at commas is wrong. The
-// scanner asks where embedded images are wanted.
+// Extracts the URLs of a `srcset` attribute by the steps of the HTML Standard ("parse a srcset
+// attribute"). A URL may contain commas and a descriptor may contain parentheses, so the value
+// cannot be split at commas.
 
 const BLANK = /[\t\n\f\r ]/;
 const WIDTH = /^\d+w$/;
 const HEIGHT = /^\d+h$/;
 const DENSITY = /^-?(?:\d+|\d*\.\d+)(?:[Ee][+-]?\d+)?x$/;
 
-/** @returns the URLs whose descriptors make sense, as written, in order */
+/** @returns the URLs with valid descriptors, as written, in order */
 export function srcsetUrls(srcset: string): string[] {
   const urls: string[] = [];
   let at = 0;
@@ -24,12 +24,12 @@ export function srcsetUrls(srcset: string): string[] {
       continue;
     }
     const descriptors = descriptorsEnd(srcset, at);
-    if (makeSense(srcset.slice(at, descriptors))) urls.push(url);
+    if (areValid(srcset.slice(at, descriptors))) urls.push(url);
     at = descriptors;
   }
 }
 
-/** The next comma that stands in no parentheses. */
+/** The next comma outside parentheses, or the end. */
 function descriptorsEnd(srcset: string, start: number): number {
   let inParentheses = false;
   for (let at = start; at < srcset.length; at++) {
@@ -41,8 +41,8 @@ function descriptorsEnd(srcset: string, start: number): number {
   return srcset.length;
 }
 
-/** Unknown descriptors are let pass, as browsers did before there were others. */
-function makeSense(text: string): boolean {
+/** Accepts unknown descriptors. */
+function areValid(text: string): boolean {
   const seen = { width: false, height: false, density: false };
   for (const descriptor of text.split(/[\t\n\f\r ]+/)) {
     if (WIDTH.test(descriptor)) {

@@ -1,10 +1,9 @@
-// Whether the element that begins here takes part in the page. Browsers build a tree, in which some
-// links never show: those in a template, in a select, beside a frameset, in MathML. Building that
-// tree costs more than all the rest of parsing, so this keeps only the few ancestors that decide
-// it. The scanner tells it of every tag; the tokenizer, through the scanner, asks whether it is
-// inside SVG or MathML, where script and title are no raw text.
+// Decides whether the links of an element count. Browsers build a tree in which some links never
+// appear: links in a template, in a select, beside a frameset, in MathML. Building that tree would
+// cost more than the rest of the parsing, so only the few ancestors that matter are tracked. They
+// also show whether the tokenizer is in SVG or MathML, where script and title are not raw text.
 
-/** Nesting that is followed; deeper contexts count as the one at this depth (linear time). */
+/** Limit on the tracked nesting, for linear time; deeper elements share the last context. */
 const DEPTH_MAX = 64;
 
 type Realm = 'html' | 'svg' | 'math';
@@ -12,7 +11,7 @@ type Realm = 'html' | 'svg' | 'math';
 interface Ancestor {
   readonly name: string;
   readonly realm: Realm;
-  /** Links in it lead nowhere. */
+  /** Whether links in it are ignored. */
   readonly inert: boolean;
 }
 
@@ -22,7 +21,7 @@ const INTEGRATION_POINTS: Readonly<Record<Realm, ReadonlySet<string>>> = {
   math: new Set(['mi', 'mo', 'mn', 'ms', 'mtext']),
 };
 
-/** Stay MathML inside the texts of MathML, where all else is HTML. */
+/** Elements that stay MathML inside text of MathML, where all other elements are HTML. */
 const MATH_IN_TEXT: ReadonlySet<string> = new Set(['mglyph', 'malignmark']);
 
 const setOf = (names: string): ReadonlySet<string> => new Set(names.split(' '));
@@ -36,28 +35,28 @@ const BREAKS_OUT = setOf(
 const ENDS_SELECT = setOf('input keygen textarea select');
 const ENDS_SELECT_IN_TABLE = setOf('caption table tbody tfoot thead tr td th');
 
-/** After one of these a frameset comes too late and is ignored ("frameset-ok flag"). */
+/** Elements after which a frameset is ignored ("frameset-ok flag"). */
 const FORBIDS_FRAMESET = setOf(
   'body pre listing li dd dt button applet marquee object table area br embed img image keygen ' +
     'wbr input hr textarea xmp iframe select',
 );
 
-/** What SVG has of its own; any other name is no element of HTML there, and leads nowhere. */
+/** Elements of SVG whose links count. Any other name is not an HTML element there. */
 const SVG_LINKS = setOf('a image');
 
-/** A start tag, as far as the context cares. */
+/** The parts of a start tag that the context needs. */
 interface StartTag {
   /** In lower case. */
   readonly name: string;
   readonly selfClosing: boolean;
   /**
-   * `encoding` of annotation-xml, `shadowrootmode` of template, `type` of input; of font one of those
-   * by which it is HTML's; else absent.
+   * `encoding` of annotation-xml, `shadowrootmode` of template, `type` of input; for font, any of
+   * the attributes that make it an HTML element.
    */
   readonly mode?: string | undefined;
 }
 
-/** The ancestors that matter, for one document. */
+/** The tracked ancestors of the current position in a document. */
 export class TreeContext {
   readonly #ancestors: Ancestor[] = [];
   #tables = 0;
@@ -111,12 +110,12 @@ export class TreeContext {
         this.#ancestors.length = index;
         return;
       }
-      // Nothing inside a template closes what is around it.
+      // An end tag inside a template closes no element outside it.
       if (this.#ancestors[index]!.name === 'template') return;
     }
   }
 
-  /** Visible text, which makes a later frameset impossible. */
+  /** Records visible text, after which a frameset is ignored. */
   text(): void {
     if (this.#frameset === 'possible') this.#frameset = 'impossible';
   }
@@ -129,7 +128,7 @@ export class TreeContext {
     if (this.#ancestors.at(-1)?.name === 'select') {
       const ends = ENDS_SELECT.has(name) || (this.#tables > 0 && ENDS_SELECT_IN_TABLE.has(name));
       if (ends) this.#ancestors.pop();
-      // All but options, scripts and templates is ignored in there.
+      // A select ignores all elements but options, scripts and templates.
       if (name === 'select' || (!ends && name !== 'template')) return;
     }
     if (MATH_IN_TEXT.has(name) && INTEGRATION_POINTS.math.has(this.#ancestors.at(-1)?.name ?? '')) {
@@ -138,12 +137,12 @@ export class TreeContext {
     else if (name === 'noscript') this.#noscripts++;
     else if (name === 'select') this.#push({ name, realm: 'html', inert: true });
     else if (name === 'template') {
-      // A declarative shadow root shows as if it stood there.
+      // A declarative shadow root is displayed, so its links count.
       this.#push({ name, realm: 'html', inert: inert || mode === undefined });
     } else if ((name === 'svg' || name === 'math') && !selfClosing) {
       this.#push({ name, realm: name, inert });
     } else if (name === 'frameset' && this.#frameset === 'possible') {
-      // It takes the place of the body, with the SVG or MathML whose text it may stand in.
+      // A frameset replaces the body, and the SVG or MathML whose text it is in.
       if (this.#ancestors.every(({ name }) => name !== 'template')) {
         this.#ancestors.length = 0;
         this.#frameset = 'open';
@@ -162,7 +161,7 @@ export class TreeContext {
     } else if (INTEGRATION_POINTS[realm].has(name)) {
       this.#push({ name, realm: 'html', inert });
     } else if (name === 'svg' || name === 'math') {
-      // SVG begins in an annotation; elsewhere in MathML an element of that name is MathML.
+      // `svg` starts SVG in annotation-xml; elsewhere in MathML it is an element of MathML.
       const begins = name === 'svg' && this.#ancestors.at(-1)?.name === 'annotation-xml';
       this.#push({ name, realm: begins ? 'svg' : realm, inert });
     }

@@ -1,8 +1,8 @@
-// The XML of sitemaps and feeds, read as it comes: the root element tells what the file is, and in
-// which elements its URLs stand. It uses htmlparser2's Tokenizer and not its Parser, which builds an
-// object of all attributes of an element and keeps every piece that a token began in. Whatever the
-// XML, what is kept here is the last piece, the names of the open elements and one URL. Prefixes are
-// dropped from names, except where another vocabulary has the same name (`image:loc`).
+// Reads the XML of sitemaps and feeds as it arrives. The root element determines what the file is
+// and which elements hold its URLs. It uses htmlparser2's Tokenizer, because the Parser builds an
+// object of all attributes of an element and keeps every piece in which a token began. Here, the
+// memory is limited to the last piece, the names of the open elements and one URL. Prefixes are
+// removed from names, unless another vocabulary has the same name (`image:loc`).
 
 import { decodeXML } from 'entities/decode';
 import { type TokenizerCallbacks as Callbacks, Tokenizer } from 'htmlparser2';
@@ -18,14 +18,16 @@ const KINDS: ReadonlyMap<string, SitemapKind> = new Map([
 ]);
 /** Parent and name of the elements whose text is a URL. */
 const TEXTS: ReadonlySet<string> = new Set(['url loc', 'sitemap loc', 'item link', 'channel link']);
-/** Text of one element, or value of one attribute, as written; longer is no URL. */
+/**
+ * Limit on the characters of a text or an attribute value, as written; longer ones are not URLs.
+ */
 const TEXT_CHARS_MAX = 16_384;
-/** Longer names of elements count as one name, which is none of those above. */
+/** Limit on the characters of a name. Longer names count as the empty name. */
 const NAME_CHARS_MAX = 256;
-/** Elements within one another; sitemaps have three, feeds five. */
+/** Limit on nested elements; sitemaps have three levels, feeds five. */
 const DEPTH_MAX = 64;
 
-/** Of an Atom link. */
+/** Attributes of an Atom link. */
 type Attribute = 'href' | 'rel';
 
 interface Element {
@@ -42,25 +44,25 @@ export class SitemapXml implements Callbacks {
   #kind: SitemapKind | null = null;
   /** The prefix of the root, which its vocabulary has in the whole file. */
   #prefix = '';
-  /** The last piece, and before it as much as a token that began earlier may need. */
+  /** The last piece, after as much text as a token that began earlier may need. */
   #window = '';
   /** Where the window begins in the whole text. */
   #windowAt = 0;
-  /** The start tag at hand, until its end. */
+  /** The current start tag. */
   #tag: Element = { name: '', local: '' };
   #isLink = false;
   #attribute: Attribute | null = null;
   readonly #attributes = new Map<Attribute, string>();
-  /** Text of the element at hand, as far as it is decoded; null where it is no URL. */
+  /** Decoded text of the current element; null if it is not a URL. */
   #text: string | null = null;
-  /** What follows it, as written. */
+  /** Text or value that is not decoded yet. */
   #raw = '';
-  /** The root is that of something else, or it is nested beyond sense. */
+  /** Whether the file is not a sitemap, by its root, or is nested too deeply. */
   isNone = false;
 
   constructor(add: (url: string) => void) {
     this.#add = add;
-    // The text and the values that count are decoded here; the tokenizer skips the others faster.
+    // Text and values that count are decoded here; the tokenizer skips the others faster.
     this.#tokenizer = new Tokenizer({ xmlMode: true, decodeEntities: false }, this);
   }
 
@@ -72,38 +74,34 @@ export class SitemapXml implements Callbacks {
     this.#tokenizer.write(text);
   }
 
-  /** @returns what the file was, null if it was none */
+  /** @returns the kind of the file; null if it is not a sitemap */
   end(): SitemapKind | null {
-    // An element that is not closed may have lost a part of its URL.
+    // The text of an unclosed element is dropped: a part of its URL may be missing.
     return this.isNone ? null : this.#kind;
   }
 
-  /** @internal */
   onopentagname(start: number, end: number): void {
     this.#tag = elementOf(this.#slice(start, end, NAME_CHARS_MAX) ?? '');
     const { name, local } = this.#tag;
     if (this.#path.length === 0) this.#root(name, local);
     const parent = this.#path.at(-1)?.local;
-    this.#isLink = local === 'link' && (parent === 'entry' || parent === 'feed');
-    this.#isLink &&= this.#isOwn(this.#tag);
+    const isAtom = parent === 'entry' || parent === 'feed';
+    this.#isLink = isAtom && local === 'link' && this.#isOwn(this.#tag);
     this.#attributes.clear();
   }
 
-  /** @internal */
   onattribname(start: number, end: number): void {
     const name = this.#isLink ? this.#slice(start, end, NAME_CHARS_MAX) : null;
     this.#attribute = name === 'href' || name === 'rel' ? name : null;
-    // Of attributes with one name the first counts.
+    // The first of several attributes with the same name counts.
     if (this.#attribute !== null && this.#attributes.has(this.#attribute)) this.#attribute = null;
     this.#raw = '';
   }
 
-  /** @internal */
   onattribdata(start: number, end: number): void {
     if (this.#attribute !== null) this.#collect(start, end);
   }
 
-  /** @internal */
   onattribend(): void {
     if (this.#attribute === null) return;
     if (this.#raw.length <= TEXT_CHARS_MAX) {
@@ -112,7 +110,6 @@ export class SitemapXml implements Callbacks {
     this.#attribute = null;
   }
 
-  /** @internal */
   onopentagend(): void {
     const parent = this.#path.at(-1)?.local;
     this.#path.push(this.#tag);
@@ -123,14 +120,13 @@ export class SitemapXml implements Callbacks {
     if (this.#isLink) this.#link();
   }
 
-  /** @internal */
   onselfclosingtag(): void {
     this.onopentagend();
     this.#path.pop();
     this.#text = null;
   }
 
-  /** @internal Closes what is open within as well; what is not open is ignored. */
+  /** Also closes the elements inside it. An end tag of an element that is not open is ignored. */
   onclosetag(start: number, end: number): void {
     this.#decode();
     const name = this.#slice(start, end, NAME_CHARS_MAX) ?? '';
@@ -141,12 +137,10 @@ export class SitemapXml implements Callbacks {
     this.#text = null;
   }
 
-  /** @internal */
   ontext(start: number, end: number): void {
     if (this.#text !== null) this.#collect(start, end);
   }
 
-  /** @internal */
   oncdata(start: number, end: number, endOffset: number): void {
     this.#decode();
     if (this.#text === null) return;
@@ -154,23 +148,17 @@ export class SitemapXml implements Callbacks {
     this.#text = text === null ? null : this.#text + text;
   }
 
-  /** @internal */
   oncomment(): void {
     this.#decode();
   }
 
-  /** @internal */
   onprocessinginstruction(): void {
     this.#decode();
   }
 
-  /** @internal */
   ondeclaration(): void {}
-  /** @internal */
   onattribentity(): void {}
-  /** @internal */
   ontextentity(): void {}
-  /** @internal */
   onend(): void {}
 
   #root(name: string, local: string): void {
@@ -191,13 +179,13 @@ export class SitemapXml implements Callbacks {
     if (rel === 'alternate' || rel === 'next') this.#add(href);
   }
 
-  /** One character more than may be tells that there was more. */
+  /** One character beyond the limit is kept, to show that there were more. */
   #collect(start: number, end: number): void {
     const room = TEXT_CHARS_MAX + 1 - this.#raw.length;
     if (room > 0) this.#raw += this.#slice(start, Math.min(end, start + room), room);
   }
 
-  /** Of a text that was cut off nothing is used: decoded it might be short enough to pass for whole. */
+  /** Drops a text that was cut off: decoded, it might be short enough to pass as complete. */
   #decode(): void {
     if (this.#text === null) return;
     const isCut = this.#text.length + this.#raw.length > TEXT_CHARS_MAX;
@@ -205,7 +193,7 @@ export class SitemapXml implements Callbacks {
     this.#raw = '';
   }
 
-  /** @returns null for more than `charsMax`, which may be out of the window */
+  /** @returns null for more than `charsMax` characters, which may reach beyond the window */
   #slice(start: number, end: number, charsMax: number): string | null {
     if (end - start > charsMax) return null;
     return this.#window.slice(start - this.#windowAt, end - this.#windowAt);

@@ -1,8 +1,6 @@
-// Reads a sitemap (sitemaps.org), an index of sitemaps, a feed (RSS, RDF, Atom) or a text file of
-// URLs, packed with gzip or not, and gives the URLs in it. The body is unpacked and parsed piece by
-// piece; what is unpacked is capped, and never held as a whole. It runs on the threads of the pool,
-// since fifty megabytes of XML are a second of work. Which of the URLs belong to the crawl is not
-// asked here.
+// Reads a sitemap (sitemaps.org), a sitemap index, a feed (RSS, RDF, Atom) or a text file of URLs,
+// compressed with gzip or not, and returns its URLs. The body is unpacked and parsed piece by
+// piece, up to a limit, and is never unpacked as a whole. The URLs are not filtered here.
 
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
@@ -10,45 +8,48 @@ import { type CrawlUrl, parseCrawlUrl, URL_CHARS_MAX } from '../../url/crawl-url
 import { isPacked, SITEMAP_BYTES_MAX } from './sitemap-body.ts';
 import { type SitemapKind, SitemapXml } from './sitemap-xml.ts';
 
-/** By the protocol, for one file. */
+/** Limit of the sitemap protocol on the URLs of one file. */
 const URLS_MAX = 50_000;
-/** Unpacked and parsed at a time. */
+/** Bytes that are unpacked and parsed at a time. */
 const PIECE_BYTES = 64 * 1024;
 /**
- * Characters of all URLs of one file, 320 for each that the protocol lets it have: they go to the main
- * thread. Relative ones in a feed may be much longer resolved than written.
+ * Limit on the characters of all URLs of one file, which are sent to the main thread: 320 for each
+ * URL that the protocol allows. A relative URL in a feed may be much longer once resolved.
  */
 const CHARS_MAX = 16_000_000;
 /**
- * Characters read while entries are resolved, the URL of the file anew for each: a second of work. A
- * file that keeps to the protocol needs less, where its own URL has no more than 340.
+ * Limit on the characters read to resolve entries, where the URL of the file counts again for each:
+ * a second of CPU time. A file within the limits of the protocol needs less if its own URL has at
+ * most 340 characters.
  */
 const RESOLVED_CHARS_MAX = 80_000_000;
-/** What one entry costs, however short it is, in the time that a character takes. */
+/** Fixed cost of an entry, as the number of characters that take the same time. */
 const ENTRY_CHARS = 256;
-/** Bytes in which an XML declaration names its encoding. */
+/** Bytes in which an XML declaration is searched for an encoding. */
 const DECLARATION_BYTES = 200;
 
 export interface Sitemap {
   readonly kind: SitemapKind | 'text';
-  /** Each once, in order. */
+  /** In order, without duplicates. */
   readonly urls: readonly CrawlUrl[];
-  /** Entries that are no http or https URL. */
+  /** Entries that are not crawlable URLs. */
   readonly refused: number;
-  /** A cap was reached, or the packing broke off: these are not all. */
+  /**
+   * Whether a limit was reached or the compressed data was damaged, so that URLs may be missing.
+   */
   readonly isPartial: boolean;
 }
 
 export interface SitemapOptions {
-  /** Absolute URL of the file, against which feeds may be relative. */
+  /** Absolute URL of the file, against which the relative URLs of feeds are resolved. */
   readonly url: string;
-  /** Named as a sitemap somewhere, so that plain text is read as a list of URLs. */
+  /** Whether something names the file as a sitemap. Plain text is then read as a list of URLs. */
   readonly declared: boolean;
   readonly bytesMax?: number;
   readonly urlsMax?: number;
 }
 
-/** @returns null for what is no sitemap; never rejects */
+/** @returns null if the body is not a sitemap; never rejects */
 export async function readSitemap(
   body: Uint8Array,
   { url, declared, bytesMax = SITEMAP_BYTES_MAX, urlsMax = URLS_MAX }: SitemapOptions,
@@ -66,7 +67,7 @@ export async function readSitemap(
       if (isPartial || reader.isNone) break;
     }
   } catch {
-    // Packing that breaks off: what came before it counts.
+    // The compressed data is damaged: the URLs before the damage count.
     isPartial = true;
   }
   const kind = reader.end(isPartial);
@@ -103,7 +104,7 @@ class Found {
     }
   }
 
-  /** Escaped, or behind the file's own URL, it may be longer than any that is crawled. */
+  /** @returns null if the URL is not crawlable, or too long once it is resolved and escaped */
   #resolved(text: string): CrawlUrl | null {
     this.#resolvedChars += ENTRY_CHARS + this.#base.length + text.length;
     const parsed = parseCrawlUrl(text, this.#base);
@@ -112,7 +113,7 @@ class Found {
   }
 }
 
-/** Text out of bytes, and then XML or lines, by how the text begins. */
+/** Decodes bytes, and reads the text as XML or as lines, depending on how it begins. */
 class Reader {
   readonly #add: (url: string) => void;
   readonly #declared: boolean;
@@ -150,11 +151,11 @@ class Reader {
   #lines(text: string): void {
     const lines = (this.#line + text).split(/\r\n?|\n/);
     this.#line = lines.pop()!.slice(0, 2 * URL_CHARS_MAX);
-    // Relative lines would make links of any prose.
+    // Only absolute URLs count: relative ones would make links of any prose.
     for (const line of lines) if (/^\s*https?:/i.test(line)) this.#add(line);
   }
 
-  /** @param isPartial - the last line may have lost a part of its URL */
+  /** @param isPartial - whether the last line may lack a part of its URL */
   end(isPartial: boolean): SitemapKind | 'text' | null {
     if (this.#decoder) this.#text(this.#decoder.decode());
     if (this.isNone) return null;
@@ -163,7 +164,7 @@ class Reader {
   }
 }
 
-/** By its mark, else by its XML declaration, else UTF-8 as the protocol wants it. */
+/** From the byte order mark, else from the XML declaration, else UTF-8 as the protocol requires. */
 function encodingOf(bytes: Uint8Array): string {
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be';
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le';

@@ -1,10 +1,10 @@
-// In which encoding a page is, and its text: byte order mark, Content-Type header, declaration in
-// the document, UTF-8 where the bytes are, else windows-1252 (HTML Standard, "determining the
-// character encoding"; its step for detection is kept to UTF-8, the one encoding that bytes prove).
-// The decoder is @exodus/bytes because Node's own answers some Big5 and Shift_JIS sequences
-// wrongly. Two things go beyond the standard, because a page that a browser shows as noise may still
-// have links: UTF-32 with its mark, and UTF-16 whose header does not say or not know which way round.
-// Nothing here throws: a page in no known encoding is still a page with links.
+// Determines the encoding of a page and decodes it. The order is: byte order mark, Content-Type
+// header, declaration in the document, UTF-8 if the bytes are valid UTF-8, else windows-1252 (HTML
+// Standard, "determining the character encoding", with its detection limited to UTF-8). It uses
+// @exodus/bytes, because Node decodes some Big5 and Shift_JIS sequences incorrectly. Two extensions
+// find links in pages that a browser shows as noise: UTF-32 with a mark, and UTF-16 whose header
+// lacks the byte order or has the wrong one. Nothing here throws: a page in an unknown encoding may
+// still have links.
 
 import { isAscii, isUtf8 } from 'node:buffer';
 import { getBOMEncoding, legacyHookDecode, normalizeEncoding } from '@exodus/bytes/encoding.js';
@@ -12,22 +12,22 @@ import { percentEncodeAfterEncoding } from '@exodus/bytes/whatwg.js';
 import { declaredEncoding } from './prescan.ts';
 import { decodeUtf32, utf16Order, utf32Mark } from './wide-text.ts';
 
-/** What a document without any declaration is (HTML Standard, for most locales). */
+/** Encoding of a document without any declaration (HTML Standard, for most locales). */
 const DEFAULT_ENCODING = 'windows-1252';
 
 /**
- * How far a declaration is looked for. The standard's prescan stops at 1024 bytes and starts the
- * parser over if a declaration comes later; looking further at once gives the same encoding.
+ * Bytes searched for a declaration. The standard searches 1024 bytes and restarts the parser at a
+ * later declaration, with the same result.
  */
 const PRESCAN_BYTES_MAX = 16 * 1024;
 
-/** How much must be UTF-8 for the whole to be taken as it; one slip far below spoils no page. */
+/** Bytes that must be valid UTF-8 for the text to count as UTF-8; later errors are ignored. */
 const DETECTED_BYTES_MAX = 64 * 1024;
 
 /**
  * @param contentType - Content-Type header, or null
- * @returns an encoding of the Encoding Standard, in lower case, such as `utf-8`; or `utf-32be`,
- * `utf-32le`
+ * @returns an encoding of the Encoding Standard in lower case, such as `utf-8`; or `utf-32be`,
+ *   `utf-32le`
  */
 export function charsetOf(body: Uint8Array, contentType: string | null): string {
   const marked = utf32Mark(body) ?? getBOMEncoding(body);
@@ -39,11 +39,11 @@ export function charsetOf(body: Uint8Array, contentType: string | null): string 
   return declared ?? (looksUtf8(body) ? 'utf-8' : DEFAULT_ENCODING);
 }
 
-/** Text in ASCII alone proves nothing, and is the same in both. */
+/** False for ASCII, which is the same in both encodings. */
 function looksUtf8(body: Uint8Array): boolean {
   const start = body.subarray(0, DETECTED_BYTES_MAX);
   if (isAscii(start)) return false;
-  // The part looked at may end in the middle of a character, of four bytes at most.
+  // The examined part may end inside a character, which has four bytes at most.
   const cutMax = start.length < body.length ? 3 : 0;
   for (let cut = 0; cut <= cutMax; cut++) {
     if (isUtf8(start.subarray(0, start.length - cut))) return true;
@@ -51,7 +51,10 @@ function looksUtf8(body: Uint8Array): boolean {
   return false;
 }
 
-/** @param charset - as `charsetOf` gives it; what is malformed becomes U+FFFD */
+/**
+ * Malformed bytes become U+FFFD.
+ * @param charset - as returned by `charsetOf`
+ */
 export function decode(body: Uint8Array, charset: string): string {
   if (charset === 'utf-32be' || charset === 'utf-32le') return decodeUtf32(body, charset);
   return legacyHookDecode(body, charset);
@@ -59,17 +62,16 @@ export function decode(body: Uint8Array, charset: string): string {
 
 /**
  * The encoding that a Content-Type header names. Of several headers joined by commas the last one
- * counts, but the charset of an earlier one of the same type stays (Fetch Standard, "extract a
+ * counts, but it keeps the charset of an earlier one of the same type (Fetch Standard, "extract a
  * MIME type").
- *
- * @returns null where it names none that is known
+ * @returns null if it names no known encoding
  */
 function charsetOfHeader(contentType: string | null): string | null {
   let essence = '';
   let label: string | null = null;
   for (const part of contentType === null ? [] : splitOutsideQuotes(contentType, ',')) {
     const [type = '', ...parameters] = splitOutsideQuotes(part, ';');
-    // Of several the first counts, unless it is empty.
+    // The first charset that is not empty counts.
     const own = parameters.map(charsetParameter).find((value) => value) ?? null;
     if (own !== null || type.trim().toLowerCase() !== essence) label = own;
     essence = type.trim().toLowerCase();
@@ -81,13 +83,13 @@ function charsetParameter(parameter: string): string | null {
   const equals = parameter.indexOf('=');
   if (equals < 0 || parameter.slice(0, equals).trimStart().toLowerCase() !== 'charset') return null;
   const value = parameter.slice(equals + 1).trimEnd();
-  // A quote must open right after the equals sign and close the value, else the value is no label.
+  // A quoted value must begin right after `=` and end the parameter, else the text is no label.
   const quoted = /^"((?:[^"\\]|\\.)*)"$/.exec(value);
-  // An empty label in quotes is one all the same, which no encoding has.
+  // An empty label in quotes counts, but names no encoding.
   return quoted === null ? value : quoted[1]!.replaceAll(/\\(.)/g, '$1') || '""';
 }
 
-/** Between values a quote opens anywhere, between parameters only where a value begins. */
+/** A quote may open anywhere between commas, but between semicolons only after `=`. */
 function splitOutsideQuotes(text: string, separator: ',' | ';'): string[] {
   const parts: string[] = [];
   let start = 0;
@@ -105,14 +107,12 @@ function splitOutsideQuotes(text: string, separator: ',' | ';'): string[] {
 }
 
 /**
- * Escapes the query of a link in the encoding of its page, as a browser sends it (URL Standard,
- * "query state"). Paths and hosts are always in UTF-8, so the rest stays as it is.
- *
+ * Escapes the query of a link in the encoding of its page, as browsers do (URL Standard, "query
+ * state"). The rest does not change, because paths and hosts are always UTF-8.
  * @param href - attribute value, possibly relative
  */
 export function encodeQuery(href: string, charset: string): string {
-  if (UNICODE.test(charset)) return href;
-  if (charset === 'replacement' || !NOT_ASCII.test(href)) return href;
+  if (UNICODE.test(charset) || charset === 'replacement' || !NOT_ASCII.test(href)) return href;
   const hash = href.indexOf('#');
   const end = hash < 0 ? href.length : hash;
   const query = href.indexOf('?');
@@ -126,8 +126,8 @@ export function encodeQuery(href: string, charset: string): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII is meant.
 const NOT_ASCII = /[^\x00-\x7f]/;
 
-/** Documents in any of these have the queries of their links in UTF-8. */
+/** In documents with these encodings, the queries of links are UTF-8. */
 const UNICODE = /^utf-(?:8|16[bl]e|32[bl]e)$/;
 
-/** What the URL Standard escapes in the query of a special scheme, besides controls. */
+/** Characters that the URL Standard escapes in the query of a special scheme, besides controls. */
 const QUERY_SET = ' "#\'<>';

@@ -1,7 +1,6 @@
-// The encoding that a document declares, by the steps of the HTML Standard ("prescan a byte stream to
-// determine its encoding", 13.2.3.2): meta elements outside comments and tags, read before there is
-// any text to parse; without one, the XML declaration. Bytes are looked at as Latin-1 text, in which
-// each is one character. `charset.ts` asks, where neither a mark nor a header has said it.
+// Finds the encoding that a document declares, by the steps of the HTML Standard ("prescan a byte
+// stream to determine its encoding", 13.2.3.2): in a meta element outside comments and tags, else
+// in the XML declaration. The bytes are read as Latin-1 text, in which each byte is one character.
 
 import { normalizeEncoding } from '@exodus/bytes/encoding.js';
 
@@ -14,7 +13,7 @@ const META = /<meta[\t\n\f\r /]/iy;
 const TAG = /<\/?[a-z]/iy;
 const BOGUS = /<[!/?]/y;
 
-/** Position past the end: what was being read is not whole, so nothing is declared. */
+/** Position past the end: a tag or comment that is cut off declares nothing. */
 const CUT = Number.POSITIVE_INFINITY;
 
 interface Attribute {
@@ -24,7 +23,7 @@ interface Attribute {
   readonly end: number;
 }
 
-/** @returns an encoding of the Encoding Standard, in lower case; null where none is declared */
+/** @returns an encoding of the Encoding Standard, in lower case; null if none is declared */
 export function declaredEncoding(start: Uint8Array): string | null {
   const text = Buffer.from(start.buffer, start.byteOffset, start.length).toString('latin1');
   if (text.startsWith('<\0?\0x\0')) return 'utf-16le';
@@ -86,7 +85,7 @@ function endOfTag(text: string, from: number): number {
   return at;
 }
 
-/** "Get an attribute"; null where the tag ends. */
+/** "Get an attribute"; null at the end of the tag. */
 function readAttribute(text: string, from: number): Attribute | null {
   let at = skip(text, from, NAME_START);
   if (at === CUT) return from === CUT ? null : { name: '', value: '', end: CUT };
@@ -105,7 +104,7 @@ function readAttribute(text: string, from: number): Attribute | null {
   return { name, value: text.slice(at, end).toLowerCase(), end };
 }
 
-/** Where the next one is that `stop` names, which must be global. */
+/** Position of the next match of `stop`, which must be a global pattern. */
 function skip(text: string, from: number, stop: RegExp): number {
   if (from === CUT) return CUT;
   stop.lastIndex = from;
@@ -121,7 +120,7 @@ function encodingIn(content: string): string | null {
   return label === undefined ? null : normalizeEncoding(label);
 }
 
-/** UTF-16 cannot be what the declaration was read in, and nobody means what a user defined. */
+/** ASCII text is not UTF-16, so UTF-16 means UTF-8 here; x-user-defined means windows-1252. */
 function asDeclared(encoding: string | null): string | null {
   if (encoding === 'utf-16le' || encoding === 'utf-16be') return 'utf-8';
   return encoding === 'x-user-defined' ? 'windows-1252' : encoding;

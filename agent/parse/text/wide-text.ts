@@ -1,14 +1,14 @@
-// What browsers do not read and crawlers may: UTF-32, and UTF-16 the other way round than its header
-// says. The Encoding Standard leaves UTF-32 out because scripts can hide in it, and takes UTF-16
-// without a mark for little-endian; nothing here runs scripts, and text read the wrong way has no
-// link at all. Both are told by bytes that mean nothing in any other encoding. Used by charset.ts.
+// Reads encodings that browsers do not read: UTF-32, and UTF-16 in another byte order than its
+// header says. The Encoding Standard excludes UTF-32 because scripts can hide in it, and reads
+// UTF-16 without a mark as little-endian. No scripts run here, and text in the wrong byte order has
+// no links at all. Both are recognized by bytes that mean nothing in any other encoding.
 
-/** As much of a document as tells which way round its UTF-16 is. */
+/** Bytes that are examined for the byte order of UTF-16. */
 const ORDER_BYTES_MAX = 1024;
 
 /**
- * By the byte order mark alone. `FF FE 00 00` is UTF-16 to a browser, with U+0000 as the first
- * character: a document that no one writes.
+ * By the byte order mark. Browsers read `FF FE 00 00` as UTF-16 that starts with U+0000, which no
+ * real document does.
  */
 export function utf32Mark(body: Uint8Array): 'utf-32be' | 'utf-32le' | null {
   const [a, b, c, d] = body;
@@ -16,7 +16,7 @@ export function utf32Mark(body: Uint8Array): 'utf-32be' | 'utf-32le' | null {
   return a === 0xff && b === 0xfe && c === 0 && d === 0 ? 'utf-32le' : null;
 }
 
-/** @returns the text without its mark; what is no scalar value, or cut off, becomes U+FFFD. */
+/** @returns the text without its mark; invalid and incomplete code points become U+FFFD */
 export function decodeUtf32(body: Uint8Array, charset: 'utf-32be' | 'utf-32le'): string {
   const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
   const isLittle = charset === 'utf-32le';
@@ -31,10 +31,9 @@ export function decodeUtf32(body: Uint8Array, charset: 'utf-32be' | 'utf-32le'):
 }
 
 /**
- * Which way round UTF-16 without a mark is, by its ASCII characters, which markup is made of: read
- * the wrong way each is a character of another script, U+XX00.
- *
- * @returns null where there are as many one way as the other, such as none
+ * Byte order of UTF-16 without a mark, from its ASCII characters, which most markup consists of. In
+ * the wrong order, each would be a character of another script, U+XX00.
+ * @returns null if both orders have as many ASCII characters, for example none
  */
 export function utf16Order(body: Uint8Array): 'utf-16be' | 'utf-16le' | null {
   let [big, little] = [0, 0];

@@ -1,5 +1,5 @@
-// A connection to a state file, by the name that the tables know it under. In a file of its own: what
-// opens a state (database.ts) stands above the tables, and they need no more of it than this.
+// A connection to a state file. The tables need only this type and not the code that opens a file
+// (database.ts), which imports the tables.
 
 import type Database from 'better-sqlite3';
 

@@ -1,16 +1,12 @@
-// Host patterns in SQL: as agent/url/host-patterns.ts has them, for the views and for questions to a
-// file.
+// Host patterns in SQL, for the views and for queries of a file. They match as in
+// agent/url/host-patterns.ts.
 
-/** SQL: whether the pattern (a host, `*.h`, or `*`) names the host. */
+/** SQL: whether the pattern (a host, `*.h`, or `*`) matches the host. */
 export const namesHost = (pattern: string, host: string): string =>
   `(${pattern} = ${host} OR ${pattern} = '*' OR (substr(${pattern}, 1, 2) = '*.'
     AND substr(${host}, 1 - length(${pattern})) = substr(${pattern}, 2)))`;
 
-/**
- * SQL: the value of the most specific order in force for the host, NULL where there is none.
- *
- * @param kind - `block` or `delay`
- */
+/** SQL: the value of the most specific directive in force for the host; NULL: none. */
 export const orderFor = (kind: 'block' | 'delay', host: string): string =>
   `(SELECT o.value FROM order_rows o
     WHERE o.kind = '${kind}' AND o.value IS NOT NULL AND ${namesHost('o.host', host)}

@@ -1,13 +1,12 @@
-// The record of a finished page as columns of the file: the names on both sides, and the values that
-// are stored in a shorter form than they travel in. What few pages have is absent from the row that
-// travels and NULL in the file. Used by page-table.ts, and by move-rows.ts for files of older
-// schemas.
+// The record of a finished page as columns of the file: the names on both sides, and the values
+// that the file stores in a shorter form than messages have. A property that few pages have is
+// absent in messages and NULL in the file.
 
 import type { Host, PageRow } from '../../core/protocol/messages.ts';
 import { identityOf, keyOf } from '../../url/url-key.ts';
 import { wordOf } from './words.ts';
 
-/** What every page has, if only as null. */
+/** Properties that every record has, possibly as null. */
 const ALWAYS = {
   status: 'status',
   error: 'error',
@@ -35,34 +34,34 @@ const SOMETIMES = {
 
 const NAMES = { ...ALWAYS, ...SOMETIMES };
 
-/** Numbers in the file. */
+/** Booleans, stored as 0 or 1. */
 const FLAGS: ReadonlySet<keyof PageRow> = new Set(['noindex', 'noarchive', 'unchanged']);
 
-/** Texts that many pages have in common. */
+/** Texts that many pages share, stored as interned strings. */
 const WORDS: ReadonlySet<keyof PageRow> = new Set(['contentType', 'error', 'warcFile']);
 
-/** A row of the columns, by the names of {@link PageRow}, as texts and numbers. */
+/** A record with a value for each column, by the names of {@link PageRow}; strings not interned. */
 export type PlainPage = { readonly [K in keyof PageRow]-?: string | number | null };
 type Stored = string | number | bigint | null | Uint8Array;
-/** The same as it is stored. */
+/** The same record with the values that the file stores. */
 export type StoredPage = { readonly [K in keyof PageRow]-?: Stored };
 
-/** For the list of an INSERT. */
+/** The column list of an INSERT. */
 export const PAGE_COLUMNS = Object.values(NAMES).join(', ');
-/** Its VALUES, as named parameters: of {@link storedPage}. */
+/** The VALUES of that INSERT: named parameters for a {@link StoredPage}. */
 export const PAGE_VALUES = Object.keys(NAMES)
   .map((name) => `$${name}`)
   .join(', ');
 
-/** SQL: a digest as text, whichever way it is stored. */
+/** SQL: a digest as text, whether stored as text or as bytes. */
 export const DIGEST_OF = (column: string): string =>
   `CASE typeof(${column}) WHEN 'blob' THEN 'sha256:' || lower(hex(${column})) ELSE ${column} END`;
 
-/** For a SELECT that gives {@link PlainPage}. */
+/** The columns of a SELECT that returns {@link PlainPage}. */
 export const PAGE_SELECT = Object.entries(NAMES)
   .map(([name, column]) => `${plainly(name as keyof PageRow, column)} AS ${name}`)
   .join(', ');
-/** The same for tables of schema 7, which had everything as text. */
+/** The same for tables of schema 7, which store all strings as text. */
 export const OLD_PAGE_SELECT = Object.entries(NAMES)
   .map(([name, column]) => `${column} AS ${name}`)
   .join(', ');
@@ -72,7 +71,7 @@ function plainly(name: keyof PageRow, column: string): string {
   return WORDS.has(name) ? wordOf(column) : column;
 }
 
-/** Only what belongs to the columns; what is absent as null. */
+/** Only properties with a column; absent ones become null. */
 export function plainPage(page: PageRow): PlainPage {
   const values: Record<string, string | number | null> = {};
   for (const name of Object.keys(NAMES) as (keyof PageRow)[]) {
@@ -82,7 +81,7 @@ export function plainPage(page: PageRow): PlainPage {
   return values as PlainPage;
 }
 
-/** @param word - the number of a text that many pages have in common, or the text */
+/** @param word - returns the number of an interned string, or the text itself */
 export function storedPage(page: PageRow, word: (text: string) => bigint | string): StoredPage {
   const values: Record<string, Stored> = plainPage(page);
   for (const name of WORDS) {
@@ -93,14 +92,14 @@ export function storedPage(page: PageRow, word: (text: string) => bigint | strin
   return values as StoredPage;
 }
 
-/** Exactly the texts that {@link DIGEST_OF} gives back. */
+/** Digests that {@link DIGEST_OF} restores exactly. */
 const SHA256 = /^sha256:[0-9a-f]{64}$/;
 
 function storedDigest(digest: string): string | Uint8Array {
   return SHA256.test(digest) ? Buffer.from(digest.slice('sha256:'.length), 'hex') : digest;
 }
 
-/** The row as it travels. */
+/** The record in the form of messages. */
 export function pageOf(plain: PlainPage): PageRow {
   const page: Record<string, unknown> = {};
   for (const name of Object.keys(NAMES) as (keyof PageRow)[]) {
@@ -111,14 +110,14 @@ export function pageOf(plain: PlainPage): PageRow {
   return page as unknown as PageRow;
 }
 
-/** A URL that a row names: on the same host as its key, any other as it is. */
+/** The stored form of a URL in a row: a key if it is on the row's host, else the full URL. */
 export function shortUrl(url: string, host: Host): string {
   const after = url.startsWith('https') ? 8 : 7;
   const same = url.startsWith(host, after) && '/:.'.includes(url[after + host.length]!);
   return same ? keyOf(url, host) : url;
 }
 
-/** The opposite of {@link shortUrl}: the second character of a key is no `t`. */
+/** The inverse of {@link shortUrl}. The second character of a key is never `t`. */
 export function longUrl(stored: string, host: Host): string {
   return stored[1] === 't' ? stored : identityOf(host, stored);
 }

@@ -1,34 +1,34 @@
-// Where the rows of `urls` are: an id is the number of the host and, below it, a slot of 28 bits by
-// the hash of the key, or the next that is free. So a URL is found without an index of its own, by
-// one look-up of an integer in a table that is clustered by host; its key is compared, as two may
-// meet in a slot. Rows are never deleted but with all of their host, so that no search ends too
-// early. Shared by the tables that read and write URLs (adr/0032).
+// Row ids of `urls`. An id consists of the number of the host and, in its low 28 bits, a slot: the
+// hash of the key, or the next free slot. So a URL is found without a separate index, by one
+// integer look-up in a table that is clustered by host; the key is compared, because two keys may
+// have the same hash. Rows are deleted only together with their host, so no search ends too early
+// (adr/0032).
 
 import { HalfSipHash } from '../../url/half-sip-hash.ts';
 import type { Connection } from './connection.ts';
 
 const SLOT_BITS = 28;
-/** Slots of a host. Chains stay short as long as a host has a few per cent of so many URLs. */
+/** Slots of a host. Probe sequences stay short while only a few per cent are in use. */
 const SLOTS = 2 ** SLOT_BITS;
-/** Ids are below 2^53, the whole numbers of JavaScript. */
+/** Ids stay below 2^53, so they are safe integers of JavaScript. */
 const HOSTS_MAX = 2 ** (53 - SLOT_BITS);
-/** URLs of which the id is remembered: links to the same pages come again and again. */
+/** URLs whose ids are cached, because links often repeat the same targets. */
 const REMEMBERED_MAX = 4096;
 
 /**
- * SQL: the host of an id, exactly as the index `queue` has it. What it is compared with must be no
- * bare column: the type of that would keep the index from being used.
+ * SQL: the host of an id, exactly as in the index `queue`. Do not compare it with a bare column,
+ * whose type affinity would prevent the use of the index.
  */
 export const hostOfId = (id: string): string => `(${id} >> ${SLOT_BITS})`;
-/** SQL: whether the id is one of the host's, as a range. */
+/** SQL: whether the id belongs to the host, as a range of ids. */
 export const idsOfHost = (id: string, host: string): string =>
   `${id} BETWEEN (${host} << ${SLOT_BITS}) AND ((${host} << ${SLOT_BITS}) | ${SLOTS - 1})`;
 
 /**
- * SQL: the referrer of a row of `urls`. It is stored as the slot of a URL of the same host, where
- * that is known, which nearly all are; else as a key of the host or a whole URL.
+ * SQL: the referrer of a row of `urls`. It is stored as the slot of a known URL of the same host,
+ * as for nearly all rows, else as a key of the host or a full URL.
  *
- * @param of - what to make of each of the two: a key `r.key`, or what is stored
+ * @param of - converts either the key `r.key` or the stored text
  */
 export const referrerOf = (urls: string, of = (stored: string) => stored): string =>
   `CASE typeof(${urls}.referrer)
@@ -36,7 +36,7 @@ export const referrerOf = (urls: string, of = (stored: string) => stored): strin
     WHERE r.id = ((${urls}.id >> ${SLOT_BITS}) << ${SLOT_BITS}) + ${urls}.referrer)
   ELSE ${of(`${urls}.referrer`)} END`;
 
-/** The number of the host that the URL belongs to. */
+/** The number of the host to which the URL belongs. */
 export function hostNumberOf(id: number): number {
   return Math.floor(id / SLOTS);
 }
@@ -55,7 +55,7 @@ interface Known {
 export class UrlIds {
   readonly #hash: HalfSipHash;
   readonly #s: ReturnType<typeof statements>;
-  /** By the low bits of the slot: a newer one takes the place of an older. */
+  /** A direct-mapped cache by the low bits of the slot: a newer entry replaces an older one. */
   #known: (Known | undefined)[] = [];
 
   constructor(db: Connection) {
@@ -63,12 +63,16 @@ export class UrlIds {
     this.#hash = slotsKeyOf(db);
   }
 
-  /** The id of the URL, or of the place where it would be: then -1 - id, below 0. */
+  /**
+   * The id of the URL, or -1 - id, below 0, for the id under which it can be inserted. Throws a
+   * RangeError if the host number is too large.
+   */
   find(host: number, key: string): number {
     const slot = this.#hash.of(key) >>> (32 - SLOT_BITS);
     const known = this.#known[slot % REMEMBERED_MAX];
     if (known !== undefined && known.host === host && known.key === key) return known.id;
-    if (host >= HOSTS_MAX) throw new RangeError(`a state file has no room for host ${host}`);
+    if (host >= HOSTS_MAX)
+      throw new RangeError(`host number ${host} is too large for a state file`);
     const base = host * SLOTS;
     for (let at = slot; ; at = (at + 1) % SLOTS) {
       const same = this.#s.same.get(key, base + at);
@@ -79,28 +83,33 @@ export class UrlIds {
     }
   }
 
-  /** The row was written there just now, or read. */
+  /** Caches the id of a row that was just written or read. */
   remember(key: string, id: number): void {
     const slot = this.#hash.of(key) >>> (32 - SLOT_BITS);
     this.#known[slot % REMEMBERED_MAX] = { host: hostNumberOf(id), key, id };
   }
 
-  /** As it is stored; see {@link referrerOf}. `short`: a key of the host, or a whole URL. */
+  /**
+   * The stored form of a referrer; see {@link referrerOf}.
+   *
+   * @param short - a key of the host or a full URL
+   */
   referrer(host: number, short: string | null): number | string | null {
     if (short === null || short[1] === 't') return short;
     const id = this.find(host, short);
     return id < 0 ? short : id % SLOTS;
   }
 
-  /** Rows of a host were deleted. */
+  /** Clears the cache, because rows of a host were deleted. */
   forget(): void {
     this.#known = [];
   }
 }
 
 /**
- * Whether a look-up of `key` in its host ends at `id`, for the check of a whole file: SQLite keeps
- * no checksums, and a key that has changed would be a URL lost, and one that nobody found.
+ * Returns a test whether a look-up of `key` in its host ends at `id`. It detects corrupted keys in
+ * the check of a whole file: SQLite keeps no checksums, and a changed key loses one URL and invents
+ * another.
  */
 export function placeCheck(db: Connection): (id: number, key: string) => boolean {
   const slots = slotsKeyOf(db);

@@ -1,20 +1,21 @@
-// Texts that many page records have in common, as their types and archive files are: stored once,
-// with a number that the records have in their place. So few are numbered that all of them are kept
-// in memory; what comes beyond stands in its record as it is, which readers cannot tell apart.
+// Interned strings of page records, such as content types and archive files: each is stored once,
+// and the records hold its number. The number of strings is limited, so that all fit into memory;
+// beyond the limit a record holds the text itself, and readers get the same result.
 
 import type { Connection } from './connection.ts';
 
-/** A crawl has some dozens; a server that invents a type for each page shall not fill the memory. */
+/** A crawl has some dozens; the limit protects memory from servers that invent content types. */
 const WORDS_MAX = 4096;
+/** Longer texts are not interned. */
 const WORD_CHARS_MAX = 200;
 
-/** SQL: the text of a column that has a number or the text itself. */
+/** SQL: the text of a column that holds the number of an interned string or the text itself. */
 export const wordOf = (column: string): string =>
   `CASE typeof(${column}) WHEN 'integer' THEN (SELECT word FROM words WHERE number = ${column})
     ELSE ${column} END`;
 
 export class Words {
-  /** As SQLite stores whole numbers in a column without a type. */
+  /** BigInt, because SQLite stores a JavaScript number in an untyped column as REAL. */
   readonly #numbers = new Map<string, bigint>();
   readonly #s: ReturnType<typeof statements>;
 
@@ -23,7 +24,7 @@ export class Words {
     for (const { number, word } of this.#s.all.all()) this.#numbers.set(word, BigInt(number));
   }
 
-  /** What a record has in place of the text. In a transaction. */
+  /** The value to store for the text. Needs an open transaction, as it may insert a row. */
   stored(text: string): bigint | string {
     const known = this.#numbers.get(text);
     if (known !== undefined) return known;

@@ -1,10 +1,10 @@
-// The program of `checkInBackground`: examines the state file named on its command line and prints
-// what it found as one line of JSON. Errors of the disk end it with a stack on stderr.
+// The process that `checkInBackground` starts. It examines the state file named on its command line
+// and prints the finding as one line of JSON. Disk errors end it with a stack on stderr.
 
 import { examineWhole } from './examination.ts';
 
 export interface BackgroundFinding {
-  /** A clause that follows the name of the file; null where all is well. */
+  /** A clause that follows the name of the file; null: the file is sound. */
   readonly damage: string | null;
 }
 

@@ -1,19 +1,19 @@
-// Reads a large state file whole while its agent already works on it: in a process of its own, with
-// low priority, so that neither the agent's loop nor its memory feels it, and in pieces, so that it
-// does not keep the write-ahead log from being reused. What it finds ends the agent, and the next start examines the file before it is
-// used. Started by agent.ts where `openState` left the file unexamined.
+// Examines a large state file while its agent already works on it. The check runs in a separate
+// process with low priority, so it does not slow the agent's loop or use its memory. It reads in
+// pieces, so SQLite can reuse the write-ahead log. If it finds damage, the agent exits, and the
+// next start examines the file before using it.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import os from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { BackgroundFinding } from './background-check-process.ts';
 
-/** The last words of a check that failed; a sentence is enough. */
-const WORDS_CHARS_MAX = 500;
+/** Characters of stderr that are reported for a failed check: enough for its last sentence. */
+const STDERR_CHARS_MAX = 500;
 
 /**
- * @param onDamage - called at most once, with an error as SQLite would throw it in a turn
- * @param onFailed - the check itself could not be made: nothing is known of the file
+ * @param onDamage - called at most once, with the error that SQLite would throw in a turn
+ * @param onFailed - called if the check itself failed; the file may be sound or damaged
  */
 export function checkInBackground(
   path: string,
@@ -21,14 +21,14 @@ export function checkInBackground(
   onFailed: (why: string) => void,
 ): { stop(): void } {
   const child = spawn(process.execPath, [script(), path], { stdio: ['ignore', 'pipe', 'pipe'] });
-  calm(child);
-  let said = '';
-  let complained = '';
+  lowerPriority(child);
+  let output = '';
+  let errors = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
+    output += text;
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complained = (complained + text).slice(-WORDS_CHARS_MAX);
+    errors = (errors + text).slice(-STDERR_CHARS_MAX);
   });
   let over = false;
   const fail = (why: string) => {
@@ -37,9 +37,11 @@ export function checkInBackground(
   };
   child.on('error', (error) => fail(error.message));
   child.on('close', (code, signal) => {
-    // What a check had said when it was killed may be half a line.
-    if (code !== 0) fail(complained || `it ended with ${code ?? signal}`);
-    else if (!over) tell(JSON.parse(said) as BackgroundFinding, onDamage);
+    // The output of a killed check may be incomplete.
+    if (code !== 0) return fail(errors || `its process exited with ${code ?? signal}`);
+    if (over) return;
+    const { damage } = JSON.parse(output) as BackgroundFinding;
+    if (damage !== null) onDamage(Object.assign(new Error(damage), { code: 'SQLITE_CORRUPT' }));
   });
   return {
     stop: () => {
@@ -49,21 +51,16 @@ export function checkInBackground(
   };
 }
 
-function tell({ damage }: BackgroundFinding, onDamage: (error: Error) => void): void {
-  if (damage === null) return;
-  onDamage(Object.assign(new Error(damage), { code: 'SQLITE_CORRUPT' }));
-}
-
-function calm(child: ChildProcess): void {
+function lowerPriority(child: ChildProcess): void {
   if (child.pid === undefined) return;
   try {
     os.setPriority(child.pid, os.constants.priority.PRIORITY_LOW);
   } catch {
-    // It may have ended, or the system may not allow it: the check is the same.
+    // The process may have exited, or the system may forbid the change. The check works anyway.
   }
 }
 
-/** As it lies beside this file, in the sources or compiled. */
+/** The script beside this file, in TypeScript or compiled. */
 function script(): string {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   return fileURLToPath(new URL(`./background-check-process.${extension}`, import.meta.url));

@@ -1,21 +1,20 @@
-// What every commit leaves true and no check of SQLite looks at: a file with the log of another
-// moment can be sound page by page and still be no state that ever was, and a bit that flips in the
-// text of a URL leaves a sound file. The check goes through the tables in pieces, each in a read
-// transaction of its own, because SQLite cannot reuse the write-ahead log while a reader stays in
-// one. Used by examination.ts.
+// Checks what every commit guarantees and no check of SQLite covers. A file with the log of another
+// moment can be sound page by page and still hold a state that never existed, and a flipped bit in
+// the text of a URL leaves a sound file. The check reads the tables in pieces, each in its own read
+// transaction, because SQLite cannot reuse the write-ahead log during a read transaction.
 
 import type { Connection } from '../encoding/connection.ts';
 import { hostNumberOf, hostOfId, placeCheck } from '../encoding/url-ids.ts';
 
-/** Rows of one piece: some tenths of a second. */
+/** Rows of one piece; reading them takes some tenths of a second. */
 const ROWS_PER_PIECE = 20_000;
 
-/** As they may be in a damaged file. */
+/** Values of unknown types, as a damaged file may hold. */
 type UrlRow = [id: number, key: unknown, state: unknown, isRecorded: 0 | 1, number: unknown];
 
 /**
- * Yields after each piece; at its end gives what is wrong, or null. What SQLite's own check compares
- * (indexes with their tables) must have been found sound before.
+ * Yields after each piece and returns the first inconsistency, or null. SQLite's own check, which
+ * compares indexes with their tables, must have passed before.
  */
 export function* inconsistencies(
   db: Connection,
@@ -33,16 +32,16 @@ export function* inconsistencies(
   return null;
 }
 
-/** Looks at rows above a key. `last`: the key of the last row, null where there was none. */
+/** Checks rows above a key. `last` is the key of the last row; null: there was none. */
 type Part = (
   after: number,
   rows: number,
 ) => { readonly odd: string | null; readonly last: number | null };
 
-/** Each URL is where its text belongs, with a number that was given, and has the record it needs. */
+/** Each URL has the row id that its key requires, an assigned event number, and its page record. */
 function urlsOf(db: Connection): Part {
   const isInPlace = placeCheck(db);
-  // Of the table itself: what an index has of it, SQLite has compared.
+  // Reads the table itself; SQLite's check has compared the indexes.
   const rows = db
     .prepare<[number, number], UrlRow>(
       `SELECT id, key, state, state IN (1, 2) AND EXISTS
@@ -50,34 +49,35 @@ function urlsOf(db: Connection): Part {
        FROM urls u NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?`,
     )
     .raw();
-  const given = db.prepare<[], string>("SELECT value FROM meta WHERE key = 'n'").pluck();
+  const counter = db.prepare<[], string>("SELECT value FROM meta WHERE key = 'n'").pluck();
   const isHost = db.prepare<[number], 1>('SELECT 1 FROM host_rows WHERE number = ?').pluck();
   const isDeleted = db.prepare<[number], 1>('SELECT 1 FROM deleted_hosts WHERE number = ?').pluck();
   return (after, limit) => {
-    const highest = Number(given.get() ?? 0);
+    const highest = Number(counter.get() ?? 0);
     let last: number | null = null;
     let host: number | null = null;
-    let isGone = false;
+    let isDeletedHost = false;
     for (const [id, key, state, isRecorded, number] of rows.iterate(after, limit)) {
       last = id;
       if (hostNumberOf(id) !== host) {
         host = hostNumberOf(id);
-        isGone = isDeleted.get(host) !== undefined;
-        if (!isGone && isHost.get(host) === undefined) return odd(`URL ${id} and its host`);
+        isDeletedHost = isDeleted.get(host) !== undefined;
+        if (!isDeletedHost && isHost.get(host) === undefined) return odd(`URL ${id} has no host`);
       }
-      // Of a deleted host some rows are gone already.
-      if (isGone) continue;
-      if (typeof key !== 'string' || !isInPlace(id, key)) return odd(`URL ${id} and its place`);
+      // Some rows of a deleted host are already deleted.
+      if (isDeletedHost) continue;
+      if (typeof key !== 'string' || !isInPlace(id, key))
+        return odd(`URL ${id} has the wrong row id`);
       if (typeof number !== 'number' || number > highest) {
-        return odd(`URL ${id} and the numbers given`);
+        return odd(`URL ${id} has a number never assigned`);
       }
-      if (state !== 0 && state !== 3 && !isRecorded) return odd(`URL ${id} and its record`);
+      if (state !== 0 && state !== 3 && !isRecorded) return odd(`URL ${id} has no page record`);
     }
     return { odd: null, last };
   };
 }
 
-/** Each record is that of a page. */
+/** Each page record belongs to a finished URL. */
 function recordsOf(db: Connection): Part {
   const piece = db.prepare<[number, number], { last: number | null; strays: number | null }>(
     `SELECT max(r.id) AS last, sum(NOT EXISTS
@@ -86,11 +86,11 @@ function recordsOf(db: Connection): Part {
   );
   return (after, limit) => {
     const { last, strays } = piece.get(after, limit)!;
-    return strays ? odd('pages and their records') : { odd: null, last };
+    return strays ? odd('page records without finished URLs') : { odd: null, last };
   };
 }
 
-/** Each host has as many queued URLs as it counts. */
+/** The counter of queued URLs of each host is right. */
 function queuesOf(db: Connection): Part {
   const hosts = db
     .prepare<[number, number], [number, number, number]>(
@@ -102,7 +102,7 @@ function queuesOf(db: Connection): Part {
   return (after, limit) => {
     let last: number | null = null;
     for (const [host, queued, found] of hosts.iterate(after, limit)) {
-      if (queued !== found) return odd(`the queue of host ${host} and its length`);
+      if (queued !== found) return odd(`host ${host} counts ${queued} queued URLs, has ${found}`);
       last = host;
     }
     return { odd: null, last };

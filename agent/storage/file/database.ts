@@ -1,8 +1,7 @@
-// Opening an agent's files: the lock that keeps a second process off the data directory, and the
-// database with its pragmas and migrations, after it was examined. A foreign or newer file is
-// refused and left alone; a damaged one is set aside where other agents have copies of what it
-// held, and refused where they have none. Called by agent.ts at the start; readers
-// (`ubiring query`) open the file by themselves, read-only.
+// Opens an agent's files: takes the lock that keeps a second process out of the data directory,
+// then examines the database and applies pragmas and migrations. A foreign or newer file is refused
+// and left unchanged. A damaged file is moved to quarantine if other agents have copies of its
+// contents, else refused.
 
 import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,47 +32,48 @@ export type Opened =
       readonly ok: true;
       readonly db: Connection;
       readonly unlock: () => void;
-      /** False of a large file, most of which was not read: see `checkInBackground`. */
+      /** False for a large file that was only partly read: see `checkInBackground`. */
       readonly examined: boolean;
-      /** What a person should know of this start: that it is empty, and why. Null as a rule. */
+      /** A message for the operator if the agent starts empty, with the reason; usually null. */
       readonly notice: string | null;
     }
   | OpenFailure;
 
-/** Files in `DATA/ID` that hold nothing which is not written anew. */
+/** Files in `DATA/ID` that are rewritten at each start and can be deleted. */
 const SMALL_FILES = ['agent.lock', 'agent.pid', 'agent.endpoint'];
-/** Whoever only looks whether the directory is in use holds its lock for a moment. */
+/** Longest wait for the lock: programs that only test it hold it briefly. */
 const LOCK_WAIT_MS = 200;
+/** Size to which SQLite truncates a long write-ahead log when it resets the log. */
 const WAL_KEPT_BYTES_MAX = 64 * 1024 * 1024;
-/** Memory that SQLite may use for pages of the file, per agent. */
+/** Page cache of SQLite, per agent. */
 const CACHE_KIB = 32 * 1024;
 
 export interface OpenOptions extends Claims {
-  /** `DATA/ID`; made if it does not exist. */
+  /** `DATA/ID`; created if it does not exist. */
   readonly directory: string;
   /**
-   * Given where other agents keep copies of what is here (`cluster.backups`): a damaged file is
-   * then set aside, as of this moment (Unix milliseconds), and its contents come back from them.
-   * Without copies the crawl would begin anew, which is for a person to decide: it is refused.
+   * Now, in Unix milliseconds, if other agents keep copies (`cluster.backups`): a damaged file
+   * moves to quarantine and its contents return from the copies. Absent without copies: a damaged
+   * file is refused, because only a person may decide to start the crawl again.
    */
   readonly quarantineAt?: number | undefined;
 }
 
-/** A larger file may take more than 3 s to be read whole, and is, while the agent works. */
+/** Larger files, which take more than 3 s to read, are examined while the agent works. */
 export const WHOLE_BYTES_MAX = 128 * 1024 * 1024;
-/** Beside a file that was found damaged at work: the next start reads it whole, however large. */
+/** Marks a file that was found damaged at work: the next start examines all of it at any size. */
 const SUSPECT = 'state.suspect';
 
-/** Has the next start examine the whole file. Never throws: it may be the disk that is broken. */
+/** Makes the next start examine the whole file. Never throws, because the disk may be broken. */
 export function markSuspect(directory: string): void {
   try {
     writeFileSync(join(directory, SUSPECT), '');
   } catch {
-    // Then the check in the background finds it again.
+    // The background check will find the damage again.
   }
 }
 
-/** Opens `DATA/ID/state.sqlite` for writing. On failure no state was changed. */
+/** Opens `DATA/ID/state.sqlite` for writing. A failure has changed no state. */
 export function openState(options: OpenOptions): Opened {
   const { directory } = options;
   const usedBefore = existsSync(join(directory, 'agent.lock'));
@@ -133,20 +133,20 @@ function openLocked(
 
 function refusalOf(why: string, path: string, { directory }: OpenOptions): OpenFailure {
   const message =
-    `${path} ${why}, and no other agent has copies of what it held; restore it from a copy, ` +
-    `or move ${directory} away and start the agent again: it begins anew from the seeds`;
+    `${path} ${why}, and no other agent has copies of its contents; restore it from a backup, ` +
+    `or move ${directory} away and restart the agent, which then starts from the seeds`;
   return { ok: false, code: 'corrupt', message };
 }
 
 function asideNotice(path: string, { why, to }: Quarantined): string {
   return (
-    `${path} ${why}: it was moved to ${to} beside it, and the agent begins with an empty one; ` +
-    'what it held comes back from the agents that have copies'
+    `${path} ${why}: it was moved to ${to} in the same directory; the agent starts with an empty ` +
+    'file, and the contents return from the agents that have copies'
   );
 }
 
 function goneNotice(path: string): string {
-  return `there is no ${path}, though an agent was started there before: it begins empty`;
+  return `${path} is missing, though an agent ran in this directory before: the agent starts empty`;
 }
 
 function noteQuarantine(db: Connection, { at, why, to }: Quarantined & { at: number }): void {
@@ -155,16 +155,16 @@ function noteQuarantine(db: Connection, { at, why, to }: Quarantined & { at: num
   ).run(at, JSON.stringify({ why, to }));
 }
 
-/** What is said where something else stands in the place of a small file; null: nothing does. */
+/** A message if one of the small files is not a regular file; else null. */
 function oddFile(directory: string): string | null {
   for (const name of SMALL_FILES) {
     const path = join(directory, name);
     try {
       const stat = statSync(path, { throwIfNoEntry: false });
-      if (stat && !stat.isFile()) return `${path} is no file; delete it and start again`;
+      if (stat && !stat.isFile()) return `${path} is not a regular file; delete it and start again`;
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'ELOOP')) throw error;
-      return `${path} is a link to itself; delete it and start again`;
+      return `${path} is a symbolic link to itself; delete it and start again`;
     }
   }
   return null;
@@ -179,12 +179,12 @@ function failureOf(error: unknown, directory: string): OpenFailure {
   return { ok: false, code: 'unwritable', message };
 }
 
-/** A lock that nobody refers to any more would be collected as garbage, and so given up. */
+/** References to open locks: garbage collection of a connection would release its lock. */
 const heldLocks = new Set<Connection>();
 
 export type Lock = { readonly ok: true; readonly unlock: () => void } | OpenFailure;
 
-/** Holds `agent.lock` in `DATA/ID`, for the life of the process or until it is unlocked. */
+/** Locks `agent.lock` in `DATA/ID` until `unlock` is called or the process exits. */
 export function lockDirectory(directory: string, waitMs = LOCK_WAIT_MS): Lock {
   try {
     const odd = oddFile(directory);
@@ -193,16 +193,16 @@ export function lockDirectory(directory: string, waitMs = LOCK_WAIT_MS): Lock {
     return failureOf(error, directory);
   }
   const held = () =>
-    `${directory} is in use by a running agent; stop that one first ` +
+    `${directory} is in use by a running agent; stop that agent first ` +
     '(`ubiring stop CONFIG ID`), or name another directory with --data';
   return lockFile(directory, 'agent.lock', held, waitMs);
 }
 
 /**
- * The lock is one of the kernel's, taken by SQLite: it goes with the process however that ends, so it
- * can never be stale, unlike `agent.pid`. It may fail on network file systems.
+ * Takes a lock of the kernel through SQLite. The kernel releases it when the process exits for any
+ * reason, so it is never stale, unlike `agent.pid`. It may not work on network file systems.
  *
- * @param held - what is said where another process holds it
+ * @param held - the message if another process holds the lock
  */
 export function lockFile(
   directory: string,
@@ -229,7 +229,7 @@ export function lockFile(
       return { ok: false, code: 'locked', message: held() };
     }
     if (isDamage(code)) {
-      // It never holds anything, so that nothing is lost with it.
+      // The file is always empty, so deleting it loses nothing.
       const message = `${join(directory, name)} is damaged; delete it and start again`;
       return { ok: false, code: 'corrupt', message };
     }
@@ -238,8 +238,8 @@ export function lockFile(
 }
 
 /**
- * Makes the file whole under another name first: a state that is there is never half made, so
- * that an empty one is known for damage.
+ * Completes the new file under another name and then renames it. So `state.sqlite` is never
+ * incomplete, and an empty file is always damage.
  */
 function create(path: string, claims: Claims): void {
   const unfinished = `${path}.new`;
@@ -260,14 +260,21 @@ function create(path: string, claims: Claims): void {
   }
 }
 
+/**
+ * Always writes the claims, so a read-only file fails here and not in a turn. If the file had
+ * another crawl's name, `examine` has found it unused.
+ */
 function prepare(db: Connection, claims: Claims): void {
   bringUpToDate(db);
-  claim(db, claims);
+  const save = db.prepare<[string, string]>('INSERT OR REPLACE INTO meta VALUES (?, ?)');
+  db.transaction(() => {
+    for (const key of ['crawl', 'agent'] as const) save.run(key, claims[key]);
+  })();
 }
 
-/** Applies the migrations that the file has not had. */
+/** Applies the missing migrations. */
 export function bringUpToDate(db: Connection): void {
-  // SQLite is seeded by the system; a whole number that JavaScript can hold.
+  // The operating system seeds SQLite's generator; 48 bits are a safe integer of JavaScript.
   const random = db.prepare<[], number>('SELECT random() & 0xffffffffffff').pluck().get();
   migrate(db, random!);
 }
@@ -282,27 +289,16 @@ function migrate(db: Connection, slotsKey: number): void {
   }
 }
 
-/**
- * Writes in any case, so that a file that may only be read fails here and not in a turn. What
- * another crawl has claimed was found unused, see `examine`.
- */
-function claim(db: Connection, claims: Claims): void {
-  const save = db.prepare<[string, string]>('INSERT OR REPLACE INTO meta VALUES (?, ?)');
-  db.transaction(() => {
-    for (const key of ['crawl', 'agent'] as const) save.run(key, claims[key]);
-  })();
-}
-
 function configure(db: Connection): void {
   db.pragma('synchronous = NORMAL');
   db.pragma(`cache_size = -${CACHE_KIB}`);
   db.pragma('temp_store = MEMORY');
-  // A log that a reader made long is cut when it can be reused.
+  // Truncates a log that grew during a long read transaction.
   db.pragma(`journal_size_limit = ${WAL_KEPT_BYTES_MAX}`);
   db.pragma('cell_size_check = ON');
 }
 
-/** A database in memory with the same tables, in the same order each time, for tests and the simulator. */
+/** A database in memory. Its fixed hash key makes tests and simulations repeatable. */
 export function openInMemory(): Connection {
   const db = new Database(':memory:');
   migrate(db, 0);

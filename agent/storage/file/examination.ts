@@ -1,8 +1,7 @@
-// Looks at a state file before anything is written to it: whether it is there, whose it is, of
-// which version, and whether it is sound. It reads through a read-only connection, which cannot
-// move the log into the file, so a file that is refused or set aside stays byte for byte as it was
-// found. Called by `openState`; of a large file the long part runs in a process of its own, while
-// the agent crawls (background-check.ts). docs/RELIABILITY.md tells what the check sees and costs.
+// Examines a state file before anything is written to it: whether it exists, which agent and
+// version it belongs to, and whether it is sound. It uses a read-only connection, which cannot
+// checkpoint the log, so a file that is refused or quarantined stays unchanged byte for byte.
+// docs/RELIABILITY.md describes what the check detects and costs.
 
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
@@ -16,35 +15,39 @@ export type Examined =
   | { readonly kind: 'sound' }
   /** `why` is a clause that follows the name of the file. */
   | { readonly kind: 'damaged'; readonly why: string }
-  /** Not this agent's to touch; `message` with the remedy. */
+  /** The agent must not use the file; `message` includes the remedy. */
   | { readonly kind: 'foreign'; readonly code: 'newer' | 'other_crawl'; readonly message: string };
 
 type Damaged = Extract<Examined, { kind: 'damaged' }>;
 
-/** Whose file it must be. */
+/** The crawl and the agent that the file must belong to. */
 export interface Claims {
   readonly crawl: string;
   readonly agent: string;
 }
 
-/** What a check finds may run to a page; the first finding tells enough. */
+/** Characters of a finding in a message: a check may report a page of text. */
 const FINDING_CHARS_MAX = 200;
-/** That of a database with a log; a higher one says that only newer versions may write. */
+/** The write format of a WAL database; a higher one means that only newer versions may write. */
 const WRITE_FORMAT_MAX = 2;
 
-/** Throws errors of the disk; damage is a value. `whole`: every page is read, else the schema. */
+/**
+ * Throws disk errors; returns damage as a value.
+ *
+ * @param whole - read every page; else only the schema
+ */
 export function examine(path: string, claims: Claims, whole: boolean): Examined {
   if (!existsSync(path)) {
-    // Without the file SQLite would delete the log, and with it whatever was not in the file yet.
+    // SQLite would delete a log without its file, and the data that only the log has.
     const logged = sizeOf(`${path}-wal`) > 0;
-    return logged ? { kind: 'damaged', why: 'is gone, its log is not' } : { kind: 'absent' };
+    return logged ? { kind: 'damaged', why: 'is missing, but its log exists' } : { kind: 'absent' };
   }
-  // SQLite would take it for a new database, and delete its log.
+  // SQLite would treat it as a new database and delete its log.
   if (sizeOf(path) === 0) return { kind: 'damaged', why: 'is empty (0 bytes)' };
-  // SQLite would only read it; the log may have a sound header.
+  // SQLite would open such a file read-only. If there is a log, it may hold a valid header.
   const format = writeFormatOf(path);
   if (format > WRITE_FORMAT_MAX && sizeOf(`${path}-wal`) === 0) {
-    const why = `is damaged (byte 18 of its header is ${format}, where SQLite writes 1 or 2)`;
+    const why = `is damaged (byte 18 of its header is ${format}; SQLite writes 1 or 2)`;
     return { kind: 'damaged', why };
   }
   return look(path, (db) => {
@@ -53,14 +56,14 @@ export function examine(path: string, claims: Claims, whole: boolean): Examined 
   });
 }
 
-/** Why the file is not for this agent to use, or null; damage is not looked for. */
+/** The reason why this agent must not use the file, or null. Does not look for damage. */
 export function foreignState(path: string, claims: Claims): string | null {
   if (sizeOf(path) === 0) return null;
   const found = look(path, (db) => foreignIn(db, path, claims) ?? { kind: 'sound' as const });
   return found.kind === 'foreign' ? found.message : null;
 }
 
-/** Byte 18 of the header (sqlite.org/fileformat.html, 1.3.3); 0 of a file that ends before it. */
+/** Byte 18 of the header (sqlite.org/fileformat.html, 1.3.3); 0 if the file is shorter. */
 function writeFormatOf(path: string): number {
   const header = Buffer.alloc(19);
   const file = openSync(path, 'r');
@@ -73,8 +76,8 @@ function writeFormatOf(path: string): number {
 }
 
 /**
- * The long part alone, of a file that is written to meanwhile: table by table, so that no read
- * transaction lasts longer than the check of one table. Throws errors of the disk.
+ * The full check of a file that is in use. It checks table by table, so no read transaction lasts
+ * longer than the check of one table. Throws disk errors.
  */
 export function examineWhole(path: string): Damaged | { readonly kind: 'sound' } {
   return look(path, (db) => damageIn(db, namesIn(db, 'table')) ?? { kind: 'sound' });
@@ -88,9 +91,9 @@ function look<Found>(path: string, at: (db: Connection) => Found): Found | Damag
     return at(db);
   } catch (error) {
     const code = error instanceof Database.SqliteError ? error.code : '';
-    const said = error instanceof Error ? error.message : '';
-    // By SQLITE_ERROR and its text alone: a format of schemas that no SQLite has ever written.
-    if (said === 'unsupported file format') return { kind: 'damaged', why: `has an ${said}` };
+    const message = error instanceof Error ? error.message : '';
+    // The schema format is invalid. SQLite reports it as SQLITE_ERROR, so only the text shows it.
+    if (message === 'unsupported file format') return { kind: 'damaged', why: `has an ${message}` };
     if (!isDamage(code)) throw error;
     return { kind: 'damaged', why: `is not a readable SQLite database (${code})` };
   } finally {
@@ -118,38 +121,38 @@ function foreignIn(db: Connection, path: string, claims: Claims): Examined | nul
     const restore = key === 'crawl' ? `restore 'name: ${theirs}' in the config, or ` : '';
     const message =
       `${path} belongs to ${key} '${theirs}', not '${claims[key]}'; ${restore}name another ` +
-      'directory with --data; to give up what is there, delete it with launch --fresh';
+      'directory with --data; to discard this state, use launch --fresh';
     return { kind: 'foreign', code: 'other_crawl', message };
   }
   return null;
 }
 
-/** The name of the other crawl that the file belongs to; undefined where it may be of `crawl`. */
+/** The name of the other crawl that the file belongs to; undefined if `crawl` may use the file. */
 export function otherCrawlIn(db: Connection, crawl: string): string | undefined {
   const name = metaOf(db, 'crawl');
   return name === crawl || isUnused(db) ? undefined : name;
 }
 
 /**
- * An agent that the others refused, for a mistyped name as a rule, leaves such a file: it knows of no
- * host, and was never let in. Nothing is lost where another crawl takes it over.
+ * An agent that the members refused, usually because of a mistyped crawl name, leaves an unused
+ * file: it has no hosts and never joined. Another crawl can use the file without loss.
  */
 function isUnused(db: Connection): boolean {
   if (versionOf(db) !== MIGRATIONS.length || lossIn(db) !== null) return false;
   return db.prepare<[], number>(IS_USED).pluck().get() === 0;
 }
 
-/** 1 where the agent has ever joined or knows of a host, else 0. */
+/** 1 if the agent ever joined or the file has a host, an outbox or directives; else 0. */
 export const IS_USED = `
   SELECT EXISTS (SELECT 1 FROM host_rows) OR EXISTS (SELECT 1 FROM outbox)
     OR EXISTS (SELECT 1 FROM order_rows)
     OR EXISTS (SELECT 1 FROM event_rows WHERE kind IN ('join', 'complete', 'leave')) AS used`;
 
 /**
- * The full check, which compares indexes with tables: the quick one is twice as fast and sees a
- * quarter of the flipped bits.
+ * Runs the full integrity check, which compares indexes with tables. SQLite's quick check is twice
+ * as fast and detects a quarter of the flipped bits.
  *
- * @param tables - checked one by one; absent: all at once, and the list of free pages with them
+ * @param tables - checked one by one; absent: all at once, together with the list of free pages
  */
 function damageIn(db: Connection, tables?: Iterable<string>): Damaged | null {
   for (const part of tables ?? [1]) {
@@ -161,29 +164,29 @@ function damageIn(db: Connection, tables?: Iterable<string>): Damaged | null {
   const pieces = inconsistencies(db);
   for (;;) {
     const { done, value } = pieces.next();
-    if (done) return value === null ? null : { kind: 'damaged', why: `does not add up (${value})` };
+    if (done) return value === null ? null : { kind: 'damaged', why: `is inconsistent (${value})` };
   }
 }
 
-/** Null where the check says `ok`. Above what it found in trees it has a line with the database. */
-function firstFinding(said: unknown): string | null {
-  if (said === 'ok') return null;
-  const lines = String(said).split('\n');
+/** Null if the result is `ok`. A line `*** in database …` may precede the findings. */
+function firstFinding(result: unknown): string | null {
+  if (result === 'ok') return null;
+  const lines = String(result).split('\n');
   const finding = lines.find((line) => !line.startsWith('***')) ?? lines[0]!;
   return finding.slice(0, FINDING_CHARS_MAX);
 }
 
-/** What `quickCheck` has found, and the tables that it did not come to. */
+/** The finding of `quickCheck`, and the tables that it did not reach. */
 export interface QuickCheck {
   readonly damage: string | null;
   readonly unchecked: readonly string[];
 }
 
 /**
- * SQLite's quick check of a file that is read by others meanwhile. It reads every page of every table
- * and index, which takes as long as the file is large, and compares no index with its table.
+ * Runs SQLite's quick check on a file that is in use. It reads every page of every table and index,
+ * so its duration grows with the file. It does not compare indexes with tables.
  *
- * @param mayGoOn - asked before each table
+ * @param mayGoOn - called before each table; false stops the check
  */
 export function quickCheck(db: Connection, mayGoOn: () => boolean): QuickCheck {
   const tables = [...namesIn(db, 'table')];
@@ -195,21 +198,21 @@ export function quickCheck(db: Connection, mayGoOn: () => boolean): QuickCheck {
   return { damage: null, unchecked: [] };
 }
 
-/** What is gone of the tables, indexes and views of its version. */
+/** The first table, index, view or column that is missing from the schema of its version. */
 function lossIn(db: Connection): Damaged | null {
   const version = versionOf(db);
-  if (version < 0) return { kind: 'damaged', why: `is damaged (it says its schema is ${version})` };
+  if (version < 0) return { kind: 'damaged', why: `is damaged (its schema version is ${version})` };
   const found = schemaOf(db);
   const expected = schemaOfVersion(version);
   const latest = schemaOfVersion(MIGRATIONS.length);
   const isLatest = version === MIGRATIONS.length;
-  // Of former versions by name: how their text was spelt may differ between programs.
+  // Earlier schemas are compared by name only: the spelling of their SQL varies between releases.
   const lost = [...expected].find(([name, sql]) =>
     isLatest ? found.get(name) !== sql : !found.has(name),
   );
-  if (lost) return { kind: 'damaged', why: `has lost ${lost[0]} of its schema` };
+  if (lost) return { kind: 'damaged', why: `lacks ${lost[0]} of its schema` };
   const early = [...latest.keys()].find((name) => found.has(name) && !expected.has(name));
-  const why = `is damaged (it says its schema is ${version}, which has no ${early})`;
+  const why = `is damaged (its schema version is ${version}, which has no ${early})`;
   return early === undefined ? null : { kind: 'damaged', why };
 }
 

@@ -1,17 +1,18 @@
-// Notices that the state file was deleted or replaced while its agent runs. SQLite would go on in a
-// file that has no name any more, and all that it holds is lost with the process; beside another
-// program's file of the same name it would damage that. Started by agent.ts.
+// Detects that the state file was deleted or replaced while its agent runs. SQLite would go on with
+// a file that has no name, and the process's exit would lose all of its data. If another program's
+// file has the same name, SQLite could damage that file.
 
 import { statSync } from 'node:fs';
 
+/** Interval of the checks, in milliseconds. */
 const LOOK_MS = 1000;
-/** The state file itself, and those beside it, which SQLite makes when it first needs them. */
+/** The state file, and the files beside it that SQLite creates when it first needs them. */
 const SUFFIXES = ['', '-wal', '-shm'];
 
 /**
- * @param path - of the state file, which its agent has opened
- * @param onGone - called once, with the path of what is not what it was
- * @param ended - when the watch ends
+ * @param path - the state file, which the agent has opened
+ * @param onGone - called once, with the path of the missing or replaced file
+ * @param ended - ends the watch when it settles
  */
 export function watchPresence(
   path: string,
@@ -31,7 +32,7 @@ export function watchPresence(
   void ended.then(() => clearInterval(timer));
 }
 
-/** @returns the first file that is not the one that was seen before; null where all are */
+/** @returns the first file whose inode has changed or that is missing; null: no change */
 function changed(path: string, known: Map<string, number>): string | null {
   for (const suffix of SUFFIXES) {
     const file = `${path}${suffix}`;

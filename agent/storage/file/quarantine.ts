@@ -1,23 +1,22 @@
-// Sets a damaged state aside: the file and what SQLite keeps beside it move to
-// `quarantine/TIME/` in the agent's directory, where nothing reads them and nothing ever deletes
-// them. A rename on the same disk needs no space, and keeps every byte for a person to examine.
-// `openState` calls this while it holds the directory's lock.
+// Moves a damaged state file, and the files that SQLite keeps beside it, to `quarantine/TIME/` in
+// the agent's directory, where nothing reads or deletes them. A rename on the same disk needs no
+// space and keeps every byte for examination. The caller holds the lock of the directory.
 
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What SQLite may keep of a database: the file first, so that a move half done shows. */
+/** Files of a database. The main file moves first, so an interrupted move is detected. */
 export const STATE_SUFFIXES = ['', '-wal', '-journal', '-shm'] as const;
 
 export interface Quarantined {
-  /** What was found. */
+  /** A clause that follows the name of the file. */
   readonly why: string;
-  /** Where it lies now, relative to the agent's directory. */
+  /** The quarantine directory, relative to the agent's directory. */
   readonly to: string;
 }
 
 /**
- * Throws what the system says where the files cannot be moved.
+ * Throws the system's error if the files cannot be moved.
  *
  * @param at - now, in Unix milliseconds
  */

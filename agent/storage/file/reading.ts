@@ -1,9 +1,7 @@
-// A state file opened for reading alone, in one read transaction, whoever writes to it meanwhile.
-// Two kinds of files cannot be read where they are: a copy without its -wal and -shm in a directory
-// that cannot be written to, since SQLite makes these files for every reader, and a file of an older
-// schema, which no agent has brought up to date yet. Such a file is copied into the directory for
-// temporary files and read there; the copy has no name any more once it is open. Used by the
-// commands that read; an agent opens its own file with database.ts.
+// Opens a state file for reading only, in one read transaction, while other programs may write to
+// it. Two kinds of files cannot be read in place: a file without -wal and -shm in a read-only
+// directory, since SQLite creates these files for every reader, and a file of an older schema. Such
+// a file is copied to the directory for temporary files; the copy is unlinked once it is open.
 
 import { constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,14 +17,14 @@ export type Readable =
   /** `why` is a clause that follows the name of the file. */
   | { readonly ok: false; readonly why: string };
 
-/** What no file of this machine is changed by, except for temporary ones. */
+/** Changes no file of this machine, except for temporary ones. */
 export function openForReading(path: string): Readable {
   if (sizeOf(path) === 0) return { ok: false, why: 'is damaged (it is empty)' };
   try {
     return readInPlace(path);
   } catch (error) {
     const why = whyUnreadable(error);
-    // While an agent writes to the file, the -shm is there.
+    // The -shm file exists while an agent writes, so the file must not be copied.
     if (!isDenied(codeOf(error)) || existsSync(`${path}-shm`)) return { ok: false, why };
     return readCopy((copy) => {
       copyFileSync(path, copy, constants.COPYFILE_FICLONE);
@@ -56,7 +54,7 @@ function readInPlace(path: string): Readable {
   }
 }
 
-/** The transaction begins with its first read, which also shows whether the file is sound. */
+/** SQLite starts the transaction at the first read, which fails if the file is not a database. */
 function begin(db: Connection): number {
   db.exec('BEGIN');
   db.prepare('SELECT count(*) FROM meta').get();
@@ -91,8 +89,8 @@ function whyUnreadable(error: unknown): string {
   }
   if (isDenied(code)) {
     return (
-      `cannot be read (${code}): it takes the right to read the file, and the -wal and -shm files ` +
-      'beside it while its agent runs'
+      `cannot be read (${code}): reading it needs permission to read the file and, while its agent ` +
+      'runs, the -wal and -shm files beside it'
     );
   }
   if (message.startsWith('no such table')) return "is another program's database";

@@ -1,7 +1,6 @@
-// What an error of the disk or of SQLite means for the agent that meets it: whether the disk is
-// full, the file damaged, the directory not writable or held by another program, with a sentence
-// that names the place and the remedy. The codes are stable; agent.ts turns them into exit codes
-// (docs/COMMANDS.md), at the start and in a turn alike.
+// Classifies errors of the disk and of SQLite: the disk is full, the file is damaged, the directory
+// is not writable, or another program holds the lock. The message names the place and the remedy.
+// The codes are stable and determine the agent's exit code (docs/COMMANDS.md).
 
 import { statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,15 +13,19 @@ export interface StorageFailure {
   readonly message: string;
 }
 
-/** An error wraps another once or twice, and a circle must not hang us. */
+/** Causes that are followed: one or two are usual, and a cycle must not hang the agent. */
 const CAUSES_MAX = 8;
 /**
- * With less than this left an I/O error is taken for a full disk: where the file of shared memory
- * (32 KiB a step) or a journal cannot grow, SQLite does not say SQLITE_FULL.
+ * With less free space than this, an I/O error counts as a full disk: SQLite does not report
+ * SQLITE_FULL if the shared-memory file, which grows by 32 KiB, or a journal cannot grow.
  */
 const NOTHING_LEFT_BYTES = 64 * 1024;
 
-/** Null where the error is not one of the disk. `directory` is the agent's, `DATA/ID`. */
+/**
+ * Null if neither the disk nor SQLite caused the error.
+ *
+ * @param directory - the agent's, `DATA/ID`
+ */
 export function storageFailureOf(error: unknown, directory: string): StorageFailure | null {
   let current = error;
   for (let depth = 0; depth < CAUSES_MAX && current instanceof Error; depth++) {
@@ -45,7 +48,7 @@ function kindOf(code: string, directory: string): StorageFailureCode | null {
   return null;
 }
 
-/** Whether the code says that the file is not what SQLite wrote. */
+/** Whether the code of SQLite means that the file is damaged. */
 export function isDamage(code: string): boolean {
   return code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB');
 }
@@ -58,12 +61,12 @@ function messageOf(code: StorageFailureCode, error: Error, directory: string): s
       return (
         `disk full: ${directory} has ${kib(freeBytes(directory))} left, too little for its state ` +
         `(${kib(sizeOf(file))}) to grow (${why}); free some space there and start the agent ` +
-        'again: what was committed is kept'
+        'again; no committed data is lost'
       );
     case 'damaged':
       return (
-        `${file} is damaged (${why}); nothing more is written; start the agent again: the file ` +
-        'is checked then, and set aside if the others have copies of what it holds'
+        `${file} is damaged (${why}); nothing more is written; start the agent again: it will check ` +
+        'the file, and move it to quarantine if the other agents have copies of its contents'
       );
     case 'unwritable':
       return (
@@ -73,7 +76,7 @@ function messageOf(code: StorageFailureCode, error: Error, directory: string): s
     case 'busy':
       return (
         `${file} is locked by another program (${why}); end that program's transaction and ` +
-        'start the agent again: what was committed is kept'
+        'start the agent again; no committed data is lost'
       );
   }
 }

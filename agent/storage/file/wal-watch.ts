@@ -1,35 +1,36 @@
-// Notices a write-ahead log that grows because a program keeps a read transaction of the state file
-// open: SQLite cannot reuse the log meanwhile, and in the end the disk is full. Started by agent.ts.
+// Detects a write-ahead log that grows because a program keeps a read transaction of the state file
+// open. SQLite cannot reuse the log during such a transaction, so the log can fill the disk.
 
 import { sizeOf } from './examination.ts';
 
+/** Interval of the checks, in milliseconds. */
 const LOOK_MS = 5_000;
 const MIB = 1024 * 1024;
-/** First size that is told; after that each doubling is. */
-const WAL_BYTES_TOLD = 256 * MIB;
-/** From this size on the agent gives up its own check in the background, which reads as well. */
+/** First size that is reported; each doubling is reported after that. */
+const WAL_BYTES_REPORTED = 256 * MIB;
+/** From this size on, the agent stops its own background check, which also reads the file. */
 export const WAL_BYTES_CHECK_MAX = 1024 * MIB;
 
 export const WAL_REMEDY =
   'the write-ahead log grows because a program reads state.sqlite in one long transaction: end ' +
   'that program (a query, a backup or an sqlite3 shell), or the disk fills up';
 
-/** The size of the log, seen from time to time. */
+/** Decides which sizes of the log are reported. */
 export class WalGrowth {
-  #toldAt = WAL_BYTES_TOLD;
+  #reportedAt = WAL_BYTES_REPORTED;
 
-  /** Whether this size is to be told: once for each doubling, anew after the log was cut back. */
+  /** True once for each doubling of the size; starts again after the log was truncated. */
   isNews(bytes: number): boolean {
-    if (bytes < WAL_BYTES_TOLD / 2) this.#toldAt = WAL_BYTES_TOLD;
-    if (bytes < this.#toldAt) return false;
-    while (this.#toldAt <= bytes) this.#toldAt *= 2;
+    if (bytes < WAL_BYTES_REPORTED / 2) this.#reportedAt = WAL_BYTES_REPORTED;
+    if (bytes < this.#reportedAt) return false;
+    while (this.#reportedAt <= bytes) this.#reportedAt *= 2;
     return true;
   }
 }
 
 /**
- * @param path - of the state file
- * @param ended - when the watch ends
+ * @param path - the state file
+ * @param ended - ends the watch when it settles
  */
 export function watchWal(
   path: string,

@@ -1,10 +1,9 @@
-// What one state file knows that others may not, and how much: read over read-only connections, by
-// `agent/cli/state-files/left-out.ts` before a launch starts fewer agents than there are state files, and for the
-// record of the end of a crawl.
+// Queries for the pages that one state file knows, and their number. They serve the check whether a
+// launch with fewer agents would leave out pages, and the record of a completed crawl.
 
 import { idsOfHost } from '../encoding/url-ids.ts';
 
-/** One row with 0 or 1: whether the file knows of any page, fetched or not. */
+/** One row with 0 or 1: whether the file has any page, fetched or not. */
 export const HAS_PAGES = `
   SELECT EXISTS (SELECT 1 FROM host_rows WHERE queued > 0 OR pages_done > 0)
     OR EXISTS (SELECT 1 FROM outbox)`;
@@ -14,16 +13,19 @@ export const HOSTS_WITH_PAGES = `
   SELECT host, number, queued, pages_done, round FROM host_rows
   WHERE queued > 0 OR pages_done > 0 ORDER BY host`;
 
-/** The same columns of one host, by its name. */
+/** The same columns for one host, by its name. */
 export const HOST_BY_NAME = `
   SELECT host, number, queued, pages_done, round FROM host_rows WHERE host = ?`;
 
-/** Columns: key, round, state (0 queued, 1 response, 2 failed, 3 skipped). By the host's number. */
+/**
+ * Columns: key, round, state (0 queued, 1 response, 2 failed, 3 skipped). Parameter: the host's
+ * number.
+ */
 export const URLS_OF_HOST = `
   SELECT u.key, u.round, u.state
   FROM host_rows h JOIN urls u ON ${idsOfHost('u.id', 'h.number')} WHERE h.number = ?`;
 
-/** Columns: pages and queued URLs of all hosts, copies included. */
+/** One row: pages and queued URLs of all hosts, copies included. */
 export const STATE_TOTALS = `
   SELECT coalesce(sum(pages_done), 0), coalesce(sum(queued), 0) FROM host_rows`;
 

@@ -1,8 +1,8 @@
-// What tells whether an agent has given hosts to others between two looks at its file.
+// A query that detects whether an agent has handed over hosts between two reads of its file.
 
 /**
- * One row: how many hosts the agent shows as its own, and which, as two sums of their numbers; `last`
- * is the highest number. The parameter is the highest number to look at, null for all.
+ * One row: the number of hosts that the agent owns, two sums that identify the set of their
+ * numbers, and the highest number, `last`. Parameter: the highest number to include; null: all.
  */
 export const HELD_HOSTS = `
   SELECT count(*) AS hosts, total(number) AS sum, total(number * number % 1000003) AS squares,

@@ -1,19 +1,19 @@
-// How many hosts wait for a robots.txt that cannot be had for now: their own, which is tried again,
-// or another host's, whose owner is asked. It is why a crawl stands still that still has a queue, so
-// `status` and the progress of `launch` tell it. No index has it and an agent may have a million
-// hosts, so each look goes through some of them and goes on from there the next time.
+// Counts the hosts that wait for a robots.txt that is unavailable for now: their own, which is
+// retried, or another host's, whose owner is asked. Such hosts are why a crawl with a queue may
+// stall, so `status` and the progress of `launch` report them. There is no index for them and an
+// agent may have a million hosts, so each call checks some hosts and the next call continues there.
 
 import type { Connection } from '../encoding/connection.ts';
 
-/** Hosts of one look, about two milliseconds: with no more than that the count is always exact. */
+/** Hosts checked in one call, in about 2 ms. The count is always exact if there are fewer hosts. */
 const HOSTS_PER_LOOK = 500;
 
 export class RobotsWaits {
   readonly #hosts: ReturnType<typeof statement>;
-  /** The number of the last host that was looked at, and those since the start that wait. */
+  /** The number of the last host checked, and the waiting hosts found so far in this pass. */
   #after = 0;
   #counted = 0;
-  /** Of the last time through all of them. */
+  /** The waiting hosts of the last complete pass. */
   #waiting = 0;
   #why: string | null = null;
 
@@ -21,7 +21,7 @@ export class RobotsWaits {
     this.#hosts = statement(db);
   }
 
-  /** Looks at some more. @returns the hosts that wait, as of the last time that all were seen */
+  /** Checks some more hosts. @returns the waiting hosts of the last complete pass */
   look(): number {
     const rows = this.#hosts.all(this.#after, HOSTS_PER_LOOK);
     for (const { why } of rows) {
@@ -38,13 +38,13 @@ export class RobotsWaits {
     return this.#waiting;
   }
 
-  /** Why the host waits that was seen last; null where none waits. */
+  /** Why the last waiting host waits; null: no host waits. */
   get why(): string | null {
     return this.#waiting > 0 ? this.#why : null;
   }
 }
 
-/** Without an attempt left nothing is waited for: what is queued ends. */
+/** A host with an infinite `retry_at` has no attempts left and does not wait: its queue ends. */
 function statement(db: Connection) {
   return db.prepare<[number, number], { number: number; why: string | null }>(
     `SELECT h.number AS number, CASE WHEN h.owned THEN (SELECT r.reason FROM robots r

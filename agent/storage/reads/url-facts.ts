@@ -1,33 +1,35 @@
-// What one state file has of one URL: its row, the page record, the host, the robots.txt of its
-// origin, whether it waits in the outbox, and the operator's orders for the host. Reads only; run
-// by an agent on its own connection and by `ubiring explain` on files of agents that do not run.
+// The facts that one state file has about one URL: its row, the page record, the host, the
+// robots.txt of its origin, whether it is in the outbox, and the operator's directives for the
+// host. An agent reads them on its own connection; `ubiring explain` reads them from the files of
+// stopped agents.
 
 import { asForm, type Identity, type RequestForm } from '../../url/crawl-url.ts';
 import { OWNER_IS_ASKED, REDIRECTED } from '../../url/redirect-reasons.ts';
 import { identityOf, keyOf, splitIdentity } from '../../url/url-key.ts';
 import { orderFor } from '../encoding/host-pattern-sql.ts';
+import { longUrl } from '../encoding/page-columns.ts';
 import { idsOfHost, referrerOf } from '../encoding/url-ids.ts';
 import { wordOf } from '../encoding/words.ts';
 
-/** First row of a statement, its columns by name; undefined where there is none. */
+/** Returns the first row of a statement, with its columns by name; undefined: no row. */
 export type ReadRow = (sql: string, ...values: unknown[]) => Record<string, unknown> | undefined;
 
 export interface UrlFacts {
   readonly state: 'queued' | 'response' | 'failed' | 'skipped';
-  /** Of a skip. */
+  /** The reason of a skipped URL. */
   readonly reason: string | null;
   readonly depth: number;
   readonly attempts: number;
-  /** Of a queued URL that waits: Unix milliseconds; else 0. */
+  /** The end of the wait of a queued URL, in Unix milliseconds; 0: it does not wait. */
   readonly notBefore: number;
   readonly fetchUrl: RequestForm;
   /** Null for a seed. */
   readonly referrer: string | null;
-  /** Queued once more: for a refresh, or because the rules that it was skipped by have changed. */
+  /** The URL is requeued: by a refresh, or because the rules that skipped it have changed. */
   readonly again: boolean;
-  /** How a page ended before it was queued again, or skipped since: the answer in `pages`; else null. */
+  /** The previous record of a page that was requeued, as `pages` shows it; null: none. */
   readonly former: Pick<UrlFacts, 'status' | 'error' | 'fetchedAt'> | null;
-  /** Whether every link on it is safe. */
+  /** Whether all links of the page are safe at their owners and backups. */
   readonly settled: boolean;
   readonly status: number | null;
   readonly error: string | null;
@@ -41,7 +43,7 @@ export interface UrlFacts {
 }
 
 export interface HostFacts {
-  /** Whether the file shows the host as its agent's; else what it has is a copy. */
+  /** Whether the agent owns the host; else the file has a copy. */
   readonly owned: boolean;
   readonly pagesDone: number;
   readonly queued: number;
@@ -56,7 +58,7 @@ export interface RobotsFacts {
   readonly fetchedAt: number;
   readonly body: Uint8Array | null;
   readonly reason: string;
-  /** Of one out of reach: when it may be asked again, Unix milliseconds; null: no attempt is left. */
+  /** When an unreachable robots.txt is retried, in Unix milliseconds; null: no attempt is left. */
   readonly retryAt: number | null;
 }
 
@@ -64,18 +66,18 @@ export interface StoredFacts {
   readonly url: UrlFacts | null;
   readonly host: HostFacts | null;
   readonly robots: RobotsFacts | null;
-  /** Of a robots.txt that is no URL of the crawl itself: the URL of its origin known first. */
+  /** For a robots.txt that is not a URL of the crawl: the first known URL of its origin. */
   readonly askedFor: string | null;
-  /** Another origin of the host, for whose rules another host's owner is asked: all wait for it. */
+  /** Another origin of the host with a pending remote robots look-up, for which the host waits. */
   readonly heldBy: string | null;
-  /** It waits here to be sent to its owner. */
+  /** The URL is in this agent's outbox. */
   readonly inOutbox: boolean;
   readonly paused: boolean;
 }
 
 const STATES = ['queued', 'response', 'failed', 'skipped'] as const;
 
-/** @param identity - canonical; throws a RangeError where it is not */
+/** Throws a RangeError if the identity is not canonical. */
 export function storedFacts(read: ReadRow, identity: Identity): StoredFacts {
   const split = splitIdentity(identity);
   if (!split) throw new RangeError(`not a canonical URL: ${identity}`);
@@ -83,11 +85,11 @@ export function storedFacts(read: ReadRow, identity: Identity): StoredFacts {
   const row = read(HOST, host);
   const number = Number(row?.number);
   const url = row === undefined ? null : urlFacts(read, number, host, identity);
-  const ordered = read(BLOCK, host);
+  const block = read(BLOCK, host);
   const paused = read("SELECT 1 FROM order_rows WHERE kind = 'pause' AND value");
   return {
     url,
-    host: row === undefined ? null : hostFacts(row, ordered?.value != null),
+    host: row === undefined ? null : hostFacts(row, block?.value != null),
     robots: row === undefined ? null : robotsFacts(read, number, identity),
     heldBy: row === undefined ? null : textOrNull(read(ASKING, number, originOf(identity))?.origin),
     askedFor: row === undefined || url !== null ? null : firstOf(read, number, host, identity),
@@ -103,7 +105,7 @@ const HOST = `SELECT number, owned, pages_done, queued, not_before, last_fetch_a
     (SELECT value FROM meta WHERE key = 'delay_ms'), 0) AS delay_ms
   FROM host_rows h WHERE host = ?`;
 
-/** Goes through the URLs of the host: no one waits for it but a person. */
+/** Scans the URLs of the host; it is fast enough for an interactive command. */
 const URL_ROW = `SELECT u.*, p.status, ${wordOf('p.error')} AS error,
   ${wordOf('p.content_type')} AS content_type, p.bytes, p.fetched_at, p.duration_ms,
   p.redirect_to, ${wordOf('p.warc_file')} AS warc_file, p.warc_offset,
@@ -113,7 +115,7 @@ const URL_ROW = `SELECT u.*, p.status, ${wordOf('p.error')} AS error,
   LEFT JOIN page_records p ON p.id = u.id LEFT JOIN former_pages f ON f.id = u.id
   WHERE h.number = ? AND u.key = ?`;
 
-/** As `URL_ROW` does. In the order of discovery, of keys that begin as the file's own does. */
+/** Scans the URLs of the host for the first one found whose key has the given prefix. */
 const FIRST_OF_ORIGIN = `SELECT u.key FROM host_rows h JOIN urls u ON ${idsOfHost('u.id', 'h.number')}
   WHERE h.number = ? AND substr(u.key, 1, ?) = ? ORDER BY u.found LIMIT 1`;
 
@@ -151,8 +153,7 @@ function urlFacts(
     attempts: Number(row.attempts),
     notBefore: Math.round(Number(row.not_before)),
     fetchUrl: textOrNull(row.fetch_url) ?? asForm(identity),
-    // A key of the same host has no `t` there; a whole URL begins with `http`.
-    referrer: referrer === null || referrer[1] === 't' ? referrer : identityOf(host, referrer),
+    referrer: referrer === null ? null : longUrl(referrer, host),
     again: Number(row.state) === 0 && Number(row.again) > 0,
     former: formerOf(row),
     settled: Number(row.done) > 0,

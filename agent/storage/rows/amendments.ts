@@ -1,7 +1,6 @@
-// What becomes known of a URL after it was found: that it is a sitemap, or that it redirects to
-// another form of its own identity. The copies of a queued URL are told by a new *again* event,
-// because an event never changes under its number. Reached through
-// `SqliteStore`; row-table.ts uses it for events of other agents, too.
+// Changes to a URL after it was found: it is declared a sitemap, or it redirects to another form of
+// its own identity. The copies of a queued URL receive such a change as a new *again* event,
+// because an event never changes under its number.
 
 import type { Connection } from '../encoding/connection.ts';
 import type { HostRow } from '../tables/host-table.ts';
@@ -20,17 +19,17 @@ export class Amendments {
     this.#s = statements(db);
   }
 
-  /** The URL was named as a sitemap. One that has ended is read as such in the next round. */
+  /** Declares the URL a sitemap. If it has ended, it is read as a sitemap in the next round. */
   declare(host: HostRow, id: number): void {
-    if (this.#s.declare.get(id) === QUEUED) this.#tell(host, id);
+    if (this.#s.declare.get(id) === QUEUED) this.#requeue(host, id);
   }
 
-  /** A queued URL is requested in this form from now on, with no failed attempt yet. */
+  /** Changes the form in which a queued URL is requested, and clears its failed attempts. */
   moveTo(host: HostRow, id: number, fetchUrl: string | null, hops: number): void {
-    if (this.#s.moveTo.run(fetchUrl, hops, id).changes > 0) this.#tell(host, id);
+    if (this.#s.moveTo.run(fetchUrl, hops, id).changes > 0) this.#requeue(host, id);
   }
 
-  #tell(host: HostRow, id: number): void {
+  #requeue(host: HostRow, id: number): void {
     const n = this.#numbers.next();
     this.#s.again.run(n, id);
     this.#note(host, id, n, 'again');

@@ -1,17 +1,17 @@
-// Hosts that were deleted and whose rows are not all gone yet. A host may have millions of rows, and
-// to delete them in one statement would hold up the loop for minutes. So its own row goes at once,
-// and with it the host from every view and look-up; its number is noted in `deleted_hosts`, and the
-// rest is deleted in pieces, also after a restart. No new host gets a number that is noted there.
+// Deleted hosts that still have rows. A host may have millions of rows, and deleting them in one
+// statement would block the loop for minutes. So the row of the host is deleted at once, and the
+// host disappears from all views and look-ups. Its number is recorded in `deleted_hosts`, and its
+// other rows are deleted in pieces, also after a restart. No new host gets a recorded number.
 
 import type { Connection } from '../encoding/connection.ts';
 import { idsOfHost } from '../encoding/url-ids.ts';
 
-/** As a `robots.txt` of half a megabyte weighs. */
+/** robots.txt records deleted in one piece; one may be half a megabyte. */
 const ROBOTS_PER_PIECE = 4;
 
 export class DeletedHosts {
   readonly #s: ReturnType<typeof statements>;
-  /** Whether some are noted, as far as is known here. */
+  /** Whether hosts may be recorded; `deleteSome` clears it when there are none. */
   #some: boolean;
 
   constructor(db: Connection) {
@@ -19,18 +19,18 @@ export class DeletedHosts {
     this.#some = this.#s.first.get() !== undefined;
   }
 
-  /** Rows are left to be deleted. */
+  /** Whether there may be rows to delete. */
   get areLeft(): boolean {
     return this.#some;
   }
 
-  /** The host has no row of its own any more. */
+  /** Records a host whose own row is deleted. */
   add(hostNumber: number): void {
     this.#s.add.run(hostNumber);
     this.#some = true;
   }
 
-  /** Deletes the rows of up to `max` URLs, or what else there is of one host. */
+  /** Deletes the rows of up to `max` URLs of one host, or some of its other rows. */
   deleteSome(max: number): void {
     const host = this.#s.first.get();
     if (host === undefined) {

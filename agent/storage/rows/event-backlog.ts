@@ -1,20 +1,20 @@
-// The events of one large host for copies that lag far behind. The numbers of events have no index:
-// the host's rows are read once, by id in slices, and each slice is kept sorted as a run of 12 bytes
-// for each event. Later events are appended. A read finds its place in each run and merges the
-// runs, so several copies read from different places, and a read costs the same wherever it begins.
+// The events of one large host for copies that lag far behind. Event numbers have no index, so the
+// rows of the host are read once, by id in slices. Each slice is kept as a sorted run with 12 bytes
+// for each event; later events are appended. A read finds its place in each run and merges the
+// runs. So several copies can read from different places, and a read costs the same at any place.
 
 import type { RowEvent } from '../../core/protocol/messages.ts';
 
-/** Events of a run that is appended to. */
+/** Events in a run of appended events. */
 const APPENDED = 8192;
-/** Of an event are kept its number and, in 32 bits, its kind and its slot. */
+/** An event is stored as its number and, in 32 bits, its kind and its offset in the host. */
 const KINDS = ['found', 'again', 'done', 'robots'] as const;
 const SLOT_BITS = 28;
 const SLOT_MASK = 2 ** SLOT_BITS - 1;
 
 export interface Mention {
   readonly n: number;
-  /** The id of a URL; of robots.txt the origin. */
+  /** The id of a URL, or the origin of a robots.txt. */
   readonly at: number | string;
   readonly kind: RowEvent['kind'];
 }
@@ -36,20 +36,20 @@ function runOf(room: number): Run {
 }
 
 export class EventBacklog {
-  /** All events above this are here once the rows have been read. */
+  /** The backlog holds all events above this number once the rows have been read. */
   since: number;
-  /** Events up to this are read from the rows, those above are appended. */
+  /** Events up to this number are read from the rows; later ones are appended. */
   readonly upTo: number;
   readonly #firstId: number;
   #runs: Run[] = [];
   #appended: Run | null = null;
   readonly #origins: string[] = [];
-  /** The last id that was read. */
+  /** The last id read so far. */
   cursor: number;
   isWhole = false;
-  /** When a copy last asked for it. */
+  /** When a copy last read from it. */
   askedAt = 0;
-  /** Events appended since. */
+  /** Events appended since then. */
   unasked = 0;
 
   constructor(since: number, upTo: number, firstId: number) {
@@ -64,7 +64,7 @@ export class EventBacklog {
     this.unasked = 0;
   }
 
-  /** Events read from rows, in any order. */
+  /** Adds events read from rows, in any order; sorts `mentions` in place. */
   add(mentions: Mention[]): void {
     if (mentions.length === 0) return;
     mentions.sort((a, b) => a.n - b.n);
@@ -73,7 +73,7 @@ export class EventBacklog {
     this.#runs.push(run);
   }
 
-  /** An event with a higher number than all others. */
+  /** Appends an event, whose number must be the highest so far. */
   append(mention: Mention): void {
     if (!this.#appended || this.#appended.length === APPENDED) {
       this.#appended = runOf(APPENDED);
@@ -89,7 +89,7 @@ export class EventBacklog {
     run.places[run.length++] = (KINDS.indexOf(kind) << SLOT_BITS) | slot;
   }
 
-  /** The first events above `after`, in order of their numbers. */
+  /** The first `max` events above `after`, in order of their numbers. */
   above(after: number, max: number): Mention[] {
     const heap: Cursor[] = [];
     for (const run of this.#runs) {
@@ -111,21 +111,20 @@ export class EventBacklog {
     return mentions;
   }
 
-  /** Drops the runs of which all is at or below `upTo`. */
+  /** Drops the runs that have no event above `upTo`. */
   trim(upTo: number): void {
     this.since = Math.max(this.since, upTo);
     this.#runs = this.#runs.filter((run) => run.numbers[run.length - 1]! > upTo);
     if (this.#appended && !this.#runs.includes(this.#appended)) this.#appended = null;
   }
 
-  /** How many are above `after`. */
   countAbove(after: number): number {
     let count = 0;
     for (const run of this.#runs) count += run.length - this.#placeAbove(run, after);
     return count;
   }
 
-  /** Events that it holds. */
+  /** The number of events in memory. */
   get size(): number {
     return this.#runs.reduce((sum, run) => sum + run.length, 0);
   }

@@ -1,8 +1,8 @@
-// Which events of each host come after a number (docs/adr/0014). Events since the last
-// acknowledgement are kept in memory, one tail for each host, with a bound over all hosts. For a copy
-// that is further behind, the rows of the host are read in slices: into a tail where they give few
-// events, else into a backlog (`event-backlog.ts`), which has a bound of its own. A host without a tail
-// has no events above its last number, so it needs no entry here.
+// Finds the events of a host above a number (docs/adr/0014). Events since the last acknowledgement
+// are kept in memory, in one tail for each host, with a limit over all hosts. For a copy that is
+// further behind, the rows of the host are read in slices: into a tail if they give few events,
+// else into a backlog (`event-backlog.ts`), which has its own limit. A host without a tail has no
+// events above its last number, so it needs no entry here.
 
 import type { Connection } from '../encoding/connection.ts';
 import { idRangeOf } from '../encoding/url-ids.ts';
@@ -11,17 +11,17 @@ import { EventBacklog, type Mention } from './event-backlog.ts';
 
 export interface TailBounds {
   /**
-   * Events in the tails of all hosts. Above it all tails are dropped, and read again when a copy
-   * needs them. A backlog that gets as many events after the last copy asked for it is dropped too.
+   * Events in the tails of all hosts. Above this limit all tails are dropped, and read again when a
+   * copy needs them. A backlog that grows by as many events without a read is dropped too.
    */
   readonly atHand: number;
-  /** Rows that are read for copies in one turn. */
+  /** Rows read for copies in one turn. */
   readonly rowsPerTurn: number;
-  /** A host with more events than that above the marks of its copies has a backlog. */
+  /** A host with more events above the marks of its copies has a backlog. */
   readonly tailEvents: number;
-  /** While all backlogs together have so many events, no further host is read. */
+  /** While all backlogs together have as many events, no further host is read. */
   readonly backlogEvents: number;
-  /** A backlog that no copy asked for during so long makes room for others. */
+  /** A backlog that no copy has read for this time may be dropped for another one. */
   readonly unusedMs: number;
 }
 
@@ -31,16 +31,16 @@ export const TAIL_BOUNDS: TailBounds = {
   // About 10 ms.
   rowsPerTurn: 4000,
   tailEvents: 8000,
-  // 96 MB; the last host that is read may exceed it.
+  // 96 MB; the host that is read last may exceed it.
   backlogEvents: 8_000_000,
-  // A copy asks with each message, and again when the answer is late.
+  // A copy reads with each message, and again when the acknowledgement is late.
   unusedMs: 15_000,
 };
 
 type HostNumbers = Pick<HostRow, 'number' | 'last'>;
 type RobotsNumbers = (hostNumber: number) => readonly { origin: string; number: number }[];
 
-/** All events of a host above `since`, in order of their numbers; those before `start` are old. */
+/** All events of a host above `since`, in order. Those before index `start` are acknowledged. */
 interface Tail {
   since: number;
   start: number;
@@ -75,8 +75,8 @@ export class EventTails {
   }
 
   /**
-   * The host's last number is about to rise, by an event or without one; `row.last` is the former
-   * number still.
+   * To be called before the host's last number rises, by an event or without one; `row.last` must
+   * still be the previous number.
    */
   rising(row: HostNumbers, mention: Mention | null): void {
     const backlog = this.#backlogs.get(row.number);
@@ -105,7 +105,7 @@ export class EventTails {
   /**
    * The first events above `after`, and whether these are all; null while they are being read.
    *
-   * @param at - a time that grows from call to call
+   * @param at - a time that never decreases from call to call, in milliseconds
    */
   above(
     row: HostNumbers,
@@ -132,7 +132,7 @@ export class EventTails {
     return (this.#tails.get(number)?.since ?? last) <= after;
   }
 
-  /** Reads on; true once everything above `after` is in memory. */
+  /** Reads the next slice; true once all events above `after` are in memory. */
   #readSlice(row: HostNumbers, after: number, at: number): boolean {
     const backlog = this.#backlogFor(row, after, at);
     if (!backlog || this.#rowsLeft <= 0) return false;
@@ -159,7 +159,7 @@ export class EventTails {
     return isLast;
   }
 
-  /** The one that is being read, or a new one; null while there is no room. */
+  /** The backlog of the host, or a new one; null while there is no room. */
   #backlogFor(row: HostNumbers, after: number, at: number): EventBacklog | null {
     const known = this.#backlogs.get(row.number);
     if (known && known.since <= after) {
@@ -180,7 +180,7 @@ export class EventTails {
     return backlog;
   }
 
-  /** Where few events are left they are a tail from now on. */
+  /** Turns a backlog with few events into a tail. */
   #shrink(host: number, backlog: EventBacklog): void {
     const { tailEvents } = this.#bounds;
     if (backlog.countAbove(backlog.since) > tailEvents) return;
@@ -190,7 +190,7 @@ export class EventTails {
     this.#atHand += mentions.length;
   }
 
-  /** All copies have the host's events up to there. */
+  /** Forgets events up to `upTo`, which all copies have. */
   trim(row: HostNumbers, upTo: number): void {
     const backlog = this.#backlogs.get(row.number);
     if (backlog) {

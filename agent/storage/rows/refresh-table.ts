@@ -1,8 +1,7 @@
-// A new round of a crawl: the known URLs of a host are queued again, each under a third number,
-// *again*, which is above the *found* of all that was known of the host before (adr/0029). The
-// record of the page is kept aside as its *former* one until the page ends anew: the view `pages`
-// shows it meanwhile, also where the URL is skipped, and it has what the server can be asked by.
-// Reached through `SqliteStore`; copies that come in go the same way (row-table.ts).
+// A new round of a crawl: the known URLs of a host are requeued, each under a third number,
+// *again*, which is above the *found* of all URLs that the host had before (adr/0029). The previous
+// record of a page is kept until the page ends again: it holds the validators for conditional
+// requests, and the view `pages` shows it in the meantime, also if the URL is skipped.
 
 import type { FormerPage, Host, PageRow } from '../../core/protocol/messages.ts';
 import type { Connection } from '../encoding/connection.ts';
@@ -51,7 +50,7 @@ export class RefreshTable {
     this.#round = Number(this.#s.meta.get() ?? 0);
   }
 
-  /** In which URLs are found now; 0: there was none but the first. */
+  /** The present round, in which new URLs are found; 0: the first one. */
   get round(): number {
     return this.#round;
   }
@@ -62,7 +61,7 @@ export class RefreshTable {
     this.#s.saveMeta.run(round);
   }
 
-  /** Looks at up to `max` URLs of the host; `over`: all are of this round now. */
+  /** Checks up to `max` URLs of the host. `over`: the host is complete for this round. */
   queueAgain(host: Host, max: number): { queued: number; over: boolean } {
     const row = this.#hosts.find(host);
     if (!row || row.round >= this.#round) return { queued: 0, over: true };
@@ -79,19 +78,19 @@ export class RefreshTable {
     return { queued, over };
   }
 
-  /** What is known of the page when it is queued again. */
+  /** The record to keep as the previous one when the page is requeued. */
   #formerOf({ id, state, done, round, attempts }: KnownRow): FormerPage | undefined {
     if (hasFormer(state)) return this.#formers.told(id);
     const page = this.#pages.read(id);
     if (!page) return undefined;
     const former = { ...page, ...(round > 0 && { round }), attempts };
-    // What a page links to may not be safe before it is settled, so it is read anew.
+    // The links of an unsettled page may be lost, so the page is fetched unconditionally.
     return done > 0 ? former : withoutValidators(former);
   }
 
   /**
-   * Queues a URL again that rules had skipped, in a round after that (docs/adr/0029). Its page is
-   * read whole: the rules of today are to judge its links.
+   * Requeues a URL that rules had skipped, in a later round (docs/adr/0029). Its page is fetched
+   * unconditionally, because the present rules must be applied to its links.
    */
   reopen(host: HostRow, url: Pick<KnownRow, 'id' | 'state' | 'round'>): void {
     const former = this.#formers.told(url.id);
@@ -100,8 +99,10 @@ export class RefreshTable {
   }
 
   /**
-   * The URL is queued in that round, whatever it was before. `attempts` null: as many as it has.
-   * Without a former record the page is read whole.
+   * Queues the URL in that round, whatever its state.
+   *
+   * @param attempts - null: unchanged
+   * @param former - the previous record; without one the page is fetched unconditionally
    */
   move(
     host: HostRow,
@@ -120,33 +121,33 @@ export class RefreshTable {
     this.#note(host, id, n, 'again');
   }
 
-  /** The former record of the URL as it travels, where it may have one. */
+  /** The previous record of the URL with its round and attempts, as it is sent to copies. */
   told({ id, state }: Pick<KnownRow, 'id' | 'state'>): FormerPage | undefined {
     return hasFormer(state) ? this.#formers.told(id) : undefined;
   }
 
-  /** Of a queued page: the record alone. */
+  /** The previous record of a queued page. */
   former(id: number): PageRow | undefined {
     return this.#formers.read(id);
   }
 
-  /** The page has ended anew. */
+  /** Deletes the previous record: the page has ended again. */
   forget(id: number): void {
     this.#formers.delete(id);
   }
 }
 
-/** The page as it was, but the server is not asked whether it has changed since. */
+/** The record without the validators of a conditional request. */
 function withoutValidators({ etag, lastModified, ...rest }: FormerPage): FormerPage {
   return rest;
 }
 
-/** A page that is queued again, or skipped since, keeps its record of before; one that ended, not. */
+/** Whether a URL in this state may have a previous record. */
 function hasFormer(state: number): boolean {
   return state === QUEUED || state === SKIPPED;
 }
 
-/** What was skipped by rules that cannot have changed stays so. */
+/** Only the rules of robots.txt may have changed; other skipped URLs stay skipped. */
 function isAskedAgain({ state, reason }: KnownRow): boolean {
   return state !== SKIPPED || reason === 'robots';
 }

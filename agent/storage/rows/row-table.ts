@@ -1,7 +1,7 @@
-// The rows of hosts as a stream of numbered events, and as copies of other agents' streams. Each
-// URL gives two events, found and done, whose numbers never change; those above a mark are sent.
-// Which events come after a number is kept in `event-tails.ts`. Received events are applied in order
-// under numbers of this database, together with the mark of their sender.
+// The rows of hosts as a stream of numbered events, and copies of other agents' streams. Each URL
+// has two events, found and done, whose numbers never change; the events above a mark are sent.
+// `event-tails.ts` finds the events above a number. Received events are applied in order, under
+// numbers of this database, together with the mark of their sender.
 
 import type {
   AgentId,
@@ -48,18 +48,18 @@ interface Row {
 }
 
 export class RowTable {
+  readonly robots: RobotsTable;
+  readonly pages: PageTable;
+  readonly deleted: DeletedHosts;
+  readonly refresh: RefreshTable;
+  readonly shut: ShutUrls;
+  readonly amendments: Amendments;
   readonly #hosts: HostTable;
   readonly #numbers: Numbers;
-  readonly #robots: RobotsTable;
-  readonly #refresh: RefreshTable;
-  readonly #shut: ShutUrls;
-  readonly #amendments: Amendments;
   readonly #ids: UrlIds;
-  readonly #pages: PageTable;
-  readonly #deleted: DeletedHosts;
   readonly #s: ReturnType<typeof statements>;
   readonly #tails: EventTails;
-  /** Hosts with new numbers; filled by `note`, emptied by `takeChanged` each turn. */
+  /** Hosts with new numbers, filled by `note` and `heldBack`, emptied each turn. */
   #changed = new Set<Host>();
 
   constructor(
@@ -71,53 +71,28 @@ export class RowTable {
   ) {
     const words = new Words(db);
     this.#ids = ids;
-    this.#pages = new PageTable(db, 'page_records', words);
-    const told: Note = (...one) => this.note(...one);
-    this.#refresh = new RefreshTable(db, hosts, numbers, told, this.#pages, words);
-    this.#shut = new ShutUrls(db, hosts, ids, this.#refresh);
-    this.#amendments = new Amendments(db, numbers, told);
-    const note = (row: HostRow, origin: string, n: number) => this.note(row, origin, n, 'robots');
-    this.#robots = new RobotsTable(db, numbers, note);
+    this.pages = new PageTable(db, 'page_records', words);
+    const note: Note = (...event) => this.note(...event);
+    this.refresh = new RefreshTable(db, hosts, numbers, note, this.pages, words);
+    this.shut = new ShutUrls(db, hosts, ids, this.refresh);
+    this.amendments = new Amendments(db, numbers, note);
+    this.robots = new RobotsTable(db, numbers, (row, origin, n) =>
+      this.note(row, origin, n, 'robots'),
+    );
     this.#hosts = hosts;
     this.#numbers = numbers;
-    this.#deleted = new DeletedHosts(db);
+    this.deleted = new DeletedHosts(db);
     this.#s = statements(db);
-    this.#tails = new EventTails(db, (host) => this.#robots.numbers(host), bounds);
+    this.#tails = new EventTails(db, (host) => this.robots.numbers(host), bounds);
   }
 
   // ---- the stream out
 
-  /** Where the answers for robots.txt are kept, which are part of the stream. */
-  get robots(): RobotsTable {
-    return this.#robots;
-  }
-
-  /** The records of finished pages. */
-  get pages(): PageTable {
-    return this.#pages;
-  }
-
-  /** What is left of hosts that were deleted. */
-  get deleted(): DeletedHosts {
-    return this.#deleted;
-  }
-
-  /** What is queued again, which is part of it too. */
-  get refresh(): RefreshTable {
-    return this.#refresh;
-  }
-
-  /** What was skipped by rules that may change. */
-  get shut(): ShutUrls {
-    return this.#shut;
-  }
-
-  /** What becomes known of URLs later, which is part of it too. */
-  get amendments(): Amendments {
-    return this.#amendments;
-  }
-
-  /** A URL of the host was inserted (found), queued again or settled (done) under number `n`. */
+  /**
+   * To be called when number `n` was assigned to an event of the host.
+   *
+   * @param at - the id of the URL, or the origin of a robots.txt
+   */
   note(row: HostRow, at: number | string, n: number, kind: RowEvent['kind']): void {
     this.#tails.rising(row, { n, at, kind });
     this.#hosts.raiseLast(row, n);
@@ -125,8 +100,8 @@ export class RowTable {
   }
 
   /**
-   * The host is to be left alone for longer: a number that is of no event, by which the copies are
-   * told (each message tells of the back-off), so that who takes the host over knows it too.
+   * To be called when the host's back-off grew. It assigns a number without an event, so that the
+   * copies get a message, which carries the back-off, and the next owner knows it.
    */
   heldBack(row: HostRow): void {
     this.#tails.rising(row, null);
@@ -148,7 +123,12 @@ export class RowTable {
     this.#tails.turnEnded();
   }
 
-  /** No events, and `after` again, while the host's rows are being read: ask again next turn. */
+  /**
+   * The events above `after`. While the host's rows are being read, there are no events and `to` is
+   * `after`; call it again in the next turn.
+   *
+   * @param arrivesBy - the latest time at which the message can arrive, in milliseconds
+   */
   events(
     host: Host,
     after: number,
@@ -161,28 +141,28 @@ export class RowTable {
     if (!read) return { events: [], to: after };
     const { mentions, isAll } = read;
     const events = mentions.flatMap((mention) => this.#eventOf(row, mention, arrivesBy) ?? []);
-    // Numbers may be gone that were given: an answer for robots.txt whose like cannot be had any
-    // more leaves none. With all that there is, a copy has come as far as the last one.
+    // Some assigned numbers may have no event any more: an abandoned look-up for robots.txt
+    // removes one. A copy with all remaining events has reached the last number.
     return { events, to: isAll ? Math.max(row.last, after) : mentions.at(-1)!.n };
   }
 
-  /** Null where a later event says more. */
+  /** Null if a later event replaces this one. */
   #eventOf(host: HostRow, { n, at, kind }: Mention, arrivesBy: number): RowEvent | null {
-    if (kind === 'robots') return this.#robots.event(host.number, String(at), n, arrivesBy);
+    if (kind === 'robots') return this.robots.event(host.number, String(at), n, arrivesBy);
     const row = this.#s.row.get(Number(at))!;
     if (kind === 'found') return foundEvent(row, n);
-    // It was queued again since: a later number says so.
+    // The URL was requeued or settled later, under a higher number.
     if (n !== row[kind]) return null;
     const { id, key, round, attempts } = row;
     if (kind === 'again') {
-      const former = this.#refresh.told(row);
+      const former = this.refresh.told(row);
       const sitemap = row.sitemap > 0 && { sitemap: true };
       const { hops, fetchUrl } = row;
       const moved = hops > 0 && { hops, ...(fetchUrl !== null && { fetchUrl }) };
       return { kind, n, key, round, attempts, ...(former && { former }), ...sitemap, ...moved };
     }
     const state = STATES[row.state - 1]!;
-    const page = state === 'skipped' ? undefined : this.#pages.read(id);
+    const page = state === 'skipped' ? undefined : this.pages.read(id);
     return {
       ...{ kind, n, key, state, attempts },
       ...(round > 0 && { round }),
@@ -214,14 +194,14 @@ export class RowTable {
     let changed = false;
     for (const event of item.events) {
       if (event.n <= mark) continue;
-      if (this.#take(row, event, now)) changed = true;
+      if (this.#apply(row, event, now)) changed = true;
     }
     this.#s.saveMark.run(row.number, from, item.to, item.version);
     return { mark: item.to, changed };
   }
 
-  /** Gives whether a URL is further than before, or new. */
-  #take(row: HostRow, event: RowEvent, now: number): boolean {
+  /** @returns whether a URL is new or its state has advanced */
+  #apply(row: HostRow, event: RowEvent, now: number): boolean {
     switch (event.kind) {
       case 'found':
         return this.#found(row, event);
@@ -230,7 +210,7 @@ export class RowTable {
       case 'done':
         return this.#done(row, event);
       case 'robots':
-        this.#robots.take(row, event, now);
+        this.robots.take(row, event, now);
         return false;
     }
   }
@@ -250,26 +230,26 @@ export class RowTable {
     const declared = sitemap ? 1 : 0;
     this.#s.insert.run(id, key, depth, n, attempts, fetchUrl, referrer, round, declared);
     this.#ids.remember(key, id);
-    if (round < this.#refresh.round) this.#hosts.fallBehind(host, round);
+    if (round < this.refresh.round) this.#hosts.fallBehind(host, round);
     this.#hosts.addQueued(host, 1);
     this.note(host, id, n, 'found');
     return true;
   }
 
-  /** A later round goes before all of an earlier one. */
+  /** An event of a later round replaces all of an earlier round. */
   #again(host: HostRow, event: Omit<Extract<RowEvent, { kind: 'again' }>, 'kind' | 'n'>): boolean {
     const { key, round, attempts, former, fetchUrl = null, hops = 0 } = event;
     if (fetchUrl !== null && !hasOriginOf(identityOf(host.host, key), fetchUrl)) return false;
     const row = this.#row(host, key);
     if (!row) return false;
-    if (event.sitemap) this.#amendments.declare(host, row.id);
+    if (event.sitemap) this.amendments.declare(host, row.id);
     if (round < row.round) return false;
     const isLater = round > row.round;
-    if (isLater) this.#refresh.move(host, row, round, attempts, former);
+    if (isLater) this.refresh.move(host, row, round, attempts, former);
     const mine = isLater ? 0 : row.hops;
-    // Of two forms as far down the redirects, one is the same for everybody.
+    // After equally many redirects, all agents choose the same form.
     const isFirst = hops > 0 && hops === mine && (fetchUrl ?? '') < (row.fetchUrl ?? '');
-    if (hops > mine || isFirst) this.#amendments.moveTo(host, row.id, fetchUrl, hops);
+    if (hops > mine || isFirst) this.amendments.moveTo(host, row.id, fetchUrl, hops);
     if (hops >= mine) this.#s.merge.run({ id: row.id, depth: row.depth, attempts, round });
     return isLater;
   }
@@ -279,26 +259,27 @@ export class RowTable {
     return id < 0 ? undefined : this.#s.row.get(id);
   }
 
-  /** A terminal state goes forward over queued, and by a fixed order over another terminal one. */
+  /** A terminal state replaces queued; a fixed order decides between two terminal states. */
   #done(host: HostRow, event: Extract<RowEvent, { kind: 'done' }>): boolean {
     const { key, attempts, round = 0 } = event;
     const row = this.#row(host, key);
     if (!row || round !== row.round) return false;
     const state = STATES.indexOf(event.state) + 1;
-    // A page has a record, whatever a peer says: without one it is fetched here.
+    // Ignores a page without a record, so it is fetched here.
     if (state !== SKIPPED && !event.page) return false;
     const settled = row.done > 0;
     if (row.state > 0 && !this.#isBefore(row, state, event.page)) {
-      // Fetched here as well, and not settled: the other's page is, with all its links.
+      // This agent fetched the page too, but has not settled it. The sender has settled its own
+      // fetch with all links, so the page counts as settled.
       if (!settled) this.#settle(host, row.id);
       return !settled;
     }
     this.#s.finish.run(state, attempts, event.reason ?? null, row.id);
-    this.#shut.skipped(event.reason);
+    this.shut.skipped(event.reason);
     if (row.state === 0) this.#hosts.addQueued(host, -1);
-    if (row.again > 0 && state !== SKIPPED) this.#refresh.forget(row.id);
+    if (row.again > 0 && state !== SKIPPED) this.refresh.forget(row.id);
     if ((row.state === 0 || row.state === SKIPPED) && state !== SKIPPED) this.#hosts.addPage(host);
-    if (event.page && state !== SKIPPED) this.#pages.save(row.id, event.page);
+    if (event.page && state !== SKIPPED) this.pages.save(row.id, event.page);
     if (!settled) this.#settle(host, row.id);
     return true;
   }
@@ -309,10 +290,13 @@ export class RowTable {
     this.note(host, id, n, 'done');
   }
 
-  /** Among terminal states: response, failed, skipped; then the earlier fetch, then by content. */
+  /**
+   * Whether the received terminal state wins: response over failed over skipped, then the earlier
+   * fetch, then the order of the records' texts.
+   */
   #isBefore(row: Row, state: number, page: PageRow | undefined): boolean {
     if (state !== row.state) return state < row.state;
-    const mine = this.#pages.read(row.id);
+    const mine = this.pages.read(row.id);
     if (!page || !mine) return false;
     if (page.fetchedAt !== mine.fetchedAt) return page.fetchedAt < mine.fetchedAt;
     return contentOf(page) < contentOf(mine);
@@ -334,11 +318,11 @@ export class RowTable {
     this.#ids.forget();
     this.#s.deleteMarks.run(row.number);
     this.#hosts.delete(row);
-    this.#deleted.add(row.number);
+    this.deleted.add(row.number);
   }
 }
 
-/** Attempts are those of its round: where it was queued again, *again* tells them. */
+/** The attempts of a requeued URL belong to a later round and are in its *again* event. */
 function foundEvent(row: Row, n: number): RowEvent {
   const { key, depth, round } = row;
   const isFirst = row.again === 0;
@@ -351,7 +335,7 @@ function foundEvent(row: Row, n: number): RowEvent {
   };
 }
 
-/** The same text for the same page, whichever agent or frame its record came from. */
+/** The same text for the same page, whether its record came from a file or a message. */
 function contentOf(page: PageRow): string {
   return JSON.stringify(plainPage(page));
 }

@@ -1,6 +1,6 @@
-// URLs that were skipped by rules that may change: those out of scope and those of blocked hosts. A
-// partial index has them by host, in the order in which they were settled, and nothing else; so a
-// crawl without such URLs pays nothing. Reached through `SqliteStore`.
+// URLs that were skipped by rules that may change: URLs out of scope and URLs of blocked hosts. A
+// partial index has only these URLs, by host in the order in which they were settled, so a crawl
+// without such URLs has no cost.
 
 import type { ShutUrl } from '../../core/protocol/core-store.ts';
 import type { Host, UrlItem } from '../../core/protocol/messages.ts';
@@ -10,9 +10,9 @@ import { hostOfId, type UrlIds } from '../encoding/url-ids.ts';
 import type { HostTable } from '../tables/host-table.ts';
 import type { RefreshTable } from './refresh-table.ts';
 
-/** Reasons that a later rule may undo. */
+/** Reasons of skips that a change of the rules may undo. */
 const REASONS: ReadonlySet<string> = new Set(['scope', 'blocked']);
-/** SQL: exactly as the index `shut` has it. */
+/** SQL: the condition of the index `shut`; queries must repeat it exactly. */
 const IS_SHUT = "state = 3 AND reason IN ('scope', 'blocked')";
 
 /** A step of `migrations.ts`. */
@@ -33,7 +33,7 @@ export class ShutUrls {
   readonly #ids: UrlIds;
   readonly #refresh: RefreshTable;
   readonly #s: ReturnType<typeof statements>;
-  /** Whether there may be any: to ask for each host takes a microsecond. */
+  /** Whether there may be any such URL; saves a query of a microsecond for each host. */
   some: boolean;
 
   constructor(db: Connection, hosts: HostTable, ids: UrlIds, refresh: RefreshTable) {
@@ -44,7 +44,7 @@ export class ShutUrls {
     this.some = this.#s.any.get() !== undefined;
   }
 
-  /** A URL was skipped, here or by another agent. */
+  /** To be called when a URL was skipped here or by another agent. */
   skipped(reason: string | null | undefined): void {
     if (reason && REASONS.has(reason)) this.some = true;
   }
@@ -59,7 +59,7 @@ export class ShutUrls {
     });
   }
 
-  /** Queued again. */
+  /** Requeues the URL if it was skipped by such a rule. */
   reopen(host: Host, url: string): void {
     const row = this.#hosts.find(host);
     const id = row ? this.#ids.find(row.number, keyOf(url, host)) : -1;

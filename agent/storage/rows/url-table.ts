@@ -1,6 +1,5 @@
 // The known URLs of each host, clustered by host: queued, fetched, failed or skipped, with their
-// depth, order and first referrer, and the record of each finished page beside them. The state of
-// a URL only moves forward. Reached through `SqliteStore`.
+// depth, order and first referrer. Within a round the state of a URL only moves forward.
 
 import type { SkipReason } from '../../core/protocol/core-store.ts';
 import type { Host, PageRow, UrlItem } from '../../core/protocol/messages.ts';
@@ -25,9 +24,9 @@ import type { PageTable } from '../tables/page-table.ts';
 import type { RefreshTable } from './refresh-table.ts';
 import type { RowTable } from './row-table.ts';
 
-/** A turn looks at so many queued URLs for those that are to end: some milliseconds. */
+/** Queued URLs that one turn checks when it ends queued URLs of a host; takes some milliseconds. */
 const LOOKED_AT_MAX = 1000;
-/** Of a longer queue, the URLs that are taken at a place in it are among so many first ones. */
+/** A place in a longer queue is chosen among its first URLs, as many as this. */
 const PLACES_MAX = 10_000;
 const SKIPPED = 3;
 const BEFORE_ALL: QueuePlace = [-1, -1, -1];
@@ -65,8 +64,10 @@ export class UrlTable {
   }
 
   /**
-   * True if the URL was not known. A known queued one comes to depth 0 if it was seen on another
-   * host, and takes over attempts that a former owner made; a known one may become a sitemap.
+   * A known URL may become a sitemap. If it is queued, its depth may drop to 0, because another
+   * host links to it, and its attempts may rise to those of a previous owner.
+   *
+   * @returns whether the URL is new
    */
   insert(host: Host, item: UrlItem, skip: SkipReason | null): boolean {
     const row = this.#hosts.row(host);
@@ -128,9 +129,8 @@ export class UrlTable {
     if (at === 0) return this.#s.next.get(hostNumber);
     const { queued } = this.#hosts.numbered(hostNumber);
     const skipped = Math.floor(at * Math.min(queued, PLACES_MAX));
-    // Some queued URLs wait and cannot be taken, so the place may lie beyond the last that can.
-    const there = this.#s.nth.get(hostNumber, skipped);
-    return there ?? this.#s.next.get(hostNumber);
+    // Waiting URLs count in `queued` but cannot be fetched, so the place may not exist.
+    return this.#s.nth.get(hostNumber, skipped) ?? this.#s.next.get(hostNumber);
   }
 
   goodForm(hostNumber: number, url: Identity): RequestForm | null {
@@ -148,7 +148,7 @@ export class UrlTable {
     this.#finish(row, this.#idOf(row, page.url), page, page.attempts);
   }
 
-  /** False if the URL is not queued: its state only moves forward. */
+  /** False if the URL is not queued; then nothing has changed. */
   #finish(row: HostRow, id: number, page: PageRow, attempts: number | null): boolean {
     if (!this.#leaveQueue(row, id, page.status === null ? 2 : 1, attempts, null)) return false;
     const fetchedAt = Math.round(page.fetchedAt);
@@ -174,8 +174,8 @@ export class UrlTable {
   }
 
   /**
-   * Copies and former owners may have the page as done, so it moves to a later round, before which
-   * that counts for nothing (adr/0029).
+   * Copies and previous owners may have the page as done. So it moves to a later round, which
+   * supersedes that *done* (adr/0029).
    */
   askAgain(hostNumber: number, url: Identity, way: WayBack): boolean {
     const { fetchUrl, isOther, hopsMax } = way;
@@ -190,7 +190,7 @@ export class UrlTable {
     return true;
   }
 
-  /** Whether the redirects of pages that have ended lead there. */
+  /** Whether the redirects of finished pages lead from `url` to `from`. */
   #leadsTo(row: HostRow, url: Identity, { from, hopsMax }: WayBack): boolean {
     let at: string | null | undefined = url;
     for (let hops = 0; hops <= hopsMax; hops++) {
@@ -212,7 +212,7 @@ export class UrlTable {
     this.#settle(row, id);
   }
 
-  /** False if the URL is not queued. */
+  /** False if the URL is not queued; then nothing has changed. */
   #leaveQueue(
     row: HostRow,
     id: number,
@@ -223,7 +223,7 @@ export class UrlTable {
     const again = this.#s.leaveQueue.get(state, attempts, reason, id);
     if (again === undefined) return false;
     this.#hosts.addQueued(row, -1);
-    // Of a URL that is skipped the last answer stays: no other has come.
+    // A skipped URL keeps its previous record, because it has no newer response.
     if (again > 0 && state !== SKIPPED) this.#refresh.forget(id);
     return true;
   }
@@ -233,7 +233,7 @@ export class UrlTable {
     if (this.#s.settle.run(n, id).changes > 0) this.#rows.note(row, id, n, 'done');
   }
 
-  /** Below 0, which no row has, where the URL is not known. */
+  /** The id of the URL; below 0, which no row has, if the URL is unknown. */
   #idOf(row: HostRow, url: string): number {
     return this.#ids.find(row.number, keyOf(url, row.host));
   }
@@ -266,9 +266,11 @@ export class UrlTable {
   }
 
   /**
-   * Queues the pages of this agent again whose records are lost, from that offset of the file on.
-   * The *done* that copies have of such a page names the lost record, so each page moves to a later
-   * round, before which that *done* counts for nothing (adr/0029). Gives how many.
+   * Requeues this agent's pages whose archive records are lost, from that offset of the file on.
+   * Copies have a *done* event that names the lost record, so each page moves to a later round,
+   * which supersedes that *done* (adr/0029).
+   *
+   * @returns the number of pages
    */
   reopen(file: string, from: number): number {
     const lost = this.#s.archivedFrom.all(file, from);
@@ -299,7 +301,7 @@ export class UrlTable {
   }
 }
 
-/** Of a page that ends without a request of its own. */
+/** The record of a page that ends without a request. */
 const NO_ANSWER = {
   status: null,
   contentType: null,
@@ -309,16 +311,16 @@ const NO_ANSWER = {
   redirectTo: null,
 } as const;
 
-/** With its URLs as they are outside of the file. */
+/** Expands the URLs that the file stores as keys. */
 function whole(page: PageRow, host: Host): PageRow {
   const { canonical } = page;
   return canonical === undefined ? page : { ...page, canonical: longUrl(canonical, host) };
 }
 
 /**
- * The planner proves the partial indexes (`state = 0`) by the statement's variables too, and where
- * it has looked at a bare one, each new value has the statement compiled anew: ten microseconds
- * instead of one. So a host by which a queue is read stands in an expression.
+ * Compares the host in an expression instead of with a bare parameter. To choose a partial index
+ * (`state = 0`), the planner also inspects the values of bare parameters, and then SQLite compiles
+ * the statement again for each new value: ten microseconds instead of one.
  */
 const HOST = `${hostOfId('id')} = ? + 0`;
 

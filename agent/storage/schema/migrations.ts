@@ -1,61 +1,76 @@
-// The shape of `state.sqlite`, as numbered steps that are applied once each, in order, in one
-// transaction (`PRAGMA user_version` holds the number of the last). Rows are clustered by host, so
-// that a visit touches few pages of the file however large it grows. The queue of a host is a
-// partial index over its queued URLs: those that may be asked for now (not_before = 0) breadth
-// first, then those that wait, by the end of their waits, so that neither is ever walked through to
-// find the other. The large tables have their shape since schema 8 from schema-slots.ts.
+// The schema of `state.sqlite`, as numbered steps. Each step is applied once, in order and in its
+// own transaction; `PRAGMA user_version` holds the number of the last applied step. Rows are
+// clustered by host, so a visit touches few pages of the file however large it is. The queue of a
+// host is a partial index over its queued URLs: first the URLs that may be fetched now (not_before
+// = 0), breadth first, then the waiting URLs by the end of their waits. So neither group is scanned
+// to find the other. schema-slots.ts defines the large tables since schema 8.
 //
 // urls.state: 0 queued, 1 response, 2 failed, 3 skipped. `found` and `done` come from one counter
-// of the database and never change; done = 0: not settled. `key` is the
-// identity without its host (agent/url/url-key.ts).
+// of the database and never change; done = 0 means not settled. `key` is the identity without its
+// host (agent/url/url-key.ts).
 
+import { orderFor } from '../encoding/host-pattern-sql.ts';
 import { SHUT_URLS } from '../rows/shut-urls.ts';
-import { ORDERS_BY_PATTERN } from './schema-orders.ts';
 import { ANSWERS_OF_SKIPPED, LAST_ANSWERS } from './schema-rounds.ts';
-import { SLOTS_CLEAR, SLOTS_SCHEMA } from './schema-slots.ts';
+import { SLOTS_CLEAR, SLOTS_SCHEMA, URL_OF, WHOLE_URL } from './schema-slots.ts';
 
-const URL_OF = (key: string): string =>
-  `(CASE substr(${key}, 1, 1) WHEN 's' THEN 'https://' ELSE 'http://' END || h.host || substr(${key}, 2))`;
-
-/** A stored URL is a key (second character is no `t`) or a whole `http…` URL. */
-const WHOLE_URL = (
-  stored: string,
-): string => `(CASE WHEN substr(${stored}, 2, 1) = 't' THEN ${stored}
-  WHEN ${stored} IS NULL THEN NULL ELSE ${URL_OF(stored)} END)`;
 const REFERRER = WHOLE_URL('u.referrer');
 
-/** The delay in effect: as ordered for the host, else the config's. */
-const DELAY = `coalesce(
-    (SELECT o.value FROM order_rows o WHERE o.kind = 'delay' AND o.host = h.host),
-    (SELECT value FROM meta WHERE key = 'delay_ms'))`;
+/** @param added - columns of later schemas */
+const pagesView = (added = ''): string => `
+CREATE VIEW pages AS
+SELECT ${URL_OF('u.key')} AS url,
+  coalesce(u.fetch_url, ${URL_OF('u.key')}) AS fetch_url, h.host AS host, u.depth AS depth,
+  p.status, p.content_type, p.bytes, p.digest, p.fetched_at, p.duration_ms, p.error,
+  p.redirect_to, ${REFERRER} AS referrer, u.attempts AS attempts, p.warc_file, p.warc_offset${added}
+FROM host_rows h JOIN urls u ON u.host = h.number
+JOIN page_records p ON p.host = u.host AND p.found = u.found
+WHERE u.state IN (1, 2) AND h.owned;
+`;
 
-const HOSTS_VIEW = `
+const frontierView = (added = ''): string => `
+CREATE VIEW frontier AS
+SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.depth, u.attempts,
+  CAST(max(u.not_before, h.not_before) AS INTEGER) AS not_before, ${REFERRER} AS referrer${added}
+FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 0 AND h.owned;
+`;
+
+const skippedView = (added = ''): string => `
+CREATE VIEW skipped AS
+SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.reason, ${REFERRER} AS referrer${added}
+FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 3 AND h.owned;
+`;
+
+/**
+ * @param delay - SQL: the delay in effect for the host `h`, in milliseconds
+ * @param trap - SQL: a branch of the CASE for the state; empty in early schemas
+ */
+const hostsView = (delay: string, trap: string): string => `
 CREATE VIEW hosts AS
 SELECT h.host, h.ip, h.pages_done, h.queued AS pages_queued, h.out_of_scope,
-  CAST(${DELAY} AS INTEGER) AS delay_ms,
+  CAST(${delay} AS INTEGER) AS delay_ms,
   (SELECT r.kind FROM robots r WHERE r.host = h.number ORDER BY r.fetched_at DESC LIMIT 1) AS robots,
   CAST(h.last_fetch_at AS INTEGER) AS last_fetch_at,
   CAST(CASE WHEN h.queued = 0 THEN NULL ELSE max(h.not_before, coalesce(h.last_fetch_at
-    + ${DELAY}, 0)) END AS INTEGER) AS next_fetch_at,
+    + ${delay}, 0)) END AS INTEGER) AS next_fetch_at,
   CASE WHEN h.queued = 0 THEN 'done' WHEN h.last_fetch_at IS NULL THEN 'waiting'
-    WHEN h.not_before > h.last_fetch_at THEN 'backing off' ELSE 'visiting' END AS state
-FROM host_rows h WHERE h.owned;`;
-
-/** The delay in effect once a request was made: what the host asked for, if that is longer. */
-const DELAY_ASKED = `max(h.delay_ms, ${DELAY})`;
-
-const HOSTS_VIEW_WITH_DEMANDS = `
-CREATE VIEW hosts AS
-SELECT h.host, h.ip, h.pages_done, h.queued AS pages_queued, h.out_of_scope,
-  CAST(${DELAY_ASKED} AS INTEGER) AS delay_ms,
-  (SELECT r.kind FROM robots r WHERE r.host = h.number ORDER BY r.fetched_at DESC LIMIT 1) AS robots,
-  CAST(h.last_fetch_at AS INTEGER) AS last_fetch_at,
-  CAST(CASE WHEN h.queued = 0 THEN NULL ELSE max(h.not_before, coalesce(h.last_fetch_at
-    + ${DELAY_ASKED}, 0)) END AS INTEGER) AS next_fetch_at,
-  CASE WHEN h.queued = 0 THEN 'done' WHEN h.last_fetch_at IS NULL THEN 'waiting'
-    WHEN h.not_before > h.last_fetch_at THEN 'backing off' WHEN h.stale >= 50 THEN 'trap'
+    WHEN h.not_before > h.last_fetch_at THEN 'backing off'${trap}
     ELSE 'visiting' END AS state
-FROM host_rows h WHERE h.owned;`;
+FROM host_rows h WHERE h.owned;
+`;
+
+const TRAP = " WHEN h.stale >= 50 THEN 'trap'";
+
+const CONFIG_DELAY = "(SELECT value FROM meta WHERE key = 'delay_ms')";
+
+/** The delay of the operator's directive for exactly this host, else that of the config. */
+const DELAY_OF_HOST = `coalesce(
+    (SELECT o.value FROM order_rows o WHERE o.kind = 'delay' AND o.host = h.host),
+    ${CONFIG_DELAY})`;
+
+/** The same where directives name hosts by patterns; or the host's own demand, if longer. */
+const DELAY_BY_PATTERN = `max(h.delay_ms, coalesce(${orderFor('delay', 'h.host')},
+    ${CONFIG_DELAY}))`;
 
 const FIRST = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -146,42 +161,13 @@ CREATE INDEX marks_by_sender ON marks (sender, host);
 
 CREATE TABLE link_rows (source TEXT NOT NULL, target TEXT NOT NULL);
 CREATE TABLE event_rows (id INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL);
-
-CREATE VIEW pages AS
-SELECT ${URL_OF('u.key')} AS url,
-  coalesce(u.fetch_url, ${URL_OF('u.key')}) AS fetch_url, h.host AS host, u.depth AS depth,
-  p.status, p.content_type, p.bytes, p.digest, p.fetched_at, p.duration_ms, p.error,
-  p.redirect_to, ${REFERRER} AS referrer, u.attempts AS attempts, p.warc_file, p.warc_offset
-FROM host_rows h JOIN urls u ON u.host = h.number
-JOIN page_records p ON p.host = u.host AND p.found = u.found
-WHERE u.state IN (1, 2) AND h.owned;
-
-CREATE VIEW frontier AS
-SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.depth, u.attempts,
-  CAST(max(u.not_before, h.not_before) AS INTEGER) AS not_before, ${REFERRER} AS referrer
-FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 0 AND h.owned;
-
-CREATE VIEW skipped AS
-SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.reason, ${REFERRER} AS referrer
-FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 3 AND h.owned;
-
+${pagesView()}${frontierView()}${skippedView()}
 CREATE VIEW links AS SELECT source, target FROM link_rows;
 
 CREATE VIEW events AS SELECT CAST(at AS INTEGER) AS at, kind, detail FROM event_rows;
+${hostsView(CONFIG_DELAY, '')}`;
 
-CREATE VIEW hosts AS
-SELECT h.host, h.ip, h.pages_done, h.queued AS pages_queued, h.out_of_scope,
-  (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'delay_ms') AS delay_ms,
-  (SELECT r.kind FROM robots r WHERE r.host = h.number ORDER BY r.fetched_at DESC LIMIT 1) AS robots,
-  CAST(h.last_fetch_at AS INTEGER) AS last_fetch_at,
-  CAST(CASE WHEN h.queued = 0 THEN NULL ELSE max(h.not_before, coalesce(h.last_fetch_at
-    + (SELECT value FROM meta WHERE key = 'delay_ms'), 0)) END AS INTEGER) AS next_fetch_at,
-  CASE WHEN h.queued = 0 THEN 'done' WHEN h.last_fetch_at IS NULL THEN 'waiting'
-    WHEN h.not_before > h.last_fetch_at THEN 'backing off' ELSE 'visiting' END AS state
-FROM host_rows h WHERE h.owned;
-`;
-
-/** The operator's orders; `value` null: taken back. A delay that was ordered shows in `hosts`. */
+/** The operator's directives; a null `value` withdraws one. The view `hosts` shows their delays. */
 const ORDERS = `
 CREATE TABLE order_rows (
   kind TEXT NOT NULL,
@@ -193,39 +179,31 @@ CREATE TABLE order_rows (
 ) WITHOUT ROWID;
 
 DROP VIEW hosts;
-${HOSTS_VIEW}
-`;
+${hostsView(DELAY_OF_HOST, '')}`;
 
-/** What a host asks for: its delay beyond the config's, its block, and how little of it is new. */
+/** What a host demands: a longer delay and a block; `stale` is its score of duplicate pages. */
 const DEMANDS = `
 ALTER TABLE host_rows ADD COLUMN busy_until REAL NOT NULL DEFAULT 0;
 ALTER TABLE host_rows ADD COLUMN delay_ms REAL NOT NULL DEFAULT 0;
 ALTER TABLE host_rows ADD COLUMN stale INTEGER NOT NULL DEFAULT 0;
 
 DROP VIEW hosts;
-${HOSTS_VIEW_WITH_DEMANDS}
-`;
+${hostsView(`max(h.delay_ms, ${DELAY_OF_HOST})`, TRAP)}`;
 
-/** What a page says of itself. `canonical` is stored as a referrer is. */
-const PAGES_SPEAK = `
+const DECLARED = `,
+  ${WHOLE_URL('p.canonical')} AS canonical, coalesce(p.noindex, 0) AS noindex,
+  coalesce(p.noarchive, 0) AS noarchive`;
+
+/** What a page declares about itself. `canonical` is stored in the same form as a referrer. */
+const PAGE_DECLARATIONS = `
 ALTER TABLE page_records ADD COLUMN canonical TEXT;
 ALTER TABLE page_records ADD COLUMN noindex INTEGER;
 ALTER TABLE page_records ADD COLUMN noarchive INTEGER;
 
 DROP VIEW pages;
-CREATE VIEW pages AS
-SELECT ${URL_OF('u.key')} AS url,
-  coalesce(u.fetch_url, ${URL_OF('u.key')}) AS fetch_url, h.host AS host, u.depth AS depth,
-  p.status, p.content_type, p.bytes, p.digest, p.fetched_at, p.duration_ms, p.error,
-  p.redirect_to, ${REFERRER} AS referrer, u.attempts AS attempts, p.warc_file, p.warc_offset,
-  ${WHOLE_URL('p.canonical')} AS canonical, coalesce(p.noindex, 0) AS noindex,
-  coalesce(p.noarchive, 0) AS noarchive
-FROM host_rows h JOIN urls u ON u.host = h.number
-JOIN page_records p ON p.host = u.host AND p.found = u.found
-WHERE u.state IN (1, 2) AND h.owned;
-`;
+${pagesView(DECLARED)}`;
 
-/** The links of a page as one JSON array: a row a link would repeat the source forty times. */
+/** The links of a page as one JSON array; a row for each link would repeat the source. */
 const LINKS_OF_PAGES = `
 DROP VIEW links;
 DROP TABLE link_rows;
@@ -235,14 +213,14 @@ SELECT p.source AS source, t.value AS target
 FROM page_links p, json_each(p.targets) t;
 `;
 
-/** Under which an answer for robots.txt goes to the copies; 0: it does not. */
-const ROBOTS_TRAVEL = `
+/** `number`: the event number under which copies receive a robots.txt record; 0: never. */
+const ROBOTS_NUMBERS = `
 ALTER TABLE robots ADD COLUMN number INTEGER NOT NULL DEFAULT 0;
 `;
 
 /**
- * Rounds of a crawl. `again` comes from the counter of `found` and `done`; 0: it was queued once. The
- * record of a page that is queued again is kept in `former_pages` until it ends.
+ * Rounds of a crawl. `again` comes from the counter of `found` and `done`; 0: the URL was queued
+ * only once. `former_pages` keeps the previous record of a requeued page until the page ends.
  */
 const ROUNDS = `
 ALTER TABLE urls ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
@@ -281,39 +259,23 @@ CREATE TABLE former_pages (
 ) WITHOUT ROWID;
 
 DROP VIEW pages;
-CREATE VIEW pages AS
-SELECT ${URL_OF('u.key')} AS url,
-  coalesce(u.fetch_url, ${URL_OF('u.key')}) AS fetch_url, h.host AS host, u.depth AS depth,
-  p.status, p.content_type, p.bytes, p.digest, p.fetched_at, p.duration_ms, p.error,
-  p.redirect_to, ${REFERRER} AS referrer, u.attempts AS attempts, p.warc_file, p.warc_offset,
-  ${WHOLE_URL('p.canonical')} AS canonical, coalesce(p.noindex, 0) AS noindex,
-  coalesce(p.noarchive, 0) AS noarchive, coalesce(p.unchanged, 0) AS unchanged, u.round AS round
-FROM host_rows h JOIN urls u ON u.host = h.number
-JOIN page_records p ON p.host = u.host AND p.found = u.found
-WHERE u.state IN (1, 2) AND h.owned;
-
+${pagesView(`${DECLARED}, coalesce(p.unchanged, 0) AS unchanged, u.round AS round`)}
 DROP VIEW frontier;
-CREATE VIEW frontier AS
-SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.depth, u.attempts,
-  CAST(max(u.not_before, h.not_before) AS INTEGER) AS not_before, ${REFERRER} AS referrer,
-  u.round AS round
-FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 0 AND h.owned;
-
+${frontierView(',\n  u.round AS round')}
 DROP VIEW skipped;
-CREATE VIEW skipped AS
-SELECT ${URL_OF('u.key')} AS url, h.host AS host, u.reason, ${REFERRER} AS referrer,
-  u.round AS round
-FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 3 AND h.owned;
-`;
+${skippedView(',\n  u.round AS round')}`;
 
-/** The progress of a look-up (redirects followed), and the Crawl-delay of the last rules read. */
+/** The redirects that a robots.txt look-up has followed, and the Crawl-delay of the last rules. */
 const ROBOTS_PROGRESS = `
 ALTER TABLE robots ADD COLUMN location TEXT;
 ALTER TABLE robots ADD COLUMN hops INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE robots ADD COLUMN crawl_delay_ms REAL NOT NULL DEFAULT 0;
 `;
 
-/** Failures in a row, and the time of the first of them: neither attempts nor time alone give up. */
+/**
+ * Consecutive failures and the time of the first one. A retry limit needs both the number of
+ * attempts and the time.
+ */
 const FAILURES_SINCE = `
 ALTER TABLE host_rows ADD COLUMN blocks INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE host_rows ADD COLUMN unanswered INTEGER NOT NULL DEFAULT 0;
@@ -321,20 +283,20 @@ ALTER TABLE urls ADD COLUMN failed_since REAL;
 ALTER TABLE robots ADD COLUMN failed_since REAL;
 `;
 
-/** How many redirects to another form of the same identity led to the form of a queued URL. */
+/** Redirects to other forms of the same identity that led to the form of a queued URL. */
 const FORM_HOPS = `
 ALTER TABLE urls ADD COLUMN hops INTEGER NOT NULL DEFAULT 0;
 `;
 
-/** Numbers of hosts that were deleted while rows of theirs are left (deleted-hosts.ts). */
+/** Numbers of deleted hosts that still have rows (deleted-hosts.ts). */
 const DELETED_HOSTS = `
 CREATE TABLE deleted_hosts (number INTEGER PRIMARY KEY);
 DROP INDEX outbox_by_host;
 `;
 
 /**
- * Whether a URL was named as a sitemap. Before, the referrer told it, of files that a robots.txt
- * names; those that are still queued are found by it here.
+ * Whether a URL was declared a sitemap. Older schemas recognize a sitemap by its referrer, a
+ * robots.txt file; this step marks the queued ones.
  */
 const DECLARED_SITEMAPS = `
 ALTER TABLE urls ADD COLUMN sitemap INTEGER NOT NULL DEFAULT 0;
@@ -345,13 +307,13 @@ UPDATE outbox SET sitemap = 1
   WHERE referrer LIKE '%/robots.txt' AND url NOT LIKE '%/robots.txt';
 `;
 
-/** Every greeting of a member asks for marks above its numbers, and as a rule there are none. */
+/** Each greeting of a member looks up marks above its numbers; usually there are none. */
 const MARKS_BY_NUMBER = `
 DROP INDEX marks_by_sender;
 CREATE INDEX marks_by_sender ON marks (sender, mark);
 `;
 
-/** A row for each agent that is known gone, in place of one text with all of them. */
+/** One row for each tombstone, in place of one JSON text. */
 const GONE_AGENTS = `
 CREATE TABLE gone_agents (id TEXT PRIMARY KEY, inc INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO gone_agents (id, inc)
@@ -359,13 +321,24 @@ INSERT INTO gone_agents (id, inc)
 DELETE FROM meta WHERE key = 'gone';
 `;
 
+/** Directives name hosts by patterns; the view `orders` shows when the agent applied each. */
+const ORDERS_BY_PATTERN = `
+ALTER TABLE order_rows ADD COLUMN applied_at INTEGER;
+
+CREATE VIEW orders AS
+SELECT kind, nullif(host, '') AS host, value, agent AS given_by, applied_at
+FROM order_rows WHERE value IS NOT NULL AND kind IN ('pause', 'block', 'delay');
+
+DROP VIEW hosts;
+${hostsView(DELAY_BY_PATTERN, TRAP)}`;
+
 export const MIGRATIONS: readonly string[] = [
   FIRST,
   ORDERS,
   DEMANDS,
-  PAGES_SPEAK,
+  PAGE_DECLARATIONS,
   LINKS_OF_PAGES,
-  ROBOTS_TRAVEL,
+  ROBOTS_NUMBERS,
   ROUNDS,
   SLOTS_SCHEMA,
   SLOTS_CLEAR,
@@ -382,5 +355,5 @@ export const MIGRATIONS: readonly string[] = [
   ANSWERS_OF_SKIPPED,
 ];
 
-/** The schema between whose step and the next the rows of the older tables are moved. */
+/** After this schema's step, and before the next, rows move from the old tables (move-rows.ts). */
 export const ROWS_MOVE_AT = MIGRATIONS.indexOf(SLOTS_SCHEMA) + 1;

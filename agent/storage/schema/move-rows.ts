@@ -1,7 +1,7 @@
-// Brings the rows of a file of schema 7 into the tables of schema 8 (schema-slots.ts), in the
-// transaction of that step, so that a kill leaves the old file. Some thousand rows are in memory at
-// a time, however large the file; it grows by what the new tables take, and the room of the old ones
-// is used again. Called by `migrate` in database.ts, of new files as well, which have no rows.
+// Moves the rows of a file of schema 7 into the tables of schema 8 (schema-slots.ts). It runs in
+// the transaction of that step, so a kill leaves the old file. Memory is bounded by one batch of
+// rows. The file grows by the size of the new tables; SQLite later reuses the space of the old
+// ones.
 
 import type { Connection } from '../encoding/connection.ts';
 import { OLD_PAGE_SELECT, type PlainPage, pageOf } from '../encoding/page-columns.ts';
@@ -9,6 +9,7 @@ import { idsOfHost, UrlIds } from '../encoding/url-ids.ts';
 import { Words } from '../encoding/words.ts';
 import { PageTable } from '../tables/page-table.ts';
 
+/** Rows in memory at a time. */
 const BATCH_ROWS = 1000;
 
 interface OldRow {
@@ -17,14 +18,10 @@ interface OldRow {
   readonly found: number;
 }
 
-/** @param slotsKey - of the hash that places URLs, from now on the file's; below 2^53 */
+/** @param slotsKey - the key of the hash that places URLs, stored in the file; below 2^53 */
 export function moveRows(db: Connection, slotsKey: number): void {
   db.prepare("INSERT INTO meta (key, value) VALUES ('slots', ?)").run(slotsKey);
   const ids = new UrlIds(db);
-  moveUrls(db, ids);
-}
-
-function moveUrls(db: Connection, ids: UrlIds): void {
   const words = new Words(db);
   const movePage = pageMover(db, 'page_records', words);
   const moveFormer = pageMover(db, 'former_pages', words);
@@ -65,7 +62,10 @@ function pageMover(db: Connection, table: 'page_records' | 'former_pages', words
   };
 }
 
-/** Once all URLs of a host have a slot, and are still at hand: else all pages were written twice. */
+/**
+ * To be called for each host once all its URLs have a row id and are still in the page cache.
+ * Otherwise every page of the file would be written twice.
+ */
 function referrerShortener(db: Connection, ids: UrlIds): (host: number) => void {
   const batch = db.prepare<
     [{ host: number; after: number; max: number }],

@@ -1,8 +1,8 @@
-// The shape of the large tables since schema 8, made for many URLs: a row is named by an integer of
-// seven bytes (url-ids.ts) wherever it is mentioned, so that neither the queue nor page records nor
-// referrers repeat its key, and no index has to find it. Digests are 32 bytes instead of 71
-// characters; types, errors and archive files are numbers of `words`. Two steps of `migrations.ts`:
-// between them `move-rows.ts` brings over what the older tables have.
+// The large tables since schema 8, made for many URLs. A URL's row is named by an integer of seven
+// bytes (url-ids.ts), so the queue, page records and referrers do not repeat its key, and no index
+// is needed to find it. Digests take 32 bytes instead of 71 characters; content types, errors and
+// archive files are numbers of interned strings (`words`). The schema consists of two steps of
+// `migrations.ts`; `move-rows.ts` moves the rows of the older tables between them.
 
 import { DIGEST_OF } from '../encoding/page-columns.ts';
 import { hostOfId, idsOfHost, referrerOf } from '../encoding/url-ids.ts';
@@ -11,17 +11,17 @@ import { wordOf } from '../encoding/words.ts';
 export const URL_OF = (key: string): string =>
   `(CASE substr(${key}, 1, 1) WHEN 's' THEN 'https://' ELSE 'http://' END || h.host || substr(${key}, 2))`;
 
-/** SQL: a stored URL, whole. It is a key (second character is no `t`) or a whole `http…` URL. */
+/** SQL: expands a stored URL, which is a key (its second character is not `t`) or a full URL. */
 export const WHOLE_URL = (
   stored: string,
 ): string => `(CASE WHEN substr(${stored}, 2, 1) = 't' THEN ${stored}
   WHEN ${stored} IS NULL THEN NULL ELSE ${URL_OF(stored)} END)`;
 
-export const REFERRER = referrerOf('u', WHOLE_URL);
+const REFERRER = referrerOf('u', WHOLE_URL);
 
 /**
- * Of `page_records` and `former_pages`. A column without a type keeps numbers and texts apart, even
- * a text that looks like a number.
+ * Columns of `page_records` and `former_pages`. A column without a type keeps numbers and texts
+ * apart, even a text that looks like a number.
  */
 const PAGE = `(
   id INTEGER PRIMARY KEY,
@@ -45,6 +45,17 @@ const PAGE = `(
   original_at INTEGER,
   unchanged INTEGER
 )`;
+
+/** @param ended - the table with the round and the attempts in which the page ended */
+export const pageColumns = (ended: 'u' | 'p'): string => `
+  ${URL_OF('u.key')} AS url,
+  coalesce(u.fetch_url, ${URL_OF('u.key')}) AS fetch_url, h.host AS host, u.depth AS depth,
+  p.status, ${wordOf('p.content_type')} AS content_type, p.bytes, ${DIGEST_OF('p.digest')} AS digest,
+  p.fetched_at, p.duration_ms, ${wordOf('p.error')} AS error, p.redirect_to,
+  ${REFERRER} AS referrer, ${ended}.attempts AS attempts, ${wordOf('p.warc_file')} AS warc_file,
+  p.warc_offset, ${WHOLE_URL('p.canonical')} AS canonical, coalesce(p.noindex, 0) AS noindex,
+  coalesce(p.noarchive, 0) AS noarchive, coalesce(p.unchanged, 0) AS unchanged,
+  ${ended}.round AS round`;
 
 export const SLOTS_SCHEMA = `
 DROP VIEW pages;
@@ -79,13 +90,7 @@ CREATE TABLE page_records ${PAGE};
 CREATE TABLE former_pages ${PAGE};
 
 CREATE VIEW pages AS
-SELECT ${URL_OF('u.key')} AS url,
-  coalesce(u.fetch_url, ${URL_OF('u.key')}) AS fetch_url, h.host AS host, u.depth AS depth,
-  p.status, ${wordOf('p.content_type')} AS content_type, p.bytes, ${DIGEST_OF('p.digest')} AS digest,
-  p.fetched_at, p.duration_ms, ${wordOf('p.error')} AS error, p.redirect_to,
-  ${REFERRER} AS referrer, u.attempts AS attempts, ${wordOf('p.warc_file')} AS warc_file,
-  p.warc_offset, ${WHOLE_URL('p.canonical')} AS canonical, coalesce(p.noindex, 0) AS noindex,
-  coalesce(p.noarchive, 0) AS noarchive, coalesce(p.unchanged, 0) AS unchanged, u.round AS round
+SELECT ${pageColumns('u')}
 FROM host_rows h CROSS JOIN urls u ON ${idsOfHost('u.id', 'h.number')}
 CROSS JOIN page_records p ON p.id = u.id
 WHERE u.state IN (1, 2) AND h.owned;
@@ -104,7 +109,7 @@ FROM host_rows h CROSS JOIN urls u ON ${idsOfHost('u.id', 'h.number')}
 WHERE +u.state = 3 AND h.owned;
 `;
 
-/** Once the rows are moved. */
+/** Runs after the rows have moved. */
 export const SLOTS_CLEAR = `
 DROP TABLE old_urls;
 DROP TABLE old_page_records;

@@ -1,17 +1,12 @@
-// The last records of pages that are queued again, or were skipped when their turn came, in the table
-// `former_pages`: those of `page_records` with the round in which the page ended so and the requests
-// that it took then, which its row of `urls` does not have any more. The view `pages` shows them until
-// the pages end anew.
+// The previous records of pages that are requeued, or were skipped after they were requeued, in the
+// table `former_pages`. A record has the columns of `page_records`, plus the round and the attempts
+// in which the page ended, which its row in `urls` no longer has. The view `pages` shows these
+// records until the pages end again.
 
 import type { FormerPage, PageRow } from '../../core/protocol/messages.ts';
 import type { Connection } from '../encoding/connection.ts';
 import type { Words } from '../encoding/words.ts';
 import { PageTable } from './page-table.ts';
-
-interface Ending {
-  readonly round: number | null;
-  readonly attempts: number | null;
-}
 
 export class FormerPages {
   readonly #pages: PageTable;
@@ -27,7 +22,7 @@ export class FormerPages {
     return this.#pages.read(id);
   }
 
-  /** As it travels. */
+  /** The record with its round and attempts, as it is sent to copies. */
   told(id: number): FormerPage | undefined {
     const page = this.#pages.read(id);
     if (!page) return undefined;
@@ -35,10 +30,10 @@ export class FormerPages {
     return { ...page, ...(round && { round }), ...(attempts !== null && { attempts }) };
   }
 
-  /** In place of what there was. */
+  /** Replaces an older record. */
   save(id: number, { round, attempts, ...page }: FormerPage): void {
     this.#pages.save(id, page);
-    // Without the number of its requests it was queued by a version that did not keep the round.
+    // A record without attempts comes from a version that did not keep the round.
     const ended = attempts === undefined ? null : (round ?? 0);
     this.#s.saveEnding.run(ended, attempts ?? null, id);
   }
@@ -50,7 +45,9 @@ export class FormerPages {
 
 function statements(db: Connection) {
   return {
-    ending: db.prepare<[number], Ending>('SELECT round, attempts FROM former_pages WHERE id = ?'),
+    ending: db.prepare<[number], { round: number | null; attempts: number | null }>(
+      'SELECT round, attempts FROM former_pages WHERE id = ?',
+    ),
     saveEnding: db.prepare<[number | null, number | null, number]>(
       'UPDATE former_pages SET round = ?, attempts = ? WHERE id = ?',
     ),

@@ -1,20 +1,23 @@
-// The hosts of an agent's database: their numbers (order of discovery), counters and what the
-// visits remember of each. Counters change with every link, so rows are kept in a bounded cache
-// and written once a commit. Used by the other tables through `row` and `numbered`.
+// The hosts of an agent's database: their numbers (in order of discovery), counters and the state
+// of their visits. Counters change with every link, so rows are kept in a bounded cache and written
+// once per commit.
 
 import type { Host, HostFailures, RowsItem } from '../../core/protocol/messages.ts';
 import type { HostRecord, QueuedHost } from '../../frontier/frontier-store.ts';
 import type { Connection } from '../encoding/connection.ts';
 import { namesHost } from '../encoding/host-pattern-sql.ts';
 
-/** Rows kept in memory; some 200 bytes each. */
+/** Rows in the cache, of some 200 bytes each. */
 const CACHED_MAX = 20_000;
 /**
- * At a start and after a change of the view all hosts are asked for in order of their numbers: read
- * so many at a time they take a fifth of the time.
+ * Rows that are read ahead. At a start and after a change of the view, all hosts are read in order
+ * of their numbers, and reading ahead takes a fifth of the time.
  */
 const READ_AHEAD = 256;
-/** Not all are asked for: those without a queue are not. */
+/**
+ * Largest step between two numbers that still counts as reading in order: hosts without a queue are
+ * skipped.
+ */
 const GAP_MAX = 64;
 
 export interface HostRow {
@@ -31,17 +34,17 @@ export interface HostRow {
   blocks: number;
   unconnected: number;
   unanswered: number;
-  /** The delay after its last request; 0: there was none. */
+  /** The delay after its last request; 0: no request yet. */
   delayMs: number;
   stale: number;
   ip: string | null;
-  /** 1: the views show it as this agent's; 0: a copy of another's. */
+  /** 1: the views show it as this agent's host; 0: a copy of another agent's host. */
   owned: number;
-  /** The highest found or done number among its URLs. */
+  /** The highest number assigned to the host, for an event or without one. */
   last: number;
-  /** All of its URLs that are asked again are of this round, or a later one. */
+  /** All of its URLs that a recrawl requeues are of this round or a later one. */
   round: number;
-  /** Of a round that is begun: the id up to which they were looked at; -1: none. In memory only. */
+  /** The id up to which the present round has checked its URLs; -1: none. In memory only. */
   refreshedTo: number;
 }
 
@@ -52,21 +55,21 @@ export interface OwnedHosts {
   pages: number;
 }
 
-type Told = Pick<RowsItem, 'backoffMs' | 'delayMs' | 'busy' | 'stale' | 'failures'>;
+type Reported = Pick<RowsItem, 'backoffMs' | 'delayMs' | 'busy' | 'stale' | 'failures'>;
 
 const NO_FAILURES: HostFailures = { busyMs: 0, blocks: 0, unconnected: 0, unanswered: 0 };
 
 const COLUMNS = `number, host, queued, out_of_scope AS outOfScope, pages_done AS pagesDone,
   not_before AS notBefore, last_fetch_at AS lastFetchAt, busy, busy_until AS busyUntil,
-  busy_since AS busySince, blocks, unconnected, unanswered, delay_ms AS delayMs, stale, ip, owned, last, round,
-  -1 AS refreshedTo`;
+  busy_since AS busySince, blocks, unconnected, unanswered, delay_ms AS delayMs, stale, ip,
+  owned, last, round, -1 AS refreshedTo`;
 
 export class HostTable {
   readonly #byName = new Map<Host, HostRow>();
   readonly #byNumber = new Map<number, HostRow>();
   readonly #dirty = new Set<HostRow>();
   readonly #s: ReturnType<typeof statements>;
-  /** Of this agent's hosts, kept with each change: to count a million takes too long. */
+  /** Counts of this agent's hosts, updated with each change: a query is too slow. */
   #owned: OwnedHosts | null = null;
   /** The number up to which rows were read last. */
   #readTo = -1;
@@ -75,7 +78,7 @@ export class HostTable {
     this.#s = statements(db);
   }
 
-  /** The host's row, made if this is the first word of it: as this agent's, or as a copy. */
+  /** The host's row; a new one is created, as this agent's host or as a copy. */
   row(host: Host, owned = true): HostRow {
     const known = this.#byName.get(host);
     if (known) return known;
@@ -100,12 +103,12 @@ export class HostTable {
     return this.#byNumber.get(number) ?? this.#keep(this.#s.byNumber.get(number)!);
   }
 
-  /** Reads those that will be asked for next, where it looks as if. */
+  /** Caches the row, and reads ahead if the hosts are apparently read in order. */
   #keepWithNext(row: HostRow): HostRow {
     const gap = row.number - this.#readTo;
     this.#readTo = row.number;
     if (gap > 0 && gap <= GAP_MAX) {
-      // Room is made first: a row that is dropped for it may be one of those that are read.
+      // Makes room first: dropping rows later could drop some of those just read.
       if (this.#byName.size + READ_AHEAD >= CACHED_MAX) this.#shed();
       for (const next of this.#s.after.all(row.number, READ_AHEAD)) {
         if (!this.#byName.has(next.host)) this.#keep(next);
@@ -122,7 +125,7 @@ export class HostTable {
     return row;
   }
 
-  /** Drops half of the rows, but none that is still to be written: a row has one copy here. */
+  /** Drops half of the rows, but no unwritten ones: they exist only in this cache. */
   #shed(): void {
     let left = CACHED_MAX / 2;
     if (this.#dirty.size > left) this.flush();
@@ -142,7 +145,7 @@ export class HostTable {
     this.#dirty.add(row);
   }
 
-  /** A URL of the host ended with a response or failed; -1: it is queued again. */
+  /** Counts a URL that ended with a response or failed; -1: it is requeued. */
   addPage(row: HostRow, by: 1 | -1 = 1): void {
     this.#count(row, -1);
     row.pagesDone += by;
@@ -160,31 +163,31 @@ export class HostTable {
   }
 
   /**
-   * What another says of the host is this agent's to know when it becomes the owner. An owner
-   * already, it takes the counts for no less than it knows itself.
+   * Stores another agent's state of the host, for the case that this agent becomes its owner. If it
+   * already is the owner, its own counts are not lowered.
    */
-  told(row: HostRow, told: Told, owned: boolean, now: number): void {
-    const { backoffMs, delayMs, failures = NO_FAILURES, ...counts } = told;
-    this.#toldFailures(row, failures, owned, now);
+  told(row: HostRow, reported: Reported, owned: boolean, now: number): void {
+    const { backoffMs, delayMs, failures = NO_FAILURES, ...counts } = reported;
+    this.#reportFailures(row, failures, owned, now);
     const busy = Math.max(counts.busy ?? 0, owned ? row.busy : 0);
     const stale = Math.max(counts.stale ?? 0, owned ? row.stale : 0);
     const isKnown = busy === row.busy && stale === row.stale && delayMs === row.delayMs;
     if (isKnown && backoffMs === 0) return;
     if (backoffMs > 0) row.notBefore = Math.max(row.notBefore, now + backoffMs);
-    // Blocks of which only the number is known end now: that is when they are forgiven from.
+    // If only the number of blocks is known, they end now, and their expiry counts from now.
     const endsAt = backoffMs > 0 || row.busy === 0 ? now + backoffMs : 0;
     if (busy > 0) row.busyUntil = Math.max(row.busyUntil, endsAt);
     Object.assign(row, { delayMs, busy, stale });
     this.#dirty.add(row);
   }
 
-  /** The same of the failures in a row. */
-  #toldFailures(row: HostRow, told: HostFailures, owned: boolean, now: number): void {
+  /** The same for consecutive failures. */
+  #reportFailures(row: HostRow, reported: HostFailures, owned: boolean, now: number): void {
     const least = owned ? row : NO_FAILURES;
-    const blocks = Math.max(told.blocks, least.blocks);
-    const unconnected = Math.max(told.unconnected, least.unconnected);
-    const unanswered = Math.max(told.unanswered, least.unanswered);
-    const since = told.blocks > 0 ? now - told.busyMs : null;
+    const blocks = Math.max(reported.blocks, least.blocks);
+    const unconnected = Math.max(reported.unconnected, least.unconnected);
+    const unanswered = Math.max(reported.unanswered, least.unanswered);
+    const since = reported.blocks > 0 ? now - reported.busyMs : null;
     const busySince = owned ? earlier(since, row.busySince) : since;
     const isKnown =
       blocks === row.blocks && unconnected === row.unconnected && unanswered === row.unanswered;
@@ -193,7 +196,7 @@ export class HostTable {
     this.#dirty.add(row);
   }
 
-  /** What `told` takes in, as of `now`. */
+  /** The failures of the host as of `now`, in the form that `told` receives. */
   failures(row: HostRow, now: number): HostFailures | undefined {
     const { busySince, blocks, unconnected, unanswered } = row;
     if (blocks === 0 && unconnected === 0 && unanswered === 0) return undefined;
@@ -213,7 +216,7 @@ export class HostTable {
     this.#dirty.add(row);
   }
 
-  /** A URL of an earlier round has come. */
+  /** Lowers the round of the host: it has received a URL of an earlier round. */
   fallBehind(row: HostRow, round: number): void {
     row.refreshedTo = -1;
     if (round >= row.round) return;
@@ -221,7 +224,7 @@ export class HostTable {
     this.#dirty.add(row);
   }
 
-  /** Another round begins: what one before it has looked at counts no more. */
+  /** A new round begins: all hosts are checked from their first URL. */
   restart(): void {
     for (const row of this.#byName.values()) row.refreshedTo = -1;
   }
@@ -241,7 +244,7 @@ export class HostTable {
 
   record(host: Host): HostRecord {
     const row = this.row(host);
-    // One by one: of a hundred thousand at a start, each costs a microsecond less than by spreading.
+    // Not by spread: for 100,000 hosts at a start, this saves a microsecond for each.
     return {
       number: row.number,
       host,
@@ -274,13 +277,13 @@ export class HostTable {
     this.#dirty.add(row);
   }
 
-  /** Writes the rows that changed; called before each commit, within its transaction. */
+  /** Writes the changed rows. Needs the open transaction of a turn. */
   flush(): void {
     for (const row of this.#dirty) this.#s.update.run(row);
     this.#dirty.clear();
   }
 
-  /** Of a turn that failed nothing may be written later. */
+  /** Drops the cache after a failed turn, so later turns do not write its changes. */
   forget(): void {
     this.#owned = null;
     this.#dirty.clear();
@@ -292,7 +295,10 @@ export class HostTable {
     return this.#s.names.all(number, max);
   }
 
-  /** Of this agent. With a star all hosts are looked through, a tenth of a second for a million. */
+  /**
+   * The number of this agent's hosts that match the pattern. A pattern with `*` scans all hosts,
+   * which takes 0.1 s for a million.
+   */
   named(pattern: string): number {
     if (!pattern.startsWith('*')) return this.find(pattern)?.owned ?? 0;
     this.flush();
@@ -311,7 +317,7 @@ export class HostTable {
     return { ...this.#owned };
   }
 
-  /** Takes the row into the counts of this agent's hosts, or out of them for a change. */
+  /** Adds the row to the counts of this agent's hosts, or subtracts it before a change. */
   #count(row: HostRow, sign: 1 | -1): void {
     const counts = this.#owned;
     if (counts === null || row.owned === 0) return;
@@ -348,8 +354,8 @@ function statements(db: Connection) {
       `UPDATE host_rows SET queued = $queued, out_of_scope = $outOfScope,
         pages_done = $pagesDone, not_before = $notBefore, last_fetch_at = $lastFetchAt,
         busy = $busy, busy_until = $busyUntil, busy_since = $busySince,
-        blocks = $blocks, unconnected = $unconnected, unanswered = $unanswered, delay_ms = $delayMs, stale = $stale, ip = $ip,
-        owned = $owned, last = $last, round = $round WHERE number = $number`,
+        blocks = $blocks, unconnected = $unconnected, unanswered = $unanswered,
+        delay_ms = $delayMs, stale = $stale, ip = $ip, owned = $owned, last = $last, round = $round WHERE number = $number`,
     ),
     delete: db.prepare<[number]>('DELETE FROM host_rows WHERE number = ?'),
     owned: db.prepare<[], OwnedHosts>(

@@ -1,5 +1,5 @@
-// What the tables of a state file share about the numbers of events: one counter for all of them, and
-// who is told of each number that is given. Put together by `SqliteStore`.
+// The interfaces through which the tables of a state file share event numbers: one counter, and the
+// callback that receives each assigned number.
 
 import type { HostRow } from './host-table.ts';
 
@@ -9,5 +9,5 @@ export interface Numbers {
   last(): number;
 }
 
-/** Told of each number given to a URL, by its id, for the copies at other agents. */
+/** Receives each number that is assigned to a URL, for the copies at other agents. */
 export type Note = (row: HostRow, id: number, n: number, kind: 'found' | 'again' | 'done') => void;

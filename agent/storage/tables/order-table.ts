@@ -1,11 +1,10 @@
-// The operator's orders in an agent's file: a row for each kind and host, replaced by later words
-// on the same. Read once at the start; every change is written in the turn that hears of it.
+// The operator's directives in an agent's file: one row for each kind and host, replaced by a later
+// directive. The agent reads them once at the start and writes each change in the turn that
+// receives it.
 
 import type { Order } from '../../core/protocol/messages.ts';
 import type { OrderStore } from '../../core/protocol/orders.ts';
 import type { Connection } from '../encoding/connection.ts';
-
-const ALL_ORDERS = 'SELECT kind, host, value, number AS n, agent AS "by" FROM order_rows';
 
 export class OrderTable implements OrderStore {
   readonly #s: ReturnType<typeof statements>;
@@ -29,7 +28,9 @@ export class OrderTable implements OrderStore {
 
 function statements(db: Connection) {
   return {
-    all: db.prepare<[], Order>(ALL_ORDERS),
+    all: db.prepare<[], Order>(
+      'SELECT kind, host, value, number AS n, agent AS "by" FROM order_rows',
+    ),
     save: db.prepare<[Order & { readonly at: number }]>(
       `INSERT OR REPLACE INTO order_rows (kind, host, value, number, agent, applied_at)
        VALUES ($kind, $host, $value, $n, $by, $at)`,

@@ -1,7 +1,7 @@
-// URLs on their way to other agents, kept until the owner has acknowledged them: an agent that
-// dies, or a peer that is down, loses none of them. Each has the owner by the present view; when
-// the view changes they are looked at anew, one by one. Filled by the routing of found links and by hosts that
-// changed owner, emptied by acknowledgements; its size holds back the visits.
+// URLs for other agents, kept until their owners have acknowledged them, so neither a crash nor an
+// unreachable peer loses any. Each entry has the owner of the present view; after a change of the
+// view the entries are checked one by one. Routing of found links and hosts that changed owner fill
+// the outbox, acknowledgements empty it, and its size slows the visits.
 
 import type { OutboxEntry, PlacedEntry } from '../../core/protocol/core-store.ts';
 import type { AgentId, Host, UrlItem } from '../../core/protocol/messages.ts';
@@ -21,7 +21,7 @@ const COLUMNS = 'id, url, depth, attempts, fetch_url AS fetchUrl, referrer, site
 
 export class OutboxTable {
   readonly #s: ReturnType<typeof statements>;
-  /** Owners of no entry, as most peers are at most moments; each is looked up every turn. */
+  /** Owners without entries, usually most peers; saves a query for each of them in every turn. */
   readonly #idle = new Set<AgentId>();
   #count: number;
 
@@ -34,7 +34,11 @@ export class OutboxTable {
     return this.#count;
   }
 
-  /** The id of the entry, new or old; an old one takes the smaller depth, the more attempts, the sitemap. */
+  /**
+   * An existing entry gets the smaller depth, the greater number of attempts and the sitemap flag.
+   *
+   * @returns the id of the new or existing entry
+   */
   add(host: Host, owner: AgentId, item: UrlItem): number {
     const { changes, lastInsertRowid } = this.#s.insert.run(
       item.url,

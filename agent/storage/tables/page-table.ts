@@ -1,6 +1,5 @@
-// The records of finished pages by the ids of their URLs: those of `page_records`, and those that
-// `former_pages` keeps aside until their pages end anew. Written for pages that were fetched
-// here (url-table.ts) and for those that came with a copy (row-table.ts).
+// The records of finished pages by the ids of their URLs: in `page_records`, or in `former_pages`,
+// which keeps previous records until the pages end again.
 
 import type { PageRow } from '../../core/protocol/messages.ts';
 import type { Connection } from '../encoding/connection.ts';
@@ -29,7 +28,7 @@ export class PageTable {
     return plain && pageOf(plain);
   }
 
-  /** In place of what it had. */
+  /** Replaces an older record. */
   save(id: number, page: PageRow): void {
     this.#s.save.run({ ...storedPage(page, (text) => this.#words.stored(text)), id });
   }

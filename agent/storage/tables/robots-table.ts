@@ -1,8 +1,7 @@
-// The last answer to a request for each origin's robots.txt, or the progress of the look-up. Each
-// record is numbered like the events of URLs and travels with them, so that the next owner of the
-// host continues where this one stopped; ages and waits cross the wire, not times, since clocks need
-// not agree. Only a look-up that was given up stays here: the next owner tries once more.
-// Reached through `SqliteStore`.
+// The last robots.txt record of each origin: the response, or the progress of a look-up. The
+// records have event numbers like URLs and are sent to copies, so the next owner of the host
+// continues the look-up. Messages carry ages and waits instead of times, since clocks may differ.
+// An abandoned look-up is not sent: the next owner tries once more.
 
 import type { RowEvent } from '../../core/protocol/messages.ts';
 import type { RobotsRecord } from '../../frontier/frontier-store.ts';
@@ -12,7 +11,7 @@ import type { Numbers } from './numbers.ts';
 
 export type RobotsEvent = Extract<RowEvent, { kind: 'robots' }>;
 
-/** Receives each number, for the copies at other agents. */
+/** Receives each assigned number, for the copies at other agents. */
 type NoteRobots = (row: HostRow, origin: string, n: number) => void;
 
 export class RobotsTable {
@@ -32,29 +31,30 @@ export class RobotsTable {
   }
 
   save(row: HostRow, origin: string, record: RobotsRecord): void {
-    const travels = record.retryAt !== Infinity;
-    const number = travels ? this.#numbers.next() : 0;
+    const isSent = record.retryAt !== Infinity;
+    const number = isSent ? this.#numbers.next() : 0;
     const { hop, crawlDelayMs = 0, failedSince = null, ...rest } = record;
     const { location = null, hops = 0 } = hop ?? {};
     const place = { host: row.number, origin, number };
     this.#s.save.run({ ...rest, location, hops, crawlDelayMs, failedSince, ...place });
-    if (travels) this.#note(row, origin, number);
+    if (isSent) this.#note(row, origin, number);
   }
 
-  /** The longest Crawl-delay among the host's files, 0 where none names one. */
+  /** The longest Crawl-delay in the host's files, in milliseconds; 0: none. */
   crawlDelay(hostNumber: number): number {
     return this.#s.crawlDelay.get(hostNumber) ?? 0;
   }
 
-  /** Origins whose records travel, with their numbers. */
+  /** Origins whose records are sent to copies, with their event numbers. */
   numbers(hostNumber: number): { origin: string; number: number }[] {
     return this.#s.numbers.all(hostNumber);
   }
 
   /**
-   * Null where a later record has another number. Its age, and what is left of its wait, are as of
-   * `at`: no message takes longer than until then, so that nobody takes the answer for younger than
-   * it is.
+   * Null if a later record has replaced the one with number `n`.
+   *
+   * @param at - the latest time at which the message can arrive. The age and the remaining wait
+   *   refer to it, so no receiver considers the record younger than it is.
    */
   event(hostNumber: number, origin: string, n: number, at: number): RobotsEvent | null {
     const found = this.#s.numbered.get(hostNumber, origin, n);
@@ -73,7 +73,7 @@ export class RobotsTable {
     };
   }
 
-  /** Another agent's record: of two the younger stands. */
+  /** Saves another agent's record if it is younger than the stored one. */
   take(row: HostRow, event: RobotsEvent, now: number): void {
     const { origin, answer, reason, ageMs, body, location, hops = 0, crawlDelayMs } = event;
     const { failingMs } = event;
@@ -100,7 +100,10 @@ interface StoredRobots
   readonly crawlDelayMs: number;
 }
 
-/** SQLite gives Infinity back as null where it came through JSON or a NaN. */
+/**
+ * A `retry_at` of NULL means Infinity: JSON turns Infinity into null, and SQLite stores NaN as
+ * NULL.
+ */
 function recordOf(row: StoredRobots): RobotsRecord {
   const { location, hops, crawlDelayMs, failedSince, retryAt, ...rest } = row;
   return {

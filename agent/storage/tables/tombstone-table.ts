@@ -1,5 +1,5 @@
-// The agents that are known gone, in an agent's file: a row for each, replaced by later words. Read
-// once at the start; every change is written in the turn that hears of it.
+// Tombstones of removed agents in an agent's file, one row for each, replaced by a later tombstone.
+// The agent reads them once at the start and writes each change in the turn that receives it.
 
 import type { TombstoneStore } from '../../core/protocol/core-store.ts';
 import type { AgentId, Incarnation } from '../../core/protocol/messages.ts';

@@ -75,7 +75,7 @@ test('http2 frames: a body of one-byte frames is whole, and takes a turn one rea
   await once(socket, 'secureConnect');
   const authority = `127.0.0.1:${port}`;
   sessions.adopt(authority, socket);
-  const { session, gate, farewell, giveBack, giveUp } = sessions.borrow(authority)!;
+  const borrowed = sessions.borrow(authority)!;
   let turn = 0;
   let isOver = false;
   const bytesByTurn: number[] = [];
@@ -93,8 +93,7 @@ test('http2 frames: a body of one-byte frames is whole, and takes a turn one rea
     onFailure: end.reject,
   };
   const request = { url: new URL(`https://${authority}/`), headers: {}, address: null };
-  const connection = { session, gate, proxied: false, farewell };
-  new Http2Call(request, events, { ...connection, onDone: giveBack, onDoubt: giveUp });
+  new Http2Call(request, events, { ...borrowed, proxied: false });
   try {
     const turns = (async () => {
       for (; !isOver; turn++) await nextTurn();

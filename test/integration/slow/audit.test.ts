@@ -150,7 +150,7 @@ describe('audit', () => {
     assert.equal(code, 1);
     const { stdout } = await run('audit', config, '--data', data);
     assert.match(stdout, /a1\/state\.sqlite: http:\S+:1\/left-over: queued, though .* complete/);
-    assert.match(stdout, /it does NOT add up: \d+ things are wrong\n$/);
+    assert.match(stdout, /it does NOT add up; problems: \d+\n$/);
   });
 
   test('damage in a table that the account does not read ends with 4, and says what SQLite found', async () => {
@@ -195,7 +195,7 @@ describe('audit', () => {
     fs.rmSync(path.join(data, 'a3'), { recursive: true });
     const missing = await run('audit', config, '--data', data);
     assert.deepEqual([missing.code, missing.stdout], [4, '']);
-    assert.match(missing.stderr, /a3: in view, and no state of it in .*\n.*\n.*directories/);
+    assert.match(missing.stderr, /a3: in view, but it has no state in .*\n.*\n.*directories/);
     fs.writeFileSync(path.join(data, 'a1', 'state.sqlite'), 'no database '.repeat(900));
     const damaged = await run('audit', config, '--data', data);
     assert.deepEqual([damaged.code, damaged.stdout], [4, '']);

@@ -71,7 +71,7 @@ test('an end is not recorded beside an agent that runs, was not met, and has wor
   const a1 = await run('agent', config, '--id', 'a1');
   assert.equal(a1.code, 0, a1.stderr);
   assert.throws(note, /ENOENT/);
-  assert.match(a1.stderr, /agents that run go on with\\n {2}a2: \d queued URL/);
+  assert.match(a1.stderr, /running agents still have\\n {2}a2: \d queued URL/);
   a2.child.kill('SIGCONT');
   const { code, stderr } = await a2.ended;
   assert.equal(code, 0, stderr);

@@ -33,7 +33,7 @@ test('an agent opens its log anew on SIGHUP, whoever started it, and crawls on',
     fs.renameSync(log, `${log}.1`);
     process.kill(scratch.pid(id)!, 'SIGHUP');
     await until(`a new log of ${id}`, () => fs.existsSync(log) && fs.statSync(log).size > 0);
-    assert.match(fs.readFileSync(log, 'utf8').split('\n')[0]!, /"the log file was opened anew"/);
+    assert.match(fs.readFileSync(log, 'utf8').split('\n')[0]!, /"the log file was reopened"/);
   }
   gate.open();
   const ends = await Promise.all([launch.ended, byHand.ended]);

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { UrlReport } from '../../../agent/cli/explain/explain-report.ts';
+import type { UrlReport } from '../../../agent/cli/explain/explain-text.ts';
 import type { ListedOrder } from '../../../agent/cli/status/status-orders.ts';
 import type { RunningWeb } from '../../web/server.ts';
 import { run, Scratch, start, until, untilAsked } from '../cli-process.ts';
@@ -79,7 +79,7 @@ describe('operator', { concurrency: 1 }, () => {
     );
     assert.match(
       (await run('status', config)).stdout,
-      /order\s+hosts\s+value\s+given by\s+not reached/,
+      /directive\s+hosts\s+value\s+given by\s+not reached/,
     );
     const sql = "SELECT agent, host FROM orders WHERE kind = 'block' ORDER BY agent, host";
     assert.deepEqual(JSON.parse((await run('query', config, sql, '--json')).stdout), [
@@ -164,7 +164,7 @@ describe('operator', { concurrency: 1 }, () => {
     assert.ok(after.foundAt !== null && after.stored?.robots?.allowed === true);
     const text = await run('explain', config, deep.url);
     assert.match(text.stdout, /^canonical /);
-    assert.match(text.stdout, /the way back to the seed/);
+    assert.match(text.stdout, /referrers, back to the seed/);
     const unknown = await run('explain', config, 'http://never.test/', '--json');
     assert.equal((JSON.parse(unknown.stdout) as UrlReport).state, 'unknown');
 
@@ -212,7 +212,10 @@ describe('operator', { concurrency: 1 }, () => {
     assert.match(still.stderr, /z\.test is still blocked, by \*: take that back/);
     const other = await run('block', config, 'y.test', '--off');
     assert.equal(other.code, 1, other.stderr);
-    assert.match(other.stderr, /no such order is in force\nin force: block[^\n]*\nin force: delay/);
+    assert.match(
+      other.stderr,
+      /no such directive is in force\nin force: block[^\n]*\nin force: delay/,
+    );
 
     const { code, stdout, stderr } = await run('block', config, '*', '--off');
     assert.equal(code, 0, stderr);

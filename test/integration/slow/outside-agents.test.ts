@@ -66,7 +66,7 @@ async function completed(context: TestContext, backups: 0 | 1) {
 
 test('without copies the pages of an agent from outside are not given up by a repair', async (context) => {
   const { config, launched, bring, asked } = await completed(context, 0);
-  assert.match(launched.stdout, /a3: a member with no readable state in .*is not counted here/);
+  assert.match(launched.stdout, /a3: no readable state in .*are not counted here/);
   const requests = asked();
   for (const args of [
     ['query', config, sql],
@@ -101,7 +101,7 @@ test('without copies the pages of an agent from outside are not given up by a re
 
 test('copies of what an agent from outside has crawled are taken over by a launch', async (context) => {
   const { config, launched, bring, asked } = await completed(context, 1);
-  assert.match(launched.stdout, /a3: a member with no readable state in .*is not counted here/);
+  assert.match(launched.stdout, /a3: no readable state in .*are not counted here/);
   const requests = asked();
   assert.equal((await run('query', config, sql)).code, 4);
   const { code, stderr } = await run('launch', config);

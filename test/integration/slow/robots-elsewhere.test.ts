@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, test } from 'node:test';
-import type { UrlReport } from '../../../agent/cli/explain/explain-report.ts';
+import type { UrlReport } from '../../../agent/cli/explain/explain-text.ts';
 import { run, Scratch } from '../cli-process.ts';
 import { HostServers } from '../host-servers.ts';
 import { addressNet } from '../robots-elsewhere-stage.ts';
@@ -72,7 +72,7 @@ describe('a robots.txt that is another host’s', () => {
       return { owner, ...filters.find(({ filter }) => filter === 'robots')! };
     };
     const told = new RegExp(
-      `^Disallow: /closed, .*redirected to ${web.origin('main')}/robots.txt, told by (a[123])$`,
+      `^Disallow: /closed, .*redirected to ${web.origin('main')}/robots.txt, reported by (a[123])$`,
     );
     const tellers: boolean[] = [];
     for (const name of [...users, 'chain'] as const) {
@@ -84,7 +84,7 @@ describe('a robots.txt that is another host’s', () => {
     assert.ok(tellers.includes(false), 'some were told by another agent');
     assert.match(
       (await explain('left', '/closed')).why,
-      /^no rules: redirected to .*(circle|told by)/,
+      /^no rules: redirected to .*(circle|reported by)/,
     );
     assert.equal(
       (await explain('away', '/closed')).why,

@@ -15,7 +15,7 @@ describe('repair', () => {
     const [a1, a2] = ['a1', 'a2'].map((id) => c.agents.get(id)!);
     c.runUntil('both have ended', () => a1!.end !== null && a2!.end !== null, 70_000);
     assert.deepEqual([a1!.end?.code, a2!.end?.code], [5, 5]);
-    assert.match(a1!.end!.reason, /^a3 did not come within 60 s/);
+    assert.match(a1!.end!.reason, /^a3 did not join within 60 s/);
     assert.equal(c.log.length, 0);
   });
 

@@ -67,7 +67,7 @@ test('scope: the verdict on what is requested names the rule and agrees with adm
   const url = { url: 'http://a.test/x', fetchUrl: 'http://a.test/x?sid=1' };
   const told: [Partial<ScopeRules>, string][] = [
     [{ exclude: [/sid=/] }, 'scope.exclude: sid='],
-    [{ include: [/x$/] }, `no entry of scope.include for what is requested, ${url.fetchUrl}`],
+    [{ include: [/x$/] }, `no entry of scope.include matches the requested form, ${url.fetchUrl}`],
     [{ include: [/x/] }, 'scope.include: x'],
     [{}, 'scope.hosts: *'],
   ];
@@ -103,7 +103,7 @@ test('scope: the verdict is that of admits, and names the rule', () => {
   const told: [string, string, string][] = [
     ['a.test', '/docs/x', 'scope.include: \\/docs\\/'],
     ['a.test', '/docs/x.zip', 'scope.exclude: \\.zip$'],
-    ['a.test', '/blog', 'no entry of scope.include'],
+    ['a.test', '/blog', 'no entry of scope.include matches'],
     ['c.test', '/docs/x', 'no entry of scope.hosts covers c.test'],
   ];
   const scope = new Scope(rules);

@@ -25,13 +25,13 @@ test('launch: agents of this machine are those at loopback or local addresses', 
     ['a1', 'a2', 'a3', 'a4'],
   );
   assert.deepEqual([...why.keys()], ['a5', 'a6']);
-  assert.equal(why.get('a5'), 'a5: 192.0.2.1 is no address of this machine');
+  assert.equal(why.get('a5'), 'a5: 192.0.2.1 is not an address of this machine');
   assert.match(why.get('a6')!, /^a6: its host no-such-host\.invalid cannot be looked up \(.+\)$/);
 });
 
 test('launch: --agents takes the first N of this machine, or the ones named', () => {
   const all = ['a1', 'a2', 'a3'];
-  const why = new Map([['a2', 'a2: 192.0.2.1 is no address of this machine']]);
+  const why = new Map([['a2', 'a2: 192.0.2.1 is not an address of this machine']]);
   const ids = (wanted?: string) => {
     const chosen = selectAgents(wanted, all, ['a1', 'a3'], why);
     if (!chosen.ok && chosen.code === 4) assert.match(chosen.message, /a2: 192\.0\.2\.1 is no/);
@@ -91,7 +91,7 @@ test('status: fits 80 columns with large numbers, and shows what is not safe yet
   const widest = Math.max(...text.split('\n').map(({ length }) => length));
   assert.ok(widest <= 80, text);
   assert.match(text, /\na1 +0 +0 +12,345 +17 +23 +99,999 +1234 ms +858.3 MiB\n/);
-  assert.match(text, /lately:\n +100 ms ago {2}a1, a2 {2}stood still: joins anew$/);
+  assert.match(text, /lately:\n +100 ms ago {2}a1, a2 {2}was stalled: rejoins$/);
 });
 
 test('status: of what the cluster shares it says nothing where nothing is set', () => {
@@ -99,7 +99,7 @@ test('status: of what the cluster shares it says nothing where nothing is set', 
   assert.doesNotMatch(text, /token|address|limit/);
 });
 
-test('status: page tokens and address slots, in 80 columns', () => {
+test('status: page tokens and address permits, in 80 columns', () => {
   const shared = (id: string, spent: number | null) =>
     agentStatus({
       ...{ id, pages: 4_000_000 },
@@ -113,7 +113,7 @@ test('status: page tokens and address slots, in 80 columns', () => {
   assert.ok(Math.max(...text.split('\n').map(({ length }) => length)) <= 80, text);
   const limit = /^page limit: 8,000,000 of 9,999,999 pages; a2 grants tokens: 1,999,899 left$/m;
   assert.match(text, limit);
-  assert.match(text, /^each address rests for 200 ms$/m);
+  assert.match(text, /^cooldown of each address: 200 ms$/m);
   assert.match(text, /^a1 +64 +17 +12,345 +64 +3 +99,999$/m);
 });
 
@@ -121,8 +121,8 @@ test('status: of one budget alone it shows no column of the other', () => {
   const pages = { limit: 10, tokens: 0, hostsWaiting: 0, reached: true, spent: 10 };
   const limited = agentStatus({ pages: 10, budgets: { pages, addresses: null } });
   const text = statusText({ agents: [limited], unreachable: [] });
-  assert.match(text, /^page limit: 10 of 10 pages; it is reached$/m);
-  assert.doesNotMatch(text, /address|in line/);
+  assert.match(text, /^page limit: 10 of 10 pages; reached$/m);
+  assert.doesNotMatch(text, /address|hosts queued/);
   const addresses = { delayMs: 1, owned: 2, granted: 0, used: 0, hostsWaiting: 0 };
   const rested = agentStatus({ budgets: { pages: null, addresses } });
   const other = statusText({ agents: [rested], unreachable: [] });

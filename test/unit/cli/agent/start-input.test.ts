@@ -63,7 +63,7 @@ describe('what an agent reads on stdin', () => {
     fs.writeFileSync(seedFile, 'a.example');
     const wrong = startOf(input);
     assert.ok(!wrong.ok);
-    assert.match(wrong.problems[0]!.message, /seed "a.example" is no absolute URL/);
+    assert.match(wrong.problems[0]!.message, /seed "a.example" is not an absolute URL/);
     fs.rmSync(seedFile);
     const gone = startOf(input);
     assert.ok(!gone.ok);

@@ -10,7 +10,7 @@ import type {
 const HERE = 'http://a.test/x';
 const THERE = 'http://b.test/robots.txt';
 const AGAIN_AT = Date.UTC(2026, 0, 2, 3, 4, 5);
-const AGAIN = 'again after 2026-01-02T03:04:05.000Z';
+const AGAIN = 'next attempt after 2026-01-02T03:04:05.000Z';
 
 function known(robots: Partial<RobotsVerdict> | null, open: OpenRequest | null = null) {
   const none = { fetchedAt: 1, rule: null, reason: null, retryAt: 0 };
@@ -39,15 +39,15 @@ async function why(stored: Explanation | null, others: Record<string, Explanatio
 }
 
 test('explain robots: a file that is asked for at this moment is told from one that never was', async () => {
-  const nobody = { filter: 'robots', passes: null, why: 'robots.txt has not been asked for' };
+  const nobody = { filter: 'robots', passes: null, why: 'robots.txt has not been requested' };
   assert.deepEqual(await filterOf(known(null)), nobody);
   assert.deepEqual(await filterOf(null), nobody);
   const at = (url: string, kind: OpenRequest['kind'] = 'robots') => why(known(null, { kind, url }));
-  assert.equal(await at('http://a.test/robots.txt'), 'robots.txt is being asked for');
+  assert.equal(await at('http://a.test/robots.txt'), 'robots.txt is being requested');
   assert.equal(await at('http://a.test:81/robots.txt'), nobody.why);
   assert.equal(await at('http://a.test/', 'page'), nobody.why);
   const again = known(unreachable('reset'), { kind: 'robots', url: 'http://a.test/robots.txt' });
-  assert.equal(await why(again), `unreachable: reset, ${AGAIN}; robots.txt is being asked for`);
+  assert.equal(await why(again), `unreachable: reset, ${AGAIN}; robots.txt is being requested`);
 });
 
 test('explain robots: rules say which line and whose, none say why there are none', async () => {
@@ -55,7 +55,7 @@ test('explain robots: rules say which line and whose, none say why there are non
   assert.deepEqual(await filterOf(known({ rule, allowed: false })), {
     ...{ filter: 'robots', passes: false, why: rule },
   });
-  const reason = `redirected to ${THERE}, told by a2`;
+  const reason = `redirected to ${THERE}, reported by a2`;
   assert.equal(await why(known({ rule, reason })), `${rule}, ${reason}`);
   assert.equal(await why(known({})), 'no rule matches');
   const absent = (text: string) => why(known({ kind: 'allowAll', reason: text }));
@@ -63,14 +63,14 @@ test('explain robots: rules say which line and whose, none say why there are non
   const ignored = 'redirected to http://c.test/robots.txt, out of scope';
   assert.equal(await absent(ignored), `no rules: ${ignored}`);
   const sixth = `redirected to ${THERE}`;
-  assert.equal(await absent(sixth), `no rules: ${sixth}, once too often`);
+  assert.equal(await absent(sixth), `no rules: ${sixth}, too many redirects`);
 });
 
 test('explain robots: what is out of reach says when it is tried again, if it is', async () => {
   assert.equal(await why(known(unreachable('dns'))), `unreachable: dns, ${AGAIN}`);
   assert.equal(
     await why(known(unreachable(null, null))),
-    'unreachable: the server answers 429 or 5xx, given up',
+    'unreachable: the server answers 429 or 5xx, no attempt left',
   );
 });
 
@@ -82,13 +82,13 @@ test('explain robots: who waits for another host says what that one waits for', 
   assert.equal(await there(known(unreachable('dns'))), `${start}unreachable: dns, ${AGAIN}`);
   assert.equal(
     await there(known(null, { kind: 'robots', url: THERE })),
-    `${start}robots.txt is being asked for`,
+    `${start}robots.txt is being requested`,
   );
-  assert.equal(await why(waits), `${start}nobody who knows of it answers`);
-  const told = `redirected to ${THERE}, told by a2`;
+  assert.equal(await why(waits), `${start}no agent that has it answers`);
+  const told = `redirected to ${THERE}, reported by a2`;
   assert.equal(
     await why(known(unreachable(told, null)), { [THERE]: known(unreachable(null, null)) }),
-    `unreachable: ${told}, given up; there: unreachable: the server answers 429 or 5xx, given up`,
+    `unreachable: ${told}, no attempt left; there: unreachable: the server answers 429 or 5xx, no attempt left`,
   );
 });
 
@@ -97,7 +97,7 @@ test('explain robots: an origin whose host waits for the sake of another one say
   const asked = `redirected to ${THERE}, whose owner is asked`;
   const file = 'http://a.test:81/robots.txt';
   const others = { [file]: known(unreachable(asked)), [THERE]: known(unreachable('dns')) };
-  const none = 'robots.txt has not been asked for: its host waits for the rules of';
+  const none = 'robots.txt has not been requested: its host waits for the rules of';
   assert.equal(
     await why(held, others),
     `${none} http://a.test:81, unreachable: ${asked}; there: unreachable: dns, ${AGAIN}`,

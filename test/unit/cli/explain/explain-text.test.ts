@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { UrlReport } from '../../../../agent/cli/explain/explain-report.ts';
-import { explainText } from '../../../../agent/cli/explain/explain-text.ts';
+import { explainText, type UrlReport } from '../../../../agent/cli/explain/explain-text.ts';
 import { explanationOf } from '../../../../agent/control/explanation.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 import { asForm } from '../../../../agent/url/crawl-url.ts';
 
-test('explain: a page that is queued again is said to be, with how it ended before', () => {
+test('explain: a requeued page is shown as such, with its previous outcome', () => {
   const db = openInMemory();
   const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 100 });
   const url = 'https://h.test/';
@@ -28,6 +27,6 @@ test('explain: a page that is queued again is said to be, with how it ended befo
     ...{ url, identity: url, fetchUrl: url, host: 'h.test', owner: 'a1', order: ['a1'] },
     ...{ source: 'files', filters: [], state: 'queued', foundAt: null, chain: [], stored },
   };
-  assert.match(explainText(report), /^state +queued again$/m);
-  assert.match(explainText(report), /^before +1970-01-01T00:01:17.000Z, status 200$/m);
+  assert.match(explainText(report), /^state +requeued$/m);
+  assert.match(explainText(report), /^previous +1970-01-01T00:01:17.000Z, status 200$/m);
 });

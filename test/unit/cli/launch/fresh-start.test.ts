@@ -92,7 +92,7 @@ for (const deleteArchives of [false, true]) {
 test('fresh: nothing is touched where one directory is no agent’s', (t) => {
   const [mine, other] = [directoryWith(t, crawl), directoryWith(t, ['letters/to-x.txt'])];
   const refused = planFreshStart([mine, other], at, false);
-  assert.match(String(refused), /is no agent's directory: it is not deleted; move it away/);
+  assert.match(String(refused), /is not an agent's directory: it is not deleted; move it away/);
   assert.equal(left(mine).length, crawl.length);
 });
 

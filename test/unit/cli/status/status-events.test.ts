@@ -16,7 +16,7 @@ test('status: what several agents saw alike shares a line, with age and duration
     },
   ]);
   assert.deepEqual(lines, [
-    '  12 s ago  a1, a3  gave a2 up after 5 s of silence',
+    '  12 s ago  a1, a3  removed a2 after 5 s without news',
     '  12 s ago  a1      took over 4 hosts of a2, 5.1 s after its last news',
   ]);
 });
@@ -29,12 +29,12 @@ test('status: the same thing twice is two lines, and only the last few are shown
   assert.equal(recentLines([{ id: 'a1', recent: many }]).length, 8);
 });
 
-test('status: requests that were given up are counted, with the reason', () => {
-  const gaveUp = (requests: number) => {
+test('status: aborted requests are counted, with the reason', () => {
+  const aborted = (requests: number) => {
     const detail = { requests, why: 'the lease lapsed', hosts: ['a.example'] };
     return { kind: 'abort', ageMs: 2000, detail } as const;
   };
-  const [one, more] = recentLines([{ id: 'a1', recent: [gaveUp(1), gaveUp(3)] }]);
-  assert.equal(one, '  2.0 s ago  a1  gave up 1 open request: the lease lapsed');
-  assert.equal(more, '  2.0 s ago  a1  gave up 3 open requests: the lease lapsed');
+  const [one, more] = recentLines([{ id: 'a1', recent: [aborted(1), aborted(3)] }]);
+  assert.equal(one, '  2.0 s ago  a1  aborted 1 open request: the lease lapsed');
+  assert.equal(more, '  2.0 s ago  a1  aborted 3 open requests: the lease lapsed');
 });

@@ -94,7 +94,7 @@ describe('robots asks: the owner of the host that redirects', () => {
       ]),
     );
     tell('rules', { body: 'eA==' });
-    const reason = 'redirected to http://b.test/robots.txt, told by a9';
+    const reason = 'redirected to http://b.test/robots.txt, reported by a9';
     const word: RobotsWord = { kind: 'rules', reason, body: 'eA==' };
     assert.deepEqual(told, [{ host: 'a.test', origin: A, word }]);
     assert.equal(asks.isAsking('a.test', A), false);
@@ -104,9 +104,9 @@ describe('robots asks: the owner of the host that redirects', () => {
 
   it('what it is told becomes its word, with where it is from', () => {
     const cases: [Told['answer'], Partial<Told>, RobotsWord['kind'], RegExp][] = [
-      ['absent', { reason: 'status_404' }, 'allowAll', /told by a9: status_404$/],
-      ['unreachable', { reason: 'dns' }, 'unreachable', /told by a9: dns$/],
-      ['refused', {}, 'allowAll', /which a9 does not ask for$/],
+      ['absent', { reason: 'status_404' }, 'allowAll', /reported by a9: status_404$/],
+      ['unreachable', { reason: 'dns' }, 'unreachable', /reported by a9: dns$/],
+      ['refused', {}, 'allowAll', /which a9 does not request$/],
     ];
     for (const [answer, more, kind, reason] of cases) {
       const { told, begin, tell } = agent();
@@ -122,7 +122,7 @@ describe('robots asks: the owner of the host that redirects', () => {
     begin(B);
     tell('waiting', { reason: 'its host waits for http://c.test/robots.txt' });
     const { kind, reason } = told[0]!.word;
-    assert.match(reason, /told by a9: its host waits for http:\/\/c\.test\/robots\.txt$/);
+    assert.match(reason, /reported by a9: its host waits for http:\/\/c\.test\/robots\.txt$/);
     assert.deepEqual(told[0]!.word, { kind, reason, final: false });
     assert.equal(kind, 'unreachable');
   });
@@ -136,7 +136,10 @@ describe('robots asks: the owner of the host that redirects', () => {
     tell('rules', { body: 'eA==' });
     assert.equal(told.length, 0, 'of b.test nothing more is believed');
     tell('rules', { origin: C, body: 'eA==' });
-    assert.match(told[0]!.word.reason, /^redirected to http:\/\/c\.test\/robots\.txt, told by a9$/);
+    assert.match(
+      told[0]!.word.reason,
+      /^redirected to http:\/\/c\.test\/robots\.txt, reported by a9$/,
+    );
   });
 
   it('a circle ends where it meets a host again, be it under another scheme or port', () => {
@@ -180,7 +183,7 @@ describe('robots asks: the owner of the host that redirects', () => {
     asks.pump(at(2 * WAIT_MS));
     assert.equal(told.length, 0);
     asks.pump(at(2 * WAIT_MS + 1));
-    const reason = 'redirected to http://b.test/robots.txt, not told in time';
+    const reason = 'redirected to http://b.test/robots.txt, no answer in time';
     assert.deepEqual(told[0]!.word, { kind: 'unreachable', reason, final: false });
     assert.equal(asks.isAsking('a.test', A), false);
   });

@@ -79,7 +79,7 @@ describe('aborts', () => {
     aborts.judge(open(...hosts), at(HEARTBEAT_MS));
     assert.equal(given().length, 20);
     const named = hosts.slice(0, 8);
-    const why = 'its permit is over';
+    const why = 'its address permit expired';
     assert.deepEqual(told, [{ mono: 0, kind: 'abort', why, requests: 20, hosts: named }]);
   });
 });

@@ -139,7 +139,7 @@ describe('orders: meaning', () => {
     );
     assert.deepEqual(
       refused,
-      [0, 1, 2].map(() => `there are more than ${ORDERS_MAX} orders`),
+      [0, 1, 2].map(() => `there are more than ${ORDERS_MAX} directives`),
     );
     const other = merged(flood.toReversed(), honest);
     assert.equal(one.all().length, ORDERS_MAX);
@@ -168,7 +168,7 @@ describe('orders: meaning', () => {
     for (const far of [pause, round, { ...round, n: 5 }]) {
       const { later, refused } = a.merge([far], 0, wall);
       assert.deepEqual(later, []);
-      assert.match(refused ?? '', /far above the number of any order/);
+      assert.match(refused ?? '', /far above the number of any directive/);
     }
     assert.deepEqual([a.paused, a.round], [false, 0]);
     const today = Math.floor(wall / 1000);

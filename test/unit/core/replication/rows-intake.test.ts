@@ -43,13 +43,13 @@ describe('rows of a peer', () => {
   }
 
   const false_: readonly [string, RowsItem, RegExp][] = [
-    ['a host in capitals', rows(null, { host: 'H.test' }), /no canonical host/],
-    ['a host with a path', rows(null, { host: 'h.test/x' }), /no canonical host/],
-    ['a host with a port', rows(null, { host: 'h.test:81' }), /no canonical host/],
-    ['a host with a user', rows(null, { host: 'u@h.test' }), /no canonical host/],
+    ['a host in capitals', rows(null, { host: 'H.test' }), /not a canonical host/],
+    ['a host with a path', rows(null, { host: 'h.test/x' }), /not a canonical host/],
+    ['a host with a port', rows(null, { host: 'h.test:81' }), /not a canonical host/],
+    ['a host with a user', rows(null, { host: 'u@h.test' }), /not a canonical host/],
     ['a range that goes back', rows(null, { from: 7, to: 6 }), /from 7 to 6/],
-    ['a number below the range', rows({ ...FOUND, n: 3 }), /number 3, not in 4 to 6/],
-    ['a number above the range', rows({ ...FOUND, n: 7 }), /number 7, not in 4 to 6/],
+    ['a number below the range', rows({ ...FOUND, n: 3 }), /number 3, outside 4 to 6/],
+    ['a number above the range', rows({ ...FOUND, n: 7 }), /number 7, outside 4 to 6/],
     ['a form of another host', rows({ ...FOUND, n: 5, fetchUrl: 'http://o.test/p' }), /o\.test/],
     [
       'one that begins alike',

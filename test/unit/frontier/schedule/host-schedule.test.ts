@@ -95,6 +95,23 @@ test('host schedule: a blocked host waits for its event, whatever is queued', ()
   assert.equal(takeReady(schedule), 'h1');
 });
 
+test('host schedule: each host has the reason of its latest wait', () => {
+  const schedule = byDigit();
+  const waits = () => [1, 2, 3].map((n) => schedule.waitOf(`h${n}`));
+  schedule.schedule('h1');
+  schedule.sleep('h2', 100, 'retries');
+  schedule.waitFor('h3', 'robots');
+  assert.deepEqual(waits(), [
+    { kind: 'new' },
+    { kind: 'time', untilMs: 100, why: 'retries' },
+    { kind: 'event', why: 'robots' },
+  ]);
+  takeAll(schedule);
+  schedule.wakeUntil(100);
+  schedule.waitFor('h3', 'permit');
+  assert.deepEqual(waits(), [undefined, { kind: 'back' }, { kind: 'event', why: 'permit' }]);
+});
+
 const many = Array.from({ length: 20 * LOOKS_MAX }, (_, n) => `h${n}`);
 
 /** What is done in one turn, as the predicate or the way out of the waits counts it. */

@@ -68,14 +68,20 @@ test('consistency: between two pieces the log is cut back, and what is written i
 });
 
 const oddities: readonly [sql: string, says: RegExp][] = [
-  ["UPDATE urls SET key = 'h/x' WHERE id = (SELECT max(id) FROM urls)", /^URL \d+ and its place$/],
-  ["UPDATE urls SET found = found + 1000000 WHERE key = 'h/7'", /^URL \d+ and the numbers given$/],
-  ["UPDATE urls SET state = 1 WHERE key = 'h/7'", /^URL \d+ and its record$/],
-  ["UPDATE urls SET state = 0 WHERE key = 'h/6'", /^pages and their records$/],
-  ["UPDATE urls SET state = 3 WHERE key = 'h/6'", /^pages and their records$/],
-  ["UPDATE urls SET state = 3 WHERE key = 'h/7'", /^the queue of host \d+ and its length$/],
-  ['UPDATE host_rows SET queued = queued + 1', /^the queue of host \d+ and its length$/],
-  ['DELETE FROM host_rows', /^URL \d+ and its host$/],
+  [
+    "UPDATE urls SET key = 'h/x' WHERE id = (SELECT max(id) FROM urls)",
+    /^URL \d+ has the wrong row id$/,
+  ],
+  [
+    "UPDATE urls SET found = found + 1000000 WHERE key = 'h/7'",
+    /^URL \d+ has a number never assigned$/,
+  ],
+  ["UPDATE urls SET state = 1 WHERE key = 'h/7'", /^URL \d+ has no page record$/],
+  ["UPDATE urls SET state = 0 WHERE key = 'h/6'", /^page records without finished URLs$/],
+  ["UPDATE urls SET state = 3 WHERE key = 'h/6'", /^page records without finished URLs$/],
+  ["UPDATE urls SET state = 3 WHERE key = 'h/7'", /^host \d+ counts \d+ queued URLs, has \d+$/],
+  ['UPDATE host_rows SET queued = queued + 1', /^host \d+ counts \d+ queued URLs, has \d+$/],
+  ['DELETE FROM host_rows', /^URL \d+ has no host$/],
 ];
 
 for (const [sql, says] of oddities) {

@@ -13,12 +13,12 @@ for (const name of ['agent.lock', 'agent.pid', 'agent.endpoint']) {
     fs.mkdirSync(file);
     const found = lockDirectory(directory);
     assert.ok(!found.ok && found.code === 'corrupt');
-    assert.equal(found.message, `${file} is no file; delete it and start again`);
+    assert.equal(found.message, `${file} is not a regular file; delete it and start again`);
     fs.rmdirSync(file);
     fs.symlinkSync(name, file);
     const circle = lockDirectory(directory);
     assert.ok(!circle.ok);
-    assert.equal(circle.message, `${file} is a link to itself; delete it and start again`);
+    assert.equal(circle.message, `${file} is a symbolic link to itself; delete it and start again`);
     fs.rmSync(file);
     const lock = lockDirectory(directory);
     assert.ok(lock.ok);
