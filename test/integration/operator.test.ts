@@ -6,39 +6,12 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { run, Scratch } from './cli-process.ts';
-import { crawlOf, ids, linesOf } from './operator-stage.ts';
 
 const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
 const skip = process.getuid?.() === 0 ? false : 'only root can run a command as another user';
 
 describe('operator', { concurrency: 1 }, () => {
-  test('pause stops the requests of all, resume lets them go on, and the crawl is whole', async (t) => {
-    const { web, gate, config, launch, served } = await crawlOf(t, 71);
-    const paused = await run('pause', config, '--json');
-    assert.equal(paused.code, 0, paused.stderr);
-    assert.deepEqual(
-      JSON.parse(paused.stdout),
-      Object.fromEntries(ids.map((id) => [id, 'applied'])),
-    );
-    gate.open();
-    // What was open may still end; then nothing comes for many delays.
-    await pause(300);
-    const before = web.requests().length;
-    await pause(1500);
-    assert.equal(web.requests().length, before);
-    assert.equal(launch.child.exitCode, null);
-    const resumed = await run('resume', config);
-    assert.equal(resumed.code, 0, resumed.stderr);
-    assert.deepEqual(
-      linesOf(resumed.stdout).sort(),
-      ids.map((id) => `${id}: applied`),
-    );
-    await served(1);
-    assert.equal((await launch.ended).code, 0);
-  });
-
   test("an order is not looked for in vain in another user's files", { skip }, async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());

@@ -3,13 +3,48 @@
 // The slower of these tests; the others are in `test/integration/operator.test.ts`.
 
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { UrlReport } from '../../../agent/cli/explain/explain-text.ts';
 import type { ListedOrder } from '../../../agent/cli/status/status-orders.ts';
-import type { RunningWeb } from '../../web/server.ts';
-import { run, Scratch, start, until, untilAsked } from '../cli-process.ts';
+import { type RunningWeb, startWeb } from '../../web/server.ts';
+import { run, Scratch, start, until, untilAsked, untilJoined } from '../cli-process.ts';
 import { startGate } from '../gate-server.ts';
-import { crawlOf, linesOf } from '../operator-stage.ts';
+
+const ids = ['a1', 'a2', 'a3'];
+const size = { hosts: 8, pages: 20, port: 0, answerMs: 5 };
+
+/**
+ * A crawl that cannot end before the gate opens.
+ *
+ * @param hosts - delays of single hosts, as in a config
+ */
+async function crawlOf(t: TestContext, second: number, agents = ids, hosts: object = {}) {
+  const gate = await startGate();
+  const web = await startWeb({ ...size, shares: { flaky: 0, slow: 0 }, net: second });
+  const scratch = new Scratch();
+  t.after(async () => {
+    scratch.clean();
+    await gate.stop();
+    await web.stop();
+  });
+  const config = await scratch.config(ids.length, {
+    seeds: [web.seed, gate.seed],
+    politeness: { hostDelayMs: 120, hosts },
+  });
+  const launch = start(['launch', config, '--agents', agents.join(',')]);
+  const served = (count: number) => {
+    const before = web.requests().length;
+    return until(`${count} requests`, () => web.requests().length >= before + count);
+  };
+  await served(20);
+  await untilJoined(config, ...agents);
+  return { web, gate, scratch, config, launch, served };
+}
+
+function linesOf(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '');
+}
 
 /** Of the hosts that were asked, the one with the most left to do. */
 function freshHost(web: RunningWeb): string {
@@ -19,6 +54,31 @@ function freshHost(web: RunningWeb): string {
 }
 
 describe('operator', { concurrency: 1 }, () => {
+  test('pause stops the requests of all, resume lets them go on, and the crawl is whole', async (t) => {
+    const { web, gate, config, launch, served } = await crawlOf(t, 71);
+    const paused = await run('pause', config, '--json');
+    assert.equal(paused.code, 0, paused.stderr);
+    assert.deepEqual(
+      JSON.parse(paused.stdout),
+      Object.fromEntries(ids.map((id) => [id, 'applied'])),
+    );
+    gate.open();
+    // What was open may still end; then nothing comes for many delays.
+    await pause(300);
+    const before = web.requests().length;
+    await pause(1500);
+    assert.equal(web.requests().length, before);
+    assert.equal(launch.child.exitCode, null);
+    const resumed = await run('resume', config);
+    assert.equal(resumed.code, 0, resumed.stderr);
+    assert.deepEqual(
+      linesOf(resumed.stdout).sort(),
+      ids.map((id) => `${id}: applied`),
+    );
+    await served(1);
+    assert.equal((await launch.ended).code, 0);
+  });
+
   test('a blocked host is left alone by all, by who joins late, too, and receipts say so', async (t) => {
     // At most its robots.txt is asked for before the block arrives, however slow the machine is.
     const host = '127.72.0.2';

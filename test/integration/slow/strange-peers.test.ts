@@ -2,7 +2,6 @@
 // another version, agents with other settings. Played against the real command while it crawls: the
 // crawl must come through unharmed, by the word of the web server, and whoever does not belong must
 // be told why.
-// The slower of these tests; the others are in `test/integration/strange-peers.test.ts`.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -18,11 +17,39 @@ import { loadConfig } from '../../../config/file/load.ts';
 import { fingerprintOf } from '../../../config/fingerprint.ts';
 import { play } from '../../contract/messaging/kit.ts';
 import { strangers } from '../../contract/messaging/strangers.ts';
-import { run, start, until } from '../cli-process.ts';
-import { assertUnharmed, gateOf, scratchOf, webOf } from '../strange-peers-stage.ts';
+import { holds, judge } from '../../web/judge.ts';
+import { type RunningWeb, startWeb } from '../../web/server.ts';
+import { run, Scratch, start, until } from '../cli-process.ts';
+import { type Gate, startGate } from '../gate-server.ts';
 
+const size = { hosts: 8, pages: 14, port: 0, shares: { flaky: 0, slow: 0 } };
+const delayMs = 40;
 /** Connections that are opened and held while the crawl runs. */
 const heldConnections = 500;
+
+/** A web of its own for each test, so that its log holds one crawl. */
+async function webOf(t: TestContext, second: number): Promise<RunningWeb> {
+  const web = await startWeb({ ...size, net: second });
+  t.after(() => web.stop());
+  return web;
+}
+
+async function gateOf(t: TestContext): Promise<Gate> {
+  const gate = await startGate();
+  t.after(() => gate.stop());
+  return gate;
+}
+
+function scratchOf(t: TestContext): Scratch {
+  const scratch = new Scratch();
+  t.after(() => scratch.clean());
+  return scratch;
+}
+
+function assertUnharmed(web: RunningWeb): void {
+  const judgement = judge(web.web, web.requests(), { delayMs });
+  assert.ok(holds(judgement), JSON.stringify(judgement, null, 1));
+}
 
 /** Where agent `id` of a config file listens, and what it would say must agree. */
 function readConfig(file: string, id: string) {
@@ -198,6 +225,30 @@ describe('strange peers', { concurrency: 2 }, () => {
     gate.open();
     const { code, stderr } = await launch.ended;
     assert.equal(code, 0, stderr);
+    assertUnharmed(web);
+  });
+
+  test('F50: an agent with other settings ends with 5, naming the key and both values', async (t) => {
+    const [web, gate, scratch] = [await webOf(t, 47), await gateOf(t), scratchOf(t)];
+    const file = await scratch.config(2, { seeds: [web.seed, gate.seed] });
+    const other = JSON.parse(fs.readFileSync(file, 'utf8'));
+    const differing = scratch.write('other.json', { ...other, limits: { depthPerHost: 7 } });
+    const renamed = scratch.write('renamed.json', { ...other, name: 'news', limits: { pages: 7 } });
+    const launch = start(['launch', file, '--agents', '1']);
+    await until('the first requests', () => web.requests().length > 3);
+    const { code, stderr } = await run('agent', differing, '--id', 'a2');
+    assert.equal(code, 5, stderr);
+    assert.match(stderr, /a1 refused this one: limits\.depthPerHost is 7 here and 16 there/);
+    fs.rmSync(path.join(scratch.dataDir, 'a2'), { recursive: true });
+    const stranger = await run('agent', renamed, '--id', 'a2');
+    assert.equal(stranger.code, 5, stranger.stderr);
+    assert.match(
+      stranger.stderr,
+      /a1 refused this one: name is \\*"news\\*" here and \\*"cli-test\\*" there/,
+    );
+    gate.open();
+    const end = await launch.ended;
+    assert.equal(end.code, 0, end.stderr);
     assertUnharmed(web);
   });
 });
