@@ -1,6 +1,6 @@
-// `npm test`: every test that a contributor runs before a commit. The unit tests share one process,
-// and so do the simulations; every other file has its own. The slower tests, in the folders `slow`,
-// are run by `.ci/run`. Words after `npm test --` are patterns: only tests whose names match are run.
+// `npm test`: every test that a contributor runs before a commit. The unit tests and properties share
+// one process, and so do the simulations; every other file has its own. The slower tests, in the
+// folders `slow`, are run by `.ci/run`. Words after `npm test --` are patterns: only tests whose names match are run.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -16,7 +16,7 @@ const processes = 2;
 process.env.NODE_COMPILE_CACHE ??= path.join(root, 'node_modules/.cache/node-compile-cache');
 
 const alone = fs
-  .globSync('test/{contract/**,integration,property}/*.test.ts', { cwd: root })
+  .globSync('test/{contract/**,integration}/*.test.ts', { cwd: root, exclude: ['**/slow/**'] })
   .sort();
 
 run({

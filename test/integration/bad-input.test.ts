@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
-import Database from 'better-sqlite3';
+import { describe, test } from 'node:test';
 import { freePort } from '../../bench/ports.ts';
-import { listening, run, Scratch, start, until } from './cli-process.ts';
+import { scratchOf } from './bad-input-stage.ts';
+import { call, listening, run, start, until } from './cli-process.ts';
 
 const plain = 'seeds: [http://127.0.0.1:1/]\n';
 
@@ -54,7 +54,7 @@ describe('bad input', { concurrency: 4 }, () => {
     test(`launch: ${name} is 4, with place and remedy, and nothing is started`, async (t) => {
       const scratch = scratchOf(t);
       scratch.write('seeds.txt', 'http://127.0.0.1:1/\nnot a url\n');
-      const { code, stdout, stderr } = await run('launch', scratch.write('crawl.yaml', text));
+      const { code, stdout, stderr } = await call(['launch', scratch.write('crawl.yaml', text)]);
       assert.deepEqual([code, stdout], [4, ''], stderr);
       for (const said of says) assert.match(stderr, said);
       assert.doesNotMatch(stderr, /^\s+at /m);
@@ -104,51 +104,6 @@ describe('bad surroundings', { concurrency: 3 }, () => {
     });
   }
 
-  test('a damaged state file is 4, names the file and a remedy, and is left as it is', async (t) => {
-    const scratch = scratchOf(t);
-    const config = await scratch.config(1);
-    const state = path.join(scratch.dataDir, 'a1', 'state.sqlite');
-    const whole = await stateFile(config, state);
-    const cut = whole.subarray(0, Math.floor(whole.length / 2));
-    const overwritten = Buffer.from(whole);
-    overwritten.fill(0x5a, 4096, 12_288);
-    for (const bytes of [Buffer.from('this is no database, but a text'), cut, overwritten]) {
-      for (const suffix of ['', '-wal', '-shm']) fs.rmSync(`${state}${suffix}`, { force: true });
-      fs.writeFileSync(state, bytes);
-      const args = bytes === cut ? ['launch', config] : ['agent', config, '--id', 'a1'];
-      const { code, stderr } = await run(...args);
-      assert.equal(code, 4, stderr);
-      assert.ok(stderr.includes(state), stderr);
-      assert.match(stderr, /or move .* away and start the agent again/);
-      assert.deepEqual(fs.readFileSync(state), bytes);
-    }
-  });
-
-  test("a data directory of another crawl, or of another agent's, is 4", async (t) => {
-    const scratch = scratchOf(t);
-    const config = await scratch.config(2);
-    const state = path.join(scratch.dataDir, 'a1', 'state.sqlite');
-    await stateFile(config, state);
-    hasJoined(state);
-    const other = JSON.parse(fs.readFileSync(config, 'utf8'));
-    const renamed = scratch.write('other.json', { ...other, name: 'another' });
-    const crawl = await run('agent', renamed, '--id', 'a1');
-    assert.equal(crawl.code, 4, crawl.stderr);
-    assert.match(crawl.stderr, /belongs to crawl 'cli-test', not 'another'/);
-    const launch = await run('launch', renamed);
-    assert.equal(launch.code, 4, launch.stderr);
-    assert.match(
-      launch.stderr,
-      /belongs to crawl 'cli-test', not 'another'; restore 'name: cli-test'/,
-    );
-    assert.doesNotMatch(launch.stderr, /agents, state in/);
-    assert.equal(fs.existsSync(path.join(scratch.dataDir, 'a2')), false);
-    fs.renameSync(path.join(scratch.dataDir, 'a1'), path.join(scratch.dataDir, 'a2'));
-    const agent = await run('agent', config, '--id', 'a2');
-    assert.equal(agent.code, 4, agent.stderr);
-    assert.match(agent.stderr, /belongs to agent 'a1', not 'a2'/);
-  });
-
   test('a second process on a data directory is 4, and the first goes on', async (t) => {
     const scratch = scratchOf(t);
     const config = await scratch.config(1);
@@ -169,27 +124,3 @@ describe('bad surroundings', { concurrency: 3 }, () => {
     assert.equal((await first.ended).code, 0);
   });
 });
-
-function scratchOf(t: TestContext): Scratch {
-  const scratch = new Scratch();
-  t.after(() => scratch.clean());
-  return scratch;
-}
-
-/** Has the agent make its state file, and end. */
-async function stateFile(config: string, state: string): Promise<Buffer> {
-  const agent = start(['agent', config, '--id', 'a1']);
-  const pidFile = path.join(path.dirname(state), 'agent.pid');
-  await until('the agent', () => fs.existsSync(pidFile));
-  agent.child.kill('SIGTERM');
-  const { code, stderr } = await agent.ended;
-  assert.equal(code, 0, stderr);
-  return fs.readFileSync(state);
-}
-
-/** As the state of an agent that was let into its cluster; another crawl may take an unused one over. */
-function hasJoined(state: string): void {
-  const db = new Database(state);
-  db.prepare("INSERT INTO event_rows (at, kind, detail) VALUES (1, 'join', '{}')").run();
-  db.close();
-}

@@ -91,8 +91,8 @@ export function runProcess(...args: string[]): Promise<Ended> {
 /** Commands that are called at the moment, and the mask of file modes that was there before them. */
 const calls = { open: 0, umask: 0 };
 
-/** In this process, with streams that nobody else writes to. */
-async function call(args: readonly string[]): Promise<Ended> {
+/** In this process, with streams that nobody else writes to; also a launch that is refused at once. */
+export async function call(args: readonly string[]): Promise<Ended> {
   const [stdout, stderr] = [new Kept(), new Kept()];
   // A command narrows the mask for the rest of its process.
   if (calls.open++ === 0) calls.umask = process.umask();

@@ -2,78 +2,13 @@
 // excludes is not asked for any more, and a wider one brings it back. Judged by the server's log.
 
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
-import { run, Scratch, start, until } from './cli-process.ts';
-import { HostServers } from './host-servers.ts';
-
-const PAGES = 30;
-
-async function site(t: TestContext, net: number, links: readonly string[]) {
-  const web = new HostServers<'site'>(net, ['site'], ({ path }, response) => {
-    if (path === '/robots.txt') return response.writeHead(404).end();
-    const body = path === '/' ? links.map((link) => `<a href="${link}">x</a>`).join('') : path;
-    response.writeHead(200, { 'content-type': 'text/html' }).end(body);
-  });
-  await web.start();
-  const scratch = new Scratch();
-  t.after(() => {
-    scratch.clean();
-    web.stop();
-  });
-  const config = (exclude: readonly string[]) =>
-    scratch.config(2, {
-      seeds: [`${web.origin('site')}/`],
-      scope: { hosts: ['*'], exclude },
-      politeness: { hostDelayMs: 30 },
-    });
-  return { web, config };
-}
-
-function numbered(folder: string): string[] {
-  return Array.from({ length: PAGES }, (_, k) => `/${folder}/${k}`);
-}
-
-async function rows(config: string, sql: string): Promise<unknown> {
-  const { code, stdout, stderr } = await run('query', config, sql, '--json');
-  assert.equal(code, 0, stderr);
-  return JSON.parse(stdout);
-}
+import { test } from 'node:test';
+import { run } from './cli-process.ts';
+import { site } from './scope-stage.ts';
 
 test('scope: an expression that backtracks stops no agent', async (t) => {
   const { web, config } = await site(t, 74, [`/${'a'.repeat(40)}!`, '/after']);
   const launched = await run('launch', await config(['(a+)+$']));
   assert.equal(launched.code, 0, launched.stderr);
   assert.ok(web.asked('site').includes('/after'));
-});
-
-test('scope: narrowed between two launches it is obeyed at once, widened it brings all back', async (t) => {
-  const dropped = numbered('drop');
-  const { web, config } = await site(t, 75, [...dropped, ...numbered('keep')]);
-  const first = start(['launch', await config([])]);
-  await until('some pages', () => web.asked('site').length > 8);
-  first.child.kill('SIGINT');
-  assert.equal((await first.ended).code, 11);
-  const before = new Set(web.asked('site').filter((path) => path.startsWith('/drop/')));
-  assert.ok(before.size < PAGES);
-  web.log.length = 0;
-
-  const narrow = await config(['/drop/']);
-  const second = await run('launch', narrow);
-  assert.equal(second.code, 0, second.stderr);
-  assert.deepEqual(
-    web.asked('site').filter((path) => path.startsWith('/drop/')),
-    [],
-  );
-  const count = 'SELECT reason, count(*) AS n FROM skipped GROUP BY reason';
-  const skipped = PAGES - before.size;
-  assert.deepEqual(await rows(narrow, count), [{ reason: 'scope', n: skipped }]);
-  assert.equal((await run('audit', narrow)).code, 0);
-
-  const wide = await config([]);
-  const third = await run('launch', wide);
-  assert.equal(third.code, 0, third.stderr);
-  const again = web.asked('site').filter((path) => path.startsWith('/drop/'));
-  assert.deepEqual(new Set([...before, ...again]), new Set(dropped));
-  assert.deepEqual(await rows(wide, 'SELECT count(*) AS n FROM skipped'), [{ n: 0 }]);
-  assert.equal((await run('audit', wide)).code, 0);
 });

@@ -7,7 +7,7 @@ export interface TriedElsewhere {
   readonly by: readonly [file: string, test: string];
 }
 
-const fewer = 'test/integration/fewer-agents.test.ts';
+const fewer = 'test/integration/slow/fewer-agents.test.ts';
 const disks = 'test/chaos/storage-disk.test.ts';
 
 export const triedElsewhere: readonly TriedElsewhere[] = [
@@ -28,7 +28,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   })),
   {
     says: 'agent/cli/agent/repair.ts:   ubiring launch … --repair',
-    by: ['test/integration/repair.test.ts', 'launch refuses where more states are lost than'],
+    by: ['test/integration/slow/repair.test.ts', 'launch refuses where more states are lost than'],
   },
   ...[
     'agent/archive/archive-failure.ts: disk full',
@@ -48,7 +48,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   ),
   ...['or give … another port in', 'or stop the agents that run, and launch again'].map((says) => ({
     says,
-    by: ['test/integration/cluster-file.test.ts', 'a port that another program has taken'] as const,
+    by: [
+      'test/integration/slow/cluster-file.test.ts',
+      'a port that another program has taken',
+    ] as const,
   })),
   {
     says: 'is damaged (…); nothing more is written; start the agent again',
@@ -60,28 +63,34 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   },
   {
     says: 'agent/cli/state-files/stored-directives.ts: ',
-    by: ['test/integration/operator.test.ts', 'an order that completed the crawl is named by'],
+    by: ['test/integration/slow/operator.test.ts', 'an order that completed the crawl is named by'],
   },
   {
     says: 'skipped as blocked, for example',
-    by: ['test/integration/operator.test.ts', 'a pattern blocks, is listed until it is taken back'],
+    by: [
+      'test/integration/slow/operator.test.ts',
+      'a pattern blocks, is listed until it is taken back',
+    ],
   },
   {
     says: 'permission missing: … is of …; run the command as that user or as root',
-    by: ['test/integration/changed-agents.test.ts', 'agents whose config has other names now'],
+    by: ['test/integration/slow/changed-agents.test.ts', 'agents whose config has other names now'],
   },
   {
     says: 'agent/cli/state-files/other-crawl.ts: ',
-    by: ['test/integration/crawl-names.test.ts', 'a renamed config neither acts on its crawl nor'],
+    by: [
+      'test/integration/slow/crawl-names.test.ts',
+      'a renamed config neither acts on its crawl nor',
+    ],
   },
   {
     says: 'has left; remove it from the config, or start it again:',
-    by: ['test/integration/crawl-names.test.ts', 'status says of an agent that has left'],
+    by: ['test/integration/slow/crawl-names.test.ts', 'status says of an agent that has left'],
   },
   {
     says: 'start each beside the others:',
     by: [
-      'test/integration/completion-by-hand.test.ts',
+      'test/integration/slow/completion-by-hand.test.ts',
       'an agent by hand names the agents whose work waits',
     ],
   },

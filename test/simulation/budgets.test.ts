@@ -3,29 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { crowded } from '../checkers/addresses.ts';
-import { Cluster, DELAY_MS, SUSPECT_MS } from './cluster.ts';
-import { CALM } from './network.ts';
-import { Random } from './random.ts';
+import { gaps, IDS, shared } from './budgets-stage.ts';
+import { Cluster } from './cluster.ts';
 import { denseWeb } from './webs.ts';
-
-const IDS = ['a1', 'a2', 'a3', 'a4'];
-const IP_DELAY_MS = 50;
-const addressOf = (host: string) => `192.0.2.${Number(/\d+/.exec(host)?.[0] ?? 0) % 3}`;
-
-function shared(options: Partial<ConstructorParameters<typeof Cluster>[0]> = {}): Cluster {
-  const web = denseWeb(20, 6);
-  const seeds = [...web.keys()].slice(0, 20);
-  const base = { ids: IDS, web, seeds, ipDelayMs: IP_DELAY_MS, addressOf };
-  const cluster = new Cluster({ ...base, weather: { ...CALM, loss: 0.02 }, ...options });
-  cluster.startAll();
-  return cluster;
-}
-
-function gaps(cluster: Cluster): string[] {
-  const rules = { delayMs: IP_DELAY_MS, toleranceMs: 0 };
-  return crowded(cluster.log, ({ host }) => addressOf(host), rules);
-}
 
 describe('slots', () => {
   it('addresses: 20 hosts on 3 addresses, owned by four agents, share the rest of each', () => {
@@ -38,20 +18,6 @@ describe('slots', () => {
     const tookMs = Math.max(...cluster.log.map(({ end }) => end)) - cluster.log[0]!.start;
     assert.ok(tookMs < 47 * 65 * 1.6, `${tookMs} ms`);
     cluster.close();
-  });
-
-  it('addresses: through a kill and a return', () => {
-    for (const id of IDS) {
-      const cluster = shared();
-      cluster.runUntil('a third is fetched', () => cluster.fetched().size > 40, 120_000);
-      cluster.kill(id);
-      cluster.run(2 * SUSPECT_MS);
-      cluster.start(id);
-      cluster.runToEnd(120_000);
-      assert.deepEqual(gaps(cluster), [], id);
-      assert.equal(cluster.fetched().size, 120);
-      cluster.close();
-    }
   });
 
   it('addresses: a host that waits in line keeps no thread from the others', () => {
@@ -151,29 +117,6 @@ describe('the page limit', () => {
       cluster.close();
     }
   });
-
-  it('pages: through a kill of any agent, the last count is exact', () => {
-    for (const id of IDS) {
-      const cluster = shared({ ipDelayMs: 0, pagesMax: 60, delayMs: 2 * DELAY_MS });
-      cluster.runUntil('a third is fetched', () => cluster.fetched().size > 20, 120_000);
-      cluster.kill(id);
-      cluster.wipe(id);
-      cluster.runToEnd(120_000);
-      assert.equal(finished(cluster), 60, `${id} was killed`);
-      cluster.close();
-    }
-  });
-
-  it('pages: where every second word about tokens is lost', () => {
-    for (let seed = 1; seed <= 8; seed++) {
-      const cluster = shared({ ipDelayMs: 0, pagesMax: 60, seed });
-      const random = new Random(seed);
-      cluster.lose = (_, __, { type }) => type.startsWith('PAGES_') && random.chance(0.5);
-      cluster.runToEnd(120_000);
-      assert.equal(finished(cluster), 60, `seed ${seed}`);
-      cluster.close();
-    }
-  });
 });
 
 describe('the page limit in a later round', () => {
@@ -212,39 +155,5 @@ describe('the page limit in a later round', () => {
     assert.deepEqual(new Set(pages), new Set(cluster.fetched().keys()));
     assert.equal(pages.length, 60);
     cluster.close();
-  });
-
-  /** Each page has got a link to a new one of its host: more than the limit leaves room for. */
-  function grow(web: Map<string, readonly string[]>): void {
-    for (const [url, links] of [...web]) {
-      web.set(`${url}-new`, []);
-      web.set(url, [...links, `${url}-new`]);
-    }
-  }
-
-  it('rounds: who has not heard of the round is not counted with the pages of the last', () => {
-    for (const deaf of IDS) {
-      const { cluster, web, since } = again((id) => id === deaf);
-      grow(web);
-      cluster.lose = (_, to, { type }) => type === 'ORDERS' && to === deaf;
-      cluster.run(4 * SUSPECT_MS);
-      cluster.lose = () => false;
-      cluster.runToEnd(120_000);
-      assert.equal(asked(cluster, since).length, 60, `${deaf} heard of it late`);
-      cluster.close();
-    }
-  });
-
-  it('rounds: nor is what one alone has heard of', () => {
-    for (const first of IDS) {
-      const { cluster, web, since } = again((id) => id !== first);
-      grow(web);
-      cluster.lose = (_, __, { type }) => type === 'ORDERS';
-      cluster.run(4 * SUSPECT_MS);
-      cluster.lose = () => false;
-      cluster.runToEnd(120_000);
-      assert.equal(asked(cluster, since).length, 60, `${first} alone had heard of it`);
-      cluster.close();
-    }
   });
 });

@@ -3,54 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AgentId } from '../../agent/core/protocol/messages.ts';
-import type { HostRecord } from '../../agent/frontier/frontier-store.ts';
-import { joinAndLeave } from './case-kit.ts';
-import { Cluster, SUSPECT_MS } from './cluster.ts';
-import type { ClusterOptions } from './cluster-options.ts';
-import { chainWeb } from './webs.ts';
-
-const IDS = ['a1', 'a2', 'a3', 'a4'];
-const HOST = 'h1.test';
-const MINUTE = 60_000;
-const WAIT_MS = MINUTE;
-/** Says so to everything but its first page, and robots.txt before that. */
-const isRefused = (url: string) => !url.endsWith('/p0') && !url.endsWith('/robots.txt');
-
-function crawl(more: Partial<ClusterOptions>, ids: readonly AgentId[] = IDS): Cluster {
-  const web = chainWeb(12, 40);
-  const c = new Cluster({ ids: IDS, web, seeds: ['http://h0.test/p0'], ...more });
-  for (const id of ids) c.start(id);
-  return c;
-}
-
-const busyFor = (retryAfterMs: number | null): Partial<ClusterOptions> => ({
-  busy: ({ host, url }) => (host === HOST && isRefused(url) ? { status: 503, retryAfterMs } : null),
-});
-
-const toHost = (c: Cluster, since = 0) =>
-  c.log.filter(({ host, start }) => host === HOST && start > since);
-
-/** The owner of the host, once it has been told to wait and its copies know it. */
-function told(c: Cluster): { owner: AgentId; saidAt: number } {
-  const refused = () =>
-    c.log.find(({ host, url, whole }) => host === HOST && isRefused(url) && whole);
-  c.runUntil('the host is busy', () => refused() !== undefined);
-  const { by, end } = refused()!;
-  c.run(200);
-  return { owner: by, saidAt: end };
-}
-
-function heirOf(c: Cluster): AgentId {
-  return c.order(
-    HOST,
-    c.living().map(({ id }) => id),
-  )[0]!;
-}
-
-function rowOf(c: Cluster, id: AgentId): HostRecord {
-  return c.agents.get(id)!.store.host(HOST);
-}
+import { busyFor, crawl, heirOf, toHost, told, WAIT_MS } from './busy-hosts-stage.ts';
+import { SUSPECT_MS } from './cluster.ts';
 
 describe('a busy host that named a wait', () => {
   it('is left alone for it though its owner dies, and its successor after it', () => {
@@ -63,62 +17,6 @@ describe('a busy host that named a wait', () => {
     assert.deepEqual(toHost(c, saidAt), []);
     c.run(WAIT_MS);
     assert.ok(toHost(c, saidAt).length > 0, 'and then it is asked again');
-    c.close();
-  });
-
-  it('is left alone while it goes to a joiner and comes back', () => {
-    const [first, second, ...rest] = new Cluster({ ids: IDS, web: new Map(), seeds: [] }).order(
-      HOST,
-      IDS,
-    );
-    const c = crawl(busyFor(WAIT_MS), [second!, ...rest]);
-    const { saidAt } = told(c);
-    joinAndLeave(c, first!);
-    c.start(first!);
-    c.run(SUSPECT_MS);
-    assert.equal(heirOf(c), first);
-    c.kill(first!);
-    c.run(WAIT_MS / 2);
-    assert.deepEqual(toHost(c, saidAt), []);
-    c.close();
-  });
-
-  it('on the request for its robots.txt, too', () => {
-    const c = crawl({
-      busy: ({ host, kind }) =>
-        host === HOST && kind === 'robots' ? { status: 429, retryAfterMs: WAIT_MS } : null,
-    });
-    c.runUntil('it is busy', () => toHost(c).some(({ whole }) => whole));
-    const [said] = toHost(c);
-    c.run(200);
-    c.kill(said!.by);
-    c.run(WAIT_MS / 2);
-    assert.equal(toHost(c).length, 1);
-    c.close();
-  });
-});
-
-describe('a busy host that named none', () => {
-  it('is known by its steps of back-off to whoever takes it over', () => {
-    const c = crawl(busyFor(null));
-    const { owner, saidAt } = told(c);
-    assert.equal(rowOf(c, owner).busy, 1);
-    c.runUntil('it has said so thrice', () => toHost(c, saidAt).length === 2, 10 * MINUTE);
-    c.run(200);
-    const last = toHost(c).at(-1)!.end;
-    c.kill(owner);
-    c.run(2 * SUSPECT_MS);
-    const successor = heirOf(c);
-    assert.equal(rowOf(c, successor).busy, 3);
-    c.runUntil('it is asked again', () => toHost(c, last).length > 0, 30 * MINUTE);
-    // 60 s, doubled with each step before, and by chance half as much again.
-    const waitedMs = toHost(c, last)[0]!.start - last;
-    assert.ok(waitedMs >= 360_000 && waitedMs < 380_000, `${waitedMs} ms`);
-    c.run(200);
-    assert.equal(rowOf(c, successor).busy, 4);
-    const { blocks, busySince } = rowOf(c, successor);
-    assert.equal(blocks, 4, 'and by what leads to its being given up');
-    assert.ok(Math.abs(busySince! - saidAt) < 2 * SUSPECT_MS, 'since the first block');
     c.close();
   });
 });

@@ -34,8 +34,8 @@ const TWO_LEAVE_MS = 1500;
 function tryLeave({ cluster, away, down }: Plan, id: AgentId): boolean {
   const agent = cluster.agents.get(id);
   if (!agent?.alive || down.has(id)) return false;
-  const { joined, lifecycle: course } = cluster.snapshot(id);
-  if (!joined || course !== 'crawling') return false;
+  const { joined, lifecycle } = cluster.snapshot(id);
+  if (!joined || lifecycle !== 'crawling') return false;
   away.add(id);
   agent.core.leave(cluster.instant(id));
   return true;

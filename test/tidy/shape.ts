@@ -119,7 +119,8 @@ export const uniqueNames: Rule = {
 /** Folders of `test/unit` whose tests are of test code, benchmarks or documents. */
 const unitTestsOfOthers = /^test\/unit\/(bench|chaos|docs|pairs|tidy|web)\//;
 
-/** A unit test of `agent/x/y.ts` is `test/unit/x/y.test.ts`; one more of the same file `y-WHAT.test.ts`. */
+/** A unit test of `agent/x/y.ts` is `test/unit/x/y.test.ts`; one more of the same file `y-WHAT.test.ts`.
+ * Slow ones are in a folder `slow` beside the others. */
 export const mirroredTests: Rule = {
   claim: 'a unit test has the path of the file that it tests',
   remedy: 'name the test for the file, with a suffix where the file has several tests',
@@ -131,7 +132,7 @@ export const mirroredTests: Rule = {
       .filter((source) => isTest(source) && source.path.startsWith('test/unit/'))
       .filter(({ path }) => !unitTestsOfOthers.test(path))
       .filter(({ path }) => {
-        const words = path.replace(/^test\/unit\/|\.test\.ts$/g, '').split('-');
+        const words = path.replace(/^test\/unit\/|slow\/(?=[^/]+$)|\.test\.ts$/g, '').split('-');
         return !words.some((_, last) => shipped.has(words.slice(0, last + 1).join('-')));
       })
       .map(({ path }) => ({ path, line: 1, what: 'tests no file of that path' }));

@@ -4,10 +4,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** @param pattern - of files in `test/` */
+/** @param pattern - of files in `test/`; those in folders `slow` only where it names them */
 export async function everyTestOf(pattern: string): Promise<void> {
   const directory = path.join(import.meta.dirname, '..');
-  for (const file of fs.globSync(pattern, { cwd: directory }).sort()) {
+  const exclude = pattern.includes('slow') ? [] : ['**/slow/**'];
+  for (const file of fs.globSync(pattern, { cwd: directory, exclude }).sort()) {
     await import(path.join(directory, file));
   }
 }

@@ -1,4 +1,5 @@
-// All unit tests in one process.
+// All unit tests and properties in one process, without the slow ones.
 import { everyTestOf } from './every-test-of.ts';
 
 await everyTestOf('unit/**/*.test.ts');
+await everyTestOf('property/*.test.ts');

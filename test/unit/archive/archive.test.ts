@@ -1,44 +1,6 @@
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { Archive } from '../../../agent/archive/archive.ts';
-import type { Capture } from '../../../agent/archive/record/capture.ts';
-
-const capture: Capture = {
-  ...{ url: 'http://a.test/', ip: null, startedAt: 0, status: 200, contentType: null },
-  ...{ requestHead: 'GET / HTTP/1.1\r\n\r\n', responseHead: 'HTTP/1.1 200 OK\r\n\r\n' },
-  ...{ truncated: null, metadata: [] },
-};
-
-/** An archive in a directory of its own, and what it said of failures. */
-function opened(t: Pick<TestContext, 'after'>, script?: URL) {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-archive-'));
-  t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
-  const failures: string[] = [];
-  const archive = new Archive({
-    ...{
-      directory,
-      agent: 'a1',
-      fileBytes: 1024 ** 3,
-      compression: { format: 'gzip', level: 1 } as const,
-    },
-    ...{ durable: false, about: [], known: null },
-    onFailure: ({ message }) => failures.push(message),
-    ...(script && { script }),
-  });
-  return { archive, failures };
-}
-
-test('archive: a thread that ends without a word fails the archive, and nobody waits for it', async (t) => {
-  const { archive, failures } = opened(t, new URL('./silent-thread.ts', import.meta.url));
-  assert.equal(await archive.append(capture, [Buffer.from('x')]), null);
-  assert.match(failures.join(), /exited with code 0/);
-  assert.equal(await archive.append(capture, [Buffer.from('y')]), null);
-  await archive.close();
-  assert.equal(failures.length, 1);
-});
+import { test } from 'node:test';
+import { capture, opened } from './archive-stage.ts';
 
 test('archive: one that is closed has not failed', async (t) => {
   const { archive, failures } = opened(t);

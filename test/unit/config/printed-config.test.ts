@@ -3,12 +3,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parse, stringify } from 'yaml';
-import type { Config } from '../../../config/config.ts';
+import { parse } from 'yaml';
 import { loadConfig } from '../../../config/file/load.ts';
 import { formatProblems } from '../../../config/file/problem.ts';
 import { configJsonSchema, configKeys } from '../../../config/keys/json-schema.ts';
 import { printConfig, shownConfig } from '../../../config/printed-config.ts';
+import { at } from './printed-config-stage.ts';
 import { bad, good, newDirectory, plain } from './written-config.ts';
 
 const shipped = path.resolve(import.meta.dirname, '../../../config');
@@ -20,123 +20,24 @@ function loadShipped(name: string) {
   return loaded.config;
 }
 
-const linesOf = (text: string) => text.split('\n').slice(1);
-const withoutFile = ({ file: _, ...rest }: Config) => rest;
+/** Where each key of a full config stands: its path and 1-based line. */
+function placesOf(lines: readonly string[]) {
+  return lines.flatMap((line, index) => {
+    const match = /^(\s*(?:- )?)([A-Za-z]{3,}):(?: |$)/.exec(line);
+    return match === null ? [] : [{ index, indent: match[1]!, key: match[2]! }];
+  });
+}
 
-const word = fc.stringMatching(/^[a-z][a-z0-9]{0,9}$/);
-const duration = fc.oneof(
-  fc.integer({ min: 30, max: 100_000 }),
-  fc.integer({ min: 1, max: 99 }).map((n) => `${n}s`),
-  fc.integer({ min: 30, max: 999 }).map((n) => `${n}ms`),
-);
-const optional = { requiredKeys: [] as [] };
-/** Any valid config, with any of its keys left out. */
-const anyConfig = fc.record(
-  {
-    seeds: fc.array(
-      fc.tuple(word, fc.webPath()).map(([host, at]) => `http://${host}.example${at}`),
-      { minLength: 1, maxLength: 4 },
-    ),
-    name: fc.string({ minLength: 1, maxLength: 30 }).filter((name) => !/\p{Cc}/u.test(name)),
-    scope: fc.record(
-      {
-        hosts: fc.array(fc.constantFrom('*', '*.example', 'a.example', '10.0.0.1', '[::1]'), {
-          minLength: 1,
-          maxLength: 4,
-        }),
-        include: fc.array(fc.constantFrom('^https?:', '\\.html$', '[?&]a=', '# "x": y', "it's")),
-        exclude: fc.array(fc.constantFrom('\\d{4}', '/a b/', 'null', '~', '- x')),
-      },
-      optional,
-    ),
-    urls: fc.record(
-      {
-        dropParameters: fc.array(fc.constantFrom('ref', 'utm_*', 'Größe', '"x"', "'", 'null')),
-        dropTracking: fc.boolean(),
-        dropSessions: fc.boolean(),
-      },
-      optional,
-    ),
-    links: fc.record({ embeds: fc.boolean() }, optional),
-    limits: fc.record(
-      {
-        pagesPerHost: fc.integer({ min: 1, max: 1e9 }),
-        depthPerHost: fc.integer({ min: 0, max: 100 }),
-        pages: fc.option(fc.integer({ min: 1, max: 1e9 })),
-        urlLength: fc.integer({ min: 16, max: 65_536 }),
-        bodyBytes: fc.oneof(
-          fc.integer({ min: 1, max: 1024 ** 3 }),
-          fc.constantFrom('1MiB', '64KiB', '1.5MiB', '1GiB', '7B'),
-        ),
-      },
-      optional,
-    ),
-    politeness: fc.record(
-      {
-        hostDelayMs: duration,
-        ipDelayMs: duration,
-        crawlDelayMaxMs: duration,
-        robots: fc.boolean(),
-      },
-      optional,
-    ),
-    http: fc.record(
-      {
-        userAgent: fc.stringMatching(/^[A-Za-z][!-~]{0,40}$/),
-        allowPrivateAddresses: fc.boolean(),
-        client: fc.constantFrom('got', 'node'),
-        timeouts: fc.record({ connectMs: duration, responseMs: duration }, optional),
-      },
-      optional,
-    ),
-    cluster: fc.record(
-      {
-        agents: fc.oneof(
-          fc.integer({ min: 1, max: 9 }),
-          fc
-            .uniqueArray(
-              fc.record(
-                { id: word, capacity: fc.constantFrom(0.5, 1, 3) },
-                { requiredKeys: ['id'] },
-              ),
-              { selector: (entry) => entry.id, minLength: 1, maxLength: 5 },
-            )
-            .map((entries) =>
-              entries.map((entry, k) => ({ ...entry, listen: `tcp://127.0.0.1:${7101 + k}` })),
-            ),
-        ),
-        replicas: fc.integer({ min: 1, max: 50 }),
-        backups: fc.integer({ min: 0, max: 3 }),
-        quorum: fc.constantFrom('none', 'majority'),
-        failureDetector: fc.record({
-          heartbeatMs: fc.integer({ min: 10, max: 500 }),
-          suspectAfterMs: fc.constantFrom(1500, '2s', '1m'),
-        }),
-      },
-      optional,
-    ),
-    agent: fc.record(
-      { threads: fc.integer({ min: 1, max: 4096 }), dataDir: word.map((name) => `../${name}`) },
-      optional,
-    ),
-    storage: fc.record({ durability: fc.constantFrom('power', 'process') }, optional),
-    archive: fc.record({ warc: fc.boolean(), links: fc.boolean() }, optional),
-  },
-  { requiredKeys: ['seeds'] },
-);
+function mistyped(key: string, at: number, how: string): string {
+  const [before, here, rest] = [key.slice(0, at), key[at]!, key.slice(at + 1)];
+  if (how === 'double') return before + here + here + rest;
+  if (how === 'drop') return before + rest;
+  if (how === 'swap') return before + rest.slice(0, 1) + here + rest.slice(1);
+  return before + (here === here.toLowerCase() ? here.toUpperCase() : here.toLowerCase()) + rest;
+}
 
-test('print: what is printed loads to the same config from another directory', () => {
-  fc.assert(
-    fc.property(anyConfig, fc.boolean(), (values, json) => {
-      const config = good(json ? JSON.stringify(values) : stringify(values));
-      const printed = printConfig(config);
-      assert.deepEqual(withoutFile(good(printed)), withoutFile(config));
-      // The first line names the file.
-      assert.deepEqual(linesOf(printConfig(good(printed))), linesOf(printed));
-    }),
-    { numRuns: 150 },
-  );
-});
+/** Shown with their units, loaded as numbers. */
+const sizes = ['limits.bodyBytes', 'archive.fileBytes'];
 
 test('print: every key is shown, and seeds of files stay in their files', () => {
   const config = good('seeds: [http://a/]\nseedFiles: [s.txt]\n', {
@@ -151,14 +52,6 @@ test('print: every key is shown, and seeds of files stay in their files', () => 
     assert.notEqual(at(printed, key), undefined, key);
   }
 });
-
-/** Where each key of a full config stands: its path and 1-based line. */
-function placesOf(lines: readonly string[]) {
-  return lines.flatMap((line, index) => {
-    const match = /^(\s*(?:- )?)([A-Za-z]{3,}):(?: |$)/.exec(line);
-    return match === null ? [] : [{ index, indent: match[1]!, key: match[2]! }];
-  });
-}
 
 test('load: a mistyped key at any depth is refused, with its line and the key meant', () => {
   const lines = printConfig(
@@ -188,23 +81,6 @@ test('load: a mistyped key at any depth is refused, with its line and the key me
   );
 });
 
-function mistyped(key: string, at: number, how: string): string {
-  const [before, here, rest] = [key.slice(0, at), key[at]!, key.slice(at + 1)];
-  if (how === 'double') return before + here + here + rest;
-  if (how === 'drop') return before + rest;
-  if (how === 'swap') return before + rest.slice(0, 1) + here + rest.slice(1);
-  return before + (here === here.toLowerCase() ? here.toUpperCase() : here.toLowerCase()) + rest;
-}
-
-function at(values: unknown, key: string): unknown {
-  let value = values;
-  for (const part of key.split('.')) {
-    if (typeof value !== 'object' || value === null) return undefined;
-    value = (value as Record<string, unknown>)[part];
-  }
-  return value;
-}
-
 test('json schema: every key is described, and refuses what is unknown', () => {
   const keys = configKeys();
   assert.ok(keys.length > 40);
@@ -215,9 +91,6 @@ test('json schema: every key is described, and refuses what is unknown', () => {
   assert.equal(schema.properties?.limits?.properties?.bodyBytes?.default, '10MiB');
   assert.deepEqual(schema.required ?? [], []);
 });
-
-/** Shown with their units, loaded as numbers. */
-const sizes = ['limits.bodyBytes', 'archive.fileBytes'];
 
 test('json schema: the defaults it names are those that load', () => {
   const config = good('seeds: [http://h/]');

@@ -4,8 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { PageInput } from '../../../agent/parse/page/page.ts';
 import { ParseLanes } from '../../../agent/parse/parse-lanes.ts';
-
-const SCRIPT = new URL('./unruly-worker.ts', import.meta.url);
+import { large, SCRIPT, withLanes } from './parse-lanes-stage.ts';
 
 const hanging: Record<string, Pick<PageInput, 'body' | 'sitemap'>> = {
   'a large page': { body: new Uint8Array(600 * 1024) },
@@ -33,34 +32,6 @@ for (const [what, input] of Object.entries(hanging)) {
   });
 }
 
-function large(url: string): PageInput {
-  const body = new TextEncoder().encode('<a href=next>'.padEnd(600 * 1024));
-  return { body, contentType: 'text/html', url };
-}
-
-/** Time is no limit here: what hangs does so until the end. */
-async function withLanes(use: (lanes: ParseLanes) => Promise<void>): Promise<void> {
-  const endless = { timeoutMs: 600_000, cpuMs: 600_000 };
-  const lanes = new ParseLanes({ workers: 1, ...endless, script: SCRIPT });
-  try {
-    await use(lanes);
-  } finally {
-    await lanes.close();
-  }
-}
-
-test('parse lanes: large pages of several hosts that take for ever hold up no other large page', () =>
-  withLanes(async (lanes) => {
-    const urls = [1, 2, 3].map((n) => `http://hostile-${n}.test/hang`);
-    const hang = Promise.allSettled(urls.map((url) => lanes.parse(large(url), 0)));
-    for (const n of [1, 2, 3]) {
-      const { links } = await lanes.parse(large(`http://calm.test/${n}`), 0);
-      assert.equal(links.length, 1);
-    }
-    await lanes.close();
-    for (const { status } of await hang) assert.equal(status, 'rejected');
-  }));
-
 test('parse lanes: pages of the largest kind are not tried where they hold up smaller ones', () =>
   withLanes(async (lanes) => {
     const body = new Uint8Array(9_000_000);
@@ -71,11 +42,6 @@ test('parse lanes: pages of the largest kind are not tried where they hold up sm
     while (body.byteLength > 0) await pause(5);
     await lanes.close();
     await closed;
-  }));
-
-test('parse lanes: a large page that takes long is parsed all the same', () =>
-  withLanes(async (lanes) => {
-    assert.equal((await lanes.parse(large('http://a.test/busy'), 0)).links.length, 1);
   }));
 
 test('parse lanes: a host of which one large page was slow has the next ones wait for one another', () =>

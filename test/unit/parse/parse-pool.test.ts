@@ -1,36 +1,32 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { mock, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import ts from 'typescript';
 import { unpackUrls } from '../../../agent/parse/page/packed-urls.ts';
 import type { PageInput, ParsedPage } from '../../../agent/parse/page/page.ts';
-import { ParsePool, type ParsePoolOptions } from '../../../agent/parse/parse-pool.ts';
+import { ParsePool } from '../../../agent/parse/parse-pool.ts';
+import { identities, MANY, names, page, SCRIPT, together, withPool } from './parse-pool-stage.ts';
 
-const SCRIPT = new URL('./unruly-worker.ts', import.meta.url);
+/** Pages whose links, or whose list, have more than 256 Ki characters. */
+const long: Record<string, PageInput> = {
+  links: page(
+    'http://a.test/',
+    `<base href="http://a.test/${'x'.repeat(7000)}/">${names.map((n) => `<a href=${n}>`).join('')}`,
+  ),
+  lists: {
+    ...page(
+      'http://a.test/',
+      names.map((n) => `http://a.test/${'x'.repeat(1900)}/${n}`).join('\n'),
+    ),
+    sitemap: { declared: true },
+  },
+};
 
-function page(url: string, body = '<a href=next>'): PageInput {
-  return { body: new TextEncoder().encode(body), contentType: 'text/html', url };
-}
-
-async function withPool(
-  options: Partial<ParsePoolOptions>,
-  use: (pool: ParsePool) => Promise<void>,
-): Promise<void> {
-  const pool = new ParsePool({ workers: 2, timeoutMs: 60_000, ...options });
-  try {
-    await use(pool);
-  } finally {
-    await pool.close();
-  }
-}
-
-const identities = (urls: { identity: string }[] | readonly { identity: string }[]) =>
-  urls.map(({ identity }) => identity);
+/** Loads only where the process's environment, as it is when the thread starts, lets it. */
+const LATE = new URL(
+  `data:text/javascript,if (process.env.POOL_LACKS) throw new Error(process.env.POOL_LACKS);
+   await import(${JSON.stringify(SCRIPT.href)});`,
+);
 
 test('pool: many pages come back, each with its own links', () =>
   withPool({}, async (pool) => {
@@ -62,12 +58,6 @@ for (const way of ['throw', 'exit']) {
       assert.equal((await later).links.length, 1);
     }));
 }
-
-/** As many further exchanges as there are threads. */
-const MANY = 64;
-
-/** The unruly thread tells in `linksDropped` how many pages it had at once. */
-const together = (pages: readonly ParsedPage[]) => pages.map(({ linksDropped }) => linksDropped);
 
 test('pool: pages that come at once go to a thread together, eight at most', () =>
   withPool({ workers: 1, script: SCRIPT }, async (pool) => {
@@ -115,52 +105,6 @@ test('pool: a large page goes alone, waits for no others, and is given away', ()
     assert.deepEqual(together(await Promise.all(pages)), [2, 2, 1, 1]);
     assert.equal(large.body.byteLength, 0);
   }));
-
-for (const [way, code] of [
-  ['throw', 'parse_crash'],
-  ['exit', 'parse_crash'],
-  ['hang', 'parse_timeout'],
-] as const) {
-  test(`pool: of pages that are together those that make their thread ${way} fail, once each`, () =>
-    withPool({ workers: 1, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
-      const names = ['0', `${way}1`, '2', `${way}3`, '4'];
-      const pages = names.map((name) => pool.parse(page(`http://a.test/${name}/`), MANY));
-      for (const [n, result] of (await Promise.allSettled(pages)).entries()) {
-        if (n % 2 === 1) {
-          assert.equal(result.status === 'rejected' && result.reason.code, code);
-          assert.match(String(result.status === 'rejected' && result.reason), RegExp(names[n]!));
-        } else {
-          assert.ok(result.status === 'fulfilled');
-          assert.deepEqual(identities(result.value.links), [`http://a.test/${n}/next`]);
-        }
-      }
-    }));
-}
-
-test('pool: each of several pages has the time that one has', () =>
-  withPool({ workers: 1, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
-    const urls = Array.from({ length: 8 }, (_, n) => `http://a.test/slow/${n}`);
-    const parsed = await Promise.all(urls.map((url) => pool.parse(page(url), MANY)));
-    // None was parsed a second time in less company.
-    assert.deepEqual(together(parsed), Array(8).fill(8));
-  }));
-
-const names = Array.from({ length: 150 }, (_, n) => n);
-
-/** Pages whose links, or whose list, have more than 256 Ki characters. */
-const long: Record<string, PageInput> = {
-  links: page(
-    'http://a.test/',
-    `<base href="http://a.test/${'x'.repeat(7000)}/">${names.map((n) => `<a href=${n}>`).join('')}`,
-  ),
-  lists: {
-    ...page(
-      'http://a.test/',
-      names.map((n) => `http://a.test/${'x'.repeat(1900)}/${n}`).join('\n'),
-    ),
-    sitemap: { declared: true },
-  },
-};
 
 for (const [what, input] of Object.entries(long)) {
   test(`pool: long answers of pages that are together come one by one: ${what}`, async () => {
@@ -214,16 +158,6 @@ test('pool: a page that takes too long fails alone', () =>
     assert.equal((await pool.parse(page('http://a.test/ok'))).links.length, 1);
   }));
 
-test('pool: a page that uses too much of a processor fails alone', () =>
-  withPool({ workers: 1, timeoutMs: 600_000, cpuMs: 300, script: SCRIPT }, async (pool) => {
-    const names = ['0', 'hang1', '2', 'hang3', '4'];
-    const pages = names.map((name) => pool.parse(page(`http://a.test/${name}/`), MANY));
-    for (const [n, result] of (await Promise.allSettled(pages)).entries()) {
-      if (n % 2 === 0) assert.equal(result.status, 'fulfilled', names[n]);
-      else assert.equal(result.status === 'rejected' && result.reason.code, 'parse_timeout');
-    }
-  }));
-
 test('pool: one by one, small pages go first, and every fourth place is that of the oldest', () =>
   withPool({ workers: 1, oneByOne: true, script: SCRIPT }, async (pool) => {
     const order: string[] = [];
@@ -238,11 +172,6 @@ test('pool: one by one, small pages go first, and every fourth place is that of 
     });
     await Promise.all(all);
     assert.deepEqual(order, ['100', '50', '60', '900', '70', '80', '800', 'packed']);
-  }));
-
-test('pool: a page that waits uses none of a processor', () =>
-  withPool({ workers: 1, timeoutMs: 600_000, cpuMs: 300, script: SCRIPT }, async (pool) => {
-    assert.equal((await pool.parse(page('http://a.test/sleep'))).links.length, 1);
   }));
 
 test('pool: however many pages wait for a thread, each is parsed', () =>
@@ -268,51 +197,6 @@ test('pool: without threads pages are parsed by the caller', () =>
     assert.deepEqual(identities(links), ['http://a.test/next']);
   }));
 
-test('pool: compiled to JavaScript, it starts its compiled thread', async () => {
-  const root = fileURLToPath(new URL('../../../', import.meta.url));
-  const folder = await mkdtemp(join(tmpdir(), 'ubiring-pool-'));
-  try {
-    await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
-    await writeFile(join(folder, 'package.json'), '{"type":"module"}');
-    for (const name of ['url', 'parse']) {
-      await cp(join(root, 'agent', name), join(folder, 'agent', name), { recursive: true });
-    }
-    for (const name of await readdir(join(folder, 'agent'), { recursive: true })) {
-      if (!name.endsWith('.ts')) continue;
-      const file = join(folder, 'agent', name);
-      const { outputText } = ts.transpileModule(await readFile(file, 'utf8'), {
-        compilerOptions: {
-          module: ts.ModuleKind.ESNext,
-          target: ts.ScriptTarget.ES2024,
-          rewriteRelativeImportExtensions: true,
-        },
-      });
-      await writeFile(file.replace(/ts$/, 'js'), outputText);
-      await rm(file);
-    }
-    await writeFile(
-      join(folder, 'use.mjs'),
-      `import { parentPort } from 'node:worker_threads';
-       import { ParsePool } from './agent/parse/parse-pool.js';
-       const pool = new ParsePool({ workers: 1, timeoutMs: 60000 });
-       const body = new TextEncoder().encode('<a href=b>');
-       const page = await pool.parse({ body, contentType: 'text/html', url: 'http://a.test/' });
-       await pool.close();
-       parentPort.postMessage(page.links.length);`,
-    );
-    const [count] = await once(new Worker(join(folder, 'use.mjs')), 'message');
-    assert.equal(count, 1);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-});
-
-/** Loads only where the process's environment, as it is when the thread starts, lets it. */
-const LATE = new URL(
-  `data:text/javascript,if (process.env.POOL_LACKS) throw new Error(process.env.POOL_LACKS);
-   await import(${JSON.stringify(SCRIPT.href)});`,
-);
-
 test('pool: a thread that cannot load is no fault of the page, which waits for another', () =>
   withPool({ workers: 1, script: LATE }, async (pool) => {
     process.env.POOL_LACKS = 'descriptors';
@@ -328,28 +212,3 @@ test('pool: a thread that cannot load is no fault of the page, which waits for a
       delete process.env.POOL_LACKS;
     }
   }));
-
-test('pool: where no thread ever loads pages fail in the end', async () => {
-  const script = new URL('data:text/javascript,throw new Error("never")');
-  // A thread needs real time to end, however often it is looked at.
-  const reallyLater = setTimeout;
-  mock.timers.enable({ apis: ['setTimeout'] });
-  try {
-    await withPool({ workers: 1, script }, async (pool) => {
-      let isOver = false;
-      const parsed = pool.parse(page('http://a.test/')).finally(() => {
-        isOver = true;
-      });
-      const rejected = assert.rejects(parsed, { code: 'parse_crash' });
-      let ms = 0;
-      for (const step = 10; !isOver; ms += step) {
-        mock.timers.tick(step);
-        await new Promise((resolve) => reallyLater(resolve, 1));
-      }
-      await rejected;
-      assert.ok(ms >= 120 * 250, `${ms} ms`);
-    });
-  } finally {
-    mock.timers.reset();
-  }
-});

@@ -46,6 +46,12 @@ function allowed(robots: string | Uint8Array, path: string, agent = 'mybot'): bo
   return parseRobots(robots, agent).allows(`http://a.test${path}`).allowed;
 }
 
+/** A file of 24,000 rules, of each of which the path of `url` holds the longest piece. */
+function expensive(): { robots: string; url: string } {
+  const rules = Array.from({ length: 24_000 }, (_, k) => `Disallow:/*x${k.toString(36)}*aaaaa`);
+  return { robots: `User-agent:*\n${rules.join('\n')}`, url: `http://a.test/${'a'.repeat(7990)}` };
+}
+
 test('robots: the longest match wins, and allow wins a tie', () => {
   const robots = 'user-agent: *\nallow: /a/b\ndisallow: /a\ndisallow: /t\nallow: /t';
   assert.ok(allowed(robots, '/a/b/c'));
@@ -256,12 +262,6 @@ test('independent cases: delays and sitemaps', { skip: absent(extra) }, () => {
   }
 });
 
-/** A file of 24,000 rules, of each of which the path of `url` holds the longest piece. */
-function expensive(): { robots: string; url: string } {
-  const rules = Array.from({ length: 24_000 }, (_, k) => `Disallow:/*x${k.toString(36)}*aaaaa`);
-  return { robots: `User-agent:*\n${rules.join('\n')}`, url: `http://a.test/${'a'.repeat(7990)}` };
-}
-
 test('a check takes a bounded number of steps, however many rules there are', () => {
   const { robots, url } = expensive();
   const rules = parseRobots(robots, 'x');
@@ -281,40 +281,3 @@ test('a rule that is repeated is kept once', () => {
   const rules = parseRobots(`User-agent: *\n${'Disallow: /*a\n'.repeat(30_000)}`, 'x');
   assert.deepEqual(rules.size, { rules: 1, wildcards: 1, isAboveCap: false });
 });
-
-test('of many rules with wildcards the same one decides as of few', () => {
-  const words = ['a', 'ab', 'b', 'abc', 'cab', 'bca', 'c', 'aabb', 'bcabc', '/', ''];
-  const chance = randomOf(7);
-  const pick = () => words[Math.floor(chance() * words.length)]!;
-  for (let round = 0; round < 40; round++) {
-    const lines = Array.from({ length: 300 }, () => {
-      const end = chance() < 0.2 ? '$' : '';
-      return `${chance() < 0.3 ? 'Allow' : 'Disallow'}: /${pick()}*${pick()}*${pick()}${pick()}${end}`;
-    });
-    const rules = parseRobots(['User-agent: *', ...lines].join('\n'), 'x');
-    for (let k = 0; k < 20; k++) {
-      const url = `http://a.test/${pick()}${pick()}${pick()}${pick()}`;
-      // One at a time there is no index.
-      const matching = lines.filter(
-        (line) => parseRobots(`User-agent: *\n${line}`, 'x').allows(url).rule,
-      );
-      const best = matching.toSorted(
-        (a, b) =>
-          pathOf(b).length - pathOf(a).length || Number(a[0] === 'D') - Number(b[0] === 'D'),
-      )[0];
-      assert.equal(rules.allows(url).allowed, best === undefined || best[0] === 'A', url);
-    }
-  }
-});
-
-function pathOf(line: string): string {
-  return line.slice(line.indexOf('/'));
-}
-
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
-    return state / 0x80000000;
-  };
-}

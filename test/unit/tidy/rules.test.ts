@@ -83,14 +83,17 @@ describe('tidy: folders', () => {
       'config/load.ts': '',
       'test/unit/core/hand-off/hand-off.test.ts': '',
       'test/unit/core/hand-off/hand-off-late-lists.test.ts': '',
+      'test/unit/core/hand-off/slow/hand-off.test.ts': '',
       'test/unit/config/load.test.ts': '',
       'test/unit/web/model.test.ts': '',
       'test/unit/core/hand-off.test.ts': '',
       'test/unit/core/hand-off/hand.test.ts': '',
+      'test/unit/core/slow/hand.test.ts': '',
     };
     assert.deepEqual(found(shape.mirroredTests, files), [
       'test/unit/core/hand-off.test.ts:1: tests no file of that path',
       'test/unit/core/hand-off/hand.test.ts:1: tests no file of that path',
+      'test/unit/core/slow/hand.test.ts:1: tests no file of that path',
     ]);
   });
 });

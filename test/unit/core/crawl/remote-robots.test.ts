@@ -1,6 +1,6 @@
 // Asking other owners for the robots.txt of their hosts, both sides by themselves: what is asked and
 // told, which words are believed, and that nobody waits for ever. Whole agents: the simulation, and
-// test/integration/robots-elsewhere.test.ts.
+// test/integration/slow/robots-elsewhere.test.ts.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

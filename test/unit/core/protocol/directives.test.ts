@@ -1,33 +1,15 @@
 // The operator's orders as replicated state: copies merged in any order, grouping and number end
 // the same, and what is known survives the process.
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import {
-  DIRECTIVES_MAX,
-  type DirectiveStore,
-  Directives,
-} from '../../../../agent/core/protocol/directives.ts';
+import { DIRECTIVES_MAX, type Directives } from '../../../../agent/core/protocol/directives.ts';
 import type { Directive } from '../../../../agent/core/protocol/messages.ts';
 import { isDirective } from '../../../../agent/messaging/validate.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { DirectiveTable } from '../../../../agent/storage/tables/directive-table.ts';
-
-const order: fc.Arbitrary<Directive> = fc.record({
-  kind: fc.constantFrom('pause', 'block', 'delay'),
-  host: fc.constantFrom('', 'h1.test', 'h2.test'),
-  value: fc.option(fc.nat(3)),
-  n: fc.nat(4),
-  by: fc.constantFrom('a1', 'a2', 'a3'),
-});
-const orders = fc.array(order, { maxLength: 12 });
-
-/** Where nobody reads them again. */
-const nowhere: DirectiveStore = { directives: () => [], saveDirective() {}, dropDirective() {} };
-
-function agent(id = 'a1', store = nowhere): Directives {
-  return new Directives({ id, delayMs: () => 100, digest: (text) => text, store });
-}
+import { agent, orders } from './directives-stage.ts';
 
 function merged(...lists: (readonly Directive[])[]): Directives {
   const all = agent();
@@ -61,17 +43,6 @@ describe('orders: merging', () => {
         const before = once.hash();
         assert.deepEqual(once.merge(a, 0, 0).later, []);
         assert.equal(once.hash(), before);
-      }),
-    );
-  });
-
-  it('orders: what a newer life reads is what the former knew', () => {
-    fc.assert(
-      fc.property(orders, (a) => {
-        const store = new DirectiveTable(openInMemory());
-        const former = agent('a1', store);
-        former.merge(a, 0, 0);
-        assert.equal(agent('a1', store).hash(), former.hash());
       }),
     );
   });

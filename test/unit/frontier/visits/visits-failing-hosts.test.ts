@@ -3,61 +3,16 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openInMemory } from '../../../../agent/storage/file/database.ts';
-import { type Answer, EPOCH, OneAgent, type Options } from '../one-agent.ts';
-
-const page = (n: number | string) => `http://a.test/${n}`;
-const found = { status: 200 };
-const MINUTE_MS = 60_000;
-
-const slow = (answer: Answer): Answer => ({ ...answer, tookMs: 10_000 });
-const FAILURES: readonly (readonly [name: string, answer: Answer])[] = [
-  ['504', slow({ status: 504 })],
-  ['a cut body', slow({ fails: 'exchange', code: 'truncated_body' })],
-  ['a syntax error', slow({ fails: 'exchange', code: 'http_syntax' })],
-  ['408', slow({ status: 408 })],
-];
-
-/** Numbers from 0 up to 1 that look drawn. */
-function drawn(): () => number {
-  let n = 0;
-  return () => {
-    n = (n * 16807 + 12345) % 2147483647;
-    return n / 2147483647;
-  };
-}
-
-function agentOf(web: Options['web'], count: number, options: Partial<Options> = {}): OneAgent {
-  const agent = new OneAgent({ web, chance: drawn(), ...options });
-  for (let n = 0; n < count; n++) agent.find(page(n));
-  return agent;
-}
-
-function countOf(agent: OneAgent, outcome: number | string): number {
-  return Object.values(agent.pages()).filter((is) => is === outcome).length;
-}
-
-for (const [name, answer] of FAILURES) {
-  test(`failing: a host whose every answer is ${name} after ten seconds is given up in minutes`, () => {
-    const agent = agentOf(() => answer, 10_000);
-    const tookMs = agent.run();
-    assert.ok(tookMs > 6 * MINUTE_MS && tookMs < 20 * MINUTE_MS, `${tookMs / MINUTE_MS} minutes`);
-    assert.ok(agent.log.length < 80, `${agent.log.length} requests`);
-    assert.equal(Object.keys(agent.pages()).length, 10_000);
-    assert.ok(countOf(agent, 'host_failing') > 9900);
-    agent.checkAccounts();
-    agent.checkPoliteness();
-  });
-
-  // A page that is answered with 408 is given up after 71 s.
-  if (name === '408') continue;
-  test(`failing: a host that gives ${name} for five minutes loses no page`, () => {
-    const agent = agentOf((_, at) => (at < EPOCH + 300_000 ? answer : found), 100);
-    agent.run();
-    assert.equal(countOf(agent, 200), 100);
-    agent.checkAccounts();
-  });
-}
+import { OneAgent, type Options } from '../one-agent.ts';
+import {
+  agentOf,
+  countOf,
+  drawn,
+  found,
+  MINUTE_MS,
+  page,
+  slow,
+} from './visits-failing-hosts-stage.ts';
 
 test('failing: a host that dies among its pages is given up, though its front page was good', () => {
   let good = 0;
@@ -143,30 +98,6 @@ test('failing: the row of failures is known to the next process', () => {
   assert.ok(first.log.length + second.log.length < 80);
   assert.ok(countOf(second, 'host_failing') > 900);
 });
-
-for (const [name, answer, error] of [
-  ['silent', slow({ fails: 'no-answer', code: 'response_timeout' }), 'host_silent'],
-  ['refusing', { fails: 'connection', code: 'connect_refused' }, 'connect_refused'],
-  ['busy', { status: 503 }, 'host_busy'],
-  ['failing', slow({ status: 504 }), 'host_failing'],
-] as const) {
-  test(`failing: the end of a ${name} host that its visit does not see costs a request, not hours`, () => {
-    const db = openInMemory();
-    const first = agentOf(() => answer, 4000, { db });
-    // The process dies between two pieces of the ending.
-    for (let turns = 0; first.store.owned().queued > 3000; turns++) {
-      assert.ok(turns < 10_000);
-      first.now = Math.max(first.now, first.nextAt());
-      first.turn();
-    }
-    const second = agentOf(() => answer, 0, { db, now: first.now });
-    second.run();
-    assert.ok(second.log.length <= 1, `${second.log.length} requests`);
-    assert.equal(Object.keys(second.pages()).length, 4000);
-    assert.ok(countOf(second, error) > 3900);
-    second.checkAccounts();
-  });
-}
 
 test('failing: what is found after a host was given up is asked for as if nothing had been', () => {
   let isDown = true;

@@ -56,6 +56,19 @@ function checkCalm(agent: OneAgent): void {
   agent.checkPoliteness();
 }
 
+const step = fc.record({
+  what: fc.constantFrom('start', 'start', 'end', 'pass'),
+  nth: fc.nat(50),
+  ms: fc.nat(1000),
+});
+
+const placeStep = fc.record({
+  what: fc.constantFrom('enter', 'enter', 'ask', 'end', 'pass'),
+  line: fc.constantFrom<Line>('new', 'back', 'slow'),
+  nth: fc.nat(1000),
+  ms: fc.nat(1000),
+});
+
 for (const [threads, slow] of [
   [1, 20],
   [4, 4],
@@ -117,17 +130,6 @@ test('slow hosts: one that is slow for a few seconds, or was slow once, does not
   assert.ok(once <= agent.hostDelayMs + 40_000, `${once} ms`);
 });
 
-test('long visits: more hosts than are visited at a time, each without an end, take turns', () => {
-  const endless: Options['web'] = ({ url }) => ({ status: 200, links: [`${url}x`] });
-  const agent = new OneAgent({ web: endless, threads: 4, depthPerHost: 1e6 });
-  const hosts = Array.from({ length: 50 }, (_, n) => `h${n}.test`);
-  agent.find(...hosts.map((host) => `http://${host}/`));
-  agent.run(15 * 60_000);
-  const asked = new Set(agent.log.map(({ request }) => request.host));
-  assert.equal(asked.size, hosts.length);
-  agent.checkPoliteness();
-});
-
 test('slow hosts: there is an end to how many requests they may have open', () => {
   const agent = crawl(4, 500, false);
   const times = agent.log.flatMap(({ start, end }) => [
@@ -142,12 +144,6 @@ test('slow hosts: there is an end to how many requests they may have open', () =
     most = Math.max(most, open);
   }
   assert.ok(most <= 256, `${most} open`);
-});
-
-const step = fc.record({
-  what: fc.constantFrom('start', 'start', 'end', 'pass'),
-  nth: fc.nat(50),
-  ms: fc.nat(1000),
 });
 
 test('threads: held by the young alone, free within their time, and no wake-up is lost', () => {
@@ -185,13 +181,6 @@ test('threads: held by the young alone, free within their time, and no wake-up i
       },
     ),
   );
-});
-
-const placeStep = fc.record({
-  what: fc.constantFrom('enter', 'enter', 'ask', 'end', 'pass'),
-  line: fc.constantFrom<Line>('new', 'back', 'slow'),
-  nth: fc.nat(1000),
-  ms: fc.nat(1000),
 });
 
 test('places: bounded in all, and no slow host or new one keeps out whoever comes back', () => {

@@ -2,13 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { type Answer, OneAgent, type Options } from '../one-agent.ts';
-
-const found = { status: 200 };
-const page = (n: number, host = 'a.test') => `http://${host}/${n}`;
-
-function agentWith(options: Partial<Options> = {}): OneAgent {
-  return new OneAgent({ web: () => found, ...options });
-}
+import { agentWith, found, page } from './visits-stage.ts';
 
 test('visits: a host is crawled breadth first, then in the order found', () => {
   const links: Record<string, string[]> = {
@@ -306,19 +300,6 @@ test('visits: a host that was handed over and came back is not taken for the one
   const wrong = agent.log.filter(({ request: { url, host } }) => new URL(url).hostname !== host);
   assert.deepEqual(wrong, []);
   assert.equal(agent.asked().length, 4);
-  agent.checkAccounts();
-});
-
-test('visits: of thousands of hosts each is asked, also those that wait in the store', () => {
-  const hosts = Array.from({ length: 6000 }, (_, n) => `h${n}.test`);
-  const agent = agentWith({ threads: 16 });
-  agent.find(...hosts.map((host) => page(1, host)));
-  agent.run();
-  assert.equal(agent.asked().length, hosts.length);
-  assert.deepEqual(
-    agent.asked(),
-    hosts.map((host) => page(1, host)),
-  );
   agent.checkAccounts();
 });
 

@@ -1,0 +1,87 @@
+// The set-up that `crawl-names.test.ts` and `slow/crawl-names.test.ts` share.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import { run, Scratch, start, until, untilAsked } from './cli-process.ts';
+import { startGate } from './gate-server.ts';
+
+/** Every command that goes to running agents. */
+export const commandsOf = (
+  seed: string,
+): readonly (readonly [command: string, ...words: string[]])[] => [
+  ['status'],
+  ['pause'],
+  ['resume'],
+  ['block', '127.0.0.9'],
+  ['block', '127.0.0.9', '--off'],
+  ['delay', '127.0.0.9', '500'],
+  ['seed', `${seed}more`],
+  ['explain', seed],
+  ['stop', 'a2'],
+  ['stop'],
+];
+
+export interface Status {
+  readonly id: string;
+  readonly course: string;
+  readonly paused: boolean;
+  readonly members: readonly unknown[];
+  readonly recent: readonly { readonly kind: string }[];
+}
+
+/** Asks for the status until the agents that answer are as wanted. */
+export function untilStatus(config: string, is: (agents: readonly Status[]) => boolean) {
+  return untilAsked('the agents are as wanted', async () => {
+    const { stdout, code } = await run('status', config, '--json');
+    return code === 0 && is((JSON.parse(stdout) as { agents: Status[] }).agents);
+  });
+}
+
+/** Two agents of the crawl `cli-test`, and a config with the same endpoints and another name. */
+export async function stage(context: TestContext, { dataDir }: { dataDir?: string } = {}) {
+  const scratch = new Scratch();
+  const gate = await startGate();
+  context.after(async () => {
+    scratch.clean();
+    await gate.stop();
+  });
+  const config = await scratch.config(2, { seeds: [gate.seed] });
+  const written = JSON.parse(fs.readFileSync(config, 'utf8'));
+  const agent = {
+    ...written.agent,
+    ...(dataDir && { dataDir: path.join(scratch.directory, dataDir) }),
+  };
+  const renamed = scratch.write('renamed.json', { ...written, agent, name: 'another' });
+  const launch = start(['launch', config]);
+  await until('both agents', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
+  await untilStatus(config, (agents) => {
+    return agents.length === 2 && agents.every(({ members }) => members.length === 1);
+  });
+  const untouched = async () => {
+    const { stdout, code } = await run('status', config, '--json');
+    assert.equal(code, 0);
+    const { agents, orders } = JSON.parse(stdout) as { agents: Status[]; orders: unknown[] };
+    assert.deepEqual(
+      agents.map(({ course, paused }) => [course, paused]),
+      [
+        ['crawling', false],
+        ['crawling', false],
+      ],
+    );
+    assert.deepEqual(orders, []);
+  };
+  const refused = async (...words: string[]) => {
+    const { code, stdout, stderr } = await run(...words);
+    assert.equal(code, 4, `${words.join(' ')}: ${stdout}${stderr}`);
+    assert.match(stderr, /belongs to crawl 'cli-test', not 'another'; restore 'name: cli-test'/);
+    assert.equal(stdout, '', words.join(' '));
+    return stderr;
+  };
+  const end = async () => {
+    assert.equal((await run('stop', config)).code, 0);
+    assert.equal((await launch.ended).code, 11);
+  };
+  return { config, renamed, gate, untouched, refused, end, scratch };
+}

@@ -1,0 +1,204 @@
+// The slower of the tests in `test/integration/cli-launch.test.ts`.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { lockDirectory } from '../../../agent/storage/file/database.ts';
+import { slowly, stage } from '../cli-launch-stage.ts';
+import { listening, run, start, until } from '../cli-process.ts';
+
+const mainFile = path.resolve(import.meta.dirname, '../../../agent/main.ts');
+
+// Two at a time: most of each is waiting for delays and for silence.
+describe('launch', { concurrency: 2 }, () => {
+  test('finishes with 0 though an agent is killed; then it is complete, until limits change', async (context) => {
+    const { web, scratch, crawl, served } = await stage(context);
+    const config = await crawl(2);
+    const launch = start(['launch', config]);
+    await until('a2', () => scratch.pid('a2') !== null);
+    await served(20);
+    process.kill(scratch.pid('a2')!, 'SIGKILL');
+    const { code, stdout, stderr } = await launch.ended;
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /a2 was killed \(SIGKILL\); 1 go on/);
+    assert.match(stdout, /^a1 .* complete$[\s\S]*^a2 .* killed \(SIGKILL\)$[\s\S]*^all /m);
+    assert.match(stderr, /the crawl is complete\n[\s\S]*query .*crawl\.json "SELECT/);
+    const note = JSON.parse(fs.readFileSync(path.join(scratch.dataDir, 'complete.json'), 'utf8'));
+    assert.match(note.crawl, /^[0-9a-f]{32}$/);
+
+    const requests = web.requests().length;
+    const again = await run('launch', config);
+    assert.equal(again.code, 0);
+    assert.match(
+      again.stderr,
+      /the crawl is complete already; --refresh requests .*, --fresh starts over/,
+    );
+    const status = await run('status', config);
+    assert.equal(status.code, 0, status.stderr);
+    assert.match(status.stdout, /^the crawl was completed at 20.*Z with agents a1\n$/);
+    const told = JSON.parse((await run('status', config, '--json')).stdout);
+    assert.deepEqual([told.agents, told.unreachable], [[], ['a1', 'a2']]);
+    assert.deepEqual(told.complete, { at: note.at, agents: ['a1'] });
+    const agent = await run('agent', config, '--id', 'a1');
+    assert.deepEqual([agent.code, web.requests().length], [0, requests]);
+
+    const changed = JSON.parse(fs.readFileSync(config, 'utf8'));
+    scratch.write('crawl.json', { ...changed, limits: { depthPerHost: 15 } });
+    const resumed = await run('launch', config, '--agents', 'a1');
+    assert.equal(resumed.code, 0, resumed.stderr);
+    assert.match(resumed.stderr, /the config has changed: the crawl continues/);
+  });
+
+  test('its agents have the config that it has read, whatever becomes of the file', async (context) => {
+    const { crawl, scratch } = await stage(context);
+    const config = await crawl(2);
+    const launch = start(['launch', config]);
+    // The agents are started right after, and take longer to load than this takes.
+    await until('the launch', () => launch.stderr().includes('state in'));
+    fs.rmSync(config);
+    const { code, stderr } = await launch.ended;
+    assert.equal(code, 0, stderr);
+    assert.ok(fs.existsSync(path.join(scratch.dataDir, 'complete.json')));
+  });
+
+  test('an agent by hand obeys the terminal though its parent is Node', async (context) => {
+    const { crawl, scratch, served } = await stage(context);
+    const line = [mainFile, 'agent', await crawl(1, slowly), '--id', 'a1'];
+    const child = spawn(process.execPath, line, { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+    context.after(() => child.kill('SIGKILL'));
+    const ended = once(child, 'close');
+    await until('a1', () => scratch.pid('a1') !== null);
+    await served(1);
+    // Of a launch's agents the launch decides, and they take no notice.
+    child.kill('SIGINT');
+    const late = setTimeout(() => child.kill('SIGKILL'), 20_000);
+    const [code] = await ended;
+    clearTimeout(late);
+    assert.equal(code, 0);
+    assert.equal(fs.existsSync(path.join(scratch.dataDir, 'complete.json')), false);
+  });
+
+  test('an agent that leaves by order hands over; a launch told to end ends all with 11', async (context) => {
+    const { scratch, crawl, served } = await stage(context);
+    const config = await crawl(2, slowly);
+    const launch = start(['launch', config]);
+    await until('a2', () => scratch.pid('a2') !== null);
+    await served(4);
+    const left = await run('stop', config, 'a2');
+    assert.deepEqual([left.code, left.stdout], [0, 'a2: applied\n']);
+    await until('the word of a2', () => launch.stderr().includes('a2: left'));
+    launch.child.kill('SIGINT');
+    const { code, stdout } = await launch.ended;
+    assert.equal(code, 11);
+    assert.match(stdout, /^a1 .* interrupted$[\s\S]*^a2 .* left$/m);
+    assert.equal(scratch.pid('a1'), null);
+  });
+
+  test('an agent that is suspended when the others are done is killed, and the launch ends', async (context) => {
+    const { scratch, crawl, served } = await stage(context);
+    const config = await crawl(2);
+    const launch = start(['launch', config, '--agents', '2']);
+    await until('a2', () => scratch.pid('a2') !== null);
+    await served(20);
+    process.kill(scratch.pid('a2')!, 'SIGSTOP');
+    const { code, stdout, stderr } = await launch.ended;
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /a2 is suspended and has nothing left to do: killed/);
+    assert.match(stdout, /^a2 .* killed \(SIGKILL\)$/m);
+  });
+
+  test('agents crawl on without their launch; --fresh forgets what they knew, once they ended', async (context) => {
+    const { web, scratch, crawl, served } = await stage(context);
+    const config = await crawl(1, slowly);
+    const launch = start(['launch', config]);
+    await served(3);
+    launch.child.kill('SIGKILL');
+    await served(2);
+    const busy = await run('launch', config, '--fresh');
+    assert.deepEqual([busy.code, /in use by a running agent/.test(busy.stderr)], [4, true]);
+    const killed = await run('kill', config, 'a1');
+    assert.deepEqual([killed.code, killed.stdout], [0, 'a1: killed\n']);
+    const foreign = path.join(scratch.dataDir, 'keep');
+    fs.mkdirSync(foreign);
+    const before = web.requests().length;
+    const fresh = start(['launch', config, '--fresh']);
+    await until('the first page again', () =>
+      web
+        .requests()
+        .slice(before)
+        .some((request) => request.path === '/'),
+    );
+    fresh.child.kill('SIGTERM');
+    fresh.child.kill('SIGHUP');
+    assert.equal((await fresh.ended).code, 11);
+    assert.ok(fs.existsSync(foreign));
+  });
+
+  test('ends with 11 where every agent was killed', async (context) => {
+    const { scratch, crawl } = await stage(context);
+    const config = await crawl(1, slowly);
+    const launch = start(['launch', config]);
+    await until('a pid file', () => scratch.pid('a1') !== null);
+    process.kill(scratch.pid('a1')!, 'SIGKILL');
+    const { code, stderr } = await launch.ended;
+    assert.deepEqual([code, /a1 was killed \(SIGKILL\); none is left/.test(stderr)], [11, true]);
+  });
+
+  test('one agent by hand leaves on SIGTERM and ends with 0', async (context) => {
+    const { crawl, served } = await stage(context);
+    const config = await crawl(1, slowly);
+    const agent = start(['agent', config, '--id', 'a1']);
+    await served(3);
+    agent.child.kill('SIGTERM');
+    const { code, stderr } = await agent.ended;
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /^a1: left/m);
+    // Without a terminal the log goes to stderr too.
+    assert.match(stderr, /^\{"level":30,.*"agent":"a1"/m);
+  });
+
+  test('a locked directory is 4, a port in use 5, and nothing is started or deleted', async (context) => {
+    const { web, scratch, crawl } = await stage(context);
+    const config = await crawl(2);
+    const directory = path.join(scratch.dataDir, 'a2');
+    fs.mkdirSync(directory, { recursive: true });
+    const lock = lockDirectory(directory);
+    assert.ok(lock.ok);
+    const locked = await run('launch', config, '--fresh');
+    assert.equal(locked.code, 4);
+    assert.match(locked.stderr, /data\/a2 is in use by a running agent/);
+    assert.ok(fs.existsSync(path.join(directory, 'agent.lock')));
+    lock.unlock();
+
+    const server = await listening(0);
+    try {
+      const { port } = server.address() as AddressInfo;
+      const cluster = { agents: [{ id: 'a1', listen: `tcp://127.0.0.1:${port}` }] };
+      const taken = scratch.write('taken.json', { seeds: [web.seed], cluster });
+      for (const args of [
+        ['launch', taken],
+        ['agent', taken, '--id', 'a1'],
+      ]) {
+        const { code, stderr } = await run(...args, '--data', scratch.dataDir);
+        assert.equal(code, 5, stderr);
+        assert.match(
+          stderr,
+          new RegExp(`^(a1: |.*"agent":"a1").*tcp://127\\.0\\.0\\.1:${port}`, 'm'),
+        );
+        assert.equal(stderr.split(`127.0.0.1:${port}`).length, 2, `once is enough: ${stderr}`);
+      }
+    } finally {
+      server.close();
+    }
+    const strange = path.join(scratch.dataDir, 'a1');
+    fs.rmSync(strange, { recursive: true, force: true });
+    fs.mkdirSync(strange);
+    fs.writeFileSync(path.join(strange, 'thesis.txt'), 'irreplaceable');
+    const refused = await run('launch', config, '--fresh');
+    assert.deepEqual([refused.code, fs.readdirSync(strange)], [4, ['thesis.txt']]);
+  });
+});

@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { startWeb } from '../../web/server.ts';
+import { listening, run, Scratch, start, until, untilAsked } from '../cli-process.ts';
+
+/** Second byte of loopback addresses that no other test's web uses. */
+const net = 46;
+
+test('cluster.json: its loss splits no cluster, and a refused launch does not write it', async (context) => {
+  const scratch = new Scratch();
+  const web = await startWeb({ hosts: 6, pages: 12, port: 0, net, sparse: true });
+  context.after(async () => {
+    scratch.clean();
+    await web.stop();
+  });
+  const failureDetector = { heartbeatMs: 100, suspectAfterMs: 2000 };
+  const config = await scratch.config(0, {
+    seeds: [web.seed],
+    politeness: { hostDelayMs: 1500 },
+    cluster: { agents: 2, failureDetector },
+  });
+  const launch = start(['launch', config]);
+  const endpoint = path.join(scratch.dataDir, 'a2', 'agent.endpoint');
+  await until('both agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
+  const file = path.join(scratch.dataDir, 'cluster.json');
+  const [, port] = JSON.parse(fs.readFileSync(file, 'utf8')).agents.map(
+    (a: { port: number }) => a.port,
+  );
+  assert.equal(fs.readFileSync(endpoint, 'utf8'), `tcp://127.0.0.1:${port}\n`);
+  fs.rmSync(file);
+
+  const second = await run('launch', config);
+  assert.equal(second.code, 4, second.stderr);
+  assert.match(second.stderr, /in use by a running agent/);
+  assert.equal(fs.existsSync(file), false);
+
+  process.kill(scratch.pid('a2')!, 'SIGKILL');
+  await until('its end', () => launch.stderr().includes('a2 was killed'));
+  const again = start(['agent', config, '--id', 'a2']);
+  const members = async () => {
+    const { stdout, code } = await run('status', config, '--json');
+    if (code !== 0) return 0;
+    const { agents } = JSON.parse(stdout) as { agents: { members: unknown[]; joined: boolean }[] };
+    return agents.filter((agent) => agent.joined && agent.members.length === 1).length;
+  };
+  await untilAsked('both agents in one cluster', async () => (await members()) === 2);
+
+  const stopped = await run('stop', config);
+  assert.equal(stopped.code, 0, stopped.stderr);
+  assert.equal((await again.ended).code, 11);
+  await launch.ended;
+});
+
+test('a copy of the data directory: commands on it do not reach the agents of the original', async (context) => {
+  const scratch = new Scratch();
+  const web = await startWeb({ hosts: 2, pages: 12, port: 0, net: net + 1, sparse: true });
+  context.after(async () => {
+    scratch.clean();
+    await web.stop();
+  });
+  const config = await scratch.config(0, {
+    seeds: [web.seed],
+    politeness: { hostDelayMs: 60_000 },
+    cluster: { agents: 2 },
+  });
+  const launch = start(['launch', config]);
+  await until('both agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
+  const copy = path.join(scratch.directory, 'copy');
+  fs.cpSync(scratch.dataDir, copy, { recursive: true });
+
+  for (const words of [['status'], ['pause'], ['block', 'a.test'], ['stop'], ['stop', 'a2']]) {
+    const [verb = '', ...args] = words;
+    const said = await run(verb, config, ...args, '--data', copy);
+    assert.equal(said.code, 1, `${verb}: ${said.stdout}${said.stderr}`);
+    assert.match(said.stderr, new RegExp(`a1: no agent runs in ${copy}/a1`), verb);
+  }
+  const original = await run('status', config, '--json');
+  assert.equal(original.code, 0, original.stderr);
+  const { agents, orders } = JSON.parse(original.stdout) as { agents: []; orders: [] };
+  assert.deepEqual([agents.length, orders.length], [2, 0]);
+
+  assert.equal((await run('stop', config)).code, 0);
+  assert.equal((await launch.ended).code, 11);
+});
+
+test('a port that another program has taken: a numbered agent gets another, once nobody looks for it there', async (context) => {
+  const scratch = new Scratch();
+  const web = await startWeb({ hosts: 4, pages: 6, port: 0, net: net + 3, sparse: true });
+  context.after(async () => {
+    scratch.clean();
+    await web.stop();
+  });
+  const failureDetector = { heartbeatMs: 100, suspectAfterMs: 2000 };
+  const crawl = (hostDelayMs: number) =>
+    scratch.config(0, {
+      seeds: [web.seed],
+      politeness: { hostDelayMs },
+      cluster: { agents: 2, failureDetector },
+    });
+  const slow = await crawl(60_000);
+  const both = start(['launch', slow]);
+  await until('both agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
+  const file = path.join(scratch.dataDir, 'cluster.json');
+  const portsOf = (): number[] => {
+    const { agents } = JSON.parse(fs.readFileSync(file, 'utf8')) as { agents: { port: number }[] };
+    return agents.map(({ port }) => port);
+  };
+  const before = portsOf();
+  const copy = path.join(scratch.directory, 'copy');
+  fs.cpSync(scratch.dataDir, copy, { recursive: true });
+  const copied = await run('launch', slow, '--data', copy);
+  assert.equal(copied.code, 5, copied.stderr);
+  assert.match(
+    copied.stderr,
+    /a1: .* is in use by an agent a1 of this crawl, in another data directory/,
+  );
+  assert.equal((await run('stop', slow)).code, 0);
+  assert.equal((await both.ended).code, 11);
+
+  const other = await listening(before[0]!);
+  context.after(() => other.close());
+  // Alone a2 knows a1 by its old port.
+  const alone = start(['agent', slow, '--id', 'a2']);
+  await until('a2 alone', () => scratch.pid('a2') !== null);
+  fs.rmSync(file);
+  const refused = await run('launch', slow, '--agents', 'a1');
+  assert.equal(refused.code, 5, refused.stderr);
+  assert.match(
+    refused.stderr,
+    /a1: tcp.* is in use by another program; .*stop the agents that run/,
+  );
+  assert.equal(fs.existsSync(file), false, 'a launch that is refused writes nothing');
+  const byHand = await run('agent', slow, '--id', 'a1');
+  assert.deepEqual([byHand.code, byHand.stderr], [5, refused.stderr]);
+  assert.equal(fs.existsSync(file), false, 'nor does an agent');
+  assert.equal((await run('stop', slow)).code, 0);
+  await alone.ended;
+
+  const again = await run('launch', await crawl(20));
+  assert.equal(again.code, 0, again.stderr);
+  assert.match(again.stderr, /a1: tcp.* is in use by another program: it gets another port/);
+  const after = portsOf();
+  assert.notEqual(after[0], before[0]);
+  assert.equal(after[1], before[1]);
+});
+
+test('a port at which an agent of another crawl runs: a numbered agent gets another', async (context) => {
+  const scratch = new Scratch();
+  const web = await startWeb({ hosts: 4, pages: 6, port: 0, net: net + 4, sparse: true });
+  context.after(async () => {
+    scratch.clean();
+    await web.stop();
+  });
+  const crawl = (name: string, hostDelayMs: number) => {
+    const cluster = { agents: 2, failureDetector: { heartbeatMs: 100, suspectAfterMs: 2000 } };
+    return scratch.config(0, { name, seeds: [web.seed], politeness: { hostDelayMs }, cluster });
+  };
+  const config = await crawl('first', 60_000);
+  const first = start(['launch', config]);
+  await until('both agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
+  const second = path.join(scratch.directory, 'second');
+  fs.mkdirSync(second);
+  fs.cpSync(path.join(scratch.dataDir, 'cluster.json'), path.join(second, 'cluster.json'));
+
+  const launched = await run('launch', await crawl('second', 20), '--data', second);
+  assert.equal(launched.code, 0, launched.stderr);
+  for (const id of ['a1', 'a2']) {
+    assert.match(launched.stderr, new RegExp(`${id}: .* by another program: it gets another port`));
+  }
+  await crawl('first', 60_000);
+  const { stdout } = await run('status', config, '--json');
+  const { agents } = JSON.parse(stdout) as { agents: { crawl: string; members: unknown[] }[] };
+  const seen = agents.map(({ crawl, members }) => [crawl, members.length]);
+  assert.deepEqual(seen, [
+    ['first', 1],
+    ['first', 1],
+  ]);
+  assert.equal((await run('stop', config)).code, 0);
+  assert.equal((await first.ended).code, 11);
+});
+
+test('complete.json: one that is damaged is named, and the crawl ends again', async (context) => {
+  const scratch = new Scratch();
+  const web = await startWeb({ hosts: 2, pages: 4, port: 0, net: net + 2, sparse: true });
+  context.after(async () => {
+    scratch.clean();
+    await web.stop();
+  });
+  const config = await scratch.config(0, {
+    seeds: [web.seed],
+    cluster: { agents: 1 },
+  });
+  assert.equal((await run('launch', config)).code, 0);
+  const file = path.join(scratch.dataDir, 'complete.json');
+  const sound = JSON.parse(fs.readFileSync(file, 'utf8'));
+  for (const text of [
+    '',
+    JSON.stringify({ ...sound, agents: null }),
+    JSON.stringify({ ...sound, states: { a1: null } }),
+  ]) {
+    fs.writeFileSync(file, text);
+    const again = await run('launch', config);
+    assert.equal(again.code, 0, again.stderr);
+    assert.match(
+      again.stderr,
+      /complete\.json is not a completion record: the crawl continues/,
+      text,
+    );
+    assert.deepEqual(JSON.parse(fs.readFileSync(file, 'utf8')).states, sound.states);
+  }
+  fs.rmSync(file);
+  fs.mkdirSync(file);
+  const refused = await run('launch', config);
+  assert.equal(refused.code, 4, refused.stderr);
+  assert.match(refused.stderr, /complete\.json is a directory; move it away/);
+  fs.rmdirSync(file);
+  const log = path.join(scratch.dataDir, 'a1', 'agent.log');
+  fs.rmSync(log, { force: true });
+  fs.mkdirSync(log);
+  const unlogged = await run('launch', config);
+  assert.equal(unlogged.code, 4, unlogged.stderr);
+  assert.match(unlogged.stderr, /agent\.log: EISDIR.*; move it away/);
+});

@@ -1,0 +1,105 @@
+// The end of a crawl is recorded by its agents, whoever started them: by hand, by a service unit, or
+// by a launch that is gone.
+// The slower of these tests; the others are in `test/integration/completion-by-hand.test.ts`.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { run, start, until } from '../cli-process.ts';
+import { metEachOther, stage } from '../completion-by-hand-stage.ts';
+import { startGate } from '../gate-server.ts';
+import { makeQueuedState } from '../queued-state.ts';
+
+/** A module that stops the process just before the record appears, for as long as the file is there. */
+function holdRecord(file: string): string {
+  return `
+    import fs from 'node:fs';
+    const { renameSync } = fs;
+    const pause = new Int32Array(new SharedArrayBuffer(4));
+    fs.renameSync = (from, to) => {
+      if (String(to).endsWith('complete.json')) {
+        fs.writeFileSync(${JSON.stringify(file)}, '');
+        while (fs.existsSync(${JSON.stringify(file)})) Atomics.wait(pause, 0, 0, 20);
+      }
+      renameSync(from, to);
+    };
+  `;
+}
+
+test('agents whose launch was killed record that the crawl is complete', async (context) => {
+  const { scratch, gate, config, note } = await stage(context, 2);
+  const launch = start(['launch', config]);
+  await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
+  launch.child.kill('SIGKILL');
+  gate.open();
+  await until('the record', () => fs.existsSync(path.join(scratch.dataDir, 'complete.json')));
+  assert.deepEqual(note().agents, ['a1', 'a2']);
+});
+
+test('an agent by hand names the agents whose work waits, and records no end without them', async (context) => {
+  const { scratch, gate, config, note } = await stage(context, 2);
+  gate.open();
+  const later = await startGate();
+  context.after(() => later.stop());
+  makeQueuedState(scratch, 'a2', `${later.seed}more`);
+  const alone = await run('agent', config, '--id', 'a1');
+  assert.equal(alone.code, 0, alone.stderr);
+  assert.match(alone.stderr, /^ {2}a2: 1 queued URL of 1 host \(127\.44\.0\.1\)$/m);
+  const command = /^ {2}ubiring (agent .* --id a2)$/m.exec(alone.stderr)?.[1];
+  assert.ok(command !== undefined, alone.stderr);
+  assert.throws(note, /ENOENT/);
+  // Its page holds it up until both have met.
+  const a2 = start(command.split(' '));
+  await until('a2', () => /agent is listening/.test(a2.stderr()));
+  const both = [start(['agent', config, '--id', 'a1']), a2];
+  await metEachOther(config);
+  later.open();
+  for (const { code, stderr } of await Promise.all(both.map(({ ended }) => ended))) {
+    assert.equal(code, 0, stderr);
+  }
+  assert.deepEqual(note().agents, ['a1', 'a2']);
+});
+
+test('an end is not recorded beside an agent that runs, was not met, and has work', async (context) => {
+  const { scratch, gate, config, note } = await stage(context, 2);
+  makeQueuedState(scratch, 'a2', `${gate.seed}more`);
+  const a2 = start(['agent', config, '--id', 'a2']);
+  await until('a2', () => scratch.pid('a2') !== null);
+  a2.child.kill('SIGSTOP');
+  gate.open();
+  const a1 = await run('agent', config, '--id', 'a1');
+  assert.equal(a1.code, 0, a1.stderr);
+  assert.throws(note, /ENOENT/);
+  assert.match(a1.stderr, /running agents still have\\n {2}a2: \d queued URL/);
+  a2.child.kill('SIGCONT');
+  const { code, stderr } = await a2.ended;
+  assert.equal(code, 0, stderr);
+  const sql = "SELECT count(*) AS n FROM pages WHERE url LIKE '%/more'";
+  const { stdout } = await run('query', config, sql, '--json');
+  assert.deepEqual(JSON.parse(stdout), [{ n: 1 }]);
+  assert.deepEqual(note().agents, ['a2']);
+});
+
+test('the end is recorded before anybody else can have the state: `--off` comes before it or removes it', async (context) => {
+  const { scratch, gate, config } = await stage(context, 1);
+  const held = path.join(scratch.directory, 'held');
+  const preload = scratch.write('hold.mjs', holdRecord(held));
+  const agent = start(['agent', config, '--id', 'a1'], { NODE_OPTIONS: `--import=${preload}` });
+  await until('the agent', () => scratch.pid('a1') !== null);
+  assert.equal((await run('block', config, '*')).code, 0);
+  gate.open();
+  await until('the record to be written', () => fs.existsSync(held));
+  const early = await run('block', config, '*', '--off');
+  fs.rmSync(held);
+  assert.equal((await agent.ended).code, 0);
+  assert.notEqual(early.code, 0, `${early.stdout}${early.stderr}`);
+
+  const off = await run('block', config, '*', '--off');
+  assert.equal(off.code, 0, off.stderr);
+  const again = await run('launch', config);
+  assert.equal(again.code, 0, again.stderr);
+  assert.doesNotMatch(again.stderr, /complete already/);
+  const { stdout } = await run('query', config, 'SELECT status FROM pages', '--json');
+  assert.deepEqual(JSON.parse(stdout), [{ status: 200 }]);
+});

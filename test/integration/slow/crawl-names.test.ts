@@ -1,0 +1,51 @@
+// The name is the identity of a crawl: no command acts on, or reads, another one, be it found by its
+// endpoints or in the data directory.
+// The slower of these tests; the others are in `test/integration/crawl-names.test.ts`.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { run, start } from '../cli-process.ts';
+import { commandsOf, stage, untilStatus } from '../crawl-names-stage.ts';
+
+test('a renamed config neither acts on its crawl nor reads its files while it runs', async (context) => {
+  const { renamed, gate, untouched, refused, end, scratch } = await stage(context);
+  for (const [command, ...words] of commandsOf(gate.seed)) {
+    await refused(command, renamed, ...words);
+  }
+  await refused('kill', renamed, 'a1');
+  await refused('query', renamed, 'SELECT 1');
+  await refused('export', renamed);
+  await refused('audit', renamed);
+  for (const words of [
+    ['launch', renamed],
+    ['launch', renamed, '--fresh'],
+    ['agent', renamed, '--id', 'a1'],
+  ]) {
+    assert.doesNotMatch(await refused(...words), /stop/);
+  }
+  assert.ok(scratch.pid('a1') !== null);
+  await untouched();
+  await end();
+  await refused('query', renamed, 'SELECT 1');
+  await refused('explain', renamed, gate.seed);
+});
+
+test('status says of an agent that has left that it did', async (context) => {
+  const { config, end } = await stage(context);
+  assert.equal((await run('stop', config, 'a2')).code, 0);
+  await untilStatus(config, (agents) => {
+    return agents.length === 1 && agents[0]!.recent.some(({ kind }) => kind === 'leave');
+  });
+  const { code, stderr } = await run('status', config);
+  assert.equal(code, 0, stderr);
+  assert.match(
+    stderr,
+    /a2 has left; remove it from the config, or start it again:\n.* agent .*--id a2/,
+  );
+  assert.doesNotMatch(stderr, /where one does not run/);
+  const a2 = start(/ubiring.* (agent .* --id a2)$/m.exec(stderr)![1]!.split(' '));
+  await untilStatus(config, (agents) => agents.length === 2);
+  assert.doesNotMatch((await run('status', config)).stderr, /has left/);
+  await end();
+  assert.equal((await a2.ended).code, 11);
+});

@@ -1,0 +1,40 @@
+// A host whose pages each name a thousand new hosts, beside a plain one: however many hosts wait, the
+// plain one is crawled, and no agent is given up.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BehaviourWeb } from '../../web/behaviour-web.ts';
+import { namedPerPage } from '../../web/behaviours.ts';
+import { run, Scratch, start, until } from '../cli-process.ts';
+
+/** First three bytes of the addresses: no other test's web has them. */
+const network = '127.58.0';
+const endlessPages = 8;
+
+test('visits: a host that names thousands of hosts costs the others nothing', async (t) => {
+  const scratch = new Scratch();
+  const web = await BehaviourWeb.start(network, ['endlessHosts', 'plain']);
+  t.after(() => {
+    scratch.clean();
+    web.stop();
+  });
+  const [endless, plain] = web.hosts;
+  const config = await scratch.config(2, { seeds: web.hosts.map(({ origin }) => `${origin}/`) });
+  const launched = start(['launch', config]);
+  const pages = Object.keys(plain!.behaviour.expected({ dropTracking: false }));
+  const isPlainDone = () => pages.every((page) => plain!.log.some(({ path }) => path === page));
+  // One robots.txt, and pages whose links have been taken in when the next is asked for.
+  const isNamed = () => endless!.log.length > endlessPages + 2;
+  await Promise.race([launched.ended, until('the pages', () => isPlainDone() && isNamed())]);
+  launched.child.kill('SIGINT');
+  const { code, stderr } = await launched.ended;
+  assert.equal(code, 11, stderr);
+  const hosts = await run('query', config, 'SELECT count(*) FROM hosts', '--format', 'json');
+  const [counted] = JSON.parse(hosts.stdout) as Record<string, number>[];
+  const known = Object.values(counted!)[0]!;
+  assert.ok(known > (endlessPages / 2) * namedPerPage, `${known} hosts`);
+  const lost = "SELECT agent, kind FROM events WHERE kind IN ('suspect', 'rejoin', 'remove')";
+  const events = await run('query', config, lost, '--format', 'json');
+  assert.deepEqual(JSON.parse(events.stdout), []);
+  assert.equal(new Set(plain!.log.map(({ path }) => path)).size, plain!.log.length, 'each once');
+});

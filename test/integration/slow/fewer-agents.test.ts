@@ -1,0 +1,147 @@
+// A crawl that is interrupted with work in the queues of all agents, and launched again with fewer of
+// them, or with other names: nothing is left out without a word, and the remedies that are named work.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import type { Audit } from '../../../agent/cli/audit/audit-report.ts';
+import { type RunningWeb, startWeb } from '../../web/server.ts';
+import { run, Scratch, start, until } from '../cli-process.ts';
+
+/** Second byte of loopback addresses that no other test's web uses. */
+const net = 68;
+
+/** The words of a command that a message names, as a shell would split them. */
+function remedyOf(stderr: string, verb: string): string[] {
+  const line = stderr.split('\n').find((text) => new RegExp(`^ +.*ubiring.* ${verb} `).test(text));
+  assert.ok(line, stderr);
+  return line.slice(line.indexOf(` ${verb} `) + 1).split(' ');
+}
+
+/** A config whose agents are listed. */
+interface Quick {
+  readonly cluster: { readonly agents: readonly { readonly id: string }[] };
+}
+
+describe('a crawl of three agents, interrupted when each has hosts with a queue', () => {
+  const scratch = new Scratch();
+  /** The data directory as the interruption left it. */
+  const kept = path.join(scratch.directory, 'kept');
+  let web: RunningWeb;
+  let config: string;
+  let quick: Quick;
+
+  before(async () => {
+    web = await startWeb({
+      ...{ hosts: 12, pages: 10, port: 0, net, sparse: true },
+      shares: { flaky: 0, slow: 0 },
+    });
+    config = await scratch.config(3, { seeds: [web.seed], politeness: { hostDelayMs: 1500 } });
+    const first = start(['launch', config]);
+    const hosts = () => new Set(web.requests().map(({ host }) => host)).size;
+    await until('requests to most hosts', () => hosts() >= 10);
+    assert.equal((await run('stop', config)).code, 0);
+    assert.equal((await first.ended).code, 11);
+    fs.renameSync(scratch.dataDir, kept);
+    const full = JSON.parse(fs.readFileSync(config, 'utf8'));
+    quick = { ...full, politeness: { hostDelayMs: 10 } };
+  });
+  after(async () => {
+    scratch.clean();
+    await web.stop();
+  });
+  beforeEach(() => {
+    fs.rmSync(scratch.dataDir, { recursive: true, force: true });
+    fs.cpSync(kept, scratch.dataDir, { recursive: true });
+    scratch.write('crawl.json', quick);
+  });
+
+  const audited = async () => {
+    const { code, stdout } = await run('audit', config, '--json');
+    return { code, audit: JSON.parse(stdout) as Audit };
+  };
+
+  test('launch refuses to leave out agents with open work, and names what helps', async () => {
+    const before = await audited();
+    assert.ok(before.audit.queued > 0);
+    const requests = web.requests().length;
+    const refused = await run('launch', config, '--agents', 'a1');
+    assert.equal(refused.code, 4, refused.stderr);
+    assert.match(refused.stderr, /^ {2}a[23]: \d+ queued URLs? .*of \d+ hosts? \(127\./m);
+    assert.equal(web.requests().length, requests);
+    assert.deepEqual(await audited(), before, 'nothing was changed');
+
+    // The same with a config that has fewer agents.
+    const { agents } = quick.cluster;
+    scratch.write('crawl.json', { ...quick, cluster: { ...quick.cluster, agents: [agents[0]] } });
+    const fewer = await run('launch', config);
+    assert.equal(fewer.code, 4, fewer.stderr);
+    assert.match(fewer.stderr, /the config does not have a2, a3 .*put each back/);
+    scratch.write('crawl.json', quick);
+
+    const { code, stderr } = await run(...remedyOf(refused.stderr, 'launch'));
+    assert.equal(code, 0, stderr);
+    const { code: auditCode, audit } = await audited();
+    assert.deepEqual([auditCode, audit.complete, audit.queued], [0, true, 0]);
+  });
+
+  test('an agent that hands over while it runs may be left out after that', async () => {
+    const refused = await run('launch', config, '--agents', 'a1');
+    assert.equal(refused.code, 4, refused.stderr);
+    scratch.write('crawl.json', { ...quick, politeness: { hostDelayMs: 1500 } });
+    const all = start(remedyOf(refused.stderr, 'launch'));
+    await until('all', () => ['a1', 'a2', 'a3'].every((id) => scratch.pid(id) !== null));
+    const stop = await run(...remedyOf(refused.stderr, 'stop'));
+    assert.equal(stop.code, 0, stop.stderr);
+    assert.match(stop.stdout, /^a2: applied$/m);
+    await until('both ends', () => /a2: left/.test(all.stderr()) && /a3: left/.test(all.stderr()));
+    assert.equal((await run('stop', config)).code, 0);
+    assert.equal((await all.ended).code, 11);
+    scratch.write('crawl.json', quick);
+    const { code, stderr } = await run('launch', config, '--agents', 'a1');
+    assert.equal(code, 0, stderr);
+    const { code: auditCode, audit } = await audited();
+    assert.deepEqual([auditCode, audit.complete, audit.queued], [0, true, 0]);
+  });
+
+  test('agents under other names do not fetch again what the former ones have', async () => {
+    const requests = web.requests().length;
+    const agents = quick.cluster.agents.map((entry: { id: string }) => {
+      return { ...entry, id: entry.id.replace('a', 'b') };
+    });
+    scratch.write('crawl.json', { ...quick, cluster: { ...quick.cluster, agents } });
+    const renamed = await run('launch', config);
+    assert.equal(renamed.code, 4, renamed.stderr);
+    assert.match(renamed.stderr, /a1: .* fetched pages? of/);
+    assert.match(renamed.stderr, /the config does not have a1, a2, a3 \(removed, or renamed\)/);
+    assert.equal(web.requests().length, requests);
+    scratch.write('crawl.json', quick);
+    assert.equal((await run('launch', config)).code, 0);
+    // A complete crawl is complete, whatever its agents are called now.
+    scratch.write('crawl.json', { ...quick, cluster: { ...quick.cluster, agents } });
+    const complete = await run('launch', config);
+    assert.equal(complete.code, 0, complete.stderr);
+    assert.match(complete.stderr, /the crawl is complete already/);
+    const { code, audit } = await audited();
+    assert.deepEqual([code, audit.problems.list], [0, []]);
+    const refresh = await run('launch', config, '--refresh');
+    assert.equal(refresh.code, 4, refresh.stderr);
+    scratch.write('crawl.json', quick);
+    const asked = web.requests().length;
+    const refreshed = await run(...remedyOf(refresh.stderr, 'launch'));
+    assert.equal(refreshed.code, 0, refreshed.stderr);
+    assert.ok(web.requests().length > asked);
+  });
+
+  test('no end is recorded without agents that have queued URLs, and a launch of all goes on', async () => {
+    // By hand, since a launch would refuse it.
+    const agent = start(['agent', config, '--id', 'a1']);
+    assert.equal((await agent.ended).code, 0);
+    assert.equal(fs.existsSync(path.join(scratch.dataDir, 'complete.json')), false);
+    const { code, stderr } = await run('launch', config);
+    assert.equal(code, 0, stderr);
+    const { code: auditCode, audit } = await audited();
+    assert.deepEqual([auditCode, audit.complete, audit.queued], [0, true, 0]);
+  });
+});

@@ -1,0 +1,42 @@
+// With --json stdout is JSON in any case, also where nothing runs or the command fails; and kill says
+// so where the agent is another user's.
+// The slower of these tests; the others are in `test/integration/json-output.test.ts`.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { Scratch, start, until } from '../cli-process.ts';
+import { startGate } from '../gate-server.ts';
+
+const main = path.resolve(import.meta.dirname, '../../../agent/main.ts');
+
+const skip = process.getuid?.() === 0 ? false : 'only root can run a command as another user';
+
+test("kill of another user's agent says that the permission is missing", {
+  skip,
+}, async (context) => {
+  const scratch = new Scratch();
+  const gate = await startGate();
+  context.after(async () => {
+    scratch.clean();
+    await gate.stop();
+  });
+  const config = await scratch.config(1, { seeds: [gate.seed] });
+  start(['launch', config]);
+  await until('a1', () => scratch.pid('a1') !== null);
+  fs.chmodSync(scratch.directory, 0o755);
+  const nobody = { uid: 65_534, gid: 65_534, encoding: 'utf8' } as const;
+  for (const mode of [0o700, 0o755]) {
+    fs.chmodSync(scratch.dataDir, mode);
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [main, 'kill', config, 'a1'],
+      nobody,
+    );
+    assert.equal(status, 1, stderr);
+    assert.match(stdout, /^a1: permission missing: .* run the command as that user or as root$/m);
+  }
+  assert.notEqual(scratch.pid('a1'), null);
+});

@@ -1,0 +1,33 @@
+// A suspended agent neither ends nor answers. The launch must not wait for it once there is nothing
+// left to do, whoever said so.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startWeb } from '../../web/server.ts';
+import { run, Scratch, start, until } from '../cli-process.ts';
+
+/** Second bytes of loopback addresses that no other test's web uses. */
+const net = 43;
+
+test('launch: where all were told to stop, a suspended agent is not waited for', async () => {
+  const web = await startWeb({ hosts: 6, pages: 12, port: 0, net, sparse: true });
+  const scratch = new Scratch();
+  try {
+    // Slow enough that the crawl cannot end meanwhile.
+    const politeness = { hostDelayMs: 5000 };
+    const config = await scratch.config(2, { seeds: [web.seed], politeness });
+    const launch = start(['launch', config]);
+    await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
+    await until('a request', () => web.requests().length > 0);
+    process.kill(scratch.pid('a2')!, 'SIGSTOP');
+    const stopped = await run('stop', config);
+    assert.match(stopped.stdout, /^a1: applied$/m);
+    const { code, stdout, stderr } = await launch.ended;
+    assert.equal(code, 11, stderr);
+    assert.match(stderr, /a2 is suspended and has nothing left to do: killed/);
+    assert.match(stdout, /^a1 .* interrupted$[\s\S]*^a2 .* killed \(SIGKILL\)$/m);
+  } finally {
+    scratch.clean();
+    await web.stop();
+  }
+});

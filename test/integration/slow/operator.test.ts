@@ -1,0 +1,290 @@
+// What an operator says to a crawl that runs, by the command line and judged by the web server's
+// log: pause, resume, block, delay, seed, explain; and export and explain once nothing runs.
+// The slower of these tests; the others are in `test/integration/operator.test.ts`.
+
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { UrlReport } from '../../../agent/cli/explain/explain-text.ts';
+import type { ListedDirective } from '../../../agent/cli/status/status-directives.ts';
+import { type RunningWeb, startWeb } from '../../web/server.ts';
+import { run, Scratch, start, until, untilAsked, untilJoined } from '../cli-process.ts';
+import { startGate } from '../gate-server.ts';
+
+const ids = ['a1', 'a2', 'a3'];
+const size = { hosts: 8, pages: 20, port: 0, answerMs: 5 };
+
+/**
+ * A crawl that cannot end before the gate opens.
+ *
+ * @param hosts - delays of single hosts, as in a config
+ */
+async function crawlOf(t: TestContext, second: number, agents = ids, hosts: object = {}) {
+  const gate = await startGate();
+  const web = await startWeb({ ...size, shares: { flaky: 0, slow: 0 }, net: second });
+  const scratch = new Scratch();
+  t.after(async () => {
+    scratch.clean();
+    await gate.stop();
+    await web.stop();
+  });
+  const config = await scratch.config(ids.length, {
+    seeds: [web.seed, gate.seed],
+    politeness: { hostDelayMs: 120, hosts },
+  });
+  const launch = start(['launch', config, '--agents', agents.join(',')]);
+  const served = (count: number) => {
+    const before = web.requests().length;
+    return until(`${count} requests`, () => web.requests().length >= before + count);
+  };
+  await served(20);
+  await untilJoined(config, ...agents);
+  return { web, gate, scratch, config, launch, served };
+}
+
+function linesOf(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '');
+}
+
+/** Of the hosts that were asked, the one with the most left to do. */
+function freshHost(web: RunningWeb): string {
+  const counts = Map.groupBy(web.requests(), ({ host }) => host);
+  const [first] = [...counts].sort(([, a], [, b]) => a.length - b.length);
+  return first![0];
+}
+
+describe('operator', { concurrency: 1 }, () => {
+  test('pause stops the requests of all, resume lets them go on, and the crawl is whole', async (t) => {
+    const { web, gate, config, launch, served } = await crawlOf(t, 71);
+    const paused = await run('pause', config, '--json');
+    assert.equal(paused.code, 0, paused.stderr);
+    assert.deepEqual(
+      JSON.parse(paused.stdout),
+      Object.fromEntries(ids.map((id) => [id, 'applied'])),
+    );
+    gate.open();
+    // What was open may still end; then nothing comes for many delays.
+    await pause(300);
+    const before = web.requests().length;
+    await pause(1500);
+    assert.equal(web.requests().length, before);
+    assert.equal(launch.child.exitCode, null);
+    const resumed = await run('resume', config);
+    assert.equal(resumed.code, 0, resumed.stderr);
+    assert.deepEqual(
+      linesOf(resumed.stdout).sort(),
+      ids.map((id) => `${id}: applied`),
+    );
+    await served(1);
+    assert.equal((await launch.ended).code, 0);
+  });
+
+  test('a blocked host is left alone by all, by who joins late, too, and receipts say so', async (t) => {
+    // At most its robots.txt is asked for before the block arrives, however slow the machine is.
+    const host = '127.72.0.2';
+    const slow = { [host]: { hostDelayMs: '1h' } };
+    const { web, gate, config, launch } = await crawlOf(t, 72, ['a1', 'a2'], slow);
+    const blocked = await run('block', config, host, '--json');
+    assert.equal(blocked.code, 1, 'a3 was not reached');
+    const said = { a1: 'applied', a2: 'applied', a3: 'unreachable' };
+    assert.deepEqual(JSON.parse(blocked.stdout), said);
+    assert.match(blocked.stderr, /a3: will obey/);
+    const late = start(['agent', config, '--id', 'a3']);
+    const joined = async () => {
+      const { stdout } = await run('status', config, '--json');
+      return (JSON.parse(stdout) as { agents: { id: string }[] }).agents.length === 3;
+    };
+    await untilAsked('a3 has joined', joined);
+    gate.open();
+    assert.equal((await launch.ended).code, 0);
+    await late.ended;
+    const asked = web.requests().filter((request) => request.host === host);
+    assert.deepEqual(
+      asked.map(({ path }) => path).filter((path) => path !== '/robots.txt'),
+      [],
+    );
+    const sql = `SELECT DISTINCT reason FROM skipped WHERE host = '${host}'`;
+    const { stdout } = await run('query', config, sql, '--json');
+    assert.deepEqual(JSON.parse(stdout), [{ reason: 'blocked' }]);
+    const audit = await run('audit', config);
+    assert.equal(audit.code, 0, audit.stdout + audit.stderr);
+  });
+
+  test('a pattern blocks, is listed until it is taken back, and what it had skipped comes back', async (t) => {
+    const { gate, config, launch, web } = await crawlOf(t, 76, ['a1', 'a2']);
+    // a3 never started: it was not reached.
+    assert.equal((await run('pause', config)).code, 1);
+    const blocked = await run('block', config, '*', '--json');
+    assert.equal(blocked.code, 1);
+    assert.match(blocked.stderr, /a3: will obey/);
+    const unknown = await run('block', config, '*.nobody.test');
+    assert.match(unknown.stderr, /no agent that answered knows a host \*\.nobody\.test/);
+    assert.equal((await run('block', config, 'a*b')).code, 2);
+    const still = await run('block', config, 'x.nobody.test', '--off');
+    assert.match(still.stderr, /x\.nobody\.test is still blocked, by \*\.nobody\.test/);
+
+    // Which agents have an order, the others hear with the next heartbeat.
+    let listed: readonly ListedDirective[] = [];
+    await untilAsked('a2 is known to have the orders', async () => {
+      listed = JSON.parse((await run('status', config, '--json')).stdout).orders;
+      return listed.every(({ missing }) => missing.length === 1);
+    });
+    assert.deepEqual(
+      listed.map(({ kind, host, missing }) => [kind, host, missing]),
+      [
+        ['block', '*.nobody.test', ['a3']],
+        ['block', '*', ['a3']],
+        ['pause', '', ['a3']],
+      ],
+    );
+    assert.match(
+      (await run('status', config)).stdout,
+      /directive\s+hosts\s+value\s+given by\s+not reached/,
+    );
+    const sql = "SELECT agent, host FROM orders WHERE kind = 'block' ORDER BY agent, host";
+    assert.deepEqual(JSON.parse((await run('query', config, sql, '--json')).stdout), [
+      { agent: 'a1', host: '*' },
+      { agent: 'a1', host: '*.nobody.test' },
+      { agent: 'a2', host: '*' },
+      { agent: 'a2', host: '*.nobody.test' },
+    ]);
+
+    for (const pattern of ['*', '*.nobody.test']) await run('block', config, pattern, '--off');
+    await run('resume', config);
+    gate.open();
+    assert.equal((await launch.ended).code, 0);
+    assert.equal(
+      JSON.parse(
+        (
+          await run(
+            'query',
+            config,
+            "SELECT count(*) AS n FROM skipped WHERE reason = 'blocked'",
+            '--json',
+          )
+        ).stdout,
+      )[0].n,
+      0,
+    );
+    assert.ok(web.requests().length > 100);
+  });
+
+  test('seed, delay and explain while it runs; explain and export when nothing does', async (t) => {
+    const { web, gate, config, launch } = await crawlOf(t, 73);
+    const { origin } = new URL(web.seed);
+    const late = `${origin}/given-late?x=1`;
+    const seeded = await run('seed', config, `${late}#part`, 'mailto:x@y.example');
+    assert.equal(seeded.code, 1, seeded.stderr);
+    const [first, second] = linesOf(seeded.stdout)
+      .sort((a, b) => a.length - b.length)
+      .reverse();
+    assert.match(`${first} ${second}`, /given-late\?x=1#part: accepted/);
+    assert.match(
+      `${first} ${second}`,
+      /mailto:x@y.example: refused: not a URL to crawl \(scheme\)/,
+    );
+
+    const host = freshHost(web);
+    const slower = await run('delay', config, host, '200');
+    assert.equal(slower.code, 0, slower.stderr);
+    assert.equal((await run('delay', config, host, '--off')).code, 0);
+    assert.equal((await run('delay', config, host)).code, 2);
+    const inSeconds = await run('delay', config, host, '0.2s');
+    assert.equal(inSeconds.code, 0, inSeconds.stderr);
+    for (const text of ['banana', '25h', '-5', '1.5']) {
+      const refused = await run('delay', config, host, text);
+      assert.equal(refused.code, 2, text);
+    }
+    assert.equal((await run('delay', config, host, '--off')).code, 0);
+
+    const running = JSON.parse((await run('explain', config, late, '--json')).stdout) as UrlReport;
+    assert.equal(running.source, 'agents');
+    assert.equal(running.identity, late);
+    assert.equal(running.owner, running.stored?.agent);
+    assert.ok(running.filters.every(({ passes }) => passes !== false));
+
+    gate.open();
+    assert.equal((await launch.ended).code, 0);
+    const refused = await run('seed', config, `${origin}/too-late`);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /the crawl is complete: add the URLs to the seeds/);
+
+    const sql = 'SELECT url, referrer FROM pages WHERE depth > 0 AND status = 200 LIMIT 1';
+    const [deep] = JSON.parse((await run('query', config, sql, '--json')).stdout) as [
+      { url: string; referrer: string },
+    ];
+    const after = JSON.parse(
+      (await run('explain', config, deep.url, '--json')).stdout,
+    ) as UrlReport;
+    assert.equal(after.source, 'files');
+    assert.equal(after.state, 'response');
+    assert.equal(after.chain[0]?.url, deep.referrer);
+    const roots: (string | undefined)[] = [web.seed, gate.seed];
+    assert.ok(roots.includes(after.chain.at(-1)?.url), 'the chain ends at a seed');
+    assert.ok(after.foundAt !== null && after.stored?.robots?.allowed === true);
+    const text = await run('explain', config, deep.url);
+    assert.match(text.stdout, /^canonical /);
+    assert.match(text.stdout, /referrers, back to the seed/);
+    const unknown = await run('explain', config, 'http://never.test/', '--json');
+    assert.equal((JSON.parse(unknown.stdout) as UrlReport).state, 'unknown');
+
+    const pages = linesOf((await run('export', config)).stdout).map((line) => JSON.parse(line));
+    const urls = linesOf((await run('export', config, '--format', 'urls')).stdout);
+    assert.deepEqual(pages.map(({ url }) => url).sort(), urls.toSorted());
+    assert.equal(new Set(urls).size, urls.length);
+    assert.ok(urls.includes(late) && urls.length > 100);
+    const rows = await run('query', config, 'SELECT * FROM pages LIMIT 1', '--json');
+    assert.deepEqual(Object.keys(pages[0]), Object.keys(JSON.parse(rows.stdout)[0]));
+    const edges = linesOf((await run('export', config, '--format', 'graph')).stdout);
+    assert.ok(edges.includes(`${deep.referrer}\t${deep.url}`));
+    assert.ok(edges.every((line) => line.split('\t').length === 2));
+  });
+
+  test('an order that completed the crawl is named by launch, and taken back where nothing runs', async (t) => {
+    const gate = await startGate();
+    const scratch = new Scratch();
+    t.after(async () => {
+      scratch.clean();
+      await gate.stop();
+    });
+    const config = await scratch.config(2, { seeds: [gate.seed] });
+    const first = start(['launch', config]);
+    await until('agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
+    assert.equal((await run('delay', config, 'x.test', '2s')).code, 0);
+    assert.equal((await run('block', config, 'z.test')).code, 0);
+    assert.equal((await run('block', config, '*')).code, 0);
+    gate.open();
+    assert.equal((await first.ended).code, 0);
+    const none = await run('query', config, 'SELECT url, status FROM pages', '--json');
+    assert.equal(none.stdout.trim(), '[]');
+
+    const complete = await run('launch', config);
+    assert.equal(complete.code, 0, complete.stderr);
+    assert.match(complete.stderr, /^in force: block \*, given by a\d; .*block .* '\*' --off$/m);
+    assert.match(complete.stderr, /^in force: delay x\.test 2 s, given by a\d; /m);
+    assert.match(complete.stderr, /complete already/);
+    const still = await run('block', config, 'z.test', '--off');
+    assert.deepEqual([still.code, still.stdout], [1, 'a1: applied\na2: applied\n'], still.stderr);
+    assert.match(
+      still.stderr,
+      /^a1: no agent runs in .*\n[\s\S]*no agent of this data directory runs/,
+    );
+    assert.match(still.stderr, /z\.test is still blocked, by \*: take that back/);
+    const other = await run('block', config, 'y.test', '--off');
+    assert.equal(other.code, 1, other.stderr);
+    assert.match(
+      other.stderr,
+      /no such directive is in force\nin force: block[^\n]*\nin force: delay/,
+    );
+
+    const { code, stdout, stderr } = await run('block', config, '*', '--off');
+    assert.equal(code, 0, stderr);
+    assert.equal(stdout, 'a1: applied\na2: applied\n');
+    const again = await run('launch', config);
+    assert.equal(again.code, 0, again.stderr);
+    assert.doesNotMatch(again.stderr, /in force: block/);
+    const { stdout: pages } = await run('query', config, 'SELECT status FROM pages', '--json');
+    assert.deepEqual(JSON.parse(pages), [{ status: 200 }]);
+    assert.equal((await run('audit', config)).code, 0);
+  });
+});

@@ -1,0 +1,119 @@
+// A member that another config has, with a data directory of its own: what it crawled is no part of the
+// results until its directory is here, and the commands of the first config say so.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { type TestContext, test } from 'node:test';
+import Database from 'better-sqlite3';
+import { startWeb } from '../../web/server.ts';
+import { run, Scratch, start, until } from '../cli-process.ts';
+import { startGate } from '../gate-server.ts';
+
+const sql = 'SELECT url, status FROM pages ORDER BY 1';
+
+/** Second bytes of loopback addresses that no other test's web uses. */
+const nets = [73, 74] as const;
+
+/** In its views, which show its own hosts; 0 while there is no whole file yet. */
+function pagesIn(file: string): number {
+  try {
+    const db = new Database(file, { readonly: true, fileMustExist: true });
+    const [count] = db.prepare('SELECT count(*) FROM pages').pluck().all();
+    db.close();
+    return Number(count);
+  } catch {
+    return 0;
+  }
+}
+
+/** The config has a1 and a2, and their crawl is complete; a3 was with them, its state is elsewhere. */
+async function completed(context: TestContext, backups: 0 | 1) {
+  const scratch = new Scratch();
+  const gate = await startGate();
+  const web = await startWeb({
+    ...{ hosts: 8, pages: 6, port: 0, net: nets[backups], sparse: true },
+    shares: { flaky: 0, slow: 0 },
+  });
+  context.after(async () => {
+    scratch.clean();
+    await Promise.all([gate.stop(), web.stop()]);
+  });
+  const config = await scratch.config(3, {
+    seeds: [web.seed, gate.seed],
+    politeness: { hostDelayMs: 10 },
+  });
+  const all = JSON.parse(fs.readFileSync(config, 'utf8'));
+  all.cluster.backups = backups;
+  const [a1, a2, a3] = all.cluster.agents;
+  const few = { ...all, cluster: { ...all.cluster, agents: [a1, a2] } };
+  // Most hosts are its own.
+  const agents = [a1, a2, { ...a3, capacity: 20 }];
+  const more = { ...all, cluster: { ...all.cluster, agents } };
+  more.agent = { ...all.agent, dataDir: 'elsewhere' };
+  scratch.write('crawl.json', few);
+  const launch = start(['launch', config]);
+  await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
+  const outside = start(['agent', scratch.write('more.json', more), '--id', 'a3']);
+  const directory = path.join(scratch.directory, 'elsewhere', 'a3');
+  await until('pages of a3', () => pagesIn(path.join(directory, 'state.sqlite')) > 20);
+  gate.open();
+  const [launched, left] = await Promise.all([launch.ended, outside.ended]);
+  assert.deepEqual([launched.code, left.code], [0, 0], launched.stderr + left.stderr);
+  const bring = () => fs.cpSync(directory, path.join(scratch.dataDir, 'a3'), { recursive: true });
+  return { scratch, config, launched, bring, asked: () => web.requests().length };
+}
+
+test('without copies the pages of an agent from outside are not given up by a repair', async (context) => {
+  const { config, launched, bring, asked } = await completed(context, 0);
+  assert.match(launched.stdout, /a3: no readable state in .*are not counted here/);
+  const requests = asked();
+  for (const args of [
+    ['query', config, sql],
+    ['audit', config],
+    ['export', config],
+  ]) {
+    const { code, stderr } = await run(...args);
+    assert.equal(code, 4, stderr);
+    assert.match(stderr, /no other agent has copies/);
+    assert.doesNotMatch(stderr, /--repair/);
+  }
+  for (const args of [
+    ['launch', config],
+    ['launch', config, '--repair'],
+    ['launch', config, '--refresh'],
+    ['agent', config, '--id', 'a1'],
+  ]) {
+    const { code, stderr } = await run(...args);
+    assert.equal(code, 4, stderr);
+    assert.match(stderr, /a3: .* is missing\n.* does not have a3, [\s\S]*bring its directory/);
+    assert.match(stderr, /no other agent has copies/);
+  }
+  assert.equal(asked(), requests);
+  bring();
+  const again = await run('launch', config);
+  assert.equal(again.code, 0, again.stderr);
+  assert.match(again.stderr, /the crawl is complete already/);
+  const audit = await run('audit', config);
+  assert.equal(audit.code, 0, audit.stdout + audit.stderr);
+  assert.equal((await run('query', config, sql)).code, 0);
+});
+
+test('copies of what an agent from outside has crawled are taken over by a launch', async (context) => {
+  const { config, launched, bring, asked } = await completed(context, 1);
+  assert.match(launched.stdout, /a3: no readable state in .*are not counted here/);
+  const requests = asked();
+  assert.equal((await run('query', config, sql)).code, 4);
+  const { code, stderr } = await run('launch', config);
+  assert.equal(code, 0, stderr);
+  assert.match(stderr, /a3: no sound state in .*; lost pages are restored from the copies/);
+  assert.equal(asked(), requests);
+  const audit = await run('audit', config);
+  assert.equal(audit.code, 0, audit.stdout + audit.stderr);
+  assert.match(audit.stdout, /the crawl is complete; in view: a1, a2/);
+  const restored = await run('query', config, sql);
+  assert.equal(restored.code, 0, restored.stderr);
+  bring();
+  const withIt = await run('query', config, sql);
+  assert.equal(withIt.stdout, restored.stdout);
+});

@@ -1,0 +1,180 @@
+// A complete crawl that is run again with --refresh, on real processes: what the server is asked,
+// what becomes of pages and archive, and that a round goes on where it was stopped or killed.
+// The slower of these tests; the others are in `test/integration/refresh.test.ts`.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { readWarc } from '../../unit/archive/reading.ts';
+import { run, start, until } from '../cli-process.ts';
+import { type Asked, crawl, HOSTS, stage } from '../refresh-stage.ts';
+
+/** Types and profiles of the responses to pages in all archives. */
+async function archived(dataDir: string): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  const kept = new Set<string>();
+  const revisits: { uri: string; key: string }[] = [];
+  for (const agent of fs.readdirSync(dataDir)) {
+    const warc = path.join(dataDir, agent, 'warc');
+    if (!fs.existsSync(warc)) continue;
+    for (const name of fs.readdirSync(warc).filter((file) => file.endsWith('.gz'))) {
+      for (const { type, headers } of await readWarc(path.join(warc, name))) {
+        const at = new Map(
+          Object.entries(headers).map(([key, value]) => [key.toLowerCase(), value]),
+        );
+        const uri = at.get('warc-target-uri') ?? '';
+        if (uri.endsWith('/robots.txt')) continue;
+        const digest = at.get('warc-payload-digest');
+        if (type === 'response') kept.add(`${uri} ${at.get('warc-date')} ${digest}`);
+        if (type !== 'response' && type !== 'revisit') continue;
+        const profile = at.get('warc-profile')?.split('/').at(-1) ?? '';
+        const what = `${type} ${profile}`.trim();
+        counts[what] = (counts[what] ?? 0) + 1;
+        if (type !== 'revisit') continue;
+        const to = [at.get('warc-refers-to-target-uri'), at.get('warc-refers-to-date'), digest];
+        revisits.push({ uri, key: to.join(' ') });
+      }
+    }
+  }
+  for (const { uri, key } of revisits) assert.ok(kept.has(key), `${uri} points to nothing: ${key}`);
+  return counts;
+}
+
+const byStatus = (asked: readonly Asked[]) => {
+  const counts: Record<string, number> = {};
+  for (const { status, conditional } of asked) {
+    const what = `${status}${conditional ? ' asked by' : ''}`;
+    counts[what] = (counts[what] ?? 0) + 1;
+  }
+  return counts;
+};
+
+test('refresh: every page is asked for once more, only what has changed is read', async (context) => {
+  const { site, scratch, config, select, audited } = await stage(context, 3);
+  await crawl(config, '--agents', '2');
+  assert.deepEqual(byStatus(site.asked), { 200: 20 });
+  const digests = 'SELECT url, digest FROM pages ORDER BY url';
+  const states = 'SELECT status, unchanged, count(*) AS n FROM pages GROUP BY 1, 2';
+  const before = await select(digests);
+  site.asked.length = 0;
+  // A third agent takes its share of the hosts: what the servers gave moves with them.
+  await crawl(config, '--refresh');
+  assert.deepEqual(byStatus(site.asked), { '304 asked by': 16, 200: 4 });
+  assert.deepEqual(await select(digests), before);
+  assert.deepEqual(await select(states), [{ status: 200, unchanged: 1, n: 20 }]);
+  assert.deepEqual(await archived(scratch.dataDir), {
+    response: 20,
+    'revisit server-not-modified': 16,
+    'revisit identical-payload-digest': 4,
+  });
+
+  site.asked.length = 0;
+  site.version = 2;
+  await crawl(config, '--refresh');
+  assert.deepEqual(byStatus(site.asked), { '304 asked by': 12, '200 asked by': 4, 200: 8 });
+  assert.deepEqual(await select(states), [
+    { status: 200, unchanged: 0, n: 8 },
+    { status: 200, unchanged: 1, n: 16 },
+  ]);
+  assert.deepEqual(await archived(scratch.dataDir), {
+    response: 28,
+    'revisit server-not-modified': 28,
+    'revisit identical-payload-digest': 8,
+  });
+  await audited();
+});
+
+test('refresh: stopped and killed in the middle it goes on, in the same round', async (context) => {
+  const { site, scratch, config, select, audited } = await stage(context, 2, 40);
+  await crawl(config);
+  const written = JSON.parse(fs.readFileSync(config, 'utf8'));
+  scratch.write('crawl.json', { ...written, politeness: { hostDelayMs: 250 } });
+  const urls = new Set(site.asked.map(({ url }) => url));
+  assert.equal(urls.size, 164);
+  site.asked.length = 0;
+  const first = start(['launch', config, '--refresh']);
+  await until('some are asked again', () => site.asked.length >= 20);
+  await run('stop', config);
+  const stopped = await first.ended;
+  assert.equal(stopped.code, 11, stopped.stderr);
+  const note = () =>
+    JSON.parse(fs.readFileSync(path.join(scratch.dataDir, 'complete.json'), 'utf8'));
+  const { crawl: word, round } = note();
+  assert.equal(word, 'refreshing');
+  // Each URL has its last answer: of this round, or of the one before.
+  const answers = 'SELECT round, queued_again, count(*) AS n FROM pages GROUP BY 1, 2 ORDER BY 1';
+  const [former, anew, ...more] = await select(answers);
+  assert.deepEqual(more, []);
+  assert.deepEqual([former!.round, former!.queued_again], [0, 1]);
+  assert.deepEqual([anew!.round, anew!.queued_again], [round, 0]);
+  assert.equal(Number(former!.n) + Number(anew!.n), 164);
+
+  const asked = site.asked.length;
+  const second = start(['launch', config]);
+  await until('more are asked again', () => site.asked.length >= asked + 30);
+  process.kill(scratch.pid('a2')!, 'SIGKILL');
+  const { code, stderr } = await second.ended;
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(new Set(site.asked.map(({ url }) => url)), urls);
+  // Twice the threads of the dead agent, and what was open when all were stopped.
+  assert.ok(site.asked.length <= 164 + 16 + 16, `${site.asked.length} requests`);
+  assert.deepEqual(await select('SELECT DISTINCT round FROM pages'), [{ round }]);
+  assert.equal(note().round, round);
+  await audited();
+  assert.match(await crawl(config), /the crawl is complete already; --refresh asks/);
+});
+
+test('refresh: what a block or a narrowed scope keeps from being asked for keeps its last answer', async (context) => {
+  const { site, scratch, config, select, audited } = await stage(context, 2);
+  const blocked = HOSTS[3]!;
+  const asks = () => site.asked.filter(({ url }) => url.startsWith(`${blocked}/`)).length;
+  const gated = async (args: readonly string[], meanwhile: () => Promise<void> | void) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    site.gate = promise;
+    const launched = start(['launch', config, ...args]);
+    await meanwhile();
+    resolve();
+    const { code, stderr } = await launched.ended;
+    assert.equal(code, 0, stderr);
+  };
+  await gated([], async () => {
+    await until('the host is fetched', () => asks() === 5);
+    const block = await run('block', config, blocked);
+    assert.equal(block.code, 0, block.stderr);
+  });
+  const answers = 'SELECT url, digest, queued_again, skipped FROM pages ORDER BY url';
+  const before = await select(answers);
+  assert.equal(before.length, 20);
+
+  const seeds = [`http://${HOSTS[0]}:${site.port}/`];
+  await scratch.config(2, { seeds, scope: { hosts: ['*'], exclude: ['/1$'] } });
+  site.asked.length = 0;
+  await gated(['--refresh'], async () => {
+    await until('pages are asked for again', () => site.asked.length >= 3);
+    // Its successor has the last answers, too.
+    process.kill(scratch.pid('a2')!, 'SIGKILL');
+  });
+  assert.equal(asks(), 0);
+  assert.ok(!site.asked.some(({ url }) => url.endsWith('/1')));
+  const isBlocked = ({ url }: Record<string, unknown>) => String(url).includes(`/${blocked}:`);
+  const skipped = (row: Record<string, unknown>) =>
+    isBlocked(row) ? 'blocked' : String(row.url).endsWith('/1') ? 'scope' : null;
+  const kept = before.map((row) => ({ ...row, skipped: skipped(row) }));
+  assert.deepEqual(await select(answers), kept);
+  const reasons = 'SELECT reason, count(*) AS n FROM skipped GROUP BY 1 ORDER BY 1';
+  assert.deepEqual(await select(reasons), [
+    { reason: 'blocked', n: 5 },
+    { reason: 'scope', n: 3 },
+  ]);
+  await audited();
+
+  await scratch.config(2, { seeds });
+  const off = await run('block', config, blocked, '--off');
+  assert.equal(off.code, 0, off.stderr);
+  site.asked.length = 0;
+  await crawl(config);
+  assert.equal(site.asked.length, 8);
+  assert.deepEqual(await select(answers), before);
+  await audited();
+});

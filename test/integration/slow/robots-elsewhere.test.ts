@@ -1,0 +1,154 @@
+// Hosts whose robots.txt is that of another host, crawled by the real command with several agents: the
+// other's rules are obeyed whoever owns it, only its owner asks it, and circles hold nobody up.
+
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { after, before, describe, test } from 'node:test';
+import type { UrlReport } from '../../../agent/cli/explain/explain-text.ts';
+import type { ClusterStatus } from '../../../agent/cli/status/status-command.ts';
+import { run, Scratch, start, until } from '../cli-process.ts';
+import { HostServers } from '../host-servers.ts';
+
+/** Second byte of the addresses: no other test's web has it. */
+const addressNet = 49;
+const delayMs = 20;
+
+const users = ['user1', 'user2', 'user3', 'user4'] as const;
+const names = [...users, 'main', 'chain', 'left', 'right', 'away', 'outside'] as const;
+type HostName = (typeof names)[number];
+
+/** By host, whose robots.txt its own leads to. */
+const leads: Partial<Readonly<Record<HostName, HostName>>> = {
+  ...{ user1: 'main', user2: 'main', user3: 'main', user4: 'main' },
+  ...{ chain: 'user1', left: 'right', right: 'left', away: 'outside' },
+};
+
+describe('a robots.txt that is another host’s', () => {
+  const answer = (name: HostName, path: string, response: ServerResponse): void => {
+    const to = leads[name];
+    if (path !== '/robots.txt') {
+      const body = path === '/' ? '<a href=/open>x</a><a href=/closed>x</a>' : '';
+      response.writeHead(200, { 'content-type': 'text/html' }).end(body);
+    } else if (to === undefined) response.end('User-agent: *\nDisallow: /closed');
+    else response.writeHead(301, { location: `${web.origin(to)}/robots.txt` }).end();
+  };
+  const web = new HostServers(addressNet, names, ({ host, path }, response) =>
+    answer(host, path, response),
+  );
+  before(() => web.start());
+  after(() => web.stop());
+
+  test('is obeyed, whichever agent owns the other host', async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const inScope = names.filter((name) => name !== 'outside');
+    const config = await scratch.config(3, {
+      // Nothing but robots.txt leads to the host whose rules they are.
+      seeds: inScope.filter((name) => name !== 'main').map((name) => `${web.origin(name)}/`),
+      // Which says nothing of whose rules are obeyed.
+      scope: { hosts: inScope.map((name) => web.addressOf(name)), exclude: ['[.]txt$'] },
+      politeness: { hostDelayMs: delayMs },
+      archive: { warc: false },
+    });
+    const { code, stderr } = await run('launch', config);
+    assert.equal(code, 0, stderr);
+
+    for (const name of [...users, 'chain'] as const) {
+      assert.deepEqual(new Set(web.asked(name)), new Set(['/robots.txt', '/', '/open']), name);
+    }
+    assert.deepEqual(new Set(web.asked('main')), new Set(['/robots.txt']));
+    // A circle, or a host that is no part of the crawl, means that there are no rules.
+    for (const name of ['left', 'right', 'away'] as const) {
+      assert.ok(web.asked(name).includes('/closed'), name);
+    }
+    assert.deepEqual(web.asked('outside'), []);
+    for (const name of names) web.assertPolite(name, delayMs);
+
+    const explain = async (name: HostName, path: string) => {
+      const { stdout } = await run('explain', config, `${web.origin(name)}${path}`, '--json');
+      const { owner, filters } = JSON.parse(stdout) as {
+        owner: string;
+        filters: { filter: string; passes: boolean; why: string }[];
+      };
+      return { owner, ...filters.find(({ filter }) => filter === 'robots')! };
+    };
+    const told = new RegExp(
+      `^Disallow: /closed, .*redirected to ${web.origin('main')}/robots.txt, reported by (a[123])$`,
+    );
+    const tellers: boolean[] = [];
+    for (const name of [...users, 'chain'] as const) {
+      const { owner, passes, why } = await explain(name, '/closed');
+      assert.equal(passes, false, why);
+      assert.match(why, told);
+      tellers.push(told.exec(why)![1] === owner);
+    }
+    assert.ok(tellers.includes(false), 'some were told by another agent');
+    assert.match(
+      (await explain('left', '/closed')).why,
+      /^no rules: redirected to .*(circle|reported by)/,
+    );
+    assert.equal(
+      (await explain('away', '/closed')).why,
+      `no rules: redirected to ${web.origin('outside')}/robots.txt, out of scope`,
+    );
+    const main = await run('explain', config, `${web.origin('main')}/robots.txt`, '--json');
+    const { chain, filters } = JSON.parse(main.stdout) as UrlReport;
+    assert.ok(
+      filters.every(({ passes }) => passes),
+      'it was asked for, so nothing stops it',
+    );
+    const [file, page] = chain.map(({ url }) => url);
+    assert.ok(
+      [...users, 'chain' as const].some((name) => file === `${web.origin(name)}/robots.txt`),
+    );
+    assert.equal(page, file!.replace('robots.txt', ''), 'a seed');
+    assert.equal(chain.length, 2);
+  });
+});
+
+test('who waits for another host’s robots.txt says so, and for what', async (t) => {
+  const held: ServerResponse[] = [];
+  let isOpen = false;
+  const web = new HostServers(addressNet + 1, ['leads', 'slow'], ({ host, path }, response) => {
+    if (path !== '/robots.txt') response.end();
+    else if (host === 'slow') {
+      if (isOpen) response.writeHead(404).end();
+      else held.push(response);
+    } else response.writeHead(301, { location: `${web.origin('slow')}/robots.txt` }).end();
+  });
+  await web.start();
+  const scratch = new Scratch();
+  t.after(() => {
+    scratch.clean();
+    web.stop();
+  });
+  const config = await scratch.config(2, { seeds: [`${web.origin('leads')}/`] });
+  const launch = start(['launch', config]);
+  await until('the other host is asked', () => held.length > 0);
+
+  const robotsOf = async (url: string) => {
+    const { stdout } = await run('explain', config, url, '--json');
+    return (JSON.parse(stdout) as UrlReport).filters.at(-1)!;
+  };
+  const file = `${web.origin('slow')}/robots.txt`;
+  const open = { filter: 'robots', passes: null, why: 'robots.txt is being requested' };
+  assert.deepEqual(await robotsOf(file), open);
+  assert.deepEqual(await robotsOf(`${web.origin('leads')}/`), {
+    ...{ filter: 'robots', passes: false },
+    why: `unreachable: redirected to ${file}, whose owner is asked; there: ${open.why}`,
+  });
+  const { stdout } = await run('status', config, '--json');
+  const { agents } = JSON.parse(stdout) as ClusterStatus;
+  assert.equal(agents.length, 2);
+  assert.equal(
+    agents.reduce((sum, { hostsAwaitingRobots }) => sum + hostsAwaitingRobots, 0),
+    1,
+    stdout,
+  );
+
+  isOpen = true;
+  for (const response of held) response.writeHead(404).end();
+  const { code, stderr } = await launch.ended;
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(web.asked('leads'), ['/robots.txt', '/']);
+});

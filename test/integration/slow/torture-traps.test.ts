@@ -1,0 +1,116 @@
+// The rows of the torture table that no single request can show (T121, T122), played to the real
+// command: sites without end, one that answers every URL alike and one that puts a session into
+// every link. The crawl must come to its end by itself, with few requests, and a site beside them
+// must get what it would get alone.
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { run, Scratch } from '../cli-process.ts';
+import { HostServers } from '../host-servers.ts';
+
+/** Second byte of the addresses: no other test's web has it. */
+const addressNet = 48;
+const delayMs = 2;
+const pages = 40;
+const stalePages = 120;
+/** Enough to be given up, were they a trap. */
+const stubs = 150;
+
+const names = ['soft', 'relative', 'numbered', 'session', 'honest', 'stubs'] as const;
+type HostName = (typeof names)[number];
+
+const notFound = 'Sorry, the page that you are looking for is not here any more. '.repeat(5);
+const link = (href: string) => `<a href="${href}">x</a>`;
+/** A page of its own words. */
+const pageOf = (at: number) => Array.from({ length: 60 }, (_, k) => `w${(at + 1) * (k + 7)}`);
+
+const pathsOf = (count: number) => Array.from({ length: count }, (_, at) => `/${at}`);
+
+/** @param times - requests to this host so far, by which every answer differs */
+const sites: Readonly<Record<HostName, (url: URL, times: number) => string>> = {
+  soft: (_, times) => `${notFound}${link(`/r${times * 2}`)}${link(`/r${times * 2 + 1}`)}`,
+  relative: () => `${notFound}${link('deeper/')}`,
+  numbered: (url, times) => {
+    const id = createHash('md5').update(String(times)).digest('hex');
+    return `<p>${url.pathname} was not found here. Request ${id}.</p>${link(`/r${times}`)}`;
+  },
+  session: (url, times) => {
+    const at = Number(url.pathname.slice(1));
+    const next = [(at + 1) % pages, (at * 2) % pages];
+    const session = times.toString(16).padStart(26, '0');
+    const links = next.map((to) => link(`/${to}?PHPSESSID=${session}`));
+    return pageOf(at).join(' ') + links.join('');
+  },
+  honest: (url) => {
+    const at = Number(url.pathname.slice(1));
+    return pageOf(at).join(' ') + (at + 1 < pages ? link(`/${at + 1}`) : '');
+  },
+  // Few words, of which hardly one is another on the next page.
+  stubs: (url) => {
+    const at = Number(url.pathname.slice(1));
+    const next = at + 1 < stubs ? link(`/${at + 1}`) : '';
+    return `<h1>Item ${at}</h1><p>There is nothing to be told of number ${at} yet.</p>${next}`;
+  },
+};
+
+describe('torture: traps', () => {
+  const web = new HostServers(addressNet, names, ({ host, path }, response) => {
+    const isRobots = path === '/robots.txt';
+    response.writeHead(isRobots ? 404 : 200, { 'content-type': 'text/html' });
+    const url = new URL(path, 'http://x/');
+    response.end(isRobots ? '' : sites[host](url, asked(host).length));
+  });
+  const asked = (host: HostName) => {
+    const paths = web.asked(host).map((path) => path.replace(/\?.*/, ''));
+    return paths.filter((path) => path !== '/robots.txt');
+  };
+  before(() => web.start());
+  after(() => web.stop());
+
+  async function crawl(scratch: Scratch, more: object) {
+    web.log.length = 0;
+    const config = await scratch.config(2, {
+      seeds: names.map((name) => `${web.origin(name)}/0`),
+      limits: { stalePages, depthPerHost: 1000, repeatedSegments: 1000 },
+      politeness: { hostDelayMs: delayMs },
+      archive: { warc: false },
+      ...more,
+    });
+    const { code, stderr } = await run('launch', config);
+    assert.equal(code, 0, stderr);
+    const sql = "SELECT host, count(*) AS n FROM skipped WHERE reason = 'trap' GROUP BY host";
+    const { stdout } = await run('query', config, sql, '--format', 'json');
+    const audit = await run('audit', config);
+    assert.equal(audit.code, 0, audit.stdout);
+    assert.deepEqual(asked('honest'), pathsOf(pages));
+    assert.deepEqual(asked('stubs'), pathsOf(stubs));
+    return (JSON.parse(stdout) as { host: string }[]).map(({ host }) => host).toSorted();
+  }
+
+  test('T121, T122: sites without end are given up, the others are crawled whole', async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const trapped = await crawl(scratch, {});
+    assert.deepEqual(
+      trapped,
+      (['soft', 'relative', 'numbered', 'session'] as const).map((name) => web.addressOf(name)),
+    );
+    // The first page of each text is new and takes two off; a session comes back to every page.
+    for (const name of ['soft', 'relative', 'numbered'] as const) {
+      assert.ok(asked(name).length <= stalePages + 3, `${name}: ${asked(name).length}`);
+    }
+    assert.ok(asked('session').length <= stalePages + 4 * pages, `${asked('session').length}`);
+  });
+
+  test('T122: without sessions in the identity each page is asked for once', async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const trapped = await crawl(scratch, { urls: { dropSessions: true } });
+    assert.deepEqual(
+      trapped,
+      (['soft', 'relative', 'numbered'] as const).map((name) => web.addressOf(name)),
+    );
+    assert.deepEqual(asked('session').toSorted(), pathsOf(pages).toSorted());
+  });
+});

@@ -1,0 +1,59 @@
+// Copies of host state: whatever is streamed, in whatever pieces and order of senders, ends in the
+// same merged state (PROTOCOL invariants I6 and I8).
+// The slower of these tests; the others are in `test/property/rows.test.ts`.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { act, type Copy, counted, deeds, open, pieces, state, stream } from '../rows-stage.ts';
+
+/** The last answers of pages that are queued again, or were skipped since. */
+function formers({ db }: Copy): unknown[] {
+  return db
+    .prepare(
+      `SELECT u.key, f.round, f.attempts, f.status, f.fetched_at
+       FROM former_pages f JOIN urls u ON u.id = f.id ORDER BY u.key`,
+    )
+    .all();
+}
+
+function withoutDepth(copy: Copy): unknown[] {
+  return state(copy).map((row) => ({ ...(row as object), depth: undefined }));
+}
+
+describe('rows', () => {
+  it('a copy that was streamed to the end has the state of its source, in any pieces', () => {
+    fc.assert(
+      fc.property(deeds, deeds, pieces, (before, after, sizes) => {
+        const [a, b] = [open(), open()];
+        act(a, before);
+        stream(a, 'a', b, sizes);
+        act(a, after);
+        stream(a, 'a', b, sizes);
+        // A queued URL that comes nearer to the root later does so at its owner alone.
+        assert.deepEqual(withoutDepth(b), withoutDepth(a));
+        assert.deepEqual(formers(b), formers(a));
+        counted(b);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('two sources merge to one state, whichever comes first', () => {
+    fc.assert(
+      fc.property(deeds, deeds, pieces, (one, two, sizes) => {
+        const [a, b, ab, ba] = [open(), open(), open(), open()];
+        act(a, one);
+        act(b, two);
+        stream(a, 'a', ab, sizes);
+        stream(b, 'b', ab, sizes);
+        stream(b, 'b', ba, sizes);
+        stream(a, 'a', ba, sizes);
+        assert.deepEqual(state(ab), state(ba));
+        counted(ab);
+        counted(ba);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

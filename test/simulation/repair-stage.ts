@@ -1,0 +1,4 @@
+// The set-up that `repair.test.ts` and `slow/repair.test.ts` share.
+
+export const ids = ['a1', 'a2', 'a3'] as const;
+export const others = (id: string) => ({ awaits: ids.filter((one) => one !== id) });

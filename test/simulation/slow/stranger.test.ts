@@ -1,0 +1,97 @@
+// A stranger whose settings do not agree, and who knows the incarnations of the agents: by nothing that
+// it says is anything changed, and the agents name it.
+// The slower of these tests; the others are in `test/simulation/stranger.test.ts`.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { AgentId, Directive, Message } from '../../../agent/core/protocol/messages.ts';
+import { cluster, crawling, endCodes, heartbeats, inc } from '../case-kit.ts';
+import type { Cluster } from '../cluster.ts';
+import { HEARTBEAT_MS } from '../process.ts';
+import { assertUnharmed, attacked, IDS, PAGES, say, ZZ } from '../stranger-stage.ts';
+
+const YEAR_MS = 366 * 24 * 3600 * 1000;
+
+const welcome = (more: Partial<Extract<Message, { type: 'WELCOME' }>>): Message => {
+  return { type: 'WELCOME', greeting: 'none', members: [], gone: [], orders: [], ...more };
+};
+
+describe('a stranger', () => {
+  it('cannot refuse an agent that joins', () => {
+    const c = cluster(IDS);
+    c.startAll();
+    c.run(1);
+    const incs = IDS.map((id) => inc(c, id));
+    const refused = { type: 'REFUSED', path: 'x', yours: 'a', theirs: 'b', joined: true } as const;
+    for (const id of IDS) say(c, id, refused);
+    c.runToEnd();
+    assertUnharmed(c, incs);
+  });
+
+  const pause: Directive = { kind: 'pause', host: '', value: 1, n: 5, by: 'zz' };
+  it('cannot give an order by a WELCOME', () => attacked(() => welcome({ orders: [pause] })));
+
+  it('cannot say that agents are gone', () =>
+    attacked((c, to) =>
+      welcome({
+        gone: [
+          { id: to, inc: inc(c, to), ageMs: 0 },
+          { id: to === 'a1' ? 'a2' : 'a1', inc: 2 ** 40, ageMs: 0 },
+        ],
+      }),
+    ));
+
+  it('cannot say that another process runs as the agent', () =>
+    attacked((c, to) => {
+      const card = { id: to, inc: inc(c, to) + 5, capacity: 1, address: 'tcp://192.0.2.9:1' };
+      return welcome({ members: [{ ...card, counter: 1, joined: true, direct: true }] });
+    }));
+
+  it('cannot invent members', () =>
+    attacked(() => {
+      const members = Array.from({ length: 1000 }, (_, k) => {
+        const card = { id: `g${k}`, inc: 5, capacity: 1000, address: `tcp://192.0.2.9:${k + 1}` };
+        return { ...card, counter: 1, joined: true, direct: true };
+      });
+      return welcome({ members });
+    }));
+
+  it('cannot send an agent off', () => attacked(() => ({ type: 'LEAVE' })));
+});
+
+describe('an agent that is told of a higher incarnation of itself', () => {
+  /** A heartbeat after which a1 might go on above that incarnation of it, again and again. */
+  function calledGone(from: (c: Cluster) => { id: AgentId; inc: number }, aheadMs: number) {
+    const c = crawling(IDS);
+    const was = inc(c, 'a1');
+    for (let k = 0; k < 10; k++) {
+      const [beat] = heartbeats(c, 'a2', 0).slice(-1);
+      const gone = [{ id: 'a1', inc: aheadMs === 0 ? inc(c, 'a1') : c.now + aheadMs }];
+      say(c, 'a1', { ...beat!, gone, suspects: gone }, from(c));
+      c.run(HEARTBEAT_MS);
+    }
+    return { c, was };
+  }
+
+  for (const aheadMs of [0, YEAR_MS]) {
+    it(`that is said to be gone, ${aheadMs} ms ahead, by one that is no member, goes on`, () => {
+      const { c, was } = calledGone(() => ZZ, aheadMs);
+      assert.equal(inc(c, 'a1'), was);
+      const named = c.snapshot('a1').refused.map(({ agent, claim }) => `${agent} ${claim}`);
+      assert.deepEqual(named, ['zz news']);
+      c.runToEnd();
+      assert.deepEqual(endCodes(c), [0, 0]);
+      assert.equal(c.fetched().size, PAGES);
+    });
+  }
+
+  it('and gone by a former life of a member joins anew', () => {
+    const { c, was } = calledGone((at) => ({ id: 'a2', inc: inc(at, 'a2') - 1 }), 0);
+    assert.ok(inc(c, 'a1') > was);
+  });
+
+  it('is not driven beyond what others believe, not by a member either', () => {
+    const { c, was } = calledGone((at) => ({ id: 'a2', inc: inc(at, 'a2') }), YEAR_MS);
+    assert.equal(inc(c, 'a1'), was);
+  });
+});

@@ -1,0 +1,104 @@
+// The arithmetic by which a soak says that a figure grows: series that are made here, of which it is
+// known whether they do.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Limit, limitOf, type Sample, slopeOf, trendOf } from '../../../chaos/soak-slopes.ts';
+import { Random } from '../../../simulation/random.ts';
+
+const minuteMs = 60_000;
+const warmUpMs = 10 * minuteMs;
+const limit: Limit = { perHour: 5, swing: 10 };
+
+/** A sample every quarter of a minute; a new process every `lifeMinutes`. */
+function series(
+  minutes: number,
+  value: (hours: number, ageMinutes: number) => number,
+  lifeMinutes = Number.POSITIVE_INFINITY,
+): Sample[] {
+  return Array.from({ length: minutes * 4 }, (_, k) => {
+    const at = k / 4;
+    const life = Number.isFinite(lifeMinutes) ? Math.floor(at / lifeMinutes) : 0;
+    const age = Number.isFinite(lifeMinutes) ? at % lifeMinutes : at;
+    return { atMs: at * minuteMs, life, ageMs: age * minuteMs, value: value(at / 60, age) };
+  });
+}
+
+const noise = (random: Random, size: number) => size * (random.next() - 0.5);
+
+test('soak: a straight line has its slope, without a doubt', () => {
+  const { perHour, low, high } = slopeOf(
+    series(240, (hours) => 100 + 7 * hours),
+    warmUpMs,
+  );
+  for (const value of [perHour, low, high]) assert.ok(Math.abs(value - 7) < 1e-6, `${value}`);
+});
+
+test('soak: noise without growth is flat, and its slope near none', () => {
+  const random = new Random(1);
+  const slope = slopeOf(
+    series(360, () => 100 + noise(random, 20)),
+    warmUpMs,
+  );
+  assert.ok(slope.low <= 0 && slope.high >= 0 && Math.abs(slope.perHour) < 1);
+  assert.equal(trendOf(slope, limit), 'flat');
+});
+
+test('soak: growth beyond the limit is found under noise that is larger', () => {
+  const random = new Random(2);
+  const leak = series(360, (hours) => 100 + 12 * hours + noise(random, 40));
+  assert.equal(trendOf(slopeOf(leak, warmUpMs), limit), 'grows');
+});
+
+test('soak: what grows while a process is young counts as little as a single outburst', () => {
+  const warming = series(360, (_, age) => 100 + 50 * Math.min(1, age / 10));
+  assert.equal(trendOf(slopeOf(warming, warmUpMs), limit), 'flat');
+  const outburst = series(360, (hours) => (hours > 5.8 ? 1000 : 100));
+  assert.equal(trendOf(slopeOf(outburst, warmUpMs), limit), 'flat');
+});
+
+test('soak: processes that warm up again and again are flat, unless each is larger', () => {
+  const warming = series(360, (_, age) => 100 + 8 * age, 7);
+  assert.ok(Math.abs(slopeOf(warming, warmUpMs).perHour) < 1);
+  assert.equal(trendOf(slopeOf(warming, warmUpMs), limit), 'flat');
+  const larger = series(360, (hours, age) => 100 + 8 * age + 12 * hours, 7);
+  assert.equal(trendOf(slopeOf(larger, warmUpMs), limit), 'grows');
+});
+
+test('soak: what was left out because a process was young is no part of the span', () => {
+  const { spanMs } = slopeOf(
+    series(60, () => 1),
+    warmUpMs,
+  );
+  assert.ok(spanMs > 49 * minuteMs && spanMs < 53 * minuteMs, `${spanMs / minuteMs}`);
+});
+
+test('soak: a sawtooth is flat over hours, and what leaks under it is found', () => {
+  const sawtooth = (hours: number) => 120 * ((hours * 60) % 7) * (1 / 7);
+  const heap: Limit = { perHour: 6, swing: 128 };
+  const flat = slopeOf(series(340, sawtooth), warmUpMs);
+  assert.equal(trendOf(flat, heap), 'flat', JSON.stringify(flat));
+  const leak = slopeOf(
+    series(340, (hours) => sawtooth(hours) + 30 * hours),
+    warmUpMs,
+  );
+  assert.equal(trendOf(leak, heap), 'grows', JSON.stringify(leak));
+});
+
+test('soak: of a few minutes it says that it cannot say, or asks for much', () => {
+  const random = new Random(3);
+  const short = slopeOf(
+    series(5, () => 100 + noise(random, 20)),
+    minuteMs,
+  );
+  assert.notEqual(trendOf(short, limit), 'grows');
+  assert.ok(short.high - short.low > 20, 'the interval is wide');
+  assert.ok(limitOf(limit, short.spanMs) > 100, 'a swing within minutes is no growth');
+  assert.ok(limitOf(limit, 6 * 60 * minuteMs) < 6);
+});
+
+test('soak: without samples there is no slope, rather than none', () => {
+  const slope = slopeOf([], warmUpMs);
+  assert.ok(Number.isNaN(slope.perHour));
+  assert.equal(trendOf(slope, limit), 'unclear');
+});
