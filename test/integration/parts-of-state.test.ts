@@ -73,7 +73,7 @@ test('export: a graph of first referrers is said to be one, with the key that ke
   for (const format of ['graph', 'urls']) {
     const { stderr } = await run('export', config, '--format', format);
     assert.equal(
-      /first link found; with 'archive\.links: true'/.test(stderr),
+      /only the first link found to each known URL/.test(stderr),
       format === 'graph',
       stderr,
     );
