@@ -25,7 +25,7 @@ export const commandsOf = (
 
 export interface Status {
   readonly id: string;
-  readonly course: string;
+  readonly lifecycle: string;
   readonly paused: boolean;
   readonly members: readonly unknown[];
   readonly recent: readonly { readonly kind: string }[];
@@ -64,7 +64,7 @@ export async function stage(context: TestContext, { dataDir }: { dataDir?: strin
     assert.equal(code, 0);
     const { agents, orders } = JSON.parse(stdout) as { agents: Status[]; orders: unknown[] };
     assert.deepEqual(
-      agents.map(({ course, paused }) => [course, paused]),
+      agents.map(({ lifecycle, paused }) => [lifecycle, paused]),
       [
         ['crawling', false],
         ['crawling', false],

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { run, Scratch } from './cli-process.ts';
 
-const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
+const asNobody = path.resolve(import.meta.dirname, 'as-nobody.ts');
 const skip = process.getuid?.() === 0 ? false : 'only root can run a command as another user';
 
 describe('operator', { concurrency: 1 }, () => {
@@ -20,8 +20,8 @@ describe('operator', { concurrency: 1 }, () => {
     fs.mkdirSync(directory, { recursive: true });
     fs.chmodSync(directory, 0o700);
     fs.chmodSync(scratch.directory, 0o755);
-    const nobody = { uid: 65_534, gid: 65_534, encoding: 'utf8' } as const;
-    const { status, stderr } = spawnSync(process.execPath, [main, 'resume', config], nobody);
+    const args = [asNobody, 'commands/directive-commands.ts', 'resume', config];
+    const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
     assert.equal(status, 4, stderr);
     assert.match(stderr, /a1: permission missing: .*data\/a1 is of user 0; run the command as/);
   });

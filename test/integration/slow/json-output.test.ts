@@ -10,7 +10,7 @@ import { test } from 'node:test';
 import { Scratch, start, until } from '../cli-process.ts';
 import { startGate } from '../gate-server.ts';
 
-const main = path.resolve(import.meta.dirname, '../../../agent/main.ts');
+const asNobody = path.resolve(import.meta.dirname, '../as-nobody.ts');
 
 const skip = process.getuid?.() === 0 ? false : 'only root can run a command as another user';
 
@@ -27,14 +27,10 @@ test("kill of another user's agent says that the permission is missing", {
   start(['launch', config]);
   await until('a1', () => scratch.pid('a1') !== null);
   fs.chmodSync(scratch.directory, 0o755);
-  const nobody = { uid: 65_534, gid: 65_534, encoding: 'utf8' } as const;
+  const args = [asNobody, 'commands/kill-command.ts', 'kill', config, 'a1'];
   for (const mode of [0o700, 0o755]) {
     fs.chmodSync(scratch.dataDir, mode);
-    const { status, stdout, stderr } = spawnSync(
-      process.execPath,
-      [main, 'kill', config, 'a1'],
-      nobody,
-    );
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
     assert.equal(status, 1, stderr);
     assert.match(stdout, /^a1: permission missing: .* run the command as that user or as root$/m);
   }
