@@ -20,8 +20,9 @@ describe('operator', { concurrency: 1 }, () => {
     fs.mkdirSync(directory, { recursive: true });
     fs.chmodSync(directory, 0o700);
     fs.chmodSync(scratch.directory, 0o755);
-    const args = [asNobody, 'commands/directive-commands.ts', 'resume', config];
-    const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    const args = JSON.stringify([config, {}]);
+    const resume = [asNobody, 'commands/directive-commands.ts', 'resume', args];
+    const { status, stderr } = spawnSync(process.execPath, resume, { encoding: 'utf8' });
     assert.equal(status, 4, stderr);
     assert.match(stderr, /a1: permission missing: .*data\/a1 is of user 0; run the command as/);
   });

@@ -27,10 +27,11 @@ test("kill of another user's agent says that the permission is missing", {
   start(['launch', config]);
   await until('a1', () => scratch.pid('a1') !== null);
   fs.chmodSync(scratch.directory, 0o755);
-  const args = [asNobody, 'commands/kill-command.ts', 'kill', config, 'a1'];
+  const args = JSON.stringify([config, ['a1'], {}]);
+  const kill = [asNobody, 'commands/kill-command.ts', 'kill', args];
   for (const mode of [0o700, 0o755]) {
     fs.chmodSync(scratch.dataDir, mode);
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync(process.execPath, kill, { encoding: 'utf8' });
     assert.equal(status, 1, stderr);
     assert.match(stdout, /^a1: permission missing: .* run the command as that user or as root$/m);
   }
