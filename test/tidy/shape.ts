@@ -68,7 +68,7 @@ export const functionLength: Rule = {
 /** Tests are left out: their names are claims, and say what the file is about. */
 export const opening: Rule = {
   claim: 'every file opens with a comment',
-  remedy: 'say in two to six sentences what it is, why it is so and who calls it',
+  remedy: 'say in two to six sentences what the file is for and why it is built this way',
   check: (sources) =>
     sources
       .filter((source) => isTypeScript(source) && !isTest(source))
