@@ -12,8 +12,8 @@ export interface Instant {
 
 /**
  * Milliseconds by the clock that measured more; never negative. The result is too large after the
- * wall clock was set forward, which only ends leases early. It is too small only if the machine was
- * suspended and its wall clock was set back by as much.
+ * wall clock was set forward, which ends leases early or looks like a stall. It is too small only
+ * if the machine was suspended and its wall clock was set back meanwhile.
  */
 export function elapsedMs(from: Instant, to: Instant): number {
   return Math.max(0, to.mono - from.mono, to.wall - from.wall);

@@ -1,8 +1,8 @@
 // The thread that hashes, compresses and writes the archive, so that the main thread never waits
-// for it. Captures are written in the order in which they arrive. Those that arrive while the disk
-// is busy form one batch, with one fsync for each file. The thread leaves a full file only when the
-// agent has confirmed that its last record is committed, so after a crash the database lacks
-// records of one file at most. After an error the thread writes nothing more.
+// for it. Captures are written in the order in which they arrive. Captures that arrive while the
+// disk is busy are written in batches, with one fsync for each file. The thread closes a full file
+// only when the agent has confirmed that its last record is committed, so after a crash the
+// database lacks records of at most one file. After an error the thread writes nothing more.
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { monotonicMs } from '../runtime/clock.ts';
@@ -65,7 +65,7 @@ function receive(message: ToWorker): void {
   else closing = true;
 }
 
-/** Writes the queued captures; those that need a confirmation first stay in the queue. */
+/** Writes the queued captures; they wait while a full file is not confirmed. */
 function write(to: WarcWriter): void {
   while (queue.length > 0) {
     if (to.isFull) {

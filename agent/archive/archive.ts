@@ -1,10 +1,10 @@
-// The archive as the agent uses it: captures go in, and the place of each record comes out once the
-// record is on disk. The row of a page is committed after that, so it never names a record that a
-// crash or a loss of power destroyed. A thread does the work. Captures are sent to it several at a
-// time, because a message and an fsync cost more than a page. The bytes sent and not yet written
+// The agent's side of the archive: takes captures, and returns the place of each response when it
+// is on disk. The row of a page is committed after that, so it never names a record that a
+// crash or a power loss destroyed. A thread does the work. Captures are sent to it several at a
+// time, because each message and each fsync is expensive. The bytes sent and not yet written
 // are limited. Further captures wait, and so do the visits that fetched them, which slows the crawl
 // down. A large capture takes tenths of a second to compress, so the thread has only one of them at
-// a time, and small ones overtake the others.
+// a time, and small captures are sent before waiting large ones.
 
 import fs from 'node:fs';
 import { extname } from 'node:path';
@@ -21,8 +21,8 @@ const HANDED_BYTES_MAX = 64 * 1024 * 1024;
 /** Larger bodies are sent one at a time. */
 const LARGE_BYTES = 1024 * 1024;
 /**
- * Share of the exchanges under way whose captures must wait before they are sent to an idle thread.
- * When few exchanges are under way, a capture waits for the thread only.
+ * An idle thread gets the waiting captures when their number is this share of the other open
+ * exchanges. With up to eight other exchanges, one capture is enough.
  */
 const SHARE_AWAITED = 1 / 8;
 /** Limit on that wait. */
@@ -36,7 +36,7 @@ interface ArchiveOptions {
   readonly fileBytes: number;
   /** Of new files; files of earlier runs stay as they are. */
   readonly compression: Compression;
-  /** Whether a record must survive a loss of power before its place is returned. */
+  /** Whether a record must be safe from a power loss before its place is returned. */
   readonly durable: boolean;
   /** Fields of the warcinfo record of each file. */
   readonly about: Fields;
@@ -49,7 +49,7 @@ interface ArchiveOptions {
 }
 
 const NO_BYTES = new Uint8Array(0);
-/** Nothing that the thread allocates lives long; a larger young generation would be wasted. */
+/** Little that the thread allocates lives long; a larger young generation would be wasted. */
 const HEAP = { maxYoungGenerationSizeMb: 8 };
 
 interface Job {
@@ -63,13 +63,13 @@ export class Archive {
   readonly #o: ArchiveOptions;
   readonly recovered: Recovered;
   #worker: Worker | null = null;
-  /** Filled by `append`, with one capture a visit at most; emptied as bytes are written. */
+  /** Filled by `append`, with at most one capture per visit; emptied as bytes are written. */
   readonly #waiting: Job[] = [];
   readonly #handed = new Map<number, Job>();
   /** Bytes of the small bodies in `#handed`. */
   #handedBytes = 0;
   #handsLarge = false;
-  /** Ends the wait of captures for others. */
+  /** Timer that ends the wait for more captures. */
   #gathering: NodeJS.Timeout | null = null;
   #lastId = 0;
   #isOver = false;
@@ -112,7 +112,7 @@ export class Archive {
     this.#worker?.postMessage({ type: 'confirm', file, end } satisfies ToWorker);
   }
 
-  /** Lets the thread write what was sent to it, if it can, and ends it. */
+  /** Lets the thread write what was sent to it, if it can, and ends the thread. */
   async close(): Promise<void> {
     const wasOver = this.#isOver;
     if (!wasOver) this.#pump();
@@ -129,7 +129,7 @@ export class Archive {
     await ended;
   }
 
-  /** Sends in one message the waiting captures for which there is room. */
+  /** Sends the waiting captures for which there is room, in one message. */
   #pump(): void {
     if (this.#gathering) clearTimeout(this.#gathering);
     this.#gathering = null;
@@ -153,7 +153,7 @@ export class Archive {
   }
 
   #hasRoomFor(job: Job): boolean {
-    // A large capture needs no free bytes: small ones would take them for ever.
+    // Large captures do not count towards the limit: small ones would always fill it before them.
     if (isLarge(job)) return !this.#handsLarge;
     return this.#handedBytes + job.bytes <= HANDED_BYTES_MAX;
   }
@@ -172,7 +172,7 @@ export class Archive {
     });
     worker.on('error', (error) => this.#fail(error));
     worker.on('exit', (code) => {
-      // Unless the thread was closed, further captures would wait for ever.
+      // After an unexpected exit, waiting captures would otherwise wait for ever.
       this.#fail(new Error(`the archive thread exited with code ${code}`));
       this.#abandon(this.#handed.values());
     });

@@ -1,9 +1,10 @@
 // Repairs the archive of an earlier run before anything is written. It cuts the newest file after
 // the last record that the database has committed, so that torn and uncommitted records disappear
 // from the file and its index; their pages are fetched again. An uncommitted record before that one
-// stays, since its request was made. Only the newest file can need a cut, because the writer begins
-// a file only when the last record of the previous one is committed. If the database does not know
-// the file, because the database is new or was set aside, whole records stay.
+// stays, since a file is cut only at its end. Only the newest file can need a cut, because the
+// writer begins a file only when the last record of the previous one is committed. If the database
+// does not know the file, because the database is new or replaces a damaged one, whole records
+// stay.
 
 import fs from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +16,9 @@ import { sortIndex } from './sorted-index.ts';
 
 /** Bytes at the end of an index file that are read for earlier payloads: some 30,000 lines. */
 const INDEX_TAIL_BYTES = 8 * 1024 * 1024;
-/** A file of this size without whole records is deleted: only its warcinfo record is lost. */
+/**
+ * A file of at most this size without whole records is deleted: only its warcinfo record is lost.
+ */
 const HARDLY_BEGUN_BYTES = 64 * 1024;
 
 export interface Recovered {
@@ -23,7 +26,7 @@ export interface Recovered {
   readonly serial: number;
   /** Records that the database has and the file has lost: those from this offset on. */
   readonly lost: { readonly file: string; readonly from: number } | null;
-  /** A message for the operator; null as a rule. */
+  /** A message for the operator; usually null. */
   readonly notice: string | null;
 }
 
@@ -67,7 +70,7 @@ export function recoverArchive(
   }
   if (known === null || files.some(({ warc }) => warc === known.file)) return unharmed;
   // Finished files may be moved elsewhere, so their pages stay done.
-  const notice = `${known.file}, which the state names, is not in the archive any more`;
+  const notice = `${known.file}, which the state names, is no longer in the archive`;
   return { serial: Math.max(serial, serialOf(known.file) + 1), lost: null, notice };
 }
 
@@ -100,7 +103,7 @@ function cut(directory: string, names: Found, end: number): void {
 
 /**
  * The end of the last record that has a whole line in the index; 0 if there is none. The writer
- * writes the line after the record, and the response is the last of its group. Lines have any
+ * writes the line after the record, and the response is the last of its group. The lines are in any
  * order.
  */
 function wholeRecords(directory: string, names: Found): number {
@@ -133,7 +136,7 @@ function readTail(path: string): string {
   }
 }
 
-/** Adds payloads of earlier runs, from the newest index files on, until `seen` is full. */
+/** Adds payloads of earlier runs, the newest index files first, until `seen` is full. */
 export function fillSeen(directory: string, agent: string, seen: SeenPayloads): void {
   for (const { index } of filesOf(directory, agent).reverse()) {
     for (const line of readTail(join(directory, index)).split('\n').reverse()) {

@@ -1,6 +1,6 @@
-// Writes the files of one agent's archive: each record is compressed by itself, and each response
+// Writes the files of one agent's archive: each record is compressed separately, and each response
 // has a line in the index beside the file. Captures are collected in memory until `flush` writes
-// them, records before index lines. It is synchronous, because it runs in a thread of its own.
+// them, records before index lines. The writer is synchronous, because it has a thread of its own.
 // After an error nothing may be appended.
 
 import fs from 'node:fs';
@@ -21,7 +21,7 @@ export interface WriterOptions {
   /** A file of this size gets no further record. */
   readonly fileBytes: number;
   readonly compression: Compression;
-  /** Whether flushed bytes must survive a loss of power. */
+  /** Whether flushed bytes must survive a power loss. */
   readonly durable: boolean;
   /** Serial number of the first new file. */
   readonly serial: number;
@@ -61,7 +61,7 @@ class Growing {
   }
 
   /**
-   * On an error the file keeps its previous end.
+   * On an error the file is cut back to its previous end, if possible.
    * @returns whether there was anything to write
    */
   write(): boolean {
@@ -121,7 +121,7 @@ export class WarcWriter {
     this.#serial = options.serial;
   }
 
-  /** Whether the file has reached its size; then `rotate` must be called before `append`. */
+  /** Whether the file has reached `fileBytes`; then `rotate` must be called before `append`. */
   get isFull(): boolean {
     return this.#current !== null && this.#current.warc.end >= this.#o.fileBytes;
   }
@@ -148,7 +148,7 @@ export class WarcWriter {
   flush(): void {
     if (this.#current === null) return;
     const { warc, index } = this.#current;
-    // The line follows its record, so that each line names a record that exists.
+    // The index is written second, so that each line names a record that exists.
     for (const file of [warc, index]) {
       if (file.write() && this.#o.durable) fs.fdatasyncSync(file.fd);
     }

@@ -1,6 +1,6 @@
 // The command line `ubiring`: its commands, their arguments and options, and their exit codes.
-// The code of a command is imported when the command runs, so a short command does not wait until
-// the crawler is loaded. Usage errors exit with 2.
+// The code of a command is imported when the command runs, so a short command does not wait for
+// the crawler to load. Usage errors exit with 2.
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -28,7 +28,7 @@ export function commandLine(who: Caller): Promise<ExitCode> {
 
 async function run(args: string[]): Promise<ExitCode> {
   try {
-    // With --help no command runs.
+    // Set by the command that runs.
     let exitCode: ExitCode = 0;
     const root = program((load) => async (...args) => {
       const command = await load();
@@ -37,7 +37,8 @@ async function run(args: string[]): Promise<ExitCode> {
     await root.parseAsync(args);
     return exitCode;
   } catch (error) {
-    // Commander throws an error with code 0 for --help and --version; its other errors are usage.
+    // Commander throws an error with code 0 for --help and --version; its other errors are usage
+    // errors.
     if (error instanceof CommanderError) {
       if (error.exitCode !== 0) return 2;
       // Resolves when the help is written. If stdout fails, `main.ts` ends the process.
@@ -58,7 +59,7 @@ const dataOption = [
   'data directory, instead of agent.dataDir of the config',
   directoryFlag,
 ] as const;
-const jsonOption = ['--json', 'print JSON on stdout, also on failure'] as const;
+const jsonOption = ['--json', 'print JSON on stdout, even on failure'] as const;
 const alwaysJson = ['--json', 'accepted; the output is always JSON'] as const;
 const configArgument = ['<config>', 'path of the config file, YAML or JSON'] as const;
 
@@ -70,7 +71,7 @@ Examples:
   ubiring kill crawl.yaml a2                  watch the others take over
   ubiring audit crawl.yaml                    check that every known URL is accounted for
   ubiring pause crawl.yaml                    send no new requests until resume
-  ubiring explain crawl.yaml URL              show what decides about a URL, and its history
+  ubiring explain crawl.yaml URL              show why a URL is crawled or not, and its history
   ubiring stop crawl.yaml                     stop all agents; the next launch continues
   ubiring config check crawl.yaml             show every problem of a config, with its line
 
@@ -125,7 +126,7 @@ function command(
 }
 
 const launchHelp = `
-A launch is refused (4) if it leaves out agents that have unfinished work: with
+A launch is refused (4) if it leaves out agents that alone know some URLs: with
 fewer agents than before, or renamed ones. If a state file of a complete crawl is
 missing or damaged, the launch restores it from the copies, and ends.
 
@@ -136,7 +137,9 @@ Examples:
 function addLaunchCommand(root: Command, action: ActionOf): void {
   root
     .command('launch')
-    .description("start the config's agents of this machine, one process each, until completion")
+    .description(
+      "start the config's agents of this machine, one process each, and wait for completion",
+    )
     .argument(...configArgument)
     .option('--agents <which>', 'the first N agents, or identifiers: a1,a2', agentsFlag)
     .option(
@@ -146,7 +149,7 @@ function addLaunchCommand(root: Command, action: ActionOf): void {
     .option('--delete-archives', 'with --fresh: delete the WARC archives, too')
     .option('--refresh', 'request the pages of a complete crawl again, to find what has changed')
     .option('--repair', 'check all state files completely; restore lost ones from the copies')
-    .option('--restart', 'restart an agent that dies, after a wait that grows')
+    .option('--restart', 'restart an agent that dies, after a growing wait')
     .option(...dataOption)
     .addHelpText('after', launchHelp)
     .action(action(async () => (await import('./launch/launch-command.ts')).launch));
@@ -159,8 +162,12 @@ function addAgentCommand(root: Command, action: ActionOf): void {
     .description('run one agent in the foreground')
     .argument(...configArgument)
     .requiredOption('--id <id>', 'which agent of the config')
-    .option('--refresh [round]', 'as launch: a number above the last (Unix seconds)', roundFlag)
-    .option('--repair', 'as launch: on each machine whose state is to be restored')
+    .option(
+      '--refresh [round]',
+      'as launch --refresh; a number above the last round (default: Unix seconds)',
+      roundFlag,
+    )
+    .option('--repair', 'as launch --repair; use it on each machine whose state is to be restored')
     .option(...dataOption)
     .addHelpText('after', '\nExamples:\n  ubiring agent crawl.yaml --id a3 --data /srv/crawl')
     .action(
@@ -200,12 +207,12 @@ function addReadingCommands(root: Command, action: ActionOf): void {
   command(
     root,
     'audit',
-    'check known = done + queued + skipped + failed, over all agents; 1 if it does not hold',
+    'check known = done + queued + skipped + failed over all agents; exit with 1 if it is false',
   ).action(action(async () => (await import('./audit/audit-command.ts')).audit));
   command(
     root,
     'explain',
-    'what decides about a URL, and its history: owner, filters, robots.txt, state',
+    'why a URL is crawled or not, and its history: owner, filters, robots.txt, state',
   )
     .argument('<url>', 'a URL, known or not')
     .action(action(async () => (await import('./explain/explain-command.ts')).explain));
@@ -239,7 +246,7 @@ const hostsArgument = [
   'a host or one of its URLs, "*.host" for its subdomains, or "*"; includes hosts found later',
 ] as const;
 
-/** Commands to the whole running cluster. Each exits with 1 if an agent was not reached. */
+/** Directives, which exit with 1 if an agent was not reached, and `seed`, which one agent takes. */
 function addDirectiveCommands(root: Command, action: ActionOf): void {
   const load = () => import('./commands/directive-commands.ts');
   command(root, 'pause', 'send no new requests until resume; the crawl does not end').action(
@@ -255,7 +262,7 @@ function addDirectiveCommands(root: Command, action: ActionOf): void {
   command(root, 'delay', 'change the politeness delay of these hosts')
     .argument(...hostsArgument)
     .argument('[ms]', 'from the end of a request to the start of the next: milliseconds, or 2s')
-    .option('--off', "undo a delay: the config's delay holds again")
+    .option('--off', "undo a delay: the config's delay applies again")
     .action(action(async () => (await load()).delay));
   command(root, 'seed', 'add seeds while the crawl runs')
     .argument('<url...>', 'URLs in scope')
@@ -263,7 +270,7 @@ function addDirectiveCommands(root: Command, action: ActionOf): void {
 }
 
 function addExitCommands(root: Command, action: ActionOf): void {
-  command(root, 'stop', 'stop all agents; with IDs, these hand their hosts over and leave')
+  command(root, 'stop', 'stop all agents; with IDs, those agents hand their hosts over and leave')
     .argument('[id...]', 'agents that are to leave')
     .action(action(async () => (await import('./commands/stop-command.ts')).stop));
   command(root, 'kill', 'send SIGKILL to agents of this machine')
@@ -276,7 +283,7 @@ function addConfigCommands(root: Command, action: ActionOf): void {
   const config = root
     .command('config')
     .description('check or print a config, or print its JSON Schema');
-  command(config, 'check', 'show every problem with its line; 4 if there is one').action(
+  command(config, 'check', 'show every problem with its line; exits with 4 if there is one').action(
     action(async () => (await load()).configCheck),
   );
   config
@@ -294,10 +301,12 @@ function addConfigCommands(root: Command, action: ActionOf): void {
 function addCheckCommand(root: Command, action: ActionOf): void {
   root
     .command('check')
-    .description('what the crawler would decide: reads JSON lines on stdin, answers each with one')
+    .description(
+      'what the crawler would decide: reads JSON lines on stdin, answers each with a JSON line',
+    )
     .addArgument(new Argument('<subject>', 'kind of question').choices(subjects))
     .option('--config <config>', 'decide by this config instead of the defaults')
-    .option('--resolve', 'address: look names up, as a fetch would')
+    .option('--resolve', 'for address: look up names, as a fetch would')
     .option(...alwaysJson)
     .option(...dataOption)
     .addHelpText('after', checkExamples)
@@ -313,12 +322,12 @@ function directoryFlag(text: string): string {
 /** Checks the form of `--agents` before the config is read. */
 function agentsFlag(text: string): string {
   if (/^(\d{1,6}|[\w.-]+(,[\w.-]+)*)$/.test(text) && !/^0+$/.test(text)) return text;
-  throw new InvalidArgumentError('A number from 1 on, or identifiers such as a1,a2.');
+  throw new InvalidArgumentError('Give a number of 1 or more, or identifiers such as a1,a2.');
 }
 
 function roundFlag(text: string): number {
   if (/^[1-9]\d{0,11}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('A whole number from 1 on.');
+  throw new InvalidArgumentError('Give a whole number of 1 or more.');
 }
 
 /** The package's version. This file is in `agent/cli/`, or in `dist/agent/cli/` when installed. */

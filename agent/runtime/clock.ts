@@ -1,6 +1,6 @@
-// The system clock; no other file reads it. `mono` has the scale of Unix milliseconds but is the
+// The system clock; no other file reads it. `mono` starts as Unix milliseconds and then follows the
 // monotonic clock since the process start, so changes of the wall clock do not affect delays, waits
-// or stored times. `wall` shows whether the machine was suspended.
+// or stored times. Compared with it, `wall` shows whether the machine was suspended.
 
 import type { Instant } from '../../failure-detector/instant.ts';
 

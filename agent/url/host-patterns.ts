@@ -1,11 +1,11 @@
-// Host patterns as in the config and in orders of the operator: a host, `*.h` for the subdomains of
+// Host patterns of the config and of directives: a host, `*.h` for the subdomains of
 // h (not h itself), or `*` for every host. A look-up costs one map access per label of the host,
 // however many patterns there are.
 
-/** Values by serialised host pattern. */
+/** Maps host patterns to values. */
 export class HostPatterns<T> {
   readonly #exact = new Map<string, T>();
-  /** By parent: `h` for `*.h`. */
+  /** Values of the patterns `*.h`, by `h`. */
   readonly #parents = new Map<string, T>();
   #everywhere: T | undefined;
 

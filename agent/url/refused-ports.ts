@@ -1,6 +1,6 @@
-// Ports that the crawler never connects to. Browsers refuse the same ports (Fetch Standard, "port
-// blocking"), because they serve other protocols (mail, file sharing, IRC, telephony) in which
-// lines of an HTTP request may have a meaning. This is not an allow-list, because web sites on
+// Ports that the crawler refuses. Browsers refuse the same ports (Fetch Standard, "port
+// blocking"), because they serve other protocols (mail, file sharing, IRC, telephony) that may
+// take lines of an HTTP request for commands. This is not an allow-list, because web sites on
 // unusual ports are common. A crawl that allows private addresses trusts its pages and may use
 // every port.
 

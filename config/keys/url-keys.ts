@@ -1,9 +1,9 @@
-// The config sections `urls` and `links`: which parameters are not part of a URL's identity, and what
-// counts as a link.
+// The config sections `urls` and `links`: which parameters are not part of a URL's identity, and
+// what counts as a link.
 
 import { z } from 'zod';
 
-/** The names are compared with every parameter of every link. */
+/** Maximum, because every name is compared with every parameter of every link. */
 const parametersMax = 1000;
 
 const parameterName = z

@@ -302,7 +302,7 @@ export const agentSituations: readonly Situation[] = [
   },
   {
     name: 'a delay that is none',
-    says: ['a delay is given in milliseconds or as in a config (2s), or taken back with --off'],
+    says: ['give a delay in milliseconds or as in a config (2s), or --off, not both'],
     async play(stage) {
       await stage.runs(['a1'], 'launch');
       await stage.run(2, 'delay', '*');

@@ -1,8 +1,8 @@
 // Builds the records of one capture: metadata, request, then response or revisit, linked by
 // WARC-Concurrent-To. The response is last, so that its index line, which is written after it,
-// shows that the whole group exists. A payload that this agent has archived before becomes a
-// revisit, with the new header and a reference to the payload. A 304 response becomes one as well
-// if the archived payload of the page is known.
+// shows that the whole group exists. A response whose payload this agent has archived before
+// becomes a revisit, with the new header and a reference to the payload. A 304 response becomes one
+// as well if the archived payload of the page is known.
 
 import type { ArchivedPayload, Capture } from './capture.ts';
 import type { IndexEntry } from './cdxj.ts';
@@ -103,7 +103,7 @@ interface Payload {
   readonly digest: string;
   /** Profile of a revisit; null if this record has the payload. */
   readonly profile: string | null;
-  /** The first record of the payload, this one or an earlier; null if it is not complete. */
+  /** The first record of the payload, this one or an earlier; null if it is empty or incomplete. */
   readonly original: Original | null;
 }
 
@@ -118,7 +118,7 @@ function payloadOf(
     return { digest: previous.payload, profile: NOT_MODIFIED, original: known };
   }
   const digest = sha1Base32(body);
-  // An empty payload saves no space, and a prefix does not identify the rest.
+  // A revisit of an empty payload saves no space, and a prefix does not identify the rest.
   if (body.byteLength === 0 || truncated !== null) return { digest, profile: null, original: null };
   const same = known && previous.payload === digest ? known : seen.find(digest);
   if (same) return { digest, profile: IDENTICAL, original: same };

@@ -1,5 +1,5 @@
 // Digests as web archives write them: SHA-1 in base 32 (RFC 4648), so that equal payloads are found
-// across collections. SHA-1 identifies content here, and protects nothing.
+// across collections. SHA-1 only identifies content here; security does not depend on it.
 
 import { createHash } from 'node:crypto';
 
@@ -12,7 +12,7 @@ export function sha1Base32(...parts: readonly Uint8Array[]): string {
   return base32(hash.digest());
 }
 
-/** For lengths that are a multiple of five bytes, such as the 20 of SHA-1: there is no padding. */
+/** There is no padding, so the length must be a multiple of five bytes, such as the 20 of SHA-1. */
 function base32(bytes: Uint8Array): string {
   let text = '';
   let bits = 0;

@@ -1,6 +1,6 @@
-// The command line, environment and stdin with which `launch` starts an agent. They set options that
-// shorten the start and reduce memory, and that a process cannot set for itself. An agent started by
-// hand runs without them.
+// The command line, environment and stdin with which `launch` starts an agent. They set options
+// that shorten the start and reduce memory, and that a process cannot set for itself. An agent
+// started by hand runs without them.
 
 import { getCompileCacheDir } from 'node:module';
 import path from 'node:path';
@@ -19,7 +19,7 @@ const program = path.join(
  * 0.81 s in total at 8 MiB and for 0.56 s at 16 MiB.
  */
 const semiSpaceMiB = 16;
-/** Arenas of glibc's malloc. Its default, one per thread, keeps 40 MiB more in unused memory. */
+/** Arenas of glibc's malloc. With its default, 40 MiB more of freed memory is kept. */
 const mallocArenas = '2';
 
 /** Arguments of Node, environment and stdin of a process to start. */
@@ -49,8 +49,8 @@ export function agentFlags(): string[] {
 }
 
 /**
- * The environment of an agent. It enables Node's compile cache, if this process has it enabled: only
- * from the environment does the cache also serve the first files of the program and the parsing
+ * The environment of an agent. It enables Node's compile cache, if this process uses it. Set in the
+ * environment, the cache also serves the first files of the program and the parsing
  * thread.
  */
 export function agentEnvironment(): NodeJS.ProcessEnv {

@@ -8,13 +8,15 @@ export type EndKind = 'complete' | 'left' | 'interrupted' | 'failed';
 
 export type FromAgent =
   | { readonly type: 'status'; readonly status: AgentStatus }
-  /** The last message. An agent that exits without it was killed or has crashed. */
+  /**
+   * The last message. Missing if the agent was killed, crashed, or exited before it could send it.
+   */
   | {
       readonly type: 'ended';
       readonly code: number;
       readonly reason: string;
       readonly endKind: EndKind;
-      /** Whether the agent's log has the reason; unless stderr is a terminal, it is there, too. */
+      /** Whether the agent's log has the reason; stderr has it, too, unless it is a terminal. */
       readonly logged: boolean;
     };
 

@@ -1,5 +1,5 @@
-// The output of `ubiring audit` for people: the sum, how many agents have the hosts, and each problem
-// with its file. The JSON output is the `Audit` object itself.
+// The output of `ubiring audit` for people: the sum, how many agents have the hosts, and each
+// problem with its file. The JSON output is the `Audit` object itself.
 
 import { count, printable } from '../common/output.ts';
 import type { EventHistory } from '../state-files/query-owners.ts';
@@ -15,7 +15,7 @@ export interface Audit {
   readonly known: number;
   readonly done: number;
   readonly queued: number;
-  /** Part of `queued`: only in an outbox yet. */
+  /** Part of `queued`: so far only in an outbox. */
   readonly onTheWay: number;
   /** URLs by reason. */
   readonly skipped: Readonly<Record<string, number>>;
@@ -49,7 +49,7 @@ export interface Audit {
   readonly warnings: Findings;
 }
 
-/** Printed findings; the others are only counted. The JSON has more of them. */
+/** Maximum number of printed findings; the others are only counted. The JSON has more of them. */
 const shownMax = 20;
 const warningsShownMax = 5;
 
@@ -129,7 +129,7 @@ function uncheckedLines({ unchecked }: Audit): string[] {
   return ['', 'tables not checked for damage within the time limit:', ...lines];
 }
 
-/** Without the hosts that lack copies, while agents crawl: that is normal then, and counted above. */
+/** Until the crawl is complete, omits hosts that lack copies: normal then, and counted above. */
 function shownWarnings({ warnings, complete, copies }: Audit): Findings {
   if (complete) return warnings;
   const list = warnings.list.filter(({ kind }) => kind !== 'few-copies');

@@ -1,7 +1,8 @@
-// `ubiring pause`, `resume`, `block` and `delay`: directives to the whole running cluster. One agent stores
-// the directive and forwards it, and the result of each agent is printed. An agent that was not reached
-// obeys as soon as it hears from another one, and a new agent before its first request; the command exits
-// with 1 then. If no agent runs, a directive can only be taken back, in the state files.
+// `ubiring pause`, `resume`, `block` and `delay`: directives to the whole running cluster. One
+// agent stores the directive and forwards it, and the result of each agent is printed. An agent
+// that was not reached obeys as soon as it hears from another one, and a new agent before its first
+// request; the command exits with 1 if an agent was not reached. If no agent runs, a directive can
+// only be taken back, in the state files.
 
 import { parseHostPattern } from '../../../config/values/host.ts';
 import { parseDuration } from '../../../config/values/quantity.ts';
@@ -55,7 +56,7 @@ export async function delay(
   const pattern = patternOf(text);
   if (pattern === null) return 2;
   if ((delayText === undefined) === (flags.off !== true)) {
-    say('a delay is given in milliseconds or as in a config (2s), or taken back with --off');
+    say('give a delay in milliseconds or as in a config (2s), or --off, not both');
     return 2;
   }
   if (delayText === undefined) return give(file, 'delay', [pattern, TAKEN_BACK], flags);
@@ -77,7 +78,10 @@ function patternOf(text: string): string | null {
   return pattern;
 }
 
-/** Exits with 0 if every agent of the config and every other member has the directive on disk. */
+/**
+ * Exits with 0 if every agent of the config and every other member has the directive on disk, and
+ * no other block holds.
+ */
 async function give(
   file: string,
   verb: ControlVerb,
@@ -134,7 +138,7 @@ async function giveStored(
   return ids.every(isApplied) && stillBlockedBy === undefined ? 0 : 1;
 }
 
-/** Says if the directive affects no host, or a block stays in force; the latter returns false. */
+/** Prints a message if no host is affected or a block stays in force; false in the latter case. */
 function sayOfHosts(
   [pattern, value]: readonly string[],
   { hosts, stillBlockedBy }: DirectiveSummary,
@@ -146,10 +150,10 @@ function sayOfHosts(
   }
   if (hosts > 0) return true;
   const later = value === TAKEN_BACK ? '' : '; the directive applies to hosts found later';
-  say(`no agent that answered knows a host ${pattern}${later}`);
+  say(`no agent that answered knows a host that matches ${pattern}${later}`);
   return true;
 }
 
 function stillBlockedText(pattern: string, by: string): string {
-  return `${pattern} is still blocked, by ${by}: take that back`;
+  return `${pattern} is still blocked by ${by}: undo that block, too`;
 }

@@ -1,6 +1,6 @@
-// `ubiring owner`: prints the preference list of a host, which every agent computes from the members in
-// the config. The command asks no agent: if agents are absent, the first present one of the list is the
-// owner.
+// `ubiring owner`: prints the preference list of a host, computed from all the agents of the
+// config. The command asks no agent: if agents are absent, the first one in the list that is
+// present is the owner.
 
 import type { ExitCode } from '../common/exit-code.ts';
 import { hostOf, ringOf } from '../common/host-order.ts';

@@ -1,6 +1,6 @@
-// `ubiring seed`: adds seeds while a crawl runs. One agent accepts the URLs and sends each to the owner of
-// its host, as it sends links. If no agent runs, or the crawl is complete, the message says to add them
-// to the config.
+// `ubiring seed`: adds seeds while a crawl runs. One agent accepts the URLs and sends each to the
+// owner of its host, as it sends links. If no agent runs, or the crawl is complete, the message
+// says to add them to the config.
 
 import { seedReader } from '../../composition/config-parts.ts';
 import { askInTurn } from '../common/ask.ts';
@@ -24,7 +24,7 @@ type Answer =
   /** `owner` is null while the URL is only on the disk of the agent that answered. */
   | { readonly url: string; readonly owner: string | null };
 
-/** Exits with 1 if a URL was refused; the others are accepted. */
+/** Exits with 1 if a URL was refused or no agent accepts any; other URLs are accepted. */
 export async function seed(
   file: string,
   urls: readonly string[],
@@ -40,7 +40,7 @@ export async function seed(
   const answer = await askInTurn(asked(config), 'seed', urls);
   if (!answer.ok) {
     const over = readCompletion(config).kind === 'complete';
-    // Checked here as by an agent: the config must not get seeds that a launch would refuse.
+    // Checked here as an agent would: the config must not get seeds that a launch would refuse.
     const read = seedReader(config);
     const refused = urls.flatMap((text) => {
       const seed = read(text);

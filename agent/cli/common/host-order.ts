@@ -15,7 +15,7 @@ export function ringOf(config: Config): Ring {
   });
 }
 
-/** @returns the serialised host of a URL or of a bare host; null if the text is neither */
+/** @returns the host of a URL, or a bare host, in canonical form; null if the text is neither */
 export function hostOf(text: string): string | null {
   const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
   const bareIpv6 = !isUrl && /^[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*$/i.test(text);

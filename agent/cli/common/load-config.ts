@@ -1,5 +1,5 @@
-// Loads the config that a command names. A command whose config is invalid prints all problems on stderr
-// and exits with 4.
+// Loads the config that a command names. A command whose config is invalid prints all problems on
+// stderr and exits with 4.
 
 import path from 'node:path';
 import type { AgentEntry, Config } from '../../../config/config.ts';
@@ -77,7 +77,8 @@ export async function loadResolved(
 /**
  * The config with the endpoints of its agents.
  *
- * @param allocate - whether to find ports for agents without one, and other ports for `moving` agents
+ * @param allocate - whether to find ports for agents without one, and new ports for the agents in
+ *   `moving`
  */
 export async function withEndpoints(
   config: Config,
@@ -87,7 +88,7 @@ export async function withEndpoints(
   }: { readonly allocate: boolean; readonly moving?: readonly string[] | undefined },
 ): Promise<LoadResult<ResolvedConfig>> {
   const { dataDir } = config.agent;
-  // The data directory keeps the ports of numbered agents.
+  // If the config only has a number of agents, their ports are stored in the data directory.
   if (allocate && typeof config.cluster.agents === 'number') {
     try {
       makeDirectory(dataDir);
@@ -112,7 +113,7 @@ export async function withEndpoints(
   return { ok: true, config: { ...config, unplaced, strangers, cluster } };
 }
 
-/** A cluster that was never launched is not a config error: no agent can be asked. */
+/** A cluster that was never launched is not a config error: it has no agent to ask. */
 function codeOf(code: PortsProblemCode): ExitCode {
   if (code === 'data-dir-full') return 3;
   return code === 'cluster-not-launched' ? 1 : 4;

@@ -1,6 +1,6 @@
 // The output of commands: data on stdout, messages on stderr, aligned tables, and colours only if a
-// terminal shows them and NO_COLOR does not forbid it. Texts from the web reach the terminal without
-// their control characters. Every command prints through this file.
+// terminal shows them and NO_COLOR does not forbid it. `printable` replaces control characters
+// in texts from the web. Every command prints through this file.
 
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { caller, type OutputStream } from './caller.ts';
@@ -44,8 +44,8 @@ export function failureJson(code: number): string | null {
 export function writeStderr(text: string): void {
   const { stderr } = caller();
   if (stderr.writableLength > waitingBytesMax) return;
-  // All writers of a pipe share the flag for blocking writes, and each process that starts with this
-  // pipe as its stderr sets it. A blocked write would stop the whole process.
+  // All writers of a pipe share its blocking mode, and each process that starts with this
+  // pipe as its stderr turns blocking on. A blocked write would stop the whole process.
   if (!stderr.isTTY) (stderr as StreamWithHandle)._handle?.setBlocking?.(false);
   stderr.write(text);
 }

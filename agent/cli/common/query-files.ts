@@ -1,7 +1,7 @@
-// Opens the state files of a data directory for reading: a read-only connection for each, in one read
-// transaction, so that a query sees each agent at one moment while the agent continues to write. If a
-// host moves between agents while the files are opened, both files may lack it; then all are opened
-// again.
+// Opens the state files of a data directory for reading: a read-only connection for each, in one
+// read transaction, so that a query sees each agent at one moment while the agent continues to
+// write. If a host moves between agents while the files are opened, both files may lack it; then
+// all are opened again.
 
 import fs from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ export interface StateFile {
   plainRows(sql: string): IterableIterator<unknown[]>;
   /** First row of a statement, with columns by name. */
   first(sql: string, ...values: readonly unknown[]): Record<string, unknown> | undefined;
-  /** Name of the crawl of the file if that is another one; undefined if it may be `crawl`. */
+  /** Name of the crawl in the file if it is not `crawl`; undefined if it may be. */
   otherCrawl(crawl: string): string | undefined;
   /** Checks all tables for damage, see `quickCheck`. */
   check(mayGoOn: () => boolean): QuickCheck;
@@ -148,7 +148,7 @@ function readerOf(agent: string, path: string, db: Database.Database): StateFile
     prepared.set(sql, fresh);
     return fresh;
   };
-  // Iterators that are not read to the end: a busy connection cannot be closed.
+  // Iterators to end in `close`, since a connection with open iterators cannot be closed.
   const open = new Set<IterableIterator<unknown[]>>();
   function* tracked(start: () => IterableIterator<unknown[]>) {
     const rows = start();

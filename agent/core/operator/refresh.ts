@@ -1,6 +1,6 @@
-// Requeues all known URLs when a new round of the crawl begins. The round is a directive whose number
-// only grows, so all agents receive it, and joining agents before their first request. The owner of a
-// host requeues its URLs, some in each turn, and does the same with rows of an earlier round that
+// Requeues all known URLs when a new round of the crawl begins. The round is a directive whose
+// number only grows. All agents receive it, joining agents before their first request. The owner of
+// a host requeues its URLs, some in each turn, and does the same with rows of an earlier round that
 // arrive later.
 
 import type { View } from '../membership/view.ts';
@@ -13,14 +13,17 @@ export interface RefreshParts {
   readonly settings: Pick<CoreSettings, 'bounds'>;
   readonly store: Store;
   readonly view: Pick<View, 'owns'>;
-  /** Has `received` called for each host of this agent in later turns. */
+  /** Calls `received` for each host of this agent, in later turns. */
   readonly lookAtHosts: () => void;
   readonly visits: Pick<Visits, 'schedule'>;
 }
 
 export class Refresh {
   readonly #p: RefreshParts;
-  /** Hosts that may have URLs of an earlier round. Bounded by the hosts here; `pump` empties it. */
+  /**
+   * Hosts that may have URLs of an earlier round. Has at most all hosts of this agent; `pump`
+   * empties it.
+   */
   readonly #due = new Set<Host>();
 
   constructor(parts: RefreshParts) {
@@ -38,7 +41,9 @@ export class Refresh {
     this.#p.lookAtHosts();
   }
 
-  /** This agent now owns the host, has received rows of it, or a round begins. */
+  /**
+   * Called when this agent becomes the owner of the host or receives rows of it, or a round begins.
+   */
   received(host: Host): void {
     if (this.#p.store.round() > 0) this.#due.add(host);
   }

@@ -154,7 +154,7 @@ for (const formats of packings) {
       const { serial, lost, notice } = recoverArchive(directory, 'a1', places[1]![1]!);
       assert.equal(serial, 3);
       assert.equal(lost, null);
-      assert.match(notice!, /is not in the archive any more/);
+      assert.match(notice!, /is no longer in the archive/);
     });
 
     test("recovery: other programs' files are nobody's concern", (t) => {
