@@ -1,6 +1,6 @@
 // The agent's side of the archive: takes captures, and returns the place of each response when it
 // is on disk. The row of a page is committed after that, so it never names a record that a
-// crash or a power loss destroyed. A thread does the work. Captures are sent to it several at a
+// crash (if `durable`, a power loss) destroyed. A thread writes several captures at a
 // time, because each message and each fsync is expensive. The bytes sent and not yet written
 // are limited. Further captures wait, and so do the visits that fetched them, which slows the crawl
 // down. A large capture takes tenths of a second to compress, so the thread has only one of them at
@@ -25,7 +25,7 @@ const LARGE_BYTES = 1024 * 1024;
  * exchanges. With up to eight other exchanges, one capture is enough.
  */
 const SHARE_AWAITED = 1 / 8;
-/** Limit on that wait. */
+/** Maximum time in milliseconds that a capture waits for others. */
 const AWAITED_MS_MAX = 8;
 
 interface ArchiveOptions {
@@ -34,13 +34,13 @@ interface ArchiveOptions {
   readonly agent: string;
   /** `archive.fileBytes` of the config. */
   readonly fileBytes: number;
-  /** Of new files; files of earlier runs stay as they are. */
+  /** Compression of new files. Files of earlier runs stay as they are. */
   readonly compression: Compression;
   /** Whether a record must be safe from a power loss before its place is returned. */
   readonly durable: boolean;
   /** Fields of the warcinfo record of each file. */
   readonly about: Fields;
-  /** How far the database knows the archive; null if it has no position. */
+  /** The last position that the database has committed; null if there is none. */
   readonly known: ArchivePosition | null;
   /** Called once, when nothing more can be archived. */
   readonly onFailure: (error: ArchiveError) => void;
@@ -91,9 +91,9 @@ export class Archive {
 
   /**
    * Archives one exchange.
-   * @param body - as received; its pieces must not change, and are removed from the list
+   * @param body - as received; its pieces must not change, and are replaced by empty ones
    * @param others - number of other exchanges under way
-   * @returns the place of the response, once it is on disk; null if the archive failed or was
+   * @returns the place of the response, once it is written; null if the archive failed or was
    *   closed before
    */
   append(capture: Capture, body: Uint8Array[], others = 0): Promise<ArchivePlace | null> {

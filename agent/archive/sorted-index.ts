@@ -8,7 +8,7 @@ import { readCdxjLine } from './record/cdxj.ts';
 /**
  * Sorts the index. Drops a torn last line, and lines of records beyond `end`.
  * @param end - size of the WARC file, in bytes
- * @throws errors of the disk; the index is then unchanged
+ * @throws errors of the file system; the index is then unchanged
  */
 export function sortIndex(path: string, end = Infinity): void {
   // In Latin-1 each byte is one character, so the sort compares bytes.

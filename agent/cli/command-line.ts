@@ -126,9 +126,9 @@ function command(
 }
 
 const launchHelp = `
-A launch is refused (4) if it leaves out agents that alone know some URLs: with
-fewer agents than before, or renamed ones. If a state file of a complete crawl is
-missing or damaged, the launch restores it from the copies, and ends.
+A launch is refused (4) if it leaves out agents that alone know some URLs, for
+example because agents were removed or renamed. If a state file of a complete
+crawl is missing or damaged, launch restores it from the copies and exits.
 
 Examples:
   ubiring launch crawl.yaml --agents 2 --fresh
@@ -190,7 +190,7 @@ function addReadingCommands(root: Command, action: ActionOf): void {
     'read-only SQL over pages, frontier, skipped, hosts, links, events and orders of all agents',
     ['--json', 'the same as --format json'],
   )
-    .argument('<sql>', 'one statement that reads')
+    .argument('<sql>', 'one read-only statement')
     .addOption(new Option('--format <format>', 'json prints one array').choices(formats))
     .addHelpText(
       'after',
@@ -198,10 +198,10 @@ function addReadingCommands(root: Command, action: ActionOf): void {
         `  ubiring query crawl.yaml "${failuresQuery}" --format csv`,
     )
     .action(action(async () => (await import('./query/query-command.ts')).query));
-  command(root, 'owner', 'agents of a host, owner first, one JSON line per host', alwaysJson)
+  command(root, 'owner', 'preference list of each host, owner first, as JSON lines', alwaysJson)
     .argument('<host-or-url...>', 'hosts or URLs')
     .action(action(async () => (await import('./commands/owner-command.ts')).owner));
-  command(root, 'ring', 'how the hosts are divided between the agents').action(
+  command(root, 'ring', 'share of the hosts of each agent').action(
     action(async () => (await import('./commands/ring-command.ts')).ring),
   );
   command(
@@ -271,7 +271,7 @@ function addDirectiveCommands(root: Command, action: ActionOf): void {
 
 function addExitCommands(root: Command, action: ActionOf): void {
   command(root, 'stop', 'stop all agents; with IDs, those agents hand their hosts over and leave')
-    .argument('[id...]', 'agents that are to leave')
+    .argument('[id...]', 'agents that leave')
     .action(action(async () => (await import('./commands/stop-command.ts')).stop));
   command(root, 'kill', 'send SIGKILL to agents of this machine')
     .argument('<id...>', 'agents to kill')
@@ -304,7 +304,7 @@ function addCheckCommand(root: Command, action: ActionOf): void {
     .description(
       'what the crawler would decide: reads JSON lines on stdin, answers each with a JSON line',
     )
-    .addArgument(new Argument('<subject>', 'kind of question').choices(subjects))
+    .addArgument(new Argument('<subject>', 'what to check').choices(subjects))
     .option('--config <config>', 'decide by this config instead of the defaults')
     .option('--resolve', 'for address: look up names, as a fetch would')
     .option(...alwaysJson)

@@ -19,7 +19,7 @@ export interface LoadOptions {
   readonly cwd: string;
   /** Replaces `agent.dataDir` of the file. */
   readonly dataDir?: string | undefined;
-  /** Whether only the name, the data directory and `cluster` must be valid; see `ignored`. */
+  /** Whether only the name, the data directory and `cluster` must be valid. See `ignored`. */
   readonly part?: boolean | undefined;
   /** Replaces SHA-256 in tests of the collision rule. */
   readonly sha256?: (text: string) => Uint8Array;
@@ -30,7 +30,7 @@ export type LoadedConfig =
       readonly ok: true;
       readonly config: Config;
       readonly warnings: readonly string[];
-      /** With `part`: problems of seed files and of other keys, which have their defaults. */
+      /** With `part`: problems of seed files and other keys. Invalid values have their defaults. */
       readonly ignored: readonly ConfigProblem[];
     }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
@@ -77,7 +77,7 @@ export function loadConfig(file: string, options: LoadOptions): LoadedConfig {
   return { ok: true, config, warnings: warnings.map(formatProblem), ignored: problems };
 }
 
-/** Whether the problem concerns the agents or the place of their state. */
+/** Whether the problem concerns the name of the crawl, the agents or the data directory. */
 function isOfCluster({ file, path: key }: ConfigProblem, own: string): boolean {
   return file === own && /^(|name|agent|agent\.dataDir|cluster([.[].*)?)$/.test(key);
 }
@@ -118,7 +118,7 @@ function configOf(
   };
 }
 
-/** Adds the problems of the files to `problems`. */
+/** Returns the seeds of all files, and adds the problems of the files to `problems`. */
 function seedsOfFiles(files: readonly string[], source: ConfigSource, problems: ConfigProblem[]) {
   return files.flatMap((file, index) => {
     const read = readSeedFile(file);
@@ -148,7 +148,7 @@ function authorityProblems(file: string, source: ConfigSource): ConfigProblem[] 
 function noSeeds(raw: unknown, source: ConfigSource): ConfigProblem {
   const missing = ['seeds', 'seedFiles'].every((key) => valueAt(raw, [key]) === undefined);
   const code = missing ? 'config-missing-key' : 'config-bad-value';
-  const message = missing ? 'is missing' : 'there is no seed, either here or in seedFiles';
+  const message = missing ? 'is missing' : 'there is no seed here, in seedFiles or in sitemaps';
   const at = valueAt(raw, ['seeds']) === undefined && !missing ? ['seedFiles'] : ['seeds'];
   return source.problem(code, at, message, 'for example "seeds: [https://example.org/]"');
 }
@@ -176,7 +176,7 @@ function split(findings: readonly Finding[], source: ConfigSource) {
   return { errors: of('error'), warnings: of('warning') };
 }
 
-/** The problems of the config precede those of other files; each file's are in line order. */
+/** Problems of the config come before those of seed files; within a file, by line. */
 function sorted(problems: readonly ConfigProblem[], own: string): readonly ConfigProblem[] {
   const foreign = (problem: ConfigProblem) => (problem.file === own ? 0 : 1);
   const line = (problem: ConfigProblem) => problem.line || Number.MAX_SAFE_INTEGER;

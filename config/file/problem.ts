@@ -1,4 +1,4 @@
-// A problem in a config as a value: its place, a message and a remedy.
+// Describes a problem in a config: its place, a message and a remedy.
 
 /** Stable; scripts may rely on it. */
 export type ProblemCode =
@@ -27,7 +27,7 @@ export interface ConfigProblem {
   readonly remedy: string;
 }
 
-/** Lines that a terminal can usefully show. Further problems are only counted. */
+/** Maximum number of problems shown, so that they fit a terminal. The others are only counted. */
 const SHOWN_MAX = 50;
 
 /** @returns a line `file:line:column: path: message; remedy` for each problem */

@@ -89,7 +89,7 @@ export const http = z
             'Whether certificates are checked. If false, pages can be replaced in transit.',
         }),
         ca: z.string().min(1).max(4096).nullable().prefault(null).meta({
-          description: 'PEM file of additional authorities; those of Node are always trusted.',
+          description: 'PEM file of certificate authorities, in addition to those of Node.',
           example: 'authority.pem',
         }),
       })
@@ -118,11 +118,11 @@ export const http = z
           description: 'Address family: any, ipv4 or ipv6.',
         }),
         ttlMinMs: duration(0).prefault(60_000).meta({
-          description: 'Minimum time for which an answer is used.',
+          description: 'Minimum time for which a DNS answer is cached.',
           example: '1m',
         }),
         ttlMaxMs: duration(0).prefault(3_600_000).meta({
-          description: 'Maximum time for which an answer is used, unless ttlMinMs is longer.',
+          description: 'Maximum time for which a DNS answer is cached, unless ttlMinMs is longer.',
           example: '1h',
         }),
         negativeTtlMs: duration(0).prefault(60_000).meta({

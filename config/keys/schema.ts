@@ -1,6 +1,6 @@
 // The schema of a config file. The checks, the defaults, the JSON Schema and docs/CONFIG.md are
-// derived from it. A description gives the meaning of a key, a formula if there is one, and the cost
-// of a higher value. Unknown keys are errors, because they are probably misspelled.
+// derived from it. A description gives the meaning of a key, a formula if there is one, and the
+// cost of a higher value. Unknown keys are errors, because they are probably misspelled.
 
 import { z } from 'zod';
 import { http } from './http-keys.ts';
@@ -121,9 +121,9 @@ const limits = z
       .prefault(1000)
       .meta({
         description:
-          'Pages of a host that nearly repeat earlier ones, before its queued URLs are skipped; ' +
-          'from 50 the host is slowed down. Each new page subtracts two. null: no limit. Higher: ' +
-          'traps cost more requests.',
+          'Score at which the queued URLs of a host are skipped: a page that nearly repeats a ' +
+          'recent one adds one, a new page subtracts two. From 50 on the host is slowed down. ' +
+          'null: no limit. Higher: traps cost more requests.',
         example: 200,
       }),
     bodyBytes: size(bodyBytesMax).prefault('10MiB').meta({
@@ -253,8 +253,8 @@ const cluster = z
           .prefault(10_000)
           .meta({
             description:
-              'Time without news after which an agent counts as dead and its hosts are taken over. ' +
-              'Higher: fewer mistakes, later takeover.',
+              'Time without news after which an agent counts as dead and its hosts are taken over; ' +
+              'up to twice as long after mistakes. Higher: fewer mistakes, later takeover.',
             example: '10s',
           }),
       })
@@ -327,12 +327,12 @@ const archive = z
       }),
     gzipLevel: z.int().min(1).max(9).prefault(1).meta({
       description:
-        'Level 1 needs an eighth more disk than 6, and half to a third of its processor time.',
+        'Level 1 needs an eighth more disk than level 6, but half to a third of its CPU time.',
       example: 6,
     }),
     zstdLevel: z.int().min(1).max(zstdLevelMax).prefault(3).meta({
       description:
-        'Level 9 needs a tenth less disk than 3, and three to four times its processor time.',
+        'Level 9 needs a tenth less disk than level 3, but three to four times its CPU time.',
       example: 9,
     }),
     links: z.boolean().prefault(false).meta({

@@ -10,7 +10,7 @@ const opening = `# Config
 
 A config is a YAML or JSON file; [config/example.yaml](../config/example.yaml) has every key. \`ubiring config check FILE\` names each problem with its line.
 
-Defaults are in parentheses; *Higher* names the cost of a larger value. Durations are milliseconds, or \`500ms\`, \`10s\`, \`2m\`, \`1h\`; sizes are bytes, or \`64KiB\`, \`2MiB\`. Paths are relative to the config file. An unknown key is an error.
+Defaults are in parentheses; *Higher* says what a larger value changes. Durations are milliseconds, or \`500ms\`, \`10s\`, \`2m\`, \`1h\`; sizes are bytes, or \`64KiB\`, \`2MiB\`. Paths are relative to the config file. An unknown key is an error.
 
 All agents must agree on \`name\`, \`scope\`, \`urls\`, \`links\`, \`limits\`, \`politeness\`, \`http.userAgent\` and, in \`cluster\`, \`replicas\`, \`backups\`, \`quorum\` (with \`majority\` also on the identifiers) and \`failureDetector\`. An agent that differs is refused.`;
 

@@ -1,5 +1,5 @@
-// Situations in which agents run, or do not, or die, or are refused, and the product says what to do:
-// that is done, as it says, and must help.
+// Situations in which agents run, or do not, or die, or are refused, and the product says what to
+// do: that is done, as it says, and must help.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -124,7 +124,7 @@ export const agentSituations: readonly Situation[] = [
   },
   {
     name: 'an agent by hand whose port another program has',
-    says: ['end that, or have a launch give … another port:'],
+    says: ['end that, or let launch assign … another port:'],
     async play(stage) {
       stage.edit((config) => {
         config.cluster = { agents: 1 };

@@ -18,7 +18,7 @@ export interface Capture {
   readonly truncated: Truncation | null;
   /** Fields of the metadata record; names without colon, values without line ends. */
   readonly metadata: readonly (readonly [name: string, value: string])[];
-  /** The payload archived before for this URL; absent if there is none. */
+  /** The payload that an earlier visit to this URL archived; absent if there is none. */
   readonly previous?: ArchivedPayload;
 }
 
@@ -27,22 +27,22 @@ export interface ArchivedPayload {
   /** SHA-1 in base 32. */
   readonly payload: string;
   readonly url: string;
-  /** Time of the capture, Unix seconds, which identifies the record. */
+  /** Time of the capture, Unix seconds. Together with `url` it identifies the record. */
   readonly at: number;
 }
 
-/** Where a response is, and how far the archive was written. */
+/** The place of a response record, and the sizes of the files up to and including it. */
 export interface ArchivePlace {
   /** Name within the directory of the archive. */
   readonly file: string;
-  /** First byte of the response or revisit, as compressed. */
+  /** Offset of the compressed response or revisit record in the file, in bytes. */
   readonly offset: number;
   /** Sizes of the file and of its index, in bytes, including this record. */
   readonly end: number;
   readonly indexEnd: number;
-  /** Absent if there is no complete payload to refer to. */
+  /** The payload for later revisits to refer to; absent if it is not complete. */
   readonly original?: ArchivedPayload;
 }
 
-/** How far the database knows the archive: the last committed place. */
+/** The last place in the archive that the database has committed. */
 export type ArchivePosition = Omit<ArchivePlace, 'offset' | 'original'>;

@@ -54,7 +54,7 @@ export async function agentCommand(
     say(taken);
     return 5;
   }
-  // The first process of a numbered cluster allocates its ports.
+  // If `cluster.agents` is a number, the first process allocates the ports.
   const resolved = await withEndpoints(loaded.config, { allocate: true });
   if (!resolved.ok) return resolved.code;
   const { config } = resolved;
@@ -71,20 +71,21 @@ export async function agentCommand(
   return runAgent({ ...start, awaits: past.awaits }, { signals: signals, launched: false });
 }
 
-/** Why a numbered agent cannot listen; null if it can, or if it runs already. */
+/** Why the agent cannot use its allocated port; null if it can, runs already, or has none. */
 async function portTaken(config: Config, id: string): Promise<string | null> {
   if (typeof config.cluster.agents !== 'number') return null;
   if (isLocked(path.join(config.agent.dataDir, id))) return null;
   const ports = await judgePorts(config, [id]);
   if (!ports.ok) return ports.message;
   if (ports.taken.length === 0) return null;
-  const remedy = `end that, or have a launch give ${id} another port:\n  ${launchCommand(config)}`;
+  const remedy = `end that, or let launch assign ${id} another port:\n  ${launchCommand(config)}`;
   return `${ports.taken.join('\n')}; ${remedy}`;
 }
 
 /**
- * Deletes the completion record if it is no longer true, because a state file is missing, damaged or
- * replaced. The agent must then meet the agents that completed the crawl: they have the copies.
+ * Deletes the completion record if the state files no longer match it, or if --repair was given.
+ * The agent must then meet the agents that completed the crawl before it crawls: they have the
+ * copies.
  */
 async function pastEnd(
   config: ResolvedConfig,

@@ -31,7 +31,7 @@ export interface AgentProgram {
 
 export function agentProgram(start: AgentStart): AgentProgram {
   const { config, id } = start;
-  // The program ignores its arguments: they identify the agent in a list of processes.
+  // The program ignores these arguments: they only identify the agent in a list of processes.
   const shown = ['agent', config.file, '--id', id, '--data', config.agent.dataDir];
   return {
     line: [...agentFlags(), program, ...shown],
@@ -43,7 +43,7 @@ export function agentProgram(start: AgentStart): AgentProgram {
 /** Flags for Node. Those of this process come last and take precedence. */
 export function agentFlags(): string[] {
   const option = '--max-semi-space-size';
-  // Node accepts underscores, too.
+  // Node also accepts underscores in the names of options.
   const isChosen = process.env.NODE_OPTIONS?.replaceAll('_', '-').includes(option) ?? false;
   return [...(isChosen ? [] : [`${option}=${semiSpaceMiB}`]), ...process.execArgv];
 }

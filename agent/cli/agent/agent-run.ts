@@ -1,6 +1,6 @@
-// Runs one agent in this process once its config is known: opens its log, its state and its sockets,
-// crawls, and returns the exit code. An agent that a launch has started reports its status and its
-// end to the launch.
+// Runs one agent in this process once its config is known: opens its log, its state and its
+// sockets, crawls, and returns the exit code. An agent that a launch has started reports its status
+// and its end to the launch.
 
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -14,7 +14,10 @@ import { type AgentLog, openAgentLog } from './agent-log.ts';
 import { type EndKind, type FromAgent, statusEveryMs } from './launch-messages.ts';
 import type { ProcessSignals } from './process-signals.ts';
 
-/** How long an exiting agent waits for its last message, in milliseconds: a suspended launch reads none. */
+/**
+ * How long an exiting agent waits, in ms, until `launch` reads its last message: it may be
+ * suspended.
+ */
 const sendMsMax = 2000;
 
 /** The agent to run, and how. */
@@ -37,8 +40,8 @@ export async function runAgent(
   // Imported late, because it takes long: signals are handled by now.
   const { isComplete } = await import('../../composition/agent-end.ts');
   if (isComplete(config) && refresh !== undefined) {
-    // The completion record is of an earlier round: an agent that stalls must not take it for the end
-    // of this one. A launch has written this already.
+    // The record is of an earlier round. It is replaced, because an agent that rejoins after
+    // a stall would take it for the end of this round. `launch` has already done so for its agents.
     writeRefreshing(config, refresh, wallMs());
   } else if (isComplete(config)) {
     const reason =
@@ -54,12 +57,12 @@ export async function runAgent(
   logUncaught(opened, launched);
   signals.onReopen(() => opened.reopen());
   if (!launched) {
-    // A command that takes a directive back in the state files locks them for a moment.
+    // A command that revokes a directive in the state files locks them for a moment.
     const { startingEnded } = await import('../common/launch-lock.ts');
     await startingEnded(config.agent.dataDir);
   }
   const end = await run(start, opened.log, signals);
-  // Unless stderr is a terminal, the log is there and has the reason.
+  // Unless stderr is a terminal, the log is written to stderr, too, and has the reason.
   const isLogged = end.code !== 0 && end.code !== 11 && !process.stderr.isTTY;
   if (!launched && !isLogged) say(`${id}: ${end.reason}`);
   await opened.flush();
@@ -68,8 +71,8 @@ export async function runAgent(
 
 /**
  * Keeps V8 from allocating objects that it expects to live long directly in its old generation. The
- * objects of a request do not live long, and in the old generation they keep other objects alive until
- * the next full collection: pauses of 0.69 s in 20,000 pages instead of 0.56 s.
+ * objects of a request do not live long, and in the old generation they keep other objects alive
+ * until the next full collection: pauses of 0.69 s in 20,000 pages instead of 0.56 s.
  */
 function keepYoung(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
@@ -85,7 +88,7 @@ async function run(
 ): Promise<AgentEnd> {
   const { config, id } = start;
   const { startAgent } = await import('../../agent.ts');
-  // The completion record is written while the state is locked. A command that takes a block back
+  // The completion record is written while the state is locked. A command that revokes a block
   // needs the lock, so it finds the record and removes it.
   const beforeUnlock = (end: AgentEnd) => noteCompletion(config, end, log);
   const started = await startAgent({ ...start, log, beforeUnlock });
@@ -94,10 +97,10 @@ async function run(
     return { code: started.code, reason: started.message };
   }
   const { agent, notice } = started;
-  // Unless stderr is a terminal, the log is there and has the notice.
+  // Unless stderr is a terminal, the log is written to stderr, too, and has the notice.
   if (notice && process.stderr.isTTY) say(`${id}: ${notice}`);
   signals.obey(agent);
-  // A suspended launch reads no reports: the next is sent only when the last has been.
+  // A suspended launch reads no reports, so a report is sent only when the last one has been sent.
   let isSent = true;
   const report = () => {
     if (!isSent) return;
@@ -112,7 +115,7 @@ async function run(
   return end;
 }
 
-/** Every agent writes it: agents may be started by hand, and a launch may be killed. */
+/** Every agent writes the record: agents may be started by hand, and `launch` may be killed. */
 async function noteCompletion(
   config: ResolvedConfig,
   end: AgentEnd,
@@ -134,7 +137,7 @@ async function noteCompletion(
   }
 }
 
-/** Ends the process on a broken invariant; SQLite keeps the state of the last commit. */
+/** Logs an unexpected error and ends the process. SQLite keeps the state of the last commit. */
 function logUncaught({ log, flush }: AgentLog, launched: boolean): void {
   const end = async (error: unknown) => {
     const code = codeOfError(error);

@@ -1,5 +1,5 @@
-// Makes an agent's process obey signals and the messages of its launch. It listens before the agent is
-// loaded, so that an early signal waits for the agent instead of ending the process.
+// Makes an agent's process obey signals and the messages of `launch`. It listens before the agent
+// is loaded, so that an early signal waits for the agent instead of ending the process.
 // docs/COMMANDS.md describes the signals.
 
 import type { RunningAgent } from '../../agent.ts';
@@ -17,14 +17,14 @@ export class ProcessSignals {
   constructor(launched: boolean) {
     const leave = () => this.#apply(this.#signals++ === 0 ? 'leave' : 'stopNow');
     process.on('SIGTERM', leave);
-    // A terminal signals the whole process group: the launch receives it, too, and decides for all.
+    // A terminal signals the whole process group. `launch` gets it, too, and stops all agents.
     process.on('SIGINT', launched ? () => {} : leave);
-    // As daemons do by convention, even if the terminal has hung up.
+    // SIGHUP reopens the log, as is usual for daemons, even if the terminal was closed.
     process.on('SIGHUP', () => this.#reopen());
     process.on('message', ({ type }: ToAgent) => this.#apply(type));
   }
 
-  /** Applies actions to this agent from now on, beginning with a pending one. */
+  /** Applies the pending action, if any, and all later actions to this agent. */
   obey(agent: RunningAgent): void {
     this.#agent = agent;
     if (this.#pending) agent[this.#pending]();

@@ -1,5 +1,5 @@
 // `ubiring owner`: prints the preference list of a host, computed from all the agents of the
-// config. The command asks no agent: if agents are absent, the first one in the list that is
+// config. The command sends no messages: if agents are absent, the first one in the list that is
 // present is the owner.
 
 import type { ExitCode } from '../common/exit-code.ts';

@@ -51,7 +51,7 @@ export async function seed(
     if (!over) say(answer.failures.join('\n'));
     const other = refused.length > 0 ? 'other ' : '';
     say(
-      `${over ? 'the crawl is complete' : 'no agent accepted them'}: ` +
+      `${over ? 'the crawl is complete' : 'no agent accepted the URLs'}: ` +
         `add the ${other}URLs to the seeds of ${shownPath(config)} and run ${launchCommand(config)}`,
     );
     return 1;

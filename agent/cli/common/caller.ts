@@ -1,20 +1,20 @@
-// The caller of a command: its arguments, environment and output streams. Several commands may run in
-// one process, so asynchronous local storage keeps the caller of each, and functions that print need no
-// parameter for it.
+// The caller of a command: its arguments, environment and output streams. Several commands may run
+// in one process, so asynchronous local storage keeps the caller of each, and functions that print
+// need no parameter for it.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Writable } from 'node:stream';
 
-/** An output of a command; `columns` is the width if it is a terminal. */
+/** An output stream of a command. If it is a terminal, `columns` is its width. */
 export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 export interface Caller {
-  /** As `process.argv`: two words for the program, then the arguments. */
+  /** Like `process.argv`: the paths of Node and of the script, then the arguments. */
   readonly argv: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
-  /** What was printed so far. */
+  /** The output so far. */
   readonly heard: {
     /** The first messages on stderr. */
     readonly messages: string[];
@@ -39,7 +39,7 @@ export const thisProcess: Caller = {
 
 const callers = new AsyncLocalStorage<Caller>();
 
-/** The caller of the running command; outside of any command, that of this process. */
+/** The caller of the running command, or of this process if no command runs. */
 export function caller(): Caller {
   return callers.getStore() ?? thisProcess;
 }

@@ -1,5 +1,5 @@
-// Requeues all known URLs when a new round of the crawl begins. The round is a directive whose
-// number only grows. All agents receive it, joining agents before their first request. The owner of
+// Requeues known URLs when a new round of the crawl begins, except those that are skipped for
+// other reasons than robots.txt. The round is a directive whose number only grows. The owner of
 // a host requeues its URLs, some in each turn, and does the same with rows of an earlier round that
 // arrive later.
 
@@ -30,7 +30,7 @@ export class Refresh {
     this.#p = parts;
   }
 
-  /** Nothing is left to requeue. */
+  /** Whether nothing is left to requeue. */
   get isQuiet(): boolean {
     return this.#due.size === 0;
   }

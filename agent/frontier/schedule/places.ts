@@ -8,7 +8,7 @@
 // Late visits are limited too, since each has a socket. If new hosts have used up this limit, hosts
 // that were visited before and are not slow still get as many late visits as there are ordinary
 // places. So slow new hosts, however many, keep out only new hosts. In total there are at most 9 ×
-// threads visits, or 256 with few threads.
+// threads visits. With fewer than 43 threads the minimums allow more: 256 to 380.
 
 import { hostsVisitedMax } from './threads.ts';
 

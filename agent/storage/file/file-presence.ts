@@ -1,6 +1,6 @@
-// Detects that the state file was deleted or replaced while its agent runs. SQLite would go on with
-// a file that has no name, and the process's exit would lose all of its data. If another program's
-// file has the same name, SQLite could damage that file.
+// Detects that the state file was deleted or replaced while its agent runs. SQLite would go on to
+// write to the deleted file, whose data is lost when the process exits. If another file has taken
+// its path, SQLite could damage that file.
 
 import { statSync } from 'node:fs';
 

@@ -118,7 +118,10 @@ describe('operator', { concurrency: 1 }, () => {
     assert.equal(blocked.code, 1);
     assert.match(blocked.stderr, /a3: will obey/);
     const unknown = await run('block', config, '*.nobody.test');
-    assert.match(unknown.stderr, /no agent that answered knows a host that matches \*\.nobody\.test/);
+    assert.match(
+      unknown.stderr,
+      /no agent that answered knows a host that matches \*\.nobody\.test/,
+    );
     assert.equal((await run('block', config, 'a*b')).code, 2);
     const still = await run('block', config, 'x.nobody.test', '--off');
     assert.match(still.stderr, /x\.nobody\.test is still blocked by \*\.nobody\.test/);
