@@ -74,7 +74,7 @@ test('explain robots: says when an unreachable file is tried again, if it is', a
   );
 });
 
-test('explain robots: for a host that waits for another, says what the other waits for', async () => {
+test('explain robots: follows a host that waits for another to the cause of the wait', async () => {
   const asked = `redirected to ${THERE}, whose owner is asked`;
   const waits = known(unreachable(asked, 1));
   const there = (other: Explanation) => why(waits, { [THERE]: other });

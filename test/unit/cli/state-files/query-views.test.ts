@@ -195,7 +195,7 @@ describe('query over files', () => {
     ]);
   });
 
-  test('shows a page that was requeued and skipped once, with its last response', () => {
+  test('shows a requeued and skipped page once, with the last response of all files', () => {
     const [dead, successor] = [running('a1'), running('a2')];
     for (const agent of [dead, successor]) agent.queue('h.test', '/', '/x', '/y');
     dead.fetch('h.test', '/', 200, 5);
