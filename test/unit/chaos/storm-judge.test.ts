@@ -67,7 +67,7 @@ test('storm, judged: during a cut, two agents may visit a host, three may not', 
   assert.equal(straysAmong(at(2000, 2010, 2020), [], terms).length, 2);
 });
 
-test('storm, judged: no second visitor before a lapse, after the cut, or under a majority', () => {
+test('storm, judged: one visitor only before a lapse, after the cut, and under a majority', () => {
   const spans = [during(0, 10_000)];
   assert.equal(straysAmong(at(500, 510), spans, terms).length, 1);
   assert.equal(straysAmong(at(10_001, 10_010), spans, terms).length, 1);

@@ -43,7 +43,7 @@ test('storm: later faults of each kind occur in proportion to its weight', () =>
   }
 });
 
-test('storm: at most as many agents are away as there are backups, and the rest suffice', () => {
+test('storm: no more agents are away than there are backups, and the rest hold all copies', () => {
   const sizes = new Set<number>();
   fc.assert(
     fc.property(fc.nat(), (seed) => {
@@ -57,7 +57,7 @@ test('storm: at most as many agents are away as there are backups, and the rest 
   assert.equal(drawShape(1, 4).agents, 4);
 });
 
-test('storm: at most as many disks are lost as there are backups, of different agents', () => {
+test('storm: no more disks are lost at once than there are backups, of different agents', () => {
   for (const backups of [1, 2]) {
     const lost = stepsOf(5, 5000, { backups }).filter(({ fault }) => fault.kind === 'wipe');
     const counts = new Set(lost.map(({ fault }) => new Set(fault.ids).size));
@@ -77,7 +77,7 @@ test('storm: stalls are shorter than the lease, near the time-out, or much longe
   }
 });
 
-test('storm: cuts isolate up to half of the agents, on all or some links, each way', () => {
+test('storm: cuts isolate up to half the agents, on all or some links, in each direction', () => {
   const ids = ['a1', 'a2', 'a3', 'a4', 'a5'];
   const cuts = stepsOf(11, 20_000).flatMap(({ fault }) => (fault.kind === 'cut' ? [fault] : []));
   for (const { ids: some, others, bridged } of cuts) {

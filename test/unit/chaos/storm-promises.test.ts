@@ -27,7 +27,7 @@ function linkOf(ids: readonly string[], at: readonly string[], forMs = 500): Fau
   return { kind: 'link', ids, at, trouble, fault: {}, forMs };
 }
 
-test('storm: a crash excuses twice the threads, a long stall also strays, commands none', () => {
+test('storm: a crash excuses twice the threads, a long stall strays too, a command nothing', () => {
   const of = (...faults: Fault[]) => costsOf(faults, { threads: 8, suspectAfterMs: 1000 });
   assert.deepEqual(of({ kind: 'kill', ids: ['a1'], awayMs: 5 }), { overlapMax: 16, strayMax: 0 });
   const power: Fault = { kind: 'power', ids: ['a1', 'a2', 'a3'], awayMs: 5 };
@@ -69,7 +69,7 @@ test('storm: a fault that takes disks or all agents does not overlap with other 
   }
 });
 
-test('storm: a cut of about a lease costs a crash per cut-off agent, a shorter none', () => {
+test('storm: a cut of about a lease costs a crash per cut-off agent, a shorter one nothing', () => {
   const of = (...faults: Fault[]) => costsOf(faults, { threads: 8, suspectAfterMs: 1000 });
   assert.deepEqual(of(cutOf(['a1', 'a2'])), { overlapMax: 32, strayMax: 0 });
   assert.deepEqual(of(cutOf(['a1'], { forMs: 400 })), { overlapMax: 0, strayMax: 0 });

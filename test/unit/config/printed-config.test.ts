@@ -39,7 +39,7 @@ function mistyped(key: string, at: number, how: string): string {
 /** Keys that are printed with units and loaded as numbers. */
 const sizes = ['limits.bodyBytes', 'archive.fileBytes'];
 
-test('print: shows every key, and leaves the seeds of seed files there', () => {
+test('print: shows every key, but not the seeds of seed files', () => {
   const config = good('seeds: [http://a/]\nseedFiles: [s.txt]\n', {
     files: { 's.txt': 'http://b/\n' },
   });

@@ -252,7 +252,7 @@ describe('tidy: reach', () => {
 describe('tidy: dead exports', () => {
   const user = { 'agent/main.ts': "import { used, type T } from './core/a.ts';\nused as T;" };
 
-  it('catches exports that no file imports, or only tests', () => {
+  it('catches exports that no file imports, or that only tests import', () => {
     const files = {
       ...user,
       'agent/core/a.ts':

@@ -89,7 +89,7 @@ describe('export', () => {
     assert.deepEqual(sorted(exported('graph')), [`${root}\t${child}`, `${child}\t${leaf}`]);
   });
 
-  test('export: a page that is requeued, or then skipped, keeps its edge and its page', () => {
+  test('export: a page that is requeued, or then skipped, stays in the graph and the URLs', () => {
     const [root, child] = ['http://one.test/', 'http://one.test/x'];
     const known = [
       { url: root!, fetchedAt: 1 },

@@ -43,7 +43,7 @@ test('merge: of two claims in the same state, the current owner wins, even if la
   assert.equal(mergeClaims([dead, successor], 'a2').agent, 'a2');
   assert.equal(mergeClaims([successor, dead], 'a1').agent, 'a1');
   const failed = claim({ agent: 'a2', state: 'failed', fetchedAt: 5 });
-  assert.equal(mergeClaims([dead, failed], 'a2').agent, 'a1', 'a response wins first');
+  assert.equal(mergeClaims([dead, failed], 'a2').agent, 'a1', 'the response wins');
 });
 
 test('merge: without an owner, the earlier response wins, then the smaller agent id', () => {

@@ -106,7 +106,7 @@ describe('page grants', () => {
     }
   });
 
-  it('asks a member that does not answer again, and waits for it', () => {
+  it('repeats the request to a member that does not answer, and waits for it', () => {
     const { ask, grants, asked, granted } = owner(100);
     ask('a2', { wanted: 5 });
     grants.pump(at(1000));

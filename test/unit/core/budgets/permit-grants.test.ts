@@ -181,7 +181,7 @@ describe('permit grants', () => {
 });
 
 describe('permit grants and the lease', () => {
-  it('no grant outlasts the lease, with a margin', () => {
+  it('every grant ends before the lease, with a margin', () => {
     const { ask, granted, state } = granter();
     state.leaseLeftMs = 100;
     ask(a2, 1, 0);

@@ -336,7 +336,7 @@ describe('remote robots: the owner of the host that has the file', () => {
     assert.deepEqual(recorded, []);
   });
 
-  it('queues the file of a host that waits for another origin, and answers in time', () => {
+  it('while another origin delays the host, queues the file and answers in time', () => {
     const { ask, begin, known, recorded } = owner();
     const https = 'https://b.test';
     begin(C, { host: 'b.test' });

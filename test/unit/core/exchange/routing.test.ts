@@ -175,7 +175,7 @@ describe('routing of links', () => {
     assert.equal(routing.route([{ url: FAR, depth: 0 }]).outboxIds.size, 0);
   });
 
-  it('resends or records a known link again if it is a sitemap', () => {
+  it('sends or records a known link again if it is a sitemap', () => {
     const { routing, links, exchange, inserted } = agent();
     routing.join();
     const sitemap = true;
@@ -236,7 +236,7 @@ describe('routing of links', () => {
     assert.deepEqual([outbox, homecomings], [[], [1, 2, 3]]);
   });
 
-  it('a new incarnation records no entries of its own hosts before it has joined', () => {
+  it('a new incarnation keeps outbox entries of its own hosts until it has joined', () => {
     const { routing, links, piece, owners, outbox } = agent();
     routing.join();
     links(`${FAR}a`);

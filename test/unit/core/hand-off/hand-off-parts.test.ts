@@ -118,7 +118,7 @@ describe('hand-off', () => {
     );
   });
 
-  it('yields only hosts without open requests whose rows have arrived', () => {
+  it('yields only hosts that have no open request and whose rows have arrived', () => {
     const { handOff, meet, take } = setting('c');
     const b = meet('b');
     handOff.give('b', ['b/1', 'b/2', 'b/3'], at(0));

@@ -148,7 +148,7 @@ describe('the intake of rows', () => {
     assert.equal(applied.length, 1);
   });
 
-  it('accepts rows of the next agent if the owner has no heartbeats or has not joined', () => {
+  it('accepts rows of the next agent if the owner may be dead or has not joined', () => {
     for (const more of [{ silent: true }, { unechoed: true }, { joined: false }]) {
       const { take, applied } = intakeOf([member('c', more), member('b')], ['c', 'b', 'me']);
       take(member('b'));
