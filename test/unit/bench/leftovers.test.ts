@@ -42,7 +42,7 @@ async function started(t: TestContext, more = '') {
 
 describe('bench: cleanup at exit', () => {
   for (const [signal, code] of [['SIGINT', 130] as const, ['SIGTERM', 143] as const]) {
-    it(`bench: ${signal} ends the program, removes the directory and sets an exit code`, async (t) => {
+    it(`bench: ${signal} ends the program, removes its files and sets an exit code`, async (t) => {
       const { child, directory, ended } = await started(t);
       child.kill(signal);
       assert.equal(await ended, code);
