@@ -1,6 +1,6 @@
-// Enforces what a machine can of the house style and of the folders in docs/ARCHITECTURE.md: one test a
-// rule, over every file of the repository. The rules are in test/tidy/, and test/unit/tidy/ shows
-// of each that it catches a planted offence.
+// Enforces the parts of the house style that a machine can check, and the folders in
+// docs/ARCHITECTURE.md: one test per rule, over every file of the repository. The rules are in
+// test/tidy/. The tests in test/unit/tidy/ show that each rule catches a planted offence.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { homedir } from 'node:os';
@@ -27,10 +27,10 @@ import { isShipped, type Rule, readTree } from './tidy/source.ts';
 const root = resolve(import.meta.dirname, '..');
 const sources = readTree(root);
 
-/** The clone and what it lies in, but for folders such as /tmp, which texts name as such. */
+/** The checkout and its parent folder, except top-level folders such as /tmp. */
 const ownFolders = [root, dirname(root)].filter((folder) => folder.split(/[\\/]/).length > 2);
 
-/** Exports that nothing shipped imports, each with its reason. */
+/** Exports that no shipped file imports, each with the reason. */
 const allowedExports: Readonly<Record<string, string>> = {
   'agent/storage/file/database.ts#openInMemory':
     'the simulated cluster keeps its state in the real tables',
@@ -65,7 +65,7 @@ describe('tidy', () => {
   }
 
   it('dependency-cruiser reads every shipped file and finds nothing', () => {
-    // With a TypeScript that it does not know it reads no file, finds nothing and ends with 0.
+    // With an unsupported TypeScript it reads no file, finds nothing and exits with 0.
     const shipped = sources.filter(isShipped);
     const folders = [...new Set(shipped.map(({ path }) => path.split('/')[0]!))];
     const program = resolve(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');

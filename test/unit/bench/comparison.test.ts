@@ -11,7 +11,7 @@ import {
 } from '../../../bench/comparison.ts';
 import { markdownTable, replaceSection } from '../../../bench/report.ts';
 
-/** Processor milliseconds by round; null: no figure. */
+/** `cpu`: processor milliseconds per round; null if there is no figure. */
 function series(id: string, cpu: readonly (number | null)[]): Series {
   const rest = { startCpuMs: 100, seconds: 2, rssBytesMax: 2 ** 20, requests: 10, load: 1 };
   const crawls = cpu.map((cpuMs) => (cpuMs === null ? null : { cpuMs, ...rest }));
@@ -23,14 +23,14 @@ describe('bench: comparison', () => {
     assert.deepEqual(speedOver(series('fast', [500]), series('slow', [1000])), [2]);
   });
 
-  it('bench: crawls are compared with those of their own round, and one without figures with none', () => {
+  it('bench: compares crawls of the same round, and skips rounds that lack a figure', () => {
     const fast = series('fast', [500, null, 100]);
     const slow = series('slow', [1000, 1000, 300]);
     assert.deepEqual(speedOver(fast, slow), [2, 3]);
     assert.deepEqual(speedOver(fast, undefined), []);
   });
 
-  it('bench: the fastest comes first, whoever has no figures last', () => {
+  it('bench: sorts the fastest series first, and series without figures last', () => {
     const all = [series('none', [null]), series('slow', [9]), series('fast', [1])];
     assert.deepEqual(
       bySpeed(all, 10).map(({ id }) => id),
@@ -38,12 +38,12 @@ describe('bench: comparison', () => {
     );
   });
 
-  it('bench: the time of a crawl of one page is told apart from that of the others', () => {
+  it('bench: reports the time per page also without the time of a one-page crawl', () => {
     const { rows } = comparisonTable([series('bare-got', [1000])], 11);
     assert.deepEqual(rows[0]?.slice(2, 6), ['90.91', '90.00', '1.00', '6']);
   });
 
-  it('bench: a target that is missed says so, and one whose rival is not here says nothing', () => {
+  it('bench: reports a missed target, and omits a target whose rival was not measured', () => {
     const { rows } = targetTable([
       series('ubiring-1', [1000]),
       series('bare-got', [700]),
@@ -58,7 +58,7 @@ describe('bench: comparison', () => {
     );
   });
 
-  it('bench: a page has medians, and beside a rival what was asked for', () => {
+  it('bench: a page shows medians, and the target beside each rival', () => {
     const all = [series('ubiring-1', [1000, 1200, 900]), series('scrapy', [12_000, null, 10_800])];
     const [own, others] = pageTables(all, 10);
     assert.deepEqual(own?.rows, [['the ubiring-1', '100.00', '5', '1', '-']]);
@@ -66,8 +66,8 @@ describe('bench: comparison', () => {
   });
 });
 
-describe('bench: what is written', () => {
-  it('bench: a chart has a bar as long as its figure, and names that are safe in XML', () => {
+describe('bench: report formats', () => {
+  it('bench: a chart scales each bar with its figure, and escapes names for XML', () => {
     const bar = { value: 50, least: 40, most: 100, isOwn: false };
     const svg = barChart('a < b', [
       { ...bar, title: 'x & y' },
@@ -85,7 +85,7 @@ describe('bench: what is written', () => {
     assert.match(svg, /a &lt; b/);
   });
 
-  it('bench: a section of a page is replaced, and a page without it refused', () => {
+  it('bench: replaces a section of a page, and refuses a page without it', () => {
     const page = 'before\n<!-- x -->\nold\n<!-- end of x -->\nafter\n';
     assert.equal(
       replaceSection(page, 'x', 'new'),
@@ -94,7 +94,7 @@ describe('bench: what is written', () => {
     assert.throws(() => replaceSection('before\n', 'x', 'new'), /no section x/);
   });
 
-  it('bench: a table in Markdown has its title above it', () => {
+  it('bench: prints the title of a Markdown table above it', () => {
     const table = { title: 'All:', columns: ['a', 'b'], rows: [['1', '2']] };
     assert.equal(markdownTable(table), 'All:\n\n| a | b |\n|---|---|\n| 1 | 2 |');
   });

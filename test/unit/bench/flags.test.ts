@@ -13,7 +13,7 @@ import {
 
 const flags = { runs: 3, delay: whole(10, 0, 500), only: '', write: zeroOrOne(0) };
 
-/** What the user is told. */
+/** The error message for these arguments, or `nothing`. */
 function refusal(...argv: string[]): string {
   try {
     readFlags(flags, argv);
@@ -24,14 +24,14 @@ function refusal(...argv: string[]): string {
   return 'nothing';
 }
 
-/** A command of which no figure is asked for. */
+/** Runs bench/start.ts with arguments that start no measurement. */
 function start(...argv: string[]) {
   const program = path.resolve(import.meta.dirname, '../../../bench/start.ts');
   return spawnSync(process.execPath, [program, ...argv], { encoding: 'utf8' });
 }
 
 describe('bench: flags', () => {
-  it('bench: flags not given keep their defaults', () => {
+  it('bench: flags that are not given keep their defaults', () => {
     const values = { runs: 5, delay: 10, only: '', write: 0 };
     assert.deepEqual(readFlags(flags, ['--runs', '5']), { values, json: false });
   });
@@ -41,7 +41,7 @@ describe('bench: flags', () => {
     assert.equal(readFlags(flags, ['--runs', '5', '--json']).json, true);
   });
 
-  it('bench: a number is whole and within its bounds, of which 0 is none unless it makes sense', () => {
+  it('bench: accepts whole numbers within their bounds, and 0 only where it is allowed', () => {
     assert.equal(refusal('--delay', '0'), 'nothing');
     for (const value of ['0', '-1', '1.5', '1e3', 'x', '10000000']) {
       const told = `--runs ${value}: must be a whole number from 1 to 9999999`;
@@ -51,7 +51,7 @@ describe('bench: flags', () => {
     assert.equal(refusal('--write', '2'), '--write 2: must be 0 or 1');
   });
 
-  it('bench: an unknown flag, a missing value and a stray word are refused with the remedy', () => {
+  it('bench: refuses an unknown flag, a missing value or a stray argument, with the remedy', () => {
     const known = '--runs, --delay, --only, --write, --json, --help';
     assert.equal(refusal('--rnus', '3'), `--rnus: no such flag; there are ${known}`);
     assert.match(refusal('--constructor'), /no such flag/);
@@ -62,20 +62,20 @@ describe('bench: flags', () => {
     assert.equal(refusal('--json=1'), '--json=1: takes no value; write --json');
   });
 
-  it('bench: the command line written back has what is not the default, --write apart', () => {
+  it('bench: the reported command line omits defaults and --write', () => {
     const line = ['--only', 'a,b', '--write', '1', '--runs', '3', '--delay', '0'];
     const { values } = readFlags(flags, line);
     assert.equal(commandLine('x', flags, values), 'node bench/x.ts --delay 0 --only a,b');
   });
 
-  it('bench: help tells every flag with its default', () => {
+  it('bench: help lists every flag with its default', () => {
     const help = helpText('x', flags);
     for (const told of ['--runs 3 ', '--delay 10 ', "--only '' ", '--write 0 ', '--json ']) {
       assert.ok(help.includes(`\n  ${told}`), help);
     }
   });
 
-  it('bench: a command explains itself and ends with 0, a wrong flag is one line and ends with 2', () => {
+  it('bench: --help exits with 0; a wrong flag prints one line and exits with 2', () => {
     const help = start('--runs', '0', '--help');
     assert.deepEqual([help.status, help.stderr], [0, '']);
     assert.match(help.stdout, /^ {2}--runs 7 /m);

@@ -10,8 +10,8 @@ import { temporaryDirectory } from '../../../bench/leftovers.ts';
 const bench = path.resolve(import.meta.dirname, '../../../bench');
 
 /**
- * A benchmark that tells its directory and measures a program which never ends, in a process group
- * of its own; the program's connection lasts as long as it does.
+ * A benchmark that prints its directory and measures a program that never ends. The program runs in
+ * its own process group, and its connection stays open as long as it runs.
  */
 async function started(t: TestContext, more = '') {
   const server = net.createServer().listen(0, '127.0.0.1');
@@ -40,9 +40,9 @@ async function started(t: TestContext, more = '') {
   return { child, directory, ended: ended.then(([[code]]) => code as number | null) };
 }
 
-describe('bench: what is left behind', () => {
+describe('bench: cleanup at exit', () => {
   for (const [signal, code] of [['SIGINT', 130] as const, ['SIGTERM', 143] as const]) {
-    it(`bench: ${signal} ends what is measured, removes the directory and is told`, async (t) => {
+    it(`bench: ${signal} ends the program, removes its files and sets an exit code`, async (t) => {
       const { child, directory, ended } = await started(t);
       child.kill(signal);
       assert.equal(await ended, code);
@@ -50,14 +50,14 @@ describe('bench: what is left behind', () => {
     });
   }
 
-  it('bench: an error that nobody catches leaves nothing either', async (t) => {
+  it('bench: an uncaught error leaves no process and no directory behind', async (t) => {
     const { child, directory, ended } = await started(t, "throw new Error('no luck')");
     child.stdin.write('now');
     assert.equal(await ended, 1);
     assert.ok(!fs.existsSync(directory));
   });
 
-  it('bench: signals are left alone while there is nothing to undo', () => {
+  it('bench: handles signals only while there is something to clean up', () => {
     const before = process.listenerCount('SIGHUP');
     const { directory, remove } = temporaryDirectory();
     assert.equal(process.listenerCount('SIGHUP'), before + 1);

@@ -14,7 +14,7 @@ function scratch(t: TestContext): string {
   return directory;
 }
 
-/** The pages that a crawler finds from the seed, by nothing but the links of anchors. */
+/** Pages that a crawler reaches from the seed through anchor links alone. */
 function reached(directory: string, web: PlainWeb): Set<string> {
   const seen = new Set<string>([web.seed]);
   for (const url of seen) {
@@ -27,27 +27,27 @@ function reached(directory: string, web: PlainWeb): Set<string> {
   return new Set([...seen].map((url) => new URL(url).hostname + new URL(url).pathname));
 }
 
-describe('bench: the web of all crawlers', () => {
-  it('bench: every page has a way in, and no link leads out', (t) => {
+describe('bench: the web that all crawlers fetch', () => {
+  it('bench: every page is reachable from the seed, and no link leaves the web', (t) => {
     const directory = scratch(t);
     const web = new PlainWeb({ hosts: 12, pages: 240, bodyBytes: 5_000 }, 8080);
     web.write(directory);
     assert.deepEqual(reached(directory, web), web.places());
   });
 
-  it('bench: pages are about as large as asked for', (t) => {
+  it('bench: pages have about the requested size', (t) => {
     const web = new PlainWeb({ hosts: 2, pages: 20, bodyBytes: 20_500 }, 8080);
     const { bytesPerPage } = web.write(scratch(t));
     assert.ok(bytesPerPage > 20_500 && bytesPerPage < 21_500, `${bytesPerPage}`);
   });
 
-  it('bench: pages that cannot be shared out evenly are refused', () => {
+  it('bench: refuses a number of pages that the hosts cannot share evenly', () => {
     assert.throws(() => new PlainWeb({ hosts: 3, pages: 10, bodyBytes: 1 }, 1), /10 pages on 3/);
   });
 });
 
 describe('bench: measuring', () => {
-  it('bench: a log tells distinct pages from requests, and the time from first to last', () => {
+  it('bench: a log gives distinct pages, requests, and the time from the first to the last', () => {
     const log =
       '100.500 0.250 200 127.9.0.1 /\n101.000 0.100 200 127.9.0.1 /\n' +
       '102.000 0.001 404 127.9.0.1 /x\n103.250 0.000 200 127.9.0.2 /s1/p1.html\n';
@@ -58,12 +58,12 @@ describe('bench: measuring', () => {
     });
   });
 
-  it('bench: the second line of times is that of the children', () => {
+  it('bench: the second line of `times` is the time of the children', () => {
     assert.equal(childrenCpuMs('0m0.000s 0m0.000s\n1m2.500s 0m0.250s\n'), 62_750);
     assert.throws(() => childrenCpuMs('1.2 0.3\n'), /no times of a shell/);
   });
 
-  it('bench: processor time of all programs and of their children counts', async () => {
+  it('bench: counts the processor time of all programs and their children', async () => {
     const burn = (ms: number) =>
       `const s = process.cpuUsage(); for (;;) { const u = process.cpuUsage(s); ` +
       `if (u.user + u.system > ${ms * 1000}) break; }`;
@@ -76,7 +76,7 @@ describe('bench: measuring', () => {
     assert.ok(used.rssBytesMax > 20 * 2 ** 20, `${used.rssBytesMax}`);
   });
 
-  it('bench: a program that fails, and one that does not end, are told with what they said', async () => {
+  it('bench: reports a program that fails, with its output, or does not end', async () => {
     const cwd = os.tmpdir();
     const fails = { command: ['sh', '-c', 'echo no luck; exit 3'], cwd } as const;
     const hangs = { command: [process.execPath, '-e', 'setInterval(() => {}, 1e6)'], cwd } as const;
@@ -86,7 +86,7 @@ describe('bench: measuring', () => {
     assert.match(failures[1] ?? '', /ended with null/);
   });
 
-  it('bench: without nginx, a server of its own serves the same and logs the same', async (t) => {
+  it('bench: without nginx, the built-in server serves and logs the same', async (t) => {
     const directory = scratch(t);
     const port = await freePort();
     const web = new PlainWeb({ hosts: 1, pages: 2, bodyBytes: 1_000 }, port);

@@ -1,4 +1,4 @@
-// The proxy that cuts links: whose connection is cut, and what becomes of what was held.
+// The proxy that cuts links: which connections it cuts, and what happens to messages that it holds.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { NetworkProxy } from '../../chaos/network-proxy.ts';
 import { until } from '../../integration/cli-process.ts';
 import { Random } from '../../simulation/random.ts';
 
-/** As ZMTP frames it: one flag, one byte of length. */
+/** A message of this agent in ZMTP framing: one flag byte and one length byte come first. */
 function saying(id: string): Buffer {
   const nobody = { id: '', inc: 0 };
   const message = { type: 'CONTROL', request: 1, verb: 'status', args: [] } as const;
@@ -21,7 +21,7 @@ function saying(id: string): Buffer {
 
 const greeting = Buffer.alloc(64, 7);
 
-/** An agent that notes the connections' bytes, behind a proxy. */
+/** A server behind a proxy that records the bytes of each connection. */
 async function behindProxy(t: TestContext) {
   const received: Buffer[] = [];
   const sockets = new Set<net.Socket>();
@@ -54,25 +54,25 @@ async function behindProxy(t: TestContext) {
   return { proxy, call, heard, greeted };
 }
 
-test('proxy: the first message of a connection tells who calls', () => {
+test('proxy: identifies the calling agent by the first message of a connection', () => {
   assert.equal(callerOf({ kind: 'message', bytes: saying('a2') }), 'a2');
   assert.equal(callerOf({ kind: 'message', bytes: saying('') }), '');
   assert.equal(callerOf({ kind: 'other', bytes: greeting }), null);
 });
 
-test('proxy: one link is cut, the others and command-line tools are heard', async (t) => {
+test('proxy: cuts one link, and still forwards other agents and command-line tools', async (t) => {
   const { proxy, call, heard, greeted } = await behindProxy(t);
   proxy.cuts = new Map([['a2', 60_000]]);
   for (const id of ['a2', 'a3', '']) await call(id);
-  await until('a3 and a tool are heard', () => heard('a3') && heard(''));
+  await until('messages of a3 and of a tool arrive', () => heard('a3') && heard(''));
   await until('the message of a2 is held', () => proxy.counts.cut > 0);
   assert.equal(greeted(), 3);
   assert.ok(!heard('a2'));
   proxy.cuts = new Map();
-  await until('what was held comes when the cut is over', () => heard('a2'));
+  await until('the held message arrives after the cut', () => heard('a2'));
 });
 
-test('proxy: what was held for too long is lost with its connection', async (t) => {
+test('proxy: resets a connection whose message was held for too long', async (t) => {
   const { proxy, call, heard } = await behindProxy(t);
   proxy.cuts = new Map([['a2', 50]]);
   const { ended } = await call('a2');
@@ -80,13 +80,13 @@ test('proxy: what was held for too long is lost with its connection', async (t) 
   assert.ok(proxy.counts.resets > 0 && !heard('a2'));
   proxy.cuts = new Map();
   await call('a2');
-  await until('a new connection is heard after the cut', () => heard('a2'));
+  await until('a message on a new connection arrives after the cut', () => heard('a2'));
 });
 
-test('proxy: an open connection is cut and healed as a new one is', async (t) => {
+test('proxy: cuts a connection that was already open', async (t) => {
   const { proxy, call, heard } = await behindProxy(t);
   const { socket, ended } = await call('a2');
-  await until('heard before', () => heard('a2'));
+  await until('the message before the cut arrives', () => heard('a2'));
   proxy.cuts = new Map([['a2', 0]]);
   socket.write(saying('a2'));
   await ended;

@@ -1,4 +1,5 @@
-// How a storm's web is judged: as strictly as any crawl, but while a cut cluster may be several.
+// How the requests of a storm are judged: as strictly as those of any crawl, except while a cut may
+// have split the cluster.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +13,7 @@ import type { LoggedRequest } from '../../web/request-log.ts';
 const terms = { quorum: 'none', backups: 1, suspectAfterMs: 1000, delayMs: 100 } as const;
 const majority = { ...terms, quorum: 'majority' } as const;
 
-/** Of one agent from all others, long enough. */
+/** Cuts one agent off from all others for longer than a lease. */
 const cut: Fault = {
   ...{ kind: 'cut', ids: ['a1'], others: ['a2', 'a3'], bridged: false, ways: 'both' },
   ...{ heldMsMax: 1000, forMs: 3000 },
@@ -22,7 +23,7 @@ function during(fromMs: number, toMs: number, fault: Fault = cut): Span {
   return { fault, fromMs, toMs };
 }
 
-/** Each takes 5 ms. */
+/** Visits of 5 ms each. */
 function at(...startsMs: number[]): Visit[] {
   return startsMs.map((startMs) => ({ startMs, endMs: startMs + 5 }));
 }
@@ -37,7 +38,7 @@ function requests(...startsMs: number[]): LoggedRequest[] {
   });
 }
 
-test('storm, judged: without a cut as strictly as any crawl', () => {
+test('storm, judged: without a cut, the judge is as strict as for any crawl', () => {
   const visit = fc.record({ startMs: fc.nat(3000), takesMs: fc.nat(200) });
   fc.assert(
     fc.property(fc.array(visit, { maxLength: 40 }), (drawn) => {
@@ -58,7 +59,7 @@ test('storm, judged: without a cut as strictly as any crawl', () => {
   );
 });
 
-test('storm, judged: two at a host may be while a cut lasts, three may not', () => {
+test('storm, judged: during a cut, two agents may visit a host, three may not', () => {
   const spans = [during(0, 10_000)];
   assert.equal(straysAmong(at(2000, 2010), spans, terms).length, 0);
   assert.equal(straysAmong(at(2000, 2010, 2105, 2115), spans, terms).length, 0);
@@ -66,7 +67,7 @@ test('storm, judged: two at a host may be while a cut lasts, three may not', () 
   assert.equal(straysAmong(at(2000, 2010, 2020), [], terms).length, 2);
 });
 
-test('storm, judged: none before a lease can have lapsed, after the cut, or under a majority', () => {
+test('storm, judged: one visitor only before a lapse, after the cut, and under a majority', () => {
   const spans = [during(0, 10_000)];
   assert.equal(straysAmong(at(500, 510), spans, terms).length, 1);
   assert.equal(straysAmong(at(10_001, 10_010), spans, terms).length, 1);
@@ -74,18 +75,18 @@ test('storm, judged: none before a lease can have lapsed, after the cut, or unde
   assert.equal(straysAmong(at(2000, 2010), spans, majority).length, 1);
 });
 
-test('storm, judged: a page may be fetched once more on the other side, not twice', () => {
+test('storm, judged: during a cut, the other side may fetch a page once more, not twice', () => {
   const spans = [during(0, 10_000)];
   const again = (times: number[], given = spans) =>
     judgeStorm(web, requests(...times), given, terms).again.count;
   assert.equal(again([2000, 3000]), 0);
   assert.equal(again([2000, 3000, 4000]), 1);
-  assert.equal(again([2000, 11_000]), 1, 'after it all know');
-  assert.equal(again([2000, 3000, 21_000], [...spans, during(20_000, 30_000)]), 0, 'each cut once');
+  assert.equal(again([2000, 11_000]), 1, 'after the cut, all agents know the page');
+  assert.equal(again([2000, 3000, 21_000], [...spans, during(20_000, 30_000)]), 0, 'once per cut');
   assert.equal(judgeStorm(web, requests(2000, 3000), spans, majority).again.count, 1);
 });
 
-test('storm, judged: where leases lapse the web may see a little late that a request was given up', () => {
+test('storm, judged: during a cut, the web may notice an aborted request up to 50 ms late', () => {
   const spans = [during(0, 10_000)];
   assert.equal(straysAmong(at(2000, 2060), spans, majority).length, 0);
   assert.equal(straysAmong(at(2000, 2050), spans, majority).length, 1);

@@ -1,4 +1,4 @@
-// The plan of a storm: what a seed means, and of which size and length faults are.
+// The plan of a storm: the seed determines it, and faults have the intended sizes and durations.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,20 +20,20 @@ function stepsOf(seed: number, count: number, given: Partial<PlanOptions> = {}):
   return drawSteps(options).take(count).toArray();
 }
 
-test('storm: a seed is one plan, and another seed another', () => {
+test('storm: a seed gives one plan, and another seed a different one', () => {
   assert.deepEqual(stepsOf(7, 200), stepsOf(7, 200));
   assert.notDeepEqual(stepsOf(7, 20), stepsOf(8, 20));
   assert.deepEqual(drawShape(7), drawShape(7));
 });
 
-test('storm: the first faults are one of each kind', () => {
+test('storm: the first faults include each kind once', () => {
   for (let seed = 0; seed < 50; seed++) {
     const first = stepsOf(seed, kinds.length).map(({ fault }) => fault.kind);
     assert.deepEqual(first.sort(), kinds);
   }
 });
 
-test('storm: after them each kind comes as often as its weight says', () => {
+test('storm: later faults of each kind occur in proportion to its weight', () => {
   const count = 20_000;
   const drawn = stepsOf(3, count + kinds.length).slice(kinds.length);
   const sum = Object.values(weights).reduce((all, weight) => all + weight, 0);
@@ -43,21 +43,21 @@ test('storm: after them each kind comes as often as its weight says', () => {
   }
 });
 
-test('storm: never more away than there are copies, nor so many that copies lack agents', () => {
+test('storm: no more agents are away than there are backups, and the rest hold all copies', () => {
   const sizes = new Set<number>();
   fc.assert(
     fc.property(fc.nat(), (seed) => {
       const { agents, backups, awayMax } = drawShape(seed);
       sizes.add(agents);
       assert.ok(agents >= 3 && agents <= 7 && awayMax >= 1 && awayMax <= backups);
-      assert.ok(agents - awayMax > backups, 'those who stay can make all copies');
+      assert.ok(agents - awayMax > backups, 'the remaining agents can hold all copies');
     }),
   );
   assert.deepEqual([...sizes].sort(), [3, 4, 5, 6, 7]);
   assert.equal(drawShape(1, 4).agents, 4);
 });
 
-test('storm: no more disks are lost at once than there are copies, each of another agent', () => {
+test('storm: no more disks are lost at once than there are backups, of different agents', () => {
   for (const backups of [1, 2]) {
     const lost = stepsOf(5, 5000, { backups }).filter(({ fault }) => fault.kind === 'wipe');
     const counts = new Set(lost.map(({ fault }) => new Set(fault.ids).size));
@@ -65,7 +65,7 @@ test('storm: no more disks are lost at once than there are copies, each of anoth
   }
 });
 
-test('storm: stalls are shorter than the lease, about the time-out, and much longer', () => {
+test('storm: stalls are shorter than the lease, near the time-out, or much longer', () => {
   const faults = stepsOf(9, 5000).map(({ fault }) => fault);
   const stalls = faults.flatMap((fault) => (fault.kind === 'stall' ? [fault.forMs] : []));
   for (const [low, high] of [
@@ -77,13 +77,13 @@ test('storm: stalls are shorter than the lease, about the time-out, and much lon
   }
 });
 
-test('storm: cuts are of one agent or up to a half, of all links or some, of every way and length', () => {
+test('storm: cuts isolate up to half the agents, on all or some links, in each direction', () => {
   const ids = ['a1', 'a2', 'a3', 'a4', 'a5'];
   const cuts = stepsOf(11, 20_000).flatMap(({ fault }) => (fault.kind === 'cut' ? [fault] : []));
   for (const { ids: some, others, bridged } of cuts) {
     const named = new Set([...some, ...others]);
-    assert.equal(named.size, some.length + others.length, 'nobody is on both sides');
-    assert.equal(named.size < ids.length, bridged, 'who is on no side sees both');
+    assert.equal(named.size, some.length + others.length, 'no agent is on both sides');
+    assert.equal(named.size < ids.length, bridged, 'an agent on neither side is connected to both');
     assert.ok(some.length >= 1 && others.length >= 1 && some.length <= (bridged ? 1 : 2));
   }
   const all = (of: (cut: (typeof cuts)[number]) => unknown) => [...new Set(cuts.map(of))].sort();
@@ -106,7 +106,7 @@ test('storm: cuts are of one agent or up to a half, of all links or some, of eve
   assert.ok(cuts.some(({ forMs }) => forMs < 500) && cuts.some(({ forMs }) => forMs > 1500));
 });
 
-test('storm: links are late, repeat, damage, break off or are narrow, to one agent and to all', () => {
+test('storm: links delay, repeat, damage, reset or throttle, to one agent or to all', () => {
   const links = stepsOf(13, 20_000).flatMap(({ fault }) => (fault.kind === 'link' ? [fault] : []));
   const troubles = Map.groupBy(links, ({ trouble }) => trouble);
   assert.deepEqual([...troubles.keys()].sort(), [
@@ -119,7 +119,7 @@ test('storm: links are late, repeat, damage, break off or are narrow, to one age
   }
 });
 
-test('storm: clocks jump from a second to a day either way, disks fill and fail', () => {
+test('storm: clocks jump by a second to a day either way, and disks fill up or fail', () => {
   const faults = stepsOf(17, 20_000).map(({ fault }) => fault);
   const jumps = faults.flatMap((fault) => (fault.kind === 'clock' ? [fault.byMs] : []));
   for (const sign of [1, -1]) {

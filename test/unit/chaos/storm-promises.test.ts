@@ -1,5 +1,5 @@
-// What a storm asks of a cluster and what its faults may cost: no plan asks for more than is promised,
-// and none is excused more.
+// What a storm demands of a cluster, and what its faults may cost. No plan demands more than the
+// product promises, and no fault excuses more than it may cost.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -15,7 +15,7 @@ import {
 const terms = { quorum: 'none', backups: 1, suspectAfterMs: 1000 } as const;
 const majority = { ...terms, quorum: 'majority' } as const;
 
-/** Of five agents; a whole one, of all links. */
+/** Cuts all links between these agents and the rest of five agents. */
 function cutOf(ids: readonly string[], more: Partial<Extract<Fault, { kind: 'cut' }>> = {}): Fault {
   const others = ['a1', 'a2', 'a3', 'a4', 'a5'].filter((id) => !ids.includes(id));
   const how = { bridged: false, ways: 'both', heldMsMax: 1000, forMs: 2000 } as const;
@@ -27,7 +27,7 @@ function linkOf(ids: readonly string[], at: readonly string[], forMs = 500): Fau
   return { kind: 'link', ids, at, trouble, fault: {}, forMs };
 }
 
-test('storm: a crash excuses twice the threads, a long stall stray requests too, orders nothing', () => {
+test('storm: a crash excuses twice the threads, a long stall strays too, a command nothing', () => {
   const of = (...faults: Fault[]) => costsOf(faults, { threads: 8, suspectAfterMs: 1000 });
   assert.deepEqual(of({ kind: 'kill', ids: ['a1'], awayMs: 5 }), { overlapMax: 16, strayMax: 0 });
   const power: Fault = { kind: 'power', ids: ['a1', 'a2', 'a3'], awayMs: 5 };
@@ -44,17 +44,17 @@ test('storm: a crash excuses twice the threads, a long stall stray requests too,
   assert.deepEqual(of(...calm), { overlapMax: 0, strayMax: 0 });
 });
 
-test('storm: no agent is befallen twice at once, nor more than may be away', () => {
+test('storm: no agent has two faults at once, and no more agents are away than allowed', () => {
   const kill = (id: string): Fault => ({ kind: 'kill', ids: [id], awayMs: 5 });
   assert.ok(mayBegin(kill('a1'), [], 1));
   assert.ok(!mayBegin(kill('a2'), [kill('a1')], 1));
   assert.ok(mayBegin(kill('a2'), [kill('a1')], 2));
   assert.ok(!mayBegin(kill('a1'), [kill('a1')], 2));
   assert.ok(!mayBegin(kill('a3'), [kill('a1'), kill('a2')], 2));
-  assert.ok(mayBegin({ kind: 'seed', ids: [] }, [kill('a1')], 1), 'an order is nobody away');
+  assert.ok(mayBegin({ kind: 'seed', ids: [] }, [kill('a1')], 1), 'a seed takes none away');
 });
 
-test('storm: what takes disks or all agents waits for the others, and they for it', () => {
+test('storm: a fault that takes disks or all agents does not overlap with other faults', () => {
   const seed: Fault = { kind: 'seed', ids: [] };
   const graves: Fault[] = [
     { kind: 'wipe', ids: ['a1', 'a2'], awayMs: 5 },
@@ -69,7 +69,7 @@ test('storm: what takes disks or all agents waits for the others, and they for i
   }
 });
 
-test('storm: a cut costs a crash of each that is cut off for about a lease, a shorter one nothing', () => {
+test('storm: a cut of about a lease costs a crash per cut-off agent, a shorter one nothing', () => {
   const of = (...faults: Fault[]) => costsOf(faults, { threads: 8, suspectAfterMs: 1000 });
   assert.deepEqual(of(cutOf(['a1', 'a2'])), { overlapMax: 32, strayMax: 0 });
   assert.deepEqual(of(cutOf(['a1'], { forMs: 400 })), { overlapMax: 0, strayMax: 0 });
@@ -77,14 +77,14 @@ test('storm: a cut costs a crash of each that is cut off for about a lease, a sh
   assert.deepEqual(of(bridged), { overlapMax: 0, strayMax: 0 });
 });
 
-test('storm: links that break off cost a crash each time-out, late ones nothing', () => {
+test('storm: links that break off cost a crash per time-out, late links nothing', () => {
   const of = (...faults: Fault[]) => costsOf(faults, { threads: 8, suspectAfterMs: 1000 });
   assert.deepEqual(of(linkOf(['a1'], ['a1'], 900)), { overlapMax: 16, strayMax: 0 });
   assert.deepEqual(of(linkOf(['a1'], ['a1'], 2100)), { overlapMax: 48, strayMax: 0 });
   assert.deepEqual(of(linkOf([], ['a1', 'a2'], 2100)), { overlapMax: 0, strayMax: 0 });
 });
 
-test('storm: a disk that ends its agent costs a crash, a clock only forwards and by a lease', () => {
+test('storm: a failed disk costs a crash, as does a clock that jumps forward by a lease', () => {
   const of = (...faults: Fault[]) => costsOf(faults, { threads: 8, suspectAfterMs: 1000 });
   const disk: Fault = { kind: 'disk', ids: ['a1'], how: 'full', awayMs: 5 };
   const clock = (byMs: number): Fault => ({ kind: 'clock', ids: ['a1'], byMs });
@@ -93,7 +93,7 @@ test('storm: a disk that ends its agent costs a crash, a clock only forwards and
   assert.deepEqual(of(clock(-60_000), clock(400)), { overlapMax: 0, strayMax: 0 });
 });
 
-test('storm: only under quorum none, and for about a lease, may both sides of a cut crawl', () => {
+test('storm: both sides of a cut may crawl only under quorum none and after about a lease', () => {
   const bridged = cutOf(['a1'], { others: ['a2'], bridged: true });
   const short = cutOf(['a1'], { forMs: 400 });
   assert.equal(moreSides(cutOf(['a1']), terms), 1);
@@ -108,13 +108,13 @@ test('storm: only under quorum none, and for about a lease, may both sides of a 
   }
 });
 
-test('storm: under a majority a host is begun anew only if its copies may all be cut off', () => {
+test('storm: under a majority, a host may start anew only if all its copies may be cut off', () => {
   assert.equal(moreFetches(cutOf(['a1']), majority), 0);
   assert.equal(moreFetches(cutOf(['a1', 'a2']), majority), 1);
   assert.equal(moreFetches(cutOf(['a1', 'a2']), { ...majority, backups: 2 }), 0);
 });
 
-test('storm: copies have caught up before a disk is lost or an agent is cut off from all', () => {
+test('storm: copies must catch up before a disk is lost or an agent is cut off', () => {
   for (const fault of [
     { kind: 'wipe', ids: ['a1'], awayMs: 5 },
     cutOf(['a1']),
@@ -132,7 +132,7 @@ test('storm: copies have caught up before a disk is lost or an agent is cut off 
   }
 });
 
-test('storm: who is cut off is away, and of more than may be away none else is', () => {
+test('storm: a cut-off agent counts as away, and too large a cut runs alone', () => {
   const kill: Fault = { kind: 'kill', ids: ['a3'], awayMs: 5 };
   const seed: Fault = { kind: 'seed', ids: [] };
   assert.ok(!mayBegin(kill, [cutOf(['a1'])], 1));
@@ -142,7 +142,7 @@ test('storm: who is cut off is away, and of more than may be away none else is',
   assert.ok(!mayBegin(seed, [cutOf(['a1', 'a2'])], 1));
 });
 
-test('storm: who has to be there for the way around a cut is not taken away', () => {
+test('storm: no fault takes an agent away that a bridged cut needs as a relay', () => {
   const bridged = cutOf(['a1'], { others: ['a2'], bridged: true });
   const kill: Fault = { kind: 'kill', ids: ['a3'], awayMs: 5 };
   const seed: Fault = { kind: 'seed', ids: [] };
@@ -150,7 +150,7 @@ test('storm: who has to be there for the way around a cut is not taken away', ()
   assert.ok(mayBegin(seed, [bridged], 2) && mayBegin(bridged, [seed], 2));
 });
 
-test('storm: no pause while agents do not hear one another, and one fault of streams at a time', () => {
+test('storm: allows no pause while agents are disconnected, and one link fault at a time', () => {
   const paused: Fault = { kind: 'pause', ids: [], forMs: 5 };
   for (const fault of [cutOf(['a1']), linkOf(['a1'], ['a1'])]) {
     assert.ok(!mayBegin(paused, [fault], 2) && !mayBegin(fault, [paused], 2));

@@ -1,4 +1,4 @@
-// An agent's status with nothing in it, for tests that care about a few of its numbers.
+// An empty agent status, for tests that set only a few of its fields.
 
 import type { AgentStatus } from '../../../agent/monitor/agent-status.ts';
 

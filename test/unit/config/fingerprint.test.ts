@@ -60,7 +60,7 @@ for (const [path, other, here, there] of [
     '"u (+https://example.org/bot)"',
   ],
 ] as const) {
-  test(`fingerprint: a difference in ${path} is named with both values`, () => {
+  test(`fingerprint: reports a difference in ${path} with both values`, () => {
     const found = firstDifference(printOf(plain), printOf(other));
     assert.deepEqual(found, { path, a: here, b: there });
     assert.notEqual(fingerprintHash(printOf(plain)), fingerprintHash(printOf(other)));
@@ -84,12 +84,12 @@ test('fingerprint: without a scope, the hosts of the seeds are the scope', () =>
   assert.equal(firstDifference(printOf(plain), other)?.path, 'scope.hosts');
 });
 
-test('fingerprint: order and repetition in the scope mean nothing', () => {
+test('fingerprint: ignores order and repetition in the scope', () => {
   const scope = (hosts: string) => `${plain}scope: { hosts: ${hosts}, include: [b, a] }\n`;
   assert.equal(printOf(scope('[a, "*.b", a]')), printOf(scope('["*.b", a]')));
 });
 
-test('fingerprint: with a majority the identifiers count, in any order', () => {
+test('fingerprint: with quorum majority, identifiers must agree, in any order', () => {
   const agents = (...ids: string[]) =>
     `${plain}cluster: { quorum: majority, agents: [${ids
       .map((id, k) => `{ id: ${id}, listen: "tcp://h:${k + 1}" }`)
@@ -99,7 +99,7 @@ test('fingerprint: with a majority the identifiers count, in any order', () => {
   assert.deepEqual(found, { path: 'cluster.agents', a: '["a","b"]', b: '["a","c"]' });
 });
 
-test('fingerprint: a scope of very many hosts stays short and still differs', () => {
+test('fingerprint: stays short for very many hosts, and still detects a difference', () => {
   const files = (last: string) => ({
     's.txt': `${Array.from({ length: 5000 }, (_, k) => `http://h${k}/`).join('\n')}\n${last}`,
   });
@@ -116,7 +116,7 @@ test('fingerprint: the hash is 16 hexadecimal digits', () => {
   assert.match(fingerprintHash(printOf(plain)), /^[0-9a-f]{16}$/);
 });
 
-test('fingerprint: what a stranger sends differs somewhere and stays short', () => {
+test('fingerprint: reports a short difference for any text from a peer', () => {
   const mine = printOf(plain);
   const deep = `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`;
   for (const text of ['', 'x', '[]', 'null', '{}', '1', '{"limits":[]}', deep, mine.slice(1)]) {

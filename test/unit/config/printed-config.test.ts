@@ -20,7 +20,7 @@ function loadShipped(name: string) {
   return loaded.config;
 }
 
-/** Where each key of a full config stands: its path and 1-based line. */
+/** The position of each key in a full config: line index, indentation and name. */
 function placesOf(lines: readonly string[]) {
   return lines.flatMap((line, index) => {
     const match = /^(\s*(?:- )?)([A-Za-z]{3,}):(?: |$)/.exec(line);
@@ -36,10 +36,10 @@ function mistyped(key: string, at: number, how: string): string {
   return before + (here === here.toLowerCase() ? here.toUpperCase() : here.toLowerCase()) + rest;
 }
 
-/** Shown with their units, loaded as numbers. */
+/** Keys that are printed with units and loaded as numbers. */
 const sizes = ['limits.bodyBytes', 'archive.fileBytes'];
 
-test('print: every key is shown, and seeds of files stay in their files', () => {
+test('print: shows every key, but not the seeds of seed files', () => {
   const config = good('seeds: [http://a/]\nseedFiles: [s.txt]\n', {
     files: { 's.txt': 'http://b/\n' },
   });
@@ -53,7 +53,7 @@ test('print: every key is shown, and seeds of files stay in their files', () => 
   }
 });
 
-test('load: a mistyped key at any depth is refused, with its line and the key meant', () => {
+test('load: refuses a mistyped key at any depth, with its line and the intended key', () => {
   const lines = printConfig(
     good(`${plain}cluster: { agents: [{ id: a, listen: "tcp://h:1" }] }\n`),
   ).split('\n');
@@ -81,7 +81,7 @@ test('load: a mistyped key at any depth is refused, with its line and the key me
   );
 });
 
-test('json schema: every key is described, and refuses what is unknown', () => {
+test('json schema: describes every key, and allows no unknown ones', () => {
   const keys = configKeys();
   assert.ok(keys.length > 40);
   for (const key of keys) assert.match(key.description, /^\S.*\.$/, key.path);
@@ -92,7 +92,7 @@ test('json schema: every key is described, and refuses what is unknown', () => {
   assert.deepEqual(schema.required ?? [], []);
 });
 
-test('json schema: the defaults it names are those that load', () => {
+test('json schema: its defaults are those of a loaded config', () => {
   const config = good('seeds: [http://h/]');
   for (const key of configKeys()) {
     if (key.default === undefined || key.path.includes('[]')) continue;
@@ -124,7 +124,7 @@ test('ready-made: example.yaml shows the defaults', () => {
   assert.deepEqual({ ...agent, dataDir: '' }, { ...base.agent, dataDir: '' });
 });
 
-test('ready-made: demo.yaml is four agents on loopback', () => {
+test('ready-made: demo.yaml configures four agents on loopback', () => {
   const { cluster, agent, http, scope } = loadShipped('demo.yaml');
   assert.deepEqual(
     Array.isArray(cluster.agents) && cluster.agents.map(({ id, listen }) => `${id} ${listen}`),
@@ -135,7 +135,7 @@ test('ready-made: demo.yaml is four agents on loopback', () => {
   assert.deepEqual(scope.hosts, ['*']);
 });
 
-test('load: a config may be any file of at most a mebibyte without a crash', () => {
+test('load: does not crash on any text', () => {
   const cwd = newDirectory();
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.json()), (text) => {
@@ -147,12 +147,12 @@ test('load: a config may be any file of at most a mebibyte without a crash', () 
   );
 });
 
-test('print: the password of a proxy is masked, in YAML and in what JSON is made of', () => {
+test('print: masks the password of a proxy, in YAML and in JSON', () => {
   const seeds = 'seeds: [https://example.org/]\n';
   const config = good(`${seeds}http: { proxy: "http://me:s%40cret@proxy.example:3128" }\n`);
   assert.match(printConfig(config), /proxy: http:\/\/me:\*{3}@proxy\.example:3128/);
   assert.equal(shownConfig(config).http.proxy, 'http://me:***@proxy.example:3128/');
-  assert.equal(config.http.proxy, 'http://me:s%40cret@proxy.example:3128', 'it is still used');
+  assert.equal(config.http.proxy, 'http://me:s%40cret@proxy.example:3128', 'the config keeps it');
   const open = good(`${seeds}http: { proxy: "http://me@proxy.example:3128" }\n`);
   assert.equal(shownConfig(open), open);
 });

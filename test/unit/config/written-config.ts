@@ -1,5 +1,5 @@
-// Writes a config into a directory of its own and loads it, for the tests of this folder. The
-// directory goes when the test ends.
+// Writes a config into its own directory and loads it, for the tests of this folder. The directory
+// is removed when the tests end.
 
 import fs from 'node:fs';
 import os from 'node:os';
@@ -30,14 +30,14 @@ export function load(
   return loadConfig('crawl.yaml', { cwd, ...options });
 }
 
-/** The config, which must be right. */
+/** The config, which must be valid. */
 export function good(text: string, options?: Parameters<typeof load>[1]): Config {
   const loaded = load(text, options);
   if (!loaded.ok) throw new Error(`refused:\n${formatProblems(loaded.problems)}`);
   return loaded.config;
 }
 
-/** The problems of a config, which must have some. */
+/** The problems of a config, which must be invalid. */
 export function bad(text: string, options?: Parameters<typeof load>[1]): readonly ConfigProblem[] {
   const loaded = load(text, options);
   if (loaded.ok) throw new Error('accepted');
@@ -51,14 +51,14 @@ export function onlyProblem(text: string, options?: Parameters<typeof load>[1]):
   return problems[0]!;
 }
 
-/** The warnings of a config, which must be right. */
+/** The warnings of a config, which must be valid. */
 export function warningsOf(text: string): readonly string[] {
   const loaded = load(text);
   if (!loaded.ok) throw new Error(`refused:\n${formatProblems(loaded.problems)}`);
   return loaded.warnings;
 }
 
-/** The least config, with a contact so that there is nothing to warn of. */
+/** The smallest config without warnings; it therefore names a contact. */
 export const plain = `seeds: [https://example.org/]
 http: { userAgent: "t (+https://example.org/bot)" }
 `;

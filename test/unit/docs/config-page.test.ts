@@ -5,11 +5,11 @@ import { configKeys } from '../../../config/keys/json-schema.ts';
 import { configPage, configPagePath } from '../../docs/config-page.ts';
 
 describe('docs/CONFIG.md', () => {
-  it('is what the schema says: run npm run docs after changing it', () => {
+  it('matches the schema: run npm run docs after changing the schema', () => {
     assert.equal(readFileSync(configPagePath, 'utf8'), configPage(configKeys()));
   });
 
-  it('has a line for every key, with its default, and an example where the default shows no form', () => {
+  it('lists every key with its default, and an example where one is needed', () => {
     const page = configPage([
       { path: 'name', description: 'What it is called.', default: 'crawl', section: false },
       { path: 'limits', description: 'Where it ends.', section: true },
@@ -35,7 +35,7 @@ describe('docs/CONFIG.md', () => {
     assert.match(page, /## `limits`\n\nWhere it ends\.\n/);
   });
 
-  it('says of every key what it means', () => {
+  it('describes every key', () => {
     const silent = configKeys().filter(({ description }) => description === '');
     assert.deepEqual(
       silent.map(({ path }) => path),

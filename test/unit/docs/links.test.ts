@@ -7,7 +7,7 @@ import { type Offence, readTree, type SourceText } from '../../tidy/source.ts';
 const root = resolve(import.meta.dirname, '../../..');
 const pages = readTree(root).filter(({ path }) => path.endsWith('.md'));
 
-/** Links of a page to files that are not there. */
+/** Links of a page to files that do not exist. */
 function deadLinks(page: SourceText, exists: (path: string) => boolean): Offence[] {
   return page.text.split('\n').flatMap((text, index) =>
     [...text.matchAll(/\]\(([^)\s]+)\)/g)]
@@ -36,7 +36,7 @@ describe('documents', () => {
     );
   });
 
-  it('a dead link is found, with its line', () => {
+  it('the check reports a dead link with its line', () => {
     const text =
       'see\n[this](docs/A.md#part), [that](docs/B.md) and [the net](https://example.org/)';
     assert.deepEqual(
@@ -54,7 +54,7 @@ describe('documents', () => {
     assert.deepEqual(missing, []);
   });
 
-  it('the index of decisions links every record, in order and each number once', () => {
+  it('the index of decisions links every record once, in order', () => {
     const isRecord = (name: string) => name !== 'README.md';
     const records = readdirSync(join(root, 'docs/adr')).filter(isRecord).sort();
     assert.equal(new Set(records.map((name) => name.slice(0, 4))).size, records.length);

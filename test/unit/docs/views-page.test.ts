@@ -1,5 +1,5 @@
-// docs/VIEWS.md is written by hand and held to the schema here: each view, each column in its order,
-// each reason of a skip and each kind of event.
+// docs/VIEWS.md is written by hand. These tests compare it with the schema: each view, each column
+// in order, each skip reason and each kind of event.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ function unionOf(name: string): string[] {
   return [...union!.matchAll(/'(\w+)'/g)].map(([, word]) => word!);
 }
 
-test('docs/VIEWS.md has every view of the schema and every column, in their order', () => {
+test('docs/VIEWS.md lists every view of the schema, and its columns in order', () => {
   const db = openInMemory();
   const views = db
     .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name")
@@ -47,9 +47,9 @@ test('docs/VIEWS.md has every view of the schema and every column, in their orde
   }
 });
 
-test('docs/VIEWS.md has every reason of a skip and every kind of event', () => {
+test('docs/VIEWS.md lists every skip reason and every kind of event', () => {
   assert.deepEqual(namesIn('skipped', 'values').toSorted(), unionOf('SkipReason').toSorted());
-  // The start of an agent writes this one, before there is a core.
+  // An agent records `quarantine` at its start, before its core exists.
   const kinds = [...unionOf('EventKind'), 'quarantine'];
   assert.deepEqual(namesIn('events', 'values').toSorted(), kinds.toSorted());
 });

@@ -1,4 +1,4 @@
-// The walk through the code names functions that exist, where it says that they are.
+// Tests that the functions in docs/WALKTHROUGH.md exist in the files that it names.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -26,7 +26,7 @@ it('WALKTHROUGH names functions that their files declare', () => {
   assert.deepEqual(wrong, []);
 });
 
-it('a function that is only called, or named elsewhere, is not declared', () => {
+it('a function that the source only calls does not count as declared', () => {
   const source = 'export class A {\n  #run(): void {\n    this.stop();\n  }\n}\nfunction f() {}\n';
   for (const name of ['A', '#run', 'f']) assert.ok(declares(source, name), name);
   for (const name of ['stop', 'run', 'B']) assert.ok(!declares(source, name), name);

@@ -10,13 +10,13 @@ describe('covering array', () => {
     assert.equal(allowedPairs(factors, excluded).length, 42);
   });
 
-  test('the same seed gives the same rows, another seed others', () => {
+  test('the same seed gives the same rows, another seed different rows', () => {
     const rows = coveringArray(7, factors, excluded);
     assert.deepEqual(coveringArray(7, factors, excluded), rows);
     assert.notDeepEqual(coveringArray(8, factors, excluded), rows);
   });
 
-  test('a level that every level of another factor excludes is an error', () => {
+  test('rejects a level that excludes every level of another factor', () => {
     const none = [
       { a: '1', b: 'x' },
       { a: '1', b: 'y' },

@@ -12,7 +12,7 @@ const row = {
   dropTracking: 'off',
 };
 
-/** A host that was asked for `/` at the first time and for `/1` at the second. */
+/** A host that received a request for `/` at time 0 and one for `/1` at `secondMs`. */
 function host(first: { endMs: number | null; waitMs?: number }, secondMs: number) {
   const log = [
     { path: '/', status: 200, startMs: 0, waitMs: 0, ...first },
@@ -31,21 +31,21 @@ function page(path: string, status: number | null, error: string | null = null) 
   return { url: origin + path, fetch_url: origin + path, host: '127.0.0.1', status, error };
 }
 
-describe('the oracle of the suite of pairs', () => {
+describe('the oracle of the pair suite', () => {
   const gaps = [
     { name: 'a gap as long as the delay', end: { endMs: 10 }, second: 110, faults: 0 },
     { name: 'a gap below the delay', end: { endMs: 10 }, second: 60, faults: 1 },
-    { name: 'twice the time of the response', end: { endMs: 200 }, second: 600, faults: 0 },
-    { name: 'less than that', end: { endMs: 200 }, second: 500, faults: 1 },
+    { name: 'twice the response time', end: { endMs: 200 }, second: 600, faults: 0 },
+    { name: 'less than twice the response time', end: { endMs: 200 }, second: 500, faults: 1 },
     {
-      name: 'a Retry-After that is kept',
+      name: 'an obeyed Retry-After',
       end: { endMs: 10, waitMs: 1000 },
       second: 1010,
       faults: 0,
     },
-    { name: 'one that is not', end: { endMs: 10, waitMs: 1000 }, second: 800, faults: 1 },
-    { name: 'two requests at a time', end: { endMs: 200 }, second: 100, faults: 1 },
-    { name: 'a request before any answer', end: { endMs: null }, second: 900, faults: 1 },
+    { name: 'an ignored Retry-After', end: { endMs: 10, waitMs: 1000 }, second: 800, faults: 1 },
+    { name: 'two concurrent requests', end: { endMs: 200 }, second: 100, faults: 1 },
+    { name: 'a request before any response', end: { endMs: null }, second: 900, faults: 1 },
   ];
   for (const { name, end, second, faults } of gaps) {
     test(`delays: ${name}: ${faults} faults`, () => {
@@ -53,12 +53,12 @@ describe('the oracle of the suite of pairs', () => {
     });
   }
 
-  test('delays: behind a proxy the delay of an address does not hold', () => {
+  test('delays: the delay per address does not apply behind a proxy', () => {
     const apart = host({ endMs: 10 }, 60);
     assert.equal(impolite(apart, { ...row, way: 'proxy' }).length, 0);
   });
 
-  test('delays: hosts that share an address keep its delay together, unless behind a proxy', () => {
+  test('delays: hosts that share an address share its delay, unless behind a proxy', () => {
     const shared = { ...row, addresses: 'shared' };
     const [one, other] = [host({ endMs: 10 }, 200), host({ endMs: 300 }, 400)];
     assert.deepEqual(crowded([one], shared), []);
@@ -67,7 +67,7 @@ describe('the oracle of the suite of pairs', () => {
     assert.deepEqual(crowded([one, other], row), []);
   });
 
-  test('a page that is absent, failed or has another status is missing', () => {
+  test('reports a page as missing if it is absent, failed or has another status', () => {
     const paths = ['/', '/1', '/2', '/3', '/4', '/5'];
     const pages = paths.map((path) => page(path, 200));
     const plain = host({ endMs: 10 }, 110);
@@ -80,7 +80,7 @@ describe('the oracle of the suite of pairs', () => {
     ]);
   });
 
-  test('a status that was not the last one served is misrecorded', () => {
+  test('reports a recorded status that was not the last one served', () => {
     const plain = host({ endMs: 10 }, 110);
     assert.deepEqual(misrecorded(plain, [page('/', 200), page('/1', 200)]), []);
     assert.deepEqual(misrecorded(plain, [page('/', 404), page('/1', null, 'reset')]), [

@@ -1,6 +1,5 @@
-// Shows that the rules of .dependency-cruiser.json catch what they are for, on a project of a few
-// files that is written for the purpose. A rule that reads no file, or whose pattern fits none,
-// finds nothing and would go unnoticed.
+// Shows that each rule of .dependency-cruiser.json catches an offence in a small generated project.
+// A rule that reads no file, or whose pattern matches no file, would otherwise pass unnoticed.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -11,7 +10,7 @@ import { it } from 'node:test';
 const root = resolve(import.meta.dirname, '../../..');
 const program = join(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
 
-/** Each file says by which rules it offends. */
+/** The text of each file, and the rules that it breaks. */
 const files: Readonly<Record<string, readonly [text: string, ...rules: string[]]>> = {
   'assignment/ring.ts': ["import 'node:crypto';\nexport const a = 1;", 'pure-alone'],
   'failure-detector/lease.ts': ["export * from '../assignment/ring.ts';", 'pure-alone'],
@@ -25,7 +24,7 @@ const files: Readonly<Record<string, readonly [text: string, ...rules: string[]]
     "import 'zeromq';\nimport '../fetch/fetch.ts';\nimport '../runtime/clock.ts';",
     ...['core-without-io', 'features-meet-in-agent', 'pure-not-to-runtime'],
   ],
-  // A circle is reported at one of its files.
+  // A cycle is reported at one of its files only.
   'agent/core/store.ts': [
     "import type { B } from './other.ts';\nexport const a = 1;\nexport type A = B;",
   ],
@@ -67,7 +66,7 @@ const files: Readonly<Record<string, readonly [text: string, ...rules: string[]]
   'test/web.ts': ['export const web = 1;'],
 };
 
-it('dependency rules: each catches a planted offence, and none anything else', () => {
+it('dependency rules: each reports its planted offence and nothing else', () => {
   const folder = mkdtempSync(join(tmpdir(), 'dependency-rules-'));
   try {
     for (const [path, [text]] of Object.entries(files)) {

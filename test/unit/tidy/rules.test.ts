@@ -1,4 +1,4 @@
-// Shows of each tidy rule that it catches what it is for, and lets pass what looks similar.
+// Shows that each tidy rule catches its offence, and accepts code that looks similar.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deadExports } from '../../tidy/exports.ts';
@@ -9,17 +9,17 @@ import type { Rule } from '../../tidy/source.ts';
 
 type Files = Readonly<Record<string, string>>;
 
-/** `path:line: what` of everything that the rule finds in the files. */
+/** Everything that the rule finds in the files, as `path:line: what`. */
 function found(rule: Rule, files: Files): string[] {
   const sources = Object.entries(files).map(([path, text]) => ({ path, text }));
   return rule.check(sources).map(({ path, line, what }) => `${path}:${line}: ${what}`);
 }
 
-/** A file of one import, written so that this file does not import it itself. */
+/** The text of a file with one import, written so that this file does not import it itself. */
 const imports = (specifier: string, type = '') => `import ${type}{ a } from '${specifier}';\n`;
 
 describe('tidy: folders', () => {
-  it('catches imports that run both ways between two folders, of which one is a type', () => {
+  it('catches imports in both directions between two folders, even if one is a type import', () => {
     const files = {
       'agent/core/a.ts': imports('../fetch/b.ts'),
       'agent/fetch/b.ts': '',
@@ -30,7 +30,7 @@ describe('tidy: folders', () => {
     assert.deepEqual(found(oneWay, files), [`agent/fetch/c.ts:2: ${way}`]);
   });
 
-  it('catches a circle of three folders, and lets two ways to one folder pass', () => {
+  it('catches a cycle of three folders, and accepts two paths to one folder', () => {
     const circle = {
       'config/a.ts': imports('./keys/b.ts'),
       'config/keys/b.ts': "type C = import('../values/c.ts').C;\n",
@@ -46,7 +46,7 @@ describe('tidy: folders', () => {
     assert.deepEqual(found(oneWay, diamond), []);
   });
 
-  it('takes agent.ts and main.ts for folders of their own', () => {
+  it('treats agent.ts and main.ts as folders of their own', () => {
     const files = {
       'agent/main.ts': imports('./cli/run.ts'),
       'agent/cli/run.ts': imports('../agent.ts'),
@@ -57,14 +57,14 @@ describe('tidy: folders', () => {
     assert.equal(found(oneWay, circle).length, 1);
   });
 
-  it('catches a folder of 15 files and lets one of 14 pass, whatever lies below it', () => {
+  it('catches a folder of 15 files, and accepts one of 14 files with a subfolder', () => {
     const files = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`agent/url/a${n}.ts`, '']));
     assert.deepEqual(found(shape.folderSize, files(15)), ['agent/url:1: 15 files']);
     assert.deepEqual(found(shape.folderSize, { ...files(14), 'agent/url/key/b.ts': '' }), []);
   });
 
-  it('catches a file beside agent.ts, and two files of one name', () => {
+  it('catches a file beside agent.ts, and two files with the same name', () => {
     const files = {
       'agent/agent.ts': '',
       'agent/main.ts': '',
@@ -77,7 +77,7 @@ describe('tidy: folders', () => {
     ]);
   });
 
-  it('catches a unit test of no file, and lets several of one file pass', () => {
+  it('catches a unit test without a source file, and accepts several tests of one file', () => {
     const files = {
       'agent/core/hand-off/hand-off.ts': '',
       'config/load.ts': '',
@@ -101,12 +101,12 @@ describe('tidy: folders', () => {
 describe('tidy: shape', () => {
   const lines = (count: number) => '//\n'.repeat(count);
 
-  it('catches a file of 501 lines and lets one of 500 pass', () => {
+  it('catches a file of 501 lines, and accepts one of 500', () => {
     assert.deepEqual(found(shape.fileLength, { 'a.ts': lines(501) }), ['a.ts:1: 501 lines']);
     assert.deepEqual(found(shape.fileLength, { 'a.ts': lines(500) }), []);
   });
 
-  it('catches functions and methods of 71 lines and lets those of 70 pass', () => {
+  it('catches functions and methods of 71 lines, and accepts those of 70', () => {
     const body = (count: number) => `{\n${lines(count - 2)}}`;
     const file = (count: number) =>
       ['//', `function f() ${body(count)}`, `class C { m() ${body(count)} }`]
@@ -121,7 +121,7 @@ describe('tidy: shape', () => {
     assert.deepEqual(found(shape.functionLength, { 'a.test.ts': file(90) }), []);
   });
 
-  it('lets a table of prepared statements be as long as it is, and nothing beside it', () => {
+  it('accepts a long table of prepared statements, but no other long function', () => {
     const table = (name: string, before = '') =>
       `function ${name}(db: Db) {\n${before}  return {\n${lines(80)}  };\n}`;
     const path = 'agent/storage/a.ts';
@@ -135,7 +135,7 @@ describe('tidy: shape', () => {
     }
   });
 
-  it('catches a file that opens with code, also below a #! line', () => {
+  it('catches a file that opens with code, even after a #! line', () => {
     const files = {
       'a.ts': 'const a = 1;\n// late',
       'b.ts': '#!/usr/bin/env node\nconst a = 1;',
@@ -148,14 +148,14 @@ describe('tidy: shape', () => {
     );
   });
 
-  it('catches vague and ill-written file names and barrels', () => {
+  it('catches vague or badly formed file names, and barrels', () => {
     const bad = ['index.ts', 'urlKey.ts', 'Ring.ts', 'url-utils.ts', 'peer-manager.ts', 'a_b.ts'];
     const good = ['url-key.ts', 'ring.test.ts', 'mt64.ts', 'globals.d.ts', 'database.ts'];
     const files = Object.fromEntries([...bad, ...good].map((name) => [`agent/core/${name}`, '//']));
     assert.equal(found(shape.fileNames, files).length, bad.length);
   });
 
-  it('catches enum, any, namespace and export *, and lets the words pass', () => {
+  it('catches enum, any, namespace and export *, and accepts the words elsewhere', () => {
     const bad = 'enum E {}\nlet a: any;\nlet b: any[];\nnamespace N {}\nexport * from "./b.ts";';
     assert.deepEqual(found(shape.language, { 'a.ts': bad }), [
       'a.ts:1: enum',
@@ -168,7 +168,7 @@ describe('tidy: shape', () => {
     assert.deepEqual(found(shape.language, { 'a.ts': good }), []);
   });
 
-  it('catches what is marked as still to be done, in documents too', () => {
+  it('catches marks of unfinished work, in documents too', () => {
     const mark = ['TO', 'DO'].join('');
     const files = { 'a.ts': `//\n// ${mark}: later`, 'docs/b.md': `${['FIX', 'ME'].join('')}` };
     assert.deepEqual(found(shape.finished, files), [
@@ -178,7 +178,7 @@ describe('tidy: shape', () => {
     assert.deepEqual(found(shape.finished, { 'a.ts': '// todos and methods' }), []);
   });
 
-  it('catches paths of one machine', () => {
+  it('catches paths that exist on one machine only', () => {
     const rule = shape.machinePaths(['/srv/build', '/']);
     const home = ['', 'home', 'someone', 'x'].join('/');
     const files = {
@@ -205,7 +205,7 @@ describe('tidy: reach', () => {
     });
   }
 
-  it('lets I/O have timers, and no clock', () => {
+  it('accepts timers in I/O code, but no clock', () => {
     const timer = 'setTimeout(f, 1);';
     const places = [
       'agent/fetch/a.ts',
@@ -221,7 +221,7 @@ describe('tidy: reach', () => {
     assert.equal(found(ambient, { 'agent/storage/a.ts': timer }).length, 1);
   });
 
-  it('lets a date of a given time and members of those names pass', () => {
+  it('accepts the date of a given time, and members with the same names', () => {
     const text = 'new Date(now); port.setTimeout(1); const o = { setTimeout: 1 }; // Date.now()';
     assert.deepEqual(found(ambient, { 'agent/core/a.ts': text }), []);
   });
@@ -252,7 +252,7 @@ describe('tidy: reach', () => {
 describe('tidy: dead exports', () => {
   const user = { 'agent/main.ts': "import { used, type T } from './core/a.ts';\nused as T;" };
 
-  it('catches what nobody imports, and what tests alone import', () => {
+  it('catches exports that no file imports, or that only tests import', () => {
     const files = {
       ...user,
       'agent/core/a.ts':
@@ -265,7 +265,7 @@ describe('tidy: dead exports', () => {
     ]);
   });
 
-  it('lets pass types of own signatures, and own constants that a test reads', () => {
+  it('accepts types of exported signatures, and constants that the file and a test read', () => {
     const files = {
       ...user,
       'agent/core/a.ts': [
@@ -281,7 +281,7 @@ describe('tidy: dead exports', () => {
     ]);
   });
 
-  it('knows renamed, re-exported, default and whole imports', () => {
+  it('recognizes renamed, re-exported, default and namespace imports', () => {
     const files = {
       'agent/main.ts': [
         "import { a as b } from './core/a.ts';",
@@ -302,7 +302,7 @@ describe('tidy: dead exports', () => {
     ]);
   });
 
-  it('lets pass what is allowed, until it need not be', () => {
+  it('accepts allowed exports, and catches allowances that are no longer needed', () => {
     const files = { 'agent/core/a.ts': 'export const a = 1;' };
     assert.deepEqual(found(deadExports({ 'agent/core/a.ts#a': 'reason' }), files), []);
     const stale = found(deadExports({ 'agent/core/a.ts#a': '', 'agent/b.ts#b': '' }), files);

@@ -1,5 +1,4 @@
-// The arithmetic by which a soak says that a figure grows: series that are made here, of which it is
-// known whether they do.
+// How a soak run decides that a figure grows, tested with generated series whose trend is known.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,7 +9,7 @@ const minuteMs = 60_000;
 const warmUpMs = 10 * minuteMs;
 const limit: Limit = { perHour: 5, swing: 10 };
 
-/** A sample every quarter of a minute; a new process every `lifeMinutes`. */
+/** A sample every 15 seconds, and a new process every `lifeMinutes`. */
 function series(
   minutes: number,
   value: (hours: number, ageMinutes: number) => number,
@@ -26,7 +25,7 @@ function series(
 
 const noise = (random: Random, size: number) => size * (random.next() - 0.5);
 
-test('soak: a straight line has its slope, without a doubt', () => {
+test('soak: a straight line gives its exact slope with a narrow interval', () => {
   const { perHour, low, high } = slopeOf(
     series(240, (hours) => 100 + 7 * hours),
     warmUpMs,
@@ -34,7 +33,7 @@ test('soak: a straight line has its slope, without a doubt', () => {
   for (const value of [perHour, low, high]) assert.ok(Math.abs(value - 7) < 1e-6, `${value}`);
 });
 
-test('soak: noise without growth is flat, and its slope near none', () => {
+test('soak: noise without growth is flat, with a slope near zero', () => {
   const random = new Random(1);
   const slope = slopeOf(
     series(360, () => 100 + noise(random, 20)),
@@ -44,20 +43,20 @@ test('soak: noise without growth is flat, and its slope near none', () => {
   assert.equal(trendOf(slope, limit), 'flat');
 });
 
-test('soak: growth beyond the limit is found under noise that is larger', () => {
+test('soak: detects growth beyond the limit under larger noise', () => {
   const random = new Random(2);
   const leak = series(360, (hours) => 100 + 12 * hours + noise(random, 40));
   assert.equal(trendOf(slopeOf(leak, warmUpMs), limit), 'grows');
 });
 
-test('soak: what grows while a process is young counts as little as a single outburst', () => {
+test('soak: ignores growth while a process is young, and a single outburst', () => {
   const warming = series(360, (_, age) => 100 + 50 * Math.min(1, age / 10));
   assert.equal(trendOf(slopeOf(warming, warmUpMs), limit), 'flat');
   const outburst = series(360, (hours) => (hours > 5.8 ? 1000 : 100));
   assert.equal(trendOf(slopeOf(outburst, warmUpMs), limit), 'flat');
 });
 
-test('soak: processes that warm up again and again are flat, unless each is larger', () => {
+test('soak: processes that warm up after each restart are flat, unless each is larger', () => {
   const warming = series(360, (_, age) => 100 + 8 * age, 7);
   assert.ok(Math.abs(slopeOf(warming, warmUpMs).perHour) < 1);
   assert.equal(trendOf(slopeOf(warming, warmUpMs), limit), 'flat');
@@ -65,7 +64,7 @@ test('soak: processes that warm up again and again are flat, unless each is larg
   assert.equal(trendOf(slopeOf(larger, warmUpMs), limit), 'grows');
 });
 
-test('soak: what was left out because a process was young is no part of the span', () => {
+test('soak: the span excludes samples of young processes', () => {
   const { spanMs } = slopeOf(
     series(60, () => 1),
     warmUpMs,
@@ -73,7 +72,7 @@ test('soak: what was left out because a process was young is no part of the span
   assert.ok(spanMs > 49 * minuteMs && spanMs < 53 * minuteMs, `${spanMs / minuteMs}`);
 });
 
-test('soak: a sawtooth is flat over hours, and what leaks under it is found', () => {
+test('soak: a sawtooth over hours is flat, and a leak under it is detected', () => {
   const sawtooth = (hours: number) => 120 * ((hours * 60) % 7) * (1 / 7);
   const heap: Limit = { perHour: 6, swing: 128 };
   const flat = slopeOf(series(340, sawtooth), warmUpMs);
@@ -85,7 +84,7 @@ test('soak: a sawtooth is flat over hours, and what leaks under it is found', ()
   assert.equal(trendOf(leak, heap), 'grows', JSON.stringify(leak));
 });
 
-test('soak: of a few minutes it says that it cannot say, or asks for much', () => {
+test('soak: a few minutes of samples give a wide interval, a high limit and no growth', () => {
   const random = new Random(3);
   const short = slopeOf(
     series(5, () => 100 + noise(random, 20)),
@@ -93,11 +92,11 @@ test('soak: of a few minutes it says that it cannot say, or asks for much', () =
   );
   assert.notEqual(trendOf(short, limit), 'grows');
   assert.ok(short.high - short.low > 20, 'the interval is wide');
-  assert.ok(limitOf(limit, short.spanMs) > 100, 'a swing within minutes is no growth');
+  assert.ok(limitOf(limit, short.spanMs) > 100, 'a swing within minutes does not count as growth');
   assert.ok(limitOf(limit, 6 * 60 * minuteMs) < 6);
 });
 
-test('soak: without samples there is no slope, rather than none', () => {
+test('soak: without samples the slope is NaN and the trend is unclear', () => {
   const slope = slopeOf([], warmUpMs);
   assert.ok(Number.isNaN(slope.perHour));
   assert.equal(trendOf(slope, limit), 'unclear');

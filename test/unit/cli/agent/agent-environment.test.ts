@@ -1,4 +1,4 @@
-// How Node is started for an agent: what a user says wins over what is chosen here.
+// How Node is started for an agent: settings of the user override the defaults.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
@@ -24,30 +24,30 @@ describe('the process of an agent', () => {
     process.env = { ...before };
   });
 
-  it('has a small young generation, and the flags of this process after it', () => {
+  it('has a small young generation, followed by the flags of this process', () => {
     assert.deepEqual(agentFlags(), ['--max-semi-space-size=16', ...process.execArgv]);
   });
 
-  it('has the young generation that NODE_OPTIONS asks for', () => {
+  it('keeps the young generation that NODE_OPTIONS sets', () => {
     for (const chosen of ['--max-semi-space-size=32', '--max_semi_space_size=32']) {
       process.env.NODE_OPTIONS = chosen;
       assert.deepEqual(agentFlags(), process.execArgv);
     }
   });
 
-  it('has two arenas of malloc, or as many as the environment says', () => {
+  it('has two malloc arenas, or the number that the environment sets', () => {
     assert.equal(agentEnvironment().MALLOC_ARENA_MAX, '2');
     process.env.MALLOC_ARENA_MAX = '8';
     assert.equal(agentEnvironment().MALLOC_ARENA_MAX, '8');
   });
 
-  it('is named by the config, the agent and the data directory', () => {
+  it('shows the config, the agent and the data directory in its command line', () => {
     const { line } = agentProgram(start);
     const { file, agent } = start.config;
     assert.deepEqual(line.slice(-6), ['agent', file, '--id', 'a1', '--data', agent.dataDir]);
   });
 
-  it('says what to use instead where it is given no config', () => {
+  it('names the command to use instead if stdin holds no config', () => {
     const { line } = agentProgram(start);
     for (const input of ['', '{', 'null', '{}']) {
       const { status, stderr } = spawnSync(process.execPath, line, { input, encoding: 'utf8' });

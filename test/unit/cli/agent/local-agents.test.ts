@@ -9,13 +9,13 @@ function entry(id: string, address: string) {
   return { id, address, listen: address, capacity: 1 };
 }
 
-test('launch: agents of this machine are those at loopback or local addresses', async () => {
+test('launch: agents at loopback or local addresses belong to this machine', async () => {
   const agents = [
     entry('a1', 'tcp://127.0.0.1:7101'),
     entry('a2', 'tcp://127.9.0.4:7101'),
     entry('a3', 'tcp://[::1]:7101'),
     entry('a4', 'tcp://localhost:7101'),
-    // TEST-NET-1 is nobody's.
+    // TEST-NET-1 belongs to no machine.
     entry('a5', 'tcp://192.0.2.1:7101'),
     entry('a6', 'tcp://no-such-host.invalid:7101'),
   ];
@@ -29,7 +29,7 @@ test('launch: agents of this machine are those at loopback or local addresses', 
   assert.match(why.get('a6')!, /^a6: its host no-such-host\.invalid cannot be looked up \(.+\)$/);
 });
 
-test('launch: --agents takes the first N of this machine, or the ones named', () => {
+test('launch: --agents selects the first N agents of this machine, or the named ones', () => {
   const all = ['a1', 'a2', 'a3'];
   const why = new Map([['a2', 'a2: 192.0.2.1 is not an address of this machine']]);
   const ids = (wanted?: string) => {
@@ -42,12 +42,12 @@ test('launch: --agents takes the first N of this machine, or the ones named', ()
   assert.deepEqual(ids('a3,a1,a3'), ['a1', 'a3']);
   assert.equal(ids('3'), 4, 'more than are on this machine');
   assert.equal(ids('4'), 2, 'more than the config has');
-  assert.equal(ids('a2'), 4, 'of another machine');
-  assert.equal(ids('a9'), 2, 'unknown');
+  assert.equal(ids('a2'), 4, 'an agent of another machine');
+  assert.equal(ids('a9'), 2, 'an unknown agent');
   assert.equal(ids('0'), 2);
 });
 
-test('owner: takes hosts and URLs in any spelling, and refuses what is neither', () => {
+test('owner: accepts hosts and URLs in any spelling, and refuses other text', () => {
   const same: [string, string][] = [
     ['Example.ORG', 'example.org'],
     ['example.org.', 'example.org'],
@@ -64,7 +64,7 @@ test('owner: takes hosts and URLs in any spelling, and refuses what is neither',
   }
 });
 
-test('status: names members that did not answer and agents that nobody knows', () => {
+test('status: names members that did not answer, and agents that no member knows', () => {
   const answer = {
     agents: [agentStatus({ id: 'a10' }), agentStatus({ id: 'a2', pages: 5, idle: true })],
     unreachable: ['a3'],
@@ -80,7 +80,7 @@ test('status: names members that did not answer and agents that nobody knows', (
   assert.ok(lines.some((line) => /^all +/.test(line)));
 });
 
-test('status: fits 80 columns with large numbers, and shows what is not safe yet', () => {
+test('status: fits 80 columns with large numbers, and shows unsettled pages', () => {
   const busy = agentStatus({
     ...{ hosts: 99_999, pages: 9_999_999, queued: 9_999_999, outbox: 99_999, copyLag: 12_345 },
     ...{ openRequests: 64, threads: 64, pagesPerSecond: 123.4, rssBytes: 9e8, uptimeMs: 3.5e8 },
@@ -94,12 +94,12 @@ test('status: fits 80 columns with large numbers, and shows what is not safe yet
   assert.match(text, /lately:\n +100 ms ago {2}a1, a2 {2}was stalled: rejoins$/);
 });
 
-test('status: of what the cluster shares it says nothing where nothing is set', () => {
+test('status: omits shared limits if none is set', () => {
   const text = statusText({ agents: [agentStatus({})], unreachable: [] });
   assert.doesNotMatch(text, /token|address|limit/);
 });
 
-test('status: page tokens and address permits, in 80 columns', () => {
+test('status: shows page tokens and address permits in 80 columns', () => {
   const shared = (id: string, spent: number | null) =>
     agentStatus({
       ...{ id, pages: 4_000_000 },
@@ -117,7 +117,7 @@ test('status: page tokens and address permits, in 80 columns', () => {
   assert.match(text, /^a1 +64 +17 +12,345 +64 +3 +99,999$/m);
 });
 
-test('status: of one budget alone it shows no column of the other', () => {
+test('status: with one shared limit, shows no column of the other', () => {
   const pages = { limit: 10, tokens: 0, hostsWaiting: 0, reached: true, spent: 10 };
   const limited = agentStatus({ pages: 10, budgets: { pages, addresses: null } });
   const text = statusText({ agents: [limited], unreachable: [] });
@@ -130,7 +130,7 @@ test('status: of one budget alone it shows no column of the other', () => {
   assert.doesNotMatch(other, /token|limit/);
 });
 
-test('status: hosts that wait for robots.txt, which is why a crawl stands still', () => {
+test('status: shows the hosts that wait for robots.txt, which can stall a crawl', () => {
   const waiting = agentStatus({ hosts: 1_234_567, hostsAwaitingRobots: 123_456 });
   const text = statusText({
     agents: [waiting, agentStatus({ id: 'a2', hosts: 3 })],

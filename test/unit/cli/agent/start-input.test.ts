@@ -1,4 +1,5 @@
-// What a launch gives its agents is what it has read, with seeds that need not cross over.
+// A launch passes its parsed config to each agent on stdin. The seeds of seed files are not passed;
+// the agent reads the files again.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +13,7 @@ import type { FromAgent } from '../../../../agent/cli/agent/launch-messages.ts';
 import { inputOf, startOf } from '../../../../agent/cli/agent/start-input.ts';
 import { readConfig } from '../../../../bench/launched.ts';
 
-describe('what an agent reads on stdin', () => {
+describe('the input of an agent on stdin', () => {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-start-'));
   const seedFile = path.join(directory, 'more.txt');
   after(() => fs.rmSync(directory, { recursive: true, force: true }));
@@ -24,7 +25,7 @@ describe('what an agent reads on stdin', () => {
     return readConfig(file);
   }
 
-  it('is the config with nothing lost', () => {
+  it('preserves the whole config', () => {
     const example = path.resolve(import.meta.dirname, '../../../../config/example.yaml');
     for (const config of [
       readConfig(example),
@@ -41,7 +42,7 @@ describe('what an agent reads on stdin', () => {
     }
   });
 
-  it('is short though a seed file is long, and the seeds of the file are read again', () => {
+  it('stays short with a long seed file, which the agent reads again', () => {
     const lines = Array.from({ length: 20_000 }, (_, k) => `http://h${k}.example/`);
     fs.writeFileSync(seedFile, lines.join('\n'));
     const start = {
@@ -49,14 +50,14 @@ describe('what an agent reads on stdin', () => {
       id: 'a1',
     };
     assert.equal(start.config.seeds.length, 20_001);
-    // The hosts of the seeds are the scope, where the config names none.
+    // If the config names no scope, the hosts of the seeds are the scope.
     const input = inputOf({ ...start, config: { ...start.config, scope: scopeOf(['*']) } });
     assert.ok(input.length < 10_000, `${input.length}`);
     const read = startOf(input);
     assert.deepEqual(read.ok && read.start.config.seeds, start.config.seeds);
   });
 
-  it('is refused with file and remedy where a seed file has gone or gone wrong since', () => {
+  it('is refused with file and remedy if a seed file was removed or became invalid', () => {
     fs.writeFileSync(seedFile, 'http://a.example/');
     const start = { config: configWith({ seedFiles: ['more.txt'] }), id: 'a1' };
     const input = inputOf(start);
@@ -76,7 +77,7 @@ describe('what an agent reads on stdin', () => {
     assert.match(stderr, /more\.txt: does not exist; check the path/);
   });
 
-  it('is refused by a word to the launch, which alone says what is wrong', async () => {
+  it('is refused by a message to the launch, and the agent itself prints nothing', async () => {
     fs.writeFileSync(seedFile, 'http://a.example/');
     const start = { config: configWith({ seedFiles: ['more.txt'] }), id: 'a1' };
     const input = inputOf(start);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { AuditTally, type Findings } from '../../../../agent/cli/audit/audit-tally.ts';
 import type { FileHost, StoredRow, WalkedUrl } from '../../../../agent/cli/audit/audit-walk.ts';
 
-/** a1 owns everything, a2 has the copy, a3 is another in view; a9 is gone. */
+/** a1 owns every host, a2 has the copies, a3 is another member, and a9 was removed. */
 function tallyOf(complete: boolean, urls: readonly WalkedUrl[], owned = ['a1']): AuditTally {
   const tally = new AuditTally({
     ...{ view: ['a1', 'a2', 'a3'], complete },
@@ -49,14 +49,14 @@ const whole = [
   url('h/c', row('a1', 3), row('a2', 3)),
 ];
 
-test('audit: each URL is in one class, however many files have it', () => {
+test('audit: counts each URL in one class, even if several files have it', () => {
   const tally = tallyOf(true, whole);
   assert.deepEqual([tally.known, tally.done, tally.failed, tally.queued], [3, 1, 1, 0]);
   assert.deepEqual([...tally.skipped], [['robots', 1]]);
   assert.deepEqual([tally.addsUp, tally.hosts, tally.hostsWithFewCopies], [true, 1, 0]);
 });
 
-test('audit: a row that the views cannot show as its state says is in no class', () => {
+test('audit: counts a row that contradicts its state in no class', () => {
   const bad: [StoredRow, RegExp][] = [
     [row('a1', 1, { record: null }), /without a page record/],
     [
@@ -81,7 +81,7 @@ test('audit: a row that the views cannot show as its state says is in no class',
   }
 });
 
-test('audit: after the end what only a copy has is lost state, and in no class', () => {
+test('audit: after completion, a URL that only a copy has is lost state and in no class', () => {
   const urls = [...whole, url('h/lost', row('a2', 1))];
   const done = tallyOf(true, urls);
   assert.deepEqual([done.known - done.sum, kinds(done)], [1, ['no-class', 'ahead']]);
@@ -89,7 +89,7 @@ test('audit: after the end what only a copy has is lost state, and in no class',
   assert.deepEqual([running.done, running.ahead, running.addsUp], [2, 1, true]);
 });
 
-test('audit: after the end a copy lacks nothing and is not behind', () => {
+test('audit: after completion, reports a copy that lacks a URL or is behind', () => {
   const urls = [...whole, url('h/x', row('a1', 1)), url('h/y', row('a1', 1), row('a2', 0))];
   const tally = tallyOf(true, urls);
   assert.deepEqual([kinds(tally), tally.addsUp], [['behind', 'behind'], false]);
@@ -101,7 +101,7 @@ test('audit: after the end a copy lacks nothing and is not behind', () => {
   assert.equal(tallyOf(false, urls).addsUp, true);
 });
 
-test('audit: after the end nothing is queued, unsettled or on its way', () => {
+test('audit: after completion, reports URLs that are queued, unsettled or in an outbox', () => {
   const left = [
     url('h/q', row('a1', 0), row('a2', 0)),
     url('h/u', row('a1', 1, { settled: false }), row('a2', 1)),
@@ -113,7 +113,7 @@ test('audit: after the end nothing is queued, unsettled or on its way', () => {
   assert.equal(running.addsUp, true);
 });
 
-test('audit: a dead agent is merged, credited with nothing, and no witness against the owner', () => {
+test('audit: merges the rows of a removed agent, but ignores them where the owner has rows', () => {
   const stale = [
     url('h/a', row('a1', 1), row('a2', 1), row('a9', 0)),
     url('h/b', row('a1', 2), row('a2', 2), row('a9', 1, { settled: false })),
@@ -132,12 +132,12 @@ test('audit: a dead agent is merged, credited with nothing, and no witness again
   assert.deepEqual([said(running.problems), said(running.warnings)], [[], queued]);
 });
 
-test('audit: what only a dead agent has fetched is worth knowing, and no problem', () => {
+test('audit: a page that only a removed agent fetched is a warning, not a problem', () => {
   const tally = tallyOf(true, [url('h/c', row('a9', 1))], ['a1', 'a9']);
   assert.deepEqual([kinds(tally), tally.warnings.count], [[], 1]);
 });
 
-test('audit: counters that differ from their rows are named', () => {
+test('audit: reports counters that differ from their rows', () => {
   const tally = tallyOf(false, []);
   const files = [{ agent: 'a1', owned: true, queued: 2, pages: 0 }];
   tally.add({ host: 'h.test', files, urls: [url('h/q', row('a1', 0))] });
@@ -146,7 +146,7 @@ test('audit: counters that differ from their rows are named', () => {
   assert.match(tally.problems.list[0]!.says, /counts 2 queued .* its rows are 1 queued/);
 });
 
-test('audit: hosts given up, and pages that ended with 429 or 5xx, are counted', () => {
+test('audit: counts unreachable hosts, and pages that ended with 429 or 5xx', () => {
   const record = (status: number | null, error: string | null = null) => {
     return { record: { status, error, fetchedAt: 5 } };
   };
@@ -163,8 +163,8 @@ test('audit: hosts given up, and pages that ended with 429 or 5xx, are counted',
   };
   assert.deepEqual(counts(of([1, 200], [1, 404])), [0, 0]);
   assert.deepEqual(counts(of([1, 200], [1, 429], [1, 503], [1, 500])), [0, 3]);
-  assert.deepEqual(counts(of([1, 200], [2, null, 'reset'])), [0, 0], 'a page of its own');
-  assert.deepEqual(counts(of([2, null, 'reset'])), [1, 0], 'and nothing else of the host');
-  assert.deepEqual(counts(of([1, 200], [2, null, 'host_silent'])), [1, 0], 'given up later');
+  assert.deepEqual(counts(of([1, 200], [2, null, 'reset'])), [0, 0], 'another page answered');
+  assert.deepEqual(counts(of([2, null, 'reset'])), [1, 0], 'no page answered');
+  assert.deepEqual(counts(of([1, 200], [2, null, 'host_silent'])), [1, 0], 'unreachable later');
   assert.deepEqual(counts(of([2, null, 'robots_unreachable'])), [1, 0]);
 });

@@ -4,7 +4,7 @@ import { answererOf, type CheckSettings } from '../../../../agent/cli/check/chec
 import { answerTo } from '../../../../agent/cli/check/check-command.ts';
 import { ask, settings } from './check-answers-stage.ts';
 
-test('check robots: the verdict, the line that gave it, delay and sitemaps', async () => {
+test('check robots: gives the verdict, its rule, the delay and the sitemaps', async () => {
   const robots = 'User-agent: mybot\nCrawl-delay: 2\nDisallow: /x\nSitemap: /s.xml';
   const url = 'https://h:8443/x/y';
   assert.deepEqual(await ask('robots', { robots, agent: 'MyBot/2', url }), {
@@ -26,7 +26,7 @@ test('check robots: the verdict, the line that gave it, delay and sitemaps', asy
   });
 });
 
-test('check url: the identity, or why there is none', async () => {
+test('check url: gives the identity, or the reason why there is none', async () => {
   const base = 'http://h/d/e';
   assert.deepEqual(await ask('url', { in: '../%7e?b#c', base }), {
     url: 'http://h/~?b',
@@ -45,7 +45,7 @@ test('check url: the identity, or why there is none', async () => {
   });
 });
 
-test('check links: in document order, each once, as they are requested', async () => {
+test('check links: lists each link once, in document order, as it would be requested', async () => {
   const html = '<base href=/b/><a href=2?ß><a href="/%7e"><a href="2?ß#x"><a href=1 rel=nofollow>';
   const answer = {
     links: ['http://h/b/2?%C3%9F', 'http://h/%7e'],
@@ -64,7 +64,7 @@ test('check links: in document order, each once, as they are requested', async (
   });
 });
 
-test('check links: directives of page and header, by name', async () => {
+test('check links: applies the directives of page and header by agent name', async () => {
   const question = { html: '<meta name=mybot content=noindex><a href=x>', base: 'http://h/' };
   const flags = async (more: object, rest?: Partial<CheckSettings>) => {
     const said = (await ask('links', { ...question, ...more }, rest)) as Record<string, unknown>;
@@ -76,7 +76,7 @@ test('check links: directives of page and header, by name', async () => {
   assert.deepEqual(await flags({ xRobotsTag: ['nofollow', 'a: none'] }), [true, true, 0]);
 });
 
-test('check links: embeds where the config or the question wants them', async () => {
+test('check links: includes embeds if the config or the question asks for them', async () => {
   const question = { html: '<img src=x>', base: 'http://h/' };
   const links = async (...args: [object, Partial<CheckSettings>?]) =>
     ((await ask('links', ...args)) as { links: string[] }).links.length;
@@ -85,7 +85,7 @@ test('check links: embeds where the config or the question wants them', async ()
   assert.equal(await links(question, { embeds: true }), 1);
 });
 
-test('check address: literals and local names, and others by what they are said to lead to', async () => {
+test('check address: judges literals, local names, and names by their addresses', async () => {
   const blocked = async (question: object, rest?: Partial<CheckSettings>) =>
     ((await ask('address', question, rest)) as { blocked: boolean }).blocked;
   assert.deepEqual(await ask('address', { input: '127.1' }), { blocked: true, reason: 'loopback' });
@@ -96,7 +96,7 @@ test('check address: literals and local names, and others by what they are said 
   assert.equal(await blocked({ input: '224.0.0.1' }, { allowPrivate: true }), true);
 });
 
-test('check: what is no question is answered by an error, whatever it is', async () => {
+test('check: answers every malformed question with an error', async () => {
   for (const subject of ['robots', 'url', 'links', 'address'] as const) {
     const answerer = answererOf(subject, settings);
     for (const text of [

@@ -1,4 +1,4 @@
-// The command as a user runs it: a process that reads standard input.
+// Tests the command as a user runs it: as a process that reads standard input.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -23,7 +23,7 @@ async function run(args: readonly string[], input: string) {
   return { stdout, stderr, code: code as number };
 }
 
-test('check: one answer a line in the same order, errors in their places, and 0', async () => {
+test('check: answers each line in order, reports errors in place, and exits with 0', async () => {
   const input = '{"in":"http://A/%7e"}\nnonsense\n\n{"in":"ftp://a/","id":"kept silent"}';
   const { stdout, stderr, code } = await run(['url'], input);
   const answers = stdout
@@ -39,11 +39,11 @@ test('check: one answer a line in the same order, errors in their places, and 0'
   assert.equal(code, 0);
 });
 
-test('check: without input there is no output, and 0', async () => {
+test('check: without input, prints nothing and exits with 0', async () => {
   assert.deepEqual(await run(['robots'], ''), { stdout: '', stderr: '', code: 0 });
 });
 
-test('check: an unknown subject is usage, a config that is wrong ends with 4', async () => {
+test('check: exits with 2 on an unknown subject, and with 4 on an invalid config', async () => {
   assert.equal((await run(['weather'], '')).code, 2);
   assert.equal((await run([], '')).code, 2);
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-check-'));
@@ -56,7 +56,7 @@ test('check: an unknown subject is usage, a config that is wrong ends with 4', a
   fs.rmSync(directory, { recursive: true });
 });
 
-test('check: a reader who leaves ends it, with all of a long input still to come', async () => {
+test('check: exits with 0 if the reader closes stdout before a long input ends', async () => {
   const child = spawn(process.execPath, [main, 'check', 'url']);
   child.stdin.on('error', () => {});
   child.stdin.write('{"in":"http://h/"}\n'.repeat(200_000));

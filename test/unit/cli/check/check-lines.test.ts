@@ -12,7 +12,7 @@ async function read(chunks: readonly (string | Uint8Array)[], bytesMax = 100) {
   return lines;
 }
 
-test('lines: however the bytes come, the lines are the same', async () => {
+test('lines: the lines do not depend on how the bytes are split into chunks', async () => {
   const piece = fc.constantFrom('a', 'é', '\n', '\n\n', '\r\n', '中b');
   await fc.assert(
     fc.asyncProperty(fc.array(piece), fc.integer({ min: 1, max: 5 }), async (pieces, size) => {
@@ -27,12 +27,12 @@ test('lines: however the bytes come, the lines are the same', async () => {
   );
 });
 
-test('lines: one that is too long is given up, those around it are not', async () => {
+test('lines: drops a line that is too long, and keeps the lines around it', async () => {
   assert.deepEqual(await read(['ab\nabcdef', 'ghij\ncd\nabcde'], 4), ['ab', null, 'cd', null]);
   assert.deepEqual(await read(['abcd\nabcde'], 4), ['abcd', null]);
 });
 
-test('lines: the input is not read ahead of whoever asks', async () => {
+test('lines: reads input only when the consumer requests a line', async () => {
   let given = 0;
   async function* endless() {
     for (;;) {

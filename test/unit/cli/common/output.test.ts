@@ -9,7 +9,7 @@ import {
   renderTable,
 } from '../../../../agent/cli/common/output.ts';
 
-test('table: columns line up under their titles, numbers to the right', () => {
+test('table: aligns columns with their titles, and numbers to the right', () => {
   const table = renderTable(
     [{ title: 'agent' }, { title: 'pages', align: 'right' }, { title: 'end' }],
     [
@@ -24,23 +24,23 @@ test('table: columns line up under their titles, numbers to the right', () => {
   ]);
 });
 
-test('table: no rows give the titles alone', () => {
+test('table: without rows, prints only the titles', () => {
   assert.equal(renderTable([{ title: 'a' }, { title: 'b' }], []), 'a  b');
 });
 
-test('output: what a stranger wrote cannot steer the terminal', () => {
+test('output: replaces control characters, which could control the terminal', () => {
   const hostile = 'x\u001b[2J\u0007\ny\u009b1m\u202ez\u2028';
   assert.equal(printable(hostile), 'x�[2J��y�1m�z�');
   assert.equal(renderTable([{ title: 'c' }], [['\u001b[31m']]), 'c\n�[31m');
   assert.equal(printable('grüße 漢字 😀'), 'grüße 漢字 😀');
 });
 
-test('output: a text is cut to the width with an ellipsis, or left whole', () => {
+test('output: cuts text that exceeds the width, and adds an ellipsis', () => {
   assert.equal(cut('abcdef', 6), 'abcdef');
   assert.equal(cut('abcdefg', 6), 'abcde…');
 });
 
-test('output: sizes and durations are read at a glance', () => {
+test('output: prints sizes and durations in readable units', () => {
   assert.deepEqual([0, 1023, 1024, 7.5 * 1024 ** 2].map(bytesText), [
     '0 B',
     '1023 B',
@@ -53,7 +53,7 @@ test('output: sizes and durations are read at a glance', () => {
   );
 });
 
-test('output: the next command is named as this one was called', () => {
+test('output: names the next command the way this one was called', () => {
   const called = (npm_lifecycle_event?: string, npm_package_name?: string) =>
     programName({ npm_lifecycle_event, npm_package_name });
   assert.equal(called(), 'ubiring');

@@ -38,7 +38,7 @@ async function why(stored: Explanation | null, others: Record<string, Explanatio
   return (await filterOf(stored, others)).why;
 }
 
-test('explain robots: a file that is asked for at this moment is told from one that never was', async () => {
+test('explain robots: says whether a file is being requested or never was', async () => {
   const nobody = { filter: 'robots', passes: null, why: 'robots.txt has not been requested' };
   assert.deepEqual(await filterOf(known(null)), nobody);
   assert.deepEqual(await filterOf(null), nobody);
@@ -50,7 +50,7 @@ test('explain robots: a file that is asked for at this moment is told from one t
   assert.equal(await why(again), `unreachable: reset, ${AGAIN}; robots.txt is being requested`);
 });
 
-test('explain robots: rules say which line and whose, none say why there are none', async () => {
+test('explain robots: names the rule and its source, or the reason for no rules', async () => {
   const rule = 'Disallow: /x';
   assert.deepEqual(await filterOf(known({ rule, allowed: false })), {
     ...{ filter: 'robots', passes: false, why: rule },
@@ -66,7 +66,7 @@ test('explain robots: rules say which line and whose, none say why there are non
   assert.equal(await absent(sixth), `no rules: ${sixth}, too many redirects`);
 });
 
-test('explain robots: what is out of reach says when it is tried again, if it is', async () => {
+test('explain robots: says when an unreachable file is tried again, if it is', async () => {
   assert.equal(await why(known(unreachable('dns'))), `unreachable: dns, ${AGAIN}`);
   assert.equal(
     await why(known(unreachable(null, null))),
@@ -74,7 +74,7 @@ test('explain robots: what is out of reach says when it is tried again, if it is
   );
 });
 
-test('explain robots: who waits for another host says what that one waits for', async () => {
+test('explain robots: follows a host that waits for another to the cause of the wait', async () => {
   const asked = `redirected to ${THERE}, whose owner is asked`;
   const waits = known(unreachable(asked, 1));
   const there = (other: Explanation) => why(waits, { [THERE]: other });
@@ -92,7 +92,7 @@ test('explain robots: who waits for another host says what that one waits for', 
   );
 });
 
-test('explain robots: an origin whose host waits for the sake of another one says so', async () => {
+test('explain robots: names the origin whose rules the host waits for', async () => {
   const held = { ...known(null), heldBy: 'http://a.test:81' };
   const asked = `redirected to ${THERE}, whose owner is asked`;
   const file = 'http://a.test:81/robots.txt';
@@ -104,7 +104,7 @@ test('explain robots: an origin whose host waits for the sake of another one say
   );
 });
 
-test('explain robots: files that wait for one another are followed as far as redirects are', async () => {
+test('explain robots: follows waiting files only as far as redirects', async () => {
   const asked = known(unreachable(`redirected to ${THERE}, whose owner is asked`, 1));
   const text = await why(asked, { [THERE]: asked });
   assert.equal(text.split('there: ').length - 1, 5);

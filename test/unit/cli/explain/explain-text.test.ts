@@ -6,7 +6,7 @@ import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 import { asForm } from '../../../../agent/url/crawl-url.ts';
 
-test('explain: a requeued page is shown as such, with its previous outcome', () => {
+test('explain: shows a requeued page as such, with its previous outcome', () => {
   const db = openInMemory();
   const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 100 });
   const url = 'https://h.test/';

@@ -1,4 +1,4 @@
-// What `launch --fresh` deletes of an agent's directory, what it keeps, and what it says of both.
+// What `launch --fresh` deletes from an agent's directory, what it keeps, and what it prints.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -37,7 +37,7 @@ function empty(directory: string, deleteArchives = false): readonly string[] {
 
 const crawl = ['state.sqlite', 'state.sqlite-wal', 'agent.log', 'warc/a.warc.gz', 'warc/a.cdxj'];
 
-test('fresh: archives are moved aside, state and log are deleted, and both are told', (t) => {
+test('fresh: moves archives aside, deletes state and log, and reports both', (t) => {
   const directory = directoryWith(t, crawl);
   const lines = empty(directory);
   assert.deepEqual(left(directory).sort(), [`${aside}/a.cdxj`, `${aside}/a.warc.gz`]);
@@ -47,7 +47,7 @@ test('fresh: archives are moved aside, state and log are deleted, and both are t
   ]);
 });
 
-test('fresh: archives of former crawls and a quarantined state stay', (t) => {
+test('fresh: keeps the archives of previous crawls and a quarantined state', (t) => {
   const kept = ['archives/before/a.warc.gz', 'quarantine/then/state.sqlite'];
   const directory = directoryWith(t, [...crawl, ...kept]);
   empty(directory);
@@ -57,14 +57,14 @@ test('fresh: archives of former crawls and a quarantined state stay', (t) => {
   );
 });
 
-test('fresh: --delete-archives deletes all of them, and says how much that is', (t) => {
+test('fresh: --delete-archives deletes all archives, and reports their size', (t) => {
   const directory = directoryWith(t, [...crawl, 'archives/before/a.warc.gz']);
   const lines = empty(directory, true);
   assert.deepEqual(left(directory), []);
   assert.equal(lines[0], `${directory}: deletes its archives (3.0 KiB)`);
 });
 
-test('fresh: a symbolic link to the directory stays a link', (t) => {
+test('fresh: keeps a symbolic link to the directory', (t) => {
   const directory = directoryWith(t, crawl);
   const link = `${directory}-link`;
   fs.symlinkSync(directory, link);
@@ -74,8 +74,8 @@ test('fresh: a symbolic link to the directory stays a link', (t) => {
 });
 
 for (const deleteArchives of [false, true]) {
-  const what = deleteArchives ? 'deleted' : 'moved aside there';
-  test(`fresh: archives that a link leads to are ${what}, and the link stays`, (t) => {
+  const what = deleteArchives ? 'deleted' : 'moved aside at its target';
+  test(`fresh: archives behind a link are ${what}, and the link stays`, (t) => {
     const directory = directoryWith(t, ['state.sqlite', 'agent.log']);
     const disk = directoryWith(t, ['a.warc.gz', 'archives/before/b.warc.gz']);
     fs.symlinkSync(path.relative(directory, disk), path.join(directory, 'warc'));
@@ -89,14 +89,14 @@ for (const deleteArchives of [false, true]) {
   });
 }
 
-test('fresh: nothing is touched where one directory is no agent’s', (t) => {
+test('fresh: changes nothing if one directory does not belong to an agent', (t) => {
   const [mine, other] = [directoryWith(t, crawl), directoryWith(t, ['letters/to-x.txt'])];
   const refused = planFreshStart([mine, other], at, false);
   assert.match(String(refused), /is not an agent's directory: it is not deleted; move it away/);
   assert.equal(left(mine).length, crawl.length);
 });
 
-test('fresh: what is left of one that was emptied before is no obstacle', (t) => {
+test('fresh: accepts a directory that was emptied before', (t) => {
   const directory = directoryWith(t, crawl);
   empty(directory);
   assert.deepEqual(empty(directory), []);

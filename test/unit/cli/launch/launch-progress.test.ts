@@ -8,7 +8,7 @@ function alive(part: Parameters<typeof agentStatus>[0]) {
   return { alive: true, status: agentStatus(part) };
 }
 
-/** The last ETA after one look every 500 ms, the queue as given. */
+/** The last ETA when the queue has these lengths, one measurement every 500 ms. */
 function etaAfter(queues: readonly number[]): number | null {
   const meter = new ProgressMeter(true);
   let eta: number | null = null;
@@ -16,7 +16,7 @@ function etaAfter(queues: readonly number[]): number | null {
   return eta;
 }
 
-test('progress: sums the living agents; without backups the dead keep their pages', () => {
+test('progress: sums the live agents; without backups, pages of dead agents count too', () => {
   const progress = new ProgressMeter(false).at(0, [
     alive({ id: 'a1', hosts: 3, pages: 10, queued: 5, outbox: 2, pagesPerSecond: 1.5 }),
     { alive: false, status: agentStatus({ id: 'a2', hosts: 4, pages: 7, queued: 9 }) },
@@ -26,7 +26,7 @@ test('progress: sums the living agents; without backups the dead keep their page
   assert.deepEqual([living, total, hosts, pages, queued, pagesPerSecond], [2, 3, 3, 17, 7, 1.5]);
 });
 
-test('progress: what successors have inherited counts once, and the sum falls with no death', () => {
+test('progress: counts inherited pages once, and does not fall when an agent dies', () => {
   const meter = new ProgressMeter(true);
   const dead = { alive: false, status: agentStatus({ id: 'a2', pages: 70 }) };
   const at = (k: number, agents: Parameters<ProgressMeter['at']>[1]) => meter.at(k, agents).pages;
@@ -34,22 +34,22 @@ test('progress: what successors have inherited counts once, and the sum falls wi
   assert.equal(at(1, [alive({ pages: 101 }), dead]), 170, 'its hosts are not taken over yet');
   assert.equal(at(2, [alive({ pages: 175 }), dead]), 175);
   const begunAnew = [alive({ pages: 20 }), alive({ id: 'a2', pages: 3 })];
-  assert.equal(at(3, begunAnew), 23, 'a new round begins with few');
+  assert.equal(at(3, begunAnew), 23, 'a new round begins with few pages');
 });
 
-test('progress: a queue that shrinks steadily for ten seconds gives a time left', () => {
+test('progress: estimates the time left after the queue has shrunk for ten seconds', () => {
   const shrinking = Array.from({ length: 30 }, (_, k) => 1000 - 10 * k);
-  // 20 a second, 710 left.
+  // 20 URLs per second, 710 left.
   assert.equal(etaAfter(shrinking), 35_500);
 });
 
-test('progress: no time left is given before ten seconds, while the queue grows or stands', () => {
+test('progress: gives no estimate before ten seconds, or if the queue does not shrink', () => {
   assert.equal(etaAfter(Array.from({ length: 15 }, (_, k) => 1000 - 10 * k)), null);
   assert.equal(etaAfter(Array.from({ length: 60 }, (_, k) => 1000 + k)), null);
   assert.equal(etaAfter(Array.from({ length: 60 }, () => 1000)), null);
 });
 
-test('progress: one rise of the queue begins the wait anew', () => {
+test('progress: a growth of the queue restarts the wait for an estimate', () => {
   const before = Array.from({ length: 40 }, (_, k) => 1000 - 10 * k);
   const after = Array.from({ length: 15 }, (_, k) => 700 - 10 * k);
   assert.equal(etaAfter([...before, ...after]), null);
@@ -57,7 +57,7 @@ test('progress: one rise of the queue begins the wait anew', () => {
   assert.equal(etaAfter([...before, ...longAfter]), 460 * 50);
 });
 
-test('progress: the view shows a time left only where there is one', () => {
+test('progress: the view shows the time left only if there is an estimate', () => {
   const progress = new ProgressMeter(true).at(0, [alive({ hosts: 1200, pages: 3, queued: 4 })]);
   assert.match(progressBlock(progress).join('\n'), /hosts +1,200 known[\s\S]*not known yet/);
   assert.equal(
@@ -67,7 +67,7 @@ test('progress: the view shows a time left only where there is one', () => {
   assert.doesNotMatch(progressLine(progress), /left/);
 });
 
-test('progress: hosts that wait for robots.txt are told where there are some', () => {
+test('progress: shows the number of hosts that wait for robots.txt, if any do', () => {
   const status = { hosts: 12, hostsWithQueue: 3, queued: 16 };
   const at = (part: typeof status & { hostsAwaitingRobots?: number }) =>
     new ProgressMeter(true).at(0, [alive(part), alive({ ...part, hosts: 1000 })]);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { exitOf, verdictOf } from '../../../../agent/cli/launch/agent-exits.ts';
 import { memoryKills } from '../../../../agent/cli/launch/memory-kills.ts';
 
-test('memory: the count of the system is read, and unknown where it has none', (t) => {
+test('memory: reads the kill count of the system, or null if there is none', (t) => {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-vmstat-'));
   t.after(() => fs.rmSync(directory, { recursive: true }));
   const file = path.join(directory, 'vmstat');
@@ -17,7 +17,7 @@ test('memory: the count of the system is read, and unknown where it has none', (
   assert.equal(memoryKills(path.join(directory, 'none')), null);
 });
 
-test('memory: an agent that the system killed for want of it has crashed, one that a person killed has not', () => {
+test('memory: an out-of-memory kill counts as a crash, a kill by a person does not', () => {
   const byPerson = exitOf(null, null, 'SIGKILL', false);
   const bySystem = exitOf(null, null, 'SIGKILL', true);
   assert.deepEqual(byPerson, { kind: 'killed', signal: 'SIGKILL' });

@@ -1,5 +1,5 @@
-// Exports of state files: each line whole, each URL once whatever files claim it, the graph from
-// the kept links or from the referrers, and memory that does not grow with the rows.
+// Exports of state files: each line is whole, and each URL occurs once even if several files have
+// it. The graph uses stored links, or else referrers. Memory does not grow with the number of rows.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -67,7 +67,7 @@ describe('export', () => {
   });
   afterEach(() => fs.rmSync(dataDir, { recursive: true }));
 
-  test('export: a page that two files claim is one line, with all columns', () => {
+  test('export: prints a page that two files have as one line, with all columns', () => {
     const url = 'http://one.test/a';
     write('a1', [{ url, fetchedAt: 7 }, { url: 'http://one.test/queued' }]);
     write('a2', [{ url, fetchedAt: 5 }]);
@@ -79,7 +79,7 @@ describe('export', () => {
     assert.deepEqual(sorted(exported('urls')), [url]);
   });
 
-  test('export: without links the graph has the referrer of every known URL', () => {
+  test('export: without stored links, the graph has the referrer of every known URL', () => {
     const [root, child, leaf] = ['http://one.test/', 'http://one.test/x', 'http://two.test/'];
     write('a1', [
       { url: root!, fetchedAt: 1 },
@@ -89,7 +89,7 @@ describe('export', () => {
     assert.deepEqual(sorted(exported('graph')), [`${root}\t${child}`, `${child}\t${leaf}`]);
   });
 
-  test('export: a page that is queued again, or skipped then, is one edge of the graph, and its last answer', () => {
+  test('export: a page that is requeued, or then skipped, stays in the graph and the URLs', () => {
     const [root, child] = ['http://one.test/', 'http://one.test/x'];
     const known = [
       { url: root!, fetchedAt: 1 },
@@ -114,7 +114,7 @@ describe('export', () => {
     unlock();
   });
 
-  test('export: where links were kept the graph is all of them', () => {
+  test('export: with stored links, the graph has all of them', () => {
     const url = 'http://one.test/';
     write(
       'a1',
@@ -128,7 +128,7 @@ describe('export', () => {
     assert.deepEqual(sorted(exported('graph')), graph);
   });
 
-  test('export: text comes in pieces, none much larger than the rest', () => {
+  test('export: yields whole lines in pieces of bounded size', () => {
     const known = Array.from({ length: 5000 }, (_, k) => ({
       url: `http://h${k % 50}.test/${k}`,
       fetchedAt: k + 1,

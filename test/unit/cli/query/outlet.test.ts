@@ -7,7 +7,7 @@ const piece = `${'é'.repeat(70_000)}\n`;
 const pieces = Array.from({ length: 5 }, (_, k) => `${k} ${piece}`);
 const directory = os.tmpdir();
 
-test('a stdout that takes everything gets it at once and in order', async () => {
+test('writes directly and in order to a stdout that does not block', async () => {
   const printed: string[] = [];
   const print = async (text: string) => void printed.push(text);
   const outlet = new Outlet({ print, waitMsMax: 60_000, directory });
@@ -18,7 +18,7 @@ test('a stdout that takes everything gets it at once and in order', async () => 
   assert.equal(printed.join(''), `${pieces.join('')}the end\n`);
 });
 
-test('a stdout that is blocked holds no writer up for longer than the bound', async () => {
+test('a blocked stdout delays the writer for no longer than the bound', async () => {
   const printed: string[] = [];
   const blocked = Promise.withResolvers<void>();
   const print = async (text: string) => {
@@ -35,7 +35,7 @@ test('a stdout that is blocked holds no writer up for longer than the bound', as
   assert.equal(printed.join(''), pieces.join(''));
 });
 
-test('for a terminal everything is read before the first piece is printed', async () => {
+test('for a terminal, reads everything before it prints the first piece', async () => {
   const printed: string[] = [];
   const print = async (text: string) => void printed.push(text);
   const outlet = new Outlet({ print, waitMsMax: 0, directory });

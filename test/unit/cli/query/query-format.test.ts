@@ -6,7 +6,7 @@ function text(format: Format, columns: string[], rows: Cell[][], width: number |
   return [...formatRows(format, columns, rows, width)].join('');
 }
 
-test('csv: quotes what RFC 4180 wants quoted, and ends each line with CRLF', () => {
+test('csv: quotes fields as RFC 4180 requires, and ends each line with CRLF', () => {
   const rows: Cell[][] = [
     ['plain', 'a,b', 'say "hi"', 'two\nlines', null, 1.5],
     ['', ' space ', 'cr\r', 'x', 12n, new Uint8Array([0xab, 1])],
@@ -19,11 +19,11 @@ test('csv: quotes what RFC 4180 wants quoted, and ends each line with CRLF', () 
   );
 });
 
-test('csv: a row of one empty cell is still a row', () => {
+test('csv: prints a row that has one empty cell', () => {
   assert.equal(text('csv', ['a'], [[null], ['x']]), 'a\r\n""\r\nx\r\n');
 });
 
-test('json: is one array, whatever the number of rows', () => {
+test('json: prints one array for any number of rows', () => {
   assert.deepEqual(JSON.parse(text('json', ['a'], [])), []);
   const rows: Cell[][] = [
     ['é"\n', null],
@@ -35,13 +35,13 @@ test('json: is one array, whatever the number of rows', () => {
   ]);
 });
 
-test('json: columns of the same name all appear', () => {
+test('json: keeps all columns with the same name', () => {
   assert.deepEqual(JSON.parse(text('json', ['url', 'url', 'url_2'], [['a', 'b', 'c']])), [
     { url: 'a', url_2: 'b', url_2_2: 'c' },
   ]);
 });
 
-test('table: numbers stand to the right, and nothing is cut without a terminal', () => {
+test('table: aligns numbers to the right, and cuts nothing without a terminal', () => {
   const long = 'u'.repeat(300);
   const rows: Cell[][] = [
     [long, 5],
@@ -52,14 +52,14 @@ test('table: numbers stand to the right, and nothing is cut without a terminal',
   assert.equal(lines[3], `x${' '.repeat(299)}  12345`);
 });
 
-test('table: the widest column gives way to the width of the terminal', () => {
+test('table: shortens the widest column to fit the terminal', () => {
   const rows: Cell[][] = [['u'.repeat(100), 'short', 'v'.repeat(30)]];
   const lines = text('table', ['url', 'word', 'other'], rows, 60).split('\n');
   assert.equal(lines[2]?.length, 60);
   assert.match(lines[2] ?? '', /^u+… {2}short {2}v+…?$/);
 });
 
-test('table: rows stream once the first thousand are measured', () => {
+test('table: streams rows after it has measured the first thousand', () => {
   let taken = 0;
   function* endless(): Generator<Cell[]> {
     for (;;) yield [taken++];

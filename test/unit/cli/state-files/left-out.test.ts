@@ -1,4 +1,4 @@
-// What fewer agents would leave behind, told from real state files.
+// Finds in real state files the work that a launch with fewer agents would leave behind.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -51,7 +51,7 @@ function write(dataDir: string, agent: string, known: Known, crawl = 'c'): void 
 
 const u = (...names: string[]) => names.map((name) => `http://${name}`);
 
-test('left out: what no agent of the launch knows is counted and named', (context) => {
+test('left out: counts URLs that no launched agent knows, and names their hosts', (context) => {
   const dataDir = directory(context);
   write(dataDir, 'a1', { queued: u('h1/a'), done: u('h1/b') });
   write(dataDir, 'a2', { queued: u('h2/a', 'h2/b', 'h3/a'), done: u('h2/c', 'h1/b') });
@@ -61,17 +61,17 @@ test('left out: what no agent of the launch knows is counted and named', (contex
   assert.deepEqual(compareStates(dataDir, 'c', ['a1', 'a2']).leftOut, []);
 });
 
-test('left out: copies cover a host, as far as they go', (context) => {
+test('left out: does not count URLs that a copy in the launch covers', (context) => {
   const dataDir = directory(context);
   write(dataDir, 'a1', { queued: u('h/a'), done: u('h/b', 'h/c'), skipped: u('h/d') });
   write(dataDir, 'a2', { queued: u('h/a', 'h/b', 'h/d'), done: u('h/c') });
   assert.deepEqual(compareStates(dataDir, 'c', ['a1']).leftOut, []);
-  // The other way a page would be fetched again.
+  // Without a1, a2 would fetch one page again.
   const [a1] = compareStates(dataDir, 'c', ['a2']).leftOut;
   assert.deepEqual([a1?.agent, a1?.queued, a1?.pages], ['a1', 0, 1]);
 });
 
-test('left out: URLs in an outbox are open work, unless another agent has them', (context) => {
+test('left out: counts URLs in an outbox unless another agent has them', (context) => {
   const dataDir = directory(context);
   write(dataDir, 'a1', { queued: u('h/a'), outbox: u('g/b') });
   write(dataDir, 'a2', { outbox: u('h/a', 'g/b', 'f/c') });
@@ -79,7 +79,7 @@ test('left out: URLs in an outbox are open work, unless another agent has them',
   assert.deepEqual(a2, { agent: 'a2', hosts: 1, queued: 1, pages: 0, samples: ['f'] });
 });
 
-test('left out: an agent that runs takes part, an empty or a foreign state does not', (context) => {
+test('left out: does not count running agents, or empty or foreign states', (context) => {
   const dataDir = directory(context);
   write(dataDir, 'a1', { queued: u('h1/a') });
   write(dataDir, 'a2', { queued: u('h2/a') });
@@ -91,7 +91,7 @@ test('left out: an agent that runs takes part, an empty or a foreign state does 
   assert.deepEqual(compareStates(dataDir, 'c', ['a1']).leftOut, []);
 });
 
-test('left out: a file that cannot be read is told', (context) => {
+test('left out: reports a file that cannot be read', (context) => {
   const dataDir = directory(context);
   write(dataDir, 'a1', { queued: u('h1/a') });
   write(dataDir, 'a2', { queued: u('h2/a') });

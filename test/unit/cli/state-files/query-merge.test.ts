@@ -22,14 +22,14 @@ function claim(part: Partial<Claim>): Claim {
   };
 }
 
-test('merge: what is finished beats what is queued, whoever says it', () => {
+test('merge: a finished URL wins over a queued one, whichever agent has it', () => {
   const queued = claim({ agent: 'a1', state: 'queued' });
   for (const state of ['response', 'failed', 'skipped'] as const) {
     assert.equal(mergeClaims([queued, claim({ agent: 'a2', state })]).state, state);
   }
 });
 
-test('merge: a response beats a failure, a failure a skip, even if it came later', () => {
+test('merge: a response wins over a failure and a failure over a skip, even if later', () => {
   const skipped = claim({ agent: 'a1', state: 'skipped' });
   const failed = claim({ agent: 'a2', state: 'failed', fetchedAt: 10 });
   const response = claim({ agent: 'a3', state: 'response', fetchedAt: 99 });
@@ -37,16 +37,16 @@ test('merge: a response beats a failure, a failure a skip, even if it came later
   assert.equal(mergeClaims([skipped, failed]).agent, 'a2');
 });
 
-test('merge: of two in the same state the present owner stands, however late it fetched', () => {
+test('merge: of two claims in the same state, the current owner wins, even if later', () => {
   const dead = claim({ agent: 'a1', state: 'response', fetchedAt: 10 });
   const successor = claim({ agent: 'a2', state: 'response', fetchedAt: 20 });
   assert.equal(mergeClaims([dead, successor], 'a2').agent, 'a2');
   assert.equal(mergeClaims([successor, dead], 'a1').agent, 'a1');
   const failed = claim({ agent: 'a2', state: 'failed', fetchedAt: 5 });
-  assert.equal(mergeClaims([dead, failed], 'a2').agent, 'a1', 'the further state goes first');
+  assert.equal(mergeClaims([dead, failed], 'a2').agent, 'a1', 'the response wins');
 });
 
-test('merge: of two responses without an owner the earlier wins, then the smaller agent', () => {
+test('merge: without an owner, the earlier response wins, then the smaller agent id', () => {
   const late = claim({ agent: 'a1', state: 'response', fetchedAt: 20 });
   const early = claim({ agent: 'a3', state: 'response', fetchedAt: 10 });
   const same = claim({ agent: 'a2', state: 'response', fetchedAt: 10 });
@@ -54,7 +54,7 @@ test('merge: of two responses without an owner the earlier wins, then the smalle
   assert.equal(mergeClaims([late, early, same]).agent, 'a2');
 });
 
-test('merge: depth and referrer are the least of all claims, attempts the most', () => {
+test('merge: takes the smallest depth and referrer and the most attempts of all claims', () => {
   const winner = claim({ state: 'response', fetchedAt: 1, depth: 5, attempts: 1, referrer: 'm' });
   const other = claim({ agent: 'a2', depth: 2, attempts: 3, referrer: 'b' });
   const merged = mergeClaims([winner, other]);
@@ -63,7 +63,7 @@ test('merge: depth and referrer are the least of all claims, attempts the most',
   assert.equal(mergeClaims([winner, seed]).referrer, null);
 });
 
-test('merge: idempotent, commutative and associative, whoever owns the host', () => {
+test('merge: is idempotent, commutative and associative for any owner', () => {
   const claims = fc.array(
     fc.record(
       {
@@ -97,7 +97,7 @@ test('merge: idempotent, commutative and associative, whoever owns the host', ()
   );
 });
 
-test('merge: a host of two files counts its merged URLs, and is as its present owner says', () => {
+test('merge: a host in two files counts merged URLs, and takes the row of its owner', () => {
   const dead = { agent: 'a1', host: 'h', ip: '1.1.1.1', last_fetch_at: 10, out_of_scope: 7 };
   const successor = { agent: 'a2', host: 'h', ip: '2.2.2.2', last_fetch_at: 20, out_of_scope: 3 };
   const rows = [

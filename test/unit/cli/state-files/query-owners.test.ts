@@ -31,7 +31,7 @@ const joined = (agent: string, at: number): Event => [
 ];
 const hosts = Array.from({ length: 300 }, (_, k) => `h${k}.test`);
 
-test('owners: whoever was given up by the one who wrote last owns nothing any more', () => {
+test('owners: an agent that the last writer removed owns nothing', () => {
   const files = [
     file('a1', joined('a1', 1), [50, 'suspect', { agent: 'a2' }]),
     file('a2', joined('a2', 2), [40, 'takeover', { from: 'a9', hosts: 1 }]),
@@ -45,7 +45,7 @@ test('owners: whoever was given up by the one who wrote last owns nothing any mo
   assert.ok(hosts.every((host) => holders(host).length === 2));
 });
 
-test('owners: who comes back is in view again, who leaves is not', () => {
+test('owners: an agent that rejoins is in the view again, an agent that leaves is not', () => {
   const back = file('a1', joined('a1', 1), [5, 'suspect', { agent: 'a2' }]);
   const again: Event = [9, 'join', { agent: 'a2' }];
   const rejoined = file('a1', joined('a1', 1), [5, 'suspect', { agent: 'a2' }], again);
@@ -56,7 +56,7 @@ test('owners: who comes back is in view again, who leaves is not', () => {
   assert.equal(ownersOf([left], config).histories[0]?.end, 'left');
 });
 
-test('owners: an agent that never joined, or was refused later, knows nothing of the others', () => {
+test('owners: ignores the view of an agent that never joined or was refused later', () => {
   const others = [file('a1', joined('a1', 1)), file('a2', joined('a2', 2))];
   const never = file('a4', [5, 'quarantine', {}], [9, 'refused', { agent: 'a1' }]);
   assert.deepEqual(ownersOf([...others, never], config).view, ['a1', 'a2', 'a3']);
@@ -65,16 +65,16 @@ test('owners: an agent that never joined, or was refused later, knows nothing of
   assert.deepEqual(ownersOf([...others, late], config).view, ['a1', 'a2', 'a3']);
 });
 
-test('owners: agents that end after the completion take nothing along', () => {
+test('owners: agents that end after completion stay owners', () => {
   const complete: Event = [20, 'complete', { view: ['a1', 'a3'] }];
   const files = [file('a1', joined('a1', 1), complete, [30, 'suspect', { agent: 'a3' }])];
   const owners = ownersOf(files, config);
   assert.deepEqual([owners.view, owners.complete], [['a1', 'a3'], true]);
   const anew = [file('a1', joined('a1', 1), complete, joined('a1', 40))];
-  assert.equal(ownersOf(anew, config).complete, false, 'a later life crawls on');
+  assert.equal(ownersOf(anew, config).complete, false, 'a later run continues the crawl');
 });
 
-test('owners: a complete crawl is judged by the members and the copies of its end', () => {
+test('owners: a complete crawl uses the members and backups of its completion', () => {
   const end: Event = [20, 'complete', { view: ['a1', 'a2', 'a3'], backups: 1 }];
   const files = [file('a1', joined('a1', 1), end), file('a3', [2, 'join', { capacity: 4 }], end)];
   const then = ownersOf(files, config);
@@ -87,10 +87,10 @@ test('owners: a complete crawl is judged by the members and the copies of its en
   }
   assert.deepEqual([...new Set(hosts.map(owner))].sort(), ['a1', 'a2', 'a3']);
   const anew = ownersOf([file('a1', joined('a1', 1), end, joined('a1', 40))], now);
-  assert.equal(anew.backups, 2, 'a crawl that goes on is judged by its config');
+  assert.equal(anew.backups, 2, 'a crawl that continues uses its config');
 });
 
-test('owners: files without events belong to agents that nobody removed', () => {
+test('owners: an agent whose file has no events counts as a member', () => {
   assert.deepEqual(ownersOf([file('a1'), file('a3')], config).view, ['a1', 'a3']);
   const damaged = file('a1', [1, 'join', {}]);
   const owners = ownersOf([{ ...damaged, rows: () => [[1, 'join', '{']].values() }], config);

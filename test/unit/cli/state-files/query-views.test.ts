@@ -10,7 +10,7 @@ import { ClusterViews } from '../../../../agent/cli/state-files/query-views.ts';
 import { openState } from '../../../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 
-/** Backups as by default; whose hosts they are is told by the tests. */
+/** The default number of backups. Each test sets the owner of its hosts. */
 const config = {
   cluster: { agents: 2, replicas: 50, backups: 1 },
 } as unknown as Parameters<typeof crawlTotals>[1];
@@ -18,7 +18,7 @@ const config = {
 let dataDir: string;
 let closing: (() => void)[];
 
-/** An agent that goes on running: its file stays open, its rows in the write-ahead log. */
+/** A running agent: its file stays open, and its rows stay in the write-ahead log. */
 function running(agent: string) {
   const opened = openState({ directory: path.join(dataDir, agent), crawl: 'c', agent });
   assert.ok(opened.ok);
@@ -66,7 +66,7 @@ function running(agent: string) {
   };
 }
 
-/** Rows of a query as arrays, and what was said meanwhile. */
+/** Rows of a query as arrays, and the reported problems. */
 function ask(sql: string, expected: string[] = [], present?: string) {
   const { files, problems } = openStateFiles(dataDir, expected);
   const said = [...problems];
@@ -93,7 +93,7 @@ describe('query over files', () => {
     fs.rmSync(dataDir, { recursive: true });
   });
 
-  test('rows of all agents are there, each with its agent, while they run', () => {
+  test('returns the rows of all running agents, each with its agent', () => {
     const [a1, a2] = [running('a1'), running('a2')];
     a1.queue('one.test', '/', '/x');
     a2.queue('two.test', '/');
@@ -112,7 +112,7 @@ describe('query over files', () => {
     ]);
   });
 
-  test('a host that two files claim is merged by URL, and counted so', () => {
+  test('merges a host that two files claim by URL, and counts the merged URLs', () => {
     const [dead, successor] = [running('a1'), running('a2')];
     dead.queue('h.test', '/', '/both', '/late', '/open', '/no');
     dead.fetch('h.test', '/', 200, 5);
@@ -171,7 +171,7 @@ describe('query over files', () => {
     ]);
   });
 
-  test('a page that is queued again shows the last answer of all files, once', () => {
+  test('shows a requeued page once, with the last response of all files', () => {
     const [dead, successor] = [running('a1'), running('a2')];
     for (const agent of [dead, successor]) agent.queue('h.test', '/', '/x', '/y');
     dead.fetch('h.test', '/', 200, 5);
@@ -195,7 +195,7 @@ describe('query over files', () => {
     ]);
   });
 
-  test('a page that was skipped when it was queued again shows the last answer of all files, once', () => {
+  test('shows a requeued and skipped page once, with the last response of all files', () => {
     const [dead, successor] = [running('a1'), running('a2')];
     for (const agent of [dead, successor]) agent.queue('h.test', '/', '/x', '/y');
     dead.fetch('h.test', '/', 200, 5);
@@ -228,7 +228,7 @@ describe('query over files', () => {
     );
   });
 
-  test('a former member has not completed what the members have completed since', () => {
+  test('a previous member has not completed what the members completed later', () => {
     const [former, left, member] = [running('a1'), running('a2'), running('a3')];
     type Kind = Parameters<SqliteStore['event']>[1];
     const event = (
@@ -252,7 +252,7 @@ describe('query over files', () => {
     assert.deepEqual(ends(), [null, 'left', 'complete']);
   });
 
-  test('an agent that never was a member has no totals, a member without a state is named', () => {
+  test('omits the totals of an agent that was no member, and names a member without state', () => {
     const [member] = [running('a1'), running('a9')];
     member.store.begin();
     member.store.event(5, 'join', { agent: 'a1', view: ['a1', 'a2'] });
@@ -261,7 +261,7 @@ describe('query over files', () => {
     assert.deepEqual([agents.map(({ agent }) => agent), missing], [['a1'], ['a2']]);
   });
 
-  test('a host that is given while the files are opened is in one of them', () => {
+  test('finds a host that is handed over while the files are opened', () => {
     const [joiner, giver] = [running('a1'), running('a2')];
     giver.fetchAt('h.test', '/', 5);
     let isGiven = false;
@@ -282,7 +282,7 @@ describe('query over files', () => {
     views.close();
   });
 
-  test('what two files say alike is credited to the present owner, host and pages', () => {
+  test('credits equal rows of two files to the current owner', () => {
     const [dead, successor] = [running('a1'), running('a2')];
     for (const agent of [dead, successor]) agent.queue('h.test', '/', '/x');
     dead.fetch('h.test', '/', 200, 5);
@@ -296,7 +296,7 @@ describe('query over files', () => {
     assert.deepEqual(by('a1'), [['a1'], ['a1'], ['a1']]);
   });
 
-  test('a copy of another agent has no say', () => {
+  test('ignores the copy of a backup', () => {
     const [owner, backup] = [running('a1'), running('a2')];
     owner.queue('h.test', '/');
     backup.queue('h.test', '/', '/more');
@@ -307,7 +307,7 @@ describe('query over files', () => {
     assert.deepEqual(ask('SELECT agent FROM hosts').rows, [['a1']]);
   });
 
-  test('integers are whole numbers of any size, stored ones and computed ones', () => {
+  test('returns stored and computed integers of any size exactly', () => {
     running('a1').fetchAt('h.test', '/', 1_795_313_309_017);
     const { files } = openStateFiles(dataDir, []);
     const views = new ClusterViews(files, assert.fail, () => undefined);
@@ -323,7 +323,7 @@ describe('query over files', () => {
     views.close();
   });
 
-  test('a query sees one moment of an agent, whatever is written meanwhile', () => {
+  test('a query sees one snapshot of an agent, despite later writes', () => {
     const a1 = running('a1');
     a1.queue('h.test', '/');
     const { files } = openStateFiles(dataDir, []);
@@ -337,7 +337,7 @@ describe('query over files', () => {
     views.close();
   });
 
-  test('a join does not read a view again for each row of the other', () => {
+  test('a join does not read a view once for each row of the other', () => {
     const a1 = running('a1');
     const paths = Array.from({ length: 3000 }, (_, k) => `/${k}`);
     a1.queue('h.test', ...paths);
@@ -347,16 +347,16 @@ describe('query over files', () => {
     );
     const { user } = process.cpuUsage(began);
     assert.deepEqual(rows, [[3000]]);
-    // Nine million rows of the file would take many times as long.
+    // Reading nine million rows would take many times as long.
     assert.ok(user < 3_000_000, `${user} µs`);
   });
 
-  test('a query that stops in the middle leaves nothing open', () => {
+  test('a query that stops early leaves nothing open', () => {
     running('a1').queue('h.test', '/', '/x', '/y');
     assert.equal(ask('SELECT url FROM frontier LIMIT 1').rows.length, 1);
   });
 
-  test('a statement that writes, attaches, or is not one alone is refused', () => {
+  test('refuses statements that write or attach, and more than one statement', () => {
     running('a1').queue('h.test', '/');
     const refused = [
       'DELETE FROM pages',
@@ -377,7 +377,7 @@ describe('query over files', () => {
     assert.deepEqual(fs.readdirSync(dataDir), ['a1']);
   });
 
-  test('a missing and a damaged file are named, and the others answered', () => {
+  test('names a missing and a damaged file, and answers from the others', () => {
     running('a1').queue('h.test', '/');
     fs.mkdirSync(path.join(dataDir, 'a2'));
     fs.writeFileSync(path.join(dataDir, 'a2', 'state.sqlite'), 'no database at all '.repeat(200));

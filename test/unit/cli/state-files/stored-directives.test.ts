@@ -18,7 +18,7 @@ const pause: Directive = { kind: 'pause', host: '', value: 1, n: 1, by: 'a1' };
 const all: Directive = { kind: 'block', host: '*', value: 1, n: 2, by: 'a1' };
 const words = ({ kind, host }: Directive) => ({ kind, host });
 
-/** A crawl of a1 and a2, which have ended with these orders in force. */
+/** A crawl whose agents a1 and a2 ended while these directives were in force. */
 function crawlWith(...orders: Directive[]): Config {
   const dataDir = path.join(newDirectory(), 'data');
   const config = good(`${plain}cluster: { agents: 2 }\n`, { dataDir });
@@ -47,7 +47,7 @@ function ordersOf(config: Config): Directive[][] {
   return ['a1', 'a2'].map((agent) => inState(config, agent, (table) => table.directives()));
 }
 
-/** Has these writes of orders, counted from one, fail as on a full disk. */
+/** Makes these writes of directives, counted from one, fail as on a full disk. */
 function fillDisk(t: TestContext, ...writes: number[]): void {
   const { saveDirective: saveOrder } = DirectiveTable.prototype;
   let count = 0;
@@ -60,7 +60,7 @@ function fillDisk(t: TestContext, ...writes: number[]): void {
   t.after(() => save.mock.restore());
 }
 
-test('an order is taken back in all states, and with a block the record of the end', () => {
+test('takes a directive back in all states, and with a block also the completion record', () => {
   const config = crawlWith(all);
   const { agents, failure, stillBlockedBy } = takeBack(config, words(all));
   assert.deepEqual([agents, failure, stillBlockedBy], [['a1', 'a2'], null, undefined]);
@@ -69,7 +69,7 @@ test('an order is taken back in all states, and with a block the record of the e
   assert.deepEqual(fs.readdirSync(config.agent.dataDir).sort(), ['a1', 'a2', 'launch.lock']);
 });
 
-test('on a full disk nothing is changed, the record of the end included', (t) => {
+test('on a full disk, changes nothing, not even the completion record', (t) => {
   const config = crawlWith(all);
   const before = ordersOf(config);
   fillDisk(t, 1);
@@ -80,7 +80,7 @@ test('on a full disk nothing is changed, the record of the end included', (t) =>
   assert.equal(readCompletion(config).kind, 'complete');
 });
 
-test('what the first state took is in force, though the disk is full for the second', (t) => {
+test('keeps the change of the first state if the disk is full for the second', (t) => {
   const config = crawlWith(all);
   fillDisk(t, 2);
   const { agents, failure } = takeBack(config, words(all));
@@ -89,7 +89,7 @@ test('what the first state took is in force, though the disk is full for the sec
   assert.equal(readCompletion(config).kind, 'none');
 });
 
-test('a state that cannot be read is named, and nothing is changed', () => {
+test('names a state that cannot be read, and changes nothing', () => {
   const config = crawlWith(pause);
   const before = ordersOf(config)[0];
   const file = path.join(config.agent.dataDir, 'a2', 'state.sqlite');
@@ -106,7 +106,7 @@ test('a state that cannot be read is named, and nothing is changed', () => {
   assert.equal(takeBack(config, words(all)).failure?.code, 1);
 });
 
-test('an agent that has just begun is no reason to name another directory', () => {
+test('names no other directory if an agent has just started', () => {
   const config = crawlWith(pause);
   const lock = lockDirectory(path.join(config.agent.dataDir, 'a2'));
   assert.ok(lock.ok);
@@ -117,7 +117,7 @@ test('an agent that has just begun is no reason to name another directory', () =
   assert.deepEqual(ordersOf(config), [[pause], [pause]]);
 });
 
-test('no launch begins while an order is taken back, nor is one taken back while a launch begins', (t) => {
+test('takes a directive back under the launch lock, and refuses if a launch holds it', (t) => {
   const config = crawlWith(pause);
   const { dataDir } = config.agent;
   const { saveDirective: saveOrder } = DirectiveTable.prototype;
@@ -137,7 +137,7 @@ test('no launch begins while an order is taken back, nor is one taken back while
   assert.deepEqual(held, [true, true]);
 });
 
-test('a host that another pattern blocks is still blocked', () => {
+test('reports that another pattern still blocks the host', () => {
   const host: Directive = { ...all, host: 'x.test', n: 3 };
   const config = crawlWith(all, host);
   assert.equal(takeBack(config, words(host)).stillBlockedBy, '*');

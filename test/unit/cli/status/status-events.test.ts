@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recentLines } from '../../../../agent/cli/status/status-events.ts';
 
-test('status: what several agents saw alike shares a line, with age and duration', () => {
+test('status: shows an event that several agents saw on one line, with age and duration', () => {
   const suspect = { kind: 'suspect', detail: { agent: 'a2', silentMs: 5019 } } as const;
   const takeover = { kind: 'takeover', ageMs: 11_800, detail: { from: 'a2', hosts: 4 } } as const;
   const lines = recentLines([
@@ -21,7 +21,7 @@ test('status: what several agents saw alike shares a line, with age and duration
   ]);
 });
 
-test('status: the same thing twice is two lines, and only the last few are shown', () => {
+test('status: shows a repeated event twice, and only the last eight events', () => {
   const met = (ageMs: number) => ({ kind: 'join', ageMs, detail: { agent: 'a2' } }) as const;
   const lines = recentLines([{ id: 'a1', recent: [met(90_000), met(60_000)] }]);
   assert.deepEqual(lines, ['  90 s ago  a1  met a2', '  60 s ago  a1  met a2']);
@@ -29,7 +29,7 @@ test('status: the same thing twice is two lines, and only the last few are shown
   assert.equal(recentLines([{ id: 'a1', recent: many }]).length, 8);
 });
 
-test('status: aborted requests are counted, with the reason', () => {
+test('status: counts aborted requests, with the reason', () => {
   const aborted = (requests: number) => {
     const detail = { requests, why: 'the lease lapsed', hosts: ['a.example'] };
     return { kind: 'abort', ageMs: 2000, detail } as const;

@@ -66,7 +66,7 @@ const defaults = {
   },
 };
 
-test('load: seeds alone are a config, and every default is that of the contract', () => {
+test('load: accepts seeds alone, and sets every default', () => {
   const config = good('seeds: [https://www.Example.org./a]');
   const { file, seeds, inlineSeeds, seedFiles, scope, agent, ...rest } = config;
   assert.deepEqual(rest, defaults);
@@ -90,7 +90,7 @@ test('load: JSON is read like YAML', () => {
   assert.deepEqual([wrong.path, wrong.line], ['politeness.hostDelayMs', 6]);
 });
 
-test('load: durations and sizes carry units', () => {
+test('load: accepts units in durations and sizes', () => {
   const config = good(`${plain}
 politeness: { hostDelayMs: 1.5s, ipDelayMs: 2m }
 limits: { bodyBytes: 64KiB }
@@ -109,20 +109,20 @@ cluster: { failureDetector: { heartbeatMs: 200, suspectAfterMs: 1h } }
 });
 
 for (const [what, value] of [
-  ['no unit in a string', '"500"'],
+  ['a string without a unit', '"500"'],
   ['an unknown unit', '10sec'],
   ['a space before the unit', '"10 s"'],
   ['a fraction of a millisecond', '0.5'],
-  ['less than none', '-1'],
+  ['less than zero', '-1'],
   ['a negative string', '"-1s"'],
   ['more than a timer can wait', '2147483648'],
   ['more than a timer can wait, with a unit', '600h'],
   ['infinity', '.inf'],
-  ['no number', '.nan'],
+  ['not a number', '.nan'],
   ['a list', '[1]'],
-  ['nothing', ''],
+  ['an empty value', ''],
 ] as const) {
-  test(`load: a duration of ${what} is refused with its line and a remedy`, () => {
+  test(`load: refuses a duration with its line and a remedy: ${what}`, () => {
     const problem = onlyProblem(`${plain}politeness:\n  hostDelayMs: ${value}\n`);
     assert.equal(problem.code, 'config-bad-value');
     assert.deepEqual([problem.path, problem.line], ['politeness.hostDelayMs', 4]);
@@ -131,7 +131,7 @@ for (const [what, value] of [
 }
 
 for (const value of ['5MB', '5M', '0', '0KiB', '-1', '2GiB', '1.5', 'ten', '[1]', 'null']) {
-  test(`load: a size of ${value} is refused`, () => {
+  test(`load: refuses a size of ${value}`, () => {
     const problem = onlyProblem(`${plain}limits: { bodyBytes: ${value} }`);
     assert.equal(problem.path, 'limits.bodyBytes');
     assert.notEqual(problem.remedy, '');
@@ -170,7 +170,7 @@ for (const [key, value] of [
   });
 }
 
-test('load: an unknown key is refused with the nearest known one', () => {
+test('load: refuses an unknown key, and suggests the nearest known one', () => {
   const problem = onlyProblem(`${plain}cluster:\n  agents: 2\n  replica: 3\n`);
   assert.equal(problem.code, 'config-unknown-key');
   assert.deepEqual([problem.path, problem.line, problem.column], ['cluster.replica', 5, 3]);
@@ -183,14 +183,14 @@ test('load: an unknown key is refused with the nearest known one', () => {
   assert.match(wild.remedy, /durability/);
 });
 
-test('load: a key named like a prototype is unknown, not silently taken', () => {
+test('load: refuses keys such as __proto__ as unknown', () => {
   assert.equal(onlyProblem(`${plain}__proto__: { name: x }\n`).code, 'config-unknown-key');
   assert.equal(onlyProblem(`${plain}constructor: 1\n`).code, 'config-unknown-key');
   assert.equal(onlyProblem(`${plain}? [a, b]\n: 1\n`).code, 'config-unknown-key');
   assert.equal(onlyProblem(`${plain}7: 1\n`).line, 3);
 });
 
-test('load: all problems come at once, in order of their lines', () => {
+test('load: reports all problems at once, in line order', () => {
   const problems = bad(`nam: x
 seeds: [example.org, http://ok/]
 seedFiles: [none.txt]
@@ -219,7 +219,7 @@ archive: { wark: true }
   );
 });
 
-test('load: a missing seed is reported beside other problems', () => {
+test('load: reports a missing seed together with other problems', () => {
   assert.deepEqual(
     bad('limits: { pages: 0 }').map((problem) => problem.path),
     ['seeds', 'limits.pages'],
@@ -228,7 +228,7 @@ test('load: a missing seed is reported beside other problems', () => {
   assert.equal(onlyProblem('seeds: []').path, 'seeds');
 });
 
-test('load: --data wins over the file and is relative to the caller', () => {
+test('load: --data overrides the file, and is relative to the working directory', () => {
   const cwd = newDirectory();
   fs.mkdirSync(path.join(cwd, 'conf'));
   const file = path.join(cwd, 'conf', 'c.yaml');
@@ -244,7 +244,7 @@ test('load: --data wins over the file and is relative to the caller', () => {
   assert.equal(dataDirOf('/abs'), '/abs');
 });
 
-test('load: a right config has no warnings, one without contact has', () => {
+test('load: warns of a user agent without a contact, and not of a valid config', () => {
   assert.deepEqual(warningsOf(plain), []);
   const [warning, ...more] = warningsOf('seeds: [http://h/]\nhttp: { userAgent: bot }\n');
   assert.match(warning ?? '', /crawl\.yaml:2:\d+: http\.userAgent: has no contact/);
@@ -259,7 +259,7 @@ test('load: loading writes nothing', () => {
   assert.deepEqual(fs.readdirSync(cwd), ['c.yaml']);
 });
 
-test('load: a list of agents keeps its order, and an address defaults to listen', () => {
+test('load: keeps the order of agents, and lets an address default to listen', () => {
   const loaded = load(`${plain}cluster:
   agents:
     - { id: 节点7, listen: "tcp://0.0.0.0:7101", address: "tcp://10.0.0.7:7101", capacity: 0.5 }
@@ -277,7 +277,7 @@ test('load: a list of agents keeps its order, and an address defaults to listen'
   ]);
 });
 
-test('load: delays of single hosts are kept by serialised pattern', () => {
+test('load: keeps the delays of single hosts by canonical host pattern', () => {
   const { politeness } = good(`${plain}
 politeness: { hosts: { Bücher.example: { hostDelayMs: 5s }, "*.h": { hostDelayMs: 0 } } }
 `);

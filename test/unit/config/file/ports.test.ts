@@ -26,7 +26,7 @@ async function refused(config: Config, allocate: boolean) {
 
 const fileOf = (config: Config) => path.join(config.agent.dataDir, 'cluster.json');
 
-test('ports: a list of agents is taken as it is, and nothing is written', async () => {
+test('ports: uses a list of agents unchanged, and writes nothing', async () => {
   const config = good(`${plain}cluster: { agents: [{ id: x, listen: "tcp://h:1" }] }\n`);
   const resolved = await resolveAgents(config, { allocate: true });
   assert.ok(resolved.ok);
@@ -34,7 +34,7 @@ test('ports: a list of agents is taken as it is, and nothing is written', async 
   assert.equal(fs.existsSync(config.agent.dataDir), false);
 });
 
-test('ports: a number becomes a1 to aN on free ports, which stay the same', async () => {
+test('ports: turns a number into agents a1 to aN on free ports, which stay the same', async () => {
   const config = cluster(5);
   const first = await placed(config);
   assert.deepEqual(
@@ -55,7 +55,7 @@ test('ports: a number becomes a1 to aN on free ports, which stay the same', asyn
   assert.deepEqual(fs.readdirSync(config.agent.dataDir), ['cluster.json']);
 });
 
-test('ports: an occupied port is not given away', async () => {
+test('ports: does not assign an occupied port', async () => {
   const dataDir = path.join(newDirectory(), 'data');
   const before = await placed(cluster(3, dataDir));
   fs.rmSync(path.join(dataDir, 'cluster.json'));
@@ -70,7 +70,7 @@ test('ports: an occupied port is not given away', async () => {
   }
 });
 
-test('ports: who may not allocate is told that there are none, and nothing is written', async () => {
+test('ports: without allocation, reports missing ports and writes nothing', async () => {
   const config = cluster(2);
   const problem = await refused(config, false);
   assert.equal(problem.code, 'cluster-not-launched');
@@ -93,7 +93,7 @@ test('ports: a smaller number uses the first agents, a larger one keeps their po
   assert.deepEqual(await placed(cluster(6, dataDir), false), six);
 });
 
-test('ports: growth survives that cluster.json was removed by hand', async () => {
+test('ports: keeps the ports of a replaced cluster.json when the number grows', async () => {
   const config = cluster(2);
   const { dataDir } = config.agent;
   await placed(config);
@@ -107,7 +107,7 @@ test('ports: growth survives that cluster.json was removed by hand', async () =>
   assert.deepEqual(three.slice(0, 2), other);
 });
 
-test('ports: what an agent has recorded wins over cluster.json and survives its loss', async () => {
+test('ports: prefers a port that an agent recorded, even if cluster.json is lost', async () => {
   const config = cluster(2);
   const before = await placed(config);
   const { dataDir } = config.agent;
@@ -123,7 +123,7 @@ test('ports: what an agent has recorded wins over cluster.json and survives its 
   assert.deepEqual(await placed(config, false), await placed(config));
 });
 
-test('ports: an agent that is moved gets another port, the others keep theirs', async () => {
+test('ports: assigns another port to a moved agent, and keeps the other ports', async () => {
   const config = cluster(3);
   const before = await placed(config);
   const { dataDir } = config.agent;
@@ -140,7 +140,7 @@ test('ports: an agent that is moved gets another port, the others keep theirs', 
   assert.deepEqual((await placed(cluster(4, dataDir))).slice(0, 3), after);
 });
 
-test('ports: none is allocated while an agent runs whose port is not known', async () => {
+test('ports: allocates none while an agent with an unknown port runs', async () => {
   const config = cluster(2);
   const resolved = await resolveAgents(config, {
     allocate: true,
@@ -154,14 +154,14 @@ test('ports: none is allocated while an agent runs whose port is not known', asy
 
 for (const [what, text] of [
   ['empty', ''],
-  ['cut', '{"agents":[{"id":"a1","po'],
-  ['of another shape', '{"agents":{"a1":7101}}'],
+  ['truncated', '{"agents":[{"id":"a1","po'],
+  ['of another structure', '{"agents":{"a1":7101}}'],
   ['out of order', '{"agents":[{"id":"a2","port":7101}]}'],
   ['with a port twice', '{"agents":[{"id":"a1","port":7101},{"id":"a2","port":7101}]}'],
-  ['with a port that is none', '{"agents":[{"id":"a1","port":70000}]}'],
+  ['with an invalid port', '{"agents":[{"id":"a1","port":70000}]}'],
   ['binary', '\u0000\u0001'],
 ] as const) {
-  test(`ports: a cluster.json that is ${what} is refused and left alone`, async () => {
+  test(`ports: refuses a cluster.json that is ${what}, and does not change it`, async () => {
     const config = cluster(2);
     fs.mkdirSync(config.agent.dataDir);
     fs.writeFileSync(fileOf(config), text);
@@ -171,7 +171,7 @@ for (const [what, text] of [
       assert.match(problem.message, /cluster\.json .*remove it/);
     }
     assert.equal(fs.readFileSync(fileOf(config), 'utf8'), text);
-    // With what the agents have recorded, commands reach them, so that they can be stopped.
+    // Commands reach the agents at their recorded endpoints, so the agents can be stopped.
     for (const [id, port] of [
       ['a1', 7101],
       ['a2', 7102],
@@ -198,10 +198,10 @@ test('ports: a data directory that is a file is unusable', async () => {
 });
 
 for (const before of [0, 2]) {
-  test(`ports: who allocates at once agrees, after a file of ${before} agents`, async () => {
+  test(`ports: concurrent allocations agree, given a file of ${before} agents`, async () => {
     const { dataDir } = cluster(1).agent;
     if (before > 0) await placed(cluster(before, dataDir));
-    // All read the file before any writes it, and then hold different ports.
+    // All read the file before one writes it, and then propose different ports.
     const sizes = [3, 5, 3, 4, 5];
     const results = await Promise.all(sizes.map((size) => placed(cluster(size, dataDir))));
     const kept = await placed(cluster(5, dataDir), false);

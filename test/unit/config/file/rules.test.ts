@@ -6,7 +6,7 @@ function agents(...entries: string[]): string {
   return `${plain}cluster:\n  agents:\n${entries.map((entry) => `    - { ${entry} }\n`).join('')}`;
 }
 
-test('rules: two agents may not have one identifier, even in another case', () => {
+test('rules: two agents may not have the same identifier, even in different case', () => {
   for (const twin of ['a1', 'A1']) {
     const text = agents('id: a1, listen: "tcp://h:1"', `id: ${twin}, listen: "tcp://h:2"`);
     const problem = onlyProblem(text);
@@ -20,7 +20,7 @@ test('rules: two agents may not have one identifier, even in another case', () =
   assert.equal(onlyProblem(accents).path, 'cluster.agents[1].id');
 });
 
-test('rules: two agents may not listen at one place', () => {
+test('rules: two agents may not listen at the same endpoint', () => {
   const problem = onlyProblem(
     agents('id: a, listen: "tcp://127.0.0.1:7101"', 'id: b, listen: "tcp://localhost:7101"'),
   );
@@ -36,7 +36,7 @@ test('rules: agents of two machines may both listen on every interface', () => {
   );
 });
 
-test('rules: two agents may not be reached at one place', () => {
+test('rules: two agents may not have the same address', () => {
   const problem = onlyProblem(
     agents(
       'id: a, listen: "tcp://0.0.0.0:7101", address: "tcp://10.0.0.1:7101"',
@@ -47,7 +47,7 @@ test('rules: two agents may not be reached at one place', () => {
 });
 
 for (const host of ['0.0.0.0', '*', '[::]']) {
-  test(`rules: listening on ${host} needs an address, which is no wildcard`, () => {
+  test(`rules: an agent that listens on ${host} needs an address that is no wildcard`, () => {
     const problem = onlyProblem(agents(`id: a, listen: "tcp://${host}:7101"`));
     assert.equal(problem.path, 'cluster.agents[0].listen');
     assert.match(problem.remedy, /address: tcp:/);
@@ -69,8 +69,8 @@ test('rules: three heartbeats must fit into suspectAfterMs', () => {
   assert.match(problem.remedy, /3000/);
 });
 
-test('rules: a rule is silent where one of its own keys is wrong', () => {
-  // The default of 10 s would break the rule, but it only stands in for what was meant.
+test('rules: a rule reports nothing if one of its own keys is invalid', () => {
+  // The default of 10 s would break the rule, but it only replaces the invalid value.
   const problem = onlyProblem(
     `${plain}cluster: { failureDetector: { heartbeatMs: 5s, suspectAfterMs: 20sec } }\n`,
   );
@@ -78,7 +78,7 @@ test('rules: a rule is silent where one of its own keys is wrong', () => {
   assert.equal(problem.code, 'config-bad-value');
 });
 
-test('rules: agents that share a point of the ring are refused, naming both', () => {
+test('rules: refuses agents that share a point of the ring, and names both', () => {
   const sha256 = () => new Uint8Array(32);
   const text = agents('id: north, listen: "tcp://h:1"', 'id: south, listen: "tcp://h:2"');
   const problem = onlyProblem(text, { sha256 });
@@ -89,14 +89,14 @@ test('rules: agents that share a point of the ring are refused, naming both', ()
   good(text);
 });
 
-test('rules: a ring of more than a million points is refused', () => {
+test('rules: refuses a ring of more than a million points', () => {
   const entry = 'id: a, listen: "tcp://h:1", capacity: 1000';
   const problem = onlyProblem(`${agents(entry)}  replicas: 1001\n`);
   assert.equal(problem.path, 'cluster.replicas');
   assert.match(problem.message, /1001000 points/);
 });
 
-test('rules: more backups than other agents are warned of where they are asked for', () => {
+test('rules: warns if more backups are configured than there are other agents', () => {
   assert.deepEqual(warningsOf(plain), []);
   const asked = warningsOf(`${plain}cluster: { agents: 2, backups: 2 }\n`);
   assert.match(asked[0]!, /cluster\.backups: 2 backups need 3 agents/);
@@ -105,12 +105,12 @@ test('rules: more backups than other agents are warned of where they are asked f
   assert.deepEqual(warningsOf(`${plain}cluster: { agents: 3, backups: 0 }\n`), []);
 });
 
-test('rules: a majority of two is warned of', () => {
+test('rules: warns of a majority of two agents', () => {
   assert.equal(warningsOf(`${plain}cluster: { agents: 2, quorum: majority }\n`).length, 1);
   assert.deepEqual(warningsOf(`${plain}cluster: { agents: 3, quorum: majority }\n`), []);
 });
 
-test('rules: a delay for addresses is warned of where a proxy hides them', () => {
+test('rules: warns of a delay per address if a proxy hides the addresses', () => {
   const delayed = `${plain}politeness: { ipDelayMs: 500ms }\n`;
   assert.deepEqual(warningsOf(delayed), []);
   const hidden = delayed.replace('http: {', 'http: { proxy: "http://127.0.0.1:3128",');
@@ -119,7 +119,7 @@ test('rules: a delay for addresses is warned of where a proxy hides them', () =>
   assert.deepEqual(more, []);
 });
 
-test('rules: wrong agents do not hide one another', () => {
+test('rules: reports the problems of all agents', () => {
   const paths = bad(
     agents(
       'id: a, listen: "tcp://h:1", capacity: nine',
@@ -135,7 +135,7 @@ test('rules: wrong agents do not hide one another', () => {
   ]);
 });
 
-test('rules: seeds that scope.exclude leaves out are warned of', () => {
+test('rules: warns of seeds that scope.exclude leaves out', () => {
   const warnings = (exclude: string) => warningsOf(`${plain}scope: { exclude: ['${exclude}'] }\n`);
   assert.ok(warnings('example').some((text) => text.includes('scope.exclude')));
   assert.ok(!warnings('/nowhere/').some((text) => text.includes('scope.exclude')));

@@ -13,7 +13,7 @@ function problemOf(file: string, cwd: string) {
   return loaded.problems[0]!;
 }
 
-test('source: a file that is missing, a directory, huge or not UTF-8 is unreadable', () => {
+test('source: refuses a file that is missing, a directory, too large or not UTF-8', () => {
   const cwd = newDirectory();
   fs.writeFileSync(path.join(cwd, 'huge.yaml'), `# ${'x'.repeat(1024 ** 2)}\n${plain}`);
   fs.writeFileSync(path.join(cwd, 'latin1.yaml'), Buffer.from('name: caf\xe9\n', 'latin1'));
@@ -46,9 +46,9 @@ for (const [what, text, line, message] of [
   ['an alias of nothing', `${plain}name: *nobody\n`, 3, /alias/],
   ['a merge key', 'a: &a { name: x }\nb:\n  <<: *a\n', 3, /alias/],
   ['a tag', `${plain}name: !env HOME\n`, 3, /tag/],
-  ['a thousand brackets', '['.repeat(5000), 1, /nested/],
+  ['thousands of brackets', '['.repeat(5000), 1, /nested/],
 ] as const) {
-  test(`source: ${what} is refused with its line`, () => {
+  test(`source: refuses ${what}, with its line`, () => {
     const problem = onlyProblem(text);
     assert.equal(problem.code, 'config-syntax');
     assert.equal(problem.line, line);
@@ -57,7 +57,7 @@ for (const [what, text, line, message] of [
   });
 }
 
-test('source: aliases that would expand a billionfold are refused, not expanded', () => {
+test('source: refuses aliases that would expand a billionfold', () => {
   const levels = Array.from({ length: 30 }, (_, k) =>
     k === 0 ? 'l0: &l0 [x, x]' : `l${k}: &l${k} [*l${k - 1}, *l${k - 1}]`,
   );
@@ -65,7 +65,7 @@ test('source: aliases that would expand a billionfold are refused, not expanded'
   assert.ok(problems.every((problem) => /alias/.test(problem.message)));
 });
 
-test('source: every key given twice is named', () => {
+test('source: reports every duplicate key', () => {
   const problems = bad(`${plain}name: a\nname: b\nagent: { threads: 1, threads: 2 }\n`);
   assert.deepEqual(
     problems.map((problem) => problem.line),
@@ -78,7 +78,7 @@ test('problem: a line names file, line, column, key, problem and remedy', () => 
   assert.match(line, /crawl\.yaml:3:18: limits\.pages: must be .*, not "many"; for example/);
 });
 
-test('problem: of very many problems the first fifty are shown and the rest counted', () => {
+test('problem: shows the first fifty of many problems, and counts the others', () => {
   const seeds = Array.from({ length: 80 }, (_, k) => `  - nothing${k}`).join('\n');
   const lines = formatProblems(bad(`seeds:\n${seeds}\n`)).split('\n');
   assert.equal(lines.length, 51);

@@ -1,4 +1,4 @@
-// The keys about requests: what is refused, and what becomes of a path.
+// The `http` keys: which values are refused, and how a path is resolved.
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -15,27 +15,27 @@ for (const [key, value] of [
   ['contentTypes[0]', '["text/html; charset=utf-8"]'],
   ['dns.family', '{ family: ipv5 }'],
 ]) {
-  test(`http: ${key} ${value} is refused`, () => {
+  test(`http: refuses ${key} ${value}`, () => {
     const [name] = key!.split(/[[.]/);
     const problem = onlyProblem(`${seeds}http:\n  ${name}: ${value}\n`);
     assert.equal(problem.path, `http.${key}`);
   });
 }
 
-test('http: a file of authorities that is missing or holds none is refused', () => {
+test('http: refuses a missing file of certificate authorities', () => {
   const config = `${seeds}http: { tls: { ca: none.pem } }\n`;
   assert.equal(onlyProblem(config).path, 'http.tls.ca');
   assert.match(onlyProblem(config).message, /ENOENT/);
 });
 
-test('http: the file of authorities is looked for beside the config', () => {
+test('http: resolves the file of certificate authorities beside the config', () => {
   const config = good(`${seeds}http: { tls: { ca: own.pem } }\n`, {
     files: { 'own.pem': '-----BEGIN CERTIFICATE-----\n' },
   });
   assert.ok(path.isAbsolute(config.http.tls.ca ?? ''));
 });
 
-test('http: all of the keys can be given', () => {
+test('http: accepts all keys together', () => {
   const http =
     'contentTypes: [text/*], proxy: "http://u:p@[::1]:3128", cookies: true, http2: false';
   const config = good(`${plain.replace('http: {', `http: { ${http}, `)}`);

@@ -9,18 +9,18 @@ const quoted = (text: string) => JSON.stringify(text);
 for (const [what, seed] of [
   ['without a scheme', 'example.org'],
   ['without a scheme, with a port', 'localhost:8080/'],
-  ['relative', '/index.html'],
+  ['that is relative', '/index.html'],
   ['of another scheme', 'ftp://example.org/'],
-  ['a mail address', 'mailto:a@example.org'],
+  ['that is a mail address', 'mailto:a@example.org'],
   ['with a space in the host', 'http://exa mple.org/'],
   ['with a port beyond 65535', 'http://example.org:70000/'],
   ['without a host', 'http://'],
   ['of the root domain', 'http://./'],
   ['with an empty label', 'http://a..b/'],
   ['with a broken address', 'http://[::1/'],
-  ['empty', ''],
+  ['that is empty', ''],
 ]) {
-  test(`values: a seed ${what} is refused, named and placed`, () => {
+  test(`values: refuses a seed ${what}, and names it with its line`, () => {
     const problem = onlyProblem(`seeds:\n  - http://fine/\n  - ${quoted(seed!)}\n`);
     assert.deepEqual([problem.path, problem.line], ['seeds[1]', 3]);
     assert.ok(problem.message.includes(quoted(seed!)));
@@ -30,10 +30,10 @@ for (const [what, seed] of [
 
 for (const [what, seed] of [
   ['whose host is longer than any name', `http://${'h'.repeat(256)}/`],
-  ['longer than any row', `http://fine/${'a'.repeat(8000)}`],
-  ['that is so long once it is escaped', `http://fine/${'\u4e2d'.repeat(900)}`],
+  ['that is longer than any row', `http://fine/${'a'.repeat(8000)}`],
+  ['that is too long after escaping', `http://fine/${'\u4e2d'.repeat(900)}`],
 ]) {
-  test(`values: a seed ${what} is refused, and shown in part`, () => {
+  test(`values: refuses a seed ${what}, and shows a part of it`, () => {
     const problem = onlyProblem(`seeds:\n  - http://fine/\n  - ${quoted(seed!)}\n`);
     assert.deepEqual([problem.path, problem.line], ['seeds[1]', 3]);
     assert.match(problem.message, /\d{3,4} characters/);
@@ -58,7 +58,7 @@ test('values: seed files may have comments, blank lines and CRLF, and add to the
   assert.ok(config.seedFiles.every((file) => path.isAbsolute(file)));
 });
 
-test('values: wrong lines of a seed file are named by file and line, twenty and a count', () => {
+test('values: names twenty invalid lines of a seed file, and counts the others', () => {
   const lines = ['http://ok/', ...Array.from({ length: 30 }, (_, k) => `  bad${k}`)];
   const problems = bad('seedFiles: [s.txt]\n', { files: { 's.txt': lines.join('\n') } });
   assert.equal(problems.length, 21);
@@ -68,18 +68,18 @@ test('values: wrong lines of a seed file are named by file and line, twenty and 
   assert.match(problems[20]!.message, /10 more/);
 });
 
-test('values: a seed file that cannot be read is named in the config', () => {
+test('values: reports an unreadable seed file at its key in the config', () => {
   const problem = onlyProblem('seedFiles:\n  - none.txt\n');
   assert.deepEqual([problem.path, problem.line], ['seedFiles[0]', 2]);
   assert.match(problem.message, /none\.txt does not exist/);
 });
 
-test('values: a seed file without seeds is no seed', () => {
+test('values: refuses a seed file without seeds', () => {
   const problem = onlyProblem('seedFiles: [s.txt]\n', { files: { 's.txt': '# none yet\n' } });
   assert.equal(problem.path, 'seedFiles');
 });
 
-test('values: sitemaps alone are enough to start from, and their hosts are then the scope', () => {
+test('values: accepts sitemaps without seeds, and then uses their hosts as the scope', () => {
   const { seeds, scope } = good('sitemaps: [https://example.org/map.xml, http://b.test/f]\n');
   assert.deepEqual([seeds, scope.hosts], [[], ['example.org', 'b.test']]);
   const both = good(`${plain}sitemaps: [https://elsewhere.test/map.xml]\n`);
@@ -87,7 +87,7 @@ test('values: sitemaps alone are enough to start from, and their hosts are then 
   assert.equal(onlyProblem('sitemaps: []\n').path, 'seeds');
 });
 
-test('values: host patterns are brought to the form of URL.hostname', () => {
+test('values: normalizes host patterns to the form of URL.hostname', () => {
   const hosts = ['EXAMPLE.org', '*.Bücher.example.', '127.1', '[::0001]', '*', 'localhost'];
   assert.deepEqual(good(`${plain}scope: { hosts: ${JSON.stringify(hosts)} }\n`).scope.hosts, [
     'example.org',
@@ -186,7 +186,7 @@ for (const listen of [
   'http://127.0.0.1:7101',
   'tcp://127.0.0.1:7101/x',
 ]) {
-  test(`values: ${quoted(listen)} is no place to listen`, () => {
+  test(`values: ${quoted(listen)} is no endpoint to listen at`, () => {
     const text = `${plain}cluster: { agents: [{ id: a, listen: ${quoted(listen)} }] }\n`;
     const problem = onlyProblem(text);
     assert.equal(problem.path, 'cluster.agents[0].listen');
@@ -195,7 +195,7 @@ for (const listen of [
 }
 
 for (const capacity of ['0', '-1', '1000.1', '.inf', '.nan', '"1"']) {
-  test(`values: a capacity of ${capacity} is refused`, () => {
+  test(`values: refuses a capacity of ${capacity}`, () => {
     const agent = `{ id: a, listen: "tcp://h:1", capacity: ${capacity} }`;
     const problem = onlyProblem(`${plain}cluster: { agents: [${agent}] }\n`);
     assert.equal(problem.path, 'cluster.agents[0].capacity');
@@ -209,13 +209,13 @@ for (const agent of ['', ' bot', 'bot ', 'bot\r\nX: 1', 'bot\tx', 'bøt', 'bot �
   });
 }
 
-test('values: seeds outside the scope are warned of, not refused', () => {
+test('values: warns of seeds outside the scope, but accepts them', () => {
   const [warning] = warningsOf(`${plain}scope: { hosts: ["*.example.org"] }\n`);
   assert.match(warning ?? '', /leaves out 1 of 1 seeds.*https:\/\/example\.org\//);
   assert.deepEqual(warningsOf(`${plain}scope: { hosts: ["*.org"] }\n`), []);
 });
 
-test('values: a named pipe as a seed file does not hang the start', (t) => {
+test('values: refuses a named pipe as a seed file, and does not block on it', (t) => {
   if (process.platform === 'win32') return t.skip('no named pipes in the file system');
   const pipe = path.join(newDirectory(), 'pipe');
   execFileSync('mkfifo', [pipe]);

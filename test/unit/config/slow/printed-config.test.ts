@@ -18,7 +18,7 @@ const duration = fc.oneof(
   fc.integer({ min: 30, max: 999 }).map((n) => `${n}ms`),
 );
 const optional = { requiredKeys: [] as [] };
-/** Any valid config, with any of its keys left out. */
+/** Any valid config, in which any keys may be missing. */
 const anyConfig = fc.record(
   {
     seeds: fc.array(
@@ -113,7 +113,7 @@ const anyConfig = fc.record(
   { requiredKeys: ['seeds'] },
 );
 
-test('print: what is printed loads to the same config from another directory', () => {
+test('print: the printed config loads as the same config from another directory', () => {
   fc.assert(
     fc.property(anyConfig, fc.boolean(), (values, json) => {
       const config = good(json ? JSON.stringify(values) : stringify(values));

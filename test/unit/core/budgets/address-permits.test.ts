@@ -1,5 +1,5 @@
-// The asking side of an address's budget by itself: hosts that lead to one server stand in one line,
-// and each is connected to by its own way there.
+// The requesting side of address permits by itself: hosts of one server share one queue, and each
+// connects to the server at its own address.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ const at = (mono: number) => ({ mono, wall: mono });
 const server = '192.0.2.7';
 const translated = '64:ff9b::c000:207';
 
-/** One agent that owns every budget; `asks` are its words to itself. */
+/** One agent that owns every address; `asks` are its SLOT_ASK messages to itself. */
 function asking() {
   const woken: string[] = [];
   const asks: { readonly address: string; readonly slot: number; readonly ask: number }[] = [];
@@ -27,19 +27,19 @@ function asking() {
     recheck: () => {},
     wake: (host) => woken.push(host),
   });
-  /** The hosts looked up since the last call, each with the address it has. */
+  /** The hosts resolved since the last call, each with its current address. */
   const lookups = () =>
     effects.take().flatMap((e) => (e.type === 'resolve' ? [[e.host, e.current]] : []));
   return { permits, asks, woken, lookups };
 }
 
-test('address permits: hosts that lead to one server by different addresses have one line', () => {
+test('address permits: hosts with different addresses of one server share one queue', () => {
   const { permits, asks, woken } = asking();
   for (const host of ['four.test', 'six.test']) permits.enter(host, at(0));
   permits.onResolved('four.test', { address: server, dial: server }, at(1));
   permits.onResolved('six.test', { address: server, dial: translated }, at(2));
   assert.deepEqual(permits.enter('six.test', at(3)), { kind: 'queued' });
-  assert.equal(asks.length, 1, 'the second does not ask');
+  assert.equal(asks.length, 1, 'the second host requests no permit');
   permits.onGrant('a1', { ...asks[0]!, forMs: 200 }, at(10));
   assert.deepEqual(permits.enter('four.test', at(11)), { kind: 'go', address: server });
   permits.started('four.test', 1);
@@ -47,12 +47,12 @@ test('address permits: hosts that lead to one server by different addresses have
   assert.deepEqual(woken, ['six.test']);
   permits.enter('six.test', at(60));
   permits.onResolved('six.test', { address: server, dial: translated }, at(61));
-  assert.equal(asks[1]?.address, server, 'its owner is asked for the server');
+  assert.equal(asks[1]?.address, server, 'the permit is for the server');
   permits.onGrant('a1', { ...asks[1]!, forMs: 2000 }, at(1100));
   assert.deepEqual(permits.enter('six.test', at(1101)), { kind: 'go', address: translated });
 });
 
-test('address permits: different addresses do not wait for one another', () => {
+test('address permits: hosts at different addresses do not wait for one another', () => {
   const { permits, asks } = asking();
   for (const [k, host] of ['a.test', 'b.test'].entries()) {
     permits.enter(host, at(0));
@@ -68,7 +68,7 @@ test('address permits: different addresses do not wait for one another', () => {
 const other = '192.0.2.8';
 const to = (address: string) => ({ address, dial: address });
 
-/** `first.test` has the slot of the server, `second.test` waits in line behind it. */
+/** `first.test` has the permit of the server, and `second.test` is queued behind it. */
 function inLine() {
   const asked = asking();
   const { permits, asks, lookups } = asked;
@@ -83,12 +83,12 @@ function inLine() {
   return asked;
 }
 
-test('address permits: a host whose turn in line comes is looked up again and keeps its place', () => {
+test('address permits: resolves a host again at its turn, and keeps its place in the queue', () => {
   const { permits, asks, lookups } = inLine();
   permits.ended({ id: 1, host: 'first.test' }, 50, at(50));
   assert.deepEqual(permits.enter('second.test', at(900_000)), { kind: 'wait' });
   assert.deepEqual(lookups(), [['second.test', server]]);
-  assert.equal(asks.length, 1, 'nothing is asked for an address that may be old');
+  assert.equal(asks.length, 1, 'no permit is requested for an old address');
   permits.enter('third.test', at(900_001));
   permits.onResolved('third.test', to(server), at(900_002));
   assert.equal(permits.enter('third.test', at(900_003)).kind, 'queued');
@@ -99,7 +99,7 @@ test('address permits: a host whose turn in line comes is looked up again and ke
   assert.deepEqual(entry, { kind: 'go', address: server });
 });
 
-test('address permits: a host that has moved joins the line of its new address and frees the old one', () => {
+test('address permits: a host that moved leaves the old queue for that of its new address', () => {
   const { permits, asks, woken } = inLine();
   permits.enter('third.test', at(2));
   permits.onResolved('third.test', to(server), at(3));
@@ -112,7 +112,7 @@ test('address permits: a host that has moved joins the line of its new address a
   assert.deepEqual(permits.enter('second.test', at(63)), { kind: 'go', address: other });
 });
 
-test('address permits: a host in line whose name leads nowhere any more frees its place', () => {
+test('address permits: a queued host whose name no longer resolves frees its place', () => {
   const { permits, woken } = inLine();
   permits.enter('third.test', at(2));
   permits.onResolved('third.test', to(server), at(3));
@@ -123,7 +123,7 @@ test('address permits: a host in line whose name leads nowhere any more frees it
   assert.deepEqual(woken, ['second.test', 'third.test']);
 });
 
-/** A slot granted 20 s after the name was looked up. */
+/** A permit that is granted 20 s after the name was resolved. */
 function grantedLate() {
   const asked = asking();
   const { permits, asks, lookups } = asked;
@@ -135,11 +135,11 @@ function grantedLate() {
   assert.deepEqual(permits.enter('a.test', at(20_002)), { kind: 'wait' });
   assert.deepEqual(lookups(), [['a.test', server]]);
   assert.deepEqual(permits.enter('a.test', at(20_003)), { kind: 'wait' });
-  assert.deepEqual(lookups(), [], 'it is looked up once');
+  assert.deepEqual(lookups(), [], 'the name is resolved once');
   return asked;
 }
 
-test('address permits: a slot granted long after the look-up is used when the name still leads there', () => {
+test('address permits: uses a late permit if the name still has its address', () => {
   const { permits, asks } = grantedLate();
   const askedBefore = asks.length;
   permits.onResolved('a.test', to(server), at(20_004));
@@ -147,7 +147,7 @@ test('address permits: a slot granted long after the look-up is used when the na
   assert.equal(asks.length, askedBefore);
 });
 
-test('address permits: a slot granted long after the look-up is given back when the host has moved', () => {
+test('address permits: drops a late permit if the host has moved', () => {
   const { permits, asks } = grantedLate();
   permits.onResolved('a.test', to(other), at(20_004));
   assert.deepEqual(permits.enter('a.test', at(20_005)), { kind: 'wait' });

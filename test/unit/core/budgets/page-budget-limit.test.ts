@@ -1,7 +1,7 @@
-// Both sides of the page limit together, the real asker of each agent and the real owner, over a
-// network that loses, repeats and delays, while agents die and come back without what they held.
-// Never do more pages end than the limit allows, and when the network is well again, exactly so
-// many. Small steps drawn at random, where a whole simulated cluster takes the same few paths.
+// Both sides of the page limit together, over a network that loses, repeats and delays messages,
+// while agents die and restart without their tokens. Pages never exceed the limit, and reach it
+// exactly once the network has recovered. Small random steps cover more paths than a simulated
+// cluster.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -18,29 +18,29 @@ import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
 const HEARTBEAT_MS = 100;
 const OWNER = 'a1';
 const IDS = [OWNER, 'a2', 'a3', 'a4'] as const;
-/** A word is under way so long at most: some rounds fit between two deaths. */
+/** The maximum delay of a message; some counts fit between two crashes. */
 const TRAVEL_MS_MAX = HEARTBEAT_MS / 2;
-/** Pages under way at an agent at the same time. */
+/** The maximum number of open requests of an agent. */
 const THREADS = 6;
 const bounds = { ...BOUNDS, unreplicated: THREADS };
-/** A healed network needs some rounds for the last tokens; more is a standstill. */
+/** After recovery the last tokens take some counts; after more ticks the crawl is stalled. */
 const TICKS_MAX = 2000;
 
 interface Agent {
   inc: number;
   isUp: boolean;
-  /** Its hosts have more to be fetched. */
+  /** Whether its hosts have queued URLs. */
   hasQueue: boolean;
   budget: PageBudget;
   /** Open requests, by number. */
   readonly open: Set<number>;
-  /** Pages of the hosts that it has now. */
+  /** Pages of the hosts that it owns now. */
   pages: number;
   isOver: boolean;
 }
 
 interface Odds {
-  /** Percentages: of words lost, and of words that come twice. */
+  /** Percentages of messages that are lost, and that arrive twice. */
   readonly loss: number;
   readonly twice: number;
 }
@@ -70,31 +70,31 @@ class Crawl {
     for (const id of IDS) this.#agents.set(id, this.#born(id, 1));
   }
 
-  /** Of all agents, the dead ones' among them: their hosts have gone to others. */
+  /** Pages of all agents; the pages of dead agents belong to the new owners of their hosts. */
   get pages(): number {
     return [...this.#agents.values()].reduce((sum, { pages }) => sum + pages, 0);
   }
 
-  /** Whoever has a queue knows that it ends. */
+  /** Whether each live agent with a queue knows that the limit is reached. */
   get isOver(): boolean {
     const waiting = [...this.#agents.values()].filter(({ isUp, hasQueue }) => isUp && hasQueue);
     return waiting.every(({ isOver }) => isOver);
   }
 
-  /** The network is well, and there are pages left: where a queue ends by itself, so does it all. */
+  /** Restores the network, and fills a queue, since without URLs no agent would reach the limit. */
   heal(): void {
     this.#odds = { loss: 0, twice: 0 };
     this.#agents.get(OWNER)!.hasQueue = true;
   }
 
-  /** An agent's queue runs dry, or it gets another host. */
+  /** Empties the queue of an agent, or gives it another host. */
   turnQueue(id: string): void {
     const agent = this.#agents.get(id)!;
     agent.hasQueue = !agent.hasQueue;
     if (!agent.hasQueue) agent.budget.leave(`${id}.test`);
   }
 
-  /** Each living agent asks, takes what it can, and the owner looks after its rounds. */
+  /** Each live agent requests and spends tokens, and the owner runs its counts. */
   tick(ms: number): void {
     this.#nowMs += ms;
     const due = this.#words.filter(({ atMs }) => atMs <= this.#nowMs);
@@ -112,7 +112,7 @@ class Crawl {
     this.#grants.pump(this.#now());
   }
 
-  /** One request of an agent is over, with a page or without. */
+  /** Ends one request of an agent, with or without a page. */
   end(id: string, isPage: boolean): void {
     const agent = this.#agents.get(id)!;
     const [request] = agent.open;
@@ -122,7 +122,10 @@ class Crawl {
     if (isPage) agent.pages++;
   }
 
-  /** Its pages come to the owner with its hosts, what it held is lost; or it is back, with nothing. */
+  /**
+   * Kills a live agent: its pages move to the owner with its hosts, and its tokens are lost. Starts
+   * a dead agent without state.
+   */
   killOrStart(id: string): void {
     const agent = this.#agents.get(id)!;
     if (agent.isUp) {
@@ -153,7 +156,7 @@ class Crawl {
 
   #ask(id: string, inc: number, ask: PagesAsk): void {
     const { isUp, inc: present } = this.#agents.get(id)!;
-    // Words of an earlier life are dropped by their envelope.
+    // Messages of an earlier incarnation are dropped by their envelope.
     if (isUp && present === inc) this.#grants.onAsk(id, inc, ask, this.#now());
   }
 
@@ -247,14 +250,14 @@ function check(pagesMax: number, odds: Odds, seed: number, steps: readonly Step[
     for (const id of IDS) crawl.end(id, true);
     bounded();
   }
-  assert.ok(crawl.isOver, `nobody says that the limit is reached at ${crawl.pages}`);
+  assert.ok(crawl.isOver, `the limit is not reported as reached at ${crawl.pages}`);
   assert.equal(crawl.pages, pagesMax);
 }
 
 const odds = fc.record({ loss: fc.constantFrom(0, 5, 40), twice: fc.constantFrom(0, 20) });
 
 describe('the page limit', () => {
-  it('is never exceeded and in the end met exactly, whatever is lost and whoever dies', () => {
+  it('is never exceeded and finally met exactly, despite lost messages and crashes', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 21, max: 100 })),

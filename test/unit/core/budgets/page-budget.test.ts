@@ -1,6 +1,5 @@
-// The asking side of the page limit by itself: a token for each page, what becomes of those that
-// nobody uses, and which of the owner's words are believed. With the owner it is in
-// page-limit.test.ts.
+// The requesting side of the page limit by itself: a token for each page, what happens to unused
+// tokens, and which grants are accepted. page-budget-limit.test.ts tests it with the owner.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -48,7 +47,7 @@ function asker() {
 }
 
 describe('page budget', () => {
-  it('a host waits for its token, is woken with it, and spends it on one page', () => {
+  it('a host waits for a token, is woken by the grant, and spends it on one page', () => {
     const { budget, asks, woken, grant } = asker();
     assert.equal(budget.has('h.test'), false);
     budget.pump(at(10));
@@ -64,11 +63,11 @@ describe('page budget', () => {
     assert.equal(budget.held, 0);
   });
 
-  it('the token of a request without a page serves another, once', () => {
+  it('the token of a request without a page is reused once', () => {
     const { budget, grant } = asker();
     grant({ granted: 1 });
     budget.take(1, at(0));
-    assert.equal(budget.held, 1, 'it may become a page yet');
+    assert.equal(budget.held, 1, 'the request may become a page');
     budget.ended(1, false);
     budget.ended(1, false);
     assert.equal(budget.held, 1);
@@ -76,7 +75,7 @@ describe('page budget', () => {
     assert.equal(budget.take(3, at(0)), false);
   });
 
-  it('a grant that comes twice, or late, is worth nothing more', () => {
+  it('a repeated or late grant adds no tokens', () => {
     const { budget, grant } = asker();
     grant({ granted: 3 });
     grant({ granted: 3 });
@@ -84,7 +83,7 @@ describe('page budget', () => {
     assert.equal(budget.held, 3);
   });
 
-  it('only the present owner is believed, on the present session', () => {
+  it('accepts grants of the current owner and session only', () => {
     const { budget, state, grant } = asker();
     grant({ granted: 3 }, 'a3');
     grant({ granted: 3, over: true }, 'a3');
@@ -93,7 +92,7 @@ describe('page budget', () => {
     assert.equal(budget.over || state.reached, false);
   });
 
-  it('tokens that nobody takes for two heartbeats go back, and no sooner', () => {
+  it('returns tokens after two heartbeats without use, and no sooner', () => {
     const { budget, asks, grant } = asker();
     grant({ granted: 3 });
     budget.take(1, at(50));
@@ -106,13 +105,13 @@ describe('page budget', () => {
     assert.equal(asks.at(-1)?.returned, 2);
     const told = asks.length;
     budget.pump(at(10_000));
-    assert.equal(asks.length, told + 1, 'said again until the owner has heard it');
+    assert.equal(asks.length, told + 1, 'repeated until the owner confirms it');
     grant({ granted: 3, returned: 2 });
     budget.pump(at(20_000));
     assert.equal(asks.length, told + 1);
   });
 
-  it('with another owner, or another life of it, all begins anew, but open requests go on', () => {
+  it('a new owner or incarnation starts a new session, but open requests continue', () => {
     for (const change of [{ owner: 'a3' }, { inc: 2 }]) {
       const { budget, asks, state, grant } = asker();
       grant({ granted: 3 });
@@ -121,7 +120,7 @@ describe('page budget', () => {
       budget.has('h.test');
       budget.leave('h.test');
       budget.pump(at(10));
-      assert.equal(budget.held, 1, 'what is in stock is void, what is open is counted');
+      assert.equal(budget.held, 1, 'the stock is void, the open request counts');
       assert.deepEqual(budget.account(), { session: 2, granted: 0, returned: 0 });
       assert.equal(asks.at(-1)?.to, state.owner);
       grant({ granted: 3, session: 1 }, state.owner);
@@ -129,7 +128,7 @@ describe('page budget', () => {
     }
   });
 
-  it('told to begin anew, it does', () => {
+  it('starts a new session if the owner demands it', () => {
     const { budget, grant } = asker();
     grant({ granted: 3 });
     grant({ restart: true });
@@ -137,7 +136,7 @@ describe('page budget', () => {
     assert.equal(budget.account().session, 2);
   });
 
-  it('pages that end without requests take as many tokens as there are, and give back the rest', () => {
+  it('pages that end without requests take the available tokens, and can return them', () => {
     const { budget, grant } = asker();
     grant({ granted: 3 });
     assert.equal(budget.takeSome('h.test', 10, at(0)), 3);
@@ -146,7 +145,7 @@ describe('page budget', () => {
     assert.equal(budget.held, 2);
   });
 
-  it('what comes for a host that does not wait any more goes back', () => {
+  it('returns a token that arrives for a host that no longer waits', () => {
     const { budget, asks, grant } = asker();
     budget.has('h.test');
     budget.pump(at(10));
@@ -157,7 +156,7 @@ describe('page budget', () => {
     assert.equal(asks.at(-1)?.returned, 1);
   });
 
-  it('the end is told once the owner says it, and nothing more is asked for', () => {
+  it('reports the limit as reached when the owner does, and requests nothing more', () => {
     const { budget, asks, state, grant } = asker();
     budget.has('h.test');
     budget.pump(at(10));

@@ -1,5 +1,5 @@
-// The page limit's owner by itself: when it counts, what it grants, and what late, lost and repeated
-// words do to that. With real askers it is in page-limit.test.ts.
+// The owner of the page limit by itself: when it counts, what it grants, and the effect of late,
+// lost and repeated messages. page-budget-limit.test.ts tests it with the requesting agents.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -10,7 +10,7 @@ import type { View } from '../../../../agent/core/membership/view.ts';
 const at = (mono: number) => ({ mono, wall: mono });
 const HEARTBEAT_MS = 100;
 
-/** A view of which only the members matter. */
+/** A view that has only members. */
 function viewOf(incs: ReadonlyMap<string, number>, me: string, state: { joined: boolean }): View {
   const others = () => [...incs].filter(([id]) => id !== me);
   const member = (id: string, inc: number) => ({ card: { id, inc } });
@@ -54,7 +54,7 @@ function owner(pagesMax: number) {
     const word = { session: 1, granted: 0, returned: 0, ...counters };
     grants.onAsk(id, incs.get(id)!, word, now());
   };
-  /** Every member that is asked answers; what is not said of one is nothing. */
+  /** Every member that is asked to count answers; values that are not given are zero. */
   const round = (says: Readonly<Record<string, Partial<Said>>> = {}) => {
     state.nowMs += HEARTBEAT_MS;
     grants.pump(now());
@@ -74,7 +74,7 @@ function owner(pagesMax: number) {
     incs.delete(id);
     grants.viewChanged();
   };
-  /** What each was granted so far, by the latest word to it. */
+  /** The tokens of each agent so far, by the latest message to it. */
   const take = () => {
     const words = granted.splice(0);
     return Object.fromEntries(words.map(({ id, grant }) => [id, grant.granted]));
@@ -83,7 +83,7 @@ function owner(pagesMax: number) {
 }
 
 describe('page grants', () => {
-  it('nothing is granted before all have been counted twice, and agree', () => {
+  it('grants nothing before all members were counted twice, and agree', () => {
     const { ask, round, take } = owner(100);
     ask('a2', { wanted: 5 });
     assert.deepEqual(take(), {});
@@ -93,7 +93,7 @@ describe('page grants', () => {
     assert.deepEqual(take(), { a2: 5 });
   });
 
-  it('a round in which a host is on its way, or a view is another, is none', () => {
+  it('a count is invalid if a host is being handed over or a view differs', () => {
     for (const odd of [{ quiet: false }, { viewHash: 'another' }]) {
       const { ask, round, take } = owner(100);
       ask('a2', { wanted: 5 });
@@ -106,7 +106,7 @@ describe('page grants', () => {
     }
   });
 
-  it('who does not answer is asked again, and waited for', () => {
+  it('repeats the request to a member that does not answer, and waits for it', () => {
     const { ask, grants, asked, granted } = owner(100);
     ask('a2', { wanted: 5 });
     grants.pump(at(1000));
@@ -120,7 +120,7 @@ describe('page grants', () => {
     assert.equal(granted.length, 0);
   });
 
-  it('without a limit in sight each gets what it wants, near the end ever less', () => {
+  it('grants smaller portions as the limit comes closer', () => {
     const { ask, count, take } = owner(100);
     ask('a2', { wanted: 1 });
     count();
@@ -139,7 +139,7 @@ describe('page grants', () => {
     assert.equal(has, 100);
   });
 
-  it('never more than the limit is out, whoever asks for how much', () => {
+  it('never grants more than the limit in total', () => {
     const { ask, count, take } = owner(20);
     ask('a2', { wanted: 1000 });
     ask('a3', { wanted: 1000 });
@@ -153,7 +153,7 @@ describe('page grants', () => {
     assert.equal(has.a2! + has.a3!, 20);
   });
 
-  it('what is returned is granted to others, once', () => {
+  it('grants returned tokens to others, once', () => {
     const { ask, count, take } = owner(2);
     ask('a2', { wanted: 2 });
     count();
@@ -167,10 +167,10 @@ describe('page grants', () => {
     take();
     ask('a3', { wanted: 2 });
     ask('a3', { wanted: 2, granted: 1 });
-    assert.deepEqual(take(), { a3: 1 }, 'said three times, returned once');
+    assert.deepEqual(take(), { a3: 1 }, 'reported three times, returned once');
   });
 
-  it('nobody returns more than it was granted', () => {
+  it('counts no more tokens as returned than were granted', () => {
     const { ask, count, take } = owner(2);
     ask('a2', { wanted: 1 });
     count();
@@ -180,7 +180,7 @@ describe('page grants', () => {
     assert.deepEqual(take(), { a3: 2 });
   });
 
-  it('an ask that comes late, or twice, is granted nothing again', () => {
+  it('a late or repeated request gets no further tokens', () => {
     const { ask, count, granted } = owner(100);
     ask('a2', { wanted: 5 });
     count();
@@ -189,20 +189,20 @@ describe('page grants', () => {
     assert.deepEqual(words, [5, 5, 5, 5]);
   });
 
-  it('who counts on from what the owner knows nothing of has to begin anew', () => {
+  it('an agent must start a new session if the owner does not know its counters', () => {
     const { ask, granted, grants } = owner(100);
     ask('a2', { wanted: 5, granted: 3, session: 4 });
     assert.deepEqual(granted.at(-1)?.grant.restart, true);
     assert.deepEqual(granted.at(-1)?.grant.session, 4);
     ask('a2', { wanted: 5, session: 5 });
     ask('a2', { wanted: 9, granted: 3, session: 4 });
-    assert.equal(granted.length, 1, 'an earlier session is over');
+    assert.equal(granted.length, 1, 'a request of an earlier session is ignored');
     grants.reset();
     ask('a2', { wanted: 5, granted: 1, session: 5 });
-    assert.equal(granted.at(-1)?.grant.restart, true, 'another owner knows of nothing');
+    assert.equal(granted.at(-1)?.grant.restart, true, 'a new owner knows no session');
   });
 
-  it('what was granted to an agent that is gone is granted again after a count, not before', () => {
+  it('grants the tokens of a removed agent again after a count, not before', () => {
     const { ask, count, round, take, leave } = owner(3);
     ask('a2', { wanted: 3 });
     count();
@@ -214,10 +214,10 @@ describe('page grants', () => {
     assert.deepEqual(take(), { a3: 0 });
     round({ a1: { pages: 1 } });
     for (const granted of [1, 2]) ask('a3', { wanted: 3, granted });
-    assert.deepEqual(take(), { a3: 2 }, 'one page of its three has come to others');
+    assert.deepEqual(take(), { a3: 2 }, 'one of its three pages moved to others');
   });
 
-  it('a loss is counted for though there is more to give', () => {
+  it('counts after the loss of an agent, even if tokens are left', () => {
     const { ask, count, round, leave } = owner(100);
     ask('a2', { wanted: 5 });
     count();
@@ -226,7 +226,7 @@ describe('page grants', () => {
     assert.equal(round(), 2);
   });
 
-  it('what was granted in a session that is over counts as used until the next count', () => {
+  it('tokens of an ended session count as used until the next count', () => {
     const { ask, count, take } = owner(3);
     ask('a2', { wanted: 3 });
     count();
@@ -237,7 +237,7 @@ describe('page grants', () => {
     assert.deepEqual(take(), { a2: 1 });
   });
 
-  it('a count in which an agent began anew is none', () => {
+  it('a count is invalid if an agent starts a new session during it', () => {
     const { ask, grants, state, asked, round, take } = owner(3);
     ask('a2', { wanted: 3 });
     round();
@@ -256,7 +256,7 @@ describe('page grants', () => {
     assert.deepEqual(take(), {});
   });
 
-  it('the limit is reached when the pages are that many, not when the tokens are', () => {
+  it('the limit is reached by fetched pages, not by granted tokens', () => {
     const { ask, count, granted } = owner(2);
     ask('a2', { wanted: 2 });
     count();
@@ -268,12 +268,12 @@ describe('page grants', () => {
     assert.equal(granted.at(-1)?.grant.granted, 2);
   });
 
-  it('a grant that was lost is told again when others wait for it', () => {
+  it('repeats a lost grant when others wait for its tokens', () => {
     const { ask, count, round, take } = owner(1);
     ask('a2', { wanted: 1 });
     count();
     assert.deepEqual(take(), { a2: 1 });
-    // The grant does not arrive, and a2 has no use for it any more.
+    // The grant is lost, and a2 no longer needs it.
     ask('a3', { wanted: 1 });
     assert.deepEqual(take(), { a3: 0 });
     round();
@@ -283,7 +283,7 @@ describe('page grants', () => {
     assert.deepEqual(take(), { a2: 1, a3: 1 });
   });
 
-  it('pages of an earlier launch count', () => {
+  it('counts pages of an earlier launch', () => {
     const { ask, count, take, granted } = owner(10);
     ask('a2', { wanted: 10 });
     count({ a2: { pages: 4 }, a3: { pages: 5 } });
@@ -293,17 +293,17 @@ describe('page grants', () => {
     assert.equal(granted.at(-1)?.grant.over, true);
   });
 
-  it('nobody is asked to count while nobody waits', () => {
+  it('takes no count while no agent waits', () => {
     const { ask, count, round } = owner(100);
     assert.equal(round(), 0);
     ask('a2', { wanted: 5 });
     count();
     assert.equal(round(), 0);
     ask('a2', { wanted: 6, granted: 5 });
-    assert.equal(round(), 0, 'there is more, and it was granted');
+    assert.equal(round(), 0, 'tokens were left, and were granted');
   });
 
-  it('an agent that has not joined counts nobody', () => {
+  it('takes no count before it has joined', () => {
     const { ask, round, state } = owner(100);
     state.joined = false;
     ask('a2', { wanted: 5 });

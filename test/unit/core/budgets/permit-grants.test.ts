@@ -1,6 +1,6 @@
-// The owner's side of an address's budget by itself: whom it grants a slot, from when and for how
-// long, and what late, lost and repeated words do to that. At the end askers that keep to their
-// grants are drawn at random, over a network that loses and delays.
+// The owner's side of address permits by itself: which agent gets a permit, when and for how long,
+// and the effect of late, lost and repeated messages. At the end, random clients that keep to their
+// grants use a network that loses and delays messages.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -15,10 +15,10 @@ import type { View } from '../../../../agent/core/membership/view.ts';
 const at = (mono: number) => ({ mono, wall: mono });
 const IP = '192.0.2.1';
 const IP_DELAY_MS = 1000;
-/** At heartbeats of 100 ms something is sent again after 50 ms, and a grant lasts for four of these. */
+/** With heartbeats of 100 ms, messages are resent after 50 ms; a grant lasts four times as long. */
 const HEARTBEAT_MS = 100;
 const GRANT_MS = 200;
-/** A slot that is not heard of again counts as used for so long. */
+/** Without a further message, a permit counts as used for this long. */
 const USED_MS = 1.5 * GRANT_MS;
 
 const a2: Asker = { id: 'a2', inc: 1 };
@@ -44,9 +44,9 @@ function granter() {
     grants.onAsk(asker, { address: IP, slot, ask: n }, at(nowMs));
   const end = (asker: Asker, slot: number, nowMs: number, agoMs = 0) =>
     grants.onEnd(asker, { address: IP, slot, agoMs }, at(nowMs));
-  /** Who was granted what since the last time, at which moment. */
+  /** The grants since the last call: agent, permit and time. */
   const take = () => granted.splice(0).map(({ id, grant, atMs }) => `${id} ${grant.slot} ${atMs}`);
-  /** Lets the time pass as the core does: a pump whenever one was asked for. */
+  /** Advances the time as the core does, with a pump whenever one is due. */
   const pass = (untilMs: number) => {
     for (let next = grants.nextAtMs(); next <= untilMs; next = grants.nextAtMs()) {
       grants.pump(at(next));
@@ -55,8 +55,8 @@ function granter() {
   return { state, grants, granted, ask, end, take, pass };
 }
 
-describe('slot grants', () => {
-  it('one slot at a time, and the next after the delay from the end of the last', () => {
+describe('permit grants', () => {
+  it('grants one permit at a time, and the next a delay after the end of the last', () => {
     const { ask, end, take, pass } = granter();
     ask(a2, 1, 0);
     ask(a3, 1, 10);
@@ -68,7 +68,7 @@ describe('slot grants', () => {
     assert.deepEqual(take(), ['a3 1 1100']);
   });
 
-  it('the rest counts from when the request ended, not from when that was heard', () => {
+  it('the cooldown starts when the request ended, not when the message arrived', () => {
     const { ask, end, take, pass } = granter();
     ask(a2, 1, 0);
     ask(a3, 1, 10);
@@ -77,7 +77,7 @@ describe('slot grants', () => {
     assert.deepEqual(take(), ['a2 1 0', 'a3 1 1090']);
   });
 
-  it('addresses know nothing of one another', () => {
+  it('addresses are independent of one another', () => {
     const { grants, granted, ask } = granter();
     ask(a2, 1, 0);
     grants.onAsk(a3, { address: '192.0.2.2', slot: 7, ask: 7 }, at(1));
@@ -87,7 +87,7 @@ describe('slot grants', () => {
     );
   });
 
-  it('whoever comes first is served first, one place each', () => {
+  it('serves agents in the order of their requests, with one place each', () => {
     const { ask, end, take, pass } = granter();
     ask(a2, 1, 0);
     ask(a3, 1, 1);
@@ -101,7 +101,7 @@ describe('slot grants', () => {
     assert.deepEqual(take(), ['a2 1 0', 'a3 1 1080', 'a4 1 2100']);
   });
 
-  it('a slot is renewed for as long as it is asked for again', () => {
+  it('renews a permit as long as its holder requests it', () => {
     const { ask, take, pass, granted } = granter();
     ask(a2, 1, 0);
     ask(a3, 1, 1);
@@ -110,13 +110,13 @@ describe('slot grants', () => {
       pass(t);
     }
     assert.ok(granted.every(({ id, grant }) => id === 'a2' && grant.forMs === GRANT_MS));
-    assert.equal(granted.at(-1)?.grant.ask, 5000, 'a grant names the ask that it answers');
+    assert.equal(granted.at(-1)?.grant.ask, 5000, 'a grant names the request that it answers');
     take();
     pass(5000 + USED_MS + IP_DELAY_MS);
     assert.deepEqual(take(), ['a3 1 6300'], 'used for one and a half grants, then the delay');
   });
 
-  it('a slot whose asker is not heard of again is over by itself', () => {
+  it('a permit ends by itself if its holder sends nothing more', () => {
     const { ask, take, pass } = granter();
     ask(a2, 1, 0);
     ask(a3, 1, 0);
@@ -127,7 +127,7 @@ describe('slot grants', () => {
     assert.deepEqual(take(), ['a3 1 1300']);
   });
 
-  it('the end of a slot that is over long since frees nobody else', () => {
+  it('a late end of an expired permit does not end the permit of another agent', () => {
     const { ask, end, take, pass } = granter();
     ask(a2, 1, 0);
     ask(a3, 1, 0);
@@ -139,13 +139,13 @@ describe('slot grants', () => {
     end({ id: 'a3', inc: 2 }, 1, 1340);
     end(a3, 2, 1350);
     pass(1400);
-    assert.deepEqual(take(), [], 'a3 has its slot yet');
+    assert.deepEqual(take(), [], 'a3 still has its permit');
     end(a3, 1, 1400);
     pass(1400 + IP_DELAY_MS);
     assert.deepEqual(take(), ['a2 2 2400']);
   });
 
-  it('the same end twice, and one of long ago, shorten no rest', () => {
+  it('repeated and late ends do not shorten the cooldown', () => {
     const { ask, end, take, pass } = granter();
     ask(a2, 1, 0);
     end(a2, 1, 100);
@@ -155,18 +155,18 @@ describe('slot grants', () => {
     assert.deepEqual(take(), ['a2 1 0', 'a3 1 1100']);
   });
 
-  it('a later slot of its holder tells that the last one ended; an older one tells nothing', () => {
+  it('a request for a later permit ends the last one; one for an older permit does not', () => {
     const { ask, take, pass } = granter();
     ask(a2, 5, 0);
     ask(a2, 4, 20);
     assert.deepEqual(take(), ['a2 5 0']);
     ask(a2, 6, 100);
-    assert.deepEqual(take(), [], 'the address rests first');
+    assert.deepEqual(take(), [], 'the cooldown comes first');
     pass(100 + IP_DELAY_MS);
     assert.deepEqual(take(), ['a2 6 1100']);
   });
 
-  it('who gives its place in the line up is passed over, as is who is gone', () => {
+  it('skips requests that were withdrawn or whose agent was removed', () => {
     const { ask, end, take, pass, state } = granter();
     const a4: Asker = { id: 'a4', inc: 1 };
     ask(a2, 1, 0);
@@ -180,15 +180,15 @@ describe('slot grants', () => {
   });
 });
 
-describe('slot grants and the lease', () => {
-  it('no grant is longer than the lease, with something to spare', () => {
+describe('permit grants and the lease', () => {
+  it('every grant ends before the lease, with a margin', () => {
     const { ask, granted, state } = granter();
     state.leaseLeftMs = 100;
     ask(a2, 1, 0);
     assert.equal(granted[0]?.grant.forMs, 70);
   });
 
-  it('without a lease, or before all lists have come, nothing is granted until they have', () => {
+  it('grants nothing without a lease, or before all lists have arrived', () => {
     for (const lack of [{ leaseLeftMs: 0 }, { leaseLeftMs: 30 }, { settledIn: false }]) {
       const { ask, take, pass, state } = granter();
       Object.assign(state, lack);
@@ -201,7 +201,7 @@ describe('slot grants and the lease', () => {
     }
   });
 
-  it('a renewal on a short lease does not end what was granted before', () => {
+  it('a renewal on a short lease does not shorten the grant before it', () => {
     const { ask, take, pass, state } = granter();
     ask(a2, 1, 0);
     state.leaseLeftMs = 10;
@@ -214,8 +214,8 @@ describe('slot grants and the lease', () => {
   });
 });
 
-describe('slot grants where owners change', () => {
-  it('addresses of others are not granted', () => {
+describe('permit grants when owners change', () => {
+  it('grants no addresses that other agents own', () => {
     const { ask, take, pass, state } = granter();
     state.owns = false;
     ask(a2, 1, 0);
@@ -223,7 +223,7 @@ describe('slot grants where owners change', () => {
     assert.deepEqual(take(), []);
   });
 
-  it('an address that went and came back rests for what was granted before', () => {
+  it('an address that returns waits for permits that were granted before', () => {
     const { ask, take, pass, state, grants } = granter();
     ask(a2, 1, 0);
     state.owns = false;
@@ -238,7 +238,7 @@ describe('slot grants where owners change', () => {
     assert.deepEqual(take(), ['a3 1 1300']);
   });
 
-  it('another life of the granter begins with a rest, and remembers what the last one gave', () => {
+  it('a new incarnation waits for the permits that the last one granted', () => {
     const { ask, take, pass, grants } = granter();
     ask(a2, 1, 0);
     grants.reset(at(10));
@@ -248,7 +248,7 @@ describe('slot grants where owners change', () => {
     assert.deepEqual(take(), ['a3 1 1300']);
   });
 
-  it('what others say of slots in use holds for addresses known and unknown', () => {
+  it('a reported permit in use delays known and unknown addresses', () => {
     const { ask, end, take, pass, grants } = granter();
     ask(a2, 1, 0);
     grants.restAll(3000);
@@ -263,7 +263,7 @@ describe('slot grants where owners change', () => {
     assert.deepEqual(take(), ['a3 1 3000', 'a3 2 3000']);
   });
 
-  it('addresses at which nothing happens are forgotten', () => {
+  it('forgets addresses that are not in use', () => {
     const { ask, end, pass, grants } = granter();
     ask(a2, 1, 0);
     end(a2, 1, 10);
@@ -274,12 +274,12 @@ describe('slot grants where owners change', () => {
   });
 });
 
-// ---- askers that keep to their grants
+// ---- random clients that keep to their grants
 
-/** Delivers a word after so long, with the time at which it comes. */
+/** Delivers a message after `travelMs`, with its time of arrival. */
 type Post = (travelMs: number, deliver: (nowMs: number) => void) => void;
 
-/** One agent that uses its slot from when the grant comes until it stops, or the grant is over. */
+/** An agent that uses its permit from the grant until it stops or the grant expires. */
 class Client {
   readonly uses: { readonly from: number; to: number }[] = [];
   readonly #me: Asker;
@@ -296,7 +296,7 @@ class Client {
     this.#post = post;
   }
 
-  /** Asks for a slot, or on for the one that it uses. */
+  /** Requests a permit, or the renewal of the permit in use. */
   want(nowMs: number, travelMs: number): void {
     this.#expire(nowMs);
     if (!this.#isOpen) this.#slot++;
@@ -319,7 +319,7 @@ class Client {
     }
   }
 
-  /** Ends its request; null: the word of it is lost. */
+  /** Ends its request; `travelMs` null: the message is lost. */
   stop(nowMs: number, travelMs: number | null): void {
     this.#expire(nowMs);
     if (!this.#isOpen) return;
@@ -333,7 +333,7 @@ class Client {
     });
   }
 
-  /** A request whose grant is over is aborted, and its slot is not asked for again. */
+  /** Aborts a request whose grant expired; its permit is not requested again. */
   #expire(nowMs: number): void {
     if (!this.#use || this.#use.to > nowMs) return;
     this.#use = null;
@@ -344,7 +344,7 @@ class Client {
 interface Step {
   readonly kind: 'want' | 'stop' | 'lost';
   readonly who: number;
-  /** Until it happens, from the step before; and how long words travel from then on. */
+  /** The time from the step before; and `travelMs`, the delay of messages from then on. */
   readonly afterMs: number;
   readonly travelMs: number;
 }
@@ -398,8 +398,8 @@ function usesUnder(steps: readonly Step[], delayMs: number): Client['uses'] {
   return [...clients.values()].flatMap(({ uses }) => uses).sort((a, b) => a.from - b.from);
 }
 
-describe('slot grants under askers drawn at random', () => {
-  it('no two requests at once, and never less than the delay between them', () => {
+describe('permit grants with random clients', () => {
+  it('no two requests overlap, and the delay is kept between them', () => {
     let uses = 0;
     const schedule = fc.array(step, { minLength: 10, maxLength: 60 });
     fc.assert(
@@ -413,6 +413,6 @@ describe('slot grants under askers drawn at random', () => {
       }),
       { numRuns: 2000, seed: 30 },
     );
-    assert.ok(uses > 4000, `${uses} slots were used`);
+    assert.ok(uses > 4000, `${uses} permits were used`);
   });
 });

@@ -1,4 +1,4 @@
-// Who is asked for nothing while the outbox fills: the hosts that fill it, long before the others.
+// Which hosts are held back while the outbox fills: the hosts that fill it, long before the others.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
 
 const now = { mono: 0, wall: 0 };
 
-/** A bound of 1,000; the pages of `noisy.test` wait for `open` entries, those of others for none. */
+/** The bound is 1,000. Pages of `noisy.test` wait for `open` entries, those of others for none. */
 function holdBack(
   waiting: number,
   open: number,
@@ -25,11 +25,11 @@ function holdBack(
 }
 
 const cases = [
-  { name: 'below half nobody is held', waiting: 499, open: 499, noisy: false, calm: false },
-  { name: 'above half who has more than its share', waiting: 500, open: 21, noisy: true },
-  { name: 'above half not who has its share', waiting: 500, open: 20, noisy: false },
-  { name: 'at the bound who has anything', waiting: 1000, open: 1, noisy: true },
-  { name: 'at the bound not who has nothing', waiting: 1999, open: 0, noisy: false },
+  { name: 'below half, holds no host', waiting: 499, open: 499, noisy: false, calm: false },
+  { name: 'above half, holds a host above its share', waiting: 500, open: 21, noisy: true },
+  { name: 'above half, holds no host within its share', waiting: 500, open: 20, noisy: false },
+  { name: 'at the bound, holds a host with any entry', waiting: 1000, open: 1, noisy: true },
+  { name: 'at the bound, holds no host without entries', waiting: 1999, open: 0, noisy: false },
 ];
 
 for (const { name, waiting, open, noisy } of cases) {
@@ -41,7 +41,7 @@ for (const { name, waiting, open, noisy } of cases) {
   });
 }
 
-test('hold back: all are held at twice the bound, without a copy in time, and while paused', () => {
+test('hold back: holds all hosts at twice the bound, if copies are late, and while paused', () => {
   assert.equal(holdBack(2000, 0).at(now).all, true);
   assert.equal(holdBack(0, 0, { isFull: true }).at(now).all, true);
   assert.equal(holdBack(0, 0, { paused: true }).at(now).all, true);

@@ -1,6 +1,6 @@
-// Asking other owners for the robots.txt of their hosts, both sides by themselves: what is asked and
-// told, which words are believed, and that nobody waits for ever. Whole agents: the simulation, and
-// test/integration/slow/robots-elsewhere.test.ts.
+// The look-up of robots.txt files of other owners' hosts, each side by itself: what is asked and
+// answered, which answers are accepted, and that no host waits forever. The simulation and
+// test/integration/slow/robots-elsewhere.test.ts test whole agents.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -26,7 +26,7 @@ const RULES: KnownRobots = {
   standing: 'fresh',
 };
 
-/** Agent `me`; a.test is its own, every other host belongs to the agent `owner-of-HOST`. */
+/** Agent `me` owns a.test. Every other host belongs to the agent `owner-of-HOST`. */
 function agent(own: readonly string[] = ['a.test']) {
   const state = { joined: true, paused: false, own: new Set(own), queued: 0 };
   const sent: { to: string; message: Message }[] = [];
@@ -80,8 +80,8 @@ function agent(own: readonly string[] = ['a.test']) {
   return { asks, state, sent, told, recorded, known, begin, tell, ask };
 }
 
-describe('robots asks: the owner of the host that redirects', () => {
-  it('asks the owner of the other host, again after five heartbeats, until it is told', () => {
+describe('remote robots: the owner of the redirecting host', () => {
+  it('asks the owner of the other host every five heartbeats until it answers', () => {
     const { asks, sent, told, begin, tell } = agent();
     begin(B);
     assert.ok(asks.isLookingUp('a.test', A));
@@ -102,7 +102,7 @@ describe('robots asks: the owner of the host that redirects', () => {
     assert.equal(sent.length, 3);
   });
 
-  it('what it is told becomes its word, with where it is from', () => {
+  it('uses the answer as its result, and names the source', () => {
     const cases: [Told['answer'], Partial<Told>, RobotsResult['kind'], RegExp][] = [
       ['absent', { reason: 'status_404' }, 'allowAll', /reported by a9: status_404$/],
       ['unreachable', { reason: 'dns' }, 'unreachable', /reported by a9: dns$/],
@@ -117,7 +117,7 @@ describe('robots asks: the owner of the host that redirects', () => {
     }
   });
 
-  it('where the other host waits itself it counts as an attempt, never as a file without rules', () => {
+  it('counts an answer "waiting" as a failed attempt, not as a file without rules', () => {
     const { told, begin, tell } = agent();
     begin(B);
     tell('waiting', { reason: 'its host waits for http://c.test/robots.txt' });
@@ -127,14 +127,14 @@ describe('robots asks: the owner of the host that redirects', () => {
     assert.equal(kind, 'unreachable');
   });
 
-  it('a redirect further on is asked of the next owner at once', () => {
+  it('asks the next owner at once after a further redirect', () => {
     const { asks, sent, begin, tell, told } = agent();
     begin(B);
     asks.pump(at(0));
     tell('redirect', { to: C, hops: 1 });
     assert.equal(sent[1]!.to, 'owner-of-c.test');
     tell('rules', { body: 'eA==' });
-    assert.equal(told.length, 0, 'of b.test nothing more is believed');
+    assert.equal(told.length, 0, 'answers about b.test are no longer accepted');
     tell('rules', { origin: C, body: 'eA==' });
     assert.match(
       told[0]!.word.reason,
@@ -142,7 +142,7 @@ describe('robots asks: the owner of the host that redirects', () => {
     );
   });
 
-  it('a circle ends where it meets a host again, be it under another scheme or port', () => {
+  it('ends a redirect cycle at a repeated host, even under another scheme or port', () => {
     for (const to of [A, 'https://a.test', 'http://a.test:8080', 'https://b.test']) {
       const { told, begin, tell } = agent();
       begin(B);
@@ -152,7 +152,7 @@ describe('robots asks: the owner of the host that redirects', () => {
     }
   });
 
-  it('the fifth redirect is followed, the sixth is not', () => {
+  it('follows the fifth redirect, but not the sixth', () => {
     const { told, begin, tell } = agent();
     begin(B, { hops: 2 });
     tell('redirect', { to: C, hops: 2 });
@@ -162,7 +162,7 @@ describe('robots asks: the owner of the host that redirects', () => {
     assert.match(told[0]!.word.reason, /once too often$/);
   });
 
-  it('what was not asked for, or does not make sense, changes nothing', () => {
+  it('ignores answers that were not requested or are invalid', () => {
     const { asks, told, begin, tell } = agent();
     tell('rules', { body: 'eA==' });
     begin(B);
@@ -174,7 +174,7 @@ describe('robots asks: the owner of the host that redirects', () => {
     assert.ok(asks.isLookingUp('a.test', A));
   });
 
-  it('after the longest wait it counts as an attempt, unless the crawl was paused', () => {
+  it('counts the longest wait as a failed attempt, unless the crawl was paused', () => {
     const { asks, told, begin, state } = agent();
     begin(B);
     state.paused = true;
@@ -188,7 +188,7 @@ describe('robots asks: the owner of the host that redirects', () => {
     assert.equal(asks.isLookingUp('a.test', A), false);
   });
 
-  it('after a change of the view the owner of then is asked at once, for hosts that are left', () => {
+  it('after a view change, asks the new owner at once, only for hosts of this agent', () => {
     const { asks, sent, begin, state } = agent(['a.test', 'd.test']);
     begin(B);
     begin(B, { host: 'd.test' });
@@ -199,10 +199,10 @@ describe('robots asks: the owner of the host that redirects', () => {
     assert.equal(sent.length, 3);
     assert.equal(asks.isLookingUp('d.test', 'http://d.test'), false);
     begin(B, { host: 'd.test' });
-    assert.equal(asks.isLookingUp('d.test', 'http://d.test'), false, 'it is no host of ours');
+    assert.equal(asks.isLookingUp('d.test', 'http://d.test'), false, 'another agent owns the host');
   });
 
-  it('of many hosts only some are asked for in one turn', () => {
+  it('asks for only some of many hosts in one turn', () => {
     const hosts = Array.from({ length: 300 }, (_, i) => `a${i}.test`);
     const { asks, sent, begin } = agent(hosts);
     for (const host of hosts) begin(B, { host });
@@ -213,7 +213,7 @@ describe('robots asks: the owner of the host that redirects', () => {
     assert.deepEqual(counts, [200, 300, 300]);
   });
 
-  it('nothing is asked before the agent has joined', () => {
+  it('asks nothing before the agent has joined', () => {
     const { asks, sent, begin, state } = agent();
     begin(B);
     state.joined = false;
@@ -221,7 +221,7 @@ describe('robots asks: the owner of the host that redirects', () => {
     assert.equal(sent.length, 0);
   });
 
-  it('a host of its own is asked about without a message, a circle of its own ends at once', () => {
+  it('looks up its own hosts without a message, and ends their cycles at once', () => {
     const { asks, sent, told, known, begin } = agent(['a.test', 'b.test']);
     known.set(B, RULES);
     begin(B);
@@ -242,10 +242,10 @@ describe('robots asks: the owner of the host that redirects', () => {
   });
 });
 
-describe('robots asks: the owner of the host whose file it is', () => {
+describe('remote robots: the owner of the host that has the file', () => {
   const owner = () => agent(['b.test']);
 
-  it('tells what it has while that is fresh', () => {
+  it('answers with its result while that is fresh', () => {
     const cases: [RobotsResult, Partial<Told>][] = [
       [
         { kind: 'rules', reason: '', body: 'eA==' },
@@ -270,7 +270,7 @@ describe('robots asks: the owner of the host whose file it is', () => {
     }
   });
 
-  it('of what it does not know it takes the file up, and says nothing until it was asked for', () => {
+  it('queues an unknown file, and does not answer until it was fetched', () => {
     const { ask, recorded, state, known } = owner();
     state.queued = 1;
     assert.equal(ask(B), undefined);
@@ -282,7 +282,7 @@ describe('robots asks: the owner of the host whose file it is', () => {
     assert.equal(ask(B)!.answer, 'rules');
   });
 
-  it('refuses where nothing is left that would ask for it', () => {
+  it('refuses if no queued URL would cause a fetch of the file', () => {
     const { ask, known } = owner();
     assert.equal(ask(B)!.answer, 'refused');
     known.set(B, {
@@ -292,7 +292,7 @@ describe('robots asks: the owner of the host whose file it is', () => {
     assert.equal(ask(B)!.answer, 'unreachable');
   });
 
-  it('a file that another owner was last asked for leads there, and says no more than that', () => {
+  it('answers with a redirect if the file last led to another owner', () => {
     const { ask, known, state, recorded } = owner();
     const word = { kind: 'unreachable', reason: 'whose owner is asked', final: false } as const;
     const leadsTo = { to: C, hops: 2 };
@@ -304,12 +304,12 @@ describe('robots asks: the owner of the host whose file it is', () => {
     }
     assert.deepEqual(recorded, []);
     known.set(B, { result: word, standing: 'stale', leadsTo });
-    assert.equal(ask(B), undefined, 'a queued URL brings a younger answer');
+    assert.equal(ask(B), undefined, 'a queued URL causes a newer answer');
     state.queued = 0;
     assert.equal(ask(B)!.answer, 'redirect');
   });
 
-  it('a file that is not given up yet is never told as unreachable for good', () => {
+  it('answers "waiting", not "unreachable", while the file is still retried', () => {
     const { ask, known } = owner();
     const word = { kind: 'unreachable', reason: 'dns', final: false } as const;
     for (const standing of ['retrying', 'stale'] as const) {
@@ -319,7 +319,7 @@ describe('robots asks: the owner of the host whose file it is', () => {
     }
   });
 
-  it('an old answer is good enough for who has waited long, or where no other comes', () => {
+  it('answers with a stale result after a long wait, or if no newer one is expected', () => {
     const { ask, known, state } = owner();
     known.set(B, { result: RULES.result, standing: 'stale' });
     assert.equal(ask(B)!.answer, 'rules', 'nothing is queued');
@@ -328,7 +328,7 @@ describe('robots asks: the owner of the host whose file it is', () => {
     assert.equal(ask(B, 60 * HEARTBEAT_MS)!.answer, 'rules');
   });
 
-  it('who waits itself says for whom, with all redirects up to there', () => {
+  it('while it waits itself, redirects to the host that it waits for, with all hops', () => {
     const { ask, begin, recorded } = owner();
     begin(C, { host: 'b.test', hops: 3 });
     const { answer, to, hops } = ask(B)!;
@@ -336,7 +336,7 @@ describe('robots asks: the owner of the host whose file it is', () => {
     assert.deepEqual(recorded, []);
   });
 
-  it('who waits for the sake of another origin is waited for sixty heartbeats, and takes the file up', () => {
+  it('while another origin delays the host, queues the file and answers in time', () => {
     const { ask, begin, known, recorded } = owner();
     const https = 'https://b.test';
     begin(C, { host: 'b.test' });
@@ -351,7 +351,7 @@ describe('robots asks: the owner of the host whose file it is', () => {
     assert.equal(ask(https, 60 * HEARTBEAT_MS)!.answer, 'rules');
   });
 
-  it('says nothing of what is not its own, or before it has joined', () => {
+  it('does not answer for hosts of other owners, or before it has joined', () => {
     const { ask, state, recorded } = owner();
     assert.equal(ask(C), undefined);
     assert.equal(ask('http://B.test'), undefined, 'not canonical');

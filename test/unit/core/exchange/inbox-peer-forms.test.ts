@@ -1,5 +1,5 @@
-// A form that a peer names is requested with the right, the delay and the robots.txt of the host of
-// its identity. So a form of another origin is refused, in a batch of URLs and in a copy.
+// A URL form from a peer is requested under the fetch right, the delay and the robots.txt of the
+// host of its identity. So a form of another origin is refused, in a batch of URLs and in a copy.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -24,7 +24,7 @@ const ELSEWHERE = [
   'file:///etc/passwd',
 ];
 
-/** The words that answer a batch of one URL, and the URLs that it left. */
+/** The messages that answer a batch of one URL, and the number of recorded URLs. */
 function answersTo(item: UrlItem): { types: string[]; recorded: number } {
   const types: string[] = [];
   let recorded = 0;
@@ -43,7 +43,7 @@ function answersTo(item: UrlItem): { types: string[]; recorded: number } {
   return { types, recorded };
 }
 
-test('peer forms: a batch with a form of another origin is refused', () => {
+test('peer forms: refuses a batch with a form of another origin', () => {
   for (const fetchUrl of SAME_ORIGIN) {
     const { types, recorded } = answersTo({ url: PAGE, fetchUrl, depth: 0 });
     assert.deepEqual({ types, recorded }, { types: ['URLS_ACK'], recorded: 1 }, fetchUrl);
@@ -54,7 +54,7 @@ test('peer forms: a batch with a form of another origin is refused', () => {
   }
 });
 
-test('peer forms: a row with a form of another origin is not copied', () => {
+test('peer forms: does not copy a row with a form of another origin', () => {
   const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
   const forms = [...ELSEWHERE, ...SAME_ORIGIN];
   const events = forms.map(
@@ -70,7 +70,7 @@ test('peer forms: a row with a form of another origin is not copied', () => {
   assert.equal(store.nextUrl(store.host(HOST).number, 0)?.fetchUrl, SAME_ORIGIN[0]);
 });
 
-test('peer forms: a key that spells another host is refused', () => {
+test('peer forms: refuses a key that names another host', () => {
   const detailOf = (key: string) => {
     const event = { kind: 'found', n: 1, key, depth: 0, attempts: 0 };
     const item = { host: HOST, from: 0, to: 1, events: [event], version: 1, backoffMs: 0 };

@@ -1,5 +1,5 @@
-// Which links go to the outbox: a URL that its owner has taken is not sent again while the view
-// stays, and nothing counts as taken before the owner has said so.
+// Which links go to the outbox: a URL that its owner has acknowledged is not sent again while the
+// view stays the same, and no URL counts as acknowledged before that.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -19,7 +19,7 @@ const FAR = 'http://far.test/';
 const NEAR = 'http://near.test/';
 const other = { card: { id: 'other', inc: 1 } } as Member;
 
-/** Agent `me` owns all hosts but far.test, which is `other`'s. */
+/** Agent `me` owns all hosts except far.test, which `other` owns. */
 function agent(seenUrls = BOUNDS.seenUrls) {
   const outbox: OutboxEntry[] = [];
   const inserted: UrlItem[] = [];
@@ -93,15 +93,15 @@ function agent(seenUrls = BOUNDS.seenUrls) {
   return {
     routing,
     seen,
-    /** Entries that the page of these links waits for. */
+    /** Outbox entries that the page with these links waits for. */
     links: (...urls: string[]) => routing.route(urls.map((url) => ({ url, depth: 3 }))).outboxIds,
-    /** A turn that sends, and the answer to what it sent. */
+    /** A turn that sends a batch, and the acknowledgement of the batch. */
     exchange: (notMine: number[] = []) => {
       routing.pump(NOW);
       routing.onUrlsAck(other, last().batch, notMine, NOW);
       seen.committed();
     },
-    /** One piece of what is to be done. */
+    /** Runs one piece of the backlog. */
     piece: () => {
       pieces = pieces.filter((task) => !task.step(NOW));
     },
@@ -112,7 +112,7 @@ function agent(seenUrls = BOUNDS.seenUrls) {
 }
 
 describe('routing of links', () => {
-  it('what the owner has taken is not sent again', () => {
+  it('does not resend a URL that its owner has acknowledged', () => {
     const { routing, links, exchange, sent, outbox } = agent();
     routing.join();
     assert.equal(links(FAR).size, 1);
@@ -129,7 +129,7 @@ describe('routing of links', () => {
     assert.deepEqual(links(FAR), first);
   });
 
-  it('what the peer calls another’s is not taken', () => {
+  it('keeps a URL in the outbox if the peer does not own it', () => {
     const { routing, links, exchange, outbox } = agent();
     routing.join();
     const first = links(`${FAR}a`, FAR);
@@ -141,7 +141,7 @@ describe('routing of links', () => {
     assert.deepEqual([links(`${FAR}a`).size, links(FAR).size], [0, 1]);
   });
 
-  it('what the owner says that it took from others is not sent at all', () => {
+  it('does not send a URL that its owner has announced', () => {
     const { routing, seen, links, sent } = agent();
     routing.join();
     const owner = new SeenFilter(64, 9);
@@ -156,7 +156,7 @@ describe('routing of links', () => {
     assert.equal(links(FAR).size, 1);
   });
 
-  it('another view: whoever owns the host now is told', () => {
+  it('after a view change, sends the URL to the owner again', () => {
     const { routing, links, exchange } = agent();
     routing.join();
     links(FAR);
@@ -165,7 +165,7 @@ describe('routing of links', () => {
     assert.equal(links(FAR).size, 1);
   });
 
-  it('a seed that was taken from deeper down is sent once more, for its depth', () => {
+  it('resends an acknowledged URL once as a seed, for its depth', () => {
     const { routing, links, exchange } = agent();
     routing.join();
     links(FAR);
@@ -175,7 +175,7 @@ describe('routing of links', () => {
     assert.equal(routing.route([{ url: FAR, depth: 0 }]).outboxIds.size, 0);
   });
 
-  it('a URL that was taken, or recorded, as a link is named once more as a sitemap', () => {
+  it('sends or records a known link again if it is a sitemap', () => {
     const { routing, links, exchange, inserted } = agent();
     routing.join();
     const sitemap = true;
@@ -188,7 +188,7 @@ describe('routing of links', () => {
     assert.deepEqual(inserted[1], { url: NEAR, depth: 3, sitemap });
   });
 
-  it('before it counts: what it recorded itself may be another’s, and goes to the outbox', () => {
+  it('before the join, sends URLs that it recorded itself to the outbox', () => {
     const { routing, links } = agent();
     routing.enqueue('near.test', { url: NEAR, depth: 3 });
     assert.equal(links(NEAR).size, 1);
@@ -196,7 +196,7 @@ describe('routing of links', () => {
     assert.equal(links(NEAR).size, 0);
   });
 
-  it('no more is remembered than the filter has places for', () => {
+  it('remembers no more URLs than the filter has places', () => {
     const { routing, links, exchange } = agent(2);
     routing.join();
     for (const path of ['a', 'b', 'c', 'd', 'e', 'f']) {
@@ -206,7 +206,7 @@ describe('routing of links', () => {
     assert.deepEqual([links(`${FAR}f`).size, links(`${FAR}a`).size], [0, 1]);
   });
 
-  it('another view: the outbox is looked at in pieces, and sent as far as it has been', () => {
+  it('after a view change, checks the outbox in pieces, and sends what it has checked', () => {
     const { routing, links, piece, sent, rerouted } = agent();
     routing.join();
     links(`${FAR}a`, `${FAR}b`, `${FAR}c`);
@@ -219,7 +219,7 @@ describe('routing of links', () => {
     assert.deepEqual(rerouted, []);
   });
 
-  it('another view in the middle of it: all is looked at again', () => {
+  it('a view change during the check restarts the check', () => {
     const { routing, links, piece, owners, rerouted, outbox, homecomings } = agent();
     routing.join();
     links(`${FAR}a`, `${FAR}b`, `${FAR}c`);
@@ -236,7 +236,7 @@ describe('routing of links', () => {
     assert.deepEqual([outbox, homecomings], [[], [1, 2, 3]]);
   });
 
-  it('a new incarnation takes nothing home before it has joined', () => {
+  it('a new incarnation keeps outbox entries of its own hosts until it has joined', () => {
     const { routing, links, piece, owners, outbox } = agent();
     routing.join();
     links(`${FAR}a`);

@@ -1,5 +1,5 @@
-// The filter of repeats says "seen" of nothing else, forgets the oldest of a bucket first and never
-// holds more than it may.
+// The filter of repeated URLs never reports an unseen URL as seen, drops the oldest URL of a bucket
+// first, and never exceeds its size.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -21,33 +21,33 @@ const known = (filter: SeenFilter, from: number, to: number) => {
   return count;
 };
 
-describe('filter of repeats', () => {
-  it('of as many URLs as half its places it holds nearly all', () => {
+describe('filter of repeated URLs', () => {
+  it('keeps nearly all URLs if they fill half of its places', () => {
     const filter = filled(2 ** 17, 2 ** 16);
     assert.ok(known(filter, 0, 2 ** 16) > 0.95 * 2 ** 16);
   });
 
-  it('of the last quarter of its places it holds nearly all, however many came before', () => {
+  it('keeps nearly all of the newest URLs, up to a quarter of its places', () => {
     const filter = filled(2 ** 14, 100_000);
     assert.ok(known(filter, 100_000 - 2 ** 12, 100_000) > 0.95 * 2 ** 12);
   });
 
-  it('says of no URL that it never saw that it did', () => {
+  it('never reports an unseen URL as seen', () => {
     const filter = filled(2 ** 14, 50_000);
     assert.equal(known(filter, 50_000, 250_000), 0);
   });
 
-  it('as many URLs at most as it has places, the newest of each bucket', () => {
+  it('keeps at most as many URLs as places, the newest of each bucket', () => {
     const filter = filled(64, 5_000);
     assert.equal(known(filter, 0, 5_000), 64);
     assert.equal(known(filter, 0, 4_000), 0);
   });
 
-  it('with one place: the last URL', () => {
+  it('with one place, keeps the last URL', () => {
     assert.deepEqual([known(filled(1, 3), 0, 2), known(filled(1, 3), 2, 3)], [0, 1]);
   });
 
-  it('which URLs share a bucket follows from the key', () => {
+  it('the key determines which URLs share a bucket', () => {
     const kept = (key: number) => {
       const filter = filled(64, 500, key);
       return Array.from({ length: 500 }, (_, n) => filter.has(urlOf(n), false));
@@ -56,7 +56,7 @@ describe('filter of repeats', () => {
     assert.notDeepEqual(kept(1), kept(2));
   });
 
-  it('a URL seen deeper down is not seen at the root, until it is', () => {
+  it('a URL that was seen at a depth counts as unseen at the root', () => {
     const filter = filled(64, 1);
     assert.deepEqual([filter.has(urlOf(0), false), filter.has(urlOf(0), true)], [true, false]);
     filter.add(urlOf(0), true);
@@ -67,7 +67,7 @@ describe('filter of repeats', () => {
     assert.equal(filter.has(urlOf(0), true), true);
   });
 
-  it('what was not committed is forgotten with the view, as all else', () => {
+  it('a view change clears all URLs, committed or not', () => {
     const filter = filled(64, 1);
     filter.add(urlOf(1), false);
     assert.equal(known(filter, 0, 2), 2);
@@ -75,7 +75,7 @@ describe('filter of repeats', () => {
     assert.equal(known(filter, 0, 2), 0);
   });
 
-  it('any texts: it says what a set of all of them says', () => {
+  it('agrees with a set of all texts', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'binary' }), { maxLength: 40 }), (texts) => {
         const filter = new SeenFilter(2 ** 12, 7);

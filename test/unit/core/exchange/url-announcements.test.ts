@@ -1,5 +1,5 @@
-// What an owner tells the others of its URLs: what the told one then spares, how often it is said,
-// and what is not said at all.
+// How an owner announces its URLs to the other agents: which URLs the receivers then skip, how
+// often it sends announcements, and which URLs it does not announce.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -19,10 +19,10 @@ const B = 'http://b.test/';
 const at = (mono: number) => ({ mono, wall: mono });
 const memberOf = (id: string) => ({ card: { id, inc: 1 } }) as Member;
 
-/** URLs that make a message to each of two others worth while. */
+/** Enough URLs to justify a message to each of two other agents. */
 const ENOUGH = Array.from({ length: 16 }, (_, n) => `http://c.test/${n}`);
 
-/** An agent with as many others in view, and what it said: to whom, what, whether after a commit. */
+/** An agent with this many others in its view, and the messages that it sent. */
 function agent(key: number, others = 2, bounds = BOUNDS) {
   const members = Array.from({ length: others }, (_, n) => memberOf(`m${n}`));
   const said: { to: string; message: Known; durable: boolean }[] = [];
@@ -47,8 +47,8 @@ function told(urls: readonly string[], key = 11): Known {
   return said[0]!.message;
 }
 
-describe('known URLs', () => {
-  it('what an owner says that it has is seen, at the root as well, and nothing else is', () => {
+describe('URL announcements', () => {
+  it('announced URLs count as seen, at the root too, and no other URLs do', () => {
     const { known, seen } = agent(22);
     known.onAnnounced(memberOf('owner'), told([A, B]));
     const has = (url: string, owner?: string) => seen.has(url, true, owner);
@@ -59,7 +59,7 @@ describe('known URLs', () => {
     assert.equal(seen.has(A, false, 'owner'), true);
   });
 
-  it('of one owner it says nothing about another, nor about this agent', () => {
+  it('an announcement counts for its owner only', () => {
     const { known, seen } = agent(22);
     known.onAnnounced(memberOf('owner'), told([A]));
     assert.deepEqual([seen.has(A, true, 'other'), seen.has(A, true)], [false, false]);
@@ -67,21 +67,21 @@ describe('known URLs', () => {
     assert.deepEqual([seen.has(A, true, 'other'), seen.has(A, true, 'owner')], [false, true]);
   });
 
-  it('the next process of an owner has another key: what the former said counts no more', () => {
+  it('a new key of an owner voids the announcements of its previous process', () => {
     const { known, seen } = agent(22);
     known.onAnnounced(memberOf('owner'), told([A]));
     known.onAnnounced(memberOf('owner'), told([B], 12));
     assert.deepEqual([seen.has(A, true, 'owner'), seen.has(B, true, 'owner')], [false, true]);
   });
 
-  it('another view: nothing that was said before counts', () => {
+  it('a view change voids all announcements', () => {
     const { known, seen } = agent(22);
     known.onAnnounced(memberOf('owner'), told([A]));
     seen.clear();
     assert.equal(seen.has(A, true, 'owner'), false);
   });
 
-  it('all members are told at most once a heartbeat, after the commit', () => {
+  it('announces to all members at most once per heartbeat, after the commit', () => {
     const { known, said } = agent(1);
     for (const url of ENOUGH) known.acknowledged(url);
     known.pump(at(0));
@@ -101,7 +101,7 @@ describe('known URLs', () => {
     assert.notEqual(said[3]!.message.urls, said[0]!.message.urls);
   });
 
-  it('fewer URLs than are worth a message to each wait for others, however long', () => {
+  it('waits until there are enough URLs for a message to each member', () => {
     const { known, said } = agent(1);
     for (const url of ENOUGH.slice(1)) known.acknowledged(url);
     known.pump(at(100 * HEARTBEAT_MS));
@@ -111,7 +111,7 @@ describe('known URLs', () => {
     assert.equal(said.length, 2);
   });
 
-  it('what waited for its message is not said of another view', () => {
+  it('drops URLs that were not announced before a view change', () => {
     const { known, said } = agent(1);
     for (const url of ENOUGH) known.acknowledged(url);
     known.reset();
@@ -120,7 +120,7 @@ describe('known URLs', () => {
     assert.equal(said.length, 0);
   });
 
-  it('no more is said than a message may hold', () => {
+  it('announces no more URLs than a message may hold', () => {
     const { known, seen, said } = agent(1, 2, { ...BOUNDS, knownUrls: 2 });
     for (const url of [A, B, `${A}x`]) known.acknowledged(url);
     known.pump(at(0));
@@ -131,7 +131,7 @@ describe('known URLs', () => {
     assert.equal(seen.has(A, true), false);
   });
 
-  it('to a sole other agent, and among very many, nothing is said', () => {
+  it('announces nothing to a single other agent, or among very many', () => {
     for (const others of [1, BOUNDS.knownMembers + 1]) {
       const { known, said } = agent(1, others);
       for (let n = 0; n < 1000; n++) known.acknowledged(`${A}${n}`);
@@ -140,7 +140,7 @@ describe('known URLs', () => {
     }
   });
 
-  it('bytes that are no whole hashes are ignored', () => {
+  it('ignores bytes that are not whole hashes', () => {
     const { known, seen } = agent(1);
     known.onAnnounced(memberOf('owner'), { type: 'KNOWN', key: 5, urls: 'AAAA' });
     assert.equal(seen.has(A, true, 'owner'), false);

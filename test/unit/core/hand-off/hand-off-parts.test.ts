@@ -1,4 +1,4 @@
-// Single parts of the core, where a whole cluster would show their work only now and then.
+// Single parts of the core whose behaviour a whole cluster would show only occasionally.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FetchRight, HELD_MAX } from '../../../../agent/core/hand-off/fetch-right.ts';
@@ -19,7 +19,7 @@ import { chainWeb, denseWeb } from '../../../simulation/webs.ts';
 
 const at = (mono: number) => ({ mono, wall: mono });
 
-/** Everything belongs to the first member by name that the host's name does not exclude. */
+/** A host belongs to the member whose name it starts with, or else to the first by name. */
 function firstByName(members: readonly RingMember[]) {
   const ids = members.map((m) => m.id).sort();
   const order = (host: string, count = ids.length) =>
@@ -67,7 +67,7 @@ const READY = {
   permitsMs: () => 0,
 };
 
-/** Backups that have everything, or nothing. */
+/** Backups that have all rows (`isSafe`), or none. */
 function copies(isSafe: boolean, backups: readonly string[] = []) {
   const known = { isSafe: () => isSafe, isQuiet: true, targets: () => backups };
   return { ...known, lastNumber: () => 1, invalidate: () => {} };
@@ -80,7 +80,7 @@ function only<T extends MessageType>(messages: Message[], type: T) {
 describe('hand-off', () => {
   const many = Array.from({ length: 2500 }, (_, i) => `b/${i}`);
 
-  it('sends a long list in parts, each until it is acknowledged, and yields only then', () => {
+  it('sends each part of a long list until it is acknowledged, and only then yields', () => {
     const { handOff, meet, take } = setting('c');
     const b = meet('b');
     handOff.give('b', many, at(0));
@@ -93,14 +93,14 @@ describe('hand-off', () => {
         if (m.type !== 'LIST') continue;
         parts.push(m.part);
         assert.equal(m.last, m.part === 2);
-        // Every other acknowledgement is lost.
+        // The first acknowledgement of each part is lost.
         if (parts.filter((p) => p === m.part).length === 2) handOff.onListAck(b, m.list, m.part);
       }
     }
     assert.equal(parts.length, 20);
   });
 
-  it('sends no part of a later list before an earlier one has arrived whole', () => {
+  it('sends no part of a later list before all parts of an earlier one have arrived', () => {
     const { handOff, meet, take } = setting('c');
     const b = meet('b');
     handOff.give('b', ['b/1'], at(0));
@@ -118,7 +118,7 @@ describe('hand-off', () => {
     );
   });
 
-  it('yields no host with a request open or rows that are not there yet, and the others meanwhile', () => {
+  it('yields only hosts that have no open request and whose rows have arrived', () => {
     const { handOff, meet, take } = setting('c');
     const b = meet('b');
     handOff.give('b', ['b/1', 'b/2', 'b/3'], at(0));
@@ -132,7 +132,7 @@ describe('hand-off', () => {
     assert.deepEqual(message?.items, [{ host: 'b/3', waitMs: 0 }]);
   });
 
-  it('withdraws what has another owner now, and lists it there', () => {
+  it('withdraws a host that now has another owner, and lists it there', () => {
     const { handOff, meet, take, view } = setting('c');
     const b = meet('b');
     handOff.give('b', ['x'], at(0));
@@ -151,7 +151,7 @@ describe('hand-off', () => {
     );
   });
 
-  it('takes a host as free only when every list that named it is closed', () => {
+  it('treats a host as free only when every list that named it is closed', () => {
     const { handOff, meet } = setting('a');
     const [b, c] = [meet('b'), meet('c')];
     for (const from of [b, c]) {
@@ -180,7 +180,7 @@ describe('a yield', () => {
     return { ...s, b };
   }
 
-  it('frees the host at once, and is acknowledged when the backups have it', () => {
+  it('frees the host at once, and is acknowledged when the backups have its rows', () => {
     const { handOff, take } = yielded();
     assert.equal(handOff.awaits('x'), false);
     handOff.answer(copies(false));
@@ -197,7 +197,7 @@ describe('a yield', () => {
     assert.deepEqual(only(take(), 'YIELD_ACK')[0]?.items, [{ host: 'x', keep: true }]);
   });
 
-  it('of the giver gives each host once, and whether its copy is to be kept', () => {
+  it('reports each acknowledged host once, and whether its copy is kept', () => {
     const { handOff, meet, take } = setting('c');
     const b = meet('b');
     handOff.give('b', ['b/1', 'b/2'], at(0));
@@ -214,7 +214,7 @@ describe('a yield', () => {
     assert.deepEqual(handOff.onYieldAck(b, 1, items, at(10)), []);
   });
 
-  it('takes no acknowledgement for a host that was not yielded: its copy stays', () => {
+  it('refuses the acknowledgement of a host that was not yielded, so its copy stays', () => {
     const { handOff, meet, take, told } = setting('c');
     const b = meet('b');
     handOff.give('b', ['b/1'], at(0));
@@ -243,14 +243,14 @@ describe('fetch right', () => {
     return { ...s, lease, right };
   }
 
-  it('is taken up with a delay, without one for a host never asked in calm times', () => {
+  it('starts after a delay, or at once for a never fetched host in a stable view', () => {
     const { right } = rightOf('a');
     assert.deepEqual(right.check('x', at(5), true), { kind: 'wait', untilMs: 5 + DELAY_MS });
     assert.equal(right.check('y', at(100), true).kind, 'granted');
     assert.equal(right.check('z', at(100), false).kind, 'wait');
   });
 
-  it('needs the echo of who would take over, for leaseMs from its sending', () => {
+  it('needs the echo of the lease grantor, and lasts leaseMs from the heartbeat', () => {
     const { right, lease, meet } = rightOf('a');
     meet('b');
     assert.equal(right.check('x', at(100), true).kind, 'no-lease');
@@ -260,7 +260,7 @@ describe('fetch right', () => {
     assert.equal(right.check('x', at(100 + LEASE_MS), true).kind, 'no-lease');
   });
 
-  it('of a host that was not asked for long is taken up again, not remembered for ever', () => {
+  it('is forgotten for a host that was not fetched for long', () => {
     const { right } = rightOf('a');
     right.check('x', at(100), true);
     right.check('y', at(100), true);
@@ -272,7 +272,7 @@ describe('fetch right', () => {
     assert.equal(right.check('y', at(100), false).kind, 'wait');
   });
 
-  it('does not come back by itself with a host that another owned in between', () => {
+  it('does not return by itself with a host that another agent owned in between', () => {
     const { right, view, meet } = rightOf('b');
     right.check('x', at(100), true);
     assert.equal(right.holds('x', at(100)), true);
@@ -289,7 +289,7 @@ describe('fetch right', () => {
 });
 
 describe('a kill', () => {
-  it('costs the requests that are open and as many pages as there are threads', () => {
+  it('costs the open requests and as many pages as there are threads', () => {
     const c = new Cluster({
       ids: ['a1', 'a2'],
       web: denseWeb(12, 30),
@@ -297,8 +297,8 @@ describe('a kill', () => {
       delayMs: 1,
     });
     c.startAll();
-    c.runUntil('the crawl is on its way', () => c.log.length >= 100);
-    // Its rows do not arrive any more, while everything else does.
+    c.runUntil('the crawl is running', () => c.log.length >= 100);
+    // The rows of a1 are lost, and all other messages arrive.
     c.lose = (from, _, { type }) => from === 'a1' && type === 'ROWS';
     const since = c.now;
     c.run(SUSPECT_MS / 5);
@@ -309,13 +309,13 @@ describe('a kill', () => {
 });
 
 describe('routing', () => {
-  it('gives a later life of the sender no answer to a batch of an earlier one', () => {
+  it('does not answer a batch to a later incarnation of its sender', () => {
     const web = chainWeb(20, 20);
     const c = new Cluster({ ids: ['a1', 'a2', 'a3'], web, seeds: ['http://h0.test/p0'] });
     c.startAll();
-    c.runUntil('the crawl is on its way', () => c.log.length >= 40);
+    c.runUntil('the crawl is running', () => c.log.length >= 40);
     c.kill('a3');
-    // It hears of the others, but owes its join to a list that does not come yet.
+    // a3 meets the others, but cannot join before it has the list that is lost.
     c.lose = (from, to, { type }) => from === 'a2' && to === 'a3' && type === 'LIST';
     c.start('a3');
     c.runUntil('a batch waits for the join', () => {

@@ -1,4 +1,4 @@
-// What an agent remembers of the lists of others.
+// How long an agent remembers the lists of other agents.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -15,11 +15,11 @@ type YieldCopies = Parameters<HandOff['onYield']>[2];
 
 const now = { mono: 0, wall: 0 };
 const member = (id: string) => ({ card: { id, inc: 1 } }) as Member;
-/** So many are not looked at one by one for `status`: it shows what is remembered. */
+/** With so many hosts, `status` does not check each one, but shows the remembered count. */
 const HOSTS = Array.from({ length: 1001 }, (_, k) => `h${k}.test`);
 
 describe('hosts that others have listed', () => {
-  it('are forgotten when one lister has gone and the other has yielded them', () => {
+  it('are forgotten when one lister was removed and the other has yielded them', () => {
     const outbound = { toMember: () => {} } as unknown as Outbound;
     const view = { owns: () => true, has: () => true } as unknown as View;
     const settings = { id: 'me', bounds: BOUNDS, heartbeatMs: 100 } as CoreSettings;

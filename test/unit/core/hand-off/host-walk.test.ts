@@ -12,7 +12,7 @@ function storeOf(names: string) {
   };
 }
 
-test('host walk: some at a time, to the last one there was', () => {
+test('host walk: returns some hosts at a time, up to the last one at its start', () => {
   const store = storeOf('abcde');
   const walk = new HostWalk(store);
   assert.deepEqual(walk.take(2), ['a', 'b']);
@@ -22,7 +22,7 @@ test('host walk: some at a time, to the last one there was', () => {
   assert.deepEqual(walk.take(2), []);
 });
 
-test('host walk: what is deleted meanwhile is left out, the last one too', () => {
+test('host walk: skips hosts that are deleted meanwhile, even the last one', () => {
   const store = storeOf('abcd');
   const walk = new HostWalk(store);
   assert.deepEqual(walk.take(1), ['a']);
@@ -32,6 +32,6 @@ test('host walk: what is deleted meanwhile is left out, the last one too', () =>
   assert.deepEqual([walk.take(1), walk.isOver], [[], true]);
 });
 
-test('host walk: of no hosts it is over at once', () => {
+test('host walk: is over at once if there are no hosts', () => {
   assert.equal(new HostWalk(storeOf('')).isOver, true);
 });

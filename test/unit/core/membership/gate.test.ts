@@ -1,4 +1,4 @@
-// From whom a message of each type is taken: strangers, agents that were asked, members.
+// Which senders may send each message type: unknown agents, greeted agents, or members.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -10,7 +10,7 @@ import type { Message, MessageType } from '../../../../agent/core/protocol/messa
 const NOW = { mono: 0, wall: 0 };
 const ME = { id: 'a1', inc: 7 };
 const MEMBER = { id: 'a2', inc: 20 };
-/** Of the config, asked by this incarnation, and not in view. */
+/** An agent of the config that this incarnation greeted, and that is not in the view. */
 const ASKED = { id: 'a3', inc: 30 };
 const GONE = { id: 'a4', inc: 40 };
 const STRANGER = { id: 'zz', inc: 50 };
@@ -38,7 +38,7 @@ function gateOf(joined: boolean) {
   return { take, refused };
 }
 
-/** Message types by who may send them: with a type that is missing this does not compile. */
+/** The senders of each message type. A missing type does not compile. */
 const EXPECTED: Readonly<Record<MessageType, Sender>> = {
   ...{ HELLO: 'anyone', PROBE: 'agreeing', HEARTBEAT: 'agreeing' },
   ...{ WELCOME: 'asked', REFUSED: 'asked', COMPLETE: 'end' },
@@ -54,14 +54,14 @@ const ALL = Object.keys(EXPECTED) as MessageType[];
 const typesOf = (...senders: Sender[]) => ALL.filter((type) => senders.includes(EXPECTED[type]));
 
 describe('the gate', () => {
-  it('has the rule that is expected for each type', () => {
+  it('has the expected rule for each message type', () => {
     assert.deepEqual(TAKEN_FROM, EXPECTED);
   });
 
   for (const joined of [false, true]) {
     const when = joined ? 'after the join' : 'before the join';
     for (const type of ALL.filter((one) => EXPECTED[one] !== 'anyone')) {
-      it(`${when} refuses ${type} of a stranger, and names it`, () => {
+      it(`${when} refuses ${type} from an unknown agent, and names the agent`, () => {
         const { take, refused } = gateOf(joined);
         const message = { type, greeting: 'for zz', fingerprintHash: 'other' };
         assert.equal(take(STRANGER, message), false);
@@ -75,14 +75,14 @@ describe('the gate', () => {
     }
   }
 
-  it('lets a stranger ask to be let in', () => {
+  it('lets an unknown agent ask to join', () => {
     const { take, refused } = gateOf(true);
     for (const type of typesOf('anyone')) assert.equal(take(STRANGER, { type }), true);
     assert.equal(take(STRANGER, { type: 'HEARTBEAT', fingerprintHash: 'same' }), true);
     assert.deepEqual(refused, []);
   });
 
-  it('takes an answer from whom it answers, and from nobody who only has its name', () => {
+  it('accepts an answer only from the greeted agent, with its greeting', () => {
     for (const joined of [false, true]) {
       for (const type of typesOf('asked')) {
         const { take, refused } = gateOf(joined);
@@ -98,18 +98,18 @@ describe('the gate', () => {
     }
   });
 
-  it('takes the word of the end before the join as an answer only', () => {
+  it('accepts COMPLETE before the join only as an answer', () => {
     const { take, refused } = gateOf(false);
     assert.equal(take(ASKED, { type: 'COMPLETE', greeting: 'for a3' }), true);
     assert.equal(take(MEMBER, { type: 'COMPLETE', greeting: 'for a2' }), true);
     assert.equal(take(MEMBER, { type: 'COMPLETE' }), false);
-    assert.deepEqual(refused, [], 'members repeat it');
+    assert.deepEqual(refused, [], 'members may repeat it');
     assert.equal(take(ASKED, { type: 'COMPLETE' }), false);
     assert.equal(refused.length, 1);
     assert.equal(gateOf(true).take(MEMBER, { type: 'COMPLETE' }), true);
   });
 
-  it('takes all else from members, and of what is late it names nobody', () => {
+  it('accepts other types from members only, and names no sender of a late message', () => {
     const { take, refused } = gateOf(true);
     for (const type of typesOf('member')) {
       assert.equal(take(MEMBER, { type }), true, type);

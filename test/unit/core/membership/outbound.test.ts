@@ -1,5 +1,5 @@
-// Which third agent a message takes where the straight path is not confirmed: by what both ends say,
-// and where nothing is known each in turn, for each type of message by itself.
+// Which relay a message takes if the direct path is not confirmed: one that both ends report to
+// hear, or else each in turn, separately for each message type.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -21,13 +21,13 @@ function cluster() {
   }) as [Member, Member, Member];
   const effects = new Effects();
   const outbound = new Outbound(settings, effects, view);
-  /** The agents over which the message went to `to`. */
+  /** The relays of the message to `to`. */
   const relays = (message: Message) => {
     outbound.toMember(to, message);
     const sent = effects.take().filter((effect) => effect.type === 'send');
     return sent.flatMap((s) => (s.envelope.message.type === 'RELAY' ? [s.to.id] : []));
   };
-  /** What `by` says of whom it hears straight. */
+  /** Sets the agents that `by` reports to hear directly. */
   const says = (by: Member, hears: readonly string[]) => {
     const news = new Map(hears.map((id) => [id, { inc: 1, counter: 1, direct: true }]));
     by.lastHeartbeat = { counter: 1, idle: false, idleSince: 0, viewHash: '', news };
@@ -36,12 +36,12 @@ function cluster() {
 }
 
 describe('relays', () => {
-  it('a member that hears this agent is spoken to straight', () => {
+  it('a member that hears this agent gets its messages directly', () => {
     const { relays } = cluster();
     assert.deepEqual(relays(heartbeat), []);
   });
 
-  it('where nothing is known each relay has its turn, with every type of message', () => {
+  it('without reports, each relay is used in turn, for each message type', () => {
     const { to, relays } = cluster();
     to.hearsMe = false;
     to.silent = true;
@@ -51,7 +51,7 @@ describe('relays', () => {
     }
   });
 
-  it('the relay that the destination hears is taken, unless it said so before it fell silent', () => {
+  it('uses the relay that the destination hears, unless its heartbeats have stopped', () => {
     const { to, b, relays, says } = cluster();
     to.hearsMe = false;
     says(to, ['a']);
@@ -61,7 +61,7 @@ describe('relays', () => {
     assert.deepEqual([relays(rows), relays(rows)], [['b'], ['b']]);
   });
 
-  it('a message is not relayed where no member can relay it', () => {
+  it('a message is not relayed if no member can relay it', () => {
     const { to, a, b, relays } = cluster();
     for (const member of [to, a, b]) member.hearsMe = false;
     assert.deepEqual(relays(heartbeat), []);
@@ -69,7 +69,7 @@ describe('relays', () => {
 });
 
 describe('links to addresses', () => {
-  it('last only where the config or the view has the address', () => {
+  it('are permanent only if the config or the view has the address', () => {
     const configured = [{ id: 'b', address: 'tcp://b' }];
     const settings = { id: 'me', configured, digest: (text: string) => text };
     const view = new View({ ...settings, capacity: 1, build: () => assert.fail('not placed') });
@@ -83,7 +83,7 @@ describe('links to addresses', () => {
     };
     assert.deepEqual(isBrief('b', 'tcp://b'), [false]);
     assert.deepEqual(isBrief('c', 'tcp://c'), [false]);
-    // The address of another, an address of its own for a member's name, and a stranger's.
+    // The address of another agent, a wrong address of a member, and an unknown address.
     assert.deepEqual(isBrief('x', 'tcp://b'), [true]);
     assert.deepEqual(isBrief('c', 'tcp://x'), [true]);
     assert.deepEqual(isBrief('x', 'tcp://x'), [true]);

@@ -1,5 +1,5 @@
-// The agents that are known gone: their incarnations only rise, a new process finds them, and their
-// number is bounded.
+// The tombstones of removed agents: their incarnations only grow, a new process reads them, and
+// their number is bounded.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -9,18 +9,18 @@ import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { MIGRATIONS } from '../../../../agent/storage/schema/migrations.ts';
 import { TombstoneTable } from '../../../../agent/storage/tables/tombstone-table.ts';
 
-describe('gone', () => {
+describe('tombstones', () => {
   const table = () => new TombstoneTable(openInMemory());
   const nobody = () => false;
 
-  it('only grows, in whatever order it is heard', () => {
+  it('keep the highest incarnation, in any order of arrival', () => {
     const gone = new Tombstones(table(), nobody);
     for (const inc of [3, 7, 5]) gone.note('a', inc, inc);
     assert.equal(gone.highest('a'), 7);
     assert.deepEqual([...gone.entries()], [{ id: 'a', inc: 7, since: 7 }]);
   });
 
-  it('is known to the next process, for how long is not', () => {
+  it('are read by the next process, where their age starts anew', () => {
     const store = table();
     new Tombstones(store, nobody).note('a', 7, 100);
     const next = new Tombstones(store, nobody);
@@ -28,7 +28,7 @@ describe('gone', () => {
     assert.deepEqual([...next.entries()], [{ id: 'a', inc: 7, since: 900 }]);
   });
 
-  it('is bounded, here and on disk, and what was a member is not forgotten for hearsay', () => {
+  it('are bounded in memory and on disk, and those of members are kept', () => {
     const store = table();
     const gone = new Tombstones(store, (id) => id === 'a1');
     gone.note('a1', 7, 0);
@@ -41,7 +41,7 @@ describe('gone', () => {
     assert.deepEqual([next.highest('a1'), [...next.entries()].length], [7, GONE_MAX]);
   });
 
-  it('moves to rows of its own from the text of an older file', () => {
+  it('are migrated from the text of an older file to their own rows', () => {
     const db = new Database(':memory:');
     const step = MIGRATIONS.findIndex((sql) => sql.includes('CREATE TABLE gone_agents'));
     db.exec(
@@ -55,6 +55,6 @@ describe('gone', () => {
     assert.equal(db.prepare('SELECT count(*) FROM meta').pluck().get(), 0);
     db.exec('DROP TABLE gone_agents');
     db.exec(MIGRATIONS[step]!);
-    assert.deepEqual(new TombstoneTable(db).all(), [], 'of a file that knows of none');
+    assert.deepEqual(new TombstoneTable(db).all(), [], 'from a file without tombstones');
   });
 });

@@ -32,7 +32,7 @@ function setting(unleased: ReadonlySet<string>, slotless = NOBODY, ungranted = N
 }
 
 describe('aborts', () => {
-  it('a request is given up once, and again when it is another of the same number', () => {
+  it('aborts a request once, and a later request of the same number again', () => {
     const { aborts, given, told } = setting(new Set());
     aborts.abort(open('a', 'b'), 'stopped', at(5));
     aborts.abort(open('a', 'b'), 'stopped', at(6));
@@ -45,7 +45,7 @@ describe('aborts', () => {
     assert.deepEqual(given(), [0]);
   });
 
-  it('what has no lease goes on for half a heartbeat, from each lapse anew', () => {
+  it('a request without a lease continues for half a heartbeat after each lapse', () => {
     const unleased = new Set(['a']);
     const { aborts, given, told } = setting(unleased);
     aborts.judge(open('a', 'b'), at(0));
@@ -61,7 +61,7 @@ describe('aborts', () => {
     assert.deepEqual(told, [{ mono: 150, kind: 'abort', why, requests: 1, hosts: ['a'] }]);
   });
 
-  it('a grantor that has just joined has half of the time until a takeover for its first echo', () => {
+  it('gives a new grantor half of the time before a takeover for its first echo', () => {
     const unleased = new Set(['a', 'b']);
     const { aborts, given, told } = setting(unleased, NOBODY, new Set(['a']));
     aborts.judge(open('a', 'b'), at(0));
@@ -72,7 +72,7 @@ describe('aborts', () => {
     assert.equal(told.length, 2);
   });
 
-  it('what has no slot is given up at once, and of many hosts some are named', () => {
+  it('aborts requests without a permit at once, and names some of many hosts', () => {
     const hosts = Array.from({ length: 20 }, (_, i) => `h${i}`);
     const { aborts, given, told } = setting(new Set(hosts), new Set(hosts));
     aborts.judge(open(...hosts), at(0));

@@ -13,7 +13,7 @@ export const order: fc.Arbitrary<Directive> = fc.record({
 });
 export const orders = fc.array(order, { maxLength: 12 });
 
-/** Where nobody reads them again. */
+/** A store that keeps nothing. */
 export const nowhere: DirectiveStore = {
   directives: () => [],
   saveDirective() {},

@@ -1,5 +1,5 @@
-// The operator's orders as replicated state: copies merged in any order, grouping and number end
-// the same, and what is known survives the process.
+// The operator's directives as replicated state: copies are equal after merges in any order,
+// grouping and number, and directives survive the process.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -17,8 +17,8 @@ function merged(...lists: (readonly Directive[])[]): Directives {
   return all;
 }
 
-describe('orders: merging', () => {
-  it('orders: does not depend on the order in which they come', () => {
+describe('directives: merging', () => {
+  it('directives: a merge does not depend on the order of arrival', () => {
     fc.assert(
       fc.property(orders, orders, (a, b) => {
         assert.equal(merged(a, b).hash(), merged(b, a).hash());
@@ -26,7 +26,7 @@ describe('orders: merging', () => {
     );
   });
 
-  it('orders: does not depend on how they are grouped on the way', () => {
+  it('directives: a merge does not depend on the grouping on the way', () => {
     fc.assert(
       fc.property(orders, orders, orders, (a, b, c) => {
         const left = merged(merged(a, b).all(), c);
@@ -36,7 +36,7 @@ describe('orders: merging', () => {
     );
   });
 
-  it('orders: hearing the same again changes nothing', () => {
+  it('directives: a repeated merge changes nothing', () => {
     fc.assert(
       fc.property(orders, (a) => {
         const once = merged(a);
@@ -48,8 +48,8 @@ describe('orders: merging', () => {
   });
 });
 
-describe('orders: meaning', () => {
-  it('orders: a word given is later than every word heard', () => {
+describe('directives: meaning', () => {
+  it('directives: a new directive is later than every received one', () => {
     fc.assert(
       fc.property(orders, fc.constantFrom('a0', 'a9'), (a, id) => {
         const here = agent(id);
@@ -63,7 +63,7 @@ describe('orders: meaning', () => {
     );
   });
 
-  it('orders: pause, block and delay hold until they are taken back', () => {
+  it('directives: pause, block and delay hold until they are taken back', () => {
     const a = agent();
     assert.deepEqual([a.paused, a.blocks('h'), a.delayOf('h')], [false, false, 100]);
     a.give({ kind: 'pause', host: '', value: 1 }, 0);
@@ -77,7 +77,7 @@ describe('orders: meaning', () => {
     assert.deepEqual([a.paused, a.blocks('h'), a.delayOf('h')], [false, false, 100]);
   });
 
-  it('orders: a pattern names hosts as in the config, the most specific one counts', () => {
+  it('directives: patterns match hosts as in the config, and the most specific one wins', () => {
     const a = agent();
     const give = (kind: 'block' | 'delay', host: string, value: number | null) =>
       a.give({ kind, host, value }, 0);
@@ -101,7 +101,7 @@ describe('orders: meaning', () => {
     );
   });
 
-  it('orders: one that is taken back tells what still blocks its hosts', () => {
+  it('directives: when one is taken back, reports what still blocks its hosts', () => {
     const a = agent();
     const off = (host: string) => a.above({ kind: 'block', host })?.host;
     a.give({ kind: 'block', host: '*.x.test', value: 1 }, 0);
@@ -115,7 +115,7 @@ describe('orders: meaning', () => {
     assert.equal(a.unblocks('y.test'), false);
   });
 
-  it('orders: there is a limit to new ones, none to changing those that are', () => {
+  it('directives: limits new ones, but not changes of existing ones', () => {
     const a = agent();
     for (let k = 0; k < DIRECTIVES_MAX; k++) a.give({ kind: 'block', host: `h${k}`, value: 1 }, 0);
     assert.equal(a.give({ kind: 'block', host: 'more', value: 1 }, 0), null);
@@ -123,7 +123,7 @@ describe('orders: meaning', () => {
     assert.equal(a.blocks('h0'), false);
   });
 
-  it('orders: of too many the same ones go at every agent, delays first, and on disk too', () => {
+  it('directives: every agent drops the same ones above the limit, delays first', () => {
     const flood = Array.from({ length: 3 * DIRECTIVES_MAX }, (_, k): Directive => {
       return { kind: 'delay', host: `h${k}`, value: 5, n: 3 + (k % 7), by: 'zz' };
     });
@@ -150,7 +150,7 @@ describe('orders: meaning', () => {
     assert.deepEqual(one.merge(flood, 0, 0).later, []);
   });
 
-  it('orders: a file that has too many is brought within the limit', () => {
+  it('directives: reduces a file with too many to the limit', () => {
     const store = new DirectiveTable(openInMemory());
     for (let k = 0; k < DIRECTIVES_MAX + 10; k++) {
       store.saveDirective({ kind: 'delay', host: `h${k}`, value: 5, n: k + 1, by: 'zz' }, 0);
@@ -159,7 +159,7 @@ describe('orders: meaning', () => {
     assert.equal(store.directives().length, DIRECTIVES_MAX);
   });
 
-  it('orders: a number that is beyond belief is refused, and every order can be taken back', () => {
+  it('directives: refuses a far too high number, so that every directive can be taken back', () => {
     const wall = Date.UTC(2026, 0);
     const a = agent();
     const n = 2 ** 40;
@@ -180,7 +180,7 @@ describe('orders: meaning', () => {
   });
 });
 
-it('orders: of agents without number that have them the latest are known, and this one', () => {
+it('directives: remembers this agent and the latest of the many agents that apply them', () => {
   const all = merged([{ kind: 'pause', host: '', value: 1, n: 1, by: 'a2' }]);
   for (let k = 0; k < 5000; k++) all.hasAll(`g${k}`);
   const applied = all.inForce(1)[0]!.applied;

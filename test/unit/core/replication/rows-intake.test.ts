@@ -1,4 +1,4 @@
-// What is taken of the rows that other agents send, and of their words on the rows sent to them.
+// Which rows of other agents are accepted, and how refused claims are recorded.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RefusedClaims } from '../../../../agent/core/membership/refused-claims.ts';
@@ -26,20 +26,20 @@ function rows(event: RowEvent | null, more: Partial<RowsItem> = {}): RowsItem {
 
 describe('rows of a peer', () => {
   const sound: readonly [string, RowsItem][] = [
-    ['a question for the mark', rows(null, { from: 0, to: 0 })],
+    ['a query for the mark', rows(null, { from: 0, to: 0 })],
     ['a number within the range', rows({ ...FOUND, n: 5 })],
     ['the last number', rows({ ...FOUND, n: 6 })],
     ['a form of the same origin', rows({ ...FOUND, n: 5, fetchUrl: 'http://h.test/%70' })],
     ['a port of the host', rows({ ...HOPPED, location: 'https://h.test:8443/robots.txt' })],
     ['an IPv6 host', rows(null, { host: '[::1]' })],
-    // Its owner is asked; nothing is requested there as a page of this host.
+    // The owner of that host is asked; no page of it is requested for this host.
     [
-      'another host, for its owner',
+      'a redirect to another host',
       rows({ ...HOPPED, answer: 'unreachable', location: 'http://o/' }),
     ],
   ];
   for (const [what, item] of sound) {
-    it(`are sound with ${what}`, () => assert.equal(wrongIn(item, hostOf), null));
+    it(`are valid with ${what}`, () => assert.equal(wrongIn(item, hostOf), null));
   }
 
   const false_: readonly [string, RowsItem, RegExp][] = [
@@ -52,14 +52,26 @@ describe('rows of a peer', () => {
     ['a number above the range', rows({ ...FOUND, n: 7 }), /number 7, outside 4 to 6/],
     ['a form of another host', rows({ ...FOUND, n: 5, fetchUrl: 'http://o.test/p' }), /o\.test/],
     [
-      'one that begins alike',
+      'a form of a host with the same prefix',
       rows({ ...FOUND, n: 5, fetchUrl: 'http://h.test.o/p' }),
       /h\.test\.o/,
     ],
-    ['it in a later round', rows({ ...AGAIN, n: 5, fetchUrl: 'http://o.test/p' }), /o\.test/],
+    [
+      'a form of another host in a later round',
+      rows({ ...AGAIN, n: 5, fetchUrl: 'http://o.test/p' }),
+      /o\.test/,
+    ],
     ['a robots.txt of another host', rows({ ...HOPPED, origin: 'http://o.test' }), /o\.test/],
-    ['one that leads elsewhere', rows({ ...HOPPED, location: 'http://o.test/r' }), /o\.test/],
-    ['one with a user', rows({ ...HOPPED, location: 'http://h.test@o.test/' }), /o\.test/],
+    [
+      'a robots.txt redirect to another host',
+      rows({ ...HOPPED, location: 'http://o.test/r' }),
+      /o\.test/,
+    ],
+    [
+      'a robots.txt redirect with a user',
+      rows({ ...HOPPED, location: 'http://h.test@o.test/' }),
+      /o\.test/,
+    ],
   ];
   for (const [what, item, why] of false_) {
     it(`are refused with ${what}`, () => assert.match(wrongIn(item, hostOf) ?? '', why));
@@ -70,7 +82,7 @@ describe('the intake of rows', () => {
   const member = (id: string, more: Partial<Member> = {}) =>
     ({ card: { id, inc: 1 }, joined: true, silent: false, unechoed: false, ...more }) as Member;
 
-  /** Of agent `me`: what it applied, its answers and its events. */
+  /** The intake of agent `me`: the applied rows, its answers and its events. */
   function intakeOf(
     members: readonly Member[],
     order: readonly string[],
@@ -108,35 +120,35 @@ describe('the intake of rows', () => {
     return { intake, take, applied, marks, told };
   }
 
-  it('takes the rows of a host from its owner', () => {
+  it('accepts the rows of a host from its owner', () => {
     const { take, applied, marks } = intakeOf([member('b')], ['b', 'me']);
     assert.deepEqual(take(member('b')), [HOST]);
     assert.deepEqual([applied.length, marks], [1, [6]]);
   });
 
-  it('takes none from an agent that neither owns the host nor has listed it', () => {
+  it('accepts none from an agent that neither owns the host nor has listed it', () => {
     const { take, applied, marks } = intakeOf([member('b')], ['me', 'b']);
     assert.deepEqual(take(member('b')), []);
     assert.deepEqual({ applied, marks }, { applied: [], marks: [0] });
   });
 
-  it('names who goes on to send such rows, not one whose list is late', () => {
+  it('reports an agent that keeps sending such rows, not one whose list is late', () => {
     const { take, applied, told } = intakeOf([member('b')], ['me', 'b']);
     for (let now = 0; now < 3000; now += 500) take(member('b'), now);
-    // After a pause it is another matter.
+    // After a pause the time is measured anew.
     for (let now = 5000; now < 8000; now += 500) take(member('b'), now);
     assert.deepEqual(told, []);
     take(member('b'), 8000);
     assert.deepEqual({ applied, told }, { applied: [], told: ['b'] });
   });
 
-  it('takes those of a host that the sender has listed', () => {
+  it('accepts the rows of a host that the sender has listed', () => {
     const { take, applied } = intakeOf([member('b')], ['me', 'b'], ['b']);
     take(member('b'));
     assert.equal(applied.length, 1);
   });
 
-  it('takes those of the next in order where the owner is silent, or has not joined', () => {
+  it('accepts rows of the next agent if the owner may be dead or has not joined', () => {
     for (const more of [{ silent: true }, { unechoed: true }, { joined: false }]) {
       const { take, applied } = intakeOf([member('c', more), member('b')], ['c', 'b', 'me']);
       take(member('b'));
@@ -144,7 +156,7 @@ describe('the intake of rows', () => {
     }
   });
 
-  it('goes on to take those of an agent whose rows of the host it has', () => {
+  it('continues to accept rows of a host from an agent whose rows it has', () => {
     const { take, applied } = intakeOf([member('b')], ['me', 'b'], [], 3);
     take(member('b'));
     assert.equal(applied.length, 1);
@@ -152,7 +164,7 @@ describe('the intake of rows', () => {
 });
 
 describe('refused claims', () => {
-  it('are counted one by one, and told of once in a while', () => {
+  it('are counted one by one, and recorded only now and then', () => {
     const told: unknown[] = [];
     const refused = new RefusedClaims({ record: (_, __, { count }) => void told.push(count) });
     for (let k = 0; k < 100; k++) refused.refuse('b', 'rows', 'why', at(k));
@@ -161,7 +173,7 @@ describe('refused claims', () => {
     assert.deepEqual(refused.sums(), [{ agent: 'b', claim: 'rows', count: 101 }]);
   });
 
-  it('under any number of names fill no table', () => {
+  it('are bounded for any number of agents', () => {
     let told = 0;
     const refused = new RefusedClaims({ record: () => void told++ });
     for (let k = 0; k < 5000; k++) refused.refuse(`b${k}`, 'hello', 'why', at(0));

@@ -1,4 +1,4 @@
-// Which fetched pages are settled, by what became of their links and by the copies of their hosts.
+// Which fetched pages are settled, depending on their links and on the copies of their hosts.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
@@ -8,13 +8,13 @@ import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 import { SUSPECT_MS } from '../../../simulation/cluster.ts';
 
 const at = (mono: number) => ({ mono, wall: mono });
-/** All that there is has been copied. */
+/** All rows have been copied. */
 const COPIED = { isSafe: () => true, isQuiet: true };
 
 const SETTLING = { bounds: { ...BOUNDS, unreplicated: Infinity }, suspectAfterMs: SUSPECT_MS };
 
 describe('settlement', () => {
-  it('settles pages of an earlier life when all that its outbox held has gone', () => {
+  it('settles pages of an earlier run when all entries of its outbox have left', () => {
     const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
     const page = { status: 200, error: null, contentType: null, bytes: 0, digest: null };
     const record = { ...page, fetchedAt: 0, durationMs: 0, redirectTo: null, attempts: 1 };
@@ -35,7 +35,7 @@ describe('settlement', () => {
     const later = store.addToOutbox('x.test', 'b', { url: 'http://x.test/2', depth: 0 });
     recorded(settlement, 'http://h.test/new', { outboxIds: new Set([later]), hosts: new Map() });
     store.removeFromOutbox([first]);
-    // Some hosts may have backups by the present view that nobody has asked yet.
+    // In the current view, some hosts may have backups that were not queried yet.
     settlement.pump();
     assert.equal(store.unsettled(9).length, 2);
     pump();
@@ -47,7 +47,7 @@ describe('settlement', () => {
   });
 });
 
-/** A page of h.test was recorded, whose links went to these places. */
+/** Records a page of h.test whose links went to these places. */
 function recorded(settlement: Settlement, url: string, places: LinkPlaces): void {
   const page = settlement.begin('h.test', url);
   settlement.linksWentTo(page, places);
@@ -66,7 +66,7 @@ describe('settlement with copies', () => {
     return { url, settlement, isSettled: () => store.unsettled(1).length === 0 };
   }
 
-  it("a link on another host here waits for that host's backups", () => {
+  it("a link to another host of this agent waits for that host's backups", () => {
     let safe = false;
     const { url, isSettled, settlement } = page(() => safe);
     recorded(settlement, url, { outboxIds: new Set(), hosts: new Map([['x.test', 7]]) });
@@ -77,7 +77,7 @@ describe('settlement with copies', () => {
     assert.equal(settlement.isQuiet, true);
   });
 
-  it('a link on a host that another owns now waits until that one has it, and no longer', () => {
+  it('a link to a host with a new owner waits only until the owner has the link', () => {
     const { url, isSettled, settlement } = page(() => false);
     recorded(settlement, url, { outboxIds: new Set(), hosts: new Map([['x.test', 7]]) });
     settlement.returned('x.test');
@@ -85,7 +85,7 @@ describe('settlement with copies', () => {
     assert.equal(settlement.isQuiet, true);
   });
 
-  it('a page whose rows were deleted here is never settled, even if its host comes back', () => {
+  it('a page whose rows were deleted here is never settled, even if its host returns', () => {
     const { url, isSettled, settlement } = page(() => true);
     recorded(settlement, url, { outboxIds: new Set([1]), hosts: new Map() });
     settlement.dropped('h.test');
@@ -95,7 +95,7 @@ describe('settlement with copies', () => {
     assert.equal(settlement.isQuiet, true);
   });
 
-  it('nothing that is queued is settled', () => {
+  it('does not settle a queued page', () => {
     const store = new SqliteStore(openInMemory(), { durability: 'process', hostDelayMs: 1 });
     const url = 'http://h.test/p';
     store.enqueue('h.test', { url, depth: 0 }, null);
@@ -106,13 +106,13 @@ describe('settlement with copies', () => {
     assert.deepEqual(store.hosts(), ['h.test']);
   });
 
-  it('a link on the same host waits for nothing', () => {
+  it('a link to the same host waits for nothing', () => {
     const { url, isSettled, settlement } = page(() => false);
     recorded(settlement, url, { outboxIds: new Set(), hosts: new Map([['h.test', 7]]) });
     assert.equal(isSettled(), true);
   });
 
-  it('an entry that comes home waits for the backups of its host from then on', () => {
+  it('an outbox entry that returns here then waits for the backups of its host', () => {
     let safe = false;
     const { url, isSettled, settlement } = page(() => safe);
     recorded(settlement, url, { outboxIds: new Set([1]), hosts: new Map() });
@@ -124,7 +124,7 @@ describe('settlement with copies', () => {
     assert.equal(isSettled(), true);
   });
 
-  it('a page with links on thousands of hosts is tried as often as it has links, not more', () => {
+  it('checks a page with links to thousands of hosts only a few times per link', () => {
     const hosts = Array.from({ length: 2500 }, (_, i) => `h${i}.test`);
     const unsafe = new Set(hosts);
     let looks = 0;
@@ -143,7 +143,7 @@ describe('settlement with copies', () => {
     assert.ok(looks <= 4 * hosts.length, `${looks} looks`);
   });
 
-  it('a link that is safe no more when the last one becomes safe is waited for again', () => {
+  it('waits again for a link that is no longer safe when the last one becomes safe', () => {
     const safe = new Set(['x.test']);
     const { url, isSettled, settlement } = page((host) => safe.has(host));
     const hosts = new Map([
@@ -160,7 +160,7 @@ describe('settlement with copies', () => {
     assert.equal(isSettled(), true);
   });
 
-  it('is full, and holds back the visits, while 20,000 pages wait', () => {
+  it('is full while 20,000 pages wait', () => {
     let safe = false;
     const { settlement } = page(() => safe);
     const places = { outboxIds: new Set<number>(), hosts: new Map([['x.test', 7]]) };
@@ -174,7 +174,7 @@ describe('settlement with copies', () => {
     assert.equal(settlement.isFull(at(0)), false);
   });
 
-  it('an acknowledgement looks at the pages that it may settle, however many wait', () => {
+  it('an acknowledgement checks only pages that it may settle, however many wait', () => {
     let safe = 0;
     let looks = 0;
     const { settlement } = page((_, n) => {
@@ -193,7 +193,7 @@ describe('settlement with copies', () => {
     }
   });
 
-  it('nothing settles before the join', () => {
+  it('settles nothing before the join', () => {
     const { url, isSettled, settlement } = page(() => true, { joined: false });
     recorded(settlement, url, { outboxIds: new Set(), hosts: new Map() });
     assert.equal(isSettled(), false);

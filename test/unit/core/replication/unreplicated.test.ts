@@ -1,4 +1,4 @@
-// Pages that were fetched and are not at their backups yet: what counts, and what is kept of them.
+// Fetched pages that are not at their backups yet: which ones count, and which are remembered.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Unreplicated } from '../../../../agent/core/replication/unreplicated.ts';
@@ -13,7 +13,7 @@ describe('unreplicated pages', () => {
     return { marks, unreplicated };
   }
 
-  it('wait from their fetch until all backups have their records', () => {
+  it('count from their fetch until all backups have their records', () => {
     const { marks, unreplicated } = pages();
     unreplicated.fetched('p1', 0);
     unreplicated.fetched('p2', 1);
@@ -28,14 +28,14 @@ describe('unreplicated pages', () => {
     assert.equal(unreplicated.count(0), 0);
   });
 
-  it('do not count any more when a backup has been slow with them', () => {
+  it('no longer count when a backup has been slow with them', () => {
     const { unreplicated } = pages();
     unreplicated.fetched('p1', 0);
     unreplicated.fetched('p2', LATE_MS);
     assert.equal(unreplicated.count(LATE_MS), 1);
   });
 
-  it('are no concern once another owns their host', () => {
+  it('no longer count once another agent owns their host', () => {
     const { unreplicated } = pages();
     unreplicated.fetched('p1', 0);
     unreplicated.settled('p1', 'h', 5);
@@ -43,7 +43,7 @@ describe('unreplicated pages', () => {
     assert.equal(unreplicated.count(0), 0);
   });
 
-  it('leaves nothing behind of a late page, nor of one that is forgotten', () => {
+  it('are not remembered if they are late or forgotten', () => {
     let asked = 0;
     const unreplicated = new Unreplicated(() => {
       asked++;
@@ -58,6 +58,6 @@ describe('unreplicated pages', () => {
     unreplicated.settled('p1', 'h1', 9);
     asked = 0;
     unreplicated.viewChanged();
-    assert.equal(asked, 1, 'only the page that counts is looked at');
+    assert.equal(asked, 1, 'only the page that counts is checked');
   });
 });

@@ -1,6 +1,5 @@
-// The operator's orders as replicated state: copies merged in any order, grouping and number end
-// the same, and what is known survives the process.
-// The slower of these tests; the others are in `test/unit/core/protocol/orders.test.ts`.
+// The slower of the tests in `test/unit/core/protocol/directives.test.ts`: directives survive the
+// process.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -9,8 +8,8 @@ import { openInMemory } from '../../../../../agent/storage/file/database.ts';
 import { DirectiveTable } from '../../../../../agent/storage/tables/directive-table.ts';
 import { agent, orders } from '../directives-stage.ts';
 
-describe('orders: merging', () => {
-  it('orders: what a newer life reads is what the former knew', () => {
+describe('directives: merging', () => {
+  it('directives: a new run reads the directives that the previous run knew', () => {
     fc.assert(
       fc.property(orders, (a) => {
         const store = new DirectiveTable(openInMemory());
