@@ -115,7 +115,7 @@ test("plans: the sums over the agent's hosts are kept, not counted at each readi
 
 const uses: [string, string, RegExp, (store: SqliteStore, number: number) => void][] = [
   [
-    'the next URL, after any',
+    'the next URL, skipping those that wait',
     'ORDER BY depth, found',
     /INDEX queue \(<expr>=\? AND not_before=\?\)/,
     next,

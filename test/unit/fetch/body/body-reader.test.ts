@@ -176,7 +176,7 @@ test('body reader: reads all frames of zstd, in whatever pieces they arrive', as
 });
 
 for (const keepsWire of [false, true]) {
-  const held = keepsWire ? 'and its coded copy for the archive,' : '';
+  const held = keepsWire ? 'and its coded copy for the archive, ' : '';
   test(`body reader: reserves memory for the decoded body, ${held}step by step`, async () => {
     const ended = Promise.withResolvers<BodyEnd>();
     const source = { pause: () => {}, resume: () => {} };

@@ -17,14 +17,14 @@ const CASES: [string, string | undefined, number | null][] = [
   ['IMF-fixdate', 'Sun, 06 Nov 1994 08:49:37 GMT', 60_000],
   ['RFC 850', 'Sunday, 06-Nov-94 08:49:37 GMT', 60_000],
   ['asctime', 'Sun Nov  6 08:49:37 1994', 60_000],
-  ['asctime as UTC, whatever the time zone of the machine', 'Sun Nov 06 08:49:37 1994', 60_000],
+  ['asctime is UTC, whatever the time zone of the machine', 'Sun Nov 06 08:49:37 1994', 60_000],
   ['lower case', 'sun, 06 nov 1994 08:49:37 gmt', 60_000],
   ['a leap second', 'Sun, 06 Nov 1994 08:48:60 GMT', 23_000],
   ['a date in the past', 'Sun, 06 Nov 1994 08:00:00 GMT', 0],
   ['a date far in the future', 'Sun, 06 Nov 2094 08:49:37 GMT', RETRY_AFTER_MAX_MS],
-  ['a two-digit year more than 50 years ahead as the past', 'Sunday, 06-Nov-45 08:49:37 GMT', 0],
+  ['a two-digit year more than 50 years ahead is in the past', 'Sunday, 06-Nov-45 08:49:37 GMT', 0],
   [
-    'a two-digit year 50 years ahead as the future',
+    'a two-digit year 50 years ahead is in the future',
     'Sunday, 06-Nov-44 08:49:37 GMT',
     RETRY_AFTER_MAX_MS,
   ],
@@ -44,7 +44,7 @@ const CASES: [string, string | undefined, number | null][] = [
 ];
 
 for (const [claim, value, expected] of CASES) {
-  test(`retry-after: reads ${claim}`, () => {
+  test(`retry-after: ${claim}`, () => {
     assert.equal(parseRetryAfter({ 'retry-after': value }, MINUTE_BEFORE), expected);
   });
 }

@@ -125,7 +125,7 @@ const changes: Record<string, (schedule: HostSchedule, count: () => void) => voi
       count();
       return numberOf(host) % 2 === 0;
     }),
-  'by an order': (schedule, count) =>
+  'by a directive': (schedule, count) =>
     schedule.recheckAll(() => {
       count();
       return true;

@@ -45,7 +45,7 @@ const traps: Readonly<Record<string, (n: number) => string>> = {
 };
 
 for (const [what, html] of Object.entries(traps)) {
-  test(`short print: pages that differ only by ${what} have the same print`, () => {
+  test(`short print: pages that differ only by ${what} count as one page`, () => {
     const stale = staleAfter(60, (n) => ({ path: `/r${n}`, html: html(n) }));
     assert.equal(stale, 59);
   });

@@ -227,7 +227,7 @@ test('refresh: finds the target by the algorithm of the standard', () => {
   }
 });
 
-test('independent cases: find an appended link exactly where they say', {
+test('independent cases: an appended link is found where the case says so', {
   skip: absent(probes),
 }, () => {
   for (const { id, html, seen, foreign } of probes!) {
