@@ -256,7 +256,11 @@ test('back-off: a copy has the end, the steps and the stale pages from the lates
   };
   const first = tell(5, { backoffMs: 90_000, busy: 2, stale: 70 });
   assert.deepEqual(first, { notBefore: 90_000, busy: 2, until: 90_000, stale: 70 });
-  assert.deepEqual(tell(5, { backoffMs: 500_000, busy: 9 }), first, 'this version was reported before');
+  assert.deepEqual(
+    tell(5, { backoffMs: 500_000, busy: 9 }),
+    first,
+    'this version was reported before',
+  );
   const later = tell(6, { busy: 2, stale: 68 }, false, EPOCH + 100_000);
   assert.deepEqual(later, { ...first, stale: 68 }, 'the back-off is over and keeps its end');
   // An owner ignores reports of other agents: it knows as much itself, or more.
