@@ -1,7 +1,7 @@
-// No request to a forbidden address, however it is spelled. The test draws an address as a number,
-// mostly at the edges of the registries' ranges, decides by arithmetic alone whether it may be asked
-// and writes it in any form that the URL standard, a resolver or a socket knows: the crawler's whole
-// road from a text to a verdict has to agree.
+// Tests that no spelling of a forbidden address is requested. The test draws an address as a
+// number, mostly at the edges of registered ranges, decides by arithmetic whether it is allowed,
+// and writes it in any form that the URL Standard, a resolver or a socket accepts. Every step of
+// the crawler from text to verdict must agree.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,7 +13,10 @@ import { parseCrawlUrl } from '../../agent/url/crawl-url.ts';
 
 const guard = new AddressGuard({ allowPrivate: false });
 
-/** First 32 bits and length of what IANA's registry and RFC 5771 keep from the public; Azure's host. */
+/**
+ * First 32 bits and prefix length of the ranges that IANA's registry and RFC 5771 exclude from
+ * public use, and the address of Azure's host.
+ */
 const V4: readonly (readonly [number, number])[] = [
   [0x00000000, 8],
   [0x0a000000, 8],
@@ -36,7 +39,7 @@ const V4: readonly (readonly [number, number])[] = [
 const v4Refused = (address: number) =>
   V4.some(([first, length]) => Math.floor((address - first) / 2 ** (32 - length)) === 0);
 
-/** Of 2000::/3, the first 32 bits and length of what is not public after all. */
+/** First 32 bits and prefix length of the ranges within 2000::/3 that are not public. */
 const V6: readonly (readonly [number, number])[] = [
   [0x20010000, 23],
   [0x20010db8, 32],
@@ -109,7 +112,7 @@ interface V4Spelling {
   readonly dress: string;
 }
 
-/** One to four numbers, the last of which has all the bytes that are left, each in its own base. */
+/** One to four numbers, each in its own base; the last one contains all remaining bytes. */
 const v4Spelling: fc.Arbitrary<V4Spelling> = fc.record({
   parts: fc.integer({ min: 1, max: 4 }),
   radixes: fc.tuple(radix, radix, radix, radix),
@@ -131,7 +134,7 @@ function spelledV4(address: number, spelling: V4Spelling) {
   return dressed(numbers.join('.'), dress);
 }
 
-/** Signs that a browser takes for the same. */
+/** Replaces characters by others that a browser treats as equal. */
 function dressed(text: string, dress: string): string {
   switch (dress) {
     case 'wide':
@@ -171,12 +174,12 @@ function spelledV6(groups: Groups, spelling: V6Spelling) {
     hex.splice(6, 2, [g >>> 8, g & 0xff, h >>> 8, h & 0xff].join('.'));
   }
   const whole = hex.join(':');
-  // The first run of zeros, whichever is the longest: readers have to take any.
+  // Abbreviates the first run of zeros, not the longest, because readers must accept any.
   const text = short ? whole.replace(/(?:^|:)0+(?::0+)+(?::|$)/, '::') : whole;
   return upper ? text.toUpperCase() : text;
 }
 
-// ---- the road
+// ---- verdicts
 
 function verdictOnUrl(host: string): boolean {
   const url = parseCrawlUrl(`http://${host}/x`);
@@ -184,7 +187,7 @@ function verdictOnUrl(host: string): boolean {
   return guard.checkHostLiteral(url.host) !== null;
 }
 
-test('address: an IPv4 address is judged the same in every spelling of a URL', async () => {
+test('address: an IPv4 address has the same verdict in every spelling of a URL', async () => {
   await fc.assert(
     fc.asyncProperty(anyV4, v4Spelling, async (address, spelling) => {
       const host = spelledV4(address, spelling);
@@ -197,14 +200,14 @@ test('address: an IPv4 address is judged the same in every spelling of a URL', a
   );
 });
 
-/** What the URL parser removes: `at` is a fraction of the text. */
+/** Characters that the URL parser removes; `at` is a fraction of the text. */
 const removed = fc.array(
   fc.record({ at: fc.double({ min: 0, max: 1, noNaN: true }), sign: fc.constantFrom(...'\t\n\r') }),
   { maxLength: 4 },
 );
 const scheme = fc.constantFrom('http://', 'http:', 'HTTPS:/', 'https:\\\\', 'http://user:80@', '');
 
-test('address: what the URL parser removes from a text changes no verdict', async () => {
+test('address: characters that the URL parser removes do not change the verdict', async () => {
   await fc.assert(
     fc.asyncProperty(anyV4, v4Spelling, scheme, removed, async (...drawn) => {
       const [address, spelling, prefix, signs] = drawn;
@@ -220,7 +223,7 @@ test('address: what the URL parser removes from a text changes no verdict', asyn
   );
 });
 
-test('address: an IPv6 address is judged the same in every spelling', async () => {
+test('address: an IPv6 address has the same verdict in every spelling', async () => {
   await fc.assert(
     fc.asyncProperty(anyV6, v6Spelling, async (groups, spelling) => {
       const text = spelledV6(groups, spelling);
@@ -235,7 +238,7 @@ test('address: an IPv6 address is judged the same in every spelling', async () =
   );
 });
 
-test('address: a name that resolves to it is judged like the address', async () => {
+test('address: a name has the verdict of the addresses to which it resolves', async () => {
   const v4 = anyV4.map((address) => ({
     address: [24, 16, 8, 0].map((shift) => (address >>> shift) & 0xff).join('.'),
     family: 4 as const,
@@ -261,14 +264,14 @@ test('address: a name that resolves to it is judged like the address', async () 
 
 // ---- one server
 
-/** By arithmetic alone: the IPv4 address that it leads to, or all of it. */
+/** Computes the server by arithmetic: the embedded IPv4 address, or the whole address. */
 function serverOf(groups: Groups): string {
   const prefix = groups.slice(0, 6).join();
   const leads = prefix === '0,0,0,0,0,65535' || prefix === '100,65435,0,0,0,0';
   return leads ? groups.slice(6).join() : groups.join();
 }
 
-/** Addresses that often have their last 32 bits, or all but one bit, in common. */
+/** Pairs of addresses that often share their last 32 bits, or all bits except one. */
 const oneServerOrTwo = fc
   .tuple(anyV6, anyV6, fc.constantFrom('low', 'bit', 'apart'), fc.nat(127))
   .map(([a, b, alike, bit]): readonly [Groups, Groups] => {
@@ -277,7 +280,7 @@ const oneServerOrTwo = fc
     return [a, alike === 'bit' ? flipped : b];
   });
 
-test('address: a budget is one for all spellings and ways to a server, and for no two servers', () => {
+test('address: all spellings and routes of a server share one budget, and no two servers do', () => {
   let same = 0;
   fc.assert(
     fc.property(oneServerOrTwo, v6Spelling, v6Spelling, ([a, b], spellingA, spellingB) => {
@@ -289,10 +292,10 @@ test('address: a budget is one for all spellings and ways to a server, and for n
     }),
     { numRuns: 4000, seed: 8 },
   );
-  assert.ok(same > 50, `${same} pairs were one server`);
+  assert.ok(same > 50, `${same} pairs were the same server`);
 });
 
-test('address: an IPv4 address has the budget of its mapped and its translated form', () => {
+test('address: an IPv4 address shares the budget of its mapped and translated forms', () => {
   fc.assert(
     fc.property(anyV4, v6Spelling, (address, spelling) => {
       const plain = [24, 16, 8, 0].map((shift) => (address >>> shift) & 0xff).join('.');

@@ -5,18 +5,18 @@ import { FailureDetector } from '../../failure-detector/detector.ts';
 import { GossipCluster } from '../unit/failure-detector/gossip-cluster.ts';
 
 const suspectAfterMs = 2000;
-/** As config/config.ts derives it. */
+/** The ratio that config/config.ts uses. */
 const leaseMs = 0.6 * suspectAfterMs;
 const heartbeatMs = 200;
 const runMs = 20_000;
 
-/** How each directed link fares in each tenth of the run. */
+/** The loss and delay of each directed link in each tenth of the run. */
 const weather = fc.record({
   lossPercent: fc.constantFrom(0, 20, 100),
   delayMs: fc.integer({ min: 0, max: 3000 }),
 });
 const schedule = fc.record({
-  // Up to a fifth fast or slow; 0.6 allows a quarter each way.
+  // Clocks are up to a fifth fast or slow; the factor 0.6 allows a quarter each way.
   rates: fc.array(fc.double({ min: 0.8, max: 1.2, noNaN: true }), { minLength: 2, maxLength: 4 }),
   weathers: fc.array(weather, { minLength: 12, maxLength: 120 }),
   dice: fc.infiniteStream(fc.nat(99)),
@@ -32,11 +32,12 @@ function clusterOf({ rates, weathers, dice }: Schedule): GossipCluster {
   return new GossipCluster({ rates, heartbeatMs, suspectAfterMs, leaseMs, link });
 }
 
-/** How often after a removal the removed one still had a lease of the remover. */
+/** How often a removed agent still had a lease from the agent that removed it. */
 function outlivedTakeovers(cluster: GossipCluster): number {
   let outlived = 0;
   cluster.runUntil(runMs, () => {
-    // Echoes sent before a removal may arrive long after it, so all removals are checked always.
+    // Echoes sent before a removal may arrive long after it, so every removal is checked at each
+    // step.
     for (const removal of cluster.removals) {
       const now = cluster.clock(removal.of);
       if (cluster.lease(removal.of).holds(String(removal.by), now)) outlived++;
@@ -45,7 +46,7 @@ function outlivedTakeovers(cluster: GossipCluster): number {
   return outlived;
 }
 
-test('lease: it never outlives a takeover, whatever links and clocks do', () => {
+test('lease: never outlives a takeover, whatever the links and clocks do', () => {
   fc.assert(
     fc.property(schedule, (of) => {
       assert.equal(outlivedTakeovers(clusterOf(of)), 0);
@@ -54,8 +55,8 @@ test('lease: it never outlives a takeover, whatever links and clocks do', () => 
   );
 });
 
-test('lease: one as long as the time-out would outlive takeovers, so the check can tell', () => {
-  // A slow clock here, a fast one there, and from the fifth second nothing passes from 0 to 1.
+test('lease: a lease as long as the time-out would outlive takeovers, so the check is effective', () => {
+  // One clock is slow and the other fast, and nothing passes from 0 to 1 after the fifth second.
   const outlivedWith = (ofMs: number): number =>
     outlivedTakeovers(
       new GossipCluster({
@@ -70,9 +71,9 @@ test('lease: one as long as the time-out would outlive takeovers, so the check c
   assert.equal(outlivedWith(leaseMs), 0);
 });
 
-test('detector: whoever dies is suspected in time by all others, whatever went before', () => {
-  // The last news passes through three others at most, each adding a heartbeat and a delay; the
-  // slowest clock stretches the wait.
+test('detector: all other members suspect a dead member in time, whatever happened before', () => {
+  // The last news passes through at most three other agents, each of which adds a heartbeat and a
+  // delay; the slowest clock extends the wait.
   const boundMs = 3 * (3000 + heartbeatMs / 0.8) + suspectAfterMs / 0.8 + 50;
   fc.assert(
     fc.property(schedule, fc.nat(), (of, pick) => {
@@ -100,7 +101,7 @@ const step = fc.oneof(
 );
 const timedSteps = fc.array(fc.record({ step, gapMs: fc.nat(6000) }), { maxLength: 60 });
 
-test('detector: nobody is suspected before the time-out, all silent ones within twice that', () => {
+test('detector: suspects no member before the time-out, and every member without news within twice that', () => {
   fc.assert(
     fc.property(timedSteps, (steps) => {
       const detector = new FailureDetector({ suspectAfterMs });

@@ -15,7 +15,7 @@ const member = fc.record({
 const members = fc.uniqueArray(member, { minLength: 2, maxLength: 9, selector: (m) => m.id });
 const replicas = fc.constantFrom(1, 2, 7, 40);
 
-/** `order` of one host by going through every point of every agent. */
+/** Computes the preference list of a host by a search over all points of all agents. */
 function orderBySearch(of: readonly RingMember[], points: RingPoints, place: bigint): string[] {
   const distances = of.map(({ id, capacity }) => {
     const each = [...points.points(id, capacity)].map((point) => {
@@ -31,7 +31,7 @@ function orderBySearch(of: readonly RingMember[], points: RingPoints, place: big
   return distances.map(({ id }) => id);
 }
 
-test('ring: order is by distance of the nearest point, at random places', () => {
+test('ring: the preference list is sorted by the distance of the nearest point, at random places', () => {
   const place = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
   fc.assert(
     fc.property(members, replicas, fc.array(place, { maxLength: 20 }), (of, count, places) => {
@@ -44,7 +44,7 @@ test('ring: order is by distance of the nearest point, at random places', () => 
   );
 });
 
-test('ring: order is the same half-way between two points and just beside, ties by name', () => {
+test('ring: the preference list is correct half-way between two points and beside it, with ties by name', () => {
   fc.assert(
     fc.property(members, replicas, (of, count) => {
       const points = new RingPoints({ replicas: count, sha256: placedSha256 });
@@ -62,7 +62,7 @@ test('ring: order is the same half-way between two points and just beside, ties 
   );
 });
 
-test('ring: a joiner takes hosts only for itself and leaves the order of the rest', () => {
+test('ring: a joining agent takes hosts only for itself and keeps the order of the others', () => {
   fc.assert(
     fc.property(members, replicas, (of, count) => {
       const points = new RingPoints({ replicas: count, sha256 });
@@ -78,7 +78,7 @@ test('ring: a joiner takes hosts only for itself and leaves the order of the res
   );
 });
 
-test('ring: a departure moves only the hosts of the departed, each to its next in order', () => {
+test('ring: a departure moves only the hosts of the departed agent, each to its next in the list', () => {
   fc.assert(
     fc.property(members, replicas, (of, count) => {
       const points = new RingPoints({ replicas: count, sha256 });
@@ -93,7 +93,7 @@ test('ring: a departure moves only the hosts of the departed, each to its next i
   );
 });
 
-test('ring: more capacity takes hosts and gives none', () => {
+test('ring: an agent with more capacity gains hosts and loses none', () => {
   fc.assert(
     fc.property(members, replicas, (of, count) => {
       const points = new RingPoints({ replicas: count, sha256 });
@@ -108,7 +108,7 @@ test('ring: more capacity takes hosts and gives none', () => {
   );
 });
 
-test('ring: all who know the same agents agree, however they came to know them', () => {
+test('ring: agents with equal views agree, whatever the order in which they learned of the members', () => {
   fc.assert(
     fc.property(members, replicas, (of, count) => {
       const options: RingOptions = { replicas: count, sha256 };
@@ -120,7 +120,7 @@ test('ring: all who know the same agents agree, however they came to know them',
   );
 });
 
-/** Shares of `count` agents of a cluster of its own name, over their mean. */
+/** The shares of the agents of a cluster, divided by the share that their capacity implies. */
 function relativeShares(name: string, capacities: readonly number[]): number[] {
   const of = capacities.map((capacity, i) => ({ id: `${name}-${i}`, capacity }));
   const total = capacities.reduce((a, b) => a + b, 0);
@@ -128,23 +128,23 @@ function relativeShares(name: string, capacities: readonly number[]): number[] {
   return of.map(({ id, capacity }) => (shares.get(id)! * total) / capacity);
 }
 
-test('ring: with 200 replicas the shares differ by less than 7 % (sigma)', () => {
+test('ring: with 200 replicas the shares have a standard deviation below 7 %', () => {
   const relative = Array.from({ length: 40 }, (_, i) =>
     relativeShares(`cluster${i}`, Array(16).fill(1)),
   ).flat();
   const variance = relative.reduce((sum, share) => sum + (share - 1) ** 2, 0) / relative.length;
-  // Half the gap on either side of 200 points: sqrt(1 / 400), about 5 %.
+  // Half of the gap on either side of 200 points: sqrt(1 / 400), about 5 %.
   assert.ok(Math.sqrt(variance) < 0.07, `sigma ${Math.sqrt(variance)}`);
   assert.ok(Math.max(...relative) < 1.3 && Math.min(...relative) > 0.7);
 });
 
-test('F53: ring: shares are proportional to capacity and add up to the circle', () => {
+test('ring: shares are proportional to capacity and add up to the circle', () => {
   const capacity = fc.constantFrom(0.5, 1, 2, 3);
   const cluster = fc.array(capacity, { minLength: 2, maxLength: 12 });
   fc.assert(
     fc.property(fc.string({ maxLength: 6 }), cluster, (name, capacities) => {
       const relative = relativeShares(name, capacities);
-      // Six sigma of the smallest capacity, 100 points.
+      // Six standard deviations for the smallest capacity, 100 points.
       for (const share of relative) assert.ok(Math.abs(share - 1) < 0.45, `share ${share}`);
       const total = capacities.reduce((a, b) => a + b, 0);
       const sum = relative.reduce((s, share, i) => s + (share * capacities[i]!) / total, 0);
@@ -154,7 +154,7 @@ test('F53: ring: shares are proportional to capacity and add up to the circle', 
   );
 });
 
-test('ring: the shares it tells are those that hosts meet', () => {
+test('ring: the reported shares equal the fractions of hosts owned', () => {
   const of = [0.5, 1, 1, 3].map((capacity, i) => ({ id: `a${i}`, capacity }));
   const ring = new Ring(of, { replicas: 20, sha256 });
   const met = new Map<string, number>();
@@ -163,6 +163,6 @@ test('ring: the shares it tells are those that hosts meet', () => {
     const owner = ring.owner(`www${i}.test`)!;
     met.set(owner, (met.get(owner) ?? 0) + 1 / hostCount);
   }
-  // Four sigma of a binomial share of one half.
+  // Four standard deviations of a binomial share of one half.
   for (const [id, share] of ring.shares()) assert.ok(Math.abs(met.get(id)! - share) < 0.01, id);
 });

@@ -1,4 +1,4 @@
-// The set-up that `rows.test.ts` and `slow/rows.test.ts` share.
+// The set-up shared by `rows.test.ts` and `slow/rows.test.ts`.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -28,7 +28,7 @@ export type Deed =
   | { kind: 'move'; page: number; form: number; hops: number }
   | { kind: 'refresh'; round: number };
 
-/** What not every page has: where it is archived, and what it says of itself. */
+/** Optional facts of a page: its place in the archive, and what it says of itself. */
 export type Said = Pick<
   PageRecord,
   'warcFile' | 'warcOffset' | 'canonical' | 'noindex' | 'noarchive'
@@ -120,7 +120,7 @@ export function hopsOf(db: Connection, page: number): number {
   return Number(db.prepare('SELECT hops FROM urls WHERE key = ?').pluck().get(`h/p${page}`));
 }
 
-/** Streams all that `from` has to `to`, in pieces of the sizes given, each piece sent twice. */
+/** Sends all rows of `from` to `to`, in pieces of the given sizes, each piece twice. */
 export function stream(from: Copy, name: string, to: Copy, pieces: readonly number[]): void {
   for (let i = 0; ; i++) {
     const mark = to.store.markOf(HOST, name);

@@ -1,5 +1,5 @@
-// Copies of host state: whatever is streamed, in whatever pieces and order of senders, ends in the
-// same merged state (PROTOCOL invariants I6 and I8).
+// Tests that copies of host state reach the same merged state, whatever the pieces in which rows
+// are sent and the order of senders (PROTOCOL invariants I6 and I8).
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -29,7 +29,7 @@ describe('rows', () => {
     assert.deepEqual(state(b), []);
   });
 
-  it('a copy that is deleted raises the generation and starts again from nothing', () => {
+  it('a deleted copy increments the generation and starts again from nothing', () => {
     const [a, b] = [open(), open()];
     act(a, [{ kind: 'fetch', page: 1, status: 200, at: 1 }]);
     stream(a, 'a', b, [10]);
@@ -44,7 +44,7 @@ describe('rows', () => {
     assert.deepEqual(state(b), state(a));
   });
 
-  it('after a restart the whole stream can be read again from the table', () => {
+  it('all rows can be read again from the tables after a restart', () => {
     const [a, b] = [open(), open()];
     act(a, [
       { kind: 'find', page: 1, depth: 0 },
@@ -56,7 +56,7 @@ describe('rows', () => {
     assert.deepEqual(state(b), state(a));
   });
 
-  it('robots.txt goes to the copies with the host, and grows no younger on its way', () => {
+  it('robots.txt is sent to the copies with the host, and keeps its age', () => {
     const [a, b, c] = [open(), open(), open()];
     const origin = `http://${HOST}`;
     const save = (fetchedAt: number, body: string | null) => {
@@ -74,7 +74,7 @@ describe('rows', () => {
     save(NOW - 1000, 'Disallow: /\u00fc');
     stream(a, 'a', b, [1]);
     assert.deepEqual(told(b), { kind: 'rules', ageMs: 1000, body: 'Disallow: /\u00fc' });
-    // On to a third, as much later as a message may be on its way; and back to the first.
+    // Forwards it to a third store, later by a possible transit time, and back to the first.
     const { events, to } = b.store.rowEvents(HOST, 0, 10, NOW + 700);
     const rest = { from: 0, to, version: 1, backoffMs: 0, delayMs: 0 };
     c.store.applyRows('b', { host: HOST, events, ...rest }, false, NOW);
@@ -83,7 +83,7 @@ describe('rows', () => {
     assert.equal(told(a).ageMs, 1000);
   });
 
-  it('robots.txt travels, as large as it is read, unless it was given up', () => {
+  it('robots.txt is sent up to its maximum size, unless it was abandoned', () => {
     const a = open();
     act(a, [{ kind: 'find', page: 1, depth: 0 }]);
     const { number } = a.store.host(HOST);
@@ -102,7 +102,7 @@ describe('rows', () => {
     assert.equal(robotsSent(), 1);
   });
 
-  it('the progress of a robots.txt look-up goes to the copies, its wait as a duration', () => {
+  it('the progress of a robots.txt look-up is sent to the copies, with its wait as a duration', () => {
     const [a, b] = [open(), open()];
     const origin = `http://${HOST}`;
     act(a, [{ kind: 'find', page: 1, depth: 0 }]);
@@ -130,7 +130,7 @@ describe('rows', () => {
     assert.deepEqual(copied?.hop, elsewhere);
   });
 
-  it('who has a page as queued again has all that was known with it, in any pieces', () => {
+  it('a copy that has a page as requeued has all previous rows, in any pieces', () => {
     const page = (n: number, status: number | null = 200): Deed => {
       return { kind: 'fetch', page: n, status, at: n };
     };
@@ -152,7 +152,7 @@ describe('rows', () => {
       const { number } = b.store.host(HOST);
       const next = b.store.nextUrl(number, NOW)!;
       assert.deepEqual([next.url, next.previous?.fetchedAt], [urlOf(1), NOW + 1]);
-      // It ends in the new round; the word of the round before comes too late.
+      // The page ends in the new round, so the result of the previous round comes too late.
       act(b, [{ kind: 'refresh', round: 1 }, page(1, 404)]);
       const c = open();
       act(c, [page(1)]);
@@ -164,7 +164,7 @@ describe('rows', () => {
     }
   });
 
-  it('a page that was not settled is queued again to be read whole', () => {
+  it('a page that was not settled is requeued for a full fetch', () => {
     const a = open();
     act(a, [{ kind: 'find', page: 1, depth: 0 }]);
     const { number } = a.store.host(HOST);

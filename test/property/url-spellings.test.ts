@@ -1,20 +1,20 @@
-// One URL, many spellings. The test draws a URL as its parts, writes the canonical form by putting
-// them together, and spells it in all the ways that RFC 3986 and the URL Standard call equal: each
-// spelling has to have that identity, and two URLs with different parts two. No parser is asked what
-// the right answer is.
+// Tests that all spellings of a URL have one identity. The test draws a URL as its parts, joins
+// them into the canonical form, and spells it in all ways that RFC 3986 and the URL Standard treat
+// as equal. Each spelling must have that identity, and URLs with different parts must differ. The
+// expected identity does not come from a parser.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseCrawlUrl } from '../../agent/url/crawl-url.ts';
 
-/** A sign that stands for itself in whichever way it is written, or a byte that stays escaped. */
+/** A character that is equal in every spelling, or a byte that stays escaped. */
 type Sign = string;
 
 interface Parts {
   readonly scheme: 'http' | 'https';
   readonly host: string;
-  /** Null: the scheme's own. */
+  /** Null: the default port of the scheme. */
   readonly port: number | null;
   readonly segments: readonly (readonly Sign[])[];
   readonly query: readonly Sign[] | null;
@@ -43,7 +43,7 @@ function canonical({ scheme, host, port, segments, query }: Parts): string {
   }`;
 }
 
-/** Draws from a list of numbers, over and over: so a failing spelling shrinks. */
+/** Makes choices from a list of numbers, cyclically, so that a failing spelling can shrink. */
 function chooser(choices: readonly number[]): (of: number) => number {
   let at = 0;
   return (of) => (choices[at++ % choices.length] ?? 0) % of;
@@ -84,7 +84,7 @@ function identityOf(text: string): string {
   return url.identity;
 }
 
-test('url: every spelling of a URL has the identity that its parts spell', () => {
+test('url: every spelling of a URL has the identity that its parts define', () => {
   fc.assert(
     fc.property(anyUrl, choices, (parts, how) => {
       const text = spelled(parts, how);
@@ -94,7 +94,7 @@ test('url: every spelling of a URL has the identity that its parts spell', () =>
   );
 });
 
-test('url: URLs with different parts are two, however they are spelled', () => {
+test('url: URLs with different parts have different identities, however they are spelled', () => {
   fc.assert(
     fc.property(anyUrl, anyUrl, choices, choices, (a, b, how, otherwise) => {
       const isPath = how[0]! % 2 === 0;

@@ -5,7 +5,7 @@ import { parseCrawlUrl } from '../../agent/url/crawl-url.ts';
 import { IdentityRules } from '../../agent/url/identity-rules.ts';
 import { identityOf, splitIdentity, urlKey } from '../../agent/url/url-key.ts';
 
-// Pieces that meet in the corners of the URL standard, in any order.
+// Pieces that trigger corner cases of the URL Standard, in any order.
 const piece = fc.constantFrom(
   ...['http://', 'https://', 'HTTP:', '//', '/', '\\', '?', '#', '@', ':', ':80', ':443', ':8080'],
   ...[
@@ -56,7 +56,7 @@ test('url: the request form has the identity of the URL', () => {
   );
 });
 
-test('key: a key and its host give the identity back', () => {
+test('key: a key and its host determine the identity', () => {
   fc.assert(
     fc.property(text, (input) => {
       const url = parseCrawlUrl(input);
@@ -85,7 +85,7 @@ const parameter = fc.constantFrom(
   ...['(', ')', '(S(', '))', '.', '..', '%', '2e', '%3b', '%26', '#'],
 );
 
-test('identity rules: what they give is an identity, of the same host, and final', () => {
+test('identity rules: the result is an identity of the same host, and stable', () => {
   const rules = new IdentityRules({
     dropParameters: ['a', '.*'],
     dropTracking: true,

@@ -1,5 +1,5 @@
-// The schedule of waiting hosts against a model: whatever happens, no host is lost from it, and none
-// is given out before its wait is over.
+// Compares the schedule of waiting hosts with a model: whatever happens, no host is lost, and none
+// is returned before its wait is over.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,15 +9,18 @@ import { HostSchedule } from '../../../agent/frontier/schedule/host-schedule.ts'
 const HOSTS = 6000;
 const numberOf = (host: string) => Number(host.slice(1));
 
-/** What the model knows of a host that has a queue. */
+/** The model of a host that has a queue. */
 interface Modelled {
   at: 'schedule' | 'visit';
-  /** Until when it may not be given out; Infinity: until an event. */
+  /** The end of the wait; Infinity: until an event. */
   untilMs: number;
-  /** A fresh URL ends the wait. */
+  /** A new URL ends the wait. */
   isOfUrls: boolean;
   isForEvent: boolean;
-  /** A look at all hosts was under way when the wait began, and may end it: the visit waits on. */
+  /**
+   * A pass over all hosts was under way when the wait began and may end it early; the visit then
+   * waits again.
+   */
   mayEndEarly: boolean;
 }
 
@@ -49,7 +52,7 @@ class Model {
     return [...this.#hosts].filter(([, { at }]) => at === 'visit').map(([host]) => host);
   }
 
-  /** The host gets a URL. */
+  /** Queues a URL of the host. */
   queue(number: number): void {
     const host = `h${number}`;
     const known = this.#hosts.get(host);
@@ -73,7 +76,7 @@ class Model {
     return true;
   }
 
-  /** The visit ends in one of the ways in which it can. */
+  /** Ends the visit in one of the possible ways. */
   end(host: string, how: number, forMs: number): void {
     const known = this.#hosts.get(host)!;
     const untilMs = this.now + forMs;
@@ -113,7 +116,7 @@ class Model {
     }
   }
 
-  /** The hosts whose number leaves this rest go to another agent. */
+  /** Moves the hosts whose number modulo 5 is `rest` to another agent. */
   lose(rest: number): void {
     const owned = this.#owns;
     this.#owns = (host) => owned(host) && numberOf(host) % 5 !== rest;
@@ -126,12 +129,12 @@ class Model {
     this.schedule.wakeUntil(this.now);
   }
 
-  /** All that is left is given out once every wait is over. */
+  /** Asserts that all remaining hosts are returned once every wait is over. */
   drain(): void {
     this.ofAll(({ isForEvent }) => isForEvent);
     this.schedule.wakeAll();
     for (let turns = 0; this.schedule.nextWakeMs() < Infinity; turns++) {
-      assert.ok(turns < 200, 'it comes to an end');
+      assert.ok(turns < 200, 'the schedule becomes empty');
       this.pass(Math.max(0, this.schedule.nextWakeMs() - this.now));
     }
     const isReady = () => (['new', 'back', 'slow'] as const).some((l) => this.schedule.hasReady(l));
@@ -193,7 +196,7 @@ function play(model: Model, { what, number, how, ms }: Step): void {
   }
 }
 
-test('host schedule: no host is lost, and none is given out too soon', () => {
+test('host schedule: no host is lost, and none is returned too soon', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
       const model = new Model();

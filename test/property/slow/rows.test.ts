@@ -1,13 +1,13 @@
-// Copies of host state: whatever is streamed, in whatever pieces and order of senders, ends in the
-// same merged state (PROTOCOL invariants I6 and I8).
-// The slower of these tests; the others are in `test/property/rows.test.ts`.
+// Tests that copies of host state reach the same merged state, whatever the pieces in which rows
+// are sent and the order of senders (PROTOCOL invariants I6 and I8). These are the slow tests; the
+// others are in `test/property/rows.test.ts`.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { act, type Copy, counted, deeds, open, pieces, state, stream } from '../rows-stage.ts';
 
-/** The last answers of pages that are queued again, or were skipped since. */
+/** The last answers of pages that are requeued or have since been skipped. */
 function formers({ db }: Copy): unknown[] {
   return db
     .prepare(
@@ -22,7 +22,7 @@ function withoutDepth(copy: Copy): unknown[] {
 }
 
 describe('rows', () => {
-  it('a copy that was streamed to the end has the state of its source, in any pieces', () => {
+  it('a copy that has received all rows has the state of its source, in any pieces', () => {
     fc.assert(
       fc.property(deeds, deeds, pieces, (before, after, sizes) => {
         const [a, b] = [open(), open()];
@@ -30,7 +30,7 @@ describe('rows', () => {
         stream(a, 'a', b, sizes);
         act(a, after);
         stream(a, 'a', b, sizes);
-        // A queued URL that comes nearer to the root later does so at its owner alone.
+        // If a shorter path to a queued URL is found later, only its owner updates the depth.
         assert.deepEqual(withoutDepth(b), withoutDepth(a));
         assert.deepEqual(formers(b), formers(a));
         counted(b);
@@ -39,7 +39,7 @@ describe('rows', () => {
     );
   });
 
-  it('two sources merge to one state, whichever comes first', () => {
+  it('two sources merge to one state, in either order', () => {
     fc.assert(
       fc.property(deeds, deeds, pieces, (one, two, sizes) => {
         const [a, b, ab, ba] = [open(), open(), open(), open()];

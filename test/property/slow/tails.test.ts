@@ -1,6 +1,6 @@
-// The stream of a host against its table: in whatever order events come, copies read, what is at
-// hand is trimmed or dropped and the agent starts anew, each read gives the next events and no
-// other, and every copy comes to the end.
+// Compares the event stream of a host with its tables: whatever the order in which events occur,
+// copies read, events in memory are trimmed or dropped, and the agent restarts, each read returns
+// exactly the next events, and every copy reaches the end.
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import fc from 'fast-check';
@@ -146,7 +146,7 @@ class Stream {
     }
   }
 
-  /** Both copies read and acknowledge, the second at half the pace. */
+  /** Both copies read and acknowledge, the second half as often. */
   #follow(name: string, times: number): void {
     for (let i = 0; i < times; i++) {
       this.read(name, 0, 3);
@@ -156,7 +156,7 @@ class Stream {
     }
   }
 
-  /** Gives whether the copy has all now. */
+  /** Returns whether the copy now has all events. */
   read(name: string, copy: number, max: number): boolean {
     const marks = this.#marks.get(name)!;
     const mark = marks[copy]!;
@@ -168,7 +168,7 @@ class Stream {
     return to >= this.#store.lastNumber(name);
   }
 
-  /** By the tables: what has such a number now. */
+  /** The expected events in this range, read from the tables. */
   #numbers(name: string, above: number, upTo: number): string[] {
     if (!this.#store.hosts().includes(name)) return [];
     const { number } = this.#store.host(name);
@@ -185,11 +185,14 @@ class Stream {
     return rows.map(({ n, kind }) => `${n} ${kind}`);
   }
 
-  /** Copies that ask and acknowledge come to the end, though no backlog becomes unused. */
+  /**
+   * Asserts that reading and acknowledging copies reach the end, although no backlog becomes
+   * unused.
+   */
   finish(): void {
     const open = new Set(HOSTS);
     for (let turns = 0; open.size > 0; turns++) {
-      assert.ok(turns < 1000, 'all copies come to the end');
+      assert.ok(turns < 1000, 'all copies reach the end');
       for (const name of open) {
         const whole = Array.from({ length: COPIES }, (_, copy) => this.read(name, copy, 5));
         this.act({ kind: 'trim', host: name });
@@ -204,7 +207,7 @@ function itemOf(name: string, page: number) {
   return { url: `http://${name}/p${page}`, depth: page % 4 };
 }
 
-it('tails: each read gives the next events of the table, whatever is in memory', () => {
+it('tails: each read returns the next events of the tables, whatever is in memory', () => {
   fc.assert(
     fc.property(bounds, fc.array(deed, { minLength: 20, maxLength: 200 }), (tails, deeds) => {
       const stream = new Stream(tails);

@@ -1,4 +1,5 @@
-// Places as a run of pages gives them: in the order of their records, and in every other.
+// Tests which archive positions `ArchiveProgress` accepts, commits and confirms, whether they
+// arrive in the order of their records or not.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,7 +15,7 @@ function place(serial: number, end: number): ArchivePosition {
   };
 }
 
-test('progress: each step forward is to be committed, then to be confirmed once', () => {
+test('progress: each step forward is returned for the commit and then confirmed once', () => {
   const progress = new ArchiveProgress();
   assert.equal(progress.committed(), null);
   assert.deepEqual(progress.note(place(1, 100)), place(1, 100));
@@ -23,7 +24,7 @@ test('progress: each step forward is to be committed, then to be confirmed once'
   assert.equal(progress.committed(), null);
 });
 
-test('progress: a page taken in after one whose record is behind its own moves nothing back', () => {
+test('progress: a page whose record precedes the last one does not move the position back', () => {
   const progress = new ArchiveProgress();
   assert.deepEqual(progress.note(place(1, 200)), place(1, 200));
   assert.equal(progress.note(place(1, 100)), null);
@@ -32,7 +33,7 @@ test('progress: a page taken in after one whose record is behind its own moves n
   assert.equal(progress.committed(), null);
 });
 
-test('progress: a later file is further, however short, and by number, not by letters', () => {
+test('progress: a later file counts as further, however short, and serials compare as numbers', () => {
   const progress = new ArchiveProgress();
   assert.deepEqual(progress.note(place(99_999, 500)), place(99_999, 500));
   assert.deepEqual(progress.note(place(100_000, 50)), place(100_000, 50));
@@ -40,7 +41,7 @@ test('progress: a later file is further, however short, and by number, not by le
   assert.deepEqual(progress.committed(), place(100_000, 50));
 });
 
-test('progress: what is kept of a place is the position alone', () => {
+test('progress: keeps nothing of a place but its position', () => {
   const whole = { ...place(1, 100), offset: 7 };
   assert.deepEqual(new ArchiveProgress().note(whole), place(1, 100));
 });

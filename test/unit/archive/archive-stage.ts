@@ -1,4 +1,4 @@
-// The set-up that `archive.test.ts` and `slow/archive.test.ts` share.
+// The set-up shared by `archive.test.ts` and `slow/archive.test.ts`.
 
 import fs from 'node:fs';
 import os from 'node:os';
@@ -13,7 +13,7 @@ export const capture: Capture = {
   ...{ truncated: null, metadata: [] },
 };
 
-/** An archive in a directory of its own, and what it said of failures. */
+/** Opens an archive in its own directory; `failures` collects the messages of its failures. */
 export function opened(t: Pick<TestContext, 'after'>, script?: URL) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-archive-'));
   t.after(() => fs.rmSync(directory, { recursive: true, force: true }));

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { capture, opened } from './archive-stage.ts';
 
-test('archive: one that is closed has not failed', async (t) => {
+test('archive: closing an archive is not reported as a failure', async (t) => {
   const { archive, failures } = opened(t);
   assert.ok(await archive.append(capture, [Buffer.from('x')]));
   await archive.close();
   assert.deepEqual(failures, []);
 });
 
-test('archive: of large captures one goes to the thread at a time, and small ones overtake', async (t) => {
+test('archive: sends one large capture at a time to the thread, and small ones overtake', async (t) => {
   const { archive } = opened(t);
   const large = Buffer.alloc(2 * 1024 ** 2, 'x');
   const bodies = [large, large, large, Buffer.from('small')];
@@ -24,14 +24,14 @@ test('archive: of large captures one goes to the thread at a time, and small one
   await archive.close();
 });
 
-test('archive: the largest capture does not wait for a moment without small ones', async (t) => {
+test('archive: the largest capture does not wait until no small ones are queued', async (t) => {
   const { archive } = opened(t, new URL('./hesitant-thread.ts', import.meta.url));
   t.after(() => archive.close());
   const small = () => archive.append(capture, [Buffer.from('s')]);
   const first = small();
   const large = archive.append(capture, [Buffer.alloc(65 * 1024 ** 2)]);
   const places = await Promise.all([first, large, small(), small(), small()]);
-  // All that waited while the first was with the thread goes in the second message.
+  // The second message contains everything that was queued while the thread had the first one.
   assert.deepEqual(
     places.map((place) => place?.offset),
     [2, 2, 2, 2, 2],

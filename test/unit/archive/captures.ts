@@ -1,8 +1,8 @@
-// Captures for the tests: an exchange with a server that never was.
+// Captures for the tests: exchanges with a server that does not exist.
 
 import type { Capture } from '../../../agent/archive/record/capture.ts';
 
-/** A page of 2026-01-02, whole and plain, unless the test says otherwise. */
+/** A complete, ordinary page of 2026-01-02, unless the test overrides parts of it. */
 export function capture(part: Partial<Capture> = {}): Capture {
   const url = part.url ?? 'http://www.example.org/a?b=2&a=1';
   const { host, pathname, search } = new URL(url);

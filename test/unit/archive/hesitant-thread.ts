@@ -1,5 +1,6 @@
-// A thread of the archive that writes nothing. It says that all it has is written when it gets a large
-// capture, or has four small ones; `offset` then is the number of messages that it has got.
+// An archive thread that writes nothing. It reports everything it has as written when it receives a
+// large capture or holds four small ones. The reported `offset` is the number of messages received
+// so far.
 
 import { parentPort } from 'node:worker_threads';
 import type { FromWorker, ToWorker } from '../../../agent/archive/archive-worker.ts';

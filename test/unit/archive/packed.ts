@@ -1,18 +1,18 @@
-// The records of an archive file as they are packed, found without its index and without the
-// product's code: gzip members by what they begin with, zstd frames by the lengths that they tell
-// themselves (RFC 8878, 3.1.1). A frame that the proposal for `.warc.zst` does not allow fails.
+// Finds the compressed records of an archive file without its index and without the product's code:
+// gzip members by their first bytes, zstd frames by the lengths in their headers (RFC 8878, 3.1.1).
+// Fails for a frame that the proposal for `.warc.zst` does not allow.
 
 import assert from 'node:assert/strict';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 
-/** Where a record is, and its bytes in the clear. */
+/** The position of a record, and its decompressed bytes. */
 export interface Packed {
   readonly start: number;
   readonly end: number;
   readonly record: Buffer;
 }
 
-/** @param name its suffix says how it is packed */
+/** @param name its suffix selects the compression format */
 export function packedIn(name: string, bytes: Buffer): Packed[] {
   if (name.endsWith('.warc.zst')) {
     return framesIn(bytes).map(({ start, end, contentBytes }) => {
@@ -27,7 +27,10 @@ export function packedIn(name: string, bytes: Buffer): Packed[] {
   });
 }
 
-/** Every record's text begins like this; a member that did so by chance would not decompress. */
+/**
+ * Decompresses the first bytes to test whether a record begins here; bytes that look like a gzip
+ * header by chance do not decompress.
+ */
 function membersIn(bytes: Buffer): { start: number; end: number }[] {
   const starts: number[] = [];
   for (let at = bytes.indexOf('\x1f\x8b\x08', 0, 'latin1'); at >= 0; ) {
@@ -51,18 +54,20 @@ export interface Frame {
   readonly end: number;
   /** Frame_Content_Size. */
   readonly contentBytes: number;
-  /** Window_Size: as much must a reader hold. */
+  /** Window_Size: the memory that a reader needs. */
   readonly windowBytes: number;
 }
 
 const magic = 0xfd2fb528;
 const magicBytes = 4;
 const checksumBytes = 4;
-/** By the type of a block: one of a repeated byte has but that byte. */
+/** Block types. A block of one repeated byte contains only that byte. */
 const repeated = 1;
 const reserved = 3;
 
-/** Frames from the first byte to the last; fails where anything else is between them. */
+/**
+ * Parses adjacent frames from the first byte to the last; fails if there is anything between them.
+ */
 export function framesIn(bytes: Buffer): Frame[] {
   const frames: Frame[] = [];
   for (let start = 0; start < bytes.length; start = frames.at(-1)!.end) {
@@ -71,7 +76,7 @@ export function framesIn(bytes: Buffer): Frame[] {
   return frames;
 }
 
-/** @throws where it is cut short, or has no content size, no checksum, or a dictionary */
+/** @throws if the frame is cut short, has no content size, has no checksum, or uses a dictionary */
 export function frameAt(bytes: Buffer, start: number): Frame {
   assert.equal(bytes.readUInt32LE(start), magic, `no frame begins at ${start}`);
   let at = start + magicBytes;
@@ -86,7 +91,7 @@ export function frameAt(bytes: Buffer, start: number): Frame {
   const sizeBytes = 1 << sizeFlag;
   const told =
     sizeBytes === 8 ? Number(bytes.readBigUInt64LE(at)) : bytes.readUIntLE(at, sizeBytes);
-  // Of two bytes the first 256 values are those of one.
+  // A two-byte size is stored minus 256 (RFC 8878, 3.1.1.1.4).
   const contentBytes = sizeBytes === 2 ? told + 256 : told;
   at += sizeBytes;
   for (let isLast = false; !isLast; ) {

@@ -1,5 +1,5 @@
-// Reads archives back for the tests: with warcio, as the users' tools do, record by record to the
-// last, and one by one at the offsets that an index or a page's row names.
+// Reads archives back with warcio, as users' tools do: all records of a file in sequence, or one
+// record at an offset that an index or a page's row names.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -11,7 +11,7 @@ import { frameAt, packedIn } from './packed.ts';
 export interface ReadRecord {
   readonly type: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of http records: the first line and the fields, in lower case. */
+  /** For HTTP records: the first line, and the fields in lower case. */
   readonly firstLine: string | null;
   readonly fields: Readonly<Record<string, string>>;
   /** What follows the HTTP head, as stored. */
@@ -21,11 +21,11 @@ export interface ReadRecord {
   readonly offset: number;
 }
 
-/** All records of a file. Fails where warcio stops before the end, or says that something is odd. */
+/** Reads all records of a file. Fails if warcio stops before the end or prints a warning. */
 export async function readWarc(path: string): Promise<ReadRecord[]> {
   const bytes = fs.readFileSync(path);
   if (path.endsWith('.warc.gz')) return readWarcBytes(bytes);
-  // warcio knows no zstd: it is given each record in the clear.
+  // warcio does not support zstd, so it receives each record decompressed.
   const records: ReadRecord[] = [];
   for (const { start, record } of packedIn(path, bytes)) {
     records.push({ ...(await onlyRecord(record)), offset: start });
@@ -33,15 +33,15 @@ export async function readWarc(path: string): Promise<ReadRecord[]> {
   return records;
 }
 
-/** The index beside an archive file. */
+/** The path of the index of an archive file. */
 export function indexOf(warc: string): string {
   return warc.replace(/\.warc\.(gz|zst)$/, '.cdxj');
 }
 
 async function onlyRecord(plain: Uint8Array): Promise<ReadRecord> {
   const [record, ...others] = await readWarcBytes(plain);
-  assert.ok(record, 'a frame holds a record');
-  assert.equal(others.length, 0, 'a frame holds no second record');
+  assert.ok(record, 'a frame contains a record');
+  assert.equal(others.length, 0, 'a frame contains only one record');
   return record;
 }
 
@@ -77,7 +77,7 @@ async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += 65_536) yield bytes.subarray(at, at + 65_536);
 }
 
-/** The one record that begins at the offset. Nothing before it is looked at. */
+/** Reads the record that begins at the offset, without reading anything before it. */
 export async function recordAt(path: string, offset: number): Promise<ReadRecord> {
   const bytes = fs.readFileSync(path).subarray(offset);
   if (path.endsWith('.warc.zst')) {
@@ -90,7 +90,7 @@ export async function recordAt(path: string, offset: number): Promise<ReadRecord
   return record;
 }
 
-/** Unpacks each record by itself, and judges its digests and lengths. */
+/** Decompresses each record separately, and verifies its digests and lengths. */
 export function assertDigests(path: string): number {
   let count = 0;
   for (const { start, record } of packedIn(path, fs.readFileSync(path))) {
@@ -116,7 +116,10 @@ function digestIn(head: string, what: string): string | null {
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
-/** In base 32, by another way than the product's: five bits at a time off one large number. */
+/**
+ * Encodes the digest in base 32 by another method than the product: takes five bits at a time from
+ * one large number.
+ */
 export function sha1(bytes: Uint8Array): string {
   let number = BigInt(`0x${createHash('sha1').update(bytes).digest('hex')}`);
   let text = '';

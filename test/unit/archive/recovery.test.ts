@@ -1,5 +1,6 @@
-// What a start makes of an archive directory, case by case, each set up by hand: cut, kept or
-// left alone; with files of one packing, and where it changes from one file to the next.
+// Tests how a starting agent recovers its archive directory: which records it truncates, which
+// files it deletes and which it leaves unchanged. Each case runs with one compression format and
+// with a format that changes between files.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -15,7 +16,10 @@ import { WarcWriter } from '../../../agent/archive/warc-writer.ts';
 import { bytes, capture } from './captures.ts';
 import { indexOf, readWarc } from './reading.ts';
 
-/** A directory with files of so many pages each, packed in turn so; the places of all pages. */
+/**
+ * Writes one file for each number of pages, cycling through the formats; returns the places of all
+ * pages.
+ */
 function archivedBy(
   formats: readonly CompressionFormat[],
   t: Pick<TestContext, 'after'>,
@@ -67,7 +71,7 @@ for (const formats of packings) {
     const archived = (t: Pick<TestContext, 'after'>, ...pages: readonly number[]) =>
       archivedBy(formats, t, pages);
 
-    test('recovery: an archive that is as the state knows it stays as it is', (t) => {
+    test('recovery: leaves an archive unchanged that matches the state', (t) => {
       const { directory, places } = archived(t, 3, 2);
       const before = sizes(directory);
       const recovered = recoverArchive(directory, 'a1', places[1]![1]!);
@@ -75,7 +79,7 @@ for (const formats of packings) {
       assert.deepEqual(sizes(directory), before);
     });
 
-    test('recovery: whole records that the state does not know are cut off with their lines', async (t) => {
+    test('recovery: truncates whole records that the state does not know, and their index lines', async (t) => {
       const { directory, places } = archived(t, 3, 3);
       const known = places[1]![0]!;
       assert.deepEqual(recoverArchive(directory, 'a1', known).lost, null);
@@ -86,7 +90,7 @@ for (const formats of packings) {
       assert.equal((await readWarc(file)).length, 4);
     });
 
-    test('recovery: a file begun after the last commit goes as a whole', (t) => {
+    test('recovery: deletes a file that was begun after the last commit', (t) => {
       const { directory, places } = archived(t, 3, 2);
       const [first] = places as [ArchivePlace[], ArchivePlace[]];
       recoverArchive(directory, 'a1', first[2]!);
@@ -94,7 +98,7 @@ for (const formats of packings) {
       assert.ok(fs.existsSync(path.join(directory, first[0]!.file)));
     });
 
-    test('recovery: a state of an earlier moment costs no file', (t) => {
+    test('recovery: deletes no file when the state is an older copy', (t) => {
       const { directory, places } = archived(t, 3, 2, 2);
       const before = sizes(directory);
       const recovered = recoverArchive(directory, 'a1', places[0]![0]!);
@@ -102,7 +106,7 @@ for (const formats of packings) {
       assert.deepEqual(sizes(directory), before);
     });
 
-    test('recovery: without a word of the state whole records stay, a torn one goes', async (t) => {
+    test('recovery: without a position from the state, keeps whole records and removes a torn one', async (t) => {
       const { directory, places } = archived(t, 4);
       const file = path.join(directory, places[0]![0]!.file);
       const { end } = places[0]![2]!;
@@ -118,12 +122,12 @@ for (const formats of packings) {
       }
     });
 
-    test('recovery: an index that is sorted already leads to the same end', async (t) => {
+    test('recovery: gives the same result when the index is already sorted', async (t) => {
       for (const known of ['the state', null]) {
         const { directory, places } = archived(t, 4);
         const file = path.join(directory, places[0]![0]!.file);
         const lines = fs.readFileSync(indexOf(file), 'utf8').trim().split('\n');
-        // The last record first.
+        // Reversed, so that the line of the last record comes first.
         fs.writeFileSync(indexOf(file), `${lines.toReversed().join('\n')}\n`);
         const third = places[0]![2]!;
         if (known === null) fs.truncateSync(file, places[0]![3]!.end - 1);
@@ -135,7 +139,7 @@ for (const formats of packings) {
       }
     });
 
-    test('recovery: a large file whose index is gone is left alone', (t) => {
+    test('recovery: leaves a large file unchanged when its index is missing', (t) => {
       const { directory, places } = archived(t, 1);
       const file = path.join(directory, places[0]![0]!.file);
       fs.rmSync(indexOf(file));
@@ -148,7 +152,7 @@ for (const formats of packings) {
       assert.equal(fs.statSync(file).size, size);
     });
 
-    test('recovery: finished files may be moved away, and their serials are not given again', (t) => {
+    test('recovery: does not reuse the serials of finished files that were moved away', (t) => {
       const { directory, places } = archived(t, 2, 2);
       for (const name of fs.readdirSync(directory)) fs.rmSync(path.join(directory, name));
       const { serial, lost, notice } = recoverArchive(directory, 'a1', places[1]![1]!);
@@ -157,7 +161,7 @@ for (const formats of packings) {
       assert.match(notice!, /is no longer in the archive/);
     });
 
-    test("recovery: other programs' files are nobody's concern", (t) => {
+    test('recovery: ignores the files of other programs', (t) => {
       const { directory } = archived(t, 1);
       const names = ['a10-20260102000000-00009.warc.gz', 'notes.txt', 'a1-x.warc.gz'];
       names.push('a1-20260102000000-00009.warc', 'a1-20260102000000-00009.warc.zst.part');
@@ -168,7 +172,7 @@ for (const formats of packings) {
       assert.equal(recoverArchive(directory, 'a1', null).serial, 2);
     });
 
-    test('recovery: payloads of earlier lives are known again, those of revisits by their originals', (t) => {
+    test('recovery: loads the payloads of earlier runs, and records revisits under their originals', (t) => {
       const { directory, places } = archived(t, 2, 1);
       const seen = new SeenPayloads();
       fillSeen(directory, 'a1', seen);
@@ -180,7 +184,7 @@ for (const formats of packings) {
       });
       const few = new SeenPayloads(1);
       fillSeen(directory, 'a1', few);
-      assert.equal(few.find(digest), undefined, 'the newest are kept');
+      assert.equal(few.find(digest), undefined, 'the newest payloads are kept');
     });
   });
 }

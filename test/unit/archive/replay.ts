@@ -1,7 +1,7 @@
-// A crawl replayed from its archives, as a user's tools would: every file is read by warcio to its
-// last record and judged byte by byte, every response has its line in the index, and a page comes
-// from the place that its row names, a revisit from the record that it refers to. For the tests
-// that compare the outcome with what the server had.
+// Replays a crawl from its archives, as a user's tools would. warcio reads every file to its last
+// record, every response has its line in the index, and each page is read from the place that its
+// row names; a revisit is resolved to the record that it refers to. Tests compare the result with
+// what the server sent.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -10,7 +10,7 @@ import { readCdxjLine } from '../../../agent/archive/record/cdxj.ts';
 import { packedIn } from './packed.ts';
 import { assertDigests, indexOf, type ReadRecord, readWarc } from './reading.ts';
 
-/** Of a row of the view `pages` what a replay needs. */
+/** The columns of the view `pages` that a replay needs. */
 export interface ArchivedPage {
   readonly url: string;
   readonly fetch_url: string;
@@ -26,11 +26,11 @@ export const archivedPageColumns = 'url, fetch_url, status, warc_file, warc_offs
 export class Replay {
   /** Responses and revisits, by file and offset. */
   readonly #exchanges = new Map<string, ReadRecord>();
-  /** Responses by URL, payload and time: what a revisit names. */
+  /** Responses by URL, payload and time, which are the values that a revisit names. */
   readonly #responses = new Map<string, ReadRecord>();
   #files = 0;
 
-  /** Fails where a file is not sound, or its index does not say what is in it. */
+  /** Fails if a file is damaged, or if its index does not match its records. */
   static async of(dataDir: string): Promise<Replay> {
     const replay = new Replay();
     for (const file of fs.globSync('*/warc/*.warc.{gz,zst}', { cwd: dataDir })) {
@@ -57,7 +57,8 @@ export class Replay {
     const named = lines
       .map(readCdxjLine)
       .map((e) => `${e?.url} ${e?.filename} ${e?.offset} ${e?.length}`);
-    // The index is in the order of its keys once the file has ended, else in that of the records.
+    // The index is sorted by key once the file has ended; before that it has the order of the
+    // records.
     assert.deepEqual(named.sort(), indexed.sort(), `the index of ${name}`);
     this.#files++;
   }
@@ -66,22 +67,25 @@ export class Replay {
     return this.#files;
   }
 
-  /** A URL for each request that was answered, robots.txt among them. */
+  /** The URL of each request that was answered, including robots.txt. */
   get uris(): string[] {
     return [...this.#exchanges.values()].map(({ headers }) => headers['warc-target-uri']!);
   }
 
-  /** Of how many exchanges only the head is there, because the payload was before. */
+  /** The number of exchanges stored without a payload because it had been stored before. */
   get revisits(): number {
     return [...this.#exchanges.values()].filter(({ type }) => type === 'revisit').length;
   }
 
-  /** Of how many responses the server sent the body compressed, which is how it is stored. */
+  /** The number of responses that the server sent compressed; their bodies are stored as sent. */
   get compressed(): number {
     return [...this.#responses.values()].filter(({ fields }) => fields['content-encoding']).length;
   }
 
-  /** The body that the page's server sent, without its content coding. Fails where it is not there. */
+  /**
+   * The body that the server sent, with its content coding removed. Fails if it is not in the
+   * archive.
+   */
   bodyOf(page: ArchivedPage): Buffer {
     const at = `${page.warc_file} ${page.warc_offset}`;
     const record = this.#exchanges.get(at);

@@ -1,4 +1,4 @@
-// A thread of the archive that ends without a word when it is given something.
+// An archive thread that exits without a message when it receives something.
 
 import { parentPort } from 'node:worker_threads';
 

@@ -1,5 +1,5 @@
-// What the archive writes, read back with warcio and by hand: every record to the last, digests,
-// offsets, revisits, truncation, and the index as warcio itself would make it.
+// Reads back what the archive writes, with warcio and with independent code: every record, digests,
+// offsets, revisits, truncation, and the index, which must equal the one that warcio builds.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -52,7 +52,7 @@ function filesOf(directory: string, suffix: string): string[] {
 }
 
 for (const { compression, suffix } of kinds) {
-  test(`${suffix}: a capture is metadata, request and response, and warcio reads each to its end`, async (t) => {
+  test(`${suffix}: a capture is written as metadata, request and response, which warcio reads fully`, async (t) => {
     const directory = scratch(t);
     const writer = writerIn(directory, { compression });
     const place = writer.append(capture(), bytes('<p>hello'));
@@ -84,7 +84,7 @@ for (const { compression, suffix } of kinds) {
     assert.equal(assertDigests(file!), 4);
   });
 
-  test(`${suffix}: an equal payload becomes a revisit that names the first`, async (t) => {
+  test(`${suffix}: an equal payload is written as a revisit of the first`, async (t) => {
     const directory = scratch(t);
     const writer = writerIn(directory, { compression });
     const first = capture({ url: 'http://example.org/first' });
@@ -112,7 +112,7 @@ for (const { compression, suffix } of kinds) {
     assertDigests(path.join(directory, file));
   });
 
-  test(`${suffix}: every line of the index leads to its record`, async (t) => {
+  test(`${suffix}: every line of the index points to its record`, async (t) => {
     const directory = scratch(t);
     const writer = writerIn(directory, { fileBytes: 2000, compression });
     for (let k = 0; k < 12; k++) {
@@ -124,7 +124,7 @@ for (const { compression, suffix } of kinds) {
     }
     writer.flush();
     const indexes = filesOf(directory, '.cdxj');
-    assert.ok(indexes.length > 2, 'files end at their size');
+    assert.ok(indexes.length > 2, 'files are rotated at their maximum size');
     const found: string[] = [];
     for (const index of indexes) {
       for (const line of fs.readFileSync(index, 'utf8').trim().split('\n')) {
@@ -142,7 +142,7 @@ for (const { compression, suffix } of kinds) {
     for (const file of filesOf(directory, suffix)) assertDigests(file);
   });
 
-  test(`${suffix}: any bytes come back as they were`, async (t) => {
+  test(`${suffix}: any bytes are read back unchanged`, async (t) => {
     const directory = scratch(t);
     let serial = 0;
     await fc.assert(
@@ -165,7 +165,7 @@ for (const { compression, suffix } of kinds) {
   });
 }
 
-test('.warc.zst: a frame a record, each with its size and a checksum, and without a dictionary', (t) => {
+test('.warc.zst: writes one frame per record, with a size, a checksum and no dictionary', (t) => {
   const directory = scratch(t);
   const long = Buffer.alloc(9 * 1024 ** 2, 'a body longer than the window ');
   const bodies = [bytes(''), bytes('x'), Buffer.alloc(300, 'short '), Buffer.alloc(70_000), long];
@@ -184,10 +184,10 @@ test('.warc.zst: a frame a record, each with its size and a checksum, and withou
   }
 });
 
-test('.warc.zst: nothing but frames of records, however many bytes they fill', (t) => {
+test('.warc.zst: contains only the frames of records, whatever their sizes', (t) => {
   const directory = scratch(t);
   const writer = writerIn(directory, { compression: zstd });
-  // Nothing is saved of these, so one of them fills Node's usual buffer of 16 KiB to its last byte.
+  // These bytes do not compress, so one of the frames exactly fills Node's usual buffer of 16 KiB.
   const noise = createHash('shake256', { outputLength: 16 * 1024 })
     .update('noise')
     .digest();
@@ -201,10 +201,10 @@ test('.warc.zst: nothing but frames of records, however many bytes they fill', (
   const frames = framesIn(fs.readFileSync(file!));
   assert.equal(frames.length, 1 + 3 * bodies.length);
   assert.ok(frames.every(({ contentBytes }) => contentBytes > 0));
-  assert.ok(lengths.includes(16 * 1024), 'one fills the buffer');
+  assert.ok(lengths.includes(16 * 1024), 'one frame exactly fills the buffer');
 });
 
-test('.warc.zst: a bit that turned is noticed, or turned nothing that is read', async (t) => {
+test('.warc.zst: a flipped bit is detected, or does not change what is read', async (t) => {
   const directory = scratch(t);
   const writer = writerIn(directory, { compression: zstd });
   const { file, offset, end } = writer.append(capture(), bytes('a body '.repeat(20)));
@@ -219,14 +219,14 @@ test('.warc.zst: a bit that turned is noticed, or turned nothing that is read', 
     fs.writeFileSync(whole, turned);
     const read = await recordAt(whole, offset).catch(() => null);
     if (read === null) continue;
-    // zstd leaves a few bits of a frame unused.
+    // A few bits of a zstd frame are unused.
     assert.deepEqual(read, record, `byte ${at}`);
     unnoticed++;
   }
   assert.ok(unnoticed < 5, `${unnoticed} of ${end - offset} bytes`);
 });
 
-test('archive: the index is the same but for places, however the records are packed', (t) => {
+test('archive: the index is the same for both compression formats, except for positions', (t) => {
   const [one, other] = kinds.map(({ compression, suffix }) => {
     const directory = scratch(t);
     const writer = writerIn(directory, { compression });
@@ -245,7 +245,7 @@ test('archive: the index is the same but for places, however the records are pac
   assert.deepEqual(other, one);
 });
 
-test('archive: the index is what warcio makes of the same file, line by line', async (t) => {
+test('archive: the index equals, line by line, the one that warcio builds from the same file', async (t) => {
   const directory = scratch(t);
   const writer = writerIn(directory);
   const urls = [
@@ -271,13 +271,13 @@ test('archive: the index is what warcio makes of the same file, line by line', a
 
 const notFound = { responseHead: 'HTTP/1.1 404 Not Found\r\n\r\n' };
 
-/** The order of keys in the JSON is nobody's concern. */
+/** Parses a line, because the order of the JSON keys does not matter. */
 function parsed(line: string): unknown {
   const [key, timestamp, ...json] = line.split(' ');
   return { key, timestamp, ...(JSON.parse(json.join(' ')) as object) };
 }
 
-test('archive: a field that came with line ends stays one field', async (t) => {
+test('archive: line ends within a field are replaced, so it stays one field', async (t) => {
   const directory = scratch(t);
   const writer = writerIn(directory);
   const metadata = [['via', 'http://x/\r\nWARC-Type: response']] as const;
@@ -287,7 +287,7 @@ test('archive: a field that came with line ends stays one field', async (t) => {
   assert.equal(String(record?.payload), 'via: http://x/ WARC-Type: response\r\n');
 });
 
-test('archive: a file name that is taken is never written over', (t) => {
+test('archive: never overwrites an existing file', (t) => {
   const directory = scratch(t);
   const name = path.join(directory, 'a1-20260102000000-00001.warc.gz');
   fs.writeFileSync(name, 'precious');
@@ -295,7 +295,7 @@ test('archive: a file name that is taken is never written over', (t) => {
   assert.equal(fs.readFileSync(name, 'utf8'), 'precious');
 });
 
-test('archive: seen payloads are bounded, and the oldest is forgotten', () => {
+test('archive: the number of seen payloads is bounded, and the oldest is dropped', () => {
   const seen = new SeenPayloads(2);
   for (const digest of ['A', 'B', 'C']) seen.add(digest, { url: digest, date: '' });
   assert.equal(seen.find('A'), undefined);
@@ -303,12 +303,12 @@ test('archive: seen payloads are bounded, and the oldest is forgotten', () => {
   assert.equal(seen.find('C')?.url, 'C');
 });
 
-test('archive: what is no web address is its own sort key', () => {
+test('archive: a text that is not a web address is its own sort key', () => {
   assert.equal(surtOf('urn:x:Y'), 'urn:x:Y');
   assert.equal(surtOf('http://'), 'http://');
 });
 
-test('archive: the index of a file that has ended is sorted by its bytes', (t) => {
+test('archive: sorts the index bytewise when the file ends', (t) => {
   const directory = scratch(t);
   const writer = writerIn(directory);
   for (const at of ['z', 'b', '%C3%BC', 'a/', 'B']) {

@@ -11,7 +11,7 @@ function outputs(key: readonly bigint[], count: number): bigint[] {
 
 const authorsKey = [0x12345n, 0x23456n, 0x34567n, 0x45678n];
 
-test('MT19937-64: the first outputs for the key of its authors are those they published', () => {
+test('MT19937-64: gives the first outputs that its authors published for their key', () => {
   assert.deepEqual(outputs(authorsKey, 5), [
     7266447313870364031n,
     4946485549665804864n,
@@ -21,7 +21,7 @@ test('MT19937-64: the first outputs for the key of its authors are those they pu
   ]);
 });
 
-test('MT19937-64: later blocks of state follow the first correctly', () => {
+test('MT19937-64: continues correctly after the first block of state', () => {
   const all = outputs(authorsKey, 1000);
   assert.equal(all[311], 15531278677382192198n);
   assert.equal(all[312], 3874303698666230242n);
@@ -32,7 +32,7 @@ test('MT19937-64: keys that differ above 2^53 give different sequences', () => {
   assert.notDeepEqual(outputs([2n ** 53n], 3), outputs([2n ** 53n + 1n], 3));
 });
 
-test('MT19937-64: a key of no words, or of a word beyond 64 bits, is refused', () => {
+test('MT19937-64: refuses an empty key and a word outside of 64 bits', () => {
   assert.throws(() => new MersenneTwister64([]), RangeError);
   assert.throws(() => new MersenneTwister64([2n ** 64n]), RangeError);
   assert.throws(() => new MersenneTwister64([-1n]), RangeError);
@@ -47,7 +47,7 @@ interface ReferenceCases {
   }[];
 }
 
-test('MT19937-64: all reference outputs of the independent cases', (t) => {
+test('MT19937-64: gives all reference outputs of the independent cases', (t) => {
   const cases = readCases<ReferenceCases>('mt19937_64.json', t);
   if (cases === undefined) return;
   const { key, int64_first1000: first1000 } = cases.initByArray;

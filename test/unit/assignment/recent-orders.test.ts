@@ -4,7 +4,7 @@ import { RecentOrders } from '../../../assignment/recent-orders.ts';
 
 const generationHosts = 32_768;
 
-test('recent orders: what is asked for stays, what nobody asks for is let go', () => {
+test('recent orders: keeps entries that are used, and drops those that are not', () => {
   const recent = new RecentOrders();
   recent.set('asked', ['a']);
   recent.set('not asked', ['b']);
@@ -15,7 +15,7 @@ test('recent orders: what is asked for stays, what nobody asks for is let go', (
   assert.equal(recent.get('not asked'), undefined);
 });
 
-test('recent orders: the hosts of the last full generation are still known', () => {
+test('recent orders: keeps the hosts of the last full generation', () => {
   const recent = new RecentOrders();
   for (let i = 0; i <= generationHosts; i++) recent.set(`h${i}`, [`a${i}`]);
   assert.deepEqual(recent.get('h0'), ['a0']);

@@ -11,7 +11,7 @@ const three = [
   { id: 'a3', capacity: 2 },
 ];
 
-test('ring: the first points of known agents, by their identifiers in UTF-8', () => {
+test('ring: derives the known first points of agents from their identifiers in UTF-8', () => {
   const points = new RingPoints({ replicas: 200, sha256 });
   assert.deepEqual(
     [...points.points('a1', 1).subarray(0, 3)],
@@ -23,7 +23,7 @@ test('ring: the first points of known agents, by their identifiers in UTF-8', ()
   );
 });
 
-test('ring: a host exactly on a point belongs to the agent of that point', () => {
+test('ring: a host that lies exactly on a point belongs to the agent of that point', () => {
   const points = new RingPoints({ replicas: 20, sha256: placedSha256 });
   const ring = new Ring(three, points);
   for (const { id, capacity } of three) {
@@ -31,7 +31,7 @@ test('ring: a host exactly on a point belongs to the agent of that point', () =>
   }
 });
 
-test('ring: the circle closes, so places 0 and 2^64 - 1 are neighbours', () => {
+test('ring: places 0 and 2^64 - 1 are neighbours, because the circle is closed', () => {
   const points = new RingPoints({ replicas: 20, sha256: placedSha256 });
   const ring = new Ring(three, points);
   assert.deepEqual(ring.order('@0'), ring.order(`@${2n ** 64n - 1n}`));
@@ -47,7 +47,7 @@ function around(place: bigint): bigint {
   return place < 2n ** 63n ? place : 2n ** 64n - place;
 }
 
-test('ring: an order cut short is the beginning of the whole order, asked in any sequence', () => {
+test('ring: a limited preference list is the beginning of the full list, in any sequence of calls', () => {
   const whole = new Ring(three, { replicas: 50, sha256 });
   for (let host = 0; host < 200; host++) {
     const order = whole.order(`h${host}.test`);
@@ -62,7 +62,7 @@ test('ring: an order cut short is the beginning of the whole order, asked in any
   }
 });
 
-test('ring: more hosts than its cache holds still get their own owners', () => {
+test('ring: gives each host its own owner when there are more hosts than cache entries', () => {
   const ring = new Ring(three, { replicas: 10, sha256: placedSha256 });
   const hosts = Array.from({ length: 70_000 }, (_, i) => `@${BigInt(i) * 263_523_915_338_707n}`);
   const before = hosts.map((host) => ring.owner(host));
@@ -73,14 +73,14 @@ test('ring: more hosts than its cache holds still get their own owners', () => {
   );
 });
 
-test('ring: without agents nobody owns anything', () => {
+test('ring: without agents no host has an owner', () => {
   const ring = new Ring([], { replicas: 200, sha256 });
   assert.equal(ring.owner('example.org'), undefined);
   assert.deepEqual(ring.order('example.org'), []);
   assert.deepEqual([...ring.shares()], []);
 });
 
-test('F53: ring: one agent owns everything, with one point or with many', () => {
+test('ring: a single agent owns everything, with one point or with many', () => {
   for (const replicas of [1, 200]) {
     const ring = new Ring([{ id: 'a', capacity: 1 }], { replicas, sha256 });
     assert.deepEqual(ring.order('example.org'), ['a']);
@@ -88,7 +88,7 @@ test('F53: ring: one agent owns everything, with one point or with many', () => 
   }
 });
 
-test('F52: ring: agents with all points in common share them by identifier, the first owns all', () => {
+test('ring: agents with identical points are ordered by identifier, and the first owns all', () => {
   const members = ['a#2', 'a#3', 'a#1'].map((id) => ({ id, capacity: 1 }));
   const ring = new Ring(members, { replicas: 5, sha256: collidingSha256 });
   for (let host = 0; host < 50; host++) {
@@ -98,7 +98,7 @@ test('F52: ring: agents with all points in common share them by identifier, the 
   assert.equal(ring.shares().get('a#3'), 0);
 });
 
-test('ring: points are max(1, round(capacity x replicas)), with a bound', () => {
+test('ring: an agent has max(1, round(capacity x replicas)) points, up to a maximum', () => {
   const points = new RingPoints({ replicas: 200, sha256 });
   const pointCount = (capacity: number): number => points.points('a', capacity).length;
   assert.equal(pointCount(0.5), 100);
@@ -111,12 +111,12 @@ test('ring: points are max(1, round(capacity x replicas)), with a bound', () => 
   assert.deepEqual([...counts], Object.entries({ a1: 10, a2: 10, a3: 20 }));
 });
 
-test('ring: two members with one identifier are a broken view', () => {
+test('ring: refuses a view with two members of the same identifier', () => {
   const twice = [...three, { id: 'a2', capacity: 3 }];
   assert.throws(() => new Ring(twice, { replicas: 10, sha256 }), /a2/);
 });
 
-test('ring points: drawn once per agent, and again only for a higher capacity', () => {
+test('ring points: are computed once per agent, and again only for a higher capacity', () => {
   let hashed = 0;
   const points = new RingPoints({
     replicas: 10,
@@ -135,7 +135,7 @@ test('ring points: drawn once per agent, and again only for a higher capacity', 
   assert.equal(hashed, 4);
 });
 
-test('ring points: those longest kept are let go, the latest stay', () => {
+test('ring points: drops the oldest entries, and keeps the newest', () => {
   const hashed: string[] = [];
   const points = new RingPoints({
     replicas: 100_000,
@@ -144,7 +144,7 @@ test('ring points: those longest kept are let go, the latest stay', () => {
       return sha256(text);
     },
   });
-  // Ten of these fit into the bound of a million, eleven do not.
+  // The maximum is a million points: ten of these agents fit, eleven do not.
   for (let i = 0; i <= 10; i++) points.points(`a${i}`, 1);
   hashed.length = 0;
   points.points('a10', 1);
@@ -161,7 +161,7 @@ interface ClusterCase {
   order: Record<string, string[]>;
 }
 
-test('ring: every point and order of the independent cases', (t) => {
+test('ring: gives every point and preference list of the independent cases', (t) => {
   const cases = readCases<ClusterCase[]>('ring.json', t);
   if (cases === undefined) return;
   for (const { agents, replicas, firstPoints, order } of cases) {
@@ -185,7 +185,7 @@ interface BalanceCases {
   };
 }
 
-test('ring: shares lie within the bounds that theory gives for a ring', (t) => {
+test('ring: shares lie within the theoretical bounds for a ring', (t) => {
   const cases = readCases<BalanceCases>('ring_kademlia.json', t);
   if (cases === undefined) return;
   for (const { agents, replicasPerAgent: replicas, share3sigma } of cases.ring.balance) {

@@ -11,19 +11,19 @@ function watching(id = 'b', counter = 0, monoMs = 0): FailureDetector {
   return detector;
 }
 
-/** Asserts that 'b' is suspected from this moment on, and not before. */
+/** Asserts that 'b' is suspected from this time on, and not before. */
 function suspectedFrom(detector: FailureDetector, monoMs: number): void {
   assert.deepEqual(detector.suspected(monoMs - 1), []);
   assert.deepEqual(detector.suspected(monoMs), ['b']);
 }
 
-test('detector: a silent member is suspected at its time-out and not before', () => {
+test('detector: suspects a member without heartbeats at its time-out and not before', () => {
   const detector = watching();
   suspectedFrom(detector, 10_000);
   assert.deepEqual(detector.suspected(50_000), ['b']);
 });
 
-test('detector: news counts only with a higher counter, and only of the watched', () => {
+test('detector: accepts news only with a higher counter, and only about watched members', () => {
   const detector = watching('b', 5);
   assert.equal(detector.news('b', 5, 4000), false);
   assert.equal(detector.news('b', 4, 4000), false);
@@ -37,14 +37,14 @@ test('detector: news counts only with a higher counter, and only of the watched'
   assert.deepEqual(detector.suspected(14_000), ['b']);
 });
 
-test('detector: who is forgotten is neither suspected nor revived by news', () => {
+test('detector: a forgotten member is not suspected, and news does not revive it', () => {
   const detector = watching();
   detector.forget('b');
   assert.equal(detector.news('b', 7, 100), false);
   assert.deepEqual(detector.suspected(99_999), []);
 });
 
-test('detector: watching anew starts a new silence with the new counter', () => {
+test('detector: watching a member again restarts its time-out with the new counter', () => {
   const detector = watching('b', 500, 0);
   detector.watch('b', 1, 9000);
   assert.equal(detector.counter('b'), 1);
@@ -52,13 +52,13 @@ test('detector: watching anew starts a new silence with the new counter', () => 
   assert.equal(detector.news('b', 2, 18_999), true);
 });
 
-test('detector: a mistake about a silence under way gives it more time', () => {
+test('detector: a mistake extends the time-out that is already running', () => {
   const detector = watching();
   detector.mistake('b', 10_000);
   suspectedFrom(detector, 15_000);
 });
 
-test('detector: the memory of mistakes outlives forget and the next watch', () => {
+test('detector: remembers mistakes across forget and the next watch', () => {
   const detector = watching();
   detector.forget('b');
   detector.mistake('b', 11_000);
@@ -66,7 +66,7 @@ test('detector: the memory of mistakes outlives forget and the next watch', () =
   suspectedFrom(detector, 27_000);
 });
 
-test('detector: time is not quiet while only the longer time-out spares a member', () => {
+test('detector: a mistake does not decay while only the longer time-out spares the member', () => {
   const detector = watching();
   detector.mistake('b', 0);
   for (let counter = 1; counter <= 100; counter++) {
@@ -76,7 +76,7 @@ test('detector: time is not quiet while only the longer time-out spares a member
   }
 });
 
-/** A member with one mistake at 0, heard each second until 45 s; the mistake decays at 50 s. */
+/** A member with one mistake at 0 and news every second until 45 s; the mistake decays at 50 s. */
 function heardUntil45s(): FailureDetector {
   const detector = watching();
   detector.mistake('b', 0);
@@ -84,12 +84,12 @@ function heardUntil45s(): FailureDetector {
   return detector;
 }
 
-test('detector: a silence keeps the time-out with which it began', () => {
+test('detector: a running time-out keeps the length with which it began', () => {
   const detector = heardUntil45s();
   suspectedFrom(detector, 60_000);
 });
 
-test('detector: after an own stall nobody is judged by the silence of it', () => {
+test('detector: does not count the duration of its own stall against any member', () => {
   const detector = watching();
   detector.watch('c', 0, 0);
   detector.news('c', 1, 9500);
@@ -100,16 +100,16 @@ test('detector: after an own stall nobody is judged by the silence of it', () =>
   suspectedFrom(detector, 19_000);
 });
 
-test('detector: an excuse never brings a suspicion forward', () => {
+test('detector: an excuse never advances a suspicion', () => {
   const detector = heardUntil45s();
-  // A silence counted from 50 s would have the plain time-out.
+  // A time-out that began at 50 s would have the normal length.
   detector.excuse(52_000, 1000);
   suspectedFrom(detector, 66_000);
   detector.excuse(53_000, 30_000);
   suspectedFrom(detector, 66_000);
 });
 
-test('detector: a time-out of nothing is refused', () => {
+test('detector: refuses a time-out of zero', () => {
   assert.throws(() => new FailureDetector({ suspectAfterMs: 0 }), RangeError);
   assert.throws(() => watching().excuse(0, -1), RangeError);
 });
@@ -121,7 +121,7 @@ const quickLinks = {
   link: (): number => 50,
 };
 
-test('detector: a dead member is suspected by all within the time-out, no one else is', () => {
+test('detector: all members suspect a dead member within the time-out, and suspect no other', () => {
   const cluster = new GossipCluster({ ...quickLinks, rates: [1, 1, 1, 1, 1] });
   cluster.runUntil(20_000);
   assert.deepEqual(cluster.removals, []);
@@ -132,12 +132,12 @@ test('detector: a dead member is suspected by all within the time-out, no one el
     [0, 1, 2, 4].map((by) => [by, 3]),
   );
   for (const { atMs } of cluster.removals) {
-    // Last news is at most a heartbeat before the death and a relay after it.
+    // The last news is at most one heartbeat before the death and one relay after it.
     assert.ok(atMs > 28_900 && atMs <= 31_200, `removed at ${atMs}`);
   }
 });
 
-test('detector: news by a third agent keeps a member alive whom none hears directly', () => {
+test('detector: relayed news keeps a member alive that an agent does not hear directly', () => {
   const cutBetween = (from: number, to: number): boolean => from + to === 1;
   const link = (from: number, to: number): number | null => (cutBetween(from, to) ? null : 50);
   const bridged = new GossipCluster({ ...quickLinks, link, rates: [1, 1, 1] });
@@ -148,7 +148,7 @@ test('detector: news by a third agent keeps a member alive whom none hears direc
   assert.equal(alone.removals.length, 2);
 });
 
-test('detector: echoes of a third agent alone do not keep a lease', () => {
+test('detector: relayed echoes alone do not keep a lease', () => {
   const link = (from: number, to: number): number | null => (from + to === 1 ? null : 50);
   const cluster = new GossipCluster({ ...quickLinks, link, rates: [1, 1, 1] });
   cluster.runUntil(30_000);
@@ -156,13 +156,13 @@ test('detector: echoes of a third agent alone do not keep a lease', () => {
   assert.equal(cluster.lease(0).holds('2', cluster.clock(0)), true);
 });
 
-test('detector: the counter of a dead member going round does not keep it alive', () => {
+test('detector: relays of an old counter do not keep a dead member alive', () => {
   const detector = watching('b', 7, 0);
   for (let nowMs = 100; nowMs < 10_000; nowMs += 100) detector.news('b', 7, nowMs);
   assert.deepEqual(detector.suspected(10_000), ['b']);
 });
 
-test('detector: a slow member, wrongly suspected, is soon suspected no more', () => {
+test('detector: soon stops suspecting a slow member that it suspected wrongly', () => {
   // Heartbeats pass only every 18 s: less than twice the time-out.
   const link = (from: number, _to: number, nowMs: number): number | null =>
     from === 1 && nowMs % 18_000 > 1000 ? null : 50;

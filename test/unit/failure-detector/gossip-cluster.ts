@@ -1,19 +1,19 @@
-// A cluster of nothing but heartbeats, on simulated time: what the detector and the lease need of
-// the protocol, and no more. Each agent has clocks of its own rate and origin; `link` decides how
-// long each heartbeat takes, or that it is lost. A suspicion is final, as in the protocol. Used by
-// the tests of this folder and the property tests; the whole protocol has its own simulator.
+// A simulated cluster that only exchanges heartbeats: the part of the protocol that the detector
+// and the lease need. Each agent has its own clock rate and origin. `link` decides how long each
+// heartbeat takes, or that it is lost. A suspicion is final, as in the protocol. The whole protocol
+// has its own simulator.
 
 import { FailureDetector } from '../../../failure-detector/detector.ts';
 import type { Instant } from '../../../failure-detector/instant.ts';
 import { Lease } from '../../../failure-detector/lease.ts';
 
 export interface GossipOptions {
-  /** Rate of each agent's clocks against true time, 1 for exact; one agent an entry. */
+  /** One entry per agent: the rate of its clocks relative to true time; 1 is exact. */
   readonly rates: readonly number[];
   readonly heartbeatMs: number;
   readonly suspectAfterMs: number;
   readonly leaseMs: number;
-  /** True milliseconds that a heartbeat sent now takes, null where it is lost. */
+  /** Milliseconds of true time that a heartbeat sent now takes; null if it is lost. */
   readonly link: (from: number, to: number, nowMs: number) => number | null;
 }
 
@@ -23,7 +23,7 @@ export interface Removal {
   readonly atMs: number;
 }
 
-/** Simulated time goes in steps of this size; all that is due within one happens in it. */
+/** Simulated time advances in steps of this size; everything due within a step happens in it. */
 const stepMs = 10;
 
 interface Agent {
@@ -70,7 +70,7 @@ export class GossipCluster {
     });
   }
 
-  /** What the clocks of an agent show now. */
+  /** The current readings of an agent's clocks. */
   clock(i: number): Instant {
     const { rate, originMs } = this.#agents[i]!;
     const mono = originMs + this.nowMs * rate;
@@ -89,13 +89,13 @@ export class GossipCluster {
     this.#agents[i]!.alive = false;
   }
 
-  /** An agent takes another into its view again, as after a rejoin; its counter goes on. */
+  /** Adds another agent to the view again, as after a rejoin; its counter continues. */
   readmit(by: number, of: number): void {
     this.#agents[by]!.gone.delete(of);
     this.detector(by).watch(String(of), this.#agents[of]!.counter, this.clock(by).mono);
   }
 
-  /** Runs to a moment of true time; `check` is called after each step. */
+  /** Runs until `untilMs` of true time; calls `check` after each step. */
   runUntil(untilMs: number, check: () => void = () => {}): void {
     while (this.nowMs < untilMs) {
       this.nowMs += stepMs;

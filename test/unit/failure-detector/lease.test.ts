@@ -5,7 +5,7 @@ import { Lease } from '../../../failure-detector/lease.ts';
 
 const wallStart = 1_700_000_000_000;
 
-/** Both clocks in step, `ms` after the start. */
+/** Both clocks advanced by `ms` since the start. */
 function at(ms: number): Instant {
   return { mono: ms, wall: wallStart + ms };
 }
@@ -18,14 +18,14 @@ function echoedLease(): Lease {
   return lease;
 }
 
-test('instant: time is what the clock that saw more says, and never negative', () => {
+test('instant: uses the clock that advanced more, and never returns a negative duration', () => {
   assert.equal(elapsedMs(at(0), at(500)), 500);
   assert.equal(elapsedMs({ mono: 0, wall: 0 }, { mono: 10, wall: 3_600_000 }), 3_600_000);
   assert.equal(elapsedMs({ mono: 0, wall: 9000 }, { mono: 10, wall: 0 }), 10);
   assert.equal(elapsedMs(at(500), at(0)), 0);
 });
 
-test('lease: it runs from the sending of the heartbeat echoed, not from the echo', () => {
+test('lease: starts when the echoed heartbeat was sent, not when the echo arrived', () => {
   const lease = echoedLease();
   assert.equal(lease.remainingMs('g', at(4000)), 3000);
   assert.equal(lease.holds('g', at(6999)), true);
@@ -33,13 +33,13 @@ test('lease: it runs from the sending of the heartbeat echoed, not from the echo
   assert.equal(lease.remainingMs('g', at(9000)), 0);
 });
 
-test('lease: there is none without an echo, or from another member', () => {
+test('lease: a member without an echo grants no lease', () => {
   const lease = echoedLease();
   assert.equal(lease.holds('h', at(1000)), false);
   assert.equal(lease.remainingMs('h', at(1000)), 0);
 });
 
-test('lease: only a higher counter, of a heartbeat really sent, counts', () => {
+test('lease: accepts only a higher counter of a heartbeat that was sent', () => {
   const lease = echoedLease();
   lease.echoed('g', 1);
   assert.equal(lease.remainingMs('g', at(1000)), 6000);
@@ -50,14 +50,14 @@ test('lease: only a higher counter, of a heartbeat really sent, counts', () => {
   assert.equal(lease.remainingMs('g', at(2000)), 6000);
 });
 
-test('lease: an echo of a heartbeat sent too long ago gives nothing', () => {
+test('lease: an echo of an expired heartbeat grants nothing', () => {
   const lease = new Lease({ leaseMs: 6000 });
   lease.sent(1, at(0));
   lease.echoed('g', 1);
   assert.equal(lease.holds('g', at(6000)), false);
 });
 
-test('lease: heartbeats far back are forgotten, and their echoes grant nothing', () => {
+test('lease: forgets old heartbeats, and their echoes grant nothing', () => {
   const lease = new Lease({ leaseMs: 6000 });
   for (let counter = 0; counter <= 1024; counter++) lease.sent(counter, at(counter));
   lease.echoed('g', 0);
@@ -66,12 +66,12 @@ test('lease: heartbeats far back are forgotten, and their echoes grant nothing',
   assert.equal(lease.holds('g', at(1024)), true);
 });
 
-test('lease: counters that do not rise are a broken invariant', () => {
+test('lease: a counter that does not increase is a broken invariant', () => {
   const lease = echoedLease();
   assert.throws(() => lease.sent(2, at(3000)), /counter/);
 });
 
-test('lease: a member forgotten grants nothing until it echoes again', () => {
+test('lease: a forgotten member grants nothing until it echoes again', () => {
   const lease = echoedLease();
   assert.equal(lease.hasEchoOf('g'), true);
   lease.forget('g');
@@ -82,7 +82,7 @@ test('lease: a member forgotten grants nothing until it echoes again', () => {
   assert.equal(lease.remainingMs('g', at(1500)), 4500);
 });
 
-test('lease: a new incarnation starts with none and may count from the beginning', () => {
+test('lease: a new incarnation starts without a lease and may restart its counter', () => {
   const lease = echoedLease();
   lease.reset();
   assert.equal(lease.holds('g', at(1500)), false);
@@ -93,7 +93,7 @@ test('lease: a new incarnation starts with none and may count from the beginning
   assert.equal(lease.holds('g', at(1600)), true);
 });
 
-test('lease: a wall clock set forwards costs this lease and no later one', () => {
+test('lease: a wall clock set forwards ends the current lease and no later one', () => {
   const lease = echoedLease();
   const hourMs = 3_600_000;
   const later = (ms: number): Instant => ({ mono: ms, wall: wallStart + ms + hourMs });
@@ -103,18 +103,18 @@ test('lease: a wall clock set forwards costs this lease and no later one', () =>
   assert.equal(lease.remainingMs('g', later(3000)), 5000);
 });
 
-test('lease: a wall clock set back lengthens nothing', () => {
+test('lease: a wall clock set back does not extend the lease', () => {
   const lease = echoedLease();
   const later = (ms: number): Instant => ({ mono: ms, wall: wallStart - 3_600_000 });
   assert.equal(lease.holds('g', later(6999)), true);
   assert.equal(lease.holds('g', later(7000)), false);
 });
 
-test('lease: it does not survive a night of suspension, when the monotonic clock stood', () => {
+test('lease: ends during a suspension in which the monotonic clock stopped', () => {
   const lease = echoedLease();
   assert.equal(lease.holds('g', { mono: 1100, wall: wallStart + 8 * 3_600_000 }), false);
 });
 
-test('lease: one of no duration is refused', () => {
+test('lease: refuses a duration of zero', () => {
   assert.throws(() => new Lease({ leaseMs: 0 }), RangeError);
 });

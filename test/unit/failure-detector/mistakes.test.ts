@@ -4,7 +4,7 @@ import { Mistakes } from '../../../failure-detector/mistakes.ts';
 
 const suspectAfterMs = 10_000;
 
-test('mistakes: a mistake lengthens the time-out by half, twice at most', () => {
+test('mistakes: a mistake extends the time-out by half, at most twice', () => {
   const mistakes = new Mistakes(suspectAfterMs);
   assert.equal(mistakes.timeoutMs('b', 0), 10_000);
   mistakes.add('b', 0);
@@ -14,7 +14,7 @@ test('mistakes: a mistake lengthens the time-out by half, twice at most', () => 
   assert.equal(mistakes.timeoutMs('c', 0), 10_000);
 });
 
-test('mistakes: quiet time takes the steps off one by one', () => {
+test('mistakes: time without mistakes removes the extensions one by one', () => {
   const mistakes = new Mistakes(suspectAfterMs);
   mistakes.add('b', 0);
   mistakes.add('b', 0);
@@ -24,7 +24,7 @@ test('mistakes: quiet time takes the steps off one by one', () => {
   assert.equal(mistakes.timeoutMs('b', 100_000), 10_000);
 });
 
-test('mistakes: made-up identifiers cannot fill the memory', () => {
+test('mistakes: invented identifiers cannot exhaust the memory', () => {
   const mistakes = new Mistakes(suspectAfterMs);
   mistakes.add('b', 0);
   for (let i = 0; i < 1023; i++) mistakes.add(`x${i}`, 1);

@@ -4,12 +4,12 @@ import { StallWatch } from '../../../failure-detector/stall.ts';
 
 const leaseMs = 6000;
 
-test('stall: the first turn is none, however late it comes', () => {
+test('stall: the first turn is never a stall, however late it comes', () => {
   const watch = new StallWatch({ leaseMs });
   assert.deepEqual(watch.turned({ mono: 99_999, wall: 99_999 }), { stalled: false, gapMs: 0 });
 });
 
-test('stall: a gap of the lease or more is one, a shorter one is told by its length', () => {
+test('stall: a gap of at least the lease is a stall; a shorter gap only reports its length', () => {
   const watch = new StallWatch({ leaseMs });
   watch.turned({ mono: 0, wall: 0 });
   assert.deepEqual(watch.turned({ mono: 5999, wall: 5999 }), { stalled: false, gapMs: 5999 });
@@ -17,7 +17,7 @@ test('stall: a gap of the lease or more is one, a shorter one is told by its len
   assert.deepEqual(watch.turned({ mono: 12_000, wall: 12_000 }), { stalled: false, gapMs: 1 });
 });
 
-test('stall: a suspension is seen though the monotonic clock stood still', () => {
+test('stall: detects a suspension although the monotonic clock stopped', () => {
   const watch = new StallWatch({ leaseMs });
   watch.turned({ mono: 0, wall: 0 });
   assert.deepEqual(watch.turned({ mono: 1, wall: 28_800_000 }), {
@@ -26,12 +26,12 @@ test('stall: a suspension is seen though the monotonic clock stood still', () =>
   });
 });
 
-test('stall: a wall clock set back hides no standstill', () => {
+test('stall: detects a stall although the wall clock was set back', () => {
   const watch = new StallWatch({ leaseMs });
   watch.turned({ mono: 0, wall: 3_600_000 });
   assert.equal(watch.turned({ mono: 7000, wall: 0 }).stalled, true);
 });
 
-test('stall: a lease of nothing is refused', () => {
+test('stall: refuses a lease of zero', () => {
   assert.throws(() => new StallWatch({ leaseMs: 0 }), RangeError);
 });

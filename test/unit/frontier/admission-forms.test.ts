@@ -1,5 +1,5 @@
-// What is judged is what is sent: every rule about a request is asked with the form that the request
-// carries, not with the identity of its URL.
+// Tests that every rule about a request is applied to the form that the request sends, not to the
+// identity of its URL.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,17 +9,17 @@ import { OneAgent } from './one-agent.ts';
 
 const LIMITS = { depthPerHost: 16, urlLength: 60, repeatedSegments: 5, everyPort: false };
 
-test('forms: the compiler takes no identity for a form, and no form for an identity', () => {
+test('forms: the compiler rejects an identity as a form, and a form as an identity', () => {
   const identity: Identity = 'http://a.test/~u/';
   const form: RequestForm = 'http://a.test/%7Eu/';
-  // @ts-expect-error: an identity is not requested
+  // @ts-expect-error: an identity cannot be requested
   const sent: RequestForm = identity;
-  // @ts-expect-error: a form is not what a row is known by
+  // @ts-expect-error: a form does not identify a row
   const known: Identity = form;
   assert.deepEqual([sent, known], [identity, form]);
 });
 
-test('forms: robots.txt judges the form that is sent', () => {
+test('forms: robots.txt rules apply to the form that is sent', () => {
   const robots = 'User-agent: *\nDisallow: /*sessionid=\nDisallow: /only\nAllow: /only?utm_source=';
   const agent = new OneAgent({
     web: ({ kind }) => (kind === 'robots' ? { robots } : { status: 200 }),

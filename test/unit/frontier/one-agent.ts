@@ -1,6 +1,6 @@
-// The visits of one agent on virtual time, over a real store in memory: the web is a function from
-// requests to answers, the fetch right a table. Time leaps to whatever is due next, so that days of
-// back-off take milliseconds, and a loop that would spin, or sleep past its work, is caught.
+// Runs the visits of one agent on virtual time, over a real store in memory. The web is a function
+// from requests to answers, and fetch rights are a table. Time jumps to the next due event, so days
+// of back-off take milliseconds. A loop that spins or sleeps past due work is detected.
 
 import assert from 'node:assert/strict';
 import type { Right } from '../../../agent/core/hand-off/fetch-right.ts';
@@ -20,7 +20,7 @@ import type { UrlScope } from '../../../agent/url/request-scope.ts';
 import { splitIdentity } from '../../../agent/url/url-key.ts';
 
 export const EPOCH = 1_700_000_000_000;
-/** Turns at one instant before the loop is said to spin. */
+/** Turns at one instant after which the loop counts as spinning. */
 const TURNS_AT_ONCE_MAX = 50;
 
 export type Answer =
@@ -29,9 +29,9 @@ export type Answer =
       retryAfterMs?: number;
       links?: string[];
       redirectTo?: string;
-      /** A request to there would bring cookies. */
+      /** A request to the target would send cookies. */
       bringsCookies?: true;
-      /** Redirects to this form of the page itself. */
+      /** Redirects to this form of the same page. */
       moved?: string;
       tookMs?: number;
       digest?: string;
@@ -54,9 +54,9 @@ export interface Options {
   readonly delays?: Partial<DelayRules>;
   readonly chance?: () => number;
   readonly stalePages?: number;
-  /** What may be requested; everything by default. */
+  /** The scope of requests; everything by default. */
   readonly scope?: UrlScope;
-  /** Where the robots.txt of other hosts is asked for; nowhere by default. */
+  /** How the robots.txt of other hosts is looked up; not at all by default. */
   readonly asks?: AskOthers;
   readonly db?: ReturnType<typeof openInMemory>;
   readonly now?: number;
@@ -71,9 +71,9 @@ export interface Asked {
 export class OneAgent {
   now: number;
   holdBack = false;
-  /** No host has the right. */
+  /** If true, no host has the fetch right. */
   isShut = false;
-  /** How often a right was asked for. */
+  /** How often a fetch right was checked. */
   checks = 0;
   readonly held = new Set<string>();
   readonly log: Asked[] = [];
@@ -82,11 +82,11 @@ export class OneAgent {
   readonly events: EventLog;
   readonly visits: Visits;
   readonly effects = new Effects();
-  /** Rights other than granted, by host. */
+  /** Fetch rights other than granted, by host. */
   readonly rights = new Map<string, Exclude<Right['kind'], 'wait'>>();
   readonly waits = new Map<string, number>();
   readonly hostDelayMs: number;
-  /** By order of an operator. */
+  /** Hosts that a directive blocks. */
   readonly blocked = new Set<string>();
   readonly delays = new Map<string, number>();
   readonly orders = {
@@ -151,7 +151,7 @@ export class OneAgent {
     return untilMs > this.now ? { kind: 'wait', untilMs } : { kind };
   }
 
-  /** Records URLs as if they were found now. */
+  /** Records URLs as if they were discovered now. */
   find(...urls: (string | [url: string, depth: number] | SpelledUrl)[]): void {
     this.store.begin();
     for (const entry of urls) {
@@ -168,7 +168,10 @@ export class OneAgent {
     if (fresh && skip === null) this.visits.schedule(host);
   }
 
-  /** Turns until nothing is left to do, or until `ms` have passed. Gives the time that passed. */
+  /**
+   * Runs turns until nothing is left to do, or until `ms` have passed. Returns the time that
+   * passed.
+   */
   run(ms = Infinity): number {
     const began = this.now;
     const until = this.now + ms;
@@ -187,12 +190,12 @@ export class OneAgent {
     }
   }
 
-  /** When there is something to do next. */
+  /** The time of the next due event. */
   nextAt(): number {
     return Math.min(this.visits.nextAtMs(), ...[...this.#open.values()].map((o) => o.end));
   }
 
-  /** One turn of the loop at this instant. */
+  /** Runs one turn of the loop at the current time. */
   turn(): void {
     this.turns++;
     this.store.begin();
@@ -225,15 +228,15 @@ export class OneAgent {
     if (page) this.store.settle(page.host, page.url);
   }
 
-  // ---- what became of it
+  // ---- results
 
-  /** Paths (or whole URLs of other hosts than `host`) asked for, in order. */
+  /** The requested URLs, in order. */
   asked(kind: PageRequest['kind'] | 'any' = 'page'): string[] {
     const wanted = this.log.filter(({ request }) => kind === 'any' || request.kind === kind);
     return wanted.map(({ request }) => request.url);
   }
 
-  /** Milliseconds since the epoch of the test at which `url` was asked for. */
+  /** The times, in milliseconds since EPOCH, of the requests for `url`. */
   timesOf(url: string): number[] {
     return this.log.filter((a) => a.request.url === url).map((a) => a.start - EPOCH);
   }
@@ -252,7 +255,10 @@ export class OneAgent {
     return Object.fromEntries(rows as [string, string][]);
   }
 
-  /** One request a host at a time, and the delay from each end to the next start. */
+  /**
+   * Checks that each host has one request at a time, and the delay between each end and the next
+   * start.
+   */
   checkPoliteness(): void {
     const ends = new Map<string, number>();
     for (const { request, start, end } of this.log) {
@@ -262,7 +268,9 @@ export class OneAgent {
     }
   }
 
-  /** Counters in the hosts against counts over the URLs; known = queued + pages + skipped. */
+  /**
+   * Compares the counters of the hosts with counts over the URLs; known = queued + pages + skipped.
+   */
   checkAccounts(): void {
     const counted = this.db
       .prepare(

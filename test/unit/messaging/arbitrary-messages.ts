@@ -1,5 +1,5 @@
-// Random valid messages of every type, for the properties of the codec and the validator. The
-// record is typed by message type, so that a new type without a generator does not compile.
+// Generates random valid messages of every type for the properties of the codec and the validator.
+// The record is typed by message type, so a new type without a generator does not compile.
 
 import fc from 'fast-check';
 import type {
@@ -316,7 +316,7 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
   }),
 };
 
-/** Message types with a generator of their own: all but RELAY, which wraps one of them. */
+/** Message types with their own generator: all except RELAY, which wraps one of them. */
 export const plainTypes = Object.keys(plain) as Plain[];
 
 function envelopeOf(type: Plain): fc.Arbitrary<Envelope> {
@@ -324,7 +324,7 @@ function envelopeOf(type: Plain): fc.Arbitrary<Envelope> {
   return fc.record({ from: end, to: end, message });
 }
 
-/** An envelope whose message is of that type. */
+/** Generates an envelope whose message has this type. */
 export function anyEnvelope(type: MessageType): fc.Arbitrary<Envelope> {
   if (type !== 'RELAY') return envelopeOf(type);
   const inner = fc.oneof(...plainTypes.map(envelopeOf));

@@ -18,7 +18,7 @@ describe('endpoint', () => {
     ['ipc:///run/ubiring/a1', true, false],
   ];
   for (const [text, loopback, ipv6] of good) {
-    it(`endpoint: ${text} is ${loopback ? '' : 'not '}of this machine alone`, () => {
+    it(`endpoint: ${text} is ${loopback ? '' : 'not '}local to this machine`, () => {
       const endpoint = parseEndpoint(text);
       assert.ok(!('ok' in endpoint));
       assert.deepEqual([endpoint.loopback, endpoint.ipv6], [loopback, ipv6]);
@@ -40,14 +40,14 @@ describe('endpoint', () => {
     'ipc://',
   ];
   for (const text of bad) {
-    it(`endpoint: '${text}' is refused as no endpoint`, () => {
+    it(`endpoint: '${text}' is refused as an invalid endpoint`, () => {
       const endpoint = parseEndpoint(text);
       assert.ok('ok' in endpoint);
       assert.equal(endpoint.code, 'bad_endpoint');
     });
   }
 
-  it('endpoint: each failure to bind names the endpoint and what is wrong', () => {
+  it('endpoint: each failure to bind names the endpoint and its cause', () => {
     const codes = ['EADDRINUSE', 'EADDRNOTAVAIL', 'ENODEV', 'EACCES'].map((code) => {
       const failure = explainBindError('tcp://x:1', Object.assign(new Error(code), { code }));
       assert.match(failure.message, /tcp:\/\/x:1/);

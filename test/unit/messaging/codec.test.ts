@@ -35,7 +35,7 @@ function heartbeatLike(extra: object): Envelope {
 describe('codec: round trip', () => {
   const types: MessageType[] = [...plainTypes, 'RELAY'];
   for (const type of types) {
-    it(`codec: a ${type} arrives as it was sent`, () => {
+    it(`codec: a ${type} is decoded as it was sent`, () => {
       const property = fc.property(anyEnvelope(type), (envelope) => {
         const encoded = encodeEnvelope(envelope);
         assert.ok(encoded.ok);
@@ -48,7 +48,7 @@ describe('codec: round trip', () => {
     });
   }
 
-  it('codec: long messages travel deflated, short ones plain', () => {
+  it('codec: long messages are deflated, short ones are sent plain', () => {
     const short = encodeEnvelope(heartbeatLike({}));
     const long = encodeEnvelope(heartbeatLike({ text: 'abc'.repeat(2000) }));
     assert.ok(short.ok && long.ok);
@@ -57,7 +57,7 @@ describe('codec: round trip', () => {
     assert.ok(long.frame.length < 1000);
   });
 
-  it('codec: the largest robots.txt goes as a row, even where it cannot be packed', () => {
+  it('codec: the largest robots.txt fits into a row, even if it does not compress', () => {
     const body = randomBytes(ROBOTS_BYTES_MAX).toString('base64');
     const about = { kind: 'robots', n: 1, origin: 'http://h.test', ageMs: 0, reason: '' } as const;
     const host = { host: 'h.test', version: 1, backoffMs: 0, delayMs: 0, from: 0, to: 1 };
@@ -81,19 +81,19 @@ describe('codec: round trip', () => {
 });
 
 describe('codec: size', () => {
-  it('codec: a message that unpacks beyond the bound is not framed, and its size is told', () => {
+  it('codec: a message above the payload maximum is not encoded, and its size is reported', () => {
     const encoded = encodeEnvelope(heartbeatLike({ text: 'a'.repeat(PAYLOAD_BYTES_MAX) }));
     assert.ok(!encoded.ok);
     assert.equal(encoded.code, 'too_large');
     assert.ok(encoded.bytes > PAYLOAD_BYTES_MAX);
   });
 
-  it('codec: a message of few characters but many bytes is measured in bytes', () => {
+  it('codec: the size of a message is measured in bytes, not characters', () => {
     const encoded = encodeEnvelope(heartbeatLike({ text: '代'.repeat(PAYLOAD_BYTES_MAX / 2) }));
     assert.ok(!encoded.ok);
   });
 
-  it('codec: a message that does not pack into a frame is not framed', () => {
+  it('codec: a message that does not compress into a frame is not encoded', () => {
     let state = 1;
     const noise = Array.from({ length: 2 * FRAME_BYTES_MAX }, () => {
       state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -104,11 +104,11 @@ describe('codec: size', () => {
     assert.ok(encoded.bytes > FRAME_BYTES_MAX && encoded.bytes < PAYLOAD_BYTES_MAX);
   });
 
-  it('codec: a frame above the bound is refused unread', () => {
+  it('codec: a frame above the maximum size is refused without decoding', () => {
     assert.equal(codeOf(Buffer.alloc(FRAME_BYTES_MAX + 1)), 'too_large');
   });
 
-  it('codec: a small frame that unpacks to a hundred megabytes is refused', () => {
+  it('codec: a small frame that inflates to a hundred megabytes is refused', () => {
     const bomb = frame(Buffer.alloc(100 * 1024 * 1024), DEFLATED);
     assert.ok(bomb.length < FRAME_BYTES_MAX);
     assert.equal(codeOf(bomb), 'too_large');
@@ -122,13 +122,17 @@ describe('codec: garbage', () => {
     ['an HTTP request', Buffer.from('GET / HTTP/1.1\r\n\r\n'), 'bad_magic'],
     ['an unknown encoding', frame('{}', 7), 'bad_encoding'],
     ['no checksum', Buffer.from([0x55, 0x42, WIRE_VERSION, PLAIN]), 'bad_checksum'],
-    ['more than was sealed', Buffer.concat([frame('{}'), Buffer.from(' ')]), 'bad_checksum'],
+    [
+      'bytes after the sealed payload',
+      Buffer.concat([frame('{}'), Buffer.from(' ')]),
+      'bad_checksum',
+    ],
     ['broken deflate', sealed('xx', DEFLATED), 'bad_encoding'],
     ['no payload', frame(''), 'bad_json'],
     ['half an object', frame('{"from":'), 'bad_json'],
     ['NaN', frame('{"from":NaN}'), 'bad_json'],
     ['Infinity', frame('[Infinity]'), 'bad_json'],
-    ['a byte that is no UTF-8', frame(Buffer.from([0x22, 0xff, 0x22])), 'bad_json'],
+    ['a byte that is not UTF-8', frame(Buffer.from([0x22, 0xff, 0x22])), 'bad_json'],
     ['a number', frame('1'), 'bad_shape'],
     ['null', frame('null'), 'bad_shape'],
     ['an array', frame('[]'), 'bad_shape'],
@@ -137,7 +141,7 @@ describe('codec: garbage', () => {
     it(`codec: ${name} is refused as ${code}`, () => assert.equal(codeOf(bytes), code));
   }
 
-  it('codec: another wire version is told by its number', () => {
+  it('codec: another wire version is reported by its number', () => {
     const decoded = decodeFrame(frame('{}', PLAIN, WIRE_VERSION + 1));
     assert.ok(!decoded.ok);
     assert.equal(decoded.code, 'wrong_version');
@@ -160,7 +164,7 @@ describe('codec: garbage', () => {
     });
   }
 
-  it('codec: brackets and quotes within strings are no nesting', () => {
+  it('codec: brackets and quotes within strings do not count as nesting', () => {
     const encoded = encodeEnvelope(heartbeatLike({ text: '[{"\\'.repeat(5000) }));
     assert.ok(encoded.ok);
     assert.equal(codeOf(encoded.frame), 'ok');
@@ -186,7 +190,7 @@ describe('codec: garbage', () => {
     fc.assert(property, { numRuns: 1000 });
   });
 
-  it('codec: a flipped bit is never taken for a message', () => {
+  it('codec: a frame with a flipped bit is never accepted', () => {
     const encoded = encodeEnvelope(heartbeatLike({ text: 'abc'.repeat(2000) }));
     assert.ok(encoded.ok);
     for (let bit = 0; bit < encoded.frame.length * 8; bit += 1) {

@@ -8,7 +8,7 @@ import {
   TAKEN_BACK,
 } from '../../../agent/messaging/control-directives.ts';
 
-test('control: commands mean orders', () => {
+test('control: commands are translated into directives', () => {
   assert.deepEqual(directiveOf('pause', []), { kind: 'pause', host: '', value: 1 });
   assert.deepEqual(directiveOf('resume', []), { kind: 'pause', host: '', value: null });
   assert.deepEqual(directiveOf('block', ['h.test']), { kind: 'block', host: 'h.test', value: 1 });
@@ -20,7 +20,7 @@ test('control: commands mean orders', () => {
   assert.deepEqual(directiveOf('delay', ['h.test', TAKEN_BACK]), { ...delay, value: null });
 });
 
-test('control: what is no order is refused in words', () => {
+test('control: invalid directives are refused with a text', () => {
   const wrong: [ControlVerb, string[]][] = [
     ['block', []],
     ['block', ['H.test']],
@@ -38,7 +38,7 @@ test('control: what is no order is refused in words', () => {
   }
 });
 
-test('control: a stamped order passes as a word, and nothing else does', () => {
+test('control: only a stamped directive is accepted as text', () => {
   const order = { kind: 'delay', host: 'h.test', value: 5, n: 7, by: 'a1' } as const;
   assert.deepEqual(parseDirective(directiveText(order)), order);
   const wrong = [
@@ -56,7 +56,7 @@ test('control: a stamped order passes as a word, and nothing else does', () => {
   for (const word of wrong) assert.equal(parseDirective(word), null, word);
 });
 
-test('orders: what is taken here is taken by whoever hears of it', () => {
+test('orders: a host that is accepted here is accepted by every receiver', () => {
   for (const length of [1, 250, 300, 301, 2000]) {
     for (const [verb, value] of [
       ['block', 'on'],

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { Refusals } from '../../../agent/messaging/refusals.ts';
 
 describe('refusals', () => {
-  it('refusals: a flood of one reason is one line, then a sum each interval', (t) => {
+  it('refusals: a flood with one reason is logged as one line, then as a sum per interval', (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const lines: object[] = [];
     const log = { debug: () => {}, warn: (fields: object) => lines.push(fields) };

@@ -23,7 +23,7 @@ function drain(lanes: Lanes): number[] {
 }
 
 describe('lanes', () => {
-  it('lanes: control goes before bulk, each in order', () => {
+  it('lanes: control frames precede bulk frames, each lane in order', () => {
     const lanes = new Lanes();
     lanes.offer('bulk', 'URLS', frame(1));
     lanes.offer('control', 'URLS_ACK', frame(2));
@@ -32,7 +32,7 @@ describe('lanes', () => {
     assert.deepEqual(drain(lanes), [2, 4, 1, 3]);
   });
 
-  it('lanes: of heartbeats only the newest is kept, in the place of the first', () => {
+  it('lanes: only the newest heartbeat is kept, in the place of the first', () => {
     const lanes = new Lanes();
     lanes.offer('control', 'HEARTBEAT', frame(1));
     lanes.offer('control', 'URLS_ACK', frame(2));
@@ -41,7 +41,7 @@ describe('lanes', () => {
     assert.deepEqual(drain(lanes), [99, 2]);
   });
 
-  it('lanes: acknowledgements push out the oldest acknowledgement, never the heartbeat', () => {
+  it('lanes: acknowledgements displace the oldest acknowledgement, never the heartbeat', () => {
     const lanes = new Lanes();
     lanes.offer('control', 'HEARTBEAT', frame(0));
     let lost = 0;
@@ -55,7 +55,7 @@ describe('lanes', () => {
     assert.equal(kept.length, CONTROL_FRAMES_MAX);
   });
 
-  it('lanes: bulk beyond its bound is not taken, what waits stays', () => {
+  it('lanes: bulk frames beyond the maximum are refused, and waiting ones are kept', () => {
     const lanes = new Lanes();
     const size = BULK_BYTES_MAX / 4;
     const lost = [1, 2, 3, 4, 5].map((name) => lanes.offer('bulk', 'URLS', frame(name, size)));
@@ -65,14 +65,14 @@ describe('lanes', () => {
     assert.ok(!lanes.bulkFull);
   });
 
-  it('lanes: a frame larger than the bulk bound passes alone', () => {
+  it('lanes: a frame larger than the bulk maximum is accepted alone', () => {
     const lanes = new Lanes();
     assert.equal(lanes.offer('bulk', 'LIST', frame(1, BULK_BYTES_MAX * 2)), 0);
     assert.equal(lanes.offer('bulk', 'LIST', frame(2)), 1);
     assert.deepEqual(drain(lanes), [1]);
   });
 
-  it('lanes: nothing offered makes them grow without bound, and nothing is lost uncounted', () => {
+  it('lanes: stay bounded whatever is offered, and count every lost frame', () => {
     const offer = fc.record({
       lane: fc.constantFrom<Lane>('control', 'bulk'),
       type: fc.constantFrom('URLS_ACK' as const, 'YIELD' as const),

@@ -1,5 +1,6 @@
-// What may be as long as it likes outside, and stands in rows and lists: whoever lets it in must
-// stay within what the wire takes, since a frame that is refused is sent again for ever.
+// Tests that texts of unbounded length outside the cluster, which enter rows and lists, are limited
+// where they are read to what messages allow. Otherwise a refused frame would be sent again without
+// end.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +13,7 @@ import { good } from '../config/written-config.ts';
 const config = good('seeds: [http://a/]\nscope: { hosts: ["*"] }\n');
 const seedOf = seedReader(config);
 
-/** Of a row that a seed makes, on its way to a backup. */
+/** Whether a backup accepts the row that a seed creates. */
 function isTaken({ url, fetchUrl }: UrlItem): boolean {
   const { host } = splitIdentity(url)!;
   const known = { n: 1, key: urlKey(url, host), depth: 0, attempts: 0 };
@@ -31,7 +32,7 @@ for (const [what, seed, isFine] of [
   ['a longer URL', `http://a/${'p'.repeat(8200)}`, false],
   ['a URL that is longer once escaped', `http://a/${'\u4e2d'.repeat(1000)}`, false],
 ] as const) {
-  test(`wire: a seed with ${what} is ${isFine ? 'taken by backups' : 'refused by who reads it'}`, () => {
+  test(`wire: a seed with ${what} is ${isFine ? 'accepted by backups' : 'refused by its reader'}`, () => {
     const item = seedOf(seed);
     if ('refused' in item) assert.ok(!isFine, item.refused);
     else assert.ok(isFine && isTaken(item));

@@ -20,7 +20,7 @@ import { anyEnvelope, plainTypes } from './arbitrary-messages.ts';
 
 type Json = Record<string, unknown>;
 
-/** Of the longest robots.txt that is read, in base64. */
+/** The length of the largest robots.txt that is read, in base64. */
 const LARGEST_CHARS = 4 * Math.ceil(ROBOTS_BYTES_MAX / 3);
 
 const from = { id: 'a1', inc: 10 };
@@ -62,11 +62,11 @@ describe('validate: bounds', () => {
   const cases: [string, unknown, RegExp][] = [
     ['a heartbeat', heartbeat, /^ok$/],
     ['known URLs', known('AAECAwQFBgc='), /^ok$/],
-    ['known URLs of the most', known('A'.repeat(KNOWN_CHARS_MAX)), /^ok$/],
+    ['known URLs of the maximum length', known('A'.repeat(KNOWN_CHARS_MAX)), /^ok$/],
     ['known URLs, too many', known('A'.repeat(KNOWN_CHARS_MAX + 4)), /\.urls/],
     ['known URLs, not base64', known('AAEC!'), /\.urls.*base64/],
     [
-      'a host of the longest',
+      'a host of the maximum length',
       {
         type: 'LIST',
         list: 0,
@@ -133,7 +133,7 @@ describe('validate: bounds', () => {
       { ...heartbeat, capacity: CAPACITY_MAX + 1 },
       /capacity/,
     ],
-    ['an address that is no endpoint', { ...heartbeat, address: 'http://h/' }, /address/],
+    ['an address that is not an endpoint', { ...heartbeat, address: 'http://h/' }, /address/],
     ['an address that binds its source', { ...heartbeat, address: 'tcp://a:1;b:2' }, /address/],
     ['an unknown verb', { type: 'CONTROL', request: 1, verb: 'format', args: [] }, /verb/],
     [
@@ -146,11 +146,11 @@ describe('validate: bounds', () => {
       { type: 'URLS_ACK', batch: 1, notMine: [URLS_MAX] },
       /notMine\[0\]/,
     ],
-    ['an ask for robots.txt', robotsAsk, /^ok$/],
-    ['an ask with a path', { ...robotsAsk, origin: 'http://h.test/x' }, /origin: not an origin/],
-    ['an ask with a scheme of its own', { ...robotsAsk, asker: 'file://h.test' }, /asker: not/],
+    ['a request for robots.txt', robotsAsk, /^ok$/],
+    ['a request with a path', { ...robotsAsk, origin: 'http://h.test/x' }, /origin: not an origin/],
+    ['a request with an unknown scheme', { ...robotsAsk, asker: 'file://h.test' }, /asker: not/],
     [
-      'an ask with a host too long',
+      'a request with a host too long',
       { ...robotsAsk, origin: `http://${'h'.repeat(400)}` },
       /longer/,
     ],
@@ -160,16 +160,16 @@ describe('validate: bounds', () => {
       { ...robotsReported, body: 'x'.repeat(ROBOTS_CHARS_MAX + 1) },
       /longer/,
     ],
-    ['a word that nobody says', { ...robotsReported, answer: 'perhaps' }, /answer: unknown/],
+    ['an unknown answer', { ...robotsReported, answer: 'perhaps' }, /answer: unknown/],
     ['hops below 0', { ...robotsReported, hops: -1 }, /hops: not a whole/],
-    ['a chain without end', { ...robotsReported, hops: HOPS_MAX + 1 }, /hops: not a whole/],
+    ['a chain that is too long', { ...robotsReported, hops: HOPS_MAX + 1 }, /hops: not a whole/],
     ['no result', { type: 'CONTROL_ACK', request: 1, ok: true }, /result: missing/],
   ];
   for (const [name, message, wanted] of cases) {
     it(`validate: ${name} gives ${wanted.source}`, () => assert.match(detailOf(message), wanted));
   }
 
-  it('validate: results nested deeper than anyone walks are refused', () => {
+  it('validate: results nested too deep are refused', () => {
     let result: unknown = 1;
     for (let level = 0; level < 40; level += 1) result = [result];
     assert.match(detailOf({ type: 'CONTROL_ACK', request: 1, ok: true, result }), /too deep/);
@@ -192,11 +192,16 @@ describe('validate: ends', () => {
     ['toString as identifier', leave, { from: { id: 'toString', inc: 1 }, to }, /^ok$/],
     ['no receiver', leave, { from }, /to: not an object/],
     ['a key beside the message', leave, { from, to, by: 'x' }, /unknown key/],
-    ['a nobody that sends more than commands', leave, { from: nobody, to }, /from\.id: empty/],
-    ['a command of nobody', control, { from: nobody, to: nobody }, /^ok$/],
-    ['a nobody with an incarnation', control, { from: { id: '', inc: 5 }, to }, /from/],
     [
-      'an answer to nobody',
+      'an anonymous sender with another message than a command',
+      leave,
+      { from: nobody, to },
+      /from\.id: empty/,
+    ],
+    ['a command of an anonymous sender', control, { from: nobody, to: nobody }, /^ok$/],
+    ['an anonymous sender with an incarnation', control, { from: { id: '', inc: 5 }, to }, /from/],
+    [
+      'an answer to an anonymous sender',
       { type: 'CONTROL_ACK', request: 1, ok: true, result: null },
       { from, to: nobody },
       /^ok$/,
@@ -208,14 +213,14 @@ describe('validate: ends', () => {
     });
   }
 
-  it('validate: the highest number is no believable incarnation', () => {
+  it('validate: the largest integer is refused as an incarnation', () => {
     const inc = Number.MAX_SAFE_INTEGER;
     assert.match(detailOf(leave, { from: { id: 'a1', inc }, to }), /from\.inc/);
     assert.match(detailOf({ ...heartbeat, news: [{ ...news, inc }] }), /news\[0\]\.inc/);
     assert.match(detailOf({ ...heartbeat, gone: [{ id: 'a3', inc }] }), /gone\[0\]\.inc/);
   });
 
-  it('validate: an incarnation at the ceiling is outdone once the ceiling has moved on', () => {
+  it('validate: an incarnation above the maximum is accepted once the maximum has advanced', () => {
     const envelope = (inc: number) => ({ from: { id: 'a1', inc }, to, message: leave });
     assert.ok(validateEnvelope(envelope(1000), 1000).ok);
     assert.ok(!validateEnvelope(envelope(1001), 1000).ok);
@@ -226,32 +231,32 @@ describe('validate: ends', () => {
 describe('validate: relays', () => {
   const inner = { from: { id: 'o', inc: 1 }, to: { id: 'd', inc: 2 }, message: { type: 'LEAVE' } };
 
-  it('validate: a relay names the ends of what it carries', () => {
+  it('validate: a relay names the sender and receiver of its content', () => {
     const relay = { type: 'RELAY', origin: 'o', to: 'd', envelope: inner };
     assert.equal(detailOf(relay), 'ok');
     assert.match(detailOf({ ...relay, origin: 'x' }), /other ends/);
     assert.match(detailOf({ ...relay, to: 'x' }), /other ends/);
   });
 
-  it('validate: a relay carries no relay', () => {
+  it('validate: a relay within a relay is refused', () => {
     const once = { ...inner, message: { type: 'RELAY', origin: 'o', to: 'd', envelope: inner } };
     assert.match(detailOf({ type: 'RELAY', origin: 'o', to: 'd', envelope: once }), /within/);
   });
 
-  it('validate: what a relay carries is checked', () => {
+  it('validate: the content of a relay is validated', () => {
     const envelope = { ...inner, message: { type: 'LEAVE', x: 1 } };
     assert.match(detailOf({ type: 'RELAY', origin: 'o', to: 'd', envelope }), /unknown key/);
   });
 });
 
 describe('validate: refused batches', () => {
-  it('validate: a batch that is wrong inside can be answered', () => {
+  it('validate: an invalid batch with a readable number and sender can be answered', () => {
     const checked = validateEnvelope({ from, to, message: urls([{ ...url, depth: -1 }]) });
     assert.ok(!checked.ok);
     assert.deepEqual({ ...checked, detail: '' }, { ok: false, detail: '', from, to, batch: 7 });
   });
 
-  it('validate: a batch without a readable number or sender cannot', () => {
+  it('validate: a batch without a readable number or sender cannot be answered', () => {
     const noNumber = validateEnvelope({ from, to, message: { ...urls([1]), batch: -1 } });
     const noSender = validateEnvelope({ from: { id: 5 }, to, message: urls([1]) });
     assert.ok(!noNumber.ok && !noSender.ok);
@@ -259,7 +264,7 @@ describe('validate: refused batches', () => {
     assert.equal(noSender.batch, undefined);
   });
 
-  it('validate: only batches carry a batch number', () => {
+  it('validate: only batches have a batch number', () => {
     const checked = validateEnvelope({ from, to, message: { type: 'URLS_ACK', batch: 7, x: 1 } });
     assert.ok(!checked.ok);
     assert.equal(checked.batch, undefined);
@@ -286,7 +291,7 @@ describe('validate: prototypes', () => {
 describe('validate: every type', () => {
   const types: MessageType[] = [...plainTypes, 'RELAY'];
   for (const type of types) {
-    it(`validate: a ${type} with a field taken away, or one added, is refused`, () => {
+    it(`validate: a ${type} with a missing or additional field is refused`, () => {
       const property = fc.property(anyEnvelope(type), fc.nat(), (envelope, pick) => {
         const keys = Object.keys(envelope.message);
         const { [keys[pick % keys.length] ?? '']: _, ...less } = { ...envelope.message } as Json;

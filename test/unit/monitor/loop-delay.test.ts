@@ -1,10 +1,10 @@
-// The event loop's delay as status tells it, over a histogram that is filled by hand.
+// Tests the delay of the event loop that status reports, over a histogram that the test fills.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LoopDelay } from '../../../agent/monitor/loop-delay.ts';
 
-/** The worst counts as every percentile. */
+/** A histogram whose maximum is the value of every percentile. */
 function histogram() {
   let worst = Number.NaN;
   return {
@@ -20,11 +20,11 @@ function histogram() {
   };
 }
 
-test('loop delay: nothing measured yet is no delay', () => {
+test('loop delay: is 0 before the first measurement', () => {
   assert.equal(new LoopDelay(histogram()).at(1000), 0);
 });
 
-test('loop delay: a standstill is told of for some seconds, and then no more', () => {
+test('loop delay: reports a stall for some seconds, and then no longer', () => {
   const source = histogram();
   const delay = new LoopDelay(source);
   delay.at(0);
@@ -33,13 +33,13 @@ test('loop delay: a standstill is told of for some seconds, and then no more', (
   assert.equal(delay.at(9000), 900);
   assert.equal(delay.at(10_500), 900);
   source.note(12);
-  assert.equal(delay.at(15_000), 900, 'the measurement before counts along');
+  assert.equal(delay.at(15_000), 900, 'the previous measurement still counts');
   assert.equal(delay.at(21_000), 900);
   source.note(13);
   assert.equal(delay.at(25_000), 13);
 });
 
-test('loop delay: who asks often does not hide a standstill from who asks later', () => {
+test('loop delay: frequent readings do not hide a stall from a later reading', () => {
   const source = histogram();
   const delay = new LoopDelay(source);
   delay.at(0);

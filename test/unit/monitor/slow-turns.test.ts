@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SlowTurns } from '../../../agent/monitor/slow-turns.ts';
 
-test('slow turns: one line in ten seconds, with the slowest since the line before', () => {
+test('slow turns: logs one line in ten seconds, with the slowest turn since the previous line', () => {
   let now = 0;
   const lines: unknown[] = [];
   const turns = new SlowTurns({ warn: (line: unknown) => lines.push(line) }, () => now);

@@ -24,7 +24,7 @@ describe('the clock at a start', () => {
   }
   const judge = (ms: number, id = 'a1') => judgeClock(path.join(data, id), ms);
 
-  test('more than 366 days after the last write is refused with both times and the remedy', () => {
+  test('a clock more than 366 days after the last write is refused with both times and the remedy', () => {
     state('a1');
     assert.deepEqual(judge(written + 366 * day), { verdict: 'plausible' });
     const { verdict, message } = judge(written + 367 * day) as { verdict: string; message: string };
@@ -36,14 +36,14 @@ describe('the clock at a start', () => {
     assert.deepEqual(fs.readdirSync(path.join(data, 'a1')), ['state.sqlite']);
   });
 
-  test('the write-ahead log and the files of other agents count, too', () => {
+  test('the write-ahead log and the files of other agents count as writes', () => {
     state('a1');
     state('a1', 'state.sqlite-wal', written + 100 * day);
     assert.equal(judge(written + 400 * day).verdict, 'plausible');
     assert.equal(judge(written + 500 * day, 'a2').verdict, 'ahead');
   });
 
-  test('more than a day before the last write is a warning', () => {
+  test('a clock more than a day before the last write causes a warning', () => {
     state('a1');
     assert.equal(judge(written - 0.5 * day).verdict, 'plausible');
     const { verdict, message } = judge(written - 2 * day) as { verdict: string; message: string };
@@ -51,11 +51,11 @@ describe('the clock at a start', () => {
     assert.match(message, /2025-12-30T00:00.*2026-01-01T00:00/);
   });
 
-  test('a fresh directory cannot be judged', () => {
+  test('any clock is plausible for a new directory', () => {
     assert.deepEqual(judge(written), { verdict: 'plausible' });
   });
 
-  test('a frame from an incarnation too far ahead names its sender, who is told both times', () => {
+  test('a frame from an incarnation too far ahead names its sender, which is answered with both times', () => {
     const inc = written + AHEAD_MS_MAX + day;
     const from = { id: 'a2', inc };
     const refusal = clockRefusal({ id: 'a1', inc, joined: true, nowMs: written });

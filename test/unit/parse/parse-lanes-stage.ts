@@ -1,4 +1,4 @@
-// The set-up that `parse-lanes.test.ts` and `slow/parse-lanes.test.ts` share.
+// The set-up shared by `parse-lanes.test.ts` and `slow/parse-lanes.test.ts`.
 
 import type { PageInput } from '../../../agent/parse/page/page.ts';
 import { ParseLanes } from '../../../agent/parse/parse-lanes.ts';
@@ -10,7 +10,7 @@ export function large(url: string): PageInput {
   return { body, contentType: 'text/html', url };
 }
 
-/** Time is no limit here: what hangs does so until the end. */
+/** Runs with time limits that are never reached, so that a hanging page hangs until the end. */
 export async function withLanes(use: (lanes: ParseLanes) => Promise<void>): Promise<void> {
   const endless = { timeoutMs: 600_000, cpuMs: 600_000 };
   const lanes = new ParseLanes({ workers: 1, ...endless, script: SCRIPT });

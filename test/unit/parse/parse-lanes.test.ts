@@ -13,7 +13,7 @@ const hanging: Record<string, Pick<PageInput, 'body' | 'sitemap'>> = {
 };
 
 for (const [what, input] of Object.entries(hanging)) {
-  test(`parse lanes: ${what} that takes for ever holds up no page`, async () => {
+  test(`parse lanes: ${what} that never ends does not delay pages`, async () => {
     const lanes = new ParseLanes({ workers: 1, timeoutMs: 600_000, script: SCRIPT });
     try {
       const url = 'http://a.test/hang';
@@ -32,22 +32,22 @@ for (const [what, input] of Object.entries(hanging)) {
   });
 }
 
-test('parse lanes: pages of the largest kind are not tried where they hold up smaller ones', () =>
+test('parse lanes: the largest pages are not parsed where they would delay smaller ones', () =>
   withLanes(async (lanes) => {
     const body = new Uint8Array(9_000_000);
     const hangs = lanes.parse({ body, contentType: 'text/html', url: 'http://a.test/hang' }, 0);
     const closed = assert.rejects(hangs, { code: 'parse_closed' });
     await lanes.parse(large('http://calm.test/'), 0);
-    // It is given away, not copied, once the thread of its lane has loaded.
+    // The body is transferred, not copied, once the thread of its lane has loaded.
     while (body.byteLength > 0) await pause(5);
     await lanes.close();
     await closed;
   }));
 
-test('parse lanes: a host of which one large page was slow has the next ones wait for one another', () =>
+test('parse lanes: after one slow large page, the large pages of its host wait for each other', () =>
   withLanes(async (lanes) => {
     const slow = [lanes.parse(large('http://a.test/hang'), 0)];
-    // There is one thread for both, so the slow page was given up before this one was parsed.
+    // Both share one thread, so the slow page was cancelled before this one was parsed.
     await lanes.parse(large('http://b.test/'), 0);
     slow.push(lanes.parse(large('http://a.test/next'), 0));
     const ends = Promise.allSettled(slow);

@@ -1,4 +1,4 @@
-// The set-up that `parse-pool.test.ts` and `slow/parse-pool.test.ts` share.
+// The set-up shared by `parse-pool.test.ts` and `slow/parse-pool.test.ts`.
 
 import type { PageInput, ParsedPage } from '../../../agent/parse/page/page.ts';
 import { ParsePool, type ParsePoolOptions } from '../../../agent/parse/parse-pool.ts';
@@ -24,10 +24,10 @@ export async function withPool(
 export const identities = (urls: { identity: string }[] | readonly { identity: string }[]) =>
   urls.map(({ identity }) => identity);
 
-/** As many further exchanges as there are threads. */
+/** More exchanges than there are threads. */
 export const MANY = 64;
 
-/** The unruly thread tells in `linksDropped` how many pages it had at once. */
+/** How many pages the unruly worker had at once, which it reports in `linksDropped`. */
 export const together = (pages: readonly ParsedPage[]) =>
   pages.map(({ linksDropped }) => linksDropped);
 

@@ -7,7 +7,7 @@ import type { PageInput, ParsedPage } from '../../../agent/parse/page/page.ts';
 import { ParsePool } from '../../../agent/parse/parse-pool.ts';
 import { identities, MANY, names, page, SCRIPT, together, withPool } from './parse-pool-stage.ts';
 
-/** Pages whose links, or whose list, have more than 256 Ki characters. */
+/** Pages whose links or whose sitemap have more than 256 Ki characters. */
 const long: Record<string, PageInput> = {
   links: page(
     'http://a.test/',
@@ -22,13 +22,13 @@ const long: Record<string, PageInput> = {
   },
 };
 
-/** Loads only where the process's environment, as it is when the thread starts, lets it. */
+/** Fails to load while POOL_LACKS is set in the environment with which the thread starts. */
 const LATE = new URL(
   `data:text/javascript,if (process.env.POOL_LACKS) throw new Error(process.env.POOL_LACKS);
    await import(${JSON.stringify(SCRIPT.href)});`,
 );
 
-test('pool: many pages come back, each with its own links', () =>
+test('pool: returns each of many pages with its own links', () =>
   withPool({}, async (pool) => {
     const pages = Array.from({ length: 60 }, (_, n) => pool.parse(page(`http://a.test/${n}/`)));
     for (const [n, { links }] of (await Promise.all(pages)).entries()) {
@@ -36,7 +36,7 @@ test('pool: many pages come back, each with its own links', () =>
     }
   }));
 
-test('pool: the body is given away, a part of a larger buffer is copied', () =>
+test('pool: transfers a body, but copies a part of a larger buffer', () =>
   withPool({ workers: 1 }, async (pool) => {
     const whole = page('http://a.test/');
     const part = { ...page('http://a.test/'), body: Buffer.from('x<a href=next>').subarray(1) };
@@ -48,7 +48,7 @@ test('pool: the body is given away, a part of a larger buffer is copied', () =>
   }));
 
 for (const way of ['throw', 'exit']) {
-  test(`pool: a page that makes its thread ${way} fails alone`, () =>
+  test(`pool: only the page that makes its thread ${way} fails`, () =>
     withPool({ workers: 1, script: SCRIPT }, async (pool) => {
       const good = pool.parse(page('http://a.test/1'));
       const bad = assert.rejects(pool.parse(page(`http://a.test/${way}`)), { code: 'parse_crash' });
@@ -59,7 +59,7 @@ for (const way of ['throw', 'exit']) {
     }));
 }
 
-test('pool: pages that come at once go to a thread together, eight at most', () =>
+test('pool: sends pages that come together to a thread together, at most eight', () =>
   withPool({ workers: 1, script: SCRIPT }, async (pool) => {
     const urls = Array.from({ length: 18 }, (_, n) => `http://a.test/${n}/`);
     const parsed = await Promise.all(urls.map((url) => pool.parse(page(url), MANY)));
@@ -69,9 +69,9 @@ test('pool: pages that come at once go to a thread together, eight at most', () 
     }
   }));
 
-test('pool: a page waits for a quarter of those that are under way, of few for none', () =>
+test('pool: a page waits for others according to the requests under way, and for none if they are few', () =>
   withPool({ workers: 2, script: SCRIPT }, async (pool) => {
-    // Nothing waits here by the clock.
+    // With mocked timers no page is sent because time has passed.
     mock.timers.enable({ apis: ['setTimeout'] });
     try {
       const alone = await Promise.all([0, 4].map((n) => pool.parse(page('http://a.test/1'), n)));
@@ -83,7 +83,7 @@ test('pool: a page waits for a quarter of those that are under way, of few for n
     }
   }));
 
-test('pool: a page for which too few others come waits 20 milliseconds', () =>
+test('pool: a page waits 20 milliseconds at most for others', () =>
   withPool({ workers: 1, script: SCRIPT }, async (pool) => {
     mock.timers.enable({ apis: ['setTimeout'] });
     try {
@@ -97,7 +97,7 @@ test('pool: a page for which too few others come waits 20 milliseconds', () =>
     }
   }));
 
-test('pool: a large page goes alone, waits for no others, and is given away', () =>
+test('pool: a large page is sent alone and at once, and is transferred', () =>
   withPool({ workers: 1, script: SCRIPT }, async (pool) => {
     const large = page('http://a.test/large', '<a href=next>'.padEnd(64 * 1024 + 1));
     const small = [1, 2, 3].map((n) => page(`http://a.test/${n}`));
@@ -107,7 +107,7 @@ test('pool: a large page goes alone, waits for no others, and is given away', ()
   }));
 
 for (const [what, input] of Object.entries(long)) {
-  test(`pool: long answers of pages that are together come one by one: ${what}`, async () => {
+  test(`pool: long results of pages that were sent together are returned separately: ${what}`, async () => {
     const workerData = new Int32Array(new SharedArrayBuffer(4));
     const script = new URL('../../../agent/parse/parse-worker.ts', import.meta.url);
     const worker = new Worker(script, { workerData });
@@ -131,7 +131,7 @@ for (const [what, input] of Object.entries(long)) {
   });
 }
 
-test('pool: a sitemap is read on a thread, and its URLs come back in one buffer', () =>
+test('pool: reads a sitemap on a thread, and returns its URLs in one buffer', () =>
   withPool({ workers: 1 }, async (pool) => {
     const locs = ['http://a.test/1', '/2'].map((loc) => `<url><loc>${loc}</loc></url>`);
     const body = `<urlset>${locs.join('')}</urlset>`;
@@ -149,7 +149,7 @@ test('pool: a sitemap is read on a thread, and its URLs come back in one buffer'
     assert.deepEqual([identities(found), none], [['http://a.test/next'], undefined]);
   }));
 
-test('pool: a page that takes too long fails alone', () =>
+test('pool: only a page that takes too long fails', () =>
   withPool({ workers: 2, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
     const hangs = ['hang1', 'hang2'].map((name) =>
       assert.rejects(pool.parse(page(`http://a.test/${name}`)), { code: 'parse_timeout' }),
@@ -158,7 +158,7 @@ test('pool: a page that takes too long fails alone', () =>
     assert.equal((await pool.parse(page('http://a.test/ok'))).links.length, 1);
   }));
 
-test('pool: one by one, small pages go first, and every fourth place is that of the oldest', () =>
+test('pool: with oneByOne, small pages are first, but every fourth place goes to the oldest', () =>
   withPool({ workers: 1, oneByOne: true, script: SCRIPT }, async (pool) => {
     const order: string[] = [];
     const sizes = [100, 900, 800, 50, 70, 60, 80];
@@ -168,20 +168,20 @@ test('pool: one by one, small pages go first, and every fourth place is that of 
     const all = [...pages, packed].map(async (one) => {
       await pool.parse(one, MANY);
       order.push(one.url.slice('http://a.test/'.length));
-      assert.notEqual(one.body.byteLength, 0, 'it is copied');
+      assert.notEqual(one.body.byteLength, 0, 'the body is copied');
     });
     await Promise.all(all);
     assert.deepEqual(order, ['100', '50', '60', '900', '70', '80', '800', 'packed']);
   }));
 
-test('pool: however many pages wait for a thread, each is parsed', () =>
+test('pool: parses every page, however many wait for a thread', () =>
   withPool({ workers: 1 }, async (pool) => {
     const urls = Array.from({ length: 300 }, (_, k) => `http://a.test/${k}`);
     const pages = await Promise.all(urls.map((url) => pool.parse(page(url))));
     assert.ok(pages.every(({ links }) => links.length === 1));
   }));
 
-test('pool: closing fails what is open and refuses more', async () => {
+test('pool: closing fails open pages and refuses further ones', async () => {
   const pool = new ParsePool({ workers: 1, timeoutMs: 60_000, script: SCRIPT });
   const open = ['hang', 'waits'].map((name) =>
     assert.rejects(pool.parse(page(`http://a.test/${name}`)), { code: 'parse_closed' }),
@@ -191,20 +191,20 @@ test('pool: closing fails what is open and refuses more', async () => {
   await assert.rejects(pool.parse(page('http://a.test/')), { code: 'parse_closed' });
 });
 
-test('pool: without threads pages are parsed by the caller', () =>
+test("pool: parses on the caller's thread if there are no workers", () =>
   withPool({ workers: 0 }, async (pool) => {
     const { links } = await pool.parse(page('http://a.test/'));
     assert.deepEqual(identities(links), ['http://a.test/next']);
   }));
 
-test('pool: a thread that cannot load is no fault of the page, which waits for another', () =>
+test('pool: a page waits for another thread if its thread cannot load', () =>
   withPool({ workers: 1, script: LATE }, async (pool) => {
     process.env.POOL_LACKS = 'descriptors';
     const early = pool.parse(page('http://a.test/1'));
     const lack = setTimeout(() => delete process.env.POOL_LACKS, 400);
     try {
       assert.equal((await early).links.length, 1);
-      // A page that ends its thread is at fault as ever.
+      // A page that ends its thread still fails.
       await assert.rejects(pool.parse(page('http://a.test/exit')), { code: 'parse_crash' });
       assert.equal((await pool.parse(page('http://a.test/2'))).links.length, 1);
     } finally {

@@ -1,4 +1,4 @@
-// A thread that behaves as the URLs of its pages say: for the tests of the pool.
+// A worker for the tests of the pool that misbehaves as the URLs of its pages request.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { type PageInput, type ParsedPage, parsePage } from '../../../agent/parse/page/page.ts';

@@ -1,4 +1,5 @@
-// The memory that a request reserves for its body is given back, whatever comes of the request.
+// Tests that the memory that a request reserves for its body is released, whatever the outcome of
+// the request.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -54,7 +55,7 @@ function request(kind: PageRequest['kind'] = 'page'): PageRequest {
   return { id: 1, kind, host: 'a.test', url, fetchUrl: url, depth: 0, attempts: 0 };
 }
 
-test('body accounts: a body is counted until it is parsed and archived', async () => {
+test('body accounts: a body counts until it is parsed and archived', async () => {
   const bodies = new BodyBudget();
   const parsed = Promise.withResolvers<ParsedPage>();
   const archived = Promise.withResolvers<null>();
@@ -84,7 +85,7 @@ const endings: Record<string, [Partial<PipelineParts>, FetchResult?]> = {
 
 for (const [what, [parts, result]] of Object.entries(endings)) {
   for (const kind of ['page', 'robots'] as const) {
-    test(`body accounts: ${what} gives back what it reserved (${kind})`, async () => {
+    test(`body accounts: ${what} releases its reservation (${kind})`, async () => {
       const bodies = new BodyBudget();
       await pipelineOf(bodies, parts, result)
         .run(request(kind))

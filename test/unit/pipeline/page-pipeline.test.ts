@@ -1,5 +1,5 @@
-// The pipeline over a fetcher that answers from a table: what becomes of links, redirects and the
-// directives of a response, with nothing on the network.
+// Tests how the pipeline handles links, redirects and the directives of a response, with a fetcher
+// that answers without a network.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -35,7 +35,7 @@ function responseOf(rest: Partial<FetchResponse>, html: string): FetchResponse {
   return { ...plain, ...rest };
 }
 
-/** What the last response was to be read as, and up to which size. */
+/** How the last response was to be read, and its maximum size. */
 let asked: Pick<FetchRequest, 'bodyBytesMax'> & { readonly readAs: FetchRequest['kind'] };
 
 async function linksOf(
@@ -92,7 +92,7 @@ function outcomeOf(
   return pipeline.run(request);
 }
 
-test('pipeline: links of one identity are one, and are requested as first found', async () => {
+test('pipeline: links with one identity are one link, requested in the form found first', async () => {
   const { links, outOfScope } = await linksOf(
     '<a href="/x?v=1"><a href="/x?v=2"><a href="/x"><a href="/y?v=1&w"><a href="http://b.test/">',
   );
@@ -103,7 +103,7 @@ test('pipeline: links of one identity are one, and are requested as first found'
   assert.equal(outOfScope, 1);
 });
 
-test('pipeline: many long links are judged in pieces, and the loop goes round in between', async () => {
+test('pipeline: many long links are checked in parts, and the event loop runs in between', async () => {
   const query = 'v=1&'.repeat(500);
   const html = Array.from({ length: 400 }, (_, n) => `<a href="/${n}?${query}">`).join('');
   let rounds = 0;
@@ -129,7 +129,7 @@ test('pipeline: a redirect to the identity of its page names the form to request
   assert.deepEqual(await movedTo('/%7Eu/', 'http://a.test/~u/'), to('http://a.test/%7Eu/'));
   assert.deepEqual(await movedTo('/~u/', 'http://a.test/~u/'), to('http://a.test/~u/'));
   assert.deepEqual(await movedTo('/?jsessionid=1'), to('http://a.test/?jsessionid=1'));
-  // What may not be requested in that form is not followed.
+  // A form that may not be requested is not followed.
   const long = `/?jsessionid=${'1'.repeat(100)}`;
   assert.deepEqual(await movedTo(long), { moved: null, links: 0, outOfScope: 1 });
   const other = await linksOf('', { status: 302, location: '/b?jsessionid=1' });
@@ -144,7 +144,7 @@ test('pipeline: a redirect to the identity of its page names the form to request
   ]);
 });
 
-test('pipeline: a Refresh header leads to a link, like the meta element', async () => {
+test('pipeline: a Refresh header gives a link, like the meta element', async () => {
   const of = async (refresh: string, html = '', tag = '') =>
     (await linksOf(html, { headers: { refresh, 'x-robots-tag': tag } })).links;
   const next = { url: 'http://a.test/next', host: 'a.test' };
@@ -155,7 +155,7 @@ test('pipeline: a Refresh header leads to a link, like the meta element', async 
   assert.deepEqual(await of('0; url=/next', '<meta name=robots content=nofollow>'), []);
 });
 
-test('pipeline: X-Robots-Tag and meta elements forbid links to whom they name', async () => {
+test('pipeline: X-Robots-Tag and meta elements forbid links to the crawlers that they name', async () => {
   const html = '<a href=/x>';
   const by = async (tag: string) =>
     (await linksOf(html, { headers: { 'x-robots-tag': tag } })).links.length;
@@ -168,7 +168,7 @@ test('pipeline: X-Robots-Tag and meta elements forbid links to whom they name', 
   assert.equal((await linksOf(html, redirect)).links.length, 1);
 });
 
-test('pipeline: what a page says of itself is told: canonical form, noindex, noarchive', async () => {
+test('pipeline: the outcome has the canonical form, noindex and noarchive of the page', async () => {
   const told = async (html: string, tag?: string, rest: Partial<FetchResponse> = {}) => {
     const headers = tag === undefined ? {} : { 'x-robots-tag': tag };
     const { canonical, noindex, noarchive } = await linksOf(html, { headers, ...rest });
@@ -186,13 +186,13 @@ test('pipeline: what a page says of itself is told: canonical form, noindex, noa
     noarchive: true,
   });
   assert.deepEqual(await told('<p>', 'mybot: noindex'), { ...nothing, noindex: true });
-  // Of a body that was not read the header is all there is.
+  // If the body was not read, only the header counts.
   const skipped = { skipped: 'type', contentType: 'application/pdf' } as const;
   const both = { ...nothing, noindex: true, noarchive: true };
   assert.deepEqual(await told('', 'none, noarchive', skipped), both);
 });
 
-test('pipeline: a sitemap gives its URLs in scope, an index too deep none', async () => {
+test('pipeline: a sitemap gives its URLs in scope, and an index that is too deep gives none', async () => {
   const xml = { contentType: 'application/xml' };
   const body =
     '<urlset><url><loc>http://a.test/1</loc></url><url><loc>http://b.test/2</loc></url></urlset>';
@@ -204,7 +204,7 @@ test('pipeline: a sitemap gives its URLs in scope, an index too deep none', asyn
   assert.deepEqual([(await at(1)).length, (await at(2)).length], [1, 0]);
 });
 
-test('pipeline: of an index more than 1,000 files are not read, and that is noted', async () => {
+test('pipeline: at most 1,000 files of an index are followed, and a note reports the rest', async () => {
   const files = Array.from({ length: 1001 }, (_, n) => `<sitemap><loc>/${n}</loc></sitemap>`);
   const of = (count: number) =>
     linksOf(`<sitemapindex>${files.slice(0, count).join('')}</sitemapindex>`, {
@@ -215,7 +215,7 @@ test('pipeline: of an index more than 1,000 files are not read, and that is note
   assert.deepEqual([more.links.length, more.note], [1000, 'links_dropped']);
 });
 
-test('pipeline: text is a list of URLs where it was named as a sitemap', async () => {
+test('pipeline: text is read as a list of URLs if it is a declared sitemap', async () => {
   const plain = { contentType: 'text/plain' };
   const text = 'http://a.test/1\nhttp://a.test/2\n';
   assert.equal((await linksOf(text, plain)).links.length, 0);
@@ -227,7 +227,7 @@ test('pipeline: text is a list of URLs where it was named as a sitemap', async (
 
 const SITEMAP = { sitemap: true } as const;
 
-test('pipeline: a declared sitemap is read whatever its type, up to 50 MiB; a page is not', async () => {
+test('pipeline: a declared sitemap of any type is read up to 50 MiB, a page is not', async () => {
   const page = await linksOf('', {}, 'http://a.test/s');
   assert.deepEqual(asked, { readAs: 'page', bodyBytesMax: 1000 });
   const urlset = '<urlset><url><loc>http://a.test/1</loc></url></urlset>';
@@ -235,13 +235,13 @@ test('pipeline: a declared sitemap is read whatever its type, up to 50 MiB; a pa
   const { links } = await linksOf(urlset, odd, 'http://a.test/s', 0, SITEMAP);
   assert.deepEqual(asked, { readAs: 'robots', bodyBytesMax: 50 * 1024 ** 2 });
   assert.deepEqual([page.links.length, links.length], [0, 1]);
-  // A robots.txt that names it is no reason by itself.
+  // A referrer of robots.txt alone is not sufficient.
   const named = { referrer: 'http://a.test/robots.txt' };
   await linksOf('', {}, 'http://a.test/s', 0, named);
   assert.equal(asked.bodyBytesMax, 1000);
 });
 
-test('pipeline: what an index names is declared, what a sitemap lists is not', async () => {
+test('pipeline: the sitemaps that an index names are declared, the URLs of a sitemap are not', async () => {
   const xml = { contentType: 'application/xml' };
   const files = ['1', '2'].map((n) => `<sitemap><loc>http://a.test/${n}</loc></sitemap>`).join('');
   const index = await linksOf(`<sitemapindex>${files}</sitemapindex>`, xml);
@@ -254,13 +254,13 @@ test('pipeline: what an index names is declared, what a sitemap lists is not', a
   assert.deepEqual(links, [{ url: 'http://a.test/1', host: 'a.test' }]);
 });
 
-test('pipeline: where a declared sitemap redirects to is declared, elsewhere it is not', async () => {
+test('pipeline: the target of a redirect of a declared sitemap is declared, other targets are not', async () => {
   const to = async (rest: Partial<FetchResponse>, more: Partial<PageRequest>, url?: string) =>
     (await linksOf('', rest, url, 0, more)).links.map(({ url: _, host: __, ...about }) => about);
   const moved = { status: 301, location: '/real' };
   assert.deepEqual(await to(moved, SITEMAP), [{ redirect: true, ...SITEMAP }]);
   assert.deepEqual(await to(moved, {}), [{ redirect: true }]);
-  // Its name declares it as well.
+  // The name of the file also declares it.
   const packed = 'http://a.test/s.xml.gz';
   assert.deepEqual(await to(moved, {}, packed), [{ redirect: true, ...SITEMAP }]);
   const refresh = { headers: { refresh: '0; url=/real' } };
@@ -268,7 +268,7 @@ test('pipeline: where a declared sitemap redirects to is declared, elsewhere it 
   assert.deepEqual(await to(refresh, {}), [{}]);
 });
 
-test('pipeline: the sitemaps of a robots.txt, in scope', async () => {
+test('pipeline: gives the sitemaps of a robots.txt that are in scope', async () => {
   const robots = 'Sitemap: /s.xml\nSitemap: http://b.test/t.xml\nsitemap: ftp://a.test/u.xml\n';
   const url = 'http://a.test/robots.txt';
   const outcome = await outcomeOf(robots, {}, url, 0, 'robots');
@@ -285,7 +285,7 @@ async function answerTo(location: string) {
   return outcome.answer;
 }
 
-test('pipeline: a robots.txt that leads to a forbidden address is out of reach, not missing', async () => {
+test('pipeline: a robots.txt that redirects to a forbidden address is unreachable, not missing', async () => {
   const none = { reason: 'blocked_address', status: null, retryAfterMs: null };
   const shut = { kind: 'unreachable', ...none, error: 'blocked_address' };
   assert.deepEqual(await answerTo('http://10.0.0.1/robots.txt'), shut);
@@ -296,8 +296,8 @@ test('pipeline: a robots.txt that leads to a forbidden address is out of reach, 
   assert.equal((await answerTo('http://b.test/robots.txt')).kind, 'redirect');
 });
 
-test('pipeline: the rules of another host of the crawl count, whatever pages are in scope', async () => {
-  // `.txt` is excluded from the scope, and no page of b.test is in it.
+test('pipeline: a redirect to the robots.txt of another crawled host is followed, whatever the scope of pages', async () => {
+  // The scope excludes `.txt` and all pages of b.test.
   const location = 'http://b.test:81/robots.txt';
   const followed = { kind: 'redirect', location, host: 'b.test', origin: 'http://b.test:81' };
   assert.deepEqual(await answerTo(location), followed);
@@ -305,7 +305,7 @@ test('pipeline: the rules of another host of the crawl count, whatever pages are
   assert.deepEqual(await answerTo('/r'), within);
 });
 
-test('pipeline: a robots.txt that nobody asks for counts as missing, and says why', async () => {
+test('pipeline: a robots.txt whose target is not requested counts as missing, with the reason', async () => {
   for (const [location, why] of [
     ['http://c.test/robots.txt', 'out of scope'],
     ['http://b.test/robots.txt?x', 'which is not /robots.txt'],
@@ -316,9 +316,9 @@ test('pipeline: a robots.txt that nobody asks for counts as missing, and says wh
   }
 });
 
-test('pipeline: a robots.txt that leads to an address no row could carry counts as missing', async () => {
+test('pipeline: a robots.txt that redirects to a URL too long for a row counts as missing', async () => {
   const kindOf = async (location: string) => (await answerTo(location)).kind;
-  // Escaped it is six times as long.
+  // The escaped URL is six times as long.
   assert.equal(await kindOf(`http://b.test/${'\u00e9'.repeat(8000)}`), 'allowAll');
   assert.equal(await kindOf(`/${'r'.repeat(8000)}`), 'allowAll');
   assert.equal(await kindOf(`http://${'b'.repeat(300)}.test/`), 'allowAll');

@@ -24,12 +24,12 @@ function response(status: number, rest: { body?: string; location?: string } = {
   return { kind: 'response', status, body, location: rest.location ?? null, retryAfterMs: 5000 };
 }
 
-test('access: a file that came is rules, an empty one allows all', () => {
+test('access: a received file gives rules, an empty one allows all', () => {
   assert.equal(robotsAccess(response(200, { body: 'x' }), URL_).kind, 'rules');
   assert.equal(robotsAccess(response(204), URL_).kind, 'allowAll');
 });
 
-test('access: a missing file allows all, a server asking for less or failing forbids all', () => {
+test('access: a missing file allows all, a busy or failing server forbids all', () => {
   for (const status of [400, 401, 403, 404, 410, 451]) {
     assert.equal(robotsAccess(response(status), URL_).kind, 'allowAll');
   }
@@ -44,12 +44,12 @@ test('access: a missing file allows all, a server asking for less or failing for
   }
 });
 
-test('access: a request that failed forbids all, with its code', () => {
+test('access: a failed request forbids all, and has its code', () => {
   const access = robotsAccess({ kind: 'failure', code: 'dns' }, URL_);
   assert.ok(access.kind === 'unreachable' && access.error === 'dns');
 });
 
-test('access: a redirect is one to any host, without userinfo and fragment', () => {
+test('access: a redirect may lead to any host, and loses userinfo and fragment', () => {
   const moved = response(302, { location: '//u@b.test/r#x' });
   assert.deepEqual(robotsAccess(moved, URL_), {
     kind: 'redirect',
@@ -58,12 +58,12 @@ test('access: a redirect is one to any host, without userinfo and fragment', () 
   });
 });
 
-test('access: a redirect that leads nowhere allows all', () => {
+test('access: a redirect without a valid target allows all', () => {
   assert.equal(robotsAccess(response(301), URL_).kind, 'allowAll');
   assert.equal(robotsAccess(response(301, { location: 'ftp://x/' }), URL_).kind, 'allowAll');
 });
 
-test('access: one file for each scheme, host and port', () => {
+test('access: each scheme, host and port has its own file', () => {
   assert.equal(robotsUrlOf('https://a.test:444/x?y'), 'https://a.test:444/robots.txt');
 });
 

@@ -7,17 +7,17 @@ const extra = independentCases<{ productToken: { agent: string; valid: boolean }
   'robots_extra.json',
 );
 
-test('token: what stands before version, comment or space', () => {
+test('token: is the text before a version, comment or space', () => {
   assert.equal(productTokenOf('my-crawl (+https://example.org/bot)'), 'my-crawl');
   assert.equal(productTokenOf('Foo/1.2 Bar/3'), 'Foo');
   assert.equal(productTokenOf('crawler1'), 'crawler1');
 });
 
-test('token: none where the header does not start with one', () => {
+test('token: there is none if the header does not start with one', () => {
   for (const header of ['', '(x)', '/1', '*']) assert.equal(productTokenOf(header), null);
 });
 
-test('independent cases: what is no token is changed', { skip: absent(extra) }, () => {
+test('independent cases: only invalid tokens are changed', { skip: absent(extra) }, () => {
   for (const { agent, valid } of extra!.productToken) {
     assert.equal(productTokenOf(agent) === agent, valid, agent);
   }

@@ -1,6 +1,7 @@
-// Against robots-parser, on files where both must agree. Left out is what it is known to answer
-// otherwise: robots.txt itself, escapes of unreserved characters, misspelt keys, missing colons,
-// tokens that are prefixes of one another, URLs with an empty query.
+// Compares the parser with robots-parser on generated files where both must agree. The files
+// exclude cases that robots-parser answers differently: robots.txt itself, escapes of unreserved
+// characters, misspelt keys, missing colons, tokens that are prefixes of others, and URLs with an
+// empty query.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';

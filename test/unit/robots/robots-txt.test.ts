@@ -24,11 +24,11 @@ const cases = independentCases<RobotsRow[]>('robots.json');
 const extra = independentCases<Extra>('robots_extra.json');
 
 /**
- * Rows of tier vendor or conflict that this parser answers otherwise, by choice (ADR 0019): it
- * compares product tokens whole, the first of a line (R0373, R0903, R0912); compares paths after
- * bringing URL and rule to one spelling (R0064, R0067); takes `$` at the end as the end (R0885);
- * leaves a long Crawl-delay to the scheduler (R0458); lets only rules end a group (R0989); and
- * knows wildcards (R1043, R1045).
+ * Rows of tier vendor or conflict that this parser answers differently by decision (ADR 0019): it
+ * compares only the first product token of a line, and as a whole (R0373, R0903, R0912); compares
+ * paths after normalising URL and rule (R0064, R0067); takes a final `$` as the end (R0885); leaves
+ * a long Crawl-delay to the scheduler (R0458); lets only rules end a group (R0989); and supports
+ * wildcards (R1043, R1045).
  */
 const OTHERWISE = new Set([
   ...['R0373', 'R0903', 'R0912', 'R0064', 'R0067'],
@@ -46,7 +46,7 @@ function allowed(robots: string | Uint8Array, path: string, agent = 'mybot'): bo
   return parseRobots(robots, agent).allows(`http://a.test${path}`).allowed;
 }
 
-/** A file of 24,000 rules, of each of which the path of `url` holds the longest piece. */
+/** A file of 24,000 rules, and a URL whose path contains the longest literal part of each. */
 function expensive(): { robots: string; url: string } {
   const rules = Array.from({ length: 24_000 }, (_, k) => `Disallow:/*x${k.toString(36)}*aaaaa`);
   return { robots: `User-agent:*\n${rules.join('\n')}`, url: `http://a.test/${'a'.repeat(7990)}` };
@@ -59,7 +59,7 @@ test('robots: the longest match wins, and allow wins a tie', () => {
   assert.ok(allowed(robots, '/t'));
 });
 
-test('robots: groups of the same token are one, and its own hide those of everyone', () => {
+test('robots: groups of the same token are merged, and own groups replace those of everyone', () => {
   const robots =
     'User-agent: MyBot/1\nDisallow: /a\nUser-agent: *\nDisallow: /b\n' +
     'User-agent: mybot\nDisallow: /c';
@@ -83,17 +83,17 @@ test('robots: a crawler of several names obeys the groups of all of them', () =>
   assert.equal(verdicts(['x', 'y']), '/c');
 });
 
-test('robots: a group without rules still hides those of everyone', () => {
+test('robots: an own group without rules still replaces those of everyone', () => {
   assert.ok(allowed('user-agent: *\ndisallow: /\n\nuser-agent: mybot\n', '/a'));
 });
 
-test('robots: neither Sitemap nor Crawl-delay nor the unknown ends a group', () => {
+test('robots: Sitemap, Crawl-delay and unknown lines do not end a group', () => {
   for (const line of ['Sitemap: /s', 'Crawl-delay: 1', 'Host: a.test', '', '# x']) {
     assert.ok(!allowed(`user-agent: mybot\n${line}\nuser-agent: x\ndisallow: /`, '/a'), line);
   }
 });
 
-test('robots: * matches any run, $ at the end the end, elsewhere itself', () => {
+test('robots: * matches any run, and $ matches the end if it is last, otherwise itself', () => {
   const robots = 'user-agent: *\ndisallow: /*.gif$\ndisallow: /x*y**z\ndisallow: /p$q';
   for (const path of ['/a.gif', '/d/a.b.gif', '/xyz', '/x1y2z3', '/p$q', '/p%24q']) {
     assert.ok(!allowed(robots, path), path);
@@ -101,13 +101,13 @@ test('robots: * matches any run, $ at the end the end, elsewhere itself', () => 
   for (const path of ['/a.gif?x', '/a.gift', '/xzy', '/p']) assert.ok(allowed(robots, path), path);
 });
 
-test('robots: an end that is also the start counts once', () => {
+test('robots: an anchored end cannot overlap the start', () => {
   assert.ok(allowed('user-agent: *\ndisallow: /ab*ab$', '/ab'));
   assert.ok(!allowed('user-agent: *\ndisallow: /ab*ab$', '/abab'));
   assert.ok(!allowed('user-agent: *\ndisallow: /*$', '/'));
 });
 
-test('robots: an empty query is part of what is asked for', () => {
+test('robots: an empty query is part of the URL', () => {
   const rules = parseRobots('User-agent: *\nDisallow: /x?\nDisallow: /y$', 'mybot');
   const allows = (path: string) => rules.allows(`http://a.test${path}`).allowed;
   for (const path of ['/x?', '/x?#top', '/x?a', '/x??']) assert.equal(allows(path), false, path);
@@ -151,7 +151,7 @@ test('robots: misspelt keys and missing colons are obeyed', () => {
   assert.ok(allowed('user-agent: *\ndisallow all of it', '/a'));
 });
 
-test('robots: any line ends, a byte order mark and UTF-16 are read', () => {
+test('robots: reads any line ends, a byte order mark and UTF-16', () => {
   for (const end of ['\n', '\r', '\r\n']) {
     assert.ok(!allowed(`\ufeffuser-agent: *${end}disallow: /a${end}`, '/a'));
   }
@@ -159,7 +159,7 @@ test('robots: any line ends, a byte order mark and UTF-16 are read', () => {
   assert.ok(!parseRobots(utf16, 'x').allows('http://a.test/a').allowed);
 });
 
-test('robots: what lies beyond the cap is not read, and a line it cuts counts for nothing', () => {
+test('robots: ignores what is beyond the size limit, and the line that the limit cuts', () => {
   const head = 'user-agent: *\n';
   const line = 'disallow: /late\n';
   const pad = (octets: number) => `${'#'.repeat(octets - head.length - 1)}\n`;
@@ -168,7 +168,7 @@ test('robots: what lies beyond the cap is not read, and a line it cuts counts fo
   assert.ok(allowed(head + pad(ROBOTS_BYTES_MAX) + line, '/late'));
 });
 
-test('robots: of 500 KiB every line counts, wherever its end is', () => {
+test('robots: every line of the first 500 KiB counts, wherever its end is', () => {
   const least = 500 * 1024;
   const head = 'user-agent: *\n';
   const line = 'disallow: /late';
@@ -179,14 +179,14 @@ test('robots: of 500 KiB every line counts, wherever its end is', () => {
     const read = Buffer.from(robots).subarray(0, ROBOTS_BYTES_MAX);
     for (const body of [robots, read]) assert.ok(!allowed(body, '/late'), JSON.stringify(end));
   }
-  // And of one more octet that goes on it cannot be told.
+  // A line that continues by one octet beyond 500 KiB may be incomplete, so it does not count.
   const beyond = `${head}${'#'.repeat(least - head.length - line.length)}\n${line}ly and`;
   for (const body of [beyond, Buffer.from(beyond).subarray(0, ROBOTS_BYTES_MAX)]) {
     assert.ok(allowed(body, '/late'));
   }
 });
 
-test('robots: a line that the cap cuts off counts for nothing, in any encoding', () => {
+test('robots: ignores a line that the size limit cuts, in any encoding', () => {
   const text = (octets: number, end: string) => {
     const head = `\ufeffuser-agent: *\n`;
     const robots = `${head}${'#'.repeat(octets - 100)}\ndisallow: /a`;
@@ -200,14 +200,14 @@ test('robots: a line that the cap cuts off counts for nothing, in any encoding',
   assert.ok(!isAllowed(Buffer.from(text(250 * 1024, '\nallow: /a'), 'utf16le')));
 });
 
-test('robots: says which line decided', () => {
+test('robots: reports the line that decided', () => {
   const rules = parseRobots('user-agent: *\ndisallow: /ü # no\nallow:/b', 'x');
   assert.equal(rules.allows('http://a.test/ü').rule, 'Disallow: /ü');
   assert.equal(rules.allows('http://a.test/b').rule, 'Allow: /b');
   assert.equal(rules.allows('http://a.test/c').rule, null);
 });
 
-test('robots: Crawl-delay is of the lines right above it, never negative, at most a day', () => {
+test('robots: Crawl-delay applies to the agents right above it, is never negative and at most a day', () => {
   const delay = (robots: string) => parseRobots(robots, 'mybot').crawlDelayMs;
   assert.equal(delay('user-agent: mybot\ncrawl-delay: 0.25'), 250);
   assert.equal(delay('user-agent: x\ncrawl-delay: 1\nuser-agent: mybot\ncrawl-delay: 2'), 2000);
@@ -217,7 +217,7 @@ test('robots: Crawl-delay is of the lines right above it, never negative, at mos
   }
 });
 
-test('robots: sitemaps are kept once, absolute where the file is known', () => {
+test('robots: lists each sitemap once, as absolute URL if the URL of the file is known', () => {
   const robots = 'Sitemap: /s.xml\nsitemap: http://a.test/s.xml\nsitemap: http://\n';
   assert.equal(parseRobots(robots, 'x').sitemaps.length, 3);
   assert.deepEqual(parseRobots(robots, 'x', 'http://a.test/robots.txt').sitemaps, [
@@ -262,22 +262,22 @@ test('independent cases: delays and sitemaps', { skip: absent(extra) }, () => {
   }
 });
 
-test('a check takes a bounded number of steps, however many rules there are', () => {
+test('robots: a check takes a bounded number of steps, however many rules there are', () => {
   const { robots, url } = expensive();
   const rules = parseRobots(robots, 'x');
   assert.ok(rules.size.isAboveCap);
   assert.ok(rules.allows(url).steps <= CHECK_STEPS_MAX);
-  // Of a short URL all rules are consulted.
+  // For a short URL all rules are evaluated.
   assert.equal(rules.allows('http://a.test/xx/aaaaa').rule, 'Disallow: /*xx*aaaaa');
 });
 
-test('rules without wildcards are consulted whatever the others cost', () => {
+test('robots: rules without wildcards are evaluated, whatever the others cost', () => {
   const { robots, url } = expensive();
   const rules = parseRobots(`${robots.slice(0, 400_000)}\nDisallow: /aa\n`, 'x');
   assert.equal(rules.allows(url).rule, 'Disallow: /aa');
 });
 
-test('a rule that is repeated is kept once', () => {
+test('robots: a repeated rule is stored once', () => {
   const rules = parseRobots(`User-agent: *\n${'Disallow: /*a\n'.repeat(30_000)}`, 'x');
   assert.deepEqual(rules.size, { rules: 1, wildcards: 1, isAboveCap: false });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { turnSlice } from '../../../agent/runtime/timed-slice.ts';
 
-test('turn slice: ten milliseconds from where it began, each time', () => {
+test('turn slice: lasts ten milliseconds from each begin', () => {
   let now = 5;
   const slice = turnSlice(() => now);
   slice.begin();

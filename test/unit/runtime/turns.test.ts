@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as immediately } from 'node:timers/promises';
 import { Turns } from '../../../agent/runtime/turns.ts';
 
-/** Turns whose inputs are names; `turns` has those of each turn. */
+/** Turns whose inputs are names; `turns` has the inputs of each turn. */
 function turnsOf(
   t: TestContext,
   expected: () => number,
@@ -42,7 +42,7 @@ function turnsOf(
   return { loop, turns, slow, ended: () => immediately() };
 }
 
-test('turns: patient inputs wait for half of those expected, and share a turn', async (t) => {
+test('turns: patient inputs wait until half of the expected inputs are there, and share a turn', async (t) => {
   const { loop, turns, ended } = turnsOf(t, () => 6);
   loop.pushPatiently('a');
   loop.pushPatiently('b');
@@ -62,7 +62,7 @@ test('turns: a patient input waits 25 milliseconds at most', async (t) => {
   t.mock.timers.tick(1);
   await ended();
   assert.deepEqual(turns, [['a']]);
-  // The wait of the first does not shorten that of the next.
+  // The wait of the first input does not shorten the wait of the next.
   loop.pushPatiently('b');
   t.mock.timers.tick(24);
   await ended();
@@ -72,7 +72,7 @@ test('turns: a patient input waits 25 milliseconds at most', async (t) => {
   assert.deepEqual(turns.at(-1), ['b']);
 });
 
-test('turns: where little is expected nothing waits, nor does an input that is in a hurry', async (t) => {
+test('turns: nothing waits if few inputs are expected, and an urgent input never waits', async (t) => {
   let expected = 2;
   const { loop, turns, ended } = turnsOf(t, () => expected);
   loop.pushPatiently('a');
@@ -84,7 +84,7 @@ test('turns: where little is expected nothing waits, nor does an input that is i
   assert.deepEqual(turns, [['a'], ['b', 'c']]);
 });
 
-test('turns: one takes 200 inputs at most, and ends after 10 milliseconds of work', async (t) => {
+test('turns: a turn takes 200 inputs at most, and ends after 10 milliseconds of work', async (t) => {
   const costs: Record<string, number> = { dear: 500, fair: 4 };
   const { loop, turns, ended } = turnsOf(
     t,
@@ -102,7 +102,7 @@ test('turns: one takes 200 inputs at most, and ends after 10 milliseconds of wor
   );
 });
 
-test('turns: one whose work takes more than 100 milliseconds is told of, with its inputs', async (t) => {
+test('turns: a turn that takes more than 100 milliseconds is reported with its inputs', async (t) => {
   let dueMs = 0;
   const { loop, slow, ended } = turnsOf(
     t,

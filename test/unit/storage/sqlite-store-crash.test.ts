@@ -1,5 +1,5 @@
-// A process that is killed while it writes leaves whole turns, every one that it was told of, and a
-// database in which everything adds up.
+// Tests that a process killed while it writes leaves whole turns, including every turn that it
+// reported, and a consistent database.
 
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -21,7 +21,8 @@ for (const durability of ['power', 'process'] as const) {
       t.after(() => child.kill());
       assert.equal((await child.told())?.ok, true);
       let last = -1;
-      while (last < atLeast) last = (await child.told())?.committed ?? assert.fail('it ended');
+      while (last < atLeast)
+        last = (await child.told())?.committed ?? assert.fail('the process ended');
       for (const { committed } of await child.kill()) last = committed ?? last;
       turns = check(directory, last);
     }
@@ -29,7 +30,10 @@ for (const durability of ['power', 'process'] as const) {
   });
 }
 
-/** Every turn up to `last` is whole; one more may be there, nothing in part. */
+/**
+ * Asserts that every turn up to `last` is complete, that at most one more exists, and that no turn
+ * is partial.
+ */
 function check(directory: string, last: number): number {
   const opened = openState({ directory, crawl: 'c', agent: 'a' });
   assert.ok(opened.ok, opened.ok ? '' : opened.message);
@@ -44,7 +48,7 @@ function check(directory: string, last: number): number {
   assert.equal(store.owned().queued, turns * 8);
   assert.equal(store.owned().pages, turns);
   assert.equal(store.outboxCount(), turns);
-  // Numbers are never given twice: the counter is not behind any of them.
+  // The counter is not behind any number, so no number is assigned twice.
   assert.ok(store.counter() >= one('SELECT max(max(found), max(done)) FROM urls'));
   store.close();
   opened.unlock();

@@ -1,5 +1,5 @@
-// The statements on the path of every link and page must find their rows by an index however large
-// the tables are. Every statement that a busy store runs is caught here and its plan read.
+// Tests that the statements for every link and page find their rows by an index, however large the
+// tables are. The test records every statement that a busy store runs and inspects its query plan.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 const HOST = 'a.test';
 const at = (n: number) => `http://${HOST}/${n}`;
 
-/** Statements that were run, as text with their values. */
+/** Runs `act` and records its statements as text with their values. */
 function statementsOf(act: (store: SqliteStore) => void): { db: Database.Database; ran: string[] } {
   const ran: string[] = [];
   let heard = false;
@@ -43,7 +43,7 @@ const page = {
   attempts: 1,
 };
 
-test('plans: nothing on the path of a page walks through a table or sorts', () => {
+test('plans: no statement for a page scans a table or sorts', () => {
   const { db, ran } = statementsOf((store) => {
     const { number } = store.host(HOST);
     const end = { origin: null, as: { kind: 'skipped', reason: 'pages' } } as const;
@@ -81,7 +81,7 @@ test('plans: nothing on the path of a page walks through a table or sorts', () =
   }
 });
 
-test("plans: the sums over this agent's hosts are kept, not counted at each look", () => {
+test("plans: the sums over the agent's hosts are kept, not counted at each reading", () => {
   const changes: ((store: SqliteStore) => void)[] = [
     (store) => store.enqueue('c.test', { url: 'http://c.test/', depth: 0 }, null),
     (store) => store.recordPage(store.host(HOST).number, { ...page, url: at(2) }),
@@ -115,7 +115,7 @@ test("plans: the sums over this agent's hosts are kept, not counted at each look
 
 const uses: [string, string, RegExp, (store: SqliteStore, number: number) => void][] = [
   [
-    'the next URL, past any that wait',
+    'the next URL, skipping those that wait',
     'ORDER BY depth, found',
     /INDEX queue \(<expr>=\? AND not_before=\?\)/,
     next,
@@ -143,7 +143,7 @@ function next(store: SqliteStore, number: number): void {
 }
 
 for (const [what, part, index, act] of uses) {
-  test(`plans: ${what} by its index`, () => {
+  test(`plans: uses its index for ${what}`, () => {
     const { db, ran } = statementsOf((store) => act(store, store.host(HOST).number));
     const sql = ran.find((text) => text.includes(part));
     assert.ok(sql, ran.join('\n'));
@@ -151,7 +151,7 @@ for (const [what, part, index, act] of uses) {
   });
 }
 
-test('plans: a page record or a queued URL of the views is found by an index', () => {
+test('plans: the views find page records and queued URLs by an index', () => {
   const { db } = statementsOf(() => {});
   for (const view of ['pages', 'frontier', 'skipped']) {
     const plan = planOf(db, `SELECT * FROM ${view} WHERE host = 'a.test'`);
@@ -159,7 +159,7 @@ test('plans: a page record or a queued URL of the views is found by an index', (
   }
 });
 
-test('plans: pages of one host are read by their ids, those that are queued again too', () => {
+test('plans: pages of one host are read by their ids, including requeued ones', () => {
   const { db } = statementsOf(() => {});
   const plan = planOf(db, "SELECT * FROM pages WHERE host = 'a.test'");
   assert.match(plan, /SEARCH p USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/);

@@ -1,7 +1,7 @@
-// A process of its own that opens a state directory: `open` says what came of it and ends, `hold`
-// keeps it until it is killed, `write` writes turns until it is killed, telling of each commit.
-// Run by the tests of locks, permissions and crashes. With a user it gives up root once all code is
-// loaded, so that the user need not be able to read the checkout.
+// A separate process that opens a state directory. `open` reports the outcome and ends, `hold`
+// keeps it open until it is killed, and `write` writes turns until it is killed and reports each
+// commit. With a user it gives up root once all code is loaded, so the user need not be able to
+// read the checkout.
 
 import { writeSync } from 'node:fs';
 import Database from 'better-sqlite3';
@@ -13,7 +13,7 @@ if (directory === undefined) {
   throw new Error('usage: state-process.ts MODE DIRECTORY DURABILITY [USER]');
 }
 if (user !== undefined) {
-  // Loads the native part.
+  // Loads the native module.
   new Database(':memory:').close();
   process.setgroups?.([]);
   process.setgid?.(Number(user));
@@ -28,7 +28,7 @@ if (opened.ok && mode === 'write') {
   write(new SqliteStore(opened.db, { durability: chosen, hostDelayMs: 1000 }));
 }
 
-/** Turn k inserts ten URLs of which it finishes one and takes one for another agent. */
+/** Turn k inserts ten URLs, finishes one of them, and adds one URL for another agent. */
 function write(store: SqliteStore): never {
   for (let k = 0; ; k++) {
     const host = `h${k % 5}.test`;
@@ -47,7 +47,7 @@ function write(store: SqliteStore): never {
   }
 }
 
-/** At once, so that what was told of was done before. */
+/** Writes synchronously, so everything that was reported was done before. */
 function tell(what: object): void {
   writeSync(1, `${JSON.stringify(what)}\n`);
 }

@@ -1,5 +1,4 @@
-// Starts `state-process.ts`, waits for what it tells, and ends it: always by its own id, always
-// within a bound.
+// Starts `state-process.ts`, reads its reports, and ends it by its process id within a time limit.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const SCRIPT = fileURLToPath(new URL('state-process.ts', import.meta.url));
-/** A process that tells nothing for so long is broken. */
+/** A process without output for longer than this is broken. */
 const SILENT_MS_MAX = 20_000;
 
 export interface Told {
@@ -38,14 +37,14 @@ export class StateProcess {
     this.#watch = setTimeout(() => this.#child.kill('SIGKILL'), SILENT_MS_MAX);
   }
 
-  /** What it says next; undefined when it has ended. */
+  /** The next report; undefined if the process has ended. */
   async told(): Promise<Told | undefined> {
     this.#watch.refresh();
     const { value, done } = await this.#lines.next();
     return done ? undefined : (JSON.parse(value) as Told);
   }
 
-  /** SIGKILL, and what it had told before it died. */
+  /** Sends SIGKILL, and returns the reports written before it died. */
   async kill(): Promise<Told[]> {
     this.#child.kill('SIGKILL');
     const rest: Told[] = [];

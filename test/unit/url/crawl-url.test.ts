@@ -32,10 +32,10 @@ const IDENTITIES: [claim: string, text: string, identity: string][] = [
   ['a default port is dropped', 'https://A.test:443', 'https://a.test/'],
   ['unreserved escapes are decoded', 'http://a.test/%7e%61?%2D', 'http://a.test/~a?-'],
   ['other escapes are in upper case', 'http://a.test/%2f%c3', 'http://a.test/%2F%C3'],
-  ['a decoded escape may spell another', 'http://a.test/%%361%%32f', 'http://a.test/a%2F'],
-  ['a cut escape stays', 'http://a.test/%4?%zz%', 'http://a.test/%4?%zz%'],
+  ['an escape may result from decoding another', 'http://a.test/%%361%%32f', 'http://a.test/a%2F'],
+  ['an incomplete escape stays', 'http://a.test/%4?%zz%', 'http://a.test/%4?%zz%'],
   [
-    'dot segments that decoding spells are removed',
+    'dot segments that result from decoding are removed',
     'http://a.test/b/%%32e%%32e/c',
     'http://a.test/c',
   ],
@@ -51,18 +51,18 @@ for (const [claim, text, identity] of IDENTITIES) {
   });
 }
 
-test('request form: the spelling as found, without fragment and userinfo', () => {
+test('request form: is the spelling as found, without fragment and userinfo', () => {
   const url = accepted(' http://u@A.test/%7euser/%c3\n#top ');
   assert.equal(url.fetchUrl, 'http://a.test/%7euser/%c3');
 });
 
-test('host: without port and trailing dot, with brackets, in punycode', () => {
+test('host: has no port and no trailing dot, but brackets, and is in punycode', () => {
   assert.equal(accepted('http://Bücher.test.:8080/').host, 'xn--bcher-kva.test');
   assert.equal(accepted('http://[::0001]:8080/').host, '[::1]');
   assert.equal(accepted('//0x7f.1/', 'https://a.test').host, '127.0.0.1');
 });
 
-test('refusal: says whether syntax, scheme or host is at fault', () => {
+test('refusal: says whether the syntax, the scheme or the host is invalid', () => {
   assert.deepEqual(parseCrawlUrl('http://a b/'), { refused: 'syntax' });
   assert.deepEqual(parseCrawlUrl('x.html'), { refused: 'syntax' });
   assert.deepEqual(parseCrawlUrl('x.html', 'no base'), { refused: 'syntax' });
@@ -73,10 +73,12 @@ test('refusal: says whether syntax, scheme or host is at fault', () => {
   }
 });
 
-test('independent cases: every safe row of a web scheme', { skip: absent(canon) }, () => {
+test('independent cases: each safe row of a web scheme has its identity', {
+  skip: absent(canon),
+}, () => {
   const rows = canon!.filter((row) => row.tier === 'safe');
   for (const row of rows) {
-    // The column keeps userinfo, which no identity has.
+    // The column keeps userinfo, which identities do not have.
     const safe = row.rfc3986safe?.replace(/^(https?:\/\/)[^/@]*@/, '$1');
     const expected = safe?.startsWith('http') ? safe : null;
     const url = parseCrawlUrl(row.in, row.base);
@@ -85,13 +87,13 @@ test('independent cases: every safe row of a web scheme', { skip: absent(canon) 
   assert.ok(rows.length > 0);
 });
 
-test('independent cases: what must be refused is refused', { skip: absent(canon) }, () => {
+test('independent cases: refuses what must be refused', { skip: absent(canon) }, () => {
   for (const row of canon!.filter((row) => row.tier === 'reject')) {
     assert.ok('refused' in parseCrawlUrl(row.in, row.base), `${row.id} ${row.in}`);
   }
 });
 
-test('independent cases: identities are fixed points', { skip: absent(parts) }, () => {
+test('independent cases: the identity of an identity is itself', { skip: absent(parts) }, () => {
   for (const { in: text } of [...parts!.idempotence, ...canon!]) {
     const url = parseCrawlUrl(text);
     if ('refused' in url) continue;
@@ -101,7 +103,7 @@ test('independent cases: identities are fixed points', { skip: absent(parts) }, 
 
 test('independent cases: dot segments and IPv4 forms', { skip: absent(parts) }, () => {
   for (const row of parts!.pathDots.filter((row) => row.kind === 'special')) {
-    // The rows leave backslashes as found; the URL standard reads them as slashes.
+    // The rows keep backslashes; the URL Standard reads them as slashes.
     const path = row.out.replaceAll('\\', '/');
     assert.equal(accepted(`http://a.test${row.in}`).identity, `http://a.test${path}`, row.in);
   }

@@ -1,11 +1,11 @@
-// The hash of short texts is the published one, in both its lengths.
+// Tests that the hash of short texts equals the published HalfSipHash in both lengths.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { HalfSipHash } from '../../../agent/url/half-sip-hash.ts';
 
-/** HalfSipHash as its authors describe it, with any number of rounds, over bytes. */
+/** HalfSipHash over bytes as its authors describe it, with any number of rounds. */
 function halfSipHash(
   rounds: [number, number],
   key: Buffer,
@@ -51,8 +51,8 @@ function halfSipHash(
   return [low, (v[1]! ^ v[3]!) >>> 0];
 }
 
-/** The first of the authors' vectors say that the long form here is right. */
-test('half-sip-hash: the form that the test compares with gives the authors’ hashes', () => {
+/** The first of the authors' vectors verifies the implementation above. */
+test('half-sip-hash: the reference implementation of this test gives the hashes of the authors', () => {
   const key = Buffer.from([0, 1, 2, 3, 4, 5, 6, 7]);
   assert.deepEqual(halfSipHash([2, 4], key, Buffer.alloc(0)), [0x5b9f35a9]);
   const bytes = Buffer.alloc(8);
@@ -62,7 +62,7 @@ test('half-sip-hash: the form that the test compares with gives the authors’ h
   assert.equal(bytes.toString('hex'), '218d1f59b9b83cc8');
 });
 
-test('half-sip-hash: of the UTF-16 units, with 1 and 3 rounds', () => {
+test('half-sip-hash: hashes UTF-16 units with 1 and 3 rounds', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.maxSafeNat(), (text, number) => {
       const key = Buffer.alloc(8);

@@ -10,7 +10,11 @@ const OFF: IdentityRulesConfig = { dropParameters: [], dropTracking: false, drop
 function identity(text: string, config: Partial<IdentityRulesConfig>): string {
   const rules = new IdentityRules({ ...OFF, ...config });
   const url = rules.apply(parsed(text));
-  assert.equal(rules.apply(parsed(url.identity)).identity, url.identity, 'applied twice');
+  assert.equal(
+    rules.apply(parsed(url.identity)).identity,
+    url.identity,
+    'the rules are idempotent',
+  );
   return url.identity.replace('http://a.test', '');
 }
 
@@ -20,7 +24,7 @@ function parsed(text: string): CrawlUrl {
   return url;
 }
 
-test('identity rules: without any, nothing is dropped', () => {
+test('identity rules: nothing is dropped without rules', () => {
   const text = '/x;jsessionid=1?utm_source=a&PHPSESSID=b';
   assert.equal(identity(text, {}), text);
 });

@@ -5,7 +5,7 @@ import { refusedPortOf } from '../../../agent/url/refused-ports.ts';
 const ports = Array.from({ length: 65_535 }, (_, at) => at + 1);
 const refused = (port: number) => refusedPortOf(`http://127.0.0.1:${port}/`) !== null;
 
-test('refused ports: Node, which follows the Fetch Standard, asks at none of them', async () => {
+test('refused ports: Node, which follows the Fetch Standard, refuses each of them, too', async () => {
   const list = ports.filter(refused);
   assert.ok(list.length > 80);
   for (const port of list) {
@@ -15,7 +15,7 @@ test('refused ports: Node, which follows the Fetch Standard, asks at none of the
   }
 });
 
-test('refused ports: the port alone counts, and that of the scheme is none', () => {
+test('refused ports: only the port counts, and the default port of the scheme is allowed', () => {
   assert.equal(refusedPortOf('http://a.test:25'), 25);
   assert.equal(refusedPortOf('https://[::1]:22/x:80/'), 22);
   assert.equal(refusedPortOf('http://a.test:0/'), 0);

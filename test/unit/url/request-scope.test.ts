@@ -10,20 +10,20 @@ function scopeOf(rules: { hosts?: string[]; include?: RegExp[]; exclude?: RegExp
   return new RequestScope({ hosts: ['a.test'], include: [], exclude: [], ...rules }, () => [SEED]);
 }
 
-test('request scope: a starting point need not match include', () => {
+test('request scope: a seed is admitted without matching include', () => {
   const scope = scopeOf({ include: [/\/docs\//] });
   assert.ok(scope.admits('a.test', url(SEED)));
   assert.ok(scope.admits('a.test', url('http://a.test/docs/1')));
   assert.ok(!scope.admits('a.test', url('http://a.test/blog/1')));
 });
 
-test('request scope: exclude and the hosts count for starting points too', () => {
+test('request scope: exclude and hosts also apply to seeds', () => {
   assert.ok(!scopeOf({ include: [/docs/], exclude: [/test\/$/] }).admits('a.test', url(SEED)));
   assert.ok(!scopeOf({ exclude: [/test\/$/] }).admits('a.test', url(SEED)));
   assert.ok(!scopeOf({ hosts: ['b.test'] }).admits('a.test', url(SEED)));
 });
 
-test('request scope: the robots.txt of a host in scope is no page', () => {
+test('request scope: the robots.txt of a host in scope is admitted whatever the rules for pages', () => {
   const scope = scopeOf({ exclude: [/[.]txt/] });
   assert.ok(scope.admits('a.test', url('http://a.test/robots.txt')));
   assert.ok(!scope.admits('a.test', url('http://a.test/x/robots.txt')));

@@ -7,24 +7,24 @@ function admits(rules: Partial<ScopeRules>, url: string, fetchUrl?: string): boo
   return scope.admits(new URL(url).hostname, fetchUrl === undefined ? { url } : { url, fetchUrl });
 }
 
-test('scope: a host pattern is that host alone', () => {
+test('scope: a host pattern without * covers only that host', () => {
   assert.ok(admits({ hosts: ['a.test'] }, 'http://a.test/'));
   assert.ok(!admits({ hosts: ['a.test'] }, 'http://www.a.test/'));
   assert.ok(!admits({ hosts: ['a.test'] }, 'http://ba.test/'));
 });
 
-test('scope: *.h is the subdomains of h at any depth, not h', () => {
+test('scope: *.h covers the subdomains of h at any depth, but not h', () => {
   assert.ok(admits({ hosts: ['*.a.test'] }, 'http://x.y.a.test/'));
   assert.ok(!admits({ hosts: ['*.a.test'] }, 'http://a.test/'));
   assert.ok(!admits({ hosts: ['*.a.test'] }, 'http://xa.test/'));
 });
 
-test('scope: no host pattern admits nothing, * everything', () => {
+test('scope: an empty list of hosts admits nothing, and * everything', () => {
   assert.ok(!admits({ hosts: [] }, 'http://a.test/'));
   assert.ok(admits({ hosts: ['*'] }, 'http://[::1]/'));
 });
 
-test('scope: patterns are compared as URL.hostname writes hosts', () => {
+test('scope: patterns are normalised as URL.hostname', () => {
   assert.ok(admits({ hosts: ['*.BÜCHER.test.'] }, 'http://www.bücher.test/'));
   assert.ok(admits({ hosts: ['[::0:1]'] }, 'http://[::1]/'));
 });
@@ -36,13 +36,13 @@ test('scope: exclude wins over include', () => {
   assert.ok(!admits(rules, 'http://a.test/docs/x.zip'));
 });
 
-test('scope: covers the hosts, whichever of their URLs it admits', () => {
+test('scope: covers a host independently of the URLs that it admits', () => {
   const scope = new Scope({ hosts: ['*.a.test'], include: [/docs/], exclude: [/./] });
   assert.ok(scope.covers('www.a.test'));
   assert.ok(!scope.covers('a.test'));
 });
 
-test('scope: a URL is left out where exclude matches any of its spellings', () => {
+test('scope: exclude applies to every spelling of a URL', () => {
   const session = 'http://a.test/x?sid=1';
   assert.ok(!admits({ exclude: [/sid=/] }, 'http://a.test/x', session), 'what is requested');
   assert.ok(!admits({ exclude: [/x$/] }, 'http://a.test/x', session), 'the identity');
@@ -55,7 +55,7 @@ test('scope: a URL is left out where exclude matches any of its spellings', () =
   assert.ok(admits({ exclude: [/y/] }, 'http://a.test/~u/', both));
 });
 
-test('scope: include has to match the identity and, in canonical spelling, what is requested', () => {
+test('scope: include must match the identity and the canonical spelling of the requested form', () => {
   assert.ok(admits({ include: [/\/~u\//] }, 'http://a.test/~u/', 'http://a.test/%7Eu/'));
   assert.ok(!admits({ include: [/%7E/] }, 'http://a.test/~u/', 'http://a.test/%7Eu/'));
   assert.ok(!admits({ include: [/x$/] }, 'http://a.test/x', 'http://a.test/x?sid=1'));
@@ -63,7 +63,7 @@ test('scope: include has to match the identity and, in canonical spelling, what 
   assert.ok(admits({ include: [/\/x/] }, 'http://a.test/x', 'http://a.test/x?sid=1'));
 });
 
-test('scope: the verdict on what is requested names the rule and agrees with admits', () => {
+test('scope: the verdict on a requested form names the rule and agrees with admits', () => {
   const url = { url: 'http://a.test/x', fetchUrl: 'http://a.test/x?sid=1' };
   const told: [Partial<ScopeRules>, string][] = [
     [{ exclude: [/sid=/] }, 'scope.exclude: sid='],
@@ -79,7 +79,7 @@ test('scope: the verdict on what is requested names the rule and agrees with adm
   }
 });
 
-test('scope: what is no host is refused by name', () => {
+test('scope: an invalid host pattern is refused', () => {
   for (const pattern of [
     'a.test/x',
     'http://a.test',
@@ -94,7 +94,7 @@ test('scope: what is no host is refused by name', () => {
   }
 });
 
-test('scope: the verdict is that of admits, and names the rule', () => {
+test('scope: the verdict agrees with admits and names the rule', () => {
   const rules = {
     hosts: ['a.test', '*.b.test'],
     include: [/\/docs\//],

@@ -15,7 +15,7 @@ const KEYS: [identity: string, host: string, key: string][] = [
 ];
 
 for (const [identity, host, key] of KEYS) {
-  test(`key: ${identity} is ${key} of ${host}, and back`, () => {
+  test(`key: ${identity} on ${host} has the key ${key}, and back`, () => {
     assert.equal(urlKey(identity, host), key);
     assert.equal(identityOf(host, key), identity);
     assert.deepEqual(splitIdentity(identity), { host, key });
@@ -45,7 +45,7 @@ const NOT_CANONICAL = [
   'http://a.test/x\n',
 ];
 
-test('split: refuses whatever is not exactly an identity', () => {
+test('split: refuses every text that is not exactly an identity', () => {
   for (const text of NOT_CANONICAL) assert.equal(splitIdentity(text), null, JSON.stringify(text));
 });
 

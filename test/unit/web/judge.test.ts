@@ -1,4 +1,4 @@
-// Tests of the judge: a faultless crawl passes, and each fault that is planted in its log is found
+// Tests the judge: it passes a faultless crawl, and reports each fault that is planted in the log
 // under its own name, with the URL.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -12,7 +12,7 @@ const web = new SyntheticWeb({
   shares: { broken: 0.1, private: 0.2, flaky: 0.2, noRobots: 0 },
 });
 
-/** The log of a complete and polite crawl: host after host, robots.txt first. */
+/** The log of a complete and polite crawl, one host after another, robots.txt first. */
 function faultless(): LoggedRequest[] {
   const log: LoggedRequest[] = [];
   const ask = (host: string, path: string, status: number) => {
@@ -44,27 +44,27 @@ const faults: readonly {
   found: Partial<Record<Fault, number>>;
 }[] = [
   {
-    id: 'a page that was left out',
+    id: 'a page that was not requested',
     plant: (log) => log.toSpliced(at(log, '/'), 1),
     found: { missing: 1 },
   },
   {
-    id: 'a page that was only put off',
+    id: 'a page that was only deferred',
     plant: (log) => log.with(at(log, '/'), { ...log[at(log, '/')]!, status: 503 }),
     found: { missing: 1 },
   },
   {
-    id: 'a page that was given up',
+    id: 'a page whose request was cancelled',
     plant: (log) => log.with(at(log, '/'), { ...log[at(log, '/')]!, status: 0 }),
     found: { missing: 1 },
   },
   {
-    id: 'a page that robots.txt closes',
+    id: 'a page that robots.txt forbids',
     plant: (log) => [...log, later(log, [...web.expected().never].find(isPrivate)!)],
     found: { forbidden: 1 },
   },
   {
-    id: 'a page that is hidden behind nofollow, and one of the trap further on',
+    id: 'a page behind nofollow, and a further page of the trap',
     plant: (log) => {
       const hidden = [...web.expected().never].find((url) => url.includes('/hidden/'))!;
       const once = [...log, later(log, hidden)];
@@ -89,7 +89,7 @@ const faults: readonly {
     found: { beforeRobots: faultless().filter(({ host }) => host === '127.8.0.1').length - 1 },
   },
   {
-    id: 'a page that was fetched again under another spelling',
+    id: 'a page that was fetched twice in different spellings',
     plant: (log) => {
       const { host, path } = log.find((request) => /^\/d\d\/p/.test(request.path))!;
       return [...log, later(log, `http://${host}:8780${path.replace('p', '%70')}`)];
@@ -97,12 +97,12 @@ const faults: readonly {
     found: { overlap: 1 },
   },
   {
-    id: 'two requests at one host at once',
+    id: 'two concurrent requests to one host',
     plant: (log) => log.with(1, { ...log[1]!, endMs: log[2]!.startMs + 1 }),
     found: { concurrent: 1 },
   },
   {
-    id: 'a long request that two others began in',
+    id: 'a long request that overlaps two others',
     plant: (log) => log.with(1, { ...log[1]!, endMs: log[3]!.startMs + 1 }),
     found: { concurrent: 2 },
   },
@@ -143,7 +143,7 @@ function counts(judgement: Judgement): Partial<Record<string, number>> {
 }
 
 describe('judge', () => {
-  it('a faultless crawl holds, in whatever order its log is', () => {
+  it('passes a faultless crawl, in whatever order its log is', () => {
     const judgement = judge(web, faultless().reverse(), { delayMs });
     assert.deepEqual(counts(judgement), {});
     assert.equal(holds(judgement), true);
@@ -160,14 +160,14 @@ describe('judge', () => {
     });
   }
 
-  it('forgives as many repeated pages as it is told to', () => {
+  it('accepts as many repeated pages as configured', () => {
     const log = faultless();
     const judgement = judge(web, [...log, later(log, `${web.origin(0)}/`)], { delayMs });
     assert.equal(holds(judgement), false);
     assert.equal(holds(judgement, 1), true);
   });
 
-  it('an empty log misses everything', () => {
+  it('reports every page as missing if the log is empty', () => {
     const { missing, expected, worstGapMs } = judge(web, [], { delayMs });
     assert.equal(missing.count, expected);
     assert.equal(missing.samples.length, 5);

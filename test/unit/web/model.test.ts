@@ -1,4 +1,4 @@
-// Tests of the synthetic web's model and of the answers that follow from it, without a server.
+// Tests the model of the synthetic web and its answers, without a server.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { TextDecoder } from '@exodus/bytes/encoding.js';
@@ -9,7 +9,8 @@ import { SyntheticWeb } from '../../web/model.ts';
 import { hostsMax, optionsFromArguments, type Shares } from '../../web/options.ts';
 import { charsets, wordsOf } from '../../web/words.ts';
 
-// Its types describe an ES module, but it is a CommonJS one that is the function itself.
+// The types describe an ES module, but the package is a CommonJS module that exports the function
+// itself.
 const robotsParser = robotsModule as unknown as typeof robotsModule.default;
 
 const text = (body: Uint8Array) => Buffer.from(body).toString('utf8');
@@ -30,7 +31,7 @@ describe('model', () => {
     assert.notDeepEqual(all(5), all(6));
   });
 
-  it('sizes are skewed around the mean that was asked for', () => {
+  it('sizes are skewed around the configured mean', () => {
     const web = new SyntheticWeb({ hosts: 2_000, pages: 100 });
     const sizes = Array.from({ length: 2_000 }, (_, i) => web.size(i));
     const mean = sizes.reduce((sum, size) => sum + size) / sizes.length;
@@ -39,7 +40,7 @@ describe('model', () => {
     assert.equal(Math.max(...sizes), 300);
   });
 
-  it('bodies have the mean size that was asked for', () => {
+  it('bodies have the configured mean size', () => {
     const web = new SyntheticWeb({ hosts: 20, pages: 50, bodyBytes: 20_000 });
     const bytes = [...pagesOf(web)]
       .filter(([i, k]) => web.kind(i, k) === 'plain')
@@ -48,7 +49,7 @@ describe('model', () => {
     assert.ok(Math.abs(mean - 20_000) < 2_500, `mean ${mean}`);
   });
 
-  it('each kind of leaf has the share that was asked for', () => {
+  it('each kind of leaf has the configured share', () => {
     const shares = { missing: 0.1, gone: 0.05, broken: 0.05, private: 0.2, binary: 0.1 };
     const web = new SyntheticWeb({ hosts: 100, pages: 100, shares });
     const leaves = [...pagesOf(web)].filter(([i, k]) => !web.inner(i, k));
@@ -58,7 +59,7 @@ describe('model', () => {
     }
   });
 
-  it('an address names its host, and no other address does', () => {
+  it('each host has exactly one address', () => {
     const web = new SyntheticWeb({ hosts: hostsMax });
     fc.assert(
       fc.property(fc.integer({ min: 0, max: hostsMax - 1 }), (i) => {
@@ -71,7 +72,7 @@ describe('model', () => {
     assert.equal(new SyntheticWeb({ hosts: 3 }).hostOf('127.8.0.4'), -1);
   });
 
-  it('every link leads to a place, also when its escapes are spelled otherwise', () => {
+  it('every link leads to a place, even if its escapes are spelled differently', () => {
     const web = new SyntheticWeb({ hosts: 20, pages: 40, trap: 'open' });
     for (const [i, k] of pagesOf(web)) {
       for (const { host, path } of web.links(i, k)) {
@@ -83,7 +84,7 @@ describe('model', () => {
     }
   });
 
-  it('a path that no page links to is no place, whatever it looks like', () => {
+  it('a path that no page links to is not a place, whatever it looks like', () => {
     const web = new SyntheticWeb({ hosts: 5, pages: 40 });
     const known = new Set(
       [...pagesOf(web)].flatMap(([i, k]) =>
@@ -105,7 +106,7 @@ describe('model', () => {
     );
   });
 
-  it('a robots.txt closes private pages to everyone and nothing else', () => {
+  it('robots.txt forbids only private pages, to every crawler', () => {
     const web = new SyntheticWeb({ hosts: 60, pages: 20, shares: { private: 0.3 } });
     const seen = new Set<string>();
     for (const [i, k] of pagesOf(web)) {
@@ -116,10 +117,10 @@ describe('model', () => {
       const allowed = robots.isAllowed(web.origin(i) + web.path(i, k), 'any-bot');
       assert.equal(allowed, web.kind(i, k) !== 'private', `${body} ${web.path(i, k)}`);
     }
-    assert.equal(seen.size, 5, 'all texts were met');
+    assert.equal(seen.size, 5, 'all variants of robots.txt occurred');
   });
 
-  it('bodies are in the encoding that they say they are in', () => {
+  it('bodies are in the encoding that they declare', () => {
     const web = new SyntheticWeb({ hosts: 20, pages: 40, shares: { charset: 0.8 } });
     const seen = new Set<string>();
     for (const [i, k] of pagesOf(web)) {
@@ -135,11 +136,11 @@ describe('model', () => {
     assert.deepEqual([...seen].sort(), ['utf-8', ...charsets].sort());
     assert.ok(
       wordsOf('shift_jis').some((word) => word.includes('\\')),
-      'a second byte of 0x5C',
+      'a character whose second byte is 0x5C',
     );
   });
 
-  it('only the first request to a flaky page is put off', () => {
+  it('only the first request to a flaky page is deferred', () => {
     const web = new SyntheticWeb({ shares: { flaky: 0.5 }, retryAfterS: 2 });
     const [i, k] = [...pagesOf(web)].find(([host, page]) => web.kind(host, page) === 'flaky')!;
     const first = answerOf(web, i, web.path(i, k), 0);
@@ -150,7 +151,7 @@ describe('model', () => {
 });
 
 describe('options', () => {
-  it('what makes no web is refused by name', () => {
+  it('invalid options are refused by name', () => {
     const kinds: Partial<Shares> = { missing: 0.6, gone: 0.6 };
     assert.throws(() => new SyntheticWeb({ hosts: 0 }), /hosts/);
     assert.throws(() => new SyntheticWeb({ hosts: hostsMax + 1 }), /hosts/);
@@ -159,7 +160,7 @@ describe('options', () => {
     assert.throws(() => new SyntheticWeb({ shares: kinds }), /add up/);
   });
 
-  it('a command line gives the same options as code', () => {
+  it('the command line gives the same options as code', () => {
     const line = '--hosts 3 --links 5 --slow-ms 7 --sparse --trap open --share gone=0.5 --log f';
     assert.deepEqual(optionsFromArguments(line.split(' ')), {
       log: 'f',

@@ -1,5 +1,5 @@
-// Tests of the synthetic web's server: what it answers is what the model says, what it logs is what
-// happened, and it can be run as a process of its own.
+// Tests the server of the synthetic web: it answers as the model says, logs each request correctly,
+// and runs as a separate process.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -43,7 +43,7 @@ function fileUrl(path: string): string {
 }
 
 describe('server', () => {
-  it('speaks TLS where it is told to, with one certificate for every host', async () => {
+  it('serves TLS if configured, with one certificate for all hosts', async () => {
     await withWeb({ hosts: 300, pages: 2, tls: true }, async ({ web, seed, certificate }) => {
       assert.equal(seed, `https://127.8.0.1:${web.options.port}/`);
       const trusted = new SecureAgent({ ca: certificate!, keepAlive: false });
@@ -81,7 +81,7 @@ describe('server', () => {
     });
   });
 
-  it('puts off the first request to a flaky page, however it is spelled', async () => {
+  it('defers the first request to a flaky page, however it is spelled', async () => {
     await withWeb({ hosts: 1, pages: 40, shares: { flaky: 1, ...noOthers } }, async (running) => {
       const { web } = running;
       const url = web.origin(0) + web.path(0, 1);
@@ -90,7 +90,7 @@ describe('server', () => {
     });
   });
 
-  it('knows nothing at addresses outside the web', async () => {
+  it('answers 404 at addresses outside of the web', async () => {
     await withWeb({ hosts: 2 }, async ({ web }) => {
       const url = `http://127.${web.options.net}.0.3:${web.options.port}/`;
       assert.equal((await request(url)).status, 404);
@@ -121,7 +121,7 @@ describe('server', () => {
     });
   });
 
-  it('logs a client that gave up with status 0', async () => {
+  it('logs status 0 if the client cancels its request', async () => {
     await withWeb({ hosts: 1, answerMs: 60_000 }, async ({ web, requests, seed }) => {
       const abandoned = get(seed);
       abandoned.on('error', () => {});
@@ -137,14 +137,14 @@ describe('server', () => {
     });
   });
 
-  it('rejects where the port is taken', async () => {
+  it('fails if the port is in use', async () => {
     await withWeb({ hosts: 1 }, async ({ web }) => {
       const again = startWeb({ hosts: 1, port: web.options.port });
       await assert.rejects(again, { code: 'EADDRINUSE' });
     });
   });
 
-  it('runs as a process: says when it is ready, writes its log, ends on SIGTERM', async () => {
+  it('runs as a process that reports when it is ready, writes its log, and ends on SIGTERM', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'web-'));
     const log = join(folder, 'requests.jsonl');
     const flags = ['--hosts', '3', '--pages', '4', '--port', '0', '--net', '7', '--log', log];
@@ -173,8 +173,8 @@ function open({ body }: Got): number {
   return (JSON.parse(Buffer.from(body).toString()) as { open: number }).open;
 }
 
-/** Asks again until `holds`; each question is itself a round trip, so this is no busy loop. */
+/** Repeats the check until `holds`; each check is a round trip, so this is not a busy loop. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   for (let asked = 0; asked < 2_000; asked++) if (await holds()) return;
-  assert.fail('it never came to hold');
+  assert.fail('the condition never became true');
 }

@@ -1,10 +1,10 @@
-// A plain breadth-first walk over a web by its HTML alone, as the independent witness that what the
-// model expects can be reached, and by whom. It knows links, base, refresh, redirects and nofollow,
-// and nothing of the model. Used by the tests of the synthetic web.
+// A plain breadth-first walk over a web by its HTML only, as independent evidence of which expected
+// pages are reachable under which rules. It follows links, base, refresh and redirects and obeys
+// nofollow, without the model.
 import { Parser } from 'htmlparser2';
 import { plainTarget } from '../../web/model.ts';
 
-/** What the walk needs of an answer; keys of `headers` in lower case. */
+/** The parts of an answer that the walk needs; the keys of `headers` are in lower case. */
 export interface Got {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -13,15 +13,15 @@ export interface Got {
 
 export interface Walk {
   readonly visited: ReadonlySet<string>;
-  /** For each URL found, the pages that lead to it (other than itself). */
+  /** The pages that lead to each found URL, other than the URL itself. */
   readonly referrers: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
 export interface WalkRules {
-  /** Follow links that say nofollow as well. */
+  /** Follows links with nofollow, too. */
   readonly nofollowToo?: boolean;
   readonly allows?: (url: URL) => boolean;
-  /** Ends the walk of a web that has no end. */
+  /** Maximum of URLs, for a web that is endless. */
   readonly urlsMax?: number;
 }
 
@@ -33,7 +33,7 @@ const linkAttributes: Readonly<Record<string, string>> = {
   frame: 'src',
 };
 
-/** Walks from `seed`; `get` answers for a URL and is asked again where the answer is 503. */
+/** Walks from `seed`; `get` answers for a URL and is called again if the answer is 503. */
 export async function walk(
   seed: string,
   get: (url: URL) => Got | Promise<Got>,

@@ -1,4 +1,4 @@
-// The set-up that `compression.test.ts` and `slow/compression.test.ts` share.
+// The set-up shared by `compression.test.ts` and `slow/compression.test.ts`.
 
 import { gzipSync } from 'node:zlib';
 

@@ -4,7 +4,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { compressed } from '../../../../agent/archive/record/compression.ts';
 import { GZIP, PACKED, WORDS } from './compression-stage.ts';
 
-test('compression: a large record of which a part can be packed is packed', () => {
+test('compression: compresses a large record of which only a part is compressible', () => {
   for (const record of [WORDS, Buffer.concat([PACKED, WORDS]), Buffer.concat([WORDS, PACKED])]) {
     const member = compressed(record, GZIP);
     assert.ok(member.length < record.length * 0.9);
@@ -12,7 +12,7 @@ test('compression: a large record of which a part can be packed is packed', () =
   }
 });
 
-test('compression: small records are packed at the level asked for', () => {
+test('compression: compresses small records at the configured level', () => {
   const record = WORDS.subarray(0, 100_000);
   assert.deepEqual(compressed(record, GZIP), gzipSync(record, { level: 1 }));
 });

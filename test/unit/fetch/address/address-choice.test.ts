@@ -1,5 +1,5 @@
-// Which address a host's next request goes to, before anything is connected: the first answer that
-// may be asked at all and was not found dead, in one spelling for each address.
+// Tests which address the next request to a host uses: the first allowed address that has not
+// failed recently, in one canonical spelling.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -27,7 +27,7 @@ function choosing(answers: (host: string) => readonly string[]) {
   return { asked, choice, dialed };
 }
 
-test('address choice: the first answer that may be asked', async () => {
+test('address choice: takes the first allowed address of the answers', async () => {
   const answers: Record<string, string[]> = {
     'both.test': [first, second],
     'mixed.test': ['10.0.0.1', '::1', second, first],
@@ -41,7 +41,7 @@ test('address choice: the first answer that may be asked', async () => {
   assert.equal(await dialed('none.test'), null);
 });
 
-test('address choice: a literal is its own answer, and is not looked up', async () => {
+test('address choice: uses an IP literal as the address without a look-up', async () => {
   const { dialed, asked } = choosing(() => [second]);
   assert.equal(await dialed(first), first);
   assert.equal(await dialed(`[${second}]`), second);
@@ -50,27 +50,27 @@ test('address choice: a literal is its own answer, and is not looked up', async 
   assert.deepEqual(asked, []);
 });
 
-test('address choice: a look-up that fails is no address, and no error', async () => {
+test('address choice: a failed look-up gives no address and no error', async () => {
   const lookup = () => Promise.reject(new Error('SERVFAIL'));
   assert.equal(await new AddressChoice({ lookup, guard }).of('a.test'), null);
 });
 
-test('address choice: what could not be connected to gives way to the others, host by host', async () => {
+test('address choice: after a failed connection, prefers the other addresses of that host only', async () => {
   const { choice, dialed } = choosing(() => [first, second]);
   choice.failed('a.test', first);
   assert.equal(await dialed('a.test'), second);
   assert.equal(await dialed('b.test'), first);
 });
 
-test('address choice: once all have failed all are tried again, the first before the others', async () => {
+test('address choice: after all addresses have failed, tries all again, starting with the first', async () => {
   const { choice, dialed } = choosing(() => [first, second]);
   choice.failed('a.test', first);
   choice.failed('a.test', second);
   assert.equal(await dialed('a.test'), first);
-  assert.equal(await dialed('a.test'), first, 'what failed is forgotten');
+  assert.equal(await dialed('a.test'), first, 'failures are forgotten');
 });
 
-test('address choice: an answer that comes anew is asked though others have failed', async () => {
+test('address choice: tries a new address of the host after the others have failed', async () => {
   let answers = [first];
   const { choice, dialed } = choosing(() => answers);
   choice.failed('a.test', first);
@@ -78,7 +78,7 @@ test('address choice: an answer that comes anew is asked though others have fail
   assert.equal(await dialed('a.test'), '1.1.1.1');
 });
 
-test('address choice: one spelling for each address, so that its budget is one', async () => {
+test('address choice: gives each address one spelling, so that it has one budget', async () => {
   const spellings = [first, `::ffff:${first}`, '::FFFF:5db8:d822', '0:0:0:0:0:ffff:5db8:d822'];
   for (const spelling of spellings) {
     assert.equal(addressKey(spelling), first, spelling);
@@ -92,7 +92,7 @@ test('address choice: one spelling for each address, so that its budget is one',
   }
 });
 
-test('address choice: by NAT64 it is the same server, though another address to connect to', async () => {
+test('address choice: a NAT64 address names the same server but is another address to connect to', async () => {
   const translated = '64:ff9b::5db8:d822';
   const { choice, dialed } = choosing((host) => (host === 'six.test' ? [translated] : [first]));
   assert.deepEqual(await choice.of('six.test'), { dial: translated, address: first });
@@ -105,27 +105,27 @@ test('address choice: by NAT64 it is the same server, though another address to 
   assert.equal(await dialed('four.test'), first);
 });
 
-test('address choice: an IPv4 address inside another that is only its gate is no key', () => {
+test('address choice: an embedded IPv4 address that only names a gateway is not the server key', () => {
   const gates = ['2002:5db8:d822::1', '2001:0:5db8:d822::1', '64:ff9b:1::5db8:d822'];
   for (const gate of [...gates, '64:ff9b::1:5db8:d822', '::5db8:d822', second]) {
     assert.equal(serverKey(gate), addressKey(gate), gate);
   }
 });
 
-test('address choice: failures are remembered of the last ten thousand hosts', async () => {
+test('address choice: remembers failures for the last ten thousand hosts', async () => {
   const { choice, dialed } = choosing(() => [first, second]);
   choice.failed('old.test', first);
   choice.failed('kept.test', first);
   for (let n = 0; n < 9_998; n++) choice.failed(`${n}.test`, first);
   assert.equal(await dialed('old.test'), second);
-  // A host that fails again is remembered as the newest.
+  // A host that fails again becomes the newest entry.
   choice.failed('kept.test', first);
   choice.failed('one-more.test', first);
   assert.equal(await dialed('old.test'), first);
   assert.equal(await dialed('kept.test'), second);
 });
 
-test('address choice: a server stays chosen while the name leads to it', async () => {
+test('address choice: keeps the chosen server while the name resolves to it', async () => {
   let answers = [first, second];
   const { choice } = choosing(() => answers);
   const chosen = async (current: string | null) => (await choice.of('a.test', current))?.dial;

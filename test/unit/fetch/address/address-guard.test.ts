@@ -6,7 +6,7 @@ import { AddressGuard } from '../../../../agent/fetch/address/address-guard.ts';
 const strict = new AddressGuard({ allowPrivate: false });
 const open = new AddressGuard({ allowPrivate: true });
 
-/** First and last address of what must be refused by default. */
+/** First and last addresses of the ranges that are refused by default. */
 const REFUSED = [
   ['0.0.0.0', '0.255.255.255'],
   ['10.0.0.0', '10.255.255.255'],
@@ -38,7 +38,7 @@ const REFUSED = [
   ['ff00::', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
 ].flat();
 
-/** Just outside of them, and ordinary ones. */
+/** Addresses just outside of these ranges, and ordinary ones. */
 const PASSED = [
   ['1.0.0.0', '9.255.255.255', '11.0.0.0', '100.63.255.255', '100.128.0.0', '126.255.255.255'],
   ['128.0.0.0', '169.253.255.255', '169.255.0.0', '172.15.255.255', '172.32.0.0'],
@@ -46,19 +46,19 @@ const PASSED = [
   ['2001:200::', '2606:4700::1111', '2003::', '3ffe::1', '2a00:1450:4001::200e'],
 ].flat();
 
-test('address guard: every refused range is refused at both ends', () => {
+test('address guard: refuses every blocked range at both ends', () => {
   for (const address of REFUSED) {
     assert.notEqual(strict.blocked(address), null, address);
   }
 });
 
-test('address guard: public unicast passes, up to the edges of the ranges', () => {
+test('address guard: allows public unicast addresses up to the edges of the blocked ranges', () => {
   for (const address of PASSED) {
     assert.equal(strict.blocked(address), null, address);
   }
 });
 
-test('address guard: an address in IPv6 clothes is judged like itself', () => {
+test('address guard: an IPv4 address embedded in IPv6 gets the same verdict as the IPv4 address', () => {
   const octet = fc.integer({ min: 0, max: 255 });
   fc.assert(
     fc.property(fc.tuple(octet, octet, octet, octet), (octets) => {
@@ -73,7 +73,7 @@ test('address guard: an address in IPv6 clothes is judged like itself', () => {
   );
 });
 
-test('address guard: private networks pass where allowed, nonsense never', () => {
+test('address guard: allows private networks if configured, but never unusable addresses', () => {
   for (const address of ['127.0.0.1', '10.1.2.3', '169.254.1.1', '::1', 'fd00::1', 'fe80::1%lo']) {
     assert.notEqual(strict.blocked(address), null, address);
     assert.equal(open.blocked(address), null, address);
@@ -84,13 +84,13 @@ test('address guard: private networks pass where allowed, nonsense never', () =>
   }
 });
 
-test('address guard: what is no address is refused', () => {
+test('address guard: refuses a text that is not an address', () => {
   for (const text of ['', 'localhost', '127.1', '0x7f.0.0.1', '1.2.3', '[::1]', '1.2.3.4.5']) {
     assert.equal(open.blocked(text), 'not an address', text);
   }
 });
 
-test('address guard: of hosts literals are judged, with brackets and trailing dot', () => {
+test('address guard: checks hosts that are IP literals, with brackets or a trailing dot', () => {
   for (const host of ['127.0.0.1', '127.0.0.1.', '[::1]', '[::ffff:7f00:1]']) {
     assert.notEqual(strict.checkHostLiteral(host), null, host);
   }
@@ -105,7 +105,7 @@ test('address guard: of hosts literals are judged, with brackets and trailing do
   }
 });
 
-test('address guard: names of this machine and its network are refused without a look-up', () => {
+test('address guard: refuses names of this machine and its network without a look-up', () => {
   for (const host of [
     ...['localhost', 'LOCALHOST', 'localhost.', 'a.localhost', 'localhost.localdomain'],
     ...['printer.local', 'metadata.google.internal', 'router.home.arpa'],

@@ -7,7 +7,7 @@ import type { Lookup } from '../../../../agent/fetch/address/dial.ts';
 
 const guard = new AddressGuard({ allowPrivate: false });
 
-/** A resolver that gives the same addresses to everyone. */
+/** A resolver that returns the same addresses for every name. */
 function resolvingTo(addresses: readonly string[]): Lookup {
   return async () =>
     addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
@@ -71,14 +71,14 @@ const CASES: [string, boolean][] = [
 ];
 
 for (const [input, blocked] of CASES) {
-  test(`check address: ${JSON.stringify(input)} is ${blocked ? 'refused' : 'let through'}`, async () => {
+  test(`check address: ${JSON.stringify(input)} is ${blocked ? 'refused' : 'allowed'}`, async () => {
     const verdict = await checkAddress(input, guard);
     assert.equal(verdict.blocked, blocked, verdict.reason ?? '');
     assert.equal(verdict.reason === null, !blocked);
   });
 }
 
-test('check address: a name is judged by what it resolves to', async () => {
+test('check address: checks the addresses to which a name resolves', async () => {
   const url = 'http://metadata.test/latest';
   const toMetadata = await checkAddress(url, guard, resolvingTo(['169.254.169.254']));
   assert.deepEqual(toMetadata, { blocked: true, reason: 'link-local' });
@@ -111,7 +111,8 @@ describe('published address rows', { skip: published.length === 0 && 'no table' 
       for (const lookup of resolversOf(row)) {
         verdicts.push(await checkAddress(row.input, guard, lookup));
       }
-      // A row with several answers is a name that changes them: the last one must be caught.
+      // A row with several answers is a name whose address changes: the last answer must be
+      // refused.
       const last = verdicts.at(-1);
       assert.equal(last?.blocked, row.expect !== 'allow', last?.reason ?? 'let through');
     });

@@ -1,4 +1,5 @@
-// What the look-up remembers and for how long, and what the resolver asks of whom.
+// Tests what the DNS cache keeps and for how long, and which queries the resolver sends to the DNS
+// and to the system.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -13,7 +14,7 @@ function failure(code: string): Error {
   return Object.assign(new Error(code), { code });
 }
 
-/** A cache over a resolver that counts, with a clock to be set. */
+/** A cache over a resolver that records its queries, with a clock that the test sets. */
 function cacheOver(answer: (name: string) => DnsAnswer | Promise<DnsAnswer>, namesMax = 100) {
   const asked: string[] = [];
   const clock = { now: 0 };
@@ -33,10 +34,10 @@ function cacheOver(answer: (name: string) => DnsAnswer | Promise<DnsAnswer>, nam
 
 describe('dns cache', () => {
   for (const [claim, ttlMs, keptMs] of [
-    ['the time its server gave', 5000, 5000],
-    ['the least time, where its server gives less', 0, 1000],
-    ['the longest time, where its server gives more', 10 ** 9, 60_000],
-    ['the least time, where nobody knows', null, 1000],
+    ['the TTL of its server', 5000, 5000],
+    ['the minimum, if its server gives less', 0, 1000],
+    ['the maximum, if its server gives more', 10 ** 9, 60_000],
+    ['the minimum, if the TTL is unknown', null, 1000],
   ] as const) {
     test(`an answer is kept for ${claim}`, async () => {
       const { lookup, asked, clock } = cacheOver(() => ({ addresses: [V4], ttlMs }));
@@ -50,7 +51,7 @@ describe('dns cache', () => {
     });
   }
 
-  test('who asks together shares one query, in any spelling', async () => {
+  test('concurrent look-ups of a name in any spelling share one query', async () => {
     let answer: (value: DnsAnswer) => void = () => {};
     const { lookup, asked } = cacheOver(
       () =>
@@ -69,7 +70,7 @@ describe('dns cache', () => {
     ['ESERVFAIL', 5000],
     ['ETIMEOUT', 5000],
   ] as const) {
-    test(`${code} is remembered for ${keptMs} ms, then the name is asked for again`, async () => {
+    test(`${code} is cached for ${keptMs} ms, then the name is looked up again`, async () => {
       let works = false;
       const { lookup, asked, clock } = cacheOver(() => {
         if (!works) throw failure(code);
@@ -85,13 +86,13 @@ describe('dns cache', () => {
     });
   }
 
-  test('names are bounded: the oldest leaves', async () => {
+  test('the number of names is bounded, and the oldest is removed', async () => {
     const { lookup, asked } = cacheOver(() => ({ addresses: [V4], ttlMs: 60_000 }), 2);
     for (const name of ['a', 'b', 'c', 'c', 'b', 'a']) await lookup(name);
     assert.deepEqual(asked, ['a', 'b', 'c', 'a']);
   });
 
-  test('a name that hangs keeps no other waiting', async () => {
+  test('a look-up that hangs does not delay other names', async () => {
     const { lookup } = cacheOver((name) =>
       name === 'slow.test' ? new Promise<never>(() => {}) : { addresses: [V4], ttlMs: 1 },
     );
@@ -100,7 +101,7 @@ describe('dns cache', () => {
   });
 });
 
-/** A DNS that knows what it is told to. */
+/** A DNS client that gives the answers of the test. */
 function client(v4: string[] | Error, v6: string[] | Error, ttl = 60): DnsClient {
   const answer = async (list: string[] | Error) => {
     if (list instanceof Error) throw list;
@@ -112,14 +113,14 @@ function client(v4: string[] | Error, v6: string[] | Error, ttl = 60): DnsClient
 describe('resolver', () => {
   const system = async () => [V4, V6];
 
-  test('both families are asked for and taken by turns', async () => {
+  test('queries both families and alternates their addresses', async () => {
     const dns = client(['192.0.2.1', '192.0.2.2'], ['2001:db8::1']);
     const { addresses, ttlMs } = await createResolver({ family: 'any', client: dns })('a.test');
     assert.deepEqual(addresses, [V4, V6, { address: '192.0.2.2', family: 4 }]);
     assert.equal(ttlMs, 60_000);
   });
 
-  test('one family is enough, whatever becomes of the other', async () => {
+  test('one family is sufficient if the other fails', async () => {
     for (const code of ['ENODATA', 'ESERVFAIL', 'ETIMEOUT']) {
       const dns = client(failure(code), ['2001:db8::1']);
       const { addresses } = await createResolver({ family: 'any', client: dns })('a.test');
@@ -127,14 +128,14 @@ describe('resolver', () => {
     }
   });
 
-  test('a family that is not wanted is neither asked for nor taken', async () => {
+  test('neither queries nor returns a family that is not configured', async () => {
     const dns = client(['192.0.2.1'], new Error('asked'));
     const resolve = createResolver({ family: 'ipv4', client: dns, system });
     assert.deepEqual((await resolve('a.test')).addresses, [V4]);
     assert.deepEqual((await resolve('localhost')).addresses, [V4]);
   });
 
-  test('what the DNS does not know, the system may', async () => {
+  test('asks the system for a name that the DNS does not know', async () => {
     for (const code of ['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']) {
       const dns = client(failure(code), failure(code));
       const { addresses, ttlMs } = await createResolver({ family: 'any', client: dns, system })(
@@ -144,25 +145,25 @@ describe('resolver', () => {
     }
   });
 
-  test('an outage of the DNS does not reach the system, and is told as one', async () => {
+  test('a DNS outage is reported as such, without asking the system', async () => {
     for (const other of ['ESERVFAIL', 'ENOTFOUND']) {
       const resolve = createResolver({
         family: 'any',
         client: client(failure(other), failure('ESERVFAIL')),
-        system: () => assert.fail('the system was asked'),
+        system: () => assert.fail('the system resolver was queried'),
       });
       await assert.rejects(resolve('a.test'), { code: 'ESERVFAIL' });
     }
   });
 
-  test('a thousand addresses are cut to a few', async () => {
+  test('limits a thousand addresses to a few', async () => {
     const many = Array.from({ length: 1000 }, (_, n) => `192.0.2.${n % 256}`);
     const resolve = createResolver({ family: 'any', client: client(many, failure('ENODATA')) });
     assert.equal((await resolve('a.test')).addresses.length, 64);
   });
 });
 
-test('resolver: a system that never answers is given up, and the name may be asked for again', async (t) => {
+test('resolver: cancels a system look-up that never answers, and the name can be looked up again', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let asked = 0;
   const system = () => {

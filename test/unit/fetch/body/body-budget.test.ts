@@ -1,4 +1,4 @@
-// The memory for bodies, without any body.
+// Tests how the memory for bodies is reserved and released, with simulated bodies on virtual time.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -6,20 +6,20 @@ import fc from 'fast-check';
 import { type BodyAccount, BodyBudget } from '../../../../agent/fetch/body/body-budget.ts';
 
 const MIB = 1024 ** 2;
-/** After which a body that made no step is slow. */
+/** A body without a step for longer than this is slow. */
 const PATIENCE_MS = 500;
 
 let nowMs = 0;
 const now = () => nowMs;
 
-/** A body that reserves in steps, as a reader does; closed when it is broken off. */
+/** A body that reserves memory in steps, as a reader does; closed when the budget aborts it. */
 class Body {
   readonly account: BodyAccount;
   readonly bytesMax: number;
   readonly startedAt: number;
   held = 0;
   wanted = 0;
-  /** By its last step before which it had not to wait, as the budget measures it. */
+  /** Measured, as the budget does, at the last step before which the body did not have to wait. */
   isSlow = false;
   #since = nowMs;
   #hasWaited = false;
@@ -36,7 +36,7 @@ class Body {
     return this.held < this.wanted;
   }
 
-  /** @returns whether it may go on */
+  /** @returns whether it may continue */
   wants(bytes: number): boolean {
     this.wanted = bytes;
     if (!this.#hasWaited) this.isSlow = nowMs - this.#since > PATIENCE_MS;
@@ -64,7 +64,10 @@ class Body {
   }
 }
 
-/** One timer at a time: a timer that is set again within a tick is late by the rest of it. */
+/**
+ * Advances in small steps, because a timer that is set again within a tick fires late by the rest
+ * of that tick.
+ */
 function pass(t: TestContext, ms: number): void {
   for (let left = ms; left > 0; left -= 125) {
     nowMs += 125;
@@ -77,7 +80,7 @@ function budgetOf(t: TestContext, bytesMax = 10) {
   return new BodyBudget({ ordinaryBytesMax: bytesMax, largeBytesMax: bytesMax }, now);
 }
 
-test('body budget: what a body comes to hold counts, not what it may become', (t) => {
+test('body budget: counts what a body holds, not its maximum', (t) => {
   const budget = budgetOf(t);
   const bodies = Array.from({ length: 10 }, () => new Body(budget));
   for (const body of bodies) assert.equal(body.wants(1), true);
@@ -86,7 +89,7 @@ test('body budget: what a body comes to hold counts, not what it may become', (t
   assert.deepEqual([budget.reserved, budget.waiting], [0, 0]);
 });
 
-test('body budget: what does not fit waits, the oldest first, also for a smaller one', (t) => {
+test('body budget: reservations that do not fit wait in order of age, even before smaller ones', (t) => {
   const budget = budgetOf(t);
   const bodies = Array.from({ length: 4 }, () => new Body(budget));
   const granted: number[] = [];
@@ -96,14 +99,14 @@ test('body budget: what does not fit waits, the oldest first, also for a smaller
     [third.wants(6), second.wants(3), first.wants(4), fourth.wants(1)],
     [...[true, true, false, false]],
   );
-  // It reserved before the other two.
+  // It opened before the other two.
   assert.equal(second.wants(5), false);
   third.close();
   assert.deepEqual(granted, [1, 0, 3]);
   assert.deepEqual([budget.reserved, budget.waiting], [10, 0]);
 });
 
-test('body budget: where all wait for more the oldest goes on, alone and to its end', (t) => {
+test('body budget: when all bodies wait, the oldest alone continues until its end', (t) => {
   const budget = budgetOf(t);
   const [first, second] = [new Body(budget), new Body(budget)];
   assert.deepEqual([first.wants(5), second.wants(5), second.wants(6)], [true, true, false]);
@@ -114,12 +117,12 @@ test('body budget: where all wait for more the oldest goes on, alone and to its 
   assert.deepEqual([second.waits, budget.reserved], [false, 6]);
 });
 
-test('body budget: a body that drips is broken off as soon as a quick one has to wait', (t) => {
+test('body budget: aborts a dripping body as soon as a quick body has to wait', (t) => {
   const budget = budgetOf(t);
   const drips = new Body(budget);
   assert.equal(drips.wants(9), true);
   pass(t, 60_000);
-  assert.equal(drips.isBroken, false, 'while nobody waits');
+  assert.equal(drips.isBroken, false, 'not while no body waits');
   const calm = new Body(budget);
   assert.equal(calm.wants(2), false);
   pass(t, PATIENCE_MS);
@@ -128,31 +131,31 @@ test('body budget: a body that drips is broken off as soon as a quick one has to
   assert.equal(calm.isBroken, false);
 });
 
-test('body budget: a body that goes on step by step, is parsed or waits itself is not slow', (t) => {
+test('body budget: a body that makes steps, is being parsed or waits for memory is not slow', (t) => {
   const budget = budgetOf(t);
   const [parsed, reads, waits] = [new Body(budget), new Body(budget), new Body(budget)];
   assert.deepEqual([parsed.wants(5), reads.wants(1), waits.wants(5)], [true, true, false]);
   parsed.account.ended();
   for (let n = 0; n < 4; n++) {
     pass(t, PATIENCE_MS / 2);
-    // It reserved before the one that waits, so it is served first.
+    // It opened before the waiting body, so it is served first.
     assert.equal(reads.wants(2 + n), true);
   }
   assert.deepEqual([parsed.isBroken, reads.isBroken, waits.isBroken], [false, false, false]);
 });
 
-test('body budget: nobody is broken off by a look that comes late', (t) => {
+test('body budget: a check that comes late aborts no body', (t) => {
   const budget = budgetOf(t);
   const [behind, waits] = [new Body(budget), new Body(budget)];
   assert.deepEqual([behind.wants(9), waits.wants(2)], [true, false]);
-  // The agent itself stood still, and what has come meanwhile is not read yet.
+  // The agent itself was stalled, and has not yet read what arrived meanwhile.
   nowMs += 60_000;
   t.mock.timers.tick(250);
   assert.equal(behind.isBroken, false);
   assert.deepEqual([behind.wants(10), waits.waits], [true, true]);
 });
 
-test('body budget: of slow bodies the largest is broken off, and no more than needed', (t) => {
+test('body budget: aborts the largest slow body first, and no more than needed', (t) => {
   const budget = budgetOf(t);
   const [small, large, calm] = [new Body(budget), new Body(budget), new Body(budget, 2)];
   assert.deepEqual([small.wants(3), large.wants(6), calm.wants(2)], [true, true, false]);
@@ -160,20 +163,20 @@ test('body budget: of slow bodies the largest is broken off, and no more than ne
   assert.deepEqual([small.isBroken, large.isBroken, calm.waits], [false, true, false]);
 });
 
-test('body budget: a slow body stays slow while it waits, and breaks off nobody', (t) => {
+test('body budget: a slow body stays slow while it waits, and aborts no other body', (t) => {
   const budget = budgetOf(t);
   const [slow, drips] = [new Body(budget), new Body(budget)];
   assert.equal(drips.wants(4), true);
   pass(t, 2 * PATIENCE_MS);
-  // Its first step took so long.
+  // It is slow because its first step took so long.
   assert.equal(slow.wants(5), false);
   pass(t, 60_000);
   assert.deepEqual([slow.waits, drips.isBroken], [true, false]);
   const calm = new Body(budget, 5);
-  assert.equal(calm.wants(5), true, 'slow ones leave it room');
+  assert.equal(calm.wants(5), true, 'slow bodies leave room for it');
 });
 
-test('body budget: a slow body that waits is broken off for a quick one', (t) => {
+test('body budget: aborts a waiting slow body for a quick one', (t) => {
   const budget = budgetOf(t);
   const slow = new Body(budget);
   assert.equal(slow.wants(7), true);
@@ -188,7 +191,7 @@ test('body budget: a slow body that waits is broken off for a quick one', (t) =>
   assert.deepEqual([slow.isBroken, calm.waits], [true, false]);
 });
 
-test('body budget: large bodies leave room for small ones, which come first', (t) => {
+test('body budget: large bodies leave room for small ones, which are served first', (t) => {
   const budget = budgetOf(t, 40 * MIB);
   const large = Array.from({ length: 4 }, () => new Body(budget, 10 * MIB));
   assert.deepEqual(
@@ -205,7 +208,7 @@ test('body budget: large bodies leave room for small ones, which come first', (t
   assert.deepEqual([small[5]!.waits, large[3]!.waits], [false, true]);
 });
 
-test('body budget: large bodies that wait hold up no ordinary ones', () => {
+test('body budget: large bodies that wait do not delay ordinary ones', () => {
   const budget = new BodyBudget();
   const large = Array.from({ length: 3 }, () => new Body(budget, 50 * MIB));
   for (const body of large) body.wants(30 * MIB);
@@ -218,7 +221,7 @@ test('body budget: large bodies that wait hold up no ordinary ones', () => {
   for (const body of [...large, page]) body.close();
 });
 
-test('body budget: the next may be granted, and leave, while another leaves', (t) => {
+test('body budget: a body may be granted memory and close while another one closes', (t) => {
   const budget = budgetOf(t);
   const first = new Body(budget);
   assert.equal(first.wants(10), true);
@@ -243,7 +246,7 @@ const step = fc.record({
   bytes: fc.integer({ min: 1, max: 5 }),
 });
 
-test('body budget: whatever comes, drips and goes, it is bounded and everyone gets its turn', (t) => {
+test('body budget: stays bounded and serves every body in any sequence of steps', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const steps = fc.array(step, { maxLength: 150, size: 'max' });
   fc.assert(
@@ -280,14 +283,14 @@ test('body budget: whatever comes, drips and goes, it is bounded and everyone ge
         if (what === 'close' && body) close(body);
         check();
       }
-      // All that can go on drip from now on; those that are whole are parsed.
+      // From now on all that can continue only drip; complete bodies are parsed.
       const waited = [...open].filter((body) => body.waits && !ended.has(body));
       for (const body of ended) if (open.has(body)) close(body);
       const limit = 2 * open.size;
       for (let n = 0; n <= limit; n++) pass(t, PATIENCE_MS / 2);
       check();
       for (const body of waited) assert.ok(!body.waits || body.isBroken || body.isSlow);
-      // A slow one waits for slow ones: it has its turn when those end.
+      // A slow body waits for other slow ones, and is served when they end.
       while (open.size > 0) {
         const served = [...open].filter((body) => !body.waits);
         assert.ok(served.length > 0);

@@ -1,10 +1,10 @@
-// The set-up that `body-reader.test.ts` and `slow/body-reader.test.ts` share.
+// The set-up shared by `body-reader.test.ts` and `slow/body-reader.test.ts`.
 
 import assert from 'node:assert/strict';
 import zlib from 'node:zlib';
 import { type BodyEnd, BodyReader } from '../../../../agent/fetch/body/body-reader.ts';
 
-/** Pushes the pieces, honouring pauses, and waits for the end. */
+/** Pushes the pieces, waiting while the reader pauses the source, until the body ends. */
 export async function read(coding: string, bytesMax: number, pieces: readonly Uint8Array[]) {
   let resume = () => {};
   let paused = false;
@@ -39,7 +39,7 @@ export async function read(coding: string, bytesMax: number, pieces: readonly Ui
   return { end: ends[0]!, body: Buffer.from(await reader.take()), received: reader.received };
 }
 
-/** The default takes ten seconds for what others code in a tenth of one. */
+/** Compresses at level 5, because the default level takes a hundred times as long. */
 export function quickBrotli(body: Buffer): Buffer {
   return zlib.brotliCompressSync(body, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 5 } });
 }
@@ -59,7 +59,7 @@ export function cutInto(coded: Buffer, size: number): Buffer[] {
   );
 }
 
-/** Shrinks to a part that is credible. */
+/** Compresses at a ratio that the reader accepts as plausible. */
 export const NUMBERS = Buffer.from(
   Array.from({ length: 400_000 }, (_, n) => (n * 2654435761) % 2 ** 32).join(' '),
 );

@@ -7,7 +7,7 @@ import { GzipMembers } from '../../../../agent/fetch/body/gzip-members.ts';
 import { ZstdFrames } from '../../../../agent/fetch/body/zstd-frames.ts';
 import { cutInto, ENCODERS, NUMBERS, read } from './body-reader-stage.ts';
 
-/** Larger than what is kept to be decoded again. */
+/** Larger than what is kept for decoding a second time. */
 const large = Buffer.from(
   Array.from({ length: 50_000 }, (_, n) => {
     return `<p>${(Math.imul(n, 2654435761) ^ Math.imul(n * n, 40503)) >>> 0}</p>`;
@@ -15,7 +15,7 @@ const large = Buffer.from(
 );
 
 for (const [coding, encode] of Object.entries(ENCODERS)) {
-  test(`body reader: ${coding || 'no coding'} in any pieces gives the body up to the cap`, async () => {
+  test(`body reader: decodes ${coding || 'no coding'} in any pieces up to the cap`, async () => {
     const text = fc.string({ maxLength: 3000 }).map((value) => Buffer.from(value.repeat(3)));
     const sizes = fc.integer({ min: 1, max: 5000 });
     await fc.assert(
@@ -29,12 +29,12 @@ for (const [coding, encode] of Object.entries(ENCODERS)) {
     );
   });
 
-  test(`body reader: ${coding || 'no coding'} cut short is never whole`, async () => {
+  test(`body reader: ${coding || 'no coding'} that is truncated is never reported as whole`, async () => {
     if (coding === '') {
-      return; // Only the wire knows, and the exchange asks it.
+      return; // Only the exchange can detect this, by the length on the wire.
     }
     const coded = encode(Buffer.from('<a href="/next">next</a>'.repeat(50)));
-    // The data of gzip ends before its trailer, without which it is read all the same.
+    // The data of gzip ends before its trailer; a body without the trailer is accepted.
     const whole = coding === 'gzip' ? coded.length - 8 : coded.length;
     for (let length = 1; length < whole; length += 7) {
       const { end } = await read(coding, 1e6, [coded.subarray(0, length)]);
@@ -54,7 +54,7 @@ for (const [size, content] of [
   const wire = Buffer.concat(members);
   assert.equal(wire.length > 256 * 1024, size === 'large');
   for (const tail of ['garbage', '\0\0\0\0', '\x1f', '\x1f\x8b junk', '\x1f\x8b\x08']) {
-    test(`gzip: ${size} members with ${JSON.stringify(tail)} after them are decoded whole`, async () => {
+    test(`gzip: decodes ${size} members followed by ${JSON.stringify(tail)} completely`, async () => {
       const coded = Buffer.concat([wire, Buffer.from(tail, 'latin1')]);
       for (const piece of [coded.length, 9999, members[0]!.length]) {
         const { end, body } = await read('gzip', 1e8, cutInto(coded, piece));
@@ -65,7 +65,7 @@ for (const [size, content] of [
   }
 }
 
-test('gzip: every optional field of a header is skipped where garbage follows', async () => {
+test('gzip: skips every optional header field when garbage follows', async () => {
   const content = Buffer.from('<p>text</p>');
   const plain = zlib.gzipSync(content);
   for (const flags of [0, 2, 4, 8, 16, 30]) {
@@ -86,7 +86,7 @@ test('gzip: every optional field of a header is skipped where garbage follows', 
   }
 });
 
-test('gzip members: damaged, cut or too many are an error', async () => {
+test('gzip members: reports an error for damaged, truncated or too many members', async () => {
   const wire = zlib.gzipSync(Buffer.from('<p>text</p>'.repeat(10)));
   const failure = async (coded: Buffer) => {
     const decoder = new GzipMembers({});
@@ -108,7 +108,7 @@ test('gzip members: damaged, cut or too many are an error', async () => {
   assert.equal(await failure(Buffer.concat(Array(1001).fill(none))), 'too many members');
 });
 
-test('gzip: a bomb before garbage costs no more than the cap, off the main thread', async () => {
+test('gzip: decodes a bomb followed by garbage only up to the cap, off the main thread', async () => {
   const bomb = zlib.gzipSync(Buffer.alloc(50_000_000));
   const { end, body } = await read('gzip', 3_000_000, [Buffer.concat([bomb, Buffer.from('tail')])]);
   assert.equal(end.kind, 'cut');
@@ -119,11 +119,11 @@ for (const [name, make, coded] of [
   ['zstd', () => new ZstdFrames({}), zlib.zstdCompressSync(Buffer.alloc(20_000_000))],
   ['gzip', () => new GzipMembers({}), zlib.gzipSync(Buffer.alloc(20_000_000))],
 ] as const) {
-  test(`${name}: what a reader does not take is not decoded`, async () => {
+  test(`${name}: does not decode what its reader does not read`, async () => {
     const left = make();
     left.end(coded);
     left.once('readable', () => {});
-    // Meanwhile as much is decoded twice for one who takes it.
+    // Meanwhile another reader decodes the same data twice.
     for (let n = 0; n < 2; n++) {
       const taken = make();
       taken.end(coded);
@@ -135,7 +135,7 @@ for (const [name, make, coded] of [
 }
 
 for (const coding of ['br', 'zstd', 'gzip', 'br, gzip']) {
-  test(`body reader: a bomb in ${coding} is cut at what so few bytes may become`, async () => {
+  test(`body reader: cuts a bomb in ${coding} at the largest plausible size`, async () => {
     const bomb = ENCODERS[coding]!(Buffer.alloc(32 * 2 ** 20));
     const cap = 30 * 2 ** 20;
     const { end, body } = await read(coding, cap, [bomb]);
@@ -143,7 +143,7 @@ for (const coding of ['br', 'zstd', 'gzip', 'br, gzip']) {
     assert.deepEqual([end.kind, body.length], ['cut', Math.min(cap, credible)]);
   });
 
-  test(`body reader: a dull page in ${coding} is whole`, async () => {
+  test(`body reader: reads a repetitive page in ${coding} completely`, async () => {
     const rows = Array.from({ length: 40_000 }, (_, k) => `<tr><td>${k}</td><td>row</td></tr>\n`);
     const page = Buffer.from(rows.join('').repeat(2));
     const { end, body } = await read(coding, 2 ** 24, [ENCODERS[coding]!(page)]);
@@ -151,7 +151,7 @@ for (const coding of ['br', 'zstd', 'gzip', 'br, gzip']) {
   });
 }
 
-test('body reader: zstd of several frames is read to its end, in whatever pieces it comes', async () => {
+test('body reader: reads all frames of zstd, in whatever pieces they arrive', async () => {
   const frame = (text: string) => zlib.zstdCompressSync(Buffer.from(text));
   const large = Buffer.alloc(300_000, 'abc');
   const skippable = Buffer.concat([
@@ -176,8 +176,8 @@ test('body reader: zstd of several frames is read to its end, in whatever pieces
 });
 
 for (const keepsWire of [false, true]) {
-  const held = keepsWire ? 'and coded for the archive, ' : '';
-  test(`body reader: it reserves what it holds decoded, ${held}step by step`, async () => {
+  const held = keepsWire ? 'and its coded copy for the archive, ' : '';
+  test(`body reader: reserves memory for the decoded body, ${held}step by step`, async () => {
     const ended = Promise.withResolvers<BodyEnd>();
     const source = { pause: () => {}, resume: () => {} };
     const asked: number[] = [];
@@ -195,7 +195,7 @@ for (const keepsWire of [false, true]) {
   });
 }
 
-test('body reader: a large body is joined in pieces, and the loop goes round in between', async () => {
+test('body reader: joins a large body in parts, and the event loop runs in between', async () => {
   const ended = Promise.withResolvers<BodyEnd>();
   const source = { pause: () => {}, resume: () => {} };
   const reader = new BodyReader(undefined, 64 * 1024 ** 2, source, ended.resolve);

@@ -1,4 +1,4 @@
-// Which cookies are kept, for whom, and how many.
+// Tests which cookies are kept and sent, to which URLs, and the maximum of cookies and hosts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,40 +14,50 @@ function jarWith(headers: readonly string[], options: CookieJarOptions = {}, fro
 }
 
 for (const [claim, headers, url, expected] of [
-  ['goes back to its host', ['a=1'], PAGE, 'a=1'],
+  ['is sent back to its host', ['a=1'], PAGE, 'a=1'],
   [
-    'stays with its host whatever its Domain',
+    'is sent only to its host, whatever its Domain',
     ['a=1; Domain=site.test'],
     'https://site.test/',
     null,
   ],
-  ['goes to every port', ['a=1; Path=/'], 'https://www.site.test:8443/', 'a=1'],
-  ['belongs to the directory of its page', ['a=1'], 'https://www.site.test/', null],
-  ['with a path goes below it', ['a=1; Path=/x'], 'https://www.site.test/x/y', 'a=1'],
-  ['with a path goes nowhere beside it', ['a=1; Path=/x'], 'https://www.site.test/xy', null],
+  ['is sent to every port', ['a=1; Path=/'], 'https://www.site.test:8443/', 'a=1'],
+  ['is limited to the directory of its page', ['a=1'], 'https://www.site.test/', null],
+  ['with a path is sent to URLs below it', ['a=1; Path=/x'], 'https://www.site.test/x/y', 'a=1'],
   [
-    'that is secure is not sent in the clear',
+    'with a path is not sent to paths beside it',
+    ['a=1; Path=/x'],
+    'https://www.site.test/xy',
+    null,
+  ],
+  [
+    'that is secure is not sent over plain HTTP',
     ['a=1; Path=/; Secure'],
     'http://www.site.test/',
     null,
   ],
   ['with a longer path comes first', ['a=1; Path=/', 'b=2; Path=/dir'], PAGE, 'b=2; a=1'],
-  ['replaces its like', ['a=1', 'a=2'], PAGE, 'a=2'],
-  ['is taken back by Max-Age', ['a=1', 'a=; Max-Age=0'], PAGE, null],
-  ['is taken back by Expires', ['a=1', 'a=; Expires=Thu, 01-Jan-1970 00:00:00 GMT'], PAGE, null],
-  ['keeps equals signs', ['a=b=c=='], PAGE, 'a=b=c=='],
-  ['without a name is left out', ['=1', 'a', ''], PAGE, null],
-  ['that could break a header is left out', ['a=1\r\nX: y', 'b=\u00fc'], PAGE, null],
+  ['replaces one of the same name', ['a=1', 'a=2'], PAGE, 'a=2'],
+  ['is removed by Max-Age=0', ['a=1', 'a=; Max-Age=0'], PAGE, null],
+  [
+    'is removed by Expires in the past',
+    ['a=1', 'a=; Expires=Thu, 01-Jan-1970 00:00:00 GMT'],
+    PAGE,
+    null,
+  ],
+  ['keeps equals signs in its value', ['a=b=c=='], PAGE, 'a=b=c=='],
+  ['without a name is dropped', ['=1', 'a', ''], PAGE, null],
+  ['that could break a header is dropped', ['a=1\r\nX: y', 'b=\u00fc'], PAGE, null],
 ] as const) {
-  test(`cookies: one ${claim}`, () => assert.equal(jarWith(headers)(url), expected));
+  test(`cookies: a cookie ${claim}`, () => assert.equal(jarWith(headers)(url), expected));
 }
 
-test('cookies: one from a plain connection cannot be secure', () => {
+test('cookies: a cookie from a plain connection cannot be secure', () => {
   const from = 'http://www.site.test/';
   assert.equal(jarWith(['a=1; Secure'], {}, from)('https://www.site.test/'), null);
 });
 
-test('cookies: one ends with its time', () => {
+test('cookies: a cookie is not sent after it expires', () => {
   const header = jarWith(['a=1; Max-Age=10', 'b=2; Expires=Thu, 01 Jan 2026 00:00:20 GMT']);
   assert.deepEqual(
     [header(PAGE, 9_999), header(PAGE, 10_000), header(PAGE, 20_000)],
@@ -55,14 +65,14 @@ test('cookies: one ends with its time', () => {
   );
 });
 
-test('cookies: a host keeps the youngest of too many, by number and by bytes', () => {
+test('cookies: keeps only the newest cookies of a host, limited by number and by bytes', () => {
   const three = ['a=1', 'b=2', 'c=3'];
   assert.equal(jarWith(three, { cookiesMax: 2 })(), 'b=2; c=3');
   const long = ['a=1', `b=${'x'.repeat(80)}`, 'c=3'];
   assert.equal(jarWith(long, { bytesMax: 60 })(), 'c=3');
 });
 
-test('cookies: of too many hosts, the one longest silent is forgotten', () => {
+test('cookies: forgets the host whose last cookie is oldest when there are too many hosts', () => {
   const jar = new CookieJar({ hostsMax: 2 });
   for (const host of ['a', 'b', 'a', 'c']) {
     jar.take(new URL(`https://${host}.test/`), ['k=v'], { now: 0, wallNow: WALL });

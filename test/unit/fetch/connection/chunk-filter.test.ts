@@ -1,4 +1,5 @@
-// Chunked bodies as they come and as the strict parser is to see them.
+// Tests that the filter rewrites chunked bodies, however they arrive, into the strict form for the
+// parser.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,7 +12,7 @@ function passed(pieces: readonly string[]): { text: string; isOdd: boolean } {
   return { text: Buffer.concat(seen).toString('latin1'), isOdd: filter.isOdd };
 }
 
-/** The text cut at these places. */
+/** Cuts the text at these places. */
 function cutAt(text: string, cuts: readonly number[]): string[] {
   const at = [0, ...cuts.toSorted((a, b) => a - b), text.length];
   return at.slice(1).map((end, k) => text.slice(at[k], end));
@@ -19,7 +20,7 @@ function cutAt(text: string, cuts: readonly number[]): string[] {
 
 const STRICT = '5\r\nhello\r\nA\r\n0123\r\n6789\r\n0\r\n\r\n';
 
-test('chunk filter: strict chunks pass byte for byte, in whatever pieces they come', () => {
+test('chunk filter: passes strict chunks unchanged, in whatever pieces they arrive', () => {
   assert.equal(new ChunkFilter().push(Buffer.from(STRICT))?.toString(), STRICT);
   fc.assert(
     fc.property(fc.array(fc.nat(STRICT.length), { maxLength: 8 }), (cuts) => {
@@ -31,14 +32,14 @@ test('chunk filter: strict chunks pass byte for byte, in whatever pieces they co
 for (const [what, text, isOdd] of [
   ['an extension', STRICT.replace('5\r', '5;a="b"\r'), false],
   ['a trailer', STRICT.replace(/\r\n$/, 'X: y\r\n\r\n'), false],
-  ['lines that end in LF alone', STRICT.replaceAll('\r\n', '\n').replace('3\n6', '3\r\n6'), true],
+  ['lines that end in LF only', STRICT.replaceAll('\r\n', '\n').replace('3\n6', '3\r\n6'), true],
   ['a blank after a size', STRICT.replace('5\r', '5  \r'), true],
   ['a control character in an extension', STRICT.replace('5\r', '5;\x01\r'), true],
   ['a control character in a trailer', STRICT.replace(/\r\n$/, 'X: \x01\r\n\r\n'), true],
-  ['a trailer that is no field', STRICT.replace(/\r\n$/, 'HTTP/1.1 200 OK\r\n\r\n'), true],
+  ['a trailer that is not a field', STRICT.replace(/\r\n$/, 'HTTP/1.1 200 OK\r\n\r\n'), true],
   ['a response after the end', `${STRICT}HTTP/1.1 200 OK\r\n\r\nevil`, true],
 ] as const) {
-  test(`chunk filter: ${what}: the parser sees strict chunks and nothing else`, () => {
+  test(`chunk filter: with ${what}, the parser receives only strict chunks`, () => {
     fc.assert(
       fc.property(fc.array(fc.nat(text.length), { maxLength: 8 }), (cuts) => {
         assert.deepEqual(passed(cutAt(text, cuts)), { text: STRICT, isOdd });
@@ -47,7 +48,7 @@ for (const [what, text, isOdd] of [
   });
 }
 
-test('chunk filter: what is no chunk is left to the parser, from there on', () => {
+test('chunk filter: passes everything after an invalid chunk unchanged to the parser', () => {
   for (const text of [
     'x\r\n',
     '-1\r\n',
@@ -61,7 +62,7 @@ test('chunk filter: what is no chunk is left to the parser, from there on', () =
   assert.deepEqual(passed([long, long]), { text: long + long, isOdd: true });
 });
 
-/** The chunks of a strict body, parsed strictly; the number of them and their data. */
+/** Parses a strict body strictly; returns the number of its chunks and their data. */
 function strictChunks(text: string): { count: number; data: string } {
   let data = '';
   let count = 0;
@@ -80,11 +81,11 @@ for (const [what, chunk, isOdd] of [
   ['of one byte', '1\r\nx\r\n', false],
   ['with an extension', '1;a\r\nx\r\n', false],
   ['with leading zeros', '0000001\r\nx\r\n', false],
-  ['in lines of LF alone', '1\nx\n', true],
-  ['after a blank', '1 \r\nx\r\n', true],
+  ['with lines that end in LF only', '1\nx\n', true],
+  ['with a blank after the size', '1 \r\nx\r\n', true],
   ['with a control character in the extension', '1;\x01\r\nx\r\n', true],
 ] as const) {
-  test(`chunk filter: thousands of chunks ${what} in one read reach the parser as a few`, () => {
+  test(`chunk filter: joins thousands of chunks ${what} that arrive in one read into a few`, () => {
     const filter = new ChunkFilter();
     const bytes = Buffer.from(`${chunk.repeat(5000)}0\r\n\r\n`, 'latin1');
     let seen = '';
@@ -100,7 +101,7 @@ for (const [what, chunk, isOdd] of [
   });
 }
 
-test('chunk filter: chunks of any sizes in any pieces keep their data', () => {
+test('chunk filter: keeps the data of chunks of any sizes in any pieces', () => {
   const sizes = fc.array(fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constant(5000)), {
     minLength: 1,
     maxLength: 60,
@@ -123,7 +124,7 @@ for (const [what, chunk] of [
   ['in small chunks', `1;${'a'.repeat(200)}\r\nx\r\n`],
   ['in large chunks', `1;${'a'.repeat(16_000)}\r\nx\r\n`],
 ] as const) {
-  test(`chunk filter: extensions that are many times the data are refused ${what}`, () => {
+  test(`chunk filter: refuses extensions that are many times larger than the data ${what}`, () => {
     const filter = new ChunkFilter();
     const bytes = Buffer.from(chunk.repeat(Math.ceil(60_000 / chunk.length)), 'latin1');
     let seen = '';

@@ -13,7 +13,7 @@ const settings = {
   ...{ verifyCertificates: true, offerHttp2: true, proxy: null, now: () => 0 },
 };
 
-test('connection pool: hosts that cannot be reached leave nothing behind', async () => {
+test('connection pool: keeps nothing for unreachable hosts', async () => {
   const lookup = async () => [];
   const pool = createConnectionPool({ ...settings, lookup });
   for (const host of ['a.test', 'b.test', 'c.test']) {
@@ -26,7 +26,7 @@ test('connection pool: hosts that cannot be reached leave nothing behind', async
   pool.close();
 });
 
-test('connection pool: a connection that is closed leaves nothing behind', async () => {
+test('connection pool: keeps nothing of a closed connection', async () => {
   const server = http.createServer((_request, answer) => answer.end('ok'));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -38,7 +38,7 @@ test('connection pool: a connection that is closed leaves nothing behind', async
   const { socket } = response;
   response.resume();
   await once(response, 'end');
-  // The agent takes the socket back in the ticks after the end.
+  // The HTTP agent stores the socket again in the ticks after the end.
   await new Promise(setImmediate);
   assert.equal(Object.keys(pool.http.freeSockets).length, 1, 'kept while idle');
   socket.destroy();

@@ -5,7 +5,7 @@ import { filterHead, ResponseFilter } from '../../../../agent/fetch/connection/r
 
 const HEAD_BYTES_MAX = 16 * 1024;
 
-/** What the parser sees of a connection that receives the bytes in pieces. */
+/** What the parser receives when a connection receives the bytes in these pieces. */
 function passed(pieces: readonly Uint8Array[]): { text: string; isOdd: boolean } {
   const filter = new ResponseFilter(HEAD_BYTES_MAX);
   const seen = pieces.map((piece) => filter.push(Buffer.from(piece)) ?? Buffer.alloc(0));
@@ -13,7 +13,7 @@ function passed(pieces: readonly Uint8Array[]): { text: string; isOdd: boolean }
   return { text: Buffer.concat([...seen, rest]).toString('latin1'), isOdd: filter.isOdd };
 }
 
-test('response filter: a strict response passes byte for byte, in whatever pieces it comes', () => {
+test('response filter: passes a strict response unchanged, in whatever pieces it arrives', () => {
   const text = 'HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 5\r\n\r\nhello';
   fc.assert(
     fc.property(fc.array(fc.nat(text.length), { maxLength: 6 }), (cuts) => {
@@ -25,7 +25,7 @@ test('response filter: a strict response passes byte for byte, in whatever piece
   );
 });
 
-test('response filter: whatever follows a body of known length never reaches the parser', () => {
+test('response filter: drops everything after a body of known length', () => {
   const first = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
   const second = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil';
   for (const pieces of [[first + second], [first, second], [`${first}H`, 'TTP/1.1 200 OK']]) {
@@ -34,7 +34,7 @@ test('response filter: whatever follows a body of known length never reaches the
   }
 });
 
-test('response filter: an odd head has one reading, which is the one that RFC 9112 names', () => {
+test('response filter: gives a malformed head the one meaning that RFC 9112 defines', () => {
   const start = 'HTTP/1.1 200 OK\r\n';
   for (const [fields, strict] of [
     ['Content-Length: 3\r\nTransfer-Encoding: chunked\r\n', 'Transfer-Encoding: chunked\r\n'],
@@ -60,11 +60,11 @@ test('response filter: an odd head has one reading, which is the one that RFC 91
     const head = filterHead(`${start}${fields}\r\n`);
     assert.equal(head.isOdd, true, fields);
     if (strict !== null) assert.equal(head.text, `${start}${strict}\r\n`);
-    else assert.equal(head.bodyBytes, Infinity, 'a length that is no number frames nothing');
+    else assert.equal(head.bodyBytes, Infinity, 'an invalid length delimits nothing');
   }
 });
 
-test('response filter: status lines that browsers read are read, in one way', () => {
+test('response filter: normalises the status lines that browsers accept', () => {
   const read = (line: string) => filterHead(`${line}\r\n\r\n`).text.split('\r\n', 1)[0];
   for (const [line, strict] of [
     ['HTTP/1.2 200 OK', 'HTTP/1.1 200 OK'],
@@ -79,7 +79,7 @@ test('response filter: status lines that browsers read are read, in one way', ()
 
 const EVIL = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil';
 
-test('response filter: no reading lets a second response through', () => {
+test('response filter: no malformed head lets a second response through', () => {
   const fields = [
     ...['Content-Length: 2', 'Content-Length : 2', 'Content-Length: 2, 2', 'Content-Length:\r\n 2'],
     ...['Content-Length: +2', 'Content-Length: 2;x', 'Content-Length: 002', 'Content-Length: many'],
@@ -105,7 +105,7 @@ test('response filter: no reading lets a second response through', () => {
     fc.property(head, ({ status, lines, end, cut }) => {
       const text = [status, ...lines, '', ''].join(end);
       const { isChunked, bodyBytes } = filterHead(text);
-      // What only the end of the connection delimits is one body, whatever is in it.
+      // A body that ends with the connection is one body, whatever it contains.
       if (!isChunked && bodyBytes === Infinity) return;
       const body = isChunked ? '2\r\nok\r\n0\r\n\r\n' : 'ok'.slice(0, bodyBytes);
       const whole = Buffer.from(text + body + EVIL, 'latin1');
@@ -117,7 +117,7 @@ test('response filter: no reading lets a second response through', () => {
   );
 });
 
-test('response filter: of interim responses a hundred pass, more are no response', () => {
+test('response filter: passes a hundred interim responses, and rejects more', () => {
   const interim = Buffer.from('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100));
   assert.deepEqual(passed([interim]), { text: String(interim), isOdd: false });
   const { text, isOdd } = passed([interim, Buffer.from(`HTTP/1.1 100 Go\r\n\r\n${EVIL}`)]);
@@ -130,14 +130,14 @@ test('response filter: of interim responses a hundred pass, more are no response
   );
 });
 
-test('response filter: lengths that differ are left for the parser to refuse', () => {
+test('response filter: leaves contradictory lengths for the parser to refuse', () => {
   for (const other of ['4', '+4', 'many']) {
     const text = `HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: ${other}\r\n\r\n`;
     assert.equal(filterHead(text).text, text);
   }
 });
 
-test('response filter: an interim response is followed by a head', () => {
+test('response filter: expects another head after an interim response', () => {
   const interim = 'HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n';
   const final = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx';
   assert.deepEqual(passed([Buffer.from(interim + final)]), {
@@ -146,7 +146,7 @@ test('response filter: an interim response is followed by a head', () => {
   });
 });
 
-test('response filter: any bytes at all are passed on or dropped without an error', () => {
+test('response filter: passes or drops any bytes without an error', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 200 }), { maxLength: 5 }), (pieces) => {
       passed(pieces);

@@ -11,36 +11,40 @@ import {
 
 const MAX = 10 * 1024 * 1024;
 
-test('body cap: what may hold links is read whole', () => {
+test('body cap: content that may contain links is read completely', () => {
   const types = ['text/html', 'TEXT/HTML; charset=x', 'text/plain', 'application/xhtml+xml'];
   for (const type of [...types, 'application/json', 'image/svg+xml', 'nonsense', null]) {
     assert.equal(bodyCap('page', 200, type, MAX), MAX, String(type));
   }
 });
 
-test('body cap: what holds none is skimmed, but a robots.txt never', () => {
+test('body cap: only the beginning of content without links is read, but all of a robots.txt', () => {
   const types = ['image/png', 'Image/JPEG', 'video/mp4', 'audio/ogg', 'font/woff2'];
   const files = ['zip', 'pdf', 'octet-stream', 'x-tar', 'vnd.ms-excel', 'x-7z-compressed'];
   for (const type of [...types, ...files.map((file) => `application/${file}`)]) {
     assert.equal(bodyCap('page', 200, type, MAX), SKIMMED_BODY_BYTES_MAX, type);
     assert.equal(bodyCap('robots', 200, type, MAX), MAX, type);
   }
-  assert.equal(bodyCap('page', 200, 'image/png', 100), 100, 'never above the request');
+  assert.equal(
+    bodyCap('page', 200, 'image/png', 100),
+    100,
+    'never above the maximum of the request',
+  );
 });
 
-test('body cap: of a redirect only a little is read', () => {
+test('body cap: only the beginning of a redirect is read', () => {
   assert.equal(bodyCap('page', 301, 'text/html', MAX), SKIMMED_BODY_BYTES_MAX);
   assert.equal(bodyCap('robots', 308, null, MAX), SKIMMED_BODY_BYTES_MAX);
   assert.equal(bodyCap('page', 404, 'text/html', MAX), MAX);
 });
 
-test('response headers: the content type is trimmed, and an empty one is none', () => {
+test('response headers: the content type is trimmed, and an empty one is null', () => {
   assert.equal(readContentType(' text/html '), 'text/html');
   assert.equal(readContentType(' '), null);
   assert.equal(readContentType(undefined), null);
 });
 
-test('response headers: of several content types the last valid one counts', () => {
+test('response headers: the last valid one of several content types counts', () => {
   const raw = ['Content-Type', 'text/plain', 'X', 'y', 'content-type', 'text/html;charset=gbk'];
   assert.equal(readContentType(joinContentTypes(raw)), 'text/html;charset=gbk');
   assert.equal(joinContentTypes(['X', 'y']), undefined);
@@ -61,7 +65,7 @@ test('response headers: a Location in UTF-8 or Latin-1 bytes resolves to the rig
   assert.equal(readLocation(302, undefined), null);
 });
 
-test('response headers: only the statuses that redirect have a location', () => {
+test('response headers: only redirect statuses have a location', () => {
   for (const status of [300, 301, 302, 303, 307, 308]) {
     assert.equal(readLocation(status, '/a'), '/a');
   }
@@ -70,7 +74,7 @@ test('response headers: only the statuses that redirect have a location', () => 
   }
 });
 
-test('failure code: each error has its code, wrapped by got or not', () => {
+test('failure code: each error has its code, whether got wraps it or not', () => {
   const error = (code: string, syscall?: string) =>
     Object.assign(new Error(code), { code, ...(syscall === undefined ? {} : { syscall }) });
   const wrapped = (inner: Error & { code?: string }) =>

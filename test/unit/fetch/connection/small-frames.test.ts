@@ -1,4 +1,5 @@
-// The body of an HTTP/2 stream: small frames are joined, and the connection waits its turn.
+// Tests that small frames of an HTTP/2 body are joined, and that a connection with many of them
+// waits for its turn to be read.
 
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
@@ -27,7 +28,7 @@ function joining() {
 
 const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);
 
-test('small frames: frames of ordinary size, and a few small ones, pass at once', async () => {
+test('small frames: frames of ordinary size and a few small ones pass immediately', async () => {
   const { chunks, send, waits } = joining();
   await nextTurn();
   send(16_384, 100);
@@ -53,7 +54,7 @@ test('small frames: frames of one byte are joined, and the connection waits for 
   assert.equal(ends(), 1);
 });
 
-test('small frames: a paused stream asks for no more, and holds few objects', async () => {
+test('small frames: a paused stream requests no more data, and holds few objects', async () => {
   const { stream, chunks, send, ends, credits } = joining();
   await nextTurn();
   send(1, 16);
@@ -73,7 +74,7 @@ test('small frames: a paused stream asks for no more, and holds few objects', as
   assert.equal(ends(), 1);
 });
 
-test('small frames: a stream that was paused asks for more when it is resumed', async () => {
+test('small frames: a stream requests more data when it is resumed', async () => {
   const { stream, send, credits } = joining();
   await nextTurn();
   stream.pause();
@@ -85,7 +86,7 @@ test('small frames: a stream that was paused asks for more when it is resumed', 
   assert.ok(credits() > before);
 });
 
-test('small frames: a stream that is destroyed takes nothing more', async () => {
+test('small frames: a destroyed stream emits nothing more', async () => {
   const { stream, chunks, send } = joining();
   await nextTurn();
   send(1, 100);
@@ -100,7 +101,7 @@ function gateOf(turns: ReadTurns) {
   return { calls, gate: new ReadGate({ _handle: handle } as unknown as Socket, turns) };
 }
 
-test('read turns: of the connections that wait one is read in each turn', async () => {
+test('read turns: one of the waiting connections is read in each turn', async () => {
   const turns = new ReadTurns();
   const gates = [gateOf(turns), gateOf(turns), gateOf(turns)];
   for (const { gate } of gates) gate.awaitTurn();
@@ -110,7 +111,7 @@ test('read turns: of the connections that wait one is read in each turn', async 
   }
 });
 
-test('read turns: a connection that closes while it waits is let go', async () => {
+test('read turns: a connection that closes while it waits is skipped', async () => {
   const turns = new ReadTurns();
   const closed = new ReadGate({ _handle: null } as unknown as Socket, turns);
   const { gate, calls } = gateOf(turns);

@@ -1,5 +1,5 @@
-// Redirects to the identity of their own page: the page is requested in the other form, a bounded
-// number of times, and the last response is the page.
+// Tests redirects that lead to the identity of the requested page: the page is requested again in
+// the other form, a bounded number of times, and the last response is the page.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { type Answer, OneAgent } from '../one-agent.ts';
 const URL_U = 'http://a.test/~u/';
 const FORM_U = 'http://a.test/%7Eu/';
 
-/** Answers one URL at a time by the number of the request for it. */
+/** Answers each request by the number of previous requests for its URL. */
 function agentOf(answer: (form: string, n: number) => Answer, db = openInMemory()): OneAgent {
   const counts = new Map<string, number>();
   return new OneAgent({
@@ -26,7 +26,7 @@ function forms(agent: OneAgent): string[] {
   return agent.log.map(({ request }) => String(request.fetchUrl));
 }
 
-test('self redirects: the other form is requested after the delay, and its response is the page', () => {
+test('self redirects: requests the other form after the delay, and its response is the page', () => {
   const agent = agentOf((form) =>
     form === FORM_U ? { status: 301, moved: URL_U } : { status: 200, links: ['http://a.test/x'] },
   );
@@ -38,7 +38,7 @@ test('self redirects: the other form is requested after the delay, and its respo
   agent.checkAccounts();
 });
 
-test('self redirects: the same form again may lead on, as behind a cookie', () => {
+test('self redirects: requests the same form again, because a cookie may change the answer', () => {
   const agent = agentOf((form, n) => (n <= 5 ? { status: 302, moved: form } : { status: 200 }));
   agent.find('http://a.test/wall');
   agent.run();
@@ -47,7 +47,7 @@ test('self redirects: the same form again may lead on, as behind a cookie', () =
   agent.checkPoliteness();
 });
 
-test('self redirects: the sixth one fails the page as a loop, and others go on', () => {
+test('self redirects: the sixth one fails the page as a loop, and other pages continue', () => {
   const agent = agentOf((form) =>
     form.includes('loop') ? { status: 302, moved: `${form}&` } : { status: 200 },
   );
@@ -61,7 +61,7 @@ test('self redirects: the sixth one fails the page as a loop, and others go on',
   agent.checkAccounts();
 });
 
-test('self redirects: attempts and Retry-After of each form count for themselves', () => {
+test('self redirects: attempts and Retry-After are counted separately for each form', () => {
   const agent = agentOf((form, n) => {
     if (n === 1) return { status: 500 };
     if (n === 2) return { status: 302, moved: `${form}?s=1`, retryAfterMs: 30_000 };
@@ -82,7 +82,7 @@ test('self redirects: attempts and Retry-After of each form count for themselves
   assert.deepEqual(agent.pages(), { 'http://a.test/p': 200 });
 });
 
-test('self redirects: the redirects followed survive a restart, and a new round forgets them', () => {
+test('self redirects: the count of followed redirects survives a restart, and a new round resets it', () => {
   const db = openInMemory();
   const loop = (form: string): Answer => ({ status: 302, moved: form });
   const first = agentOf(loop, db);
@@ -102,7 +102,7 @@ test('self redirects: the redirects followed survive a restart, and a new round 
   assert.equal(third.log.length, 6);
 });
 
-test('cookie walls: a page that redirects lead back to is requested again with the cookie', () => {
+test('cookie walls: when redirects lead back to a page, it is requested again with the cookie', () => {
   let hasCookie = false;
   const agent = agentOf((form) => {
     if (form === 'http://a.test/') {
@@ -129,8 +129,8 @@ test('cookie walls: a page that redirects lead back to is requested again with t
 });
 
 for (const [name, brings, requests] of [
-  ['without cookies at once', false, 2],
-  ['with cookies after five more requests for each', true, 12],
+  ['immediately without cookies', false, 2],
+  ['after five more requests for each page with cookies', true, 12],
 ] as const) {
   test(`cookie walls: redirects in a circle end ${name}`, () => {
     const cookie = brings ? { bringsCookies: true as const } : {};
@@ -146,7 +146,7 @@ for (const [name, brings, requests] of [
   });
 }
 
-test('cookie walls: a wall that always leads on has the page requested six times at most', () => {
+test('cookie walls: a page behind an endless wall is requested six times at most', () => {
   let n = 0;
   const agent = agentOf((form) =>
     form === 'http://a.test/'
@@ -160,7 +160,7 @@ test('cookie walls: a wall that always leads on has the page requested six times
   agent.checkAccounts();
 });
 
-test('cookie walls: a way back in another form needs no cookie', () => {
+test('cookie walls: a redirect back in another form needs no cookie', () => {
   const agent = agentOf((form) => {
     if (form === FORM_U) return { status: 302, redirectTo: 'http://a.test/hop' };
     return form === 'http://a.test/hop' ? { status: 302, redirectTo: URL_U } : { status: 200 };
@@ -171,7 +171,7 @@ test('cookie walls: a way back in another form needs no cookie', () => {
   assert.equal(agent.pages()[URL_U], 200);
 });
 
-test('cookie walls: the page waits for its next request over a restart', () => {
+test('cookie walls: the pending request for the page survives a restart', () => {
   const db = openInMemory();
   const wall = (form: string): Answer =>
     form === 'http://a.test/'

@@ -45,7 +45,7 @@ const again = (waitMs: number, hostWaitMs = waitMs): Verdict => ({
   waitMs,
   hostWaitMs,
 });
-/** Behind the other pages of the host, which come first. */
+/** The page is requeued behind the other pages of the host. */
 const later = (hostWaitMs: number): Verdict => again(hostWaitMs + 1000, hostWaitMs);
 const busyFor = (busy: number, hours: number): Trouble => {
   return {
@@ -59,7 +59,7 @@ const busyFor = (busy: number, hours: number): Trouble => {
 const quietFor = (minutes: number): Trouble => {
   return { ...CALM, busy: 3, busyUntil: ended.endedAt - minutes * 60_000 };
 };
-/** Answered nothing but 429 and 503 for so long, and named the wait each time. */
+/** The host has answered only 429 and 503 for this time, and each answer named a wait. */
 const blockedFor = (ms: number, blocks = 9): Trouble => {
   return { ...CALM, blocks, busyUntil: ended.endedAt - 1, busySince: ended.endedAt - ms };
 };
@@ -68,94 +68,269 @@ const unanswered = (times: number, waits = 0): Trouble => {
 };
 const unconnected = (times: number): Trouble => ({ ...CALM, unconnected: times });
 
-/** The last number: for how long its URL has failed; else for as long as its attempts take. */
+/** The last number: for how long the URL has failed; by default, as long as its attempts take. */
 const rows: [string, ResponseOutcome | FailureOutcome, number, Trouble, Verdict, number?][] = [
-  ['a page that came is final', status(200), 0, CALM, final()],
+  ['a successful response is final', status(200), 0, CALM, final()],
   ['a redirect is final', status(301), 0, CALM, final()],
   ['not found is final', status(404), 0, CALM, final()],
-  ['gone is final', status(410), 0, CALM, final()],
-  ['429 with Retry-After waits it', status(429, 7_000), 0, CALM, again(7_000)],
-  ['a first block with a short one costs no more', status(503, 1000), 0, CALM, again(1000)],
-  ['Retry-After is a minimum', status(503, 1000), 3, blockedFor(7000), later(7000), 7000],
-  ['of a host that is busy for long', status(503, 1000), 0, blockedFor(7000), again(7000), 0],
-  ['or of a page', status(503, 1000), 5, CALM, again(31_000, 1000), 31_000],
+  ['410 is final', status(410), 0, CALM, final()],
+  ['429 with Retry-After waits as long as it says', status(429, 7_000), 0, CALM, again(7_000)],
+  [
+    'a first 503 with a short Retry-After costs no more than that',
+    status(503, 1000),
+    0,
+    CALM,
+    again(1000),
+  ],
+  [
+    'Retry-After is a minimum for a URL that has failed for longer',
+    status(503, 1000),
+    3,
+    blockedFor(7000),
+    later(7000),
+    7000,
+  ],
+  [
+    'Retry-After is a minimum for a host that has been busy for longer',
+    status(503, 1000),
+    0,
+    blockedFor(7000),
+    again(7000),
+    0,
+  ],
+  [
+    'Retry-After is a minimum for a page with many attempts',
+    status(503, 1000),
+    5,
+    CALM,
+    again(31_000, 1000),
+    31_000,
+  ],
   ['Retry-After of 0 counts as a second', status(503, 0), 0, CALM, again(1000)],
   [
-    'no growing wait is longer than an hour',
+    'a growing wait is limited to an hour',
     status(503, 1),
     0,
     blockedFor(1.9 * HOUR_MS),
     again(HOUR_MS),
   ],
   [
-    'but Retry-After may be',
+    'Retry-After may exceed an hour',
     status(503, 2 * HOUR_MS),
     3,
     blockedFor(9 * HOUR_MS, 3),
     later(2 * HOUR_MS),
   ],
-  ['429 without one waits 60 s', status(429), 0, CALM, again(60_000)],
-  ['which doubles with each in a row', status(429), 1, busyFor(1, 1), later(120_000)],
-  ['and again', status(503), 2, busyFor(2, 1), later(240_000)],
-  ['30 quiet minutes forgive all steps', status(503), 0, quietFor(30), again(60_000)],
-  ['29 do not', status(503), 0, quietFor(29), again(480_000)],
-  ['for the host, whichever URL it was', status(503), 0, busyFor(5, 1), again(1_920_000)],
-  ['no wait beyond a day by doubling', status(503), 0, busyFor(30, 1), again(24 * HOUR_MS)],
-  ['nor by Retry-After', status(503, 1e12), 0, CALM, again(24 * HOUR_MS)],
-  ['the seventh busy answer is not the last', status(503), 6, CALM, later(60_000)],
-  ['the eighth is', status(503), 7, busyFor(7, 1), final(128 * 60_000)],
-  ['but not within seconds', status(503, 0), 7, CALM, again(8000, 1000), 8000],
-  ['nor is any number of them', status(503, 0), 99, CALM, again(8000, 1000), 8000],
-  ['after eight minutes it is', status(503, 0), 7, CALM, final(1000), 8 * MINUTE_MS],
-  ['not after two of them', status(503, 9), 1, CALM, again(8 * MINUTE_MS, 1000), 8 * MINUTE_MS],
+  ['429 without Retry-After waits 60 s', status(429), 0, CALM, again(60_000)],
   [
-    'two hours of it and eight blocks give the host up, whichever URL was the last',
+    'the wait without Retry-After doubles at the second 429',
+    status(429),
+    1,
+    busyFor(1, 1),
+    later(120_000),
+  ],
+  [
+    'the wait without Retry-After doubles again at the third',
+    status(503),
+    2,
+    busyFor(2, 1),
+    later(240_000),
+  ],
+  ['30 quiet minutes reset the steps', status(503), 0, quietFor(30), again(60_000)],
+  ['29 quiet minutes do not reset the steps', status(503), 0, quietFor(29), again(480_000)],
+  [
+    'the steps count for the host, whichever URL was busy',
+    status(503),
+    0,
+    busyFor(5, 1),
+    again(1_920_000),
+  ],
+  ['doubling is limited to a day', status(503), 0, busyFor(30, 1), again(24 * HOUR_MS)],
+  ['Retry-After is limited to a day', status(503, 1e12), 0, CALM, again(24 * HOUR_MS)],
+  ['the seventh busy answer is not the last', status(503), 6, CALM, later(60_000)],
+  ['the eighth busy answer is final', status(503), 7, busyFor(7, 1), final(128 * 60_000)],
+  [
+    'the eighth busy answer within seconds is not final',
+    status(503, 0),
+    7,
+    CALM,
+    again(8000, 1000),
+    8000,
+  ],
+  [
+    'the hundredth busy answer within seconds is not final',
+    status(503, 0),
+    99,
+    CALM,
+    again(8000, 1000),
+    8000,
+  ],
+  [
+    'the eighth busy answer after eight minutes is final',
+    status(503, 0),
+    7,
+    CALM,
+    final(1000),
+    8 * MINUTE_MS,
+  ],
+  [
+    'two busy answers within eight minutes are not final',
+    status(503, 9),
+    1,
+    CALM,
+    again(8 * MINUTE_MS, 1000),
+    8 * MINUTE_MS,
+  ],
+  [
+    'two hours and eight busy answers abandon the host, whichever URL was last',
     ...([status(429, 5), 0, blockedFor(2 * HOUR_MS, 7), final(HOUR_MS, true)] as const),
   ],
   [
-    'seven blocks do not',
+    'two hours and seven busy answers do not abandon the host',
     ...([status(429, 5), 0, blockedFor(2 * HOUR_MS, 6), again(HOUR_MS)] as const),
   ],
   ['301 with Retry-After holds the host', status(301, 20_000), 0, CALM, final(20_000)],
-  ['404 too', status(404, 20_000), 0, CALM, final(20_000)],
-  ['403 and 413 as well', status(413, 20_000), 0, CALM, final(20_000)],
-  ['for a day at most', status(404, 1e12), 0, CALM, final(24 * HOUR_MS)],
-  ['500 holds its page for as long', status(500, 20_000), 0, CALM, again(20_000)],
-  ['or for longer', status(502, 20_000), 1, CALM, again(60_000, 20_000)],
-  ['and when it is final', status(504, 20_000), 3, CALM, final(20_000)],
-  ['408 comes again after 1 s', status(408), 0, CALM, again(1000, 0)],
-  ['421 after 10 s', status(421), 1, CALM, again(10_000, 0)],
-  ['425 after 60 s', status(425), 2, CALM, again(60_000, 0)],
-  ['and the fourth is final', status(408), 3, CALM, final()],
+  ['404 with Retry-After holds the host', status(404, 20_000), 0, CALM, final(20_000)],
+  ['413 with Retry-After holds the host', status(413, 20_000), 0, CALM, final(20_000)],
+  [
+    'Retry-After of a 404 holds the host for a day at most',
+    status(404, 1e12),
+    0,
+    CALM,
+    final(24 * HOUR_MS),
+  ],
+  ['500 with Retry-After holds the host and its page', status(500, 20_000), 0, CALM, again(20_000)],
+  [
+    '502 with Retry-After holds its page for longer at the second attempt',
+    status(502, 20_000),
+    1,
+    CALM,
+    again(60_000, 20_000),
+  ],
+  [
+    '504 with Retry-After holds the host when it is final',
+    status(504, 20_000),
+    3,
+    CALM,
+    final(20_000),
+  ],
+  ['408 is retried after 1 s', status(408), 0, CALM, again(1000, 0)],
+  ['421 is retried after 10 s', status(421), 1, CALM, again(10_000, 0)],
+  ['425 is retried after 60 s', status(425), 2, CALM, again(60_000, 0)],
+  ['the fourth 408 is final', status(408), 3, CALM, final()],
   ['408 with Retry-After holds the host', status(408, 5000), 0, CALM, again(5000)],
-  ['attempts that went in seconds are not the last', status(500), 5, CALM, again(10_000, 0), 9000],
-  ['500 comes again after 10 s, alone', status(500), 0, CALM, again(10_000, 0)],
-  ['then 60 s', status(502), 1, CALM, again(60_000, 0)],
-  ['then 300 s', status(504), 2, CALM, again(300_000, 0)],
-  ['then it is final', status(599), 3, CALM, final()],
-  ['a broken exchange: 10 s, alone', failure('exchange'), 0, CALM, again(10_000, 0)],
-  ['60 s', failure('exchange'), 1, CALM, again(60_000, 0)],
-  ['300 s', failure('exchange'), 2, CALM, again(300_000, 0)],
-  ['final', failure('exchange'), 3, CALM, final()],
-  ['no connection: 10 s, the whole host', failure('connection'), 0, CALM, again(10_000)],
-  ['60 s', failure('connection'), 1, unconnected(1), again(60_000)],
-  ['300 s', failure('connection'), 2, unconnected(2), again(300_000)],
-  ['final, and the origin with it', failure('connection'), 3, unconnected(3), final(0, true)],
-  ['also by way of another URL', failure('connection'), 0, unconnected(3), final(0, true)],
-  ['a URL at its end condemns nobody', failure('connection'), 3, CALM, final(10_000)],
-  ['each counts its own', failure('connection'), 2, CALM, again(300_000, 10_000)],
-  ['URLs that fail fast are not lost', failure('connection'), 6, CALM, again(10_000), 9000],
-  ['no answer: 10 s, alone', failure('no-answer'), 0, CALM, again(10_000, 0)],
-  ['eight in a row are the host', failure('no-answer'), 0, unanswered(8), again(10_000)],
-  ['which waits 60 s', failure('no-answer'), 0, unanswered(9, 1), again(60_000)],
-  ['then 300 s', failure('no-answer'), 0, unanswered(10, 2), again(300_000)],
-  ['then it is given up', failure('no-answer'), 0, unanswered(11, 3), final(0, true)],
-  ['refused or silent is one row', failure('connection'), 0, unanswered(9, 3), final(0, true)],
-  ['an address not to be asked', failure('forbidden-address'), 0, CALM, { kind: 'blocked' }],
-  ['a request taken back', failure('withdrawn'), 9, unconnected(9), { kind: 'withdrawn' }],
+  ['attempts within seconds are not the last', status(500), 5, CALM, again(10_000, 0), 9000],
+  ['500 is retried after 10 s, without holding the host', status(500), 0, CALM, again(10_000, 0)],
+  ['a second server error waits 60 s', status(502), 1, CALM, again(60_000, 0)],
+  ['a third server error waits 300 s', status(504), 2, CALM, again(300_000, 0)],
+  ['a fourth server error is final', status(599), 3, CALM, final()],
+  [
+    'a broken exchange is retried after 10 s, without holding the host',
+    failure('exchange'),
+    0,
+    CALM,
+    again(10_000, 0),
+  ],
+  ['a second broken exchange waits 60 s', failure('exchange'), 1, CALM, again(60_000, 0)],
+  ['a third broken exchange waits 300 s', failure('exchange'), 2, CALM, again(300_000, 0)],
+  ['a fourth broken exchange is final', failure('exchange'), 3, CALM, final()],
+  ['without a connection the whole host waits 10 s', failure('connection'), 0, CALM, again(10_000)],
+  [
+    'a second failed connection waits 60 s',
+    failure('connection'),
+    1,
+    unconnected(1),
+    again(60_000),
+  ],
+  [
+    'a third failed connection waits 300 s',
+    failure('connection'),
+    2,
+    unconnected(2),
+    again(300_000),
+  ],
+  [
+    'the fourth failed connection is final and abandons the origin',
+    failure('connection'),
+    3,
+    unconnected(3),
+    final(0, true),
+  ],
+  [
+    'failed connections of several URLs abandon the origin',
+    failure('connection'),
+    0,
+    unconnected(3),
+    final(0, true),
+  ],
+  [
+    'the last attempt of one URL does not abandon the host',
+    failure('connection'),
+    3,
+    CALM,
+    final(10_000),
+  ],
+  [
+    'the URL and the host count their own failures',
+    failure('connection'),
+    2,
+    CALM,
+    again(300_000, 10_000),
+  ],
+  ['URLs that fail quickly are not final', failure('connection'), 6, CALM, again(10_000), 9000],
+  [
+    'a request without an answer is retried after 10 s, without holding the host',
+    failure('no-answer'),
+    0,
+    CALM,
+    again(10_000, 0),
+  ],
+  [
+    'the ninth request in a row without an answer holds the host',
+    failure('no-answer'),
+    0,
+    unanswered(8),
+    again(10_000),
+  ],
+  [
+    'a host without answers waits 60 s at the second step',
+    failure('no-answer'),
+    0,
+    unanswered(9, 1),
+    again(60_000),
+  ],
+  [
+    'a host without answers waits 300 s at the third step',
+    failure('no-answer'),
+    0,
+    unanswered(10, 2),
+    again(300_000),
+  ],
+  [
+    'a host without answers is abandoned after the third step',
+    failure('no-answer'),
+    0,
+    unanswered(11, 3),
+    final(0, true),
+  ],
+  [
+    'refused connections and missing answers count together',
+    failure('connection'),
+    0,
+    unanswered(9, 3),
+    final(0, true),
+  ],
+  ['a forbidden address is blocked', failure('forbidden-address'), 0, CALM, { kind: 'blocked' }],
+  [
+    'a withdrawn request counts as no attempt',
+    failure('withdrawn'),
+    9,
+    unconnected(9),
+    { kind: 'withdrawn' },
+  ],
 ];
 
-/** As long as the waits before so many attempts take. */
+/** The sum of the waits before so many attempts. */
 const TAKEN_MS = [0, 10, 70, 370, 1000, 2000, 4000, 8000].map((seconds) => seconds * SECOND_MS);
 
 for (const [name, outcome, attempts, trouble, verdict, failingMs] of rows) {
@@ -168,7 +343,7 @@ for (const [name, outcome, attempts, trouble, verdict, failingMs] of rows) {
   });
 }
 
-test('retry: by chance a back-off is up to twice as long, Retry-After is what it says', () => {
+test('retry: a random factor extends a back-off up to twice, but not Retry-After', () => {
   const waitWith = (chance: number, retryAfterMs: number | null) => {
     const verdict = verdictOn(status(503, retryAfterMs), 0, busyFor(1, 1), () => chance);
     return verdict.kind === 'again' ? verdict.waitMs : null;

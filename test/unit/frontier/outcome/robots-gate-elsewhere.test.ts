@@ -1,5 +1,5 @@
-// A robots.txt that is another host's, in the life of a visit: the host is parked until somebody says
-// what the rules are, and then goes by them as by its own.
+// Tests visits to a host whose robots.txt redirects to another host: the host is parked until the
+// rules are reported, and then follows them as its own.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ const rules = (text: string): RobotsResult => {
   return { kind: 'rules', reason: 'redirected to b', body: Buffer.from(text).toString('base64') };
 };
 
-/** Its robots.txt answers as told, the last answer for ever. */
+/** Its robots.txt gives these answers in order, and then repeats the last one. */
 function asking(...answers: Answer[]) {
   const left = [...answers];
   const begun: RobotsRedirect[] = [];
@@ -44,7 +44,7 @@ function asking(...answers: Answer[]) {
 
 const AWAY: Answer = { robotsAt: 'http://b.test/robots.txt' };
 
-test('robots elsewhere: the host is parked without a thread, and nothing of it is asked for', () => {
+test('robots elsewhere: parks the host without a thread, and requests nothing from it', () => {
   const { agent, begun } = asking(AWAY);
   agent.find(page(1), page(2));
   agent.run();
@@ -55,11 +55,11 @@ test('robots elsewhere: the host is parked without a thread, and nothing of it i
   agent.visits.wakeAll();
   agent.run();
   assert.deepEqual(agent.asked('any'), [ROBOTS]);
-  assert.equal(agent.visits.isEmpty(), false, 'its queue keeps the crawl from its end');
+  assert.equal(agent.visits.isEmpty(), false, 'its queue keeps the crawl from completing');
   assert.equal(begun.length, 1);
 });
 
-test('robots elsewhere: meanwhile its record says so, and after a restart it is asked for anew', () => {
+test('robots elsewhere: records the pending look-up, and starts a new one after a restart', () => {
   const { agent, robots } = asking(AWAY);
   agent.find(page(1));
   agent.run();
@@ -77,7 +77,7 @@ test('robots elsewhere: meanwhile its record says so, and after a restart it is 
   assert.deepEqual(next.asked('any'), [ROBOTS, page(1), page(2)]);
 });
 
-test('robots elsewhere: once told, the host goes by the rules of the other', () => {
+test('robots elsewhere: applies the rules of the other host once they are reported', () => {
   const { agent, told, robots } = asking(AWAY);
   agent.find(page('x1'), page(2), page('x3'));
   agent.run();
@@ -91,7 +91,7 @@ test('robots elsewhere: once told, the host goes by the rules of the other', () 
   agent.checkAccounts();
 });
 
-test('robots elsewhere: redirects within the host count among the five', () => {
+test('robots elsewhere: redirects within the host count towards the maximum of five', () => {
   const https = 'https://a.test/robots.txt';
   const { agent, begun } = asking({ robotsAt: https }, AWAY);
   agent.find(page(1));
@@ -108,7 +108,7 @@ test('robots elsewhere: redirects within the host count among the five', () => {
   assert.deepEqual(far.agent.pages(), { [page(1)]: 200 });
 });
 
-test('robots elsewhere: what is no robots.txt of an origin counts as missing', () => {
+test('robots elsewhere: a target that is not the robots.txt of an origin counts as missing', () => {
   const { agent, begun, robots } = asking({ robotsAt: 'http://b.test/their/robots' });
   agent.find(page(1));
   agent.run();
@@ -117,7 +117,7 @@ test('robots elsewhere: what is no robots.txt of an origin counts as missing', (
   assert.equal(robots().reason, 'redirected to http://b.test/their/robots');
 });
 
-test('robots elsewhere: without rules there everything is allowed', () => {
+test('robots elsewhere: allows everything if the other host has no rules', () => {
   const { agent, told } = asking(AWAY);
   agent.find(page(1));
   agent.run();
@@ -126,7 +126,7 @@ test('robots elsewhere: without rules there everything is allowed', () => {
   assert.deepEqual(agent.pages(), { [page(1)]: 200 });
 });
 
-test('robots elsewhere: out of reach for good, its pages fail as those of any host without its rules', () => {
+test('robots elsewhere: if the other robots.txt is finally unreachable, the pages fail as without rules', () => {
   const { agent, told } = asking(AWAY);
   agent.find(page(1), 'https://a.test/2');
   agent.run();
@@ -138,7 +138,7 @@ test('robots elsewhere: out of reach for good, its pages fail as those of any ho
   agent.checkAccounts();
 });
 
-test('robots elsewhere: not told in time, the host itself is asked again as if it had failed', () => {
+test("robots elsewhere: without a result in time, retries the host's own robots.txt as after a failure", () => {
   const { agent, told, robots } = asking(AWAY);
   agent.find(page(1));
   const late: RobotsResult = { kind: 'unreachable', reason: 'redirected to b', final: false };
@@ -155,7 +155,7 @@ test('robots elsewhere: not told in time, the host itself is asked again as if i
   assert.deepEqual(agent.pages(), { [page(1)]: 'robots_unreachable' });
 });
 
-test('robots elsewhere: what is known of an origin says how good it is', () => {
+test('robots elsewhere: reports the rules of an origin with their standing', () => {
   const { agent, told } = asking(AWAY);
   const robotsOf = () => agent.visits.robotsOf('a.test', 'http://a.test', agent.instant());
   assert.equal(robotsOf(), null);
@@ -164,7 +164,7 @@ test('robots elsewhere: what is known of an origin says how good it is', () => {
   agent.now += 24 * 3600_000;
   assert.equal(robotsOf()!.standing, 'stale');
   agent.now -= 25 * 3600_000;
-  assert.equal(robotsOf()!.standing, 'stale', 'it is of a time to come');
+  assert.equal(robotsOf()!.standing, 'stale', 'its time is in the future');
   told({ kind: 'unreachable', reason: 'dns', final: false });
   assert.equal(robotsOf()!.standing, 'retrying');
   told({ kind: 'unreachable', reason: 'dns', final: true });

@@ -1,5 +1,5 @@
-// robots.txt in the life of a visit: when it is asked for, what its answer opens and closes, and
-// how a host is left alone while it cannot be had.
+// Tests how visits handle robots.txt: when it is requested, what its answers allow and forbid, and
+// how long a host waits while it is unavailable.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ const page = (n: number | string, host = 'a.test') => `http://${host}/${n}`;
 const ROBOTS = 'http://a.test/robots.txt';
 const HOUR_MS = 3600_000;
 
-/** Pages are found; robots.txt answers as told, the last answer for ever. */
+/** Every page is found; robots.txt gives these answers in order, and then repeats the last one. */
 function agentWith(answers: Answer[], options: Partial<Options> = {}): OneAgent {
   const left = [...answers];
   const web: Options['web'] = ({ kind }) =>
@@ -20,7 +20,7 @@ function agentWith(answers: Answer[], options: Partial<Options> = {}): OneAgent 
   return new OneAgent({ web, robots: true, ...options });
 }
 
-test('robots: asked for before the first page of every origin, once', () => {
+test('robots: is requested once per origin, before the first page', () => {
   const agent = agentWith([{ robots: 'User-agent: *\nAllow: /' }]);
   const urls = [page(1), 'https://a.test/2', 'http://a.test:8080/3', page(4)];
   agent.find(...urls);
@@ -37,7 +37,7 @@ test('robots: asked for before the first page of every origin, once', () => {
   agent.checkPoliteness();
 });
 
-test('robots: what it forbids is skipped with the reason, without a request', () => {
+test('robots: forbidden URLs are skipped with the reason, without a request', () => {
   const agent = agentWith([{ robots: 'User-agent: *\nDisallow: /x' }]);
   for (let n = 0; n < 1000; n++) agent.find(page(`x${n}`));
   agent.find(page('y'));
@@ -50,14 +50,14 @@ test('robots: what it forbids is skipped with the reason, without a request', ()
   agent.checkAccounts();
 });
 
-test('robots: not asked for where the config says so', () => {
+test('robots: is not requested if the config disables it', () => {
   const agent = agentWith([{ robots: 'User-agent: *\nDisallow: /' }], { robots: false });
   agent.find(page(1));
   agent.run();
   assert.deepEqual(agent.asked('any'), [page(1)]);
 });
 
-test('robots: rules older than 24 hours are asked for again before the next page', () => {
+test('robots: rules older than 24 hours are requested again before the next page', () => {
   const agent = agentWith([{ robots: '' }, { robots: 'User-agent: *\nDisallow: /' }], {
     hostDelayMs: 10 * HOUR_MS,
   });
@@ -67,7 +67,7 @@ test('robots: rules older than 24 hours are asked for again before the next page
   assert.equal(Object.keys(agent.skipped()).length, 7);
 });
 
-test('robots: rules outlive the visit and the process', () => {
+test('robots: rules survive the end of the visit and of the process', () => {
   const first = agentWith([{ robots: 'User-agent: *\nDisallow: /x' }]);
   first.find(page(1));
   first.run();
@@ -78,7 +78,7 @@ test('robots: rules outlive the visit and the process', () => {
   assert.deepEqual(second.skipped(), { [page('x')]: 'robots' });
 });
 
-test('robots: a server that fails is left alone for 10, 60, 300 s, then its origin fails', () => {
+test('robots: a failing server is retried after 10, 60 and 300 s, then its origin fails', () => {
   const agent = agentWith([{ noRobots: { status: 500 } }]);
   for (let n = 0; n < 1200; n++) agent.find(page(n));
   agent.run();
@@ -90,7 +90,7 @@ test('robots: a server that fails is left alone for 10, 60, 300 s, then its orig
   agent.checkAccounts();
 });
 
-test("robots: a server out of reach ends its origin's queue as failed, and only that", () => {
+test('robots: an unreachable server fails the queue of its own origin only', () => {
   const web: Options['web'] = ({ kind, url }) =>
     kind === 'page' || url.startsWith('https') ? found : { noRobots: { error: 'connect_refused' } };
   const agent = new OneAgent({ web, robots: true });
@@ -105,7 +105,7 @@ test("robots: a server out of reach ends its origin's queue as failed, and only 
   agent.checkAccounts();
 });
 
-test('robots: once given up it is not asked for again within 24 hours, then it is', () => {
+test('robots: is requested again only 24 hours after it was abandoned', () => {
   const agent = agentWith([{ noRobots: { error: 'dns' } }]);
   agent.find(page(1));
   agent.run();
@@ -121,7 +121,7 @@ test('robots: once given up it is not asked for again within 24 hours, then it i
   agent.checkAccounts();
 });
 
-test('robots: a busy server waits as for pages, and the wait reaches whoever takes over', () => {
+test('robots: a busy server waits as for pages, and the next owner receives the wait', () => {
   const busy: Answer = { noRobots: { status: 503, retryAfterMs: 5000 } };
   const agent = agentWith([busy, { noRobots: { status: 429 } }, { robots: '' }]);
   agent.find(page(1));
@@ -132,7 +132,7 @@ test('robots: a busy server waits as for pages, and the wait reaches whoever tak
   assert.deepEqual(agent.pages(), { [page(1)]: 200 });
 });
 
-test('robots: a server that is busy for ever is given up', () => {
+test('robots: a server that stays busy is abandoned', () => {
   const agent = agentWith([{ noRobots: { status: 503 } }]);
   agent.find(page(1));
   const tookMs = agent.run();
@@ -142,7 +142,7 @@ test('robots: a server that is busy for ever is given up', () => {
 });
 
 for (const retryAfterMs of [0, 1000]) {
-  test(`robots: an outage with Retry-After of ${retryAfterMs} ms costs as long again, no page`, () => {
+  test(`robots: an outage with Retry-After of ${retryAfterMs} ms at most doubles, and fails no page`, () => {
     const web: Options['web'] = (_, at) => {
       if (at < EPOCH + 12_000) return { noRobots: { status: 503, retryAfterMs } };
       return found;
@@ -158,7 +158,7 @@ for (const retryAfterMs of [0, 1000]) {
   });
 }
 
-test('robots: attempts that went within seconds are not the last', () => {
+test('robots: attempts within a few seconds are not final', () => {
   const answers: Answer[] = [
     ...Array<Answer>(5).fill({ noRobots: { status: 503, retryAfterMs: 0 } }),
     ...Array<Answer>(2).fill({ noRobots: { error: 'connect_refused' } }),
@@ -170,7 +170,7 @@ test('robots: attempts that went within seconds are not the last', () => {
   assert.deepEqual(agent.pages(), { [page(1)]: 200 });
 });
 
-test('robots: a server that names a short wait for ever is given up within hours', () => {
+test('robots: a server that keeps naming a short wait is abandoned within hours', () => {
   const agent = agentWith([{ noRobots: { status: 429, retryAfterMs: 0 } }]);
   agent.find(page(1));
   const tookMs = agent.run();
@@ -180,7 +180,7 @@ test('robots: a server that names a short wait for ever is given up within hours
 });
 
 for (const status of [408, 421, 425]) {
-  test(`robots: ${status} is asked again, and to the last it counts as no file`, () => {
+  test(`robots: ${status} is retried, and the last attempt counts as a missing file`, () => {
     const agent = agentWith([{ noRobots: { status } }]);
     agent.find(page(1));
     agent.run();
@@ -193,7 +193,7 @@ for (const status of [408, 421, 425]) {
   });
 }
 
-test('robots: how long it has failed is known to the next process', () => {
+test('robots: the duration of a failure survives a restart', () => {
   const busy: Answer = { noRobots: { status: 503, retryAfterMs: 1000 } };
   const first = agentWith([busy]);
   first.find(page(1));
@@ -218,7 +218,7 @@ test('robots: redirects on the same host are followed, each after the delay', ()
   agent.checkPoliteness();
 });
 
-test('robots: after five redirects, or one to another host, everything is allowed', () => {
+test('robots: everything is allowed after five redirects or a redirect to another host', () => {
   const loop = agentWith([{ robotsAt: ROBOTS }]);
   loop.find(page(1));
   loop.run();
@@ -230,7 +230,7 @@ test('robots: after five redirects, or one to another host, everything is allowe
   assert.deepEqual(away.asked('any'), [ROBOTS, page(1)]);
 });
 
-/** Redirects in its host, then rules, told apart by what was asked for. */
+/** Redirects twice within the host, then gives rules; the answer depends only on the URL. */
 const redirecting: Options['web'] = ({ kind, url }) => {
   if (kind === 'page') return found;
   if (url === ROBOTS) return { robotsAt: 'https://a.test/robots.txt' };
@@ -238,7 +238,7 @@ const redirecting: Options['web'] = ({ kind, url }) => {
   return { robots: 'User-agent: *\nDisallow: /x' };
 };
 
-test('robots: redirects are followed on, however often the visit ends in between', () => {
+test('robots: redirects are followed even if the visit ends between them', () => {
   const agent = new OneAgent({
     web: redirecting,
     robots: true,
@@ -251,7 +251,7 @@ test('robots: redirects are followed on, however often the visit ends in between
   assert.deepEqual(agent.asked('any'), asked);
 });
 
-test('robots: redirects are followed on after a restart', () => {
+test('robots: following redirects continues after a restart', () => {
   const first = new OneAgent({ web: redirecting, robots: true });
   first.find(page('y'));
   first.run(500);
@@ -265,7 +265,7 @@ test('robots: redirects are followed on after a restart', () => {
   ]);
 });
 
-test('robots: redirects for ever end after five, though every visit ends after one request', () => {
+test('robots: endless redirects end after five, even if each visit makes one request', () => {
   const agent = agentWith([{ robotsAt: ROBOTS }], { delays: { responseTimeFactor: 500 } });
   agent.find(page(1));
   assert.ok(agent.run(HOUR_MS) < HOUR_MS);
@@ -273,7 +273,7 @@ test('robots: redirects for ever end after five, though every visit ends after o
   assert.deepEqual(agent.pages(), { [page(1)]: 200 });
 });
 
-test('robots: redirects between failures do not give a look-up new attempts', () => {
+test('robots: redirects between failures do not reset the attempts', () => {
   const web: Options['web'] = ({ url }) =>
     url === ROBOTS ? { robotsAt: 'http://a.test/r2' } : { noRobots: { status: 500 } };
   const agent = new OneAgent({ web, robots: true });
@@ -283,7 +283,7 @@ test('robots: redirects between failures do not give a look-up new attempts', ()
   assert.deepEqual(agent.pages(), { [page(1)]: 'robots_unreachable' });
 });
 
-test('robots: a look-up that was left a week ago begins anew', () => {
+test('robots: a look-up that was interrupted a week ago starts again', () => {
   const first = new OneAgent({ web: redirecting, robots: true });
   first.find(page('y'));
   first.run(500);
@@ -294,7 +294,7 @@ test('robots: a look-up that was left a week ago begins anew', () => {
   assert.deepEqual(second.pages(), { [page('y')]: 200 });
 });
 
-test('robots: with a delay of more than a day the rules hold for the page they were read for', () => {
+test('robots: with a delay of more than a day, rules are valid for the page they were requested for', () => {
   const agent = agentWith([{ robots: '' }], { hostDelayMs: 30 * HOUR_MS });
   agent.find(page(1), page(2));
   const took = agent.run(30 * 24 * HOUR_MS);
@@ -302,7 +302,7 @@ test('robots: with a delay of more than a day the rules hold for the page they w
   assert.deepEqual(agent.asked('any'), [ROBOTS, page(1), ROBOTS, page(2)]);
 });
 
-test('robots: the Crawl-delay of one origin holds in a visit that reads only the rules of another', () => {
+test('robots: the Crawl-delay of one origin applies to a visit that reads the rules of another', () => {
   const web: Options['web'] = ({ kind, url }) => {
     if (kind === 'page') return found;
     return { robots: url.startsWith('https') ? 'User-agent: *\nCrawl-delay: 5' : '' };
@@ -318,7 +318,7 @@ test('robots: the Crawl-delay of one origin holds in a visit that reads only the
   assert.ok(fourth!.start - third!.end >= 5000, `${fourth!.start - third!.end} ms`);
 });
 
-test('robots: a request taken back is made again, as often as need be', () => {
+test('robots: a withdrawn request is repeated as often as necessary', () => {
   let left = 12;
   const web: Options['web'] = ({ kind }) =>
     kind === 'robots' && left-- > 0 ? { fails: 'withdrawn' } : { status: 200 };
@@ -329,7 +329,7 @@ test('robots: a request taken back is made again, as often as need be', () => {
   agent.checkPoliteness();
 });
 
-test("robots: an address that must not be asked ends the host's queue as blocked", () => {
+test("robots: a forbidden address skips the host's queue as blocked", () => {
   const web: Options['web'] = ({ kind }) =>
     kind === 'robots' ? { fails: 'forbidden-address' } : found;
   const agent = new OneAgent({ web, robots: true });
@@ -340,7 +340,7 @@ test("robots: an address that must not be asked ends the host's queue as blocked
   assert.equal(Object.keys(agent.skipped()).length, 700);
 });
 
-test('robots: any failure to fetch it counts as unreachable', () => {
+test('robots: any failure of the request counts as unreachable', () => {
   const web: Options['web'] = ({ kind }) =>
     kind === 'robots' ? { fails: 'connection', code: 'dns' } : found;
   const agent = new OneAgent({ web, robots: true });
@@ -358,12 +358,12 @@ interface AccessRow {
 }
 const cases = independentCases<AccessRow[]>('robots_access.json');
 
-test('independent cases: what each answer lets through', { skip: absent(cases) }, () => {
+test('independent cases: each answer allows what the cases expect', { skip: absent(cases) }, () => {
   let judged = 0;
   for (const { id, when, expect } of cases!) {
     const { status, network, body = '' } = when;
     if ((status === undefined && network === undefined) || when.cachedAgeHours) continue;
-    if (body.startsWith('<')) continue; // no rules at all: the fetch and the parser are judged
+    if (body.startsWith('<')) continue; // not rules: other tests cover the fetch and the parser
     const none = { location: null, retryAfterMs: null };
     const told =
       status === undefined
@@ -385,7 +385,7 @@ test('independent cases: what each answer lets through', { skip: absent(cases) }
   assert.ok(judged > 10);
 });
 
-test('independent cases: rules that are too old are fetched again', { skip: absent(cases) }, () => {
+test('independent cases: expired rules are requested again', { skip: absent(cases) }, () => {
   let judged = 0;
   for (const { id, when, expect } of cases!) {
     if (when.cachedAgeHours === undefined) continue;
@@ -407,7 +407,7 @@ test('independent cases: rules that are too old are fetched again', { skip: abse
   assert.ok(judged > 1);
 });
 
-test('robots: an expensive file is checked some steps a turn, and an event tells of it', () => {
+test('robots: an expensive file is evaluated in steps over several turns, and an event reports it', () => {
   const rules = Array.from({ length: 20_000 }, (_, k) => `Disallow:/*x${k.toString(36)}*aaaaa`);
   const robots = ['User-agent: *', 'Disallow: /aa', ...rules].join('\n');
   const agent = agentWith([{ robots }]);
@@ -428,7 +428,7 @@ test('robots: an expensive file is checked some steps a turn, and an event tells
   });
 });
 
-test('robots: visits share what one turn may take of the rules', () => {
+test('robots: visits share the rule evaluation steps of one turn', () => {
   const robots = `User-agent: *\nDisallow: /x`;
   const agent = agentWith([{ robots }]);
   for (const host of ['a.test', 'b.test', 'c.test', 'd.test']) {

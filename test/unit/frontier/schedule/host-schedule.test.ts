@@ -12,7 +12,9 @@ import { MinHeap } from '../../../../agent/frontier/schedule/min-heap.ts';
 
 const numberOf = (host: string) => Number(host.slice(1));
 
-/** Hosts are called `h` and their number. `stored`: the numbers of those that have a queue. */
+/**
+ * Host names are `h` and a number. `stored`: the numbers of the hosts with a queue in the store.
+ */
 function byDigit(stored: readonly number[] = [], isVisited = (_: string) => false) {
   const queuedFrom = (from: number, max: number) =>
     stored
@@ -26,7 +28,7 @@ const takeReady = (schedule: HostSchedule) => schedule.takeReady(() => true)?.ho
 const hasReady = (schedule: HostSchedule) =>
   (['new', 'back', 'slow'] as const).some((line) => schedule.hasReady(line));
 
-test('heap: gives values by their keys, whatever the order they came in', () => {
+test('heap: returns values in the order of their keys, whatever the order of insertion', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: -50, max: 50 })), (keys) => {
       const heap = new MinHeap<number>();
@@ -47,7 +49,7 @@ test('heap: gives values by their keys, whatever the order they came in', () => 
   );
 });
 
-test('host schedule: ready ones come in the order of their discovery', () => {
+test('host schedule: returns ready hosts in the order of their discovery', () => {
   const schedule = byDigit();
   for (const host of ['h3', 'h1', 'h2', 'h1']) schedule.schedule(host);
   assert.deepEqual([takeReady(schedule), takeReady(schedule)], ['h1', 'h2']);
@@ -57,7 +59,7 @@ test('host schedule: ready ones come in the order of their discovery', () => {
   assert.equal(hasReady(schedule), false);
 });
 
-test('host schedule: a sleeper is ready when its time has come, not before', () => {
+test('host schedule: a sleeping host is ready when its time has come, and not before', () => {
   const schedule = byDigit();
   schedule.sleep('h1', 100, 'delay');
   assert.equal(schedule.nextWakeMs(), 100);
@@ -68,7 +70,7 @@ test('host schedule: a sleeper is ready when its time has come, not before', () 
   assert.equal(schedule.nextWakeMs(), Infinity);
 });
 
-test('host schedule: a fresh URL wakes a host whose URLs wait, not one that waits itself', () => {
+test('host schedule: a new URL wakes a host whose URLs wait, but not one that waits itself', () => {
   const schedule = byDigit();
   schedule.sleep('h1', 100, 'retries');
   schedule.sleep('h2', 100, 'delay');
@@ -77,7 +79,7 @@ test('host schedule: a fresh URL wakes a host whose URLs wait, not one that wait
   assert.equal(takeReady(schedule), 'h1');
   assert.equal(takeReady(schedule), undefined);
   schedule.wakeUntil(100);
-  assert.equal(takeReady(schedule), 'h2', 'the stale entry of h1 wakes nobody');
+  assert.equal(takeReady(schedule), 'h2', 'the obsolete entry of h1 wakes no host');
   assert.equal(takeReady(schedule), undefined);
 });
 
@@ -114,14 +116,16 @@ test('host schedule: each host has the reason of its latest wait', () => {
 
 const many = Array.from({ length: 20 * LOOKS_MAX }, (_, n) => `h${n}`);
 
-/** What is done in one turn, as the predicate or the way out of the waits counts it. */
+/**
+ * Changes whose work per turn is counted, either in their predicate or in the exit from the waits.
+ */
 const changes: Record<string, (schedule: HostSchedule, count: () => void) => void> = {
   'of the owners': (schedule, count) =>
     schedule.keepOnly((host) => {
       count();
       return numberOf(host) % 2 === 0;
     }),
-  'by an order': (schedule, count) =>
+  'by a directive': (schedule, count) =>
     schedule.recheckAll(() => {
       count();
       return true;
@@ -129,7 +133,7 @@ const changes: Record<string, (schedule: HostSchedule, count: () => void) => voi
 };
 
 for (const [what, change] of Object.entries(changes)) {
-  test(`host schedule: a change ${what} is brought to some hosts in a turn, and to all in the end`, () => {
+  test(`host schedule: a change ${what} is applied to some hosts per turn, and finally to all`, () => {
     const schedule = byDigit();
     for (const host of many) schedule.waitFor(host, 'right');
     let looks = 0;
@@ -146,14 +150,14 @@ for (const [what, change] of Object.entries(changes)) {
   });
 }
 
-/** Takes all that are ready. */
+/** Takes all hosts that are ready. */
 function takeAll(schedule: HostSchedule): string[] {
   const taken: string[] = [];
   while (hasReady(schedule)) taken.push(takeReady(schedule)!);
   return taken;
 }
 
-test('host schedule: of those that are freed or due at once some are made ready in a turn', () => {
+test('host schedule: makes only some hosts ready per turn when many are unblocked or due', () => {
   const schedule = byDigit();
   const freed: Record<string, () => void> = {
     blocked: () => schedule.wakeAll(),
@@ -177,7 +181,7 @@ test('host schedule: of those that are freed or due at once some are made ready 
   }
 });
 
-test('host schedule: hosts that are blocked again as soon as they are freed keep no turn busy', () => {
+test('host schedule: hosts that are blocked again immediately do not keep the turns busy', () => {
   const schedule = byDigit();
   for (const host of many) schedule.waitFor(host, 'right');
   schedule.wakeAll();
@@ -189,7 +193,7 @@ test('host schedule: hosts that are blocked again as soon as they are freed keep
   assert.ok(turns <= many.length / LOOKS_MAX + 1, `${turns} turns`);
 });
 
-test('host schedule: two changes at once are brought to each host', () => {
+test('host schedule: two concurrent changes are applied to every host', () => {
   const schedule = byDigit();
   for (const host of many) schedule.waitFor(host, 'right');
   schedule.keepOnly((host) => numberOf(host) % 2 === 0);
@@ -203,7 +207,7 @@ test('host schedule: two changes at once are brought to each host', () => {
   assert.equal(schedule.isEmpty(), true);
 });
 
-test('host schedule: of many new hosts few are in memory, and all come up in their order', () => {
+test('host schedule: keeps few of many new hosts in memory, and returns all in their order', () => {
   const count = 20 * READY_MAX;
   const numbers = Array.from({ length: count }, (_, i) => i + 1);
   const schedule = byDigit(numbers);
@@ -230,7 +234,7 @@ test('host schedule: of many new hosts few are in memory, and all come up in the
   assert.equal(schedule.isEmpty(), true);
 });
 
-test('host schedule: those that sleep or are visited are not read from the store as ready', () => {
+test('host schedule: does not read sleeping or visited hosts from the store as ready', () => {
   const numbers = Array.from({ length: 2 * READY_MAX }, (_, i) => 7 * i + 1);
   const [asleep, visited] = [`h${numbers.at(-1)}`, `h${numbers.at(-2)}`];
   const schedule = byDigit(numbers, (host) => host === visited);
@@ -247,7 +251,7 @@ test('host schedule: those that sleep or are visited are not read from the store
   assert.equal(schedule.isEmpty(), true);
 });
 
-test('host schedule: a host that comes back waits for one new host, however many there are', () => {
+test('host schedule: a returning host waits for one new host, however many there are', () => {
   const schedule = byDigit();
   for (let number = 1; number < 1000; number++) schedule.schedule(`h${number}`);
   const back = ['h5001', 'h5002'];
@@ -256,7 +260,7 @@ test('host schedule: a host that comes back waits for one new host, however many
   assert.deepEqual(taken, ['h5001', 'h1', 'h5002', 'h2']);
 });
 
-test('admission: too long, else too deep, else queued', () => {
+test('admission: skips a URL as too long, else as too deep, else queues it', () => {
   const admit = admission({
     depthPerHost: 3,
     urlLength: 20,
@@ -269,7 +273,7 @@ test('admission: too long, else too deep, else queued', () => {
   assert.equal(admit({ url: `${url}7`, depth: 4 }), 'length');
 });
 
-test('admission: a port of another protocol is blocked unless every port is asked at', () => {
+test('admission: blocks a port of another protocol unless every port is allowed', () => {
   const admit = admission({
     depthPerHost: 3,
     urlLength: 2000,
@@ -285,7 +289,7 @@ test('admission: a port of another protocol is blocked unless every port is aske
   assert.equal(open({ url: 'http://a.test:25/', depth: 0 }), null);
 });
 
-test('admission: a path that repeats a segment too often is a trap', () => {
+test('admission: skips a path that repeats a segment too often as a trap', () => {
   const admit = admission({
     depthPerHost: 3,
     urlLength: 2000,
@@ -295,7 +299,7 @@ test('admission: a path that repeats a segment too often is a trap', () => {
   const of = (path: string) => admit({ url: `http://a.test${path}`, depth: 0 });
   assert.equal(of('/a/b/a/b'), null);
   assert.equal(of('/a/b/a/b/a'), 'trap');
-  assert.equal(of('/a/b/c/a?x=/a/a/a'), null, 'the query is no path');
+  assert.equal(of('/a/b/c/a?x=/a/a/a'), null, 'the query is not part of the path');
   assert.equal(of('/////////'), null, 'empty segments do not count');
   assert.equal(of('/a/a'), null);
   assert.equal(of('/'), null);

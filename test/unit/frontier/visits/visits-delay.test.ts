@@ -1,4 +1,5 @@
-// How long visits leave a host alone between two requests, and when a host is taken for a trap.
+// Tests the delay between two requests to a host, the back-off of busy hosts, and the detection of
+// traps.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,7 +14,7 @@ function robotsAnd(text: string, tookMs = 10): Options['web'] {
   return ({ kind }) => (kind === 'robots' ? { robots: text } : { status: 200, tookMs });
 }
 
-test('delay: the config knows the most specific pattern of a host', () => {
+test('delay: the config uses the most specific pattern that matches the host', () => {
   const own = ownDelay({
     hostDelayMs: 1000,
     hosts: {
@@ -27,7 +28,7 @@ test('delay: the config knows the most specific pattern of a host', () => {
   assert.equal(ownDelay({ hostDelayMs: 1, hosts: { '*': { hostDelayMs: 9 } } })('x'), 9);
 });
 
-test('delay: the longest of all that ask for one counts, each up to its cap', () => {
+test('delay: the longest of all delays applies, each limited by its cap', () => {
   const rules = { crawlDelayMaxMs: 30_000, responseTimeFactor: 2 };
   const of = (facts: object) =>
     delayAfter(rules, { ownMs: 1000, crawlDelayMs: 0, durationMs: 0, slowDown: 0, ...facts });
@@ -43,7 +44,7 @@ test('delay: the longest of all that ask for one counts, each up to its cap', ()
   assert.equal(of({ ownMs: 0, slowDown: 2 }), 40);
 });
 
-test('delay: Crawl-delay holds from the robots.txt itself on', () => {
+test('delay: Crawl-delay applies from the request for robots.txt on', () => {
   const agent = new OneAgent({ robots: true, web: robotsAnd('User-agent: *\nCrawl-delay: 5') });
   agent.find(page(1), page(2));
   agent.run();
@@ -53,7 +54,7 @@ test('delay: Crawl-delay holds from the robots.txt itself on', () => {
   );
 });
 
-test('delay: Crawl-delay above the cap stretches the crawl to the cap', () => {
+test('delay: Crawl-delay is limited to the cap', () => {
   const web = robotsAnd('User-agent: *\nCrawl-delay: 3600');
   const agent = new OneAgent({ robots: true, web });
   agent.find(page(1), page(2));
@@ -64,7 +65,7 @@ test('delay: Crawl-delay above the cap stretches the crawl to the cap', () => {
   );
 });
 
-test('delay: Crawl-delay holds after a restart, and is told to copies', () => {
+test('delay: Crawl-delay survives a restart and is reported to copies', () => {
   const web = robotsAnd('User-agent: *\nCrawl-delay: 20');
   const first = new OneAgent({ robots: true, web });
   first.find(page(1), page(2), page(3));
@@ -79,7 +80,7 @@ test('delay: Crawl-delay holds after a restart, and is told to copies', () => {
   );
 });
 
-test('delay: a slow server is asked less often where the config scales with its time', () => {
+test('delay: a slow server gets fewer requests if the config scales the delay with the response time', () => {
   const delays = { responseTimeFactor: 5 };
   const web: Options['web'] = () => ({ status: 200, tookMs: 1000 });
   const agent = new OneAgent({ delays, web });
@@ -88,7 +89,7 @@ test('delay: a slow server is asked less often where the config scales with its 
   assert.deepEqual(agent.timesOf(page(2)), [6000]);
 });
 
-test('back-off: steps outlive a good answer and a restart, and 30 quiet minutes forgive them', () => {
+test('back-off: steps survive a success and a restart, and 30 quiet minutes reset them', () => {
   const MINUTE = 60_000;
   const busyAt = new Set([1, 3, 5]);
   let asked = 0;
@@ -111,7 +112,7 @@ test('back-off: steps outlive a good answer and a restart, and 30 quiet minutes 
   assert.equal(next - at, MINUTE + 10, 'the first step again');
 });
 
-test('back-off: a server that names its wait makes no steps', () => {
+test('back-off: a server that names its wait adds no steps', () => {
   let asked = 0;
   const agent = new OneAgent({
     web: () =>
@@ -120,12 +121,13 @@ test('back-off: a server that names its wait makes no steps', () => {
   agent.find(page(1));
   agent.run();
   const times = agent.timesOf(page(1));
-  // No less than it names, no less than it has been busy, and behind other pages of the host.
+  // Each wait is at least what the server names and as long as it has been busy; the page is
+  // requeued behind other pages of the host.
   assert.deepEqual(times.slice(0, 5), [0, 2010, 5030, 11_070, 23_150]);
   assert.equal(times[5]! - times[4]!, 61_010);
 });
 
-test('sitemaps: those that a robots.txt names are found there, at depth 0', () => {
+test('sitemaps: the sitemaps that a robots.txt names are recorded at depth 0 with it as referrer', () => {
   const web: Options['web'] = ({ kind }) =>
     kind === 'robots'
       ? { robots: '', sitemaps: ['http://a.test/sitemap.xml', 'http://b.test/map.xml'] }
@@ -141,7 +143,7 @@ test('sitemaps: those that a robots.txt names are found there, at depth 0', () =
   ]);
 });
 
-test('novelty: equal bytes and nearly equal words are stale, other pages are not', () => {
+test('novelty: pages with equal bytes or nearly equal words are stale, other pages are not', () => {
   const novelty = new Novelty();
   const seen = (digest: string, simhash: string | null, before: number) =>
     novelty.count('h', 'u', { digest, simhash }, before);
@@ -150,11 +152,11 @@ test('novelty: equal bytes and nearly equal words are stale, other pages are not
   assert.equal(seen('b', '8000000000000011', 1), 2, 'three bits');
   assert.equal(seen('c', '8000000000000111', 2), 0, 'four bits, and two off');
   assert.equal(seen('d', null, 10), 8);
-  assert.equal(seen('e', null, 8), 6, 'pages of few words are alike in their bytes only');
+  assert.equal(seen('e', null, 8), 6, 'pages of few words are compared only by their bytes');
   assert.equal(novelty.count('other', 'u', { digest: 'a', simhash: null }, 0), 0);
 });
 
-test('novelty: what a host gave long ago is forgotten', () => {
+test('novelty: old pages of a host are forgotten', () => {
   const novelty = new Novelty();
   const give = (digest: string) => novelty.count('h', digest, { digest, simhash: null }, 5);
   assert.equal(give('first'), 3);
@@ -168,7 +170,7 @@ test('novelty: each step of the slow-down doubles the delay, up to six times', (
   assert.deepEqual(steps, [0, 0, 1, 2, 5, 6, 6]);
 });
 
-test('trap: a host that repeats itself is slowed, told of with samples, and skipped in the end', () => {
+test('trap: a host that repeats itself is slowed down, reported with samples, and finally skipped', () => {
   let last = 0;
   const web: Options['web'] = () => {
     last++;
@@ -179,7 +181,7 @@ test('trap: a host that repeats itself is slowed, told of with samples, and skip
   agent.find(page(0));
   agent.run();
   const pages = Object.keys(agent.pages()).length;
-  assert.equal(pages, stalePages + 1, 'the first is new');
+  assert.equal(pages, stalePages + 1, 'the first page is new');
   const times = agent.asked().map((url) => agent.timesOf(url)[0]!);
   const gaps = times.slice(1).map((at, i) => at - times[i]!);
   assert.deepEqual(new Set(gaps.slice(0, STALE_PER_STEP)), new Set([1010]));
@@ -195,14 +197,14 @@ test('trap: a host that repeats itself is slowed, told of with samples, and skip
   assert.deepEqual(samples, [46, 47, 48, 49, 50].map(page));
   assert.ok(events[0]!.at > EPOCH);
   const recent = agent.events.recent(agent.now).map(({ kind, detail }) => [kind, detail.stale]);
-  assert.deepEqual(recent.at(-1), ['trap', stalePages], 'status tells of it as well');
+  assert.deepEqual(recent.at(-1), ['trap', stalePages], 'status reports it, too');
   agent.find(page(100_000));
   agent.run();
-  assert.equal(agent.skipped()[page(100_000)], 'trap', 'later URLs too');
+  assert.equal(agent.skipped()[page(100_000)], 'trap', 'later URLs are skipped, too');
   agent.checkAccounts();
 });
 
-test('trap: a host with some doubles is neither slowed nor skipped', () => {
+test('trap: a host with some duplicates is neither slowed down nor skipped', () => {
   let n = 0;
   const web: Options['web'] = () => {
     n++;
@@ -216,7 +218,7 @@ test('trap: a host with some doubles is neither slowed nor skipped', () => {
   assert.ok(state < STALE_PER_STEP, `${state}`);
 });
 
-test('trap: a host that is slowed down shows as one in the view', () => {
+test('trap: the view `hosts` shows a host that is slowed down as a trap', () => {
   const agent = new OneAgent({ web: () => ({ status: 200 }) });
   agent.find(page(1), page(2));
   agent.run(500);
@@ -226,7 +228,7 @@ test('trap: a host that is slowed down shows as one in the view', () => {
   assert.equal(agent.db.prepare('SELECT state FROM hosts').pluck().get(), 'trap');
 });
 
-test('delay: a copy knows the delay that the owner tells, the latest word of it', () => {
+test('delay: a copy has the latest delay that the owner reported', () => {
   const copy = new OneAgent({ web: () => ({ status: 200 }) });
   const rows = { host: 'a.test', from: 0, to: 0, events: [], backoffMs: 0 };
   const tell = (version: number, delayMs: number) => {
@@ -237,11 +239,11 @@ test('delay: a copy knows the delay that the owner tells, the latest word of it'
   };
   assert.equal(copy.store.delayOf('a.test'), 0);
   assert.equal(tell(5, 20_000), 20_000);
-  assert.equal(tell(5, 1000), 20_000, 'said before');
+  assert.equal(tell(5, 1000), 20_000, 'this version was reported before');
   assert.equal(tell(6, 1000), 1000);
 });
 
-test('back-off: a copy knows its end, its steps and the stale pages, by the latest word', () => {
+test('back-off: a copy has the end, the steps and the stale pages from the latest report', () => {
   const copy = new OneAgent({ web: () => ({ status: 200 }) });
   const rows = { host: 'a.test', from: 0, events: [], delayMs: 0 };
   const tell = (version: number, said: object, owned = false, now = EPOCH) => {
@@ -254,16 +256,20 @@ test('back-off: a copy knows its end, its steps and the stale pages, by the late
   };
   const first = tell(5, { backoffMs: 90_000, busy: 2, stale: 70 });
   assert.deepEqual(first, { notBefore: 90_000, busy: 2, until: 90_000, stale: 70 });
-  assert.deepEqual(tell(5, { backoffMs: 500_000, busy: 9 }), first, 'said before');
+  assert.deepEqual(
+    tell(5, { backoffMs: 500_000, busy: 9 }),
+    first,
+    'this version was reported before',
+  );
   const later = tell(6, { busy: 2, stale: 68 }, false, EPOCH + 100_000);
-  assert.deepEqual(later, { ...first, stale: 68 }, 'the block is over, and ended when it did');
-  // To an owner the words of another are old: it knows as much itself, or more.
+  assert.deepEqual(later, { ...first, stale: 68 }, 'the back-off is over and keeps its end');
+  // An owner ignores reports of other agents: it knows as much itself, or more.
   assert.deepEqual(tell(7, { backoffMs: 1000, busy: 1 }, true), later);
   assert.deepEqual(tell(8, { busy: 3 }, true), { ...later, busy: 3 });
-  assert.deepEqual(tell(9, {}), { ...later, busy: 0, stale: 0 }, 'given up, or forgiven');
+  assert.deepEqual(tell(9, {}), { ...later, busy: 0, stale: 0 }, 'abandoned, or reset');
 });
 
-test('back-off: steps of which no block is known are forgiven half an hour from now', () => {
+test('back-off: steps without a known back-off are reset after half an hour', () => {
   const copy = new OneAgent({ web: () => ({ status: 200 }) });
   const rows = { host: 'a.test', from: 0, events: [], delayMs: 0, backoffMs: 0, busy: 4 };
   for (const [version, now] of [[1, EPOCH] as const, [2, EPOCH + 60_000] as const]) {
@@ -271,6 +277,6 @@ test('back-off: steps of which no block is known are forgiven half an hour from 
     copy.store.applyRows('a2', { ...rows, to: version, version }, false, now);
     copy.store.commit(false);
     const { busy, busyUntil } = copy.store.host('a.test');
-    assert.deepEqual([busy, busyUntil], [4, EPOCH], 'counted from the first word of them');
+    assert.deepEqual([busy, busyUntil], [4, EPOCH], 'counted from the first report of them');
   }
 });

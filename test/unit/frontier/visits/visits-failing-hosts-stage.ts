@@ -1,4 +1,4 @@
-// The set-up that `visits-failing-hosts.test.ts` and `slow/visits-failing-hosts.test.ts` share.
+// The set-up shared by `visits-failing-hosts.test.ts` and `slow/visits-failing-hosts.test.ts`.
 
 import { type Answer, OneAgent, type Options } from '../one-agent.ts';
 
@@ -8,7 +8,7 @@ export const MINUTE_MS = 60_000;
 
 export const slow = (answer: Answer): Answer => ({ ...answer, tookMs: 10_000 });
 
-/** Numbers from 0 up to 1 that look drawn. */
+/** Deterministic pseudo-random numbers from 0 up to 1. */
 export function drawn(): () => number {
   let n = 0;
   return () => {

@@ -1,5 +1,5 @@
-// Hosts that give nothing but failures, and take long over each, on virtual time: they are given up
-// as silent ones are. A host that also gives pages never is.
+// Tests on virtual time that hosts are abandoned if all their answers are slow failures, as hosts
+// without answers are, and that a host which also serves pages is not.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ import {
   slow,
 } from './visits-failing-hosts-stage.ts';
 
-test('failing: a host that dies among its pages is given up, though its front page was good', () => {
+test('failing: a host that fails in the middle of its pages is abandoned, although its front page succeeded', () => {
   let good = 0;
   const agent = agentOf(() => (++good <= 3000 ? found : slow({ status: 502 })), 0);
   agent.find(page(''));
@@ -27,7 +27,7 @@ test('failing: a host that dies among its pages is given up, though its front pa
   agent.checkAccounts();
 });
 
-test('failing: quick failures are the outcome of each page, however many', () => {
+test('failing: quick failures end each page separately, however many there are', () => {
   for (const answer of [{ status: 500 }, { fails: 'exchange', code: 'http_syntax' }] as const) {
     const agent = agentOf(() => ({ ...answer, tookMs: 50 }), 500);
     agent.run();
@@ -42,7 +42,7 @@ for (const [name, isBad] of [
   ['the first half', (n: number) => n < 100],
   ['the second half', (n: number) => n >= 100],
 ] as const) {
-  test(`failing: a host is not given up where ${name} fails slowly, and each has its outcome`, () => {
+  test(`failing: a host is not abandoned if ${name} fails slowly, and each page has its outcome`, () => {
     const web: Options['web'] = ({ url }) => {
       return url !== page('') && isBad(Number(url.slice(page('').length)))
         ? slow({ status: 504 })
@@ -58,7 +58,7 @@ for (const [name, isBad] of [
   });
 }
 
-test('failing: the page on which the others were found shows that the host is not at fault', () => {
+test('failing: a success of the page that links to the others shows that the host works', () => {
   const web: Options['web'] = ({ url }) => {
     if (url !== page('list')) return url === page('') ? { status: 404 } : slow({ status: 504 });
     return { status: 200, links: Array.from({ length: 60 }, (_, n) => page(n)) };
@@ -72,7 +72,7 @@ test('failing: the page on which the others were found shows that the host is no
   agent.checkAccounts();
 });
 
-test('failing: a test that may not be made condemns nobody for its own sake', () => {
+test('failing: a test request to a forbidden address does not abandon the host', () => {
   let isDown = false;
   const web: Options['web'] = ({ url }) => {
     if (!isDown) return found;
@@ -88,7 +88,7 @@ test('failing: a test that may not be made condemns nobody for its own sake', ()
   agent.checkAccounts();
 });
 
-test('failing: the row of failures is known to the next process', () => {
+test('failing: the count of failures survives a restart', () => {
   const web: Options['web'] = () => slow({ status: 504 });
   const first = agentOf(web, 1000);
   first.run(8 * MINUTE_MS);
@@ -99,7 +99,7 @@ test('failing: the row of failures is known to the next process', () => {
   assert.ok(countOf(second, 'host_failing') > 900);
 });
 
-test('failing: what is found after a host was given up is asked for as if nothing had been', () => {
+test('failing: a URL found after the host was abandoned is requested normally', () => {
   let isDown = true;
   const agent = agentOf(() => (isDown ? { fails: 'connection' } : found), 1200);
   agent.run();

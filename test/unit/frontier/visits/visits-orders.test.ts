@@ -1,4 +1,4 @@
-// What the operator's orders mean for the visits of one agent.
+// Tests the effect of directives and of the scope on the visits of one agent.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Identity, RequestForm } from '../../../../agent/url/crawl-url.ts';
@@ -14,7 +14,7 @@ function order(agent: OneAgent, host: string): void {
   agent.visits.recheck(host, agent.instant());
 }
 
-test('orders: the queue of a blocked host ends as skipped, other hosts are crawled', () => {
+test('orders: the queue of a blocked host is skipped, and other hosts are crawled', () => {
   const agent = agentWith();
   agent.find(page(1), page(2), page(3), page(1, 'b.test'));
   agent.run(500);
@@ -26,7 +26,7 @@ test('orders: the queue of a blocked host ends as skipped, other hosts are crawl
   agent.checkAccounts();
 });
 
-test('orders: a blocked host that backs off for long is not waited for', () => {
+test('orders: a blocked host in a long back-off is skipped at once', () => {
   const web: Options['web'] = () => ({ status: 503, retryAfterMs: 3_600_000 });
   const agent = agentWith({ web });
   agent.find(page(1), page(2));
@@ -38,7 +38,7 @@ test('orders: a blocked host that backs off for long is not waited for', () => {
   assert.ok(agent.visits.isEmpty());
 });
 
-test('orders: URLs found on a host that is blocked are skipped without a request', () => {
+test('orders: URLs found on a blocked host are skipped without a request', () => {
   const agent = agentWith({ robots: true });
   agent.blocked.add('a.test');
   agent.find(page(1));
@@ -47,7 +47,7 @@ test('orders: URLs found on a host that is blocked are skipped without a request
   assert.deepEqual(agent.skipped(), { [page(1)]: 'blocked' });
 });
 
-test('orders: after a block that is taken back the visits go on with what is queued', () => {
+test('orders: after a block is withdrawn, new URLs of the host are crawled', () => {
   const agent = agentWith();
   agent.blocked.add('a.test');
   agent.find(page(1));
@@ -60,7 +60,7 @@ test('orders: after a block that is taken back the visits go on with what is que
   assert.deepEqual(agent.skipped(), { [page(1)]: 'blocked' });
 });
 
-test('scope: what is queued is judged again before each request, in both spellings', () => {
+test('scope: is checked again before each request, for the URL and for the form that is sent', () => {
   const seen: string[] = [];
   const agent = agentWith({
     robots: true,
@@ -91,7 +91,7 @@ test('scope: what is queued is judged again before each request, in both spellin
   agent.checkAccounts();
 });
 
-test('scope: a host that it does not cover any more is not waited for', () => {
+test('scope: a host that is no longer covered is skipped at once', () => {
   const web: Options['web'] = () => ({ status: 503, retryAfterMs: 3_600_000 });
   let covered = true;
   const agent = agentWith({ web, scope: { covers: () => covered, admits: () => covered } });
@@ -104,7 +104,7 @@ test('scope: a host that it does not cover any more is not waited for', () => {
   assert.ok(agent.visits.isEmpty());
 });
 
-test('orders: a longer delay counts from the last request, a shorter one from the next', () => {
+test('orders: a longer delay applies from the last request, a shorter one from the next', () => {
   const agent = agentWith({ hostDelayMs: 1000 });
   agent.find(page(1), page(2), page(3), page(4));
   agent.run(500);
@@ -118,7 +118,7 @@ test('orders: a longer delay counts from the last request, a shorter one from th
   assert.deepEqual(gaps, [5000, 5000, 100]);
 });
 
-test('orders: while visits are held back nothing is asked for, whatever is due', () => {
+test('orders: nothing is requested while visits are held back, whatever is due', () => {
   const agent = agentWith();
   for (let n = 0; n < 20; n++) agent.find(page(n, `h${n}.test`));
   agent.holdBack = true;

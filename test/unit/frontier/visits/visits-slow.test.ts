@@ -1,4 +1,5 @@
-// Slow hosts beside calm ones: who holds a thread, for how long, and what that costs the others.
+// Tests how slow hosts share threads and visits with quick ones, and what that costs the quick
+// hosts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,10 +14,10 @@ import { THREAD_WAIT_MS_MAX, Threads } from '../../../../agent/frontier/schedule
 import { OneAgent, type Options } from '../one-agent.ts';
 
 const CALM = 'calm.test';
-/** What a calm host may lose beside hostile ones. */
+/** How much later than its delay a request to a quick host may start beside slow hosts. */
 const LATE_MS_MAX = 1500;
 
-/** Hosts `slow…` drip each answer for 30 s, the others answer in 10 ms. */
+/** Hosts `slow…` take 30 s for each answer, the others 10 ms. */
 const web: Options['web'] = ({ host }) => {
   return host.startsWith('slow') ? { status: 200, tookMs: 30_000 } : { status: 200 };
 };
@@ -30,12 +31,12 @@ function crawl(threads: number, slow: number, calmFirst: boolean, more: Partial<
   return agent;
 }
 
-/** A robots.txt that comes at once makes the host look calm until its first page. */
+/** An immediate robots.txt makes the host look quick until its first page. */
 const robotsFirst: Options['web'] = (request, at) => {
   return request.kind === 'robots' ? { robots: '' } : web(request, at);
 };
 
-/** Each host drips every other answer. */
+/** Every second answer of each slow host takes 30 s. */
 const everyOther: Options['web'] = (request, at) => {
   return Number(new URL(request.url).pathname.slice(1)) % 2 === 0
     ? { status: 200 }
@@ -50,7 +51,7 @@ function longestGapMs(agent: OneAgent, host = CALM): number {
 
 function checkCalm(agent: OneAgent): void {
   const calm = agent.log.filter(({ request }) => request.host === CALM && request.kind === 'page');
-  assert.equal(calm.length, 60, 'all of the calm host');
+  assert.equal(calm.length, 60, 'all pages of the quick host');
   const longest = longestGapMs(agent);
   assert.ok(longest <= agent.hostDelayMs + LATE_MS_MAX, `${longest} ms`);
   agent.checkPoliteness();
@@ -77,16 +78,16 @@ for (const [threads, slow] of [
   [64, 300],
   [64, 700],
 ] as const) {
-  test(`slow hosts: ${slow} of them and ${threads} threads leave a calm host its pace`, () => {
+  test(`slow hosts: ${slow} of them with ${threads} threads do not slow down a quick host`, () => {
     checkCalm(crawl(threads, slow, true));
     checkCalm(crawl(threads, slow, true, { web: robotsFirst, robots: true }));
     checkCalm(crawl(threads, slow, true, { web: everyOther }));
-    // With many the calm host is late to be found, and asked without a pause from then on.
+    // With many slow hosts, the quick host is discovered late, and then requested without pauses.
     if (slow <= 20) checkCalm(crawl(threads, slow, false, { web: robotsFirst, robots: true }));
   });
 }
 
-test('slow hosts: more hosts than threads, all in their delays, keep their pace', () => {
+test('slow hosts: more hosts than threads keep their pace while their delays overlap', () => {
   const agent = new OneAgent({ web, threads: 4 });
   for (let n = 0; n < 200; n++) agent.find(`http://h${n % 20}.test/${n}`);
   assert.ok(agent.run() <= 10 * (agent.hostDelayMs + LATE_MS_MAX));
@@ -95,11 +96,11 @@ test('slow hosts: more hosts than threads, all in their delays, keep their pace'
   }
 });
 
-test('slow hosts: more of them than are visited at a time, found first, keep no host out', () => {
+test('slow hosts: slow hosts do not exclude others, even if they come first and exceed the visit limit', () => {
   checkCalm(crawl(4, 60, false));
 });
 
-test('slow hosts: an old request gives up its place at that moment', () => {
+test('slow hosts: a request frees its thread when it reaches its maximum age', () => {
   const agent = new OneAgent({ web, threads: 32 });
   agent.find(...Array.from({ length: 64 }, (_, n) => `http://slow${n}.test/`));
   agent.find(`http://${CALM}/`);
@@ -107,7 +108,7 @@ test('slow hosts: an old request gives up its place at that moment', () => {
   assert.deepEqual(agent.timesOf(`http://${CALM}/`), [THREAD_WAIT_MS_MAX]);
 });
 
-test('slow hosts: one that is slow for a few seconds, or was slow once, does not wait for dripping ones', () => {
+test('slow hosts: a host that is slow for seconds or once does not wait for dripping hosts', () => {
   const kinds: Options['web'] = ({ host, url }) => {
     if (host.startsWith('slow')) return { status: 200, tookMs: 30_000 };
     if (host === 'heavy.test') return { status: 200, tookMs: 2000 };
@@ -118,19 +119,19 @@ test('slow hosts: one that is slow for a few seconds, or was slow once, does not
   for (const host of hosts) {
     agent.find(...Array.from({ length: 30 }, (_, n) => `http://${host}/${n}`));
   }
-  // Twice as many as find a place.
+  // Twice as many as there are places.
   agent.find(...Array.from({ length: 128 * 20 }, (_, n) => `http://slow${n % 128}.test/${n}`));
   agent.run(600_000);
   for (const host of hosts) {
     assert.equal(agent.log.filter(({ request }) => request.host === host).length, 30);
   }
   assert.ok(longestGapMs(agent, 'heavy.test') <= agent.hostDelayMs + LATE_MS_MAX);
-  // For some of them places came free only when others had ended.
+  // For some of the requests, places became free only when others had ended.
   const once = longestGapMs(agent, 'once.test');
   assert.ok(once <= agent.hostDelayMs + 40_000, `${once} ms`);
 });
 
-test('slow hosts: there is an end to how many requests they may have open', () => {
+test('slow hosts: the number of their open requests is bounded', () => {
   const agent = crawl(4, 500, false);
   const times = agent.log.flatMap(({ start, end }) => [
     [start, 1],
@@ -146,7 +147,7 @@ test('slow hosts: there is an end to how many requests they may have open', () =
   assert.ok(most <= 256, `${most} open`);
 });
 
-test('threads: held by the young alone, free within their time, and no wake-up is lost', () => {
+test('threads: only young requests hold threads, each is freed in time, and no wake-up is lost', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 40 }),
@@ -175,7 +176,7 @@ test('threads: held by the young alone, free within their time, and no wake-up i
           assert.equal(freeAt === Infinity, young === 0);
           assert.ok(young === 0 || freeAt <= now + threads.youngMs);
         }
-        // All that may be visited get theirs in time.
+        // All hosts that may be visited get a thread in time.
         const rounds = Math.ceil(Math.max(2 * max, 32) / max);
         assert.ok(rounds * threads.youngMs <= THREAD_WAIT_MS_MAX);
       },
@@ -183,7 +184,7 @@ test('threads: held by the young alone, free within their time, and no wake-up i
   );
 });
 
-test('places: bounded in all, and no slow host or new one keeps out whoever comes back', () => {
+test('places: are bounded in total, and slow or new hosts do not exclude returning ones', () => {
   const steps = fc.array(placeStep, { maxLength: 1500, size: 'max' });
   fc.assert(
     fc.property(steps, (all) => {
@@ -217,7 +218,7 @@ test('places: bounded in all, and no slow host or new one keeps out whoever come
   );
 });
 
-test('places: new hosts that drip, however many, leave room for those that come back', () => {
+test('places: new hosts that drip leave room for returning hosts, however many there are', () => {
   const places = new Places<{ place: Place }>(4);
   let now = 0;
   for (let n = 0; n < 10_000; n++) {
@@ -235,7 +236,7 @@ test('places: new hosts that drip, however many, leave room for those that come 
   assert.equal(places.mayEnter('back'), true);
 });
 
-test('skips: a host with very many forbidden URLs keeps no calm host waiting', () => {
+test('skips: a host with very many forbidden URLs does not delay a quick host', () => {
   const many = 20_000;
   const agent = new OneAgent({
     web: ({ kind, host }) =>
@@ -245,7 +246,7 @@ test('skips: a host with very many forbidden URLs keeps no calm host waiting', (
           ? { robots: '' }
           : { status: 200 },
     robots: true,
-    // Both are due in every turn.
+    // Both hosts are due in every turn.
     hostDelayMs: 1,
   });
   agent.find(...Array.from({ length: many }, (_, n) => `http://shut.test/x${n}`));

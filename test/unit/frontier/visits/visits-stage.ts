@@ -1,4 +1,4 @@
-// The set-up that `visits.test.ts` and `slow/visits.test.ts` share.
+// The set-up shared by `visits.test.ts` and `slow/visits.test.ts`.
 
 import { OneAgent, type Options } from '../one-agent.ts';
 

@@ -1,4 +1,4 @@
-// What visits make of servers and pages in trouble, on virtual time.
+// Tests on virtual time how visits handle failing servers and pages.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ const found = { status: 200 };
 const page = (n: number, host = 'a.test') => `http://${host}/${n}`;
 const HOUR_MS = 3600_000;
 
-test('trouble: a page that fails alone does not hold its host', () => {
+test('trouble: a single failing page does not hold its host', () => {
   const web: Options['web'] = ({ url }) => (url === page(1) ? { status: 500 } : found);
   const agent = new OneAgent({ web });
   agent.find(page(1), page(2), page(3));
@@ -22,7 +22,7 @@ test('trouble: a page that fails alone does not hold its host', () => {
   agent.checkAccounts();
 });
 
-test('trouble: a broken exchange gets three further attempts and ends as failed', () => {
+test('trouble: a broken exchange is retried three times and then fails', () => {
   const agent = new OneAgent({ web: () => ({ fails: 'exchange', code: 'reset' }) });
   agent.find(page(1));
   agent.run();
@@ -32,7 +32,7 @@ test('trouble: a broken exchange gets three further attempts and ends as failed'
   assert.equal(attempts, 4);
 });
 
-test('trouble: a fresh URL of a host whose other URLs wait is asked for at once', () => {
+test('trouble: a new URL of a host whose other URLs wait is requested at once', () => {
   const web: Options['web'] = ({ url }) => (url === page(1) ? { status: 500 } : found);
   const agent = new OneAgent({ web });
   agent.find(page(1));
@@ -42,7 +42,7 @@ test('trouble: a fresh URL of a host whose other URLs wait is asked for at once'
   assert.deepEqual(agent.timesOf(page(2)), [100_000]);
 });
 
-test('trouble: a busy host waits as a whole, and its thread serves others', () => {
+test('trouble: a busy host waits as a whole, and its thread serves other hosts', () => {
   let busy = 1;
   const web: Options['web'] = ({ host }) =>
     host === 'a.test' && busy-- > 0 ? { status: 429, retryAfterMs: 30_000 } : found;
@@ -54,7 +54,7 @@ test('trouble: a busy host waits as a whole, and its thread serves others', () =
   assert.deepEqual(agent.timesOf(page(2, 'b.test')), [1020]);
 });
 
-test('trouble: a host that waits, for long or not, keeps no other from its thread', () => {
+test('trouble: a waiting host does not keep its thread from others', () => {
   let busy = 1;
   const web: Options['web'] = ({ host }) =>
     host === 'a.test' && busy-- > 0 ? { status: 503, retryAfterMs: 1500 } : found;
@@ -65,17 +65,17 @@ test('trouble: a host that waits, for long or not, keeps no other from its threa
   assert.deepEqual(agent.timesOf(page(1, 'b.test')), [10]);
 });
 
-test('trouble: without Retry-After a host waits 60 s, doubling until it answers', () => {
+test('trouble: without Retry-After a host waits 60 s, which doubles until it answers', () => {
   let busy = 3;
   const agent = new OneAgent({ web: () => (busy-- > 0 ? { status: 503 } : found) });
   agent.find(page(1));
   agent.run();
   assert.deepEqual(agent.timesOf(page(1)), [0, 60_010, 181_020, 422_030]);
   const row = agent.db.prepare('SELECT busy, busy_since FROM host_rows').get();
-  assert.deepEqual(row, { busy: 3, busy_since: null }, 'the steps stay until they are forgiven');
+  assert.deepEqual(row, { busy: 3, busy_since: null }, 'the steps stay until they are reset');
 });
 
-test('trouble: a host that is always busy is given up after some two hours', () => {
+test('trouble: a host that is always busy is abandoned after about two hours', () => {
   const agent = new OneAgent({ web: () => ({ status: 503 }) });
   for (let n = 0; n < 1500; n++) agent.find(page(n));
   const tookMs = agent.run();
@@ -94,20 +94,20 @@ for (const [retryAfterMs, outageMs] of [
   [1000, 600_000],
   [5000, 20_000],
 ] as const) {
-  test(`trouble: an outage of ${outageMs} ms with Retry-After of ${retryAfterMs} ms costs no page`, () => {
+  test(`trouble: an outage of ${outageMs} ms with Retry-After of ${retryAfterMs} ms loses no page`, () => {
     const web: Options['web'] = (_, at) =>
       at < EPOCH + outageMs ? { status: 503, retryAfterMs } : found;
     const agent = new OneAgent({ web });
     for (let n = 0; n < 50; n++) agent.find(page(n));
     const tookMs = agent.run();
     assert.deepEqual(new Set(Object.values(agent.pages())), new Set([200]));
-    // The outage, as long again at most, and the pages.
+    // At most twice the outage, plus the time for the pages.
     assert.ok(tookMs < 2 * outageMs + 60_000, `${tookMs} ms`);
     agent.checkPoliteness();
   });
 }
 
-test('trouble: a page that names a short wait for ever is final after minutes, alone', () => {
+test('trouble: a page that keeps naming a short wait is final after minutes, and only this page', () => {
   const web: Options['web'] = ({ url }) =>
     url === page(0) ? { status: 503, retryAfterMs: 0 } : found;
   const agent = new OneAgent({ web });
@@ -120,7 +120,7 @@ test('trouble: a page that names a short wait for ever is final after minutes, a
   assert.ok(agent.asked().length < 65);
 });
 
-test('trouble: a page that is busy for ever, and names no wait, does not hold the others', () => {
+test('trouble: a page that stays busy without naming a wait does not hold the others', () => {
   const web: Options['web'] = ({ url }) => (url === page(0) ? { status: 503 } : found);
   const agent = new OneAgent({ web });
   for (let n = 0; n < 50; n++) agent.find(page(n));
@@ -129,7 +129,7 @@ test('trouble: a page that is busy for ever, and names no wait, does not hold th
   assert.equal(statuses.filter((status) => status === 200).length, 49);
 });
 
-test('trouble: a host that names a short wait for ever is given up in hours, not days', () => {
+test('trouble: a host that keeps naming a short wait is abandoned in hours, not days', () => {
   const agent = new OneAgent({ web: () => ({ status: 429, retryAfterMs: 1000 }) });
   for (let n = 0; n < 1500; n++) agent.find(page(n));
   const tookMs = agent.run();
@@ -139,7 +139,7 @@ test('trouble: a host that names a short wait for ever is given up in hours, not
   agent.checkAccounts();
 });
 
-test('trouble: a page that was answered once with Retry-After of 1 s costs one second', () => {
+test('trouble: one answer with Retry-After of 1 s delays a page by one second', () => {
   const asked = new Set<string>();
   const web: Options['web'] = ({ url }) => {
     if (asked.has(url)) return found;
@@ -152,7 +152,7 @@ test('trouble: a page that was answered once with Retry-After of 1 s costs one s
   assert.deepEqual(new Set(Object.values(agent.pages())), new Set([200]));
 });
 
-test('trouble: whatever a response says besides, its Retry-After holds the host', () => {
+test('trouble: Retry-After holds the host, whatever the status of the response', () => {
   for (const status of [301, 403, 413, 500, 502, 504]) {
     let asked = 0;
     const agent = new OneAgent({
@@ -160,13 +160,13 @@ test('trouble: whatever a response says besides, its Retry-After holds the host'
     });
     agent.find(page(1), page(2));
     agent.run(10_000);
-    assert.equal(agent.waits.get('a.test'), EPOCH + 10 + 20_000, 'told to the next owner');
+    assert.equal(agent.waits.get('a.test'), EPOCH + 10 + 20_000, 'reported to the next owner');
     agent.run();
     assert.equal(agent.log[1]!.start - EPOCH, 20_010, `after ${status}`);
   }
 });
 
-test('trouble: the attempts of a restart, blocked and then refused, are not the last', () => {
+test('trouble: failures of a restarting server, busy and then refusing, are not final', () => {
   let n = 0;
   const web: Options['web'] = () => {
     n++;
@@ -179,7 +179,7 @@ test('trouble: the attempts of a restart, blocked and then refused, are not the 
   assert.deepEqual(agent.pages(), { [page(1)]: 200 });
 });
 
-test('trouble: 408, 421 and 425 are asked again', () => {
+test('trouble: 408, 421 and 425 are retried', () => {
   for (const status of [408, 421, 425]) {
     let left = 3;
     const agent = new OneAgent({ web: () => (left-- > 0 ? { status } : found) });
@@ -192,7 +192,7 @@ test('trouble: 408, 421 and 425 are asked again', () => {
 
 const silent = { fails: 'no-answer', code: 'response_timeout', tookMs: 10_000 } as const;
 
-test('trouble: a host that never answers is given up within minutes, however long its queue', () => {
+test('trouble: a host that never answers is abandoned within minutes, however long its queue', () => {
   const agent = new OneAgent({ web: () => silent });
   for (let n = 0; n < 10_000; n++) agent.find(page(n));
   const tookMs = agent.run();
@@ -217,7 +217,7 @@ for (const [kind, down] of [
   });
 }
 
-test('trouble: a silent host is tested with the last of its queue, which may be another kind', () => {
+test('trouble: a host without answers is tested with the end of its queue, which may answer', () => {
   const web: Options['web'] = ({ url }) => (url.includes('/slow') ? silent : found);
   const agent = new OneAgent({ web });
   for (let n = 0; n < 40; n++) agent.find(`${page(n)}/slow`);
@@ -237,7 +237,7 @@ test('trouble: slow pages among others do not hold their host', () => {
   assert.equal(statuses.filter((status) => status === 200).length, 180);
 });
 
-test('trouble: the row of unanswered requests is known to the next process', () => {
+test('trouble: the count of unanswered requests survives a restart', () => {
   const first = new OneAgent({ web: () => silent });
   for (let n = 0; n < 100; n++) first.find(page(n));
   first.run(120_000);
@@ -247,7 +247,7 @@ test('trouble: the row of unanswered requests is known to the next process', () 
   assert.equal(Object.keys(second.pages()).length, 100);
 });
 
-test('trouble: a host that cannot be reached waits as a whole, then its origin ends as failed', () => {
+test('trouble: an unreachable host waits as a whole, then its origin fails', () => {
   const web: Options['web'] = ({ url }) =>
     url.startsWith('http://a.test:81/') ? found : { fails: 'connection', code: 'connect_refused' };
   const agent = new OneAgent({ web });
@@ -263,7 +263,7 @@ test('trouble: a host that cannot be reached waits as a whole, then its origin e
   agent.checkPoliteness();
 });
 
-test('trouble: URLs that wait for themselves end with their origin too', () => {
+test('trouble: URLs that wait for their own retry fail with their origin', () => {
   let up = true;
   const web: Options['web'] = () => {
     const answer = up ? { status: 500 } : ({ fails: 'connection', code: 'dns' } as const);
@@ -281,7 +281,7 @@ test('trouble: URLs that wait for themselves end with their origin too', () => {
   agent.checkAccounts();
 });
 
-test("trouble: one failed connection at the end of a URL's attempts condemns no other", () => {
+test('trouble: one failed connection as the last attempt of a URL fails no other URL', () => {
   const tries = new Map<string, number>();
   const web: Options['web'] = ({ url }) => {
     const n = (tries.get(url) ?? 0) + 1;
@@ -298,7 +298,7 @@ test("trouble: one failed connection at the end of a URL's attempts condemns no 
   assert.equal(Object.values(agent.pages()).filter((status) => status === 200).length, 6);
 });
 
-test('trouble: a connection that broke later was one: the row of failed ones ends', () => {
+test('trouble: a connection that breaks later resets the count of failed connections', () => {
   const causes = ['connection', 'connection', 'exchange'] as const;
   let n = 0;
   const agent = new OneAgent({ web: () => ({ fails: causes[n++ % 3]! }) });
@@ -307,7 +307,7 @@ test('trouble: a connection that broke later was one: the row of failed ones end
   assert.equal(agent.asked().length, 16, 'each page has its four attempts');
 });
 
-test('trouble: robots.txt that comes ends the row of failed connections', () => {
+test('trouble: a successful robots.txt resets the count of failed connections', () => {
   const web: Options['web'] = ({ kind, url }) => {
     if (kind === 'robots') return { robots: '' };
     return url.includes(':81') ? found : { fails: 'connection' };
@@ -321,7 +321,7 @@ test('trouble: robots.txt that comes ends the row of failed connections', () => 
   assert.equal(agent.store.host('a.test').unconnected, 0);
 });
 
-test('trouble: however many URLs end together, other hosts get their turns', () => {
+test('trouble: many URLs that end together do not delay other hosts', () => {
   const agent = new OneAgent({ web: () => found, pagesPerHost: 1 });
   for (let n = 0; n < 3000; n++) agent.find(page(n));
   agent.run();
@@ -329,7 +329,7 @@ test('trouble: however many URLs end together, other hosts get their turns', () 
   assert.ok(agent.turns >= 7, `${agent.turns} turns`);
 });
 
-test('trouble: an origin given up fails no more pages than the host may have', () => {
+test('trouble: an abandoned origin fails no more pages than the limit of the host', () => {
   const agent = new OneAgent({ web: () => ({ fails: 'connection' }), pagesPerHost: 700 });
   for (let n = 0; n < 1500; n++) agent.find(page(n));
   agent.run();
@@ -338,7 +338,7 @@ test('trouble: an origin given up fails no more pages than the host may have', (
   agent.checkAccounts();
 });
 
-test('trouble: an address that must not be asked is skipped as blocked', () => {
+test('trouble: a URL at a forbidden address is skipped as blocked', () => {
   const web: Options['web'] = ({ url }) =>
     url === page(1) ? { fails: 'forbidden-address' } : found;
   const agent = new OneAgent({ web });
@@ -349,7 +349,7 @@ test('trouble: an address that must not be asked is skipped as blocked', () => {
   agent.checkAccounts();
 });
 
-test('trouble: a request taken back costs no attempt, and the delay holds after it', () => {
+test('trouble: a withdrawn request costs no attempt, and the delay follows it', () => {
   let aborts = 9;
   const web: Options['web'] = () => (aborts-- > 0 ? { fails: 'withdrawn', tookMs: 40 } : found);
   const agent = new OneAgent({ web });
@@ -361,14 +361,14 @@ test('trouble: a request taken back costs no attempt, and the delay holds after 
   agent.checkPoliteness();
 });
 
-test('trouble: whoever takes a host over is told of its back-off', () => {
+test('trouble: the next owner of a host receives its back-off', () => {
   const agent = new OneAgent({ web: () => ({ status: 503, retryAfterMs: 90_000 }) });
   agent.find(page(1));
   agent.run(1000);
   assert.equal(agent.waits.get('a.test'), EPOCH + 10 + 90_000);
 });
 
-test('restart: waits, attempts and rows of trouble are as before', () => {
+test('restart: waits, attempts and failure counts are kept', () => {
   const web: Options['web'] = ({ host }) => (host === 'a.test' ? { status: 503 } : { status: 500 });
   const first = new OneAgent({ web });
   first.find(page(1), page(2), page(1, 'b.test'));
@@ -378,7 +378,7 @@ test('restart: waits, attempts and rows of trouble are as before', () => {
   first.store.commit(true);
   const second = new OneAgent({ web, db, now });
   second.turn();
-  assert.equal(second.waits.get('a.test'), EPOCH + 60_020 + 120_000, 'told to the right');
+  assert.equal(second.waits.get('a.test'), EPOCH + 60_020 + 120_000, 'reported to the fetch right');
   second.run(400_000);
   assert.deepEqual(second.timesOf(page(1)), [420_030]);
   assert.deepEqual(second.timesOf(page(2)), [180_020]);
@@ -390,7 +390,7 @@ test('restart: waits, attempts and rows of trouble are as before', () => {
   second.checkAccounts();
 });
 
-test('trouble: waits that were stored under a clock a year ahead end when it is set right', () => {
+test('trouble: waits stored with a clock a year ahead end when the clock is corrected', () => {
   const busy: Options['web'] = ({ kind, host, url }) => {
     if (kind === 'robots' && host === 'r.test') return { noRobots: { error: 'reset' } };
     if (host === 'b.test') return { status: 503 };
@@ -404,13 +404,13 @@ test('trouble: waits that were stored under a clock a year ahead end when it is 
   after.find(page(2), page(2, 'c.test'));
   assert.ok(after.run() < 60_000);
   assert.equal(after.store.owned().queued, 0);
-  // An answer of a time to come is no answer of today.
+  // A robots.txt that was stored with a future time is not valid today.
   assert.ok(after.asked('any').includes('http://c.test/robots.txt'));
   after.checkPoliteness();
   after.checkAccounts();
 });
 
-test('trouble: the longest wait that a server may ask for is believed after a restart', () => {
+test('trouble: the longest wait that a server may request is kept after a restart', () => {
   const day: Options['web'] = () => ({ status: 503, retryAfterMs: 24 * HOUR_MS });
   const before = new OneAgent({ web: day });
   before.find(page(1));

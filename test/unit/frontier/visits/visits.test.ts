@@ -4,7 +4,7 @@ import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { type Answer, OneAgent, type Options } from '../one-agent.ts';
 import { agentWith, found, page } from './visits-stage.ts';
 
-test('visits: a host is crawled breadth first, then in the order found', () => {
+test('visits: a host is crawled breadth first, then in the order of discovery', () => {
   const links: Record<string, string[]> = {
     '/0': ['/1', '/2'],
     '/1': ['/11', '/12'],
@@ -24,7 +24,7 @@ test('visits: a host is crawled breadth first, then in the order found', () => {
   agent.checkAccounts();
 });
 
-test('visits: hosts come up in the order of discovery as threads come free', () => {
+test('visits: hosts are visited in the order of discovery as threads become free', () => {
   const agent = agentWith({ threads: 2 });
   for (const host of ['c', 'a', 'd', 'b']) agent.find(page(1, host), page(2, host));
   agent.run();
@@ -37,7 +37,7 @@ test('visits: hosts come up in the order of discovery as threads come free', () 
   assert.equal(firsts[2]!.start, firsts[1]!.end);
 });
 
-test('visits: no host has two threads, no more threads than there are', () => {
+test('visits: each host uses one thread at most, and no more threads are used than configured', () => {
   const agent = agentWith({ threads: 3, web: () => ({ status: 200, tookMs: 70 }) });
   for (let n = 0; n < 40; n++) agent.find(page(n, `h${n % 8}.test`));
   agent.run();
@@ -59,13 +59,13 @@ test('visits: the delay runs from the end of one request to the start of the nex
   );
 });
 
-test('visits: a thread leaves an empty host at once, without waiting out its delay', () => {
+test('visits: a thread leaves a host with an empty queue at once, without waiting for its delay', () => {
   const agent = agentWith({ threads: 1, hostDelayMs: 60_000 });
   for (let n = 0; n < 20; n++) agent.find(page(1, `h${n}.test`));
   assert.ok(agent.run() < 1000);
 });
 
-test('visits: the delay holds when a host that was left gets a URL again', () => {
+test('visits: the delay applies when a host that was left gets another URL', () => {
   const agent = agentWith();
   agent.find(page(1));
   agent.run();
@@ -75,26 +75,26 @@ test('visits: the delay holds when a host that was left gets a URL again', () =>
   assert.deepEqual(agent.timesOf(page(2)), [1010]);
 });
 
-test('visits: as long as no host has the right, none is looked at', () => {
+test('visits: no host is checked while no host has the fetch right', () => {
   const agent = agentWith();
   agent.isShut = true;
   for (let n = 0; n < 500; n++) agent.find(page(1, `h${n}.test`));
   agent.run();
   assert.equal(agent.turns, 1, 'nothing is due');
-  assert.equal(agent.checks, 0, 'none was taken to be blocked');
+  assert.equal(agent.checks, 0, 'no right was checked');
   agent.isShut = false;
   agent.visits.wakeAll();
   agent.run();
   assert.equal(agent.asked().length, 500);
 });
 
-test('visits: with no delay at all pages follow one another', () => {
+test('visits: pages follow immediately if the delay is 0', () => {
   const agent = agentWith({ hostDelayMs: 0 });
   for (let n = 0; n < 20; n++) agent.find(page(n));
   assert.equal(agent.run(), 200);
 });
 
-test('visits: beyond the page limit URLs are skipped, not left queued', () => {
+test('visits: URLs beyond the page limit are skipped, not left queued', () => {
   const agent = agentWith({ pagesPerHost: 3 });
   for (let n = 0; n < 1200; n++) agent.find(page(n));
   agent.find(page(1, 'b.test'));
@@ -106,7 +106,7 @@ test('visits: beyond the page limit URLs are skipped, not left queued', () => {
   agent.checkAccounts();
 });
 
-test('visits: a URL found after the limit was reached is skipped too', () => {
+test('visits: a URL found after the page limit was reached is skipped', () => {
   const agent = agentWith({ pagesPerHost: 1 });
   agent.find(page(1));
   agent.run();
@@ -146,7 +146,7 @@ test("visits: depth is the finder's + 1 on its host, 0 on another; a redirect ke
   });
 });
 
-test('visits: a host without a right waits blocked, without a thread, until it is woken', () => {
+test('visits: a host without a fetch right waits blocked, without a thread, until it is woken', () => {
   const agent = agentWith({ threads: 1 });
   agent.rights.set('a.test', 'blocked');
   agent.rights.set('c.test', 'blocked');
@@ -163,7 +163,7 @@ test('visits: a host without a right waits blocked, without a thread, until it i
   assert.deepEqual(agent.asked().slice(2), [page(1)]);
 });
 
-test('visits: a host that went to another and came back with its queue is visited', () => {
+test('visits: a host that moved to another agent and returned with its queue is visited', () => {
   const agent = agentWith();
   agent.find(page(1), page(2));
   agent.rights.set('a.test', 'foreign');
@@ -175,7 +175,7 @@ test('visits: a host that went to another and came back with its queue is visite
   assert.equal(agent.asked().length, 2);
 });
 
-test('visits: a host that went to another is forgotten', () => {
+test('visits: a host that moved to another agent is forgotten', () => {
   const agent = agentWith();
   agent.find(page(1));
   agent.rights.set('a.test', 'foreign');
@@ -187,7 +187,7 @@ test('visits: a host that went to another is forgotten', () => {
   assert.equal(agent.visits.nextAtMs(), Infinity);
 });
 
-test('visits: a missing lease is asked for again a few times a heartbeat, keeping the thread', () => {
+test('visits: a missing lease is rechecked several times per heartbeat, keeping the thread', () => {
   const agent = agentWith();
   agent.rights.set('a.test', 'no-lease');
   agent.find(page(1));
@@ -199,7 +199,7 @@ test('visits: a missing lease is asked for again a few times a heartbeat, keepin
   assert.ok(agent.timesOf(page(1))[0]! <= 10_250);
 });
 
-test('visits: while the outbox is full nothing new is asked for, and nothing spins', () => {
+test('visits: nothing new is requested while the outbox is full, and the loop does not spin', () => {
   const agent = agentWith({ threads: 2 });
   agent.holdBack = true;
   for (let n = 0; n < 6; n++) agent.find(page(1, `h${n}.test`));
@@ -211,7 +211,7 @@ test('visits: while the outbox is full nothing new is asked for, and nothing spi
   assert.equal(agent.asked().length, 6);
 });
 
-test('visits: a host that is held is asked for nothing and keeps no other from its turn', () => {
+test('visits: a held host gets no requests and does not delay other hosts', () => {
   const agent = agentWith({ threads: 2 });
   for (let n = 0; n < 40; n++) {
     agent.held.add(`h${n}.test`);
@@ -226,15 +226,15 @@ test('visits: a host that is held is asked for nothing and keeps no other from i
   assert.equal(agent.asked().length, 42);
 });
 
-test('visits: hosts that are ready but have no thread make no busy loop', () => {
+test('visits: ready hosts without a thread cause no busy loop', () => {
   const agent = agentWith({ threads: 1, web: () => ({ status: 200, tookMs: 60_000 }) });
   for (let n = 0; n < 5; n++) agent.find(page(1, `h${n}.test`));
   agent.run(59_000);
-  // One for each that gives its thread up.
+  // One turn for each request that frees its thread.
   assert.ok(agent.turns <= 6, `${agent.turns} turns`);
 });
 
-test('visits: an outcome of no open request changes nothing', () => {
+test('visits: an outcome without an open request changes nothing', () => {
   const agent = agentWith();
   agent.find(page(1), page(2));
   agent.run();
@@ -249,7 +249,7 @@ test('visits: an outcome of no open request changes nothing', () => {
   agent.checkAccounts();
 });
 
-test('visits: what is open is told while it is', () => {
+test('visits: open requests are reported while they are open', () => {
   const agent = agentWith();
   agent.find(page(1), page(2));
   agent.turn();
@@ -264,7 +264,7 @@ test('visits: what is open is told while it is', () => {
   assert.equal(agent.visits.openCount(), 0);
 });
 
-test('visits: the links of a page are kept where they are wanted, and replaced by later ones', () => {
+test('visits: the links of a page are stored if configured, and replaced by later ones', () => {
   const odd = 'http://a.test/?back\\slash&quote=%22';
   const links: Record<string, string[]> = { [page(0)]: [page(1), odd, page(0)], [page(1)]: [] };
   const web: Options['web'] = ({ url }) => ({ status: 200, links: links[url] ?? [] });
@@ -285,14 +285,14 @@ test('visits: the links of a page are kept where they are wanted, and replaced b
   assert.deepEqual(kept(other), []);
 });
 
-test('visits: a host that was handed over and came back is not taken for the one with its number', () => {
+test('visits: a host that was handed over and returned is not confused with one that reuses its number', () => {
   const agent = agentWith({ hostDelayMs: 60_000 });
   agent.find(page(1), page(2));
   agent.run(100);
   agent.visits.dropped('a.test', agent.instant());
   agent.store.begin();
   agent.store.deleteHost('a.test');
-  // Until its rows are gone no other host gets its number.
+  // No other host gets its number until its rows are deleted.
   while (agent.store.deleteSome(9));
   agent.store.commit(false);
   agent.find(page(1, 'b.test'), page(2, 'b.test'), page(2));
@@ -303,7 +303,7 @@ test('visits: a host that was handed over and came back is not taken for the one
   agent.checkAccounts();
 });
 
-test('visits: a host with a queue is asked at its delay while thousands of others come up', () => {
+test('visits: a host with a queue keeps its delay while thousands of others are waiting', () => {
   const calm = Array.from({ length: 20 }, (_, n) => page(n, 'calm.test'));
   const web: Options['web'] = ({ host }) => {
     const tookMs = host === 'calm.test' ? 10 : 700;
@@ -318,7 +318,7 @@ test('visits: a host with a queue is asked at its delay while thousands of other
   assert.ok(Math.max(...gaps) <= 1010 + 750, `${Math.max(...gaps)} ms`);
 });
 
-test('visits: links out of scope are counted when a page is first read, whatever rounds follow', () => {
+test('visits: links out of scope are counted only when a page is first read, not in later rounds', () => {
   const db = openInMemory();
   const crawled = (web: (url: string) => Answer) => {
     const agent = agentWith({ db, web: ({ url }) => web(url) });
@@ -343,7 +343,7 @@ test('visits: links out of scope are counted when a page is first read, whatever
   assert.equal(
     crawled((url) => answers[url] ?? late),
     111,
-    'the third was not read before',
+    'the third page was not read before',
   );
   assert.equal(
     crawled((url) => answers[url] ?? late),

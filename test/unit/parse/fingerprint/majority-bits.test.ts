@@ -12,7 +12,7 @@ function countedOneByOne(numbers: Int32Array): number {
   return bits >>> 0;
 }
 
-test('majority bits: the same as bits counted one by one', () => {
+test('majority bits: equal the result of counting bit by bit', () => {
   fc.assert(
     fc.property(fc.int32Array({ maxLength: 100 }), (numbers) => {
       assert.equal(majorityBits(numbers), countedOneByOne(numbers));
@@ -20,13 +20,13 @@ test('majority bits: the same as bits counted one by one', () => {
   );
 });
 
-test('majority bits: as many numbers as a page has words', () => {
+test('majority bits: are correct for as many numbers as a page has words', () => {
   const numbers = Int32Array.from({ length: 50_001 }, (_, n) => Math.imul(n, 0x9e3779b1) | 3);
   assert.equal(majorityBits(numbers), countedOneByOne(numbers));
   assert.equal(majorityBits(new Int32Array(50_001).fill(-1)), 0xffffffff);
 });
 
-test('majority bits: half of all is not more than half', () => {
+test('majority bits: exactly half is not a majority', () => {
   assert.equal(majorityBits(Int32Array.of(5, 1)), 1);
   assert.equal(majorityBits(new Int32Array(0)), 0);
 });

@@ -1,4 +1,5 @@
-// Pages of few words: which of them are found alike, and which are not however alike they look.
+// Tests which pages of few words count as near-duplicates, and which do not although they look
+// alike.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -13,7 +14,7 @@ const url = 'http://a.test/';
 const hex = (n: number) => createHash('md5').update(String(n)).digest('hex');
 const uuid = (n: number) => hex(n).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 
-/** How far a host gets on the way to a trap, by pages that it gives one after the other. */
+/** The count of stale pages of a host after it has served these pages in sequence. */
 function staleAfter(count: number, pageOf: (n: number) => { path: string; html: string }): number {
   const novelty = new Novelty();
   let stale = 0;
@@ -44,7 +45,7 @@ const traps: Readonly<Record<string, (n: number) => string>> = {
 };
 
 for (const [what, html] of Object.entries(traps)) {
-  test(`short print: pages that differ by ${what} are one page`, () => {
+  test(`short print: pages that differ only by ${what} count as one page`, () => {
     const stale = staleAfter(60, (n) => ({ path: `/r${n}`, html: html(n) }));
     assert.equal(stale, 59);
   });
@@ -62,7 +63,7 @@ const honest: Readonly<Record<string, (n: number) => string>> = {
 };
 
 for (const [what, html] of Object.entries(honest)) {
-  test(`short print: pages that differ by ${what} are no trap`, () => {
+  test(`short print: pages that differ by ${what} are not stale`, () => {
     const pages = what === 'the order of words' ? 6 : 60;
     assert.equal(
       staleAfter(pages, (n) => ({ path: `/${n}`, html: html(n) })),
@@ -71,7 +72,7 @@ for (const [what, html] of Object.entries(honest)) {
   });
 }
 
-test('short print: of fewer than five words there is none', () => {
+test('short print: a text of fewer than five words has none', () => {
   assert.equal(shortPrintOf('<p>Not found, sorry, friend</p>', url), null);
   assert.equal(shortPrintOf('<p>. , -- ! ? *</p>', url), null);
   assert.notEqual(shortPrintOf('<p>Not found, sorry, my friend</p>', url), null);
@@ -85,14 +86,14 @@ test('short print: markup, case, punctuation, scripts and styles do not count', 
   assert.equal(shortPrintOf(dressed.replace('&mdash;', '!'), url), plain);
 });
 
-test('short print: no path makes a page of any words', () => {
+test('short print: no path of the URL changes the print of a page without it', () => {
   const page = 'a page about this and that or/and more';
   for (const path of ['/', '/%ff', '/%E4%B8%AD?x=/', '/a%00b']) {
     assert.equal(shortPrintOf(page, `http://a.test${path}`), shortPrintOf(page, url), path);
   }
 });
 
-test('short print: of any text there is one or none, the same each time', () => {
+test('short print: any text has one print or none, and always the same', () => {
   const markup = fc.constantFrom(
     '<',
     '>',
@@ -117,7 +118,7 @@ test('short print: of any text there is one or none, the same each time', () => 
   );
 });
 
-test('short print: what has no end costs no time', () => {
+test('short print: unclosed constructs cost linear time', () => {
   const words = 'five words are enough here ';
   for (const part of ['<script>', '<img src=', '<img ', '<', '</', '<img src="', '<img\tsrc =']) {
     assertLinear(part, (size) => shortPrintOf(words + part.repeat(size), url), 200_000);

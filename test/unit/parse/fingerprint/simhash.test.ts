@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { simhashOf } from '../../../../agent/parse/fingerprint/simhash.ts';
 import { assertLinear } from '../../../checkers/linear-cost.ts';
 
-/** Words by a small generator of its own, so that the text is the same on every machine. */
+/** Words from a small pseudo-random generator, so that the text is the same on every machine. */
 function words(count: number, seed: number): string[] {
   let state = seed;
   return Array.from({ length: count }, () => {
@@ -20,7 +20,7 @@ function bitsBetween(a: string, b: string): number {
 const wordsMin = 20;
 const of = (text: string) => simhashOf(text, wordsMin)!;
 
-test('simhash: one word in three hundred changes three bits at most', () => {
+test('simhash: one changed word in three hundred changes three bits at most', () => {
   const text = words(300, 1);
   const first = of(`<p>${text.join(' ')}</p>`);
   let near = 0;
@@ -31,14 +31,14 @@ test('simhash: one word in three hundred changes three bits at most', () => {
   assert.ok(near >= 27, `${near} of 30`);
 });
 
-test('simhash: pages of other words are far from one another', () => {
+test('simhash: pages of different words have distant fingerprints', () => {
   const prints = Array.from({ length: 30 }, (_, n) => of(words(100, n + 1).join(' ')));
   for (const [n, a] of prints.entries()) {
     for (const b of prints.slice(n + 1)) assert.ok(bitsBetween(a, b) > 8);
   }
 });
 
-test('simhash: markup, scripts, styles and case do not count, order does', () => {
+test('simhash: markup, scripts, styles and case are ignored, but the order of words counts', () => {
   const text = words(60, 7);
   const plain = of(text.join(' '));
   const dressed =
@@ -48,7 +48,7 @@ test('simhash: markup, scripts, styles and case do not count, order does', () =>
   assert.notEqual(of(text.toReversed().join(' ')), plain);
 });
 
-test('simhash: of few words there is none, and unclosed tags cost no time', () => {
+test('simhash: a text of few words has none, and unclosed tags cost linear time', () => {
   assert.equal(simhashOf(`<p>${words(19, 1).join(' ')}</p>`, wordsMin), null);
   assert.equal(simhashOf('', wordsMin), null);
   for (const part of ['<script>', '<', '</']) {
@@ -57,7 +57,7 @@ test('simhash: of few words there is none, and unclosed tags cost no time', () =
   }
 });
 
-test('simhash: a sign that is no letter changes nothing, in whichever way the text is read', () => {
+test('simhash: a character that is not a letter changes nothing, whichever way the text is read', () => {
   const text = words(200, 3);
   const half = text.slice(0, 100).join(' ');
   const rest = text.slice(100).join(' ');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { PageLink } from '../../../../agent/parse/page/links.ts';
 import { packUrls, unpackUrls } from '../../../../agent/parse/page/packed-urls.ts';
 
-test('packed URLs: come back as they were, with a form only where it differs', () => {
+test('packed URLs: are unpacked unchanged, with a form only if it differs', () => {
   const links: PageLink[] = [
     { identity: 'http://a.test/', fetchUrl: null, host: 'a.test' },
     { identity: 'http://a.test/~u', fetchUrl: 'http://a.test/%7Eu', host: 'a.test' },

@@ -21,7 +21,7 @@ const meta = independentCases<Meta>('html_meta.json');
 
 const hrefs = (html: string) => [...scanPage(html).hrefs];
 
-test('scan: a, area, link, iframe and frame lead on, in document order', () => {
+test('scan: a, area, link, iframe and frame give links in document order', () => {
   assert.deepEqual(
     hrefs(
       '<link rel=next href=1><A HREF = "2">x<area href=\'3\'><iframe src=4></iframe><a href=5/>' +
@@ -32,7 +32,7 @@ test('scan: a, area, link, iframe and frame lead on, in document order', () => {
   assert.deepEqual(hrefs('<frameset><frame src=1><frame src=2></frameset>'), ['1', '2']);
 });
 
-test('scan: of link elements only those to pages count', () => {
+test('scan: only link elements that refer to pages give links', () => {
   const link = (attributes: string) => hrefs(`<link href=x ${attributes}>`).length;
   for (const rel of ['canonical', 'Alternate', '"nofoo prev"', 'index']) {
     assert.equal(link(`rel=${rel}`), 1, rel);
@@ -45,7 +45,7 @@ test('scan: of link elements only those to pages count', () => {
   assert.equal(link('rel=alternate type="text/html; charset=utf-8"'), 1);
 });
 
-test('scan: links marked nofollow are not followed, unless marked otherwise elsewhere', () => {
+test('scan: links with nofollow are dropped, unless another element links without it', () => {
   assert.deepEqual(
     hrefs('<a href=1 rel="x NoFollow"><a href=2 rel=follow><area href=3 rel=nofollow>'),
     ['2'],
@@ -53,7 +53,7 @@ test('scan: links marked nofollow are not followed, unless marked otherwise else
   assert.deepEqual(hrefs('<a href=1 rel=nofollow><a href=1>'), ['1']);
 });
 
-test('scan: a value that is too long to be kept whole is no link, however short it decodes', () => {
+test('scan: a value above the length limit gives no link, however short it decodes', () => {
   const zeros = '0'.repeat(70_000);
   assert.deepEqual(hrefs(`<a href="/a&#${zeros}97;/real/path"><a href="/b?x=1&amp;y">`), [
     '/b?x=1&y',
@@ -61,7 +61,7 @@ test('scan: a value that is too long to be kept whole is no link, however short 
   assert.deepEqual(hrefs(`<a href="/a?x=${'&amp;'.repeat(14_000)}END">`), []);
 });
 
-test('scan: comments, scripts, styles and other raw text hold no links', () => {
+test('scan: comments, scripts, styles and other raw text contain no links', () => {
   for (const [open, close] of [
     ['<!--', '-->'],
     ['<script>', '</script>'],
@@ -78,7 +78,7 @@ test('scan: comments, scripts, styles and other raw text hold no links', () => {
   }
 });
 
-test('scan: noscript, declarative shadow roots and SVG hold links, MathML does not', () => {
+test('scan: noscript, declarative shadow roots and SVG contain links, MathML does not', () => {
   assert.deepEqual(hrefs('<noscript><a href=1></noscript>'), ['1']);
   assert.deepEqual(hrefs('<template shadowrootmode=open><a href=1></template>'), ['1']);
   assert.deepEqual(hrefs('<svg><script/><a xlink:href=1 /><a href=2 /></svg>'), ['1', '2']);
@@ -86,14 +86,14 @@ test('scan: noscript, declarative shadow roots and SVG hold links, MathML does n
   assert.deepEqual(hrefs('<math><mo><mglyph><a href=1></a></mglyph><a href=2></mo></math>'), ['2']);
 });
 
-test('scan: entities, NUL and white space in attributes', () => {
+test('scan: decodes entities, NUL and white space in attributes', () => {
   assert.deepEqual(hrefs('<a href="?a=1&amp;b=2&copy=3&copy;&#x41;">'), ['?a=1&b=2&copy=3©A']);
   assert.deepEqual(hrefs('<a href=a\0b>'), ['a\ufffdb']);
   assert.deepEqual(hrefs('<a href=first href=second>'), ['first']);
   assert.deepEqual(hrefs('<a href="cut'), []);
 });
 
-test('scan: the first base with an href counts, wherever it stands, but in noscript', () => {
+test('scan: the first base with an href counts, wherever it is, but not in noscript', () => {
   assert.equal(scanPage('<base target=x><p><base href=1><base href=2>').base, '1');
   assert.equal(scanPage('<noscript><base href=1></noscript>').base, null);
   assert.equal(scanPage('<svg><script/></svg><!--<base href=1>-->').base, null);
@@ -108,7 +108,7 @@ test('scan: the first refresh with a target counts, and is a link', () => {
   assert.deepEqual([...scan.hrefs], ['a']);
 });
 
-test('scan: what the page says to robots', () => {
+test('scan: reads the robots directives of the page', () => {
   const said = (content: string) => {
     const { nofollow, noindex } = scanPage(`<meta name=Robots content="${content}">`).directives;
     return [nofollow, noindex];
@@ -138,7 +138,7 @@ test('scan: a script ends where browsers end it', () => {
   assert.deepEqual(hrefs(`<a href=1>${two}<a href=2 title="x">${two}<a href=3>`), ['1', '2', '3']);
 });
 
-test('scan: CDATA holds no links in SVG, and is a comment up to the next bracket in HTML', () => {
+test('scan: CDATA contains no links in SVG, and is a comment up to the next bracket in HTML', () => {
   assert.deepEqual(hrefs('<![CDATA[x><a href=1>]]><a href=2>'), ['1', '2']);
   assert.deepEqual(hrefs('<svg><![CDATA[x><a href=1>]]><a href=2></svg>'), ['2']);
   assert.deepEqual(hrefs('<a href="<![CDATA[1"><!--<![CDATA[--><a href=2>'), ['<![CDATA[1', '2']);
@@ -148,19 +148,23 @@ test('scan: CDATA holds no links in SVG, and is a comment up to the next bracket
   ]);
 });
 
-test('scan: an svg in MathML is no SVG, but in an annotation', () => {
+test('scan: svg in MathML is not SVG, except in an annotation', () => {
   assert.deepEqual(hrefs('<math><svg><a href=1></svg></math>'), []);
   assert.deepEqual(hrefs('<math><annotation-xml><svg><a href=1></svg></math>'), ['1']);
 });
 
-test('scan: nothing begins in a select but templates, and no frameset in a template', () => {
+test('scan: only templates open within a select, and no frameset within a template', () => {
   assert.deepEqual(hrefs('<select><table><td><a href=1></select><a href=2>'), ['2']);
   assert.deepEqual(hrefs('<table><td><select><tr><a href=1>'), ['1']);
   assert.deepEqual(hrefs('<template><frameset></template><a href=1>'), ['1']);
   assert.deepEqual(hrefs('</br><frameset></frameset><a href=1>'), ['1']);
   assert.deepEqual(hrefs('<input type=Hidden><frameset></frameset><a href=1>'), []);
   assert.deepEqual(hrefs('<input><frameset></frameset><a href=1>'), ['1']);
-  assert.deepEqual(hrefs('<image><frameset></frameset><a href=1>'), ['1'], 'it is an img');
+  assert.deepEqual(
+    hrefs('<image><frameset></frameset><a href=1>'),
+    ['1'],
+    'image is parsed as img',
+  );
   assert.deepEqual(hrefs('<svg><desc><frameset><a href=1><frame src=2>'), ['2']);
 });
 
@@ -171,14 +175,14 @@ test('scan: in SVG only its own elements are links', () => {
   assert.deepEqual(hrefs('<svg><desc><iframe src=1></iframe></desc></svg>'), ['1']);
 });
 
-test('scan: font ends SVG and MathML where it has the attributes of HTML', () => {
+test('scan: font with the attributes of HTML ends SVG and MathML', () => {
   for (const attribute of ['color=red', 'FACE=x', 'size']) {
     assert.deepEqual(hrefs(`<math><font ${attribute}><a href=1>`), ['1'], attribute);
   }
   assert.deepEqual(hrefs('<math><font weight=bold><a href=1>'), []);
 });
 
-test('scan: what a page shows is left out, unless it is wanted', () => {
+test('scan: embedded content gives links only if requested', () => {
   const html =
     '<link rel=stylesheet href=1><script src=2></script><img src=3 srcset="4 1x, 5 2x">' +
     '<video src=6 poster=7><source src=8></video><object data=9></object><a href=10><img src="">' +
@@ -190,7 +194,7 @@ test('scan: what a page shows is left out, unless it is wanted', () => {
   );
 });
 
-test('scan: directives by name concern the crawler of that name', () => {
+test('scan: directives by name apply to the crawler of that name', () => {
   const html = '<meta name=MyBot content=nofollow><meta name=other content=none>';
   const { directives } = scanPage(`${html}<meta name=robots content=noarchive>`, {
     productToken: 'mybot',
@@ -199,7 +203,7 @@ test('scan: directives by name concern the crawler of that name', () => {
   assert.equal(scanPage(html).directives.nofollow, false);
 });
 
-test('scan: the first canonical link is noted', () => {
+test('scan: reports the first canonical link', () => {
   assert.equal(
     scanPage('<link rel="x Canonical" href=1><link rel=canonical href=2>').canonical,
     '1',
@@ -207,13 +211,13 @@ test('scan: the first canonical link is noted', () => {
   assert.equal(scanPage('<a rel=canonical href=1>').canonical, null);
 });
 
-test('scan: in XHTML script and title may close themselves', () => {
+test('scan: script and title may be self-closing in XHTML', () => {
   const html = '<title/><script src="x"/><a href="1">';
   assert.deepEqual([...scanPage(html, { xhtml: true }).hrefs], ['1']);
   assert.deepEqual([...scanPage(html).hrefs], []);
 });
 
-test('refresh: the target by the steps of the standard', () => {
+test('refresh: finds the target by the algorithm of the standard', () => {
   assert.equal(refreshTarget('5; url=next.html'), 'next.html');
   assert.equal(refreshTarget(' .5 , URL = "a b" c'), 'a b');
   assert.equal(refreshTarget("0;'x"), 'x');
@@ -223,9 +227,11 @@ test('refresh: the target by the steps of the standard', () => {
   }
 });
 
-test('independent cases: whether an appended link is seen', { skip: absent(probes) }, () => {
+test('independent cases: an appended link is found where the case says so', {
+  skip: absent(probes),
+}, () => {
   for (const { id, html, seen, foreign } of probes!) {
-    // The rows count no link of SVG or MathML; this crawler follows those of SVG.
+    // The rows count no link within SVG or MathML, but this crawler follows links in SVG.
     if (foreign && html.includes('<svg')) continue;
     assert.equal(scanPage(html).hrefs.has('/probe'), seen, `${id} ${html}`);
   }

@@ -28,16 +28,16 @@ const linkRows = independentCases<LinkRow[]>('html_links.json');
 const meta = independentCases<{ baseUrl: MetaRow[]; metaRefresh: MetaRow[] }>('html_meta.json');
 
 /**
- * Rows that ask for another extractor than a crawler of pages: filters by text, pattern, file
- * ending or other elements and attributes (L0002 to L0052), links of any relation (L0091, L0164),
- * addresses in metadata (L0078), nofollow disobeyed (L0092, L0097), and the documents inside srcdoc
- * (L0151).
+ * Rows that expect another extractor than this crawler needs: filters by text, pattern, file
+ * extension or other elements and attributes (L0002 to L0052), links of any relation (L0091,
+ * L0164), addresses in metadata (L0078), nofollow ignored (L0092, L0097), and documents inside
+ * srcdoc (L0151).
  */
 const OTHER_EXTRACTOR = new Set([
   ...['L0002', 'L0003', 'L0006', 'L0008', 'L0022', 'L0023', 'L0033', 'L0034', 'L0046', 'L0051'],
   ...['L0052', 'L0078', 'L0091', 'L0164', 'L0092', 'L0097', 'L0151'],
 ]);
-/** Rows that ask for what a page shows as well. */
+/** Rows that expect embedded content, too. */
 const EMBEDS = new Set(['L0059', 'L0068', 'L0075', 'L0083']);
 
 function page(
@@ -51,7 +51,7 @@ function page(
 
 const identities = (html: string) => page(html).links.map(({ identity }) => identity);
 
-test('page: links are resolved, each identity once, in document order', () => {
+test('page: links are resolved and listed in document order, each identity once', () => {
   assert.deepEqual(
     identities(
       '<a href=b><a href="/c#x"><a href="./b"><a href="//d.test"><a href=""><a href="?q">',
@@ -63,7 +63,7 @@ test('page: links are resolved, each identity once, in document order', () => {
   );
 });
 
-test('page: a link carries its host, and its own spelling where that differs', () => {
+test('page: a link has its host, and its own spelling if that differs', () => {
   const { links } = page('<a href="http://B.test./%7e"><a href=x>');
   assert.deepEqual(links, [
     { identity: 'http://b.test./~', fetchUrl: 'http://b.test./%7e', host: 'b.test' },
@@ -71,7 +71,7 @@ test('page: a link carries its host, and its own spelling where that differs', (
   ]);
 });
 
-test('page: base applies to all links, before and behind it', () => {
+test('page: base applies to all links, before and after it', () => {
   const html = '<a href=1><base href="/b/"><a href=2>';
   assert.deepEqual(identities(html), ['http://a.test/b/1', 'http://a.test/b/2']);
   assert.equal(page(html).base, 'http://a.test/b/');
@@ -79,26 +79,26 @@ test('page: base applies to all links, before and behind it', () => {
   assert.equal(page('<base href="http://a b/">').base, 'http://a.test/dir/page');
 });
 
-test('page: what no crawler can request is counted, not followed', () => {
+test('page: links that no crawler can request are counted, not followed', () => {
   const parsed = page(
     '<a href="java\nscript:x"><a href=mailto:x><a href="data:,x"><a href="http://">',
   );
   assert.deepEqual([parsed.links, parsed.refused], [[], 4]);
 });
 
-test('page: nofollow in meta robots leaves no links', () => {
+test('page: nofollow in meta robots removes all links', () => {
   const parsed = page('<a href=1><meta name=robots content=nofollow><a href=2>');
   assert.ok(parsed.nofollow && parsed.links.length === 0 && parsed.linksDropped === 0);
 });
 
-test('page: canonical is resolved, and a link as well', () => {
+test('page: canonical is resolved, and also a link', () => {
   const parsed = page('<link rel=canonical href="/c%7e#x">');
   assert.equal(parsed.canonical, 'http://a.test/c~');
   assert.equal(parsed.links[0]?.identity, 'http://a.test/c~');
   assert.equal(page('<link rel=canonical href="mailto:x">').canonical, null);
 });
 
-test('page: links beyond the bound are counted as dropped', () => {
+test('page: links beyond the maximum are counted as dropped', () => {
   const html = Array.from({ length: 30 }, (_, n) => `<a href=${n}>`).join('');
   const parsed = page(html, { linksMax: 10 });
   assert.deepEqual([parsed.links.length, parsed.linksDropped], [10, 20]);
@@ -107,14 +107,14 @@ test('page: links beyond the bound are counted as dropped', () => {
   assert.deepEqual([bounded.links.length, bounded.linksDropped], [10_000, 91_000]);
 });
 
-test('page: URLs that no server takes are counted, and never compared', () => {
-  // V8 would tell their ends apart only by comparing all that comes before.
+test('page: URLs that no server accepts are counted, and never compared', () => {
+  // Comparing them would be slow, because V8 compares the long common beginning first.
   const links = Array.from({ length: 1900 }, (_, n) => `<a href=${n}>`).join('');
   const parsed = page(`<base href="/${'x'.repeat(20_000)}/">${links}<a href="/short">`);
   assert.deepEqual([parsed.links.length, parsed.tooLong, parsed.linksDropped], [1, 1900, 0]);
 });
 
-test('page: the links of a page have four million characters at most', () => {
+test('page: the links of a page are limited to four million characters in total', () => {
   const links = Array.from({ length: 1000 }, (_, n) => `<a href=${n}>`).join('');
   const parsed = page(`<base href="http://a.test/${'x'.repeat(7900)}/">${links}`);
   const chars = parsed.links.reduce((sum, { identity }) => sum + identity.length, 0);
@@ -122,7 +122,7 @@ test('page: the links of a page have four million characters at most', () => {
   assert.equal(parsed.links.length + parsed.linksDropped, 1000);
 });
 
-test('page: what is not HTML has a digest and no links', () => {
+test('page: content that is not HTML has a digest and no links', () => {
   for (const type of ['text/plain', 'application/pdf', 'image/svg+xml; charset=utf-8']) {
     const parsed = page('<a href=1>', { type });
     assert.deepEqual(parsed.links, []);
@@ -131,7 +131,7 @@ test('page: what is not HTML has a digest and no links', () => {
   assert.equal(page('<a href=1>', { type: 'Application/XHTML+XML' }).links.length, 1);
 });
 
-test('page: XHTML that is sent as XML has its links, other XML has none', () => {
+test('page: XHTML sent as XML has links, other XML has none', () => {
   const prolog =
     '<?xml version="1.0"?>\n<!-- <a> -->\n<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0">';
   for (const type of ['application/xml', 'text/xml; charset=utf-8']) {
@@ -145,7 +145,7 @@ test('page: XHTML that is sent as XML has its links, other XML has none', () => 
   }
 });
 
-test('page: without a type, HTML is known by how it begins', () => {
+test('page: without a type, HTML is recognised by its beginning', () => {
   assert.equal(page('\n <!DOCTYPE HTML><a href=1>', { type: null }).links.length, 1);
   assert.equal(page('%PDF <a href=1>', { type: null }).links.length, 0);
   assert.equal(page('<a href=1>', { type: 'nonsense' }).links.length, 1);
@@ -199,13 +199,13 @@ test('independent cases: bases and refreshes', { skip: absent(meta) }, () => {
     assert.equal(serialised(parse(row).base), serialised(row.expect!), row.html);
   }
   for (const row of meta!.metaRefresh.filter(({ content }) => content === undefined)) {
-    // The HTML Standard drops a tag that the end of the file cuts off; w3lib takes it.
+    // The HTML Standard drops a tag that the end of the file truncates; w3lib accepts it.
     if (row.html?.endsWith('"5;url=newpage"')) continue;
     assert.equal(parse(row).refresh, row.url, row.html);
   }
 });
 
-test('page: a long base is charged for each link that is resolved against it', () => {
+test('page: a long base counts for each link that is resolved against it', () => {
   const links = Array.from({ length: 2000 }, (_, k) => `<a href=${k}>`).join('');
   const html = `<base href="http://a.test/${'x'.repeat(60_000)}/">${links}`;
   const body = new TextEncoder().encode(html);
@@ -215,11 +215,11 @@ test('page: a long base is charged for each link that is resolved against it', (
     url: 'http://a.test/',
   });
   assert.equal(tooLong + linksDropped, 2000);
-  assert.ok(tooLong <= 667, `forty million characters, not ${tooLong} links`);
+  assert.ok(tooLong <= 667, `at most forty million characters, but ${tooLong} links`);
 });
 
 for (const contentType of ['*/*', 'unknown/unknown', 'Application/Unknown; charset=utf-8']) {
-  test(`page: a body of type ${contentType} is looked at`, () => {
+  test(`page: the content of a body of type ${contentType} is inspected`, () => {
     const url = 'http://a.test/';
     const parse = (text: string) =>
       parsePage({ body: new TextEncoder().encode(text), contentType, url }).links.length;

@@ -16,7 +16,7 @@ interface Row {
 
 const meta = independentCases<{ robotsMeta: Row[] }>('html_meta.json');
 
-/** What was said, as words. */
+/** The directives of the header, as words. */
 function words(header: string, token = 'mybot'): string {
   const said = headerDirectives(header, token);
   return Object.entries(said)
@@ -25,14 +25,14 @@ function words(header: string, token = 'mybot'): string {
     .join(' ');
 }
 
-test('directives: a header without a name concerns everyone', () => {
+test('directives: a header without a name applies to every crawler', () => {
   assert.equal(words('noindex'), 'noindex');
   assert.equal(words(' NoFollow , noarchive'), 'nofollow noarchive');
   assert.equal(words('none'), 'noindex nofollow noarchive');
   assert.equal(words('index, follow, max-snippet: 0'), '');
 });
 
-test('directives: a name holds until the next one', () => {
+test('directives: a name applies until the next one', () => {
   assert.equal(words('MyBot: noindex, nofollow'), 'noindex nofollow');
   assert.equal(words('other: noindex, nofollow'), '');
   assert.equal(words('noarchive, other: noindex, mybot: nofollow'), 'nofollow noarchive');
@@ -40,13 +40,13 @@ test('directives: a name holds until the next one', () => {
   assert.equal(words('mybot:'), '');
 });
 
-test('directives: the colon of a value is no name', () => {
+test('directives: a colon before a value does not make its key a name', () => {
   assert.equal(words('unavailable_after: 25 Jun 2010 15:00:00 PST, noindex'), 'noindex');
   assert.equal(words('max-image-preview: large, nofollow'), 'nofollow');
   assert.equal(words('mybot: max-snippet: 5, nofollow'), 'nofollow');
 });
 
-test('directives: blanks part them too, but not from a value', () => {
+test('directives: blanks separate directives, but not a key from its value', () => {
   assert.equal(words('noindex nofollow'), 'noindex nofollow');
   assert.equal(words('mybot: noindex  nofollow, other: none'), 'noindex nofollow');
   assert.equal(metaDirectives(' NoIndex\n nofollow ').nofollow, true);
@@ -56,7 +56,7 @@ test('directives: blanks part them too, but not from a value', () => {
   assert.equal(words('max-image-preview: none, index'), '');
 });
 
-test('directives: of an element', () => {
+test('directives: are read from a meta element', () => {
   assert.equal(metaDirectives('noindex,follow').noindex, true);
   assert.equal(metaDirectives('noindex,follow').nofollow, false);
   assert.equal(metaDirectives('no-index').noindex, false);

@@ -1,4 +1,4 @@
-// The set-up that `sitemap.test.ts` and `slow/sitemap.test.ts` share.
+// The set-up shared by `sitemap.test.ts` and `slow/sitemap.test.ts`.
 
 import { readSitemap, type SitemapOptions } from '../../../../agent/parse/sitemap/sitemap.ts';
 

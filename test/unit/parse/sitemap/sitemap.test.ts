@@ -1,4 +1,5 @@
-// Sitemaps and feeds of every kind, packed, damaged, too large and not sitemaps at all.
+// Tests reading sitemaps and feeds of every kind: compressed, damaged, too large, and files that
+// are not sitemaps.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,7 +21,7 @@ const GIVEN = `<?xml version="1.0"?><!-- <url> --><urlset><url title="a>b"><loc/
   http://a.test/1?a&amp;b&#x3d;<!-- c -->&lt;<![CDATA[&amp;]]>&gt</loc><x:loc>no</x:loc></url></no>
   <url><loc>http://a.test/2</url><sitemap><loc a='1' >http://a.test/<i>3</i></loc></sitemap></urlset>`;
 
-test('sitemap: every loc of a urlset, each once, with entities, CDATA and blanks', async () => {
+test('sitemap: gives every loc of a urlset once, with entities, CDATA and blanks decoded', async () => {
   const body = urlset(
     'http://a.test/1',
     ' http://a.test/2?a=1&amp;b=2\n',
@@ -41,21 +42,21 @@ test('sitemap: every loc of a urlset, each once, with entities, CDATA and blanks
   assert.equal((await read(body))!.isPartial, false);
 });
 
-test('sitemap: loc of images, and loc elsewhere, is no page', async () => {
+test('sitemap: ignores loc of images and loc outside of an entry', async () => {
   const body = `<s:urlset xmlns:s="x" xmlns:image="y"><s:url><s:loc>http://a.test/1</s:loc>
     <image:image><image:loc>http://a.test/1.png</image:loc></image:image></s:url>
     <s:loc>http://a.test/astray</s:loc></s:urlset>`;
   assert.deepEqual(await urlsOf(body), ['urls', 'http://a.test/1']);
 });
 
-test('sitemap: an index names sitemaps', async () => {
+test('sitemap: gives the sitemaps that an index names', async () => {
   const body = `<sitemapindex><sitemap><loc>http://a.test/s1.xml.gz</loc></sitemap>
     <sitemap><loc>http://b.test/s2.xml</loc></sitemap></sitemapindex>`;
   const expected = ['index', 'http://a.test/s1.xml.gz', 'http://b.test/s2.xml'];
   assert.deepEqual(await urlsOf(body), expected);
 });
 
-test('sitemap: RSS, RDF and Atom feeds are sources of links', async () => {
+test('sitemap: gives the links of RSS, RDF and Atom feeds', async () => {
   const rss = `<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel>
     <link>http://a.test/</link><atom:link href="http://a.test/rss" rel="self"/>
     <item><title>x</title><link>http://a.test/1</link><guid>tag:1</guid></item>
@@ -77,7 +78,7 @@ test('sitemap: RSS, RDF and Atom feeds are sources of links', async () => {
   ]);
 });
 
-test('sitemap: plain text only where it is declared as one, and only absolute lines', async () => {
+test('sitemap: reads plain text only if it is a declared sitemap, and only absolute lines', async () => {
   const text =
     '\n\nhttp://a.test/1\r\n  http://a.test/2  \r\nprose http://a.test/no\nhttps://b.test/3';
   const expected = ['text', 'http://a.test/1', 'http://a.test/2', 'https://b.test/3'];
@@ -85,7 +86,7 @@ test('sitemap: plain text only where it is declared as one, and only absolute li
   assert.equal(await urlsOf(text), null);
 });
 
-test('sitemap: packed with gzip, whatever it is called; broken packing gives what came', async () => {
+test('sitemap: reads gzip whatever the file name, and damaged gzip up to the damage', async () => {
   const locs = Array.from({ length: 5000 }, (_, n) => `http://a.test/${n}/${Math.sin(n)}`);
   const packed = gzipSync(urlset(...locs));
   assert.equal((await read(packed))!.urls.length, 5000);
@@ -95,7 +96,7 @@ test('sitemap: packed with gzip, whatever it is called; broken packing gives wha
   assert.equal(await read(packed.subarray(0, 12)), null);
 });
 
-test('sitemap: pages, pictures and nonsense are none, and a broken tail is no harm', async () => {
+test('sitemap: rejects pages, images and other content, and ignores a broken end', async () => {
   for (const text of [
     '',
     '   ',
@@ -112,7 +113,7 @@ test('sitemap: pages, pictures and nonsense are none, and a broken tail is no ha
   assert.equal(await read(deep), null);
 });
 
-test('sitemap: encodings by mark and by declaration', async () => {
+test('sitemap: detects the encoding by byte order mark or declaration', async () => {
   const text = urlset('http://a.test/é');
   const expected = ['urls', 'http://a.test/%C3%A9'];
   assert.deepEqual(await urlsOf(`\ufeff${text}`), expected);
@@ -121,19 +122,19 @@ test('sitemap: encodings by mark and by declaration', async () => {
   assert.deepEqual(await urlsOf(latin), expected);
 });
 
-test('sitemap: names of the language itself are no root', async () => {
+test('sitemap: names of JavaScript properties are not root elements', async () => {
   for (const name of ['constructor', 'toString', '__proto__']) {
     assert.equal(await read(`<${name}><item><link>http://a.test/</link></item></${name}>`), null);
   }
 });
 
-test('sitemap: of a URL that is cut off nothing is used', async () => {
+test('sitemap: ignores a truncated URL', async () => {
   const cut = urlset('http://a.test/1', 'http://a.test/2').replace(/2<.*/s, '2');
   assert.deepEqual(await urlsOf(cut), ['urls', 'http://a.test/1']);
   const lines = 'http://a.test/1\nhttp://a.test/2';
   const first = { declared: true, bytesMax: lines.length - 1 };
   assert.deepEqual(await urlsOf(lines, first), ['text', 'http://a.test/1']);
-  // Decoded it is short enough for a URL.
+  // The URL would be short enough once decoded.
   const long = `http://a.test/${'&amp;'.repeat(5000)}`;
   assert.deepEqual(await urlsOf(urlset(long, 'http://a.test/2')), ['urls', 'http://a.test/2']);
   const packed = urlset(`http://a.test/${'\u00e9'.repeat(7000)}`);
@@ -141,7 +142,7 @@ test('sitemap: of a URL that is cut off nothing is used', async () => {
 });
 
 for (const chars of [1, 2, 3, 7, 50]) {
-  test(`sitemap: pieces of ${chars} characters are read like the whole`, () => {
+  test(`sitemap: pieces of ${chars} characters give the same result as the whole`, () => {
     for (const text of [GIVEN, ATOM]) {
       const whole: string[] = [];
       const pieces: string[] = [];

@@ -1,10 +1,10 @@
-// The slower of the tests in `test/unit/parse/parse-lanes.test.ts`.
+// The slow tests of the parse lanes; the others are in `test/unit/parse/parse-lanes.test.ts`.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { large, withLanes } from '../parse-lanes-stage.ts';
 
-test('parse lanes: large pages of several hosts that take for ever hold up no other large page', () =>
+test('parse lanes: large pages of several hosts that never end do not delay other large pages', () =>
   withLanes(async (lanes) => {
     const urls = [1, 2, 3].map((n) => `http://hostile-${n}.test/hang`);
     const hang = Promise.allSettled(urls.map((url) => lanes.parse(large(url), 0)));
@@ -16,7 +16,7 @@ test('parse lanes: large pages of several hosts that take for ever hold up no ot
     for (const { status } of await hang) assert.equal(status, 'rejected');
   }));
 
-test('parse lanes: a large page that takes long is parsed all the same', () =>
+test('parse lanes: a large page that takes long is still parsed', () =>
   withLanes(async (lanes) => {
     assert.equal((await lanes.parse(large('http://a.test/busy'), 0)).links.length, 1);
   }));

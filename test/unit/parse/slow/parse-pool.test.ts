@@ -1,4 +1,4 @@
-// The slower of the tests in `test/unit/parse/parse-pool.test.ts`.
+// The slow tests of the parse pool; the others are in `test/unit/parse/parse-pool.test.ts`.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ for (const [way, code] of [
   ['exit', 'parse_crash'],
   ['hang', 'parse_timeout'],
 ] as const) {
-  test(`pool: of pages that are together those that make their thread ${way} fail, once each`, () =>
+  test(`pool: of pages sent together, only those that make their thread ${way} fail`, () =>
     withPool({ workers: 1, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
       const names = ['0', `${way}1`, '2', `${way}3`, '4'];
       const pages = names.map((name) => pool.parse(page(`http://a.test/${name}/`), MANY));
@@ -32,15 +32,15 @@ for (const [way, code] of [
     }));
 }
 
-test('pool: each of several pages has the time that one has', () =>
+test('pool: each of several pages has the time limit of one', () =>
   withPool({ workers: 1, timeoutMs: 1000, script: SCRIPT }, async (pool) => {
     const urls = Array.from({ length: 8 }, (_, n) => `http://a.test/slow/${n}`);
     const parsed = await Promise.all(urls.map((url) => pool.parse(page(url), MANY)));
-    // None was parsed a second time in less company.
+    // No page was parsed a second time in a smaller group.
     assert.deepEqual(together(parsed), Array(8).fill(8));
   }));
 
-test('pool: a page that uses too much of a processor fails alone', () =>
+test('pool: only a page that uses too much CPU time fails', () =>
   withPool({ workers: 1, timeoutMs: 600_000, cpuMs: 300, script: SCRIPT }, async (pool) => {
     const names = ['0', 'hang1', '2', 'hang3', '4'];
     const pages = names.map((name) => pool.parse(page(`http://a.test/${name}/`), MANY));
@@ -50,12 +50,12 @@ test('pool: a page that uses too much of a processor fails alone', () =>
     }
   }));
 
-test('pool: a page that waits uses none of a processor', () =>
+test('pool: a waiting page uses no CPU time', () =>
   withPool({ workers: 1, timeoutMs: 600_000, cpuMs: 300, script: SCRIPT }, async (pool) => {
     assert.equal((await pool.parse(page('http://a.test/sleep'))).links.length, 1);
   }));
 
-test('pool: compiled to JavaScript, it starts its compiled thread', async () => {
+test('pool: starts its compiled thread when it is compiled to JavaScript', async () => {
   const root = fileURLToPath(new URL('../../../../', import.meta.url));
   const folder = await mkdtemp(join(tmpdir(), 'ubiring-pool-'));
   try {
@@ -94,9 +94,9 @@ test('pool: compiled to JavaScript, it starts its compiled thread', async () => 
   }
 });
 
-test('pool: where no thread ever loads pages fail in the end', async () => {
+test('pool: pages finally fail if no thread ever loads', async () => {
   const script = new URL('data:text/javascript,throw new Error("never")');
-  // A thread needs real time to end, however often it is looked at.
+  // The end of a thread takes real time, so the test also waits in real time.
   const reallyLater = setTimeout;
   mock.timers.enable({ apis: ['setTimeout'] });
   try {

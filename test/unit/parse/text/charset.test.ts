@@ -15,19 +15,22 @@ interface Charsets {
   bom: { body_b64: string; bom: string }[];
 }
 
-/** What a page without any declaration is taken for, by its header. */
+/** The charset of a page without any declaration, by its header. */
 const headed = (contentType: string) => charsetOf(new Uint8Array(), contentType);
 
 const cases = independentCases<Charsets>('html_charset.json');
 
 /**
- * Rows that follow w3lib where the HTML Standard says otherwise, and other rows with it: a
- * declaration in the body counts (C0094), and plain ASCII without any is windows-1252 (C0129),
- * which reads the same. What two other programs say of them is in docs/CHECK.md.
+ * Rows that follow w3lib where the HTML Standard differs, while other rows follow the standard: a
+ * declaration in the body counts (C0094), and plain ASCII without a declaration is windows-1252
+ * (C0129), which decodes the same. docs/CHECK.md lists the results of two other programs for them.
  */
 const OTHERWISE = new Set(['C0094', 'C0129']);
 
-/** Python's names of what the Encoding Standard calls otherwise; the decoder is the same. */
+/**
+ * Python's names of encodings that the Encoding Standard names differently; the decoders are the
+ * same.
+ */
 const PYTHON_NAMES = new Map([
   ['utf-16-be', 'utf-16be'],
   ['utf-16-le', 'utf-16le'],
@@ -36,7 +39,7 @@ const PYTHON_NAMES = new Map([
   ['gb18030', 'gbk'],
 ]);
 
-test('charset: byte order mark, then header, then declaration, then windows-1252', () => {
+test('charset: prefers the byte order mark, then the header, then the declaration, then windows-1252', () => {
   const declared = Buffer.from('<meta charset=big5>');
   const marked = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), declared]);
   assert.equal(charsetOf(marked, 'text/html; charset=koi8-r'), 'utf-8');
@@ -46,11 +49,11 @@ test('charset: byte order mark, then header, then declaration, then windows-1252
   assert.equal(charsetOf(Buffer.from('<meta charset=nonsense>'), null), 'windows-1252');
 });
 
-test('charset: without a declaration UTF-8 is known by its bytes', () => {
+test('charset: detects UTF-8 by its bytes if nothing declares it', () => {
   assert.equal(charsetOf(Buffer.from('<p>Füße'), 'text/html'), 'utf-8');
   assert.equal(charsetOf(Buffer.from('<p>Füße', 'latin1'), 'text/html'), 'windows-1252');
   assert.equal(charsetOf(Buffer.from('<p>plain'), 'text/html'), 'windows-1252');
-  // The part looked at may end within a character, and a slip behind it does not count.
+  // The inspected part may end within a character, and an error after it does not count.
   for (const pad of [0, 1, 2, 3]) {
     const text = `${'x'.repeat(pad)}${'中'.repeat(30_000)}`;
     const body = Buffer.concat([Buffer.from(text), Buffer.from([0xff])]);
@@ -59,18 +62,18 @@ test('charset: without a declaration UTF-8 is known by its bytes', () => {
   assert.equal(charsetOf(Buffer.from('<meta charset=koi8-r>Füße'), null), 'koi8-r');
 });
 
-test('charset: a declaration behind much else is found', () => {
+test('charset: finds a declaration far from the beginning', () => {
   const late = Buffer.from(`<!--${'x'.repeat(9000)}--><meta charset=euc-kr>`);
   assert.equal(charsetOf(late, 'text/html'), 'euc-kr');
 });
 
-test('charset: of joined headers the last counts, but keeps the charset of its type', () => {
+test('charset: the last of joined headers counts, but keeps the charset of an equal type', () => {
   assert.equal(headed('text/html;charset=utf-8, text/html'), 'utf-8');
   assert.equal(headed('text/html;charset=utf-8, text/plain'), 'windows-1252');
   assert.equal(headed('text/plain;charset=utf-8, text/html;charset=big5'), 'big5');
 });
 
-test('charset: parameters of a header are read as MIME types are', () => {
+test('charset: parses the parameters of a header as a MIME type', () => {
   const gbk = ['=gbk', '= gbk', '=gbk;charset=windows-1255', '=;charset=gbk', '= ;charset=gbk'];
   const quoted = ['="gbk"', '="\\g\\b\\k"', '="\\ gbk"', '=gbk;x=";charset=big5"', '="gbk" ;x'];
   for (const text of [...gbk, ...quoted])
@@ -84,7 +87,7 @@ test('charset: parameters of a header are read as MIME types are', () => {
   for (const text of none) assert.equal(headed(`text/html;charset${text}`), 'windows-1252', text);
 });
 
-test('charset: UTF-16 is read the way round that its ASCII is, whatever the header says', () => {
+test('charset: reads UTF-16 in the byte order of its ASCII, whatever the header says', () => {
   const little = Buffer.from('<a href="/ß">中文</a>', 'utf16le');
   const big = Buffer.from(little).swap16();
   for (const label of ['utf-16', 'utf-16le', 'utf-16be', 'ucs-2', 'unicodefffe']) {
@@ -93,17 +96,17 @@ test('charset: UTF-16 is read the way round that its ASCII is, whatever the head
     assert.equal(charsetOf(big, `text/html;charset=${label}`), 'utf-16be', label);
   }
   assert.equal(decode(big, 'utf-16be'), '<a href="/ß">中文</a>');
-  // Without ASCII the label decides, and a mark before it.
+  // Without ASCII the label decides, unless there is a byte order mark.
   const letters = Buffer.from('中文', 'utf16le');
   assert.equal(charsetOf(letters, 'text/html;charset=utf-16be'), 'utf-16be');
   assert.equal(charsetOf(letters, 'text/html;charset=utf-16'), 'utf-16le');
   const mark = Buffer.from([0xff, 0xfe]);
   assert.equal(charsetOf(Buffer.concat([mark, big]), 'text/html;charset=utf-16be'), 'utf-16le');
-  // Declared in the document it can only be a mistake: the declaration was read as ASCII.
+  // A declaration of UTF-16 within the document is wrong, because it was read as ASCII.
   assert.equal(charsetOf(Buffer.from('<meta charset=utf-16be>'), null), 'utf-8');
 });
 
-test('charset: UTF-32 counts with its mark alone, and bad scalars become U+FFFD', () => {
+test('charset: accepts UTF-32 only with a byte order mark, and replaces bad scalars by U+FFFD', () => {
   const points = [0xfeff, 0x3c, 0x1f600, 0xd800, 0x110000, 0x4e2d];
   const big = Buffer.alloc(points.length * 4 + 2);
   const little = Buffer.alloc(points.length * 4);
@@ -119,14 +122,14 @@ test('charset: UTF-32 counts with its mark alone, and bad scalars become U+FFFD'
   assert.equal(encodeQuery('?ß', 'utf-32le'), '?ß');
 });
 
-test('charset: bytes that Node decodes wrongly are right', () => {
+test('charset: decodes bytes correctly that Node decodes wrongly', () => {
   assert.equal(decode(Buffer.from([0x83, 0x5c]), 'big5'), '\ufffd\\');
   assert.equal(decode(Buffer.from([0x80, 0x41]), 'shift_jis'), '\x80A');
   assert.equal(decode(Buffer.from([0x80, 0x9f]), 'windows-1252'), '€Ÿ');
   assert.equal(decode(Buffer.from('abc'), 'replacement'), '\ufffd');
 });
 
-test('charset: only the query of a link is in the encoding of the page', () => {
+test('charset: encodes only the query of a link in the encoding of the page', () => {
   assert.equal(encodeQuery('/ß?ß#ß', 'windows-1252'), '/ß?%DF');
   assert.equal(encodeQuery('/ß?ß', 'utf-8'), '/ß?ß');
   assert.equal(encodeQuery('/ß#?ß', 'windows-1252'), '/ß#?ß');

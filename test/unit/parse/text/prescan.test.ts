@@ -1,6 +1,6 @@
-// Declarations as people and generators write them, and what only looks like one: each with the step
-// of the HTML Standard (13.2.3.2) that decides it. Compared beside this, on drawn documents, with
-// jsdom's html-encoding-sniffer.
+// Tests the prescan for encoding declarations (HTML Standard, 13.2.3.2) with declarations as people
+// and generators write them, and with text that only looks like one. Another test compares it with
+// jsdom's html-encoding-sniffer on random documents.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { declaredEncoding } from '../../../../agent/parse/text/prescan.ts';
 const declared = (text: string) => declaredEncoding(Buffer.from(text, 'latin1'));
 const content = (value: string) => `<meta http-equiv="Content-Type" content="${value}">`;
 
-test('prescan: attributes in any spelling', () => {
+test('prescan: reads attributes in any spelling', () => {
   const spellings = [
     ...['<meta charset=gbk>', "<META CHARSET='GBK'>", '<meta\ncharset\t=\n"gbk"\f>'],
     ...['<meta/charset=gbk>', '<meta / charset=gbk />', '<meta //charset="gbk"/>'],
@@ -28,11 +28,11 @@ test('prescan: attributes in any spelling', () => {
   for (const text of spellings) {
     assert.equal(declared(text), 'gbk', text);
   }
-  // The prescan knows only `-->`; an end like that is the parser's.
+  // The prescan accepts only `-->` as the end of a comment; the parser also accepts `--!>`.
   assert.equal(declared('<!-- --!><meta charset=gbk>'), null);
 });
 
-test('prescan: the value of content', () => {
+test('prescan: reads the charset in the value of content', () => {
   for (const value of [
     ...['text/html;charset=gbk', 'text/html; charset = gbk ', 'charset=gbk;x', 'CHARSET=GBK'],
     ...["charset='gbk'", 'charset charset=gbk', 'xcharset=gbk', "charset= 'gbk' x"],
@@ -54,7 +54,7 @@ test('prescan: the value of content', () => {
   assert.equal(declared('<meta content="charset=gbk" http-equiv="content-type ">'), null);
 });
 
-test('prescan: what is not whole, not a tag or not an encoding declares nothing', () => {
+test('prescan: finds no declaration in incomplete tags, in other text or in unknown encodings', () => {
   const none = [
     ...['', '<', '<meta', '<meta ', '<meta charset', '<meta charset=gbk', '<meta charset="gbk>"'],
     ...['<meta charset="gbk"', '<!-- <meta charset=gbk> -->', '<!-- <meta charset=gbk>'],
@@ -65,7 +65,7 @@ test('prescan: what is not whole, not a tag or not an encoding declares nothing'
   for (const text of none) assert.equal(declared(text), null, text);
 });
 
-test('prescan: encodings that a declaration cannot mean', () => {
+test('prescan: replaces encodings that a declaration cannot mean', () => {
   for (const label of ['utf-16', 'utf-16le', 'UTF-16BE', 'ucs-2', 'utf8']) {
     assert.equal(declared(`<meta charset=${label}>`), 'utf-8', label);
     assert.equal(declared(`<?xml encoding="${label}"?>`), 'utf-8', label);
@@ -74,7 +74,7 @@ test('prescan: encodings that a declaration cannot mean', () => {
   assert.equal(declared('<meta charset=iso-2022-kr>'), 'replacement');
 });
 
-test('prescan: the declaration of XML, where no meta element says otherwise', () => {
+test('prescan: reads the XML declaration unless a meta element declares another encoding', () => {
   for (const xml of ['encoding="gbk"', "encoding = 'gbk'", 'version="1.0" encoding="GBK"']) {
     assert.equal(declared(`<?xml ${xml}?><p>`), 'gbk', xml);
     assert.equal(declared(`<?xml ${xml}?><meta charset=big5>`), 'big5', xml);

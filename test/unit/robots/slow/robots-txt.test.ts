@@ -1,4 +1,4 @@
-// The slower of the tests in `test/unit/robots/robots-txt.test.ts`.
+// The slow tests of robots.txt; the others are in `test/unit/robots/robots-txt.test.ts`.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ function randomOf(seed: number): () => number {
   };
 }
 
-test('of many rules with wildcards the same one decides as of few', () => {
+test('robots: among many rules with wildcards the same one decides as among few', () => {
   const words = ['a', 'ab', 'b', 'abc', 'cab', 'bca', 'c', 'aabb', 'bcabc', '/', ''];
   const chance = randomOf(7);
   const pick = () => words[Math.floor(chance() * words.length)]!;
@@ -28,7 +28,7 @@ test('of many rules with wildcards the same one decides as of few', () => {
     const rules = parseRobots(['User-agent: *', ...lines].join('\n'), 'x');
     for (let k = 0; k < 20; k++) {
       const url = `http://a.test/${pick()}${pick()}${pick()}${pick()}`;
-      // One at a time there is no index.
+      // A file with a single rule has no index.
       const matching = lines.filter(
         (line) => parseRobots(`User-agent: *\n${line}`, 'x').allows(url).rule,
       );

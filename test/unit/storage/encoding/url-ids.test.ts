@@ -1,5 +1,5 @@
-// Where the rows of URLs are: URLs that meet in a slot are told apart in everything that is done to
-// them, and what is stored in short forms comes out as it went in.
+// Tests the row ids of URLs: URLs with the same hashed id are kept apart in every operation, and
+// values stored in short form are read back unchanged.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,7 +20,7 @@ function open() {
 const hash = new HalfSipHash(0);
 const slotOf = (key: string) => hash.of(key) >>> 4;
 
-/** Two keys that meet, of the first 60,000 numbers: some seven pairs do. */
+/** Two keys with the same hashed id; the first 60,000 numbers have about seven such pairs. */
 function meeting(): [string, string] {
   const seen = new Map<number, string>();
   for (let n = 0; ; n++) {
@@ -34,7 +34,7 @@ function meeting(): [string, string] {
 const urlOf = (key: string) => `http://${HOST}${key.slice(1)}`;
 const [first, second] = meeting();
 
-test('slots: two URLs that meet in one are two, each with its own course', () => {
+test('slots: two URLs with the same hashed id are stored separately, each with its own state', () => {
   const { db, store } = open();
   turn(store, () => {
     for (const key of [first, second, first, second]) {
@@ -55,7 +55,7 @@ test('slots: two URLs that meet in one are two, each with its own course', () =>
   assert.deepEqual(db.prepare('SELECT url FROM skipped').pluck().all(), [urlOf(first)]);
 });
 
-test('slots: two that meet are copied as two, whatever slots they have there', () => {
+test('slots: two URLs with the same hashed id are copied separately, whatever their ids in the copy', () => {
   const [from, to] = [open(), open()];
   turn(from.store, () => {
     from.store.enqueue(HOST, { url: urlOf(first), depth: 1 }, null);
@@ -65,7 +65,7 @@ test('slots: two that meet are copied as two, whatever slots they have there', (
   });
   const { events, to: upTo } = from.store.rowEvents(HOST, 0, 100, NOW);
   turn(to.store, () => {
-    // Another host is known there before: ids are another file's own.
+    // The copy has another host first, so its ids differ from those of the source.
     to.store.enqueue('b.test', { url: 'http://b.test/', depth: 0 }, null);
     const item = { host: HOST, from: 0, to: upTo, events, version: 1, backoffMs: 0, delayMs: 0 };
     to.store.applyRows('a', item, true, NOW);
@@ -75,7 +75,7 @@ test('slots: two that meet are copied as two, whatever slots they have there', (
   assert.deepEqual(to.db.prepare('SELECT url FROM pages').pluck().all(), [urlOf(first)]);
 });
 
-test('slots: past the last the search goes on with the first', () => {
+test('slots: after the last row id the search continues with the first', () => {
   const { db, store } = open();
   turn(store, () => store.enqueue(HOST, { url: `http://${HOST}/seed`, depth: 0 }, null));
   const { number } = store.host(HOST);
@@ -96,7 +96,7 @@ test('slots: past the last the search goes on with the first', () => {
   );
 });
 
-test('slots: a host that is deleted and comes back begins anew', () => {
+test('slots: a host that is deleted and found again starts without its previous rows', () => {
   const { db, store } = open();
   const insert = (referrer?: string) => {
     const from = referrer === undefined ? {} : { referrer };
@@ -110,7 +110,7 @@ test('slots: a host that is deleted and comes back begins anew', () => {
   assert.deepEqual(rows, [{ url: urlOf(second), referrer: urlOf(first) }]);
 });
 
-test('words: types and digests come out as they went in, also beyond what is numbered', () => {
+test('words: types and digests are read back unchanged, even beyond the numbered words', () => {
   const { db, store } = open();
   const types = [...Array(4200).keys()].map((n) => (n % 2 === 0 ? `${n}` : `text/x-${n}`));
   types.push('x'.repeat(500), types[3]!, '');

@@ -1,5 +1,5 @@
-// What every commit leaves true, looked at in pieces: what is seen, and that between two pieces no
-// reader keeps the write-ahead log from being cut back.
+// Tests the consistency check of a state, which runs in parts: it finds violated invariants, and
+// between two parts no reader prevents truncation of the write-ahead log.
 
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -26,7 +26,7 @@ function fill(store: SqliteStore, from: number, to: number): void {
   store.commit(false);
 }
 
-/** In pieces of ten rows; `between` runs after each. */
+/** Checks in parts of ten rows; `between` runs after each. */
 function verdict(db: Database.Database, between = () => {}): string | null {
   const pieces = inconsistencies(db, 10);
   for (;;) {
@@ -48,7 +48,7 @@ function crawlOnDisk(t: TestContext): { path: string; store: SqliteStore } {
   return { path: join(directory, 'state.sqlite'), store };
 }
 
-test('consistency: between two pieces the log is cut back, and what is written is no damage', (t) => {
+test('consistency: between two parts the log can be truncated, and new rows are not reported as damage', (t) => {
   const { path, store } = crawlOnDisk(t);
   const [reader, writer] = [new Database(path, { readonly: true }), new Database(path)];
   t.after(() => reader.close());
@@ -85,7 +85,7 @@ const oddities: readonly [sql: string, says: RegExp][] = [
 ];
 
 for (const [sql, says] of oddities) {
-  test(`consistency: what is odd after ${sql}`, () => {
+  test(`consistency: reports the violation after ${sql}`, () => {
     const db = openInMemory();
     const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 1 });
     fill(store, 0, 50);

@@ -1,4 +1,4 @@
-// The set-up that `database-damage.test.ts` and `slow/database-damage.test.ts` share.
+// The set-up shared by `database-damage.test.ts` and `slow/database-damage.test.ts`.
 
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -12,23 +12,23 @@ import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 
 export const mine = { crawl: 'c', agent: 'a' };
 export const at = Date.UTC(2026, 0, 2, 3, 4, 5);
-/** Enough that the log is moved into the file now and then, and is never short. */
+/** Enough turns that the log is checkpointed now and then, and is never short. */
 export const turns = 120;
 
-/** The files of an agent that was cut off, now and at some earlier moments. */
+/** The files of an agent that was killed, now and at some earlier times. */
 export interface Crawl {
   readonly directory: string;
   /** Copies of `state.sqlite` and its log, in order of time. */
   readonly moments: readonly string[];
 }
 
-/** What was made already, by `logPages`; only copies of it are damaged. */
+/** Crawls that exist already, by `logPages`; only copies of them are damaged. */
 export const crawls = new Map<number, Crawl>();
 after(() => {
   for (const { directory } of crawls.values()) fs.rmSync(directory, { recursive: true });
 });
 
-/** `logPages`: the log goes into the file when it has so many; 0: never. */
+/** `logPages`: the log is checkpointed when it has this many pages; 0: never. */
 export function crawlOf({ logPages = 60 } = {}): Crawl {
   const crawl = crawls.get(logPages) ?? makeCrawl(logPages);
   crawls.set(logPages, crawl);
@@ -55,7 +55,7 @@ export function makeCrawl(logPages: number): Crawl {
   return { directory, moments };
 }
 
-/** Turn k adds ten URLs, of which it finishes one and takes one for another agent. */
+/** Turn k adds ten URLs, finishes one of them, and adds one URL for another agent. */
 export function writeTurn(store: SqliteStore, k: number): void {
   const host = `h${k % 5}.test`;
   store.begin();
@@ -78,14 +78,17 @@ export function copyState(from: string, to: string): void {
   }
 }
 
-/** A directory of its own with a copy of the files of a moment. */
+/** Copies the files of a moment into a new directory. */
 export function copyOf(crawl: Crawl, moment: string): string {
   const directory = fs.mkdtempSync(join(crawl.directory, 'case-'));
   copyState(moment, directory);
   return directory;
 }
 
-/** Whole turns from the first on, and nothing in part; gives how many. */
+/**
+ * Asserts that the state contains whole turns from the first on, and no partial turn; returns their
+ * number.
+ */
 export function assertPrefix(db: Connection): number {
   assert.equal(db.pragma('integrity_check', { simple: true }), 'ok');
   const one = (sql: string) => db.prepare<[], number>(sql).pluck().get() ?? 0;
@@ -99,13 +102,16 @@ export function assertPrefix(db: Connection): number {
   return count;
 }
 
-/** Opens it as an agent with copies elsewhere would; the number of turns, or null: set aside. */
+/**
+ * Opens the state as an agent with copies elsewhere does; returns the number of turns, or null if
+ * the state was set aside.
+ */
 export function turnsIn(directory: string): number | null {
   const opened = openState({ directory, ...mine, quarantineAt: at });
   assert.ok(opened.ok, opened.ok ? '' : opened.message);
   const count = assertPrefix(opened.db);
   const aside = fs.existsSync(join(directory, 'quarantine'));
-  assert.equal(opened.notice !== null, aside, 'set aside in silence, or said so and kept');
+  assert.equal(opened.notice !== null, aside, 'set aside without a notice, or reported but kept');
   opened.db.close();
   opened.unlock();
   if (aside) assert.equal(count, 0);
@@ -118,7 +124,7 @@ export function flip(file: string, position: number, bit: number): void {
   fs.writeFileSync(file, bytes);
 }
 
-/** Which URLs are known, where they stand, and how the queue is ordered: as one text. */
+/** The known URLs, their row ids and the order of the queue, as one text. */
 export function urlsIn(directory: string): string {
   const db = new Database(join(directory, 'state.sqlite'), { readonly: true });
   const rows = db.prepare('SELECT id, key, state, not_before * (state = 0) FROM urls').raw().all();

@@ -1,5 +1,5 @@
-// A state that was damaged while nobody looked: what is set aside at a start, byte for byte, what
-// is refused, and what a log that was cut, flipped or swapped leaves of it. Damage is done to
+// Tests the start with a damaged state file: which states are set aside unchanged, which are
+// refused, and what remains after a log was truncated, flipped or replaced. The damage is done to
 // copies of the files of one crawl, in many places each.
 
 import assert from 'node:assert/strict';
@@ -26,7 +26,10 @@ function scratch(t: TestContext): string {
   return directory;
 }
 
-/** Where a page was split, its unused space still has the text of rows that went to another. */
+/**
+ * Flips a bit in a live row. After a page split, the unused space of the page still contains the
+ * text of moved rows, so the first occurrence may not be live.
+ */
 function flipInRow(file: string, key: string): void {
   const bytes = fs.readFileSync(file);
   const before = urlsIn(dirname(file));
@@ -39,12 +42,12 @@ function flipInRow(file: string, key: string): void {
 }
 
 const F38: readonly [string, (file: string) => void][] = [
-  ['truncated to nothing, its log with it', (file) => cutBoth(file)],
-  ['truncated to nothing, its log whole', (file) => fs.truncateSync(file, 0)],
-  ['gone, its log whole', (file) => fs.rmSync(file)],
+  ['truncated to nothing, without its log', (file) => cutBoth(file)],
+  ['truncated to nothing, with its whole log', (file) => fs.truncateSync(file, 0)],
+  ['deleted, with its whole log', (file) => fs.rmSync(file)],
   ['truncated to half', (file) => fs.truncateSync(file, fs.statSync(file).size >> 1)],
   ['replaced by garbage', (file) => fs.writeFileSync(file, 'garbage '.repeat(4096))],
-  ['robbed of a table', (file) => renameInSchema(file)],
+  ['without one of its tables', (file) => renameInSchema(file)],
 ];
 
 function cutBoth(file: string): void {
@@ -52,7 +55,9 @@ function cutBoth(file: string): void {
   fs.rmSync(`${file}-wal`);
 }
 
-/** As a flip in the root page would: sound for SQLite, and without a table that is needed. */
+/**
+ * The effect of a flip in the root page: the file is valid for SQLite, but lacks a required table.
+ */
 function renameInSchema(file: string): void {
   const db = new Database(file);
   db.exec('ALTER TABLE robots RENAME TO rcbots');
@@ -64,7 +69,7 @@ function filesOf(directory: string): [string, Buffer][] {
   return names.map((name) => [name, fs.readFileSync(join(directory, name))]);
 }
 
-/** A start on what a former start has set right. */
+/** Starts again after a previous start has replaced the state. */
 function turnsAfter(directory: string): number {
   const opened = openState({ directory, ...mine, quarantineAt: at });
   assert.ok(opened.ok && opened.notice === null);
@@ -74,7 +79,7 @@ function turnsAfter(directory: string): number {
   return count;
 }
 
-test('F37: a bit flipped in the text of a URL is seen, which SQLite does not', (t) => {
+test('database damage: detects a bit flipped in the text of a URL, which SQLite does not', (t) => {
   const crawl = crawlOf();
   const sound = copyOf(crawl, crawl.moments.at(-1)!);
   assert.ok(turnsIn(sound));
@@ -93,7 +98,7 @@ test('F37: a bit flipped in the text of a URL is seen, which SQLite does not', (
 });
 
 for (const [what, damage] of F38) {
-  test(`F38: a state ${what} is set aside, never deleted, and said so`, () => {
+  test(`database damage: sets aside a state ${what}, does not delete it, and reports it`, () => {
     const crawl = crawlOf();
     const directory = copyOf(crawl, crawl.moments.at(-1)!);
     damage(join(directory, 'state.sqlite'));
@@ -115,13 +120,13 @@ for (const [what, damage] of F38) {
     assert.equal(turnsAfter(directory), 0, 'the next start finds a sound file');
   });
 
-  test(`F38: a state ${what} is refused where nobody has copies, and left as it is`, () => {
+  test(`database damage: refuses a state ${what} and leaves it unchanged if there are no copies`, () => {
     const crawl = crawlOf();
     const directory = copyOf(crawl, crawl.moments.at(-1)!);
     damage(join(directory, 'state.sqlite'));
     const before = filesOf(directory);
     const opened = openState({ directory, ...mine });
-    assert.ok(!opened.ok, 'it began empty');
+    assert.ok(!opened.ok, 'the agent started with an empty state');
     assert.equal(opened.code, 'corrupt');
     assert.match(opened.message, /state\.sqlite.*restore it.*starts from the seeds/);
     for (const [name, bytes] of before) {
@@ -130,7 +135,7 @@ for (const [what, damage] of F38) {
   });
 }
 
-test('a state that is gone from a directory in use begins empty, and says so', (t) => {
+test('database damage: starts empty and reports it if the state is missing in a used directory', (t) => {
   const directory = scratch(t);
   for (const notice of [
     null,

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { lockDirectory } from '../../../../agent/storage/file/database.ts';
 
 for (const name of ['agent.lock', 'agent.pid', 'agent.endpoint']) {
-  test(`lock: a directory or a circle of links in the place of ${name} is named, with the remedy`, (t) => {
+  test(`lock: a directory or a circular link in place of ${name} is reported with the remedy`, (t) => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-small-'));
     t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
     const file = path.join(directory, name);

@@ -1,5 +1,5 @@
-// Opening a state directory: what is refused, with which code and words, and that a refusal leaves
-// the files as they were. Locks between processes are real ones.
+// Tests opening a state directory: what is refused, with which code and message, and that a refusal
+// leaves the files unchanged. Locks between processes are real.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -22,7 +22,7 @@ function scratch(t: TestContext): string {
   return directory;
 }
 
-/** A closed state with some thousand URLs in it. */
+/** Writes a state of some thousand URLs and closes it. */
 function stateIn(directory: string): string {
   const opened = openState({ directory, ...mine });
   assert.ok(opened.ok);
@@ -47,7 +47,10 @@ function refused(directory: string, as = mine) {
   return opened;
 }
 
-/** Refused with this code, naming the path and a remedy; the file is as it was. */
+/**
+ * Asserts a refusal with this code that names the path and a remedy, and that the file is
+ * unchanged.
+ */
 function refusedUntouched(directory: string, code: string, remedy: RegExp, as = mine): void {
   const file = join(directory, 'state.sqlite');
   const before = hashOf(file);
@@ -59,7 +62,7 @@ function refusedUntouched(directory: string, code: string, remedy: RegExp, as = 
   assert.equal(refused(directory, as).code, code, 'the lock was kept');
 }
 
-test('state: a directory is made, and its state found again', (t) => {
+test('state: creates a missing directory, and finds its state again', (t) => {
   const directory = join(scratch(t), 'deep', 'a1');
   stateIn(directory);
   const opened = openState({ directory, ...mine });
@@ -71,7 +74,7 @@ test('state: a directory is made, and its state found again', (t) => {
   opened.unlock();
 });
 
-test('state: migrations from an empty file give a sound database', (t) => {
+test('state: migrations of an empty file give a valid database', (t) => {
   const opened = openState({ directory: scratch(t), ...mine });
   assert.ok(opened.ok);
   assert.equal(opened.db.pragma('integrity_check', { simple: true }), 'ok');
@@ -79,7 +82,7 @@ test('state: migrations from an empty file give a sound database', (t) => {
   opened.unlock();
 });
 
-test('state: a second process is refused while the first runs, and let in after its SIGKILL', async (t) => {
+test('state: refuses a second process while the first runs, and accepts one after its SIGKILL', async (t) => {
   const directory = scratch(t);
   const first = new StateProcess('hold', directory);
   t.after(() => first.kill());
@@ -94,7 +97,7 @@ test('state: a second process is refused while the first runs, and let in after 
   after.unlock();
 });
 
-test('state: nor does one process open it twice', (t) => {
+test('state: refuses to open a directory twice in one process', (t) => {
   const directory = scratch(t);
   const opened = openState({ directory, ...mine });
   assert.ok(opened.ok);
@@ -112,7 +115,7 @@ function openThenClose(directory: string): boolean {
   return true;
 }
 
-test('state: a file in the place of the directory, or above it, is unwritable', (t) => {
+test('state: a file in place of the directory or above it is reported as unwritable', (t) => {
   const file = join(scratch(t), 'file');
   fs.writeFileSync(file, 'x');
   for (const directory of [file, join(file, 'below')]) {
@@ -123,7 +126,7 @@ test('state: a file in the place of the directory, or above it, is unwritable', 
   assert.equal(fs.readFileSync(file, 'utf8'), 'x');
 });
 
-test('state: a directory in the place of the file is unwritable', (t) => {
+test('state: a directory in place of the file is reported as unwritable', (t) => {
   const directory = scratch(t);
   fs.mkdirSync(join(directory, 'state.sqlite'));
   const opened = refused(directory);
@@ -131,21 +134,21 @@ test('state: a directory in the place of the file is unwritable', (t) => {
   assert.ok(opened.message.includes(directory) && opened.message.includes('--data'));
 });
 
-test('state: what may not be written is refused at the start', async (t) => {
+test('state: refuses files without write permission at the start', async (t) => {
   const root = process.getuid?.() === 0;
   const directory = scratch(t);
   const file = stateIn(directory);
   fs.chmodSync(file, 0o444);
   fs.chmodSync(directory, 0o777);
   fs.chmodSync(join(directory, 'agent.lock'), 0o666);
-  // Permissions do not bind root: then another user tries.
+  // Permissions do not apply to root, so another user tries.
   const nobody = root ? { uid: 65_534 } : {};
   const told = await tryOpen(directory, nobody);
   assert.equal(told?.code, 'unwritable', told?.message);
   assert.ok(told.message?.includes(directory) && told.message.includes('--data'), told.message);
   fs.chmodSync(directory, 0o555);
   const below = await tryOpen(join(directory, 'sub'), nobody);
-  // An ordinary user can delete the files only when the directory is writable.
+  // An ordinary user can delete the files only if the directory is writable.
   fs.chmodSync(directory, 0o700);
   assert.equal(below?.code, 'unwritable', below?.message);
 });
@@ -200,14 +203,14 @@ function swapPages(file: string): void {
 }
 
 for (const [what, damage] of damages) {
-  test(`state: ${what} is refused as corrupt, and left as it is`, (t) => {
+  test(`state: ${what} is refused as corrupt, and left unchanged`, (t) => {
     const directory = scratch(t);
     damage(stateIn(directory));
     refusedUntouched(directory, 'corrupt', /restore.*move .* away/);
   });
 }
 
-test('state: a damaged lock file is told apart from a damaged state', (t) => {
+test('state: reports a damaged lock file separately from a damaged state', (t) => {
   const directory = scratch(t);
   stateIn(directory);
   fs.writeFileSync(join(directory, 'agent.lock'), 'x'.repeat(5000));
@@ -216,7 +219,7 @@ test('state: a damaged lock file is told apart from a damaged state', (t) => {
   assert.match(opened.message, /agent\.lock is damaged; delete it/);
 });
 
-test('state: a file of a newer schema is refused, and left as it is', (t) => {
+test('state: refuses a file of a newer schema, and leaves it unchanged', (t) => {
   const directory = scratch(t);
   const db = new Database(stateIn(directory));
   db.pragma(`user_version = ${MIGRATIONS.length + 1}`);
@@ -224,7 +227,7 @@ test('state: a file of a newer schema is refused, and left as it is', (t) => {
   refusedUntouched(directory, 'newer', /upgrade.*--data/);
 });
 
-test("state: another crawl's or agent's file is refused, and left as it is", (t) => {
+test('state: refuses a file of another crawl or agent, and leaves it unchanged', (t) => {
   const directory = scratch(t);
   stateIn(directory);
   refusedUntouched(directory, 'other_crawl', /crawl 'c', not 'd'.*--data/, {
@@ -237,7 +240,7 @@ test("state: another crawl's or agent's file is refused, and left as it is", (t)
   });
 });
 
-test("state: another crawl's file that an agent never joined with, and that holds nothing, is taken over", (t) => {
+test('state: takes over an empty file of another crawl whose agent never joined', (t) => {
   const directory = scratch(t);
   const opening = (crawl: string, agent = 'a') => openState({ directory, crawl, agent });
   const crawlOf = (db: Connection) =>
@@ -252,13 +255,13 @@ test("state: another crawl's file that an agent never joined with, and that hold
     opened.unlock();
   };
   use('typo', (db) => note(db, 'refused'));
-  assert.ok(!opening('c', 'b').ok, "another agent's is not");
+  assert.ok(!opening('c', 'b').ok, 'the file of another agent was accepted');
   use('c', (db) => assert.equal(crawlOf(db), 'c'));
   use('c', (db) => note(db, 'join'));
   assert.ok(!opening('typo').ok);
 });
 
-test("state: a database that is not ubiring's is refused, and left as it is", (t) => {
+test('state: refuses a database of another program, and leaves it unchanged', (t) => {
   const directory = scratch(t);
   const db = new Database(join(directory, 'state.sqlite'));
   db.exec('CREATE TABLE diary (day TEXT)');

@@ -17,7 +17,7 @@ function stage(context: TestContext, { isThere } = { isThere: true }) {
   return { file, told, ended, wait: () => context.mock.timers.tick(1000) };
 }
 
-test('presence: a state file that stays is not told of, nor a log that appears', (context) => {
+test('presence: reports neither an existing state file nor a new log', (context) => {
   const { file, told, wait } = stage(context);
   fs.writeFileSync(`${file}-wal`, 'log');
   fs.appendFileSync(file, 'more');
@@ -25,7 +25,7 @@ test('presence: a state file that stays is not told of, nor a log that appears',
   assert.deepEqual(told, []);
 });
 
-test('presence: a state file that is deleted is told of once, within a second', (context) => {
+test('presence: reports a deleted state file once, within a second', (context) => {
   const { file, told, wait } = stage(context);
   wait();
   fs.rmSync(file);
@@ -34,7 +34,7 @@ test('presence: a state file that is deleted is told of once, within a second', 
   assert.deepEqual(told, ['state.sqlite']);
 });
 
-test('presence: a state file that another one replaces is told of', (context) => {
+test('presence: reports a state file that was replaced', (context) => {
   const { file, told, wait } = stage(context);
   fs.writeFileSync(`${file}.copy`, 'copy');
   fs.renameSync(`${file}.copy`, file);
@@ -42,7 +42,7 @@ test('presence: a state file that another one replaces is told of', (context) =>
   assert.deepEqual(told, ['state.sqlite']);
 });
 
-test('presence: a write-ahead log that is deleted after it was seen is told of', (context) => {
+test('presence: reports a write-ahead log that was deleted after it was seen', (context) => {
   const { file, told, wait } = stage(context);
   fs.writeFileSync(`${file}-wal`, 'log');
   wait();
@@ -51,14 +51,14 @@ test('presence: a write-ahead log that is deleted after it was seen is told of',
   assert.deepEqual(told, ['state.sqlite-wal']);
 });
 
-test('presence: a state file that is gone before the first look is told of', (context) => {
+test('presence: reports a state file that is missing at the first check', (context) => {
   const { file, told, wait } = stage(context, { isThere: false });
   assert.equal(fs.existsSync(file), false);
   wait();
   assert.deepEqual(told, ['state.sqlite']);
 });
 
-test('presence: after the end of the agent nothing is told', async (context) => {
+test('presence: reports nothing after the end of the agent', async (context) => {
   const { file, told, ended, wait } = stage(context);
   ended.resolve();
   await ended.promise;

@@ -1,5 +1,5 @@
-// State files that cannot be read where they are: copies without their -wal and -shm in a directory
-// that cannot be written to, and files of older schemas. None of them is changed.
+// Tests reading state files that cannot be opened in place: copies without -wal and -shm in a
+// read-only directory, and files of older schemas. None of them is changed.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -23,7 +23,9 @@ function scratch(t: TestContext): string {
   return directory;
 }
 
-/** Two queued URLs; the second is in the write-ahead log alone, whose file is left with `copy`. */
+/**
+ * Writes two queued URLs, the second only into the write-ahead log; copies both files to `copy`.
+ */
 function writeState(directory: string, copy: string): void {
   const state = openState({ directory, crawl: 'c', agent: 'a' });
   assert.ok(state.ok);
@@ -41,7 +43,7 @@ function writeState(directory: string, copy: string): void {
   state.unlock();
 }
 
-/** As a user who may not write there; the superuser may write everywhere. */
+/** Runs `act` as a user without write permission; root could write everywhere. */
 function readOnly<T>(directory: string, act: () => T): T {
   for (const name of fs.readdirSync(directory)) fs.chmodSync(join(directory, name), 0o444);
   fs.chmodSync(directory, 0o555);
@@ -64,7 +66,7 @@ function rowsOf(path: string, sql: string): unknown[] {
   }
 }
 
-/** A directory for temporary files of this test alone, which everybody may write to. */
+/** Creates a world-writable directory for the temporary files of this test only. */
 function ownTemporary(t: TestContext): string {
   const directory = scratch(t);
   fs.chmodSync(directory, 0o777);
@@ -79,7 +81,7 @@ function ownTemporary(t: TestContext): string {
 
 for (const isLogged of [true, false]) {
   const what = isLogged ? 'with a log and no -shm' : 'without -wal and -shm';
-  test(`reading: a copy ${what} in a directory that is read-only`, (t) => {
+  test(`reading: reads a copy ${what} in a read-only directory`, (t) => {
     const [from, directory] = [scratch(t), scratch(t)];
     const copy = join(directory, 'state.sqlite');
     writeState(from, copy);
@@ -96,7 +98,7 @@ for (const isLogged of [true, false]) {
   });
 }
 
-test('reading: a file of an older schema is read, and left as it was', (t) => {
+test('reading: reads a file of an older schema, and leaves it unchanged', (t) => {
   const path = join(scratch(t), 'state.sqlite');
   const old = new Database(path);
   for (const step of MIGRATIONS.slice(0, 12)) old.exec(step);
@@ -113,7 +115,7 @@ test('reading: a file of an older schema is read, and left as it was', (t) => {
   assert.deepEqual(fs.readFileSync(path), before);
 });
 
-test('reading: a file of a newer schema, or of another program, is told', (t) => {
+test('reading: reports a file of a newer schema or of another program', (t) => {
   const path = join(scratch(t), 'state.sqlite');
   const db = new Database(path);
   db.exec('CREATE TABLE other (x)');

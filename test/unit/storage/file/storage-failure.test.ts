@@ -1,5 +1,5 @@
-// What errors of the disk mean, and that a turn which failed half-way leaves nothing: neither then,
-// nor when somebody asks for sums afterwards.
+// Tests the meaning of disk errors, and that a failed turn leaves nothing behind, neither at once
+// nor when sums are read afterwards.
 
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -37,13 +37,13 @@ for (const [code, kind] of kinds) {
   });
 }
 
-test('failure: a circle of causes ends', () => {
+test('failure: a circular chain of causes ends', () => {
   const error = new Error('round');
   error.cause = error;
   assert.equal(storageFailureOf(error, tmpdir()), null);
 });
 
-test('F32: of a turn that failed nothing is kept, whoever asks for sums afterwards', (t) => {
+test('failure: nothing of a failed turn is kept, even if sums are read afterwards', (t) => {
   const directory = fs.mkdtempSync(join(tmpdir(), 'ubiring-failure-'));
   t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
   const opened = openState({ directory, crawl: 'c', agent: 'a' });
@@ -70,7 +70,7 @@ function rowsOf(db: Database.Database): unknown[] {
   return ['urls', 'host_rows', 'meta'].map((table) => db.prepare(`SELECT * FROM ${table}`).all());
 }
 
-test('F42: a turn does not begin while another program writes, and loses nothing', (t) => {
+test('failure: a turn does not begin while another program writes, and loses nothing', (t) => {
   const directory = fs.mkdtempSync(join(tmpdir(), 'ubiring-failure-'));
   t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
   const opened = openState({ directory, crawl: 'c', agent: 'a' });
@@ -79,7 +79,7 @@ test('F42: a turn does not begin while another program writes, and loses nothing
   const other = new Database(join(directory, 'state.sqlite'));
   other.exec('BEGIN EXCLUSIVE');
   assert.equal(store.begin(), false);
-  assert.equal(store.commit(true), false, 'it was called durable');
+  assert.equal(store.commit(true), false, 'the commit was reported as durable');
   other.exec('ROLLBACK');
   other.close();
   assert.equal(store.begin(), true);

@@ -28,7 +28,7 @@ function crawl() {
   };
 }
 
-test('robots waits: hosts with a queue and a robots.txt that is tried again, each once', () => {
+test('robots waits: counts each host once that has a queue and retries a robots.txt', () => {
   const { look, inTurn, queue, skip, robots } = crawl();
   assert.equal(look(), 0);
   inTurn(() => {
@@ -45,12 +45,12 @@ test('robots waits: hosts with a queue and a robots.txt that is tried again, eac
   inTurn(() => robots('good', 'unreachable', 99, ':81'));
   assert.equal(look(), 2);
   inTurn(() => robots('bad', 'rules', 0));
-  assert.equal(look(), 2, 'of its other origin it still waits');
+  assert.equal(look(), 2, 'the host still waits for its other origin');
   inTurn(() => robots('bad', 'allowAll', 0, ':81'));
   assert.equal(look(), 1);
 });
 
-test('robots waits: of many hosts some are looked at each time, and none twice', () => {
+test('robots waits: checks some of many hosts at each reading, and none twice', () => {
   const { look, inTurn, queue, robots } = crawl();
   inTurn(() => {
     for (let k = 0; k < 1200; k++) {

@@ -21,13 +21,13 @@ function file() {
   return { db, store, explain, number: (host: string) => store.host(host).number };
 }
 
-test('explain: a URL that nobody knows, on a host that nobody knows', () => {
+test('explain: an unknown URL on an unknown host has no facts', () => {
   const { url, host, robots, inOutbox, paused } = file().explain('http://h.test/x');
   const none = { url: null, host: null, robots: null, inOutbox: false, paused: false };
   assert.deepEqual({ url, host, robots, inOutbox, paused }, none);
 });
 
-test('explain: a page tells how it ended, where it was found, and by which rule', () => {
+test('explain: a page has its outcome, its referrer and the robots.txt rule', () => {
   const { store, explain, number } = file();
   const [url, referrer] = ['https://h.test/x', 'https://h.test/'];
   store.enqueue('h.test', { url, depth: 1, referrer, fetchUrl: 'https://h.test/x?s=1' }, null);
@@ -52,7 +52,7 @@ test('explain: a page tells how it ended, where it was found, and by which rule'
     [referrer, 2, 200],
   );
   assert.equal(found.url?.fetchUrl, 'https://h.test/x?s=1');
-  // What is asked for is what robots.txt is about, not the identity.
+  // The robots.txt rules apply to the form that is requested, not to the identity.
   assert.deepEqual([found.robots?.allowed, found.robots?.rule], [true, 'Allow: /x?s']);
   assert.equal(explain('https://h.test/x2').robots?.rule, 'Disallow: /x');
   const unknown = explain('https://h.test/x3', 'https://h.test/x3?s=1');
@@ -60,7 +60,7 @@ test('explain: a page tells how it ended, where it was found, and by which rule'
   assert.equal(explain('http://h.test/x').robots, null, 'another origin');
 });
 
-test('explain: a page that is queued again tells so, and how it ended before', () => {
+test('explain: a requeued page is reported as such, with its previous outcome', () => {
   const { store, explain, number } = file();
   const [url, fresh] = ['https://h.test/', 'https://h.test/x'];
   store.enqueue('h.test', { url, depth: 0 }, null);
@@ -83,7 +83,7 @@ test('explain: a page that is queued again tells so, and how it ended before', (
   assert.deepEqual(skipped.former, { status: null, error: 'timeout', fetchedAt: 77 });
 });
 
-test('explain: robots.txt out of reach forbids for now, and says why', () => {
+test('explain: an unreachable robots.txt forbids for now, with the reason', () => {
   const { store, explain, number } = file();
   store.enqueue('h.test', { url: 'http://h.test/', depth: 0 }, null);
   const none = { body: null, attempts: 2, retryAt: 99, reason: 'timeout' };
@@ -109,7 +109,7 @@ test('explain: robots.txt out of reach forbids for now, and says why', () => {
   assert.deepEqual([url?.state, url?.referrer, url?.settled], ['queued', null, false]);
 });
 
-test('explain: orders for the host, a skip with its reason, and a URL on its way are told', () => {
+test('explain: reports directives for the host, a skip with its reason, and a URL in the outbox', () => {
   const { db, store, explain } = file();
   store.enqueue('h.test', { url: 'http://h.test/', depth: 99 }, 'depth');
   store.addToOutbox('far.test', 'a2', { url: 'http://far.test/', depth: 0 });
@@ -129,7 +129,7 @@ test('explain: orders for the host, a skip with its reason, and a URL on its way
   );
 });
 
-test('explain: robots.txt was asked for because of the URL of its origin that was known first', () => {
+test('explain: robots.txt was requested for the first known URL of its origin', () => {
   const { store, explain } = file();
   const found = (url: string) => store.enqueue('h.test', { url, depth: 0 }, null);
   for (const path of ['/x', '/', '/y']) found(`http://h.test:81${path}`);
@@ -140,10 +140,10 @@ test('explain: robots.txt was asked for because of the URL of its origin that wa
   assert.equal(askedFor('https://h.test:8/robots.txt'), null);
   assert.equal(askedFor('http://h.test:8/other'), null);
   found('http://h.test:81/robots.txt');
-  assert.equal(askedFor('http://h.test:81/robots.txt'), null, 'it has a way of its own');
+  assert.equal(askedFor('http://h.test:81/robots.txt'), null, 'it was found as a URL itself');
 });
 
-test('explain: a host that waits for the sake of another of its origins tells which', () => {
+test('explain: a host that waits for another of its origins reports that origin', () => {
   const { store, explain, number } = file();
   store.enqueue('h.test', { url: 'http://h.test/', depth: 0 }, null);
   const save = (origin: string, reason: string) =>
@@ -154,5 +154,9 @@ test('explain: a host that waits for the sake of another of its origins tells wh
   assert.equal(explain('http://h.test/').heldBy, null);
   save('http://h.test:81', 'redirected to http://b.test/robots.txt, whose owner is asked');
   assert.equal(explain('http://h.test/').heldBy, 'http://h.test:81');
-  assert.equal(explain('http://h.test:81/').heldBy, null, 'its own wait is in its robots');
+  assert.equal(
+    explain('http://h.test:81/').heldBy,
+    null,
+    'the wait of its own origin is in `robots`',
+  );
 });

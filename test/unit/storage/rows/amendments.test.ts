@@ -1,5 +1,6 @@
-// What becomes known of a queued URL, that it is a sitemap or redirects to another form of itself:
-// set late, kept through all that happens to the URL, and told to the copies.
+// Tests facts that are learned about a queued URL later, namely that it is a sitemap or redirects
+// to another form of itself: they are kept through all later changes of the URL, and sent to the
+// copies.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -15,7 +16,7 @@ const page = {
   ...{ fetchedAt: 1_700_000_000_000, durationMs: 5, redirectTo: null },
 };
 
-test('sitemaps: a queued URL that is declared later is one, through retries, restarts and rounds', () => {
+test('sitemaps: a queued URL that is declared later stays a sitemap through retries, restarts and rounds', () => {
   const db = openInMemory();
   const store = new SqliteStore(db, options);
   const sitemap = true;
@@ -45,7 +46,7 @@ test('sitemaps: a queued URL that is declared later is one, through retries, res
   assert.deepEqual(next(again), declared);
 });
 
-/** An owner and a copy, which `stream` brings up to date. */
+/** An owner and a copy, which `stream` updates. */
 function pair() {
   const [owner, copy] = [openInMemory(), openInMemory()].map((db) => new SqliteStore(db, options));
   const stream = () => {
@@ -58,7 +59,7 @@ function pair() {
   return { owner: owner!, copy: copy!, stream, next };
 }
 
-test('sitemaps: the copies of a queued URL are told that it was declared', () => {
+test('sitemaps: the copies of a queued URL learn that it was declared', () => {
   const { owner, stream, next } = pair();
   owner.enqueue(HOST, { url: at('/1'), depth: 0 }, null);
   stream();
@@ -68,7 +69,7 @@ test('sitemaps: the copies of a queued URL are told that it was declared', () =>
   assert.equal(next().sitemap, true);
 });
 
-test('forms: a copy that takes over goes on at the form that redirects led to', () => {
+test('forms: a copy that takes over continues with the form to which redirects led', () => {
   const { owner, copy, stream, next } = pair();
   const form = `${at('/1')}?s=1`;
   owner.enqueue(HOST, { url: at('/1'), depth: 0, fetchUrl: `${at('/1')}?s=0` }, null);
@@ -76,11 +77,11 @@ test('forms: a copy that takes over goes on at the form that redirects led to', 
   owner.moveTo(owner.host(HOST).number, at('/1'), { fetchUrl: form, hops: 4 });
   stream();
   assert.deepEqual([next().fetchUrl, next().hops], [form, 4]);
-  // Back at the form that is the identity itself.
+  // The URL returns to the form that equals its identity.
   owner.moveTo(owner.host(HOST).number, at('/1'), { fetchUrl: at('/1'), hops: 5 });
   stream();
   assert.deepEqual([next().fetchUrl, next().hops], [at('/1'), 5]);
-  // Nobody leads to another host by it.
+  // A form on another host is ignored.
   const about = { host: HOST, from: 0, version: 2, backoffMs: 0, delayMs: 0 };
   const again = { kind: 'again', n: 1, key: 'h/1', round: 0, attempts: 0, hops: 9 } as const;
   const events = [{ ...again, fetchUrl: 'http://b.test/1' }];

@@ -1,4 +1,5 @@
-// A host that is deleted is gone at once for everybody who reads the file, and its rows go in pieces.
+// Tests that a deleted host disappears at once from all reads of the file, while its rows are
+// deleted in parts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -15,7 +16,10 @@ const OPTIONS = { durability: 'process', hostDelayMs: 0 } as const;
 const urlOf = (n: number, host = HOST) => `http://${host}/${n}`;
 const answer = { fetchedAt: 1, body: null, attempts: 0, retryAt: 0, reason: '' };
 
-/** A host with so many URLs: queued, recorded and not settled, settled, of a second round. */
+/**
+ * A host with this many URLs: queued, recorded but not settled, settled, and some of a second
+ * round.
+ */
 function open(urls: number) {
   const db = openInMemory();
   const work = new Work();
@@ -48,7 +52,7 @@ function isConsistent(db: ReturnType<typeof openInMemory>): boolean {
   }
 }
 
-test('deleted hosts: their rows go in pieces, and nobody sees those that are left', () => {
+test('deleted hosts: rows are deleted in parts, and no read returns the remaining ones', () => {
   const { db, store, rows } = open(60);
   assert.ok(rows().every((count, table) => count > 0 || TABLES[table] === 'deleted_hosts'));
   turn(store, () => store.deleteHost(HOST));
@@ -72,7 +76,7 @@ test('deleted hosts: their rows go in pieces, and nobody sees those that are lef
   assert.deepEqual(rows(), [1, 0, 0, 0, 0]);
 });
 
-test('deleted hosts: one that comes back meanwhile begins anew, under another number', () => {
+test('deleted hosts: a host that is found again meanwhile starts anew under another number', () => {
   const { db, store } = open(20);
   const { number } = store.host(HOST);
   turn(store, () => store.deleteHost(HOST));
@@ -86,7 +90,7 @@ test('deleted hosts: one that comes back meanwhile begins anew, under another nu
   assert.ok(isConsistent(db));
 });
 
-test('deleted hosts: a later life of the process goes on', () => {
+test('deleted hosts: the next run of the process continues the deletion', () => {
   const { db, store, rows } = open(20);
   turn(store, () => store.deleteHost(HOST));
   turn(store, () => store.deleteSome(5));
@@ -95,7 +99,7 @@ test('deleted hosts: a later life of the process goes on', () => {
   assert.deepEqual(rows(), [1, 0, 0, 0, 0]);
 });
 
-test('deleted hosts: the first turn is no more work for a large host than for a small one', () => {
+test('deleted hosts: the first turn of a deletion costs the same for a large host as for a small one', () => {
   const { store, work } = open(9000);
   const before = work.units;
   turn(store, () => store.deleteHost(HOST));

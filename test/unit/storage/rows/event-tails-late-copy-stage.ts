@@ -1,4 +1,4 @@
-// The set-up that `event-tails-late-copy.test.ts` and `slow/event-tails-late-copy.test.ts` share.
+// The set-up shared by `event-tails-late-copy.test.ts` and `slow/event-tails-late-copy.test.ts`.
 
 import assert from 'node:assert/strict';
 import type { Connection } from '../../../../agent/storage/encoding/connection.ts';
@@ -10,7 +10,9 @@ import { Work } from '../../../simulation/work.ts';
 export const HOST = 'a.test';
 export const OTHER = 'b.test';
 export const URLS = 20_000;
-/** What is at hand is less than the host's events, as with the product's bounds and 200,000 URLs. */
+/**
+ * The events in memory are fewer than the host has, as with the product's bounds and 200,000 URLs.
+ */
 export const TAILS = {
   atHand: 20_000,
   rowsPerTurn: 1000,
@@ -19,9 +21,9 @@ export const TAILS = {
   unusedMs: 1000,
 };
 export const PER_MESSAGE = 200;
-/** Statements of a turn besides the rows that it reads: found URLs, the beginning and the end. */
+/** Work of a turn besides the rows that it reads: found URLs, begin and commit. */
 export const OTHER_WORK = 40;
-/** Numbers of events are as large as times in microseconds. */
+/** Event numbers are as large as times in microseconds. */
 export const BASE = 2 ** 51;
 
 export class Owner {
@@ -37,7 +39,7 @@ export class Owner {
     this.store = this.#open();
     this.find(HOST, '/');
     this.find(OTHER, '/');
-    // Skipped URLs, found and done in two mixed orders.
+    // Skipped URLs whose found and done events are in two mixed orders.
     const host = this.store.host(HOST).number;
     this.db
       .prepare(
@@ -73,7 +75,7 @@ export class Owner {
     this.turn(() => this.store.enqueue(host, { url: `http://${host}${path}`, depth: 1 }, null));
   }
 
-  /** How many rows the statements of `act` read or write. */
+  /** The number of rows that the statements of `act` read or write. */
   rowsOf(act: () => void): number {
     const before = this.#work.units;
     act();
@@ -90,7 +92,7 @@ export class Copy {
     this.#owner = owner;
   }
 
-  /** One message. */
+  /** Sends one message. */
   step(): void {
     const owner = this.#owner;
     const read = owner.turn(() => owner.store.rowEvents(HOST, this.mark, PER_MESSAGE, 0));
@@ -107,7 +109,10 @@ export class Copy {
   }
 }
 
-/** Messages until the copy has all; between the first of them both hosts get new URLs. */
+/**
+ * Sends messages until the copy has everything; between the first messages both hosts get new URLs.
+ * Returns the number of rows read.
+ */
 export function follow(owner: Owner, copy: Copy, found: { count: number }): number {
   let rows = 0;
   const messagesMax = (4 * URLS) / PER_MESSAGE + URLS / TAILS.rowsPerTurn + 200;

@@ -1,4 +1,4 @@
-// A host of very many URLs whose copy begins late: the rows that its owner reads for it, counted.
+// Counts the rows that an owner reads for a host of very many URLs whose copy begins late.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,17 +14,17 @@ import {
   URLS,
 } from './event-tails-late-copy-stage.ts';
 
-/** One pass over the rows, each event once, and some work of each message. */
+/** One pass over the rows, one row per event, and some work for each message. */
 const ALL_ROWS_MAX = URLS + 2 * URLS + ((2 * URLS) / PER_MESSAGE + 100) * OTHER_WORK;
 
-test('a copy that begins late costs one pass over the rows of its host, in slices', () => {
+test('late copy: costs one pass over the rows of its host, in slices', () => {
   const owner = new Owner(URLS);
   const first = new Copy(owner);
   const found = { count: 0 };
   const rows = follow(owner, first, found);
   assert.ok(rows <= ALL_ROWS_MAX, `${rows} of ${ALL_ROWS_MAX} rows`);
   assert.equal(first.events, 1 + 2 * URLS + found.count);
-  // What comes now is at hand.
+  // New events are in memory.
   owner.find(HOST, '/last');
   const one = owner.rowsOf(() => first.step());
   assert.ok(first.isWhole && one <= OTHER_WORK, `${one} rows for one event`);
@@ -35,7 +35,7 @@ test('a copy that begins late costs one pass over the rows of its host, in slice
   assert.equal(second.events, 2 + 2 * URLS + found.count);
 });
 
-test('two copies are served from one pass, each from its own place', () => {
+test('late copy: two copies are served from one pass, each from its own position', () => {
   const owner = new Owner(URLS);
   const [ahead, behind] = [new Copy(owner), new Copy(owner)];
   const rows = owner.rowsOf(() => {
@@ -48,7 +48,7 @@ test('two copies are served from one pass, each from its own place', () => {
   assert.ok(rows <= URLS + 2 * (ALL_ROWS_MAX - URLS), `${rows} rows`);
 });
 
-test('a copy that is behind what was trimmed gets everything in another pass', () => {
+test('late copy: a copy behind the trimmed events gets everything in another pass', () => {
   const owner = new Owner(URLS);
   const first = new Copy(owner);
   for (let i = 0; i < 60; i++) first.step();
@@ -59,7 +59,7 @@ test('a copy that is behind what was trimmed gets everything in another pass', (
   assert.deepEqual([first.events, second.events], [2 * URLS + 1, 2 * URLS + 1]);
 });
 
-test('after a restart in the middle a copy goes on at its mark, with one more pass', () => {
+test('late copy: after a restart in the middle a copy continues at its mark, with one more pass', () => {
   const owner = new Owner(URLS);
   const copy = new Copy(owner);
   for (let i = 0; i < 60; i++) copy.step();
@@ -70,7 +70,7 @@ test('after a restart in the middle a copy goes on at its mark, with one more pa
   assert.ok(rows <= ALL_ROWS_MAX - events, `${rows} rows`);
 });
 
-test('a copy that has all costs no pass after a restart, nor after other hosts filled the memory', () => {
+test('late copy: a complete copy costs no pass after a restart or after its events left memory', () => {
   const owner = new Owner(URLS);
   const copy = new Copy(owner);
   follow(owner, copy, { count: 0 });
@@ -84,7 +84,7 @@ test('a copy that has all costs no pass after a restart, nor after other hosts f
   assert.ok(copy.isWhole && dropped <= OTHER_WORK, `${dropped} rows after the drop`);
 });
 
-test('a host that is held back after a restart costs its copies no pass', () => {
+test('late copy: a host that backs off after a restart costs no pass', () => {
   const owner = new Owner(URLS);
   const copy = new Copy(owner);
   follow(owner, copy, { count: 0 });
@@ -98,7 +98,7 @@ test('a host that is held back after a restart costs its copies no pass', () => 
   assert.ok(copy.isWhole && rows <= OTHER_WORK, `${rows} rows`);
 });
 
-test('a backlog that no copy asks for makes room for another host, and an event takes the room of one', () => {
+test('late copy: an unused backlog is dropped for another host, and appended events count towards the limit', () => {
   const tails = { ...TAILS, atHand: 10, tailEvents: 5, backlogEvents: 100 };
   const owner = new Owner(10, tails);
   const found = (host: string, count: number) => {
@@ -106,12 +106,12 @@ test('a backlog that no copy asks for makes room for another host, and an event 
   };
   const ask = (host: string, at: number) =>
     owner.turn(() => owner.store.rowEvents(host, 0, 200, at)).events.length;
-  // 30 events of 100, one of them appended: there is room for the other host.
+  // 30 of 100 events are used, one of them appended, so there is room for the other host.
   found(OTHER, 50);
   assert.ok(ask(HOST, 0) > 0);
   owner.find(HOST, '/appended');
   assert.equal(ask(OTHER, 1), 51);
-  // Now there is none for a third.
+  // Now there is no room for a third host.
   found(HOST, 200);
   assert.ok(ask(HOST, 2) > 0);
   found('c.test', 20);

@@ -1,4 +1,5 @@
-// Pages whose archive records are lost, beside the copies that other agents have of their hosts.
+// Tests that pages are queued again if their archive records are lost, although other agents have
+// copies of their hosts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -45,7 +46,7 @@ function fetch(store: SqliteStore, fetchedAt: number, warcOffset: number): void 
   });
 }
 
-/** Streams all rows of the host from one store to the other. */
+/** Sends all rows of the host from one store to the other. */
 function stream(from: SqliteStore, name: string, to: SqliteStore): void {
   const mark = to.markOf(HOST, name);
   const { events, to: last } = from.rowEvents(HOST, mark, 100, 0);
@@ -54,7 +55,7 @@ function stream(from: SqliteStore, name: string, to: SqliteStore): void {
   turn(to, () => to.applyRows(name, item, true, 0));
 }
 
-test('reopened: an older done of a copy does not end the page whose record is lost', () => {
+test('reopened: an older done event of a copy does not end a page whose record is lost', () => {
   const owner = open();
   const copy = open();
   turn(owner.store, () => owner.store.enqueue(HOST, { url: PAGE, depth: 0 }, null));
@@ -71,7 +72,7 @@ test('reopened: an older done of a copy does not end the page whose record is lo
   assert.deepEqual(owner.store.owned(), { hosts: 1, hostsWithQueue: 1, queued: 1, pages: 0 });
 });
 
-test('reopened: the copies learn of it, and take the record of the later fetch', () => {
+test('reopened: the copies receive it, and take the record of the later fetch', () => {
   const owner = open();
   const copy = open();
   turn(owner.store, () => owner.store.enqueue(HOST, { url: PAGE, depth: 0 }, null));
@@ -86,7 +87,7 @@ test('reopened: the copies learn of it, and take the record of the later fetch',
   assert.deepEqual(owner.states(), { 'h/1': 700 });
 });
 
-test('reopened: in a round that has begun as well, once and again', () => {
+test('reopened: works repeatedly, and in a round that has begun', () => {
   const owner = open();
   const copy = open();
   turn(owner.store, () => owner.store.enqueue(HOST, { url: PAGE, depth: 0 }, null));

@@ -1,4 +1,5 @@
-// How far a sender's rows of each host are here, and what a sender that was set back changes of it.
+// Tests the marks: up to which number the events of each sender and host have arrived, and how they
+// change when a sender restarts with lower numbers.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -18,7 +19,7 @@ function open() {
   return { store, work, receive };
 }
 
-test('marks: those above a number are forgotten, of one sender, and their hosts returned', () => {
+test('marks: forgets the marks of one sender above a number, and returns their hosts', () => {
   const { store, receive } = open();
   receive('x', 'a.test', 5);
   receive('x', 'b.test', 9);
@@ -32,7 +33,7 @@ test('marks: those above a number are forgotten, of one sender, and their hosts 
   assert.equal(store.generation(), before + 1);
 });
 
-test('marks: the generation stays where there are none to forget', () => {
+test('marks: keeps the generation if there are none to forget', () => {
   const { store, receive } = open();
   receive('x', 'a.test', 5);
   const before = store.generation();
@@ -43,11 +44,11 @@ test('marks: the generation stays where there are none to forget', () => {
   assert.equal(store.generation(), before);
 });
 
-test('marks: those of thousands of hosts are forgotten by one statement', () => {
+test('marks: forgets the marks of thousands of hosts in one statement', () => {
   const { store, work, receive } = open();
   for (let n = 1; n <= 2000; n++) receive('x', `${n}.test`, n);
   const before = work.units;
   assert.equal(turn(store, () => store.forgetMarksAbove('x', 0)).length, 2000);
-  // One of a row each, and a few of the turn itself.
+  // One unit for each row, and a few for the turn itself.
   assert.ok(work.units - before < 2010, `${work.units - before} units`);
 });

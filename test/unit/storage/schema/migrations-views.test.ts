@@ -1,4 +1,5 @@
-// The views of docs/VIEWS.md: their columns by name and order, and what they say of each kind of URL.
+// Tests the views of docs/VIEWS.md: the names and order of their columns, and their contents for
+// each kind of URL.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -94,7 +95,7 @@ const spellings = [
   'http://https.test/',
 ];
 
-test('views: every kind of URL comes out as it went in, with its host', () => {
+test('views: every kind of URL is read back unchanged, with its host', () => {
   const f = fixture();
   for (const url of spellings) f.insert(url);
   for (const [n, url] of spellings.entries()) {
@@ -111,10 +112,10 @@ test('views: every kind of URL comes out as it went in, with its host', () => {
   }
 });
 
-test('views: a referrer is a whole URL, whichever host it was on, however hosts are named', () => {
+test('views: a referrer is a complete URL, whatever its host and the names of hosts', () => {
   for (const url of spellings) {
     const f = fixture();
-    // Each on a path of its own, on the host of the URL that refers to it and on the others.
+    // Each referrer has its own path, on the host of the URL that it refers to and on the others.
     const referrers = [...spellings, `${new URL(url).origin}/tt`, `${new URL(url).origin}/`];
     const wanted = new Map<string, string>();
     for (const [n, referrer] of referrers.entries()) {
@@ -134,7 +135,7 @@ test('views: a seed has no referrer', () => {
   assert.deepEqual(f.rows('SELECT referrer FROM frontier'), [{ referrer: null }]);
 });
 
-test('views: pages tell what came, in whole milliseconds', () => {
+test('views: pages has the response, with times in whole milliseconds', () => {
   const f = fixture();
   f.insert('http://a.test/~', 'http://b.test/', 2, 'http://a.test/%7E');
   f.finish('http://a.test/~', {
@@ -181,7 +182,7 @@ test('views: pages tell what came, in whole milliseconds', () => {
   ]);
 });
 
-test('views: a canonical form is a whole URL, of this host or of another', () => {
+test('views: a canonical form is a complete URL, on this host or another', () => {
   const f = fixture();
   for (const [n, canonical] of spellings.entries()) {
     f.insert(`http://a.test/${n}`);
@@ -194,7 +195,7 @@ test('views: a canonical form is a whole URL, of this host or of another', () =>
   );
 });
 
-test('views: done are pages with a status, failed those without', () => {
+test('views: pages with a status are done, those without failed', () => {
   const f = fixture();
   for (const n of [1, 2, 3]) f.insert(`http://a.test/${n}`);
   f.finish('http://a.test/1');
@@ -207,7 +208,7 @@ test('views: done are pages with a status, failed those without', () => {
   ]);
 });
 
-test('views: frontier waits for the later of the URL and its host', () => {
+test('views: frontier has the later wait of the URL and its host', () => {
   const f = fixture();
   for (const n of [1, 2]) f.insert(`http://a.test/${n}`);
   f.turn(() =>
@@ -226,7 +227,7 @@ test('views: frontier waits for the later of the URL and its host', () => {
   assert.deepEqual(f.rows(sql)[0], { attempts: 0, not_before: AT + 500 });
 });
 
-test('views: hosts tell how they are doing', () => {
+test('views: hosts has the state of each host', () => {
   const f = fixture();
   const names = ['new', 'visited', 'backing', 'done'].map((name) => `${name}.test`);
   for (const host of names) f.insert(`http://${host}/`);
@@ -258,7 +259,7 @@ test('views: hosts tell how they are doing', () => {
   assert.deepEqual(done, { host: host4, ...seen, next_fetch_at: null, state: 'done' });
 });
 
-test('views: orders tell those in force, and hosts the delay that the most specific one gives', () => {
+test('views: orders has the directives in force, and hosts the delay of the most specific one', () => {
   const { db, insert, rows } = fixture();
   const orders = new DirectiveTable(db);
   for (const host of ['a.x.test', 'b.x.test', 'y.test']) insert(`http://${host}/`);
@@ -280,7 +281,7 @@ test('views: orders tell those in force, and hosts the delay that the most speci
   ]);
 });
 
-test('views: hosts tell the latest answer of robots.txt', () => {
+test('views: hosts has the latest answer of robots.txt', () => {
   const f = fixture();
   f.insert('http://a.test/');
   const { number } = f.store.host('a.test');
@@ -292,7 +293,7 @@ test('views: hosts tell the latest answer of robots.txt', () => {
   assert.deepEqual(f.rows('SELECT robots FROM hosts'), [{ robots: 'allowAll' }]);
 });
 
-test('views: events tell when, what and its details as JSON', () => {
+test('views: events has the time, the kind, and the details as JSON', () => {
   const f = fixture();
   f.turn(() => f.store.event(AT + 0.9, 'takeover', { from: 'a2', hosts: 3 }));
   assert.deepEqual(f.rows('SELECT * FROM events'), [
@@ -302,7 +303,7 @@ test('views: events tell when, what and its details as JSON', () => {
 
 const LAST = 'SELECT url, status, digest, attempts, round, queued_again FROM pages ORDER BY url';
 
-test('views: while a page is queued again, pages has its last answer and the round of that', () => {
+test('views: while a page is queued again, pages has its last answer and that round', () => {
   const f = fixture();
   for (const n of [1, 2, 3]) f.insert(`http://a.test/${n}`);
   f.finish('http://a.test/1', { digest: 'one', attempts: 2 });
@@ -330,7 +331,7 @@ test('views: while a page is queued again, pages has its last answer and the rou
     { ...{ url, status: 200, digest: 'two', attempts: 1, round: 7, queued_again: 0 } },
     { ...before[1], queued_again: 1 },
   ]);
-  // A second round begins before the first has ended: the answer is still that of its own round.
+  // A second round begins before the first has ended; the answer keeps its own round.
   f.turn(() => f.store.beginRound(8));
   f.turn(() => f.store.requeueKnown('a.test', 100));
   assert.deepEqual(f.rows(LAST), [
@@ -339,7 +340,7 @@ test('views: while a page is queued again, pages has its last answer and the rou
   ]);
 });
 
-/** Streams all that `from` has of a.test to `to`, as its owner. */
+/** Sends all rows of a.test from `from` to `to`, as its owner. */
 function stream(from: ReturnType<typeof fixture>, name: string, to: ReturnType<typeof fixture>) {
   const mark = to.store.markOf('a.test', name);
   const { events, to: upTo } = from.store.rowEvents('a.test', mark, 100, 0);
@@ -348,7 +349,7 @@ function stream(from: ReturnType<typeof fixture>, name: string, to: ReturnType<t
   to.turn(() => to.store.applyRows(name, item, true, 0));
 }
 
-test('views: a page that is skipped when it is asked for again keeps its last answer, on copies too', () => {
+test('views: a requeued page that is skipped keeps its last answer, on copies too', () => {
   const [f, copy, late] = [fixture(), fixture(), fixture()];
   const url = 'http://a.test/1';
   const answers = 'SELECT digest, attempts, round, queued_again, skipped FROM pages';
@@ -370,7 +371,8 @@ test('views: a page that is skipped when it is asked for again keeps its last an
     ]);
     assert.deepEqual(one.rows(counts), [{ pages_done: 0, pages_queued: 0 }]);
   }
-  // Rounds pass it by. It comes back, at an successor as well, to be read whole, and is what it was before.
+  // Rounds do not requeue the page. Reopening it, on a successor too, requires a full fetch and
+  // restores the previous values.
   late.turn(() => late.store.beginRound(9));
   late.turn(() => late.store.requeueKnown('a.test', 100));
   assert.deepEqual(late.rows(answers), [last]);
@@ -391,7 +393,7 @@ test('views: a page that is skipped when it is asked for again keeps its last an
   }
 });
 
-test('views: what a page was before it was settled is shown, and not asked of the server', () => {
+test('views: an answer that was not settled is shown, but not used to revalidate the page', () => {
   const f = fixture();
   f.insert('http://a.test/');
   f.finish('http://a.test/', { digest: 'one', etag: '"e"', lastModified: 'then' });
@@ -405,7 +407,7 @@ test('views: what a page was before it was settled is shown, and not asked of th
   });
 });
 
-test('views: a copy tells the last answer of a page that is queued again, and its round', () => {
+test('views: a copy has the last answer of a requeued page, and its round', () => {
   const [owner, copy] = [fixture(), fixture()];
   owner.insert('http://a.test/');
   owner.turn(() => owner.store.beginRound(7));

@@ -1,5 +1,5 @@
-// A state file of schema 7 is brought to the present tables at its next start: every view tells the
-// same as before, and a start that fails on the way leaves the file as it was.
+// Tests the migration of a state file of schema 7 to the current tables: every view returns the
+// same as before, and a start that fails on the way leaves the file unchanged.
 
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -12,7 +12,7 @@ import { MIGRATIONS } from '../../../../agent/storage/schema/migrations.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 
 const mine = { crawl: 'c', agent: 'a' };
-/** Of each host; more than one batch of rows, none of which ends with a host. */
+/** Pages of each host; they fill more than one batch, and no batch ends with a host. */
 const PAGES = 700;
 const VIEWS = ['pages', 'frontier', 'skipped', 'hosts', 'links', 'events'];
 
@@ -61,7 +61,7 @@ function stateOfSchema7(t: TestContext): { directory: string; file: string } {
   return { directory, file };
 }
 
-/** What the views of schema 7 have, too. */
+/** The rows of the views that schema 7 also has. */
 function told(db: Database.Database): Record<string, string[]> {
   const rows = (view: string) => {
     const all = db.prepare<[], Record<string, unknown>>(`SELECT * FROM ${view}`).all();
@@ -86,18 +86,18 @@ function read<T>(file: string, act: (db: Database.Database) => T): T {
   }
 }
 
-test('a file of schema 7 tells the same once its rows are moved', (t) => {
+test('move rows: the views of a file of schema 7 are the same after the migration', (t) => {
   const { directory, file } = stateOfSchema7(t);
   const before = read(file, told);
   assert.ok(before.pages!.length > 600 && before.frontier!.length > 300, 'views with rows');
   const opened = openState({ directory, ...mine });
   assert.ok(opened.ok, 'message' in opened ? opened.message : '');
   const { db } = opened;
-  // What was stored as the half of a millisecond is read as before.
+  // Fractions of a millisecond are read as before.
   assert.deepEqual(told(db), before);
   assert.equal(db.pragma('integrity_check', { simple: true }), 'ok');
   const long = "SELECT count(*) FROM urls WHERE referrer LIKE 'h/page-%'";
-  assert.equal(db.prepare(long).pluck().get(), 0, 'referrers that are known are slots');
+  assert.equal(db.prepare(long).pluck().get(), 0, 'known referrers are stored as row ids');
   assert.equal(db.prepare('SELECT count(*) FROM former_pages').pluck().get(), (3 * PAGES) / 4);
   const former = 'SELECT DISTINCT round, attempts FROM pages WHERE queued_again';
   assert.deepEqual(db.prepare(former).all(), [{ round: null, attempts: null }]);
@@ -113,12 +113,12 @@ test('a file of schema 7 tells the same once its rows are moved', (t) => {
   store.close();
   opened.unlock();
   const again = openState({ directory, ...mine });
-  assert.ok(again.ok && again.examined, 'it adds up');
+  assert.ok(again.ok && again.examined, 'the state is consistent');
   again.db.close();
   again.unlock();
 });
 
-test('a start that fails while rows are moved leaves the file of schema 7', (t) => {
+test('move rows: a start that fails during the migration leaves the file of schema 7', (t) => {
   const { directory, file } = stateOfSchema7(t);
   const before = read(file, told);
   const db = new Database(file);

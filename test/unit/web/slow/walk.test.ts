@@ -1,4 +1,4 @@
-// Shows that the synthetic web is what its model says, by walking it as a stranger would.
+// Tests that the synthetic web matches its model, by walking it without knowledge of the model.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { answerOf } from '../../../web/answer.ts';
@@ -13,7 +13,7 @@ async function walkModel(options: PartialWebOptions, rules: (web: SyntheticWeb) 
   return { web, ...(await walk(`${web.origin(0)}/`, get, rules(web))) };
 }
 
-/** What a polite walk keeps to, by the model: private pages where there are rules, and traps. */
+/** The rules of a polite walk: it avoids traps, and private pages if the host has a robots.txt. */
 function polite(web: SyntheticWeb): WalkRules {
   return {
     allows: ({ hostname, pathname }) =>
@@ -43,7 +43,7 @@ const webs: readonly { id: string; options: PartialWebOptions }[] = [
 
 describe('synthetic web', () => {
   for (const { id, options } of webs) {
-    it(`${id}: a polite walk over the HTML visits what is expected, nothing else`, async () => {
+    it(`${id}: a polite walk over the HTML visits exactly the expected pages`, async () => {
       const { web, visited } = await walkModel(options, polite);
       const { must, never } = web.expected();
       assert.deepEqual(
@@ -60,7 +60,7 @@ describe('synthetic web', () => {
       }
     });
 
-    it(`${id}: an impolite walk finds what must never be requested`, async () => {
+    it(`${id}: a walk that ignores the rules finds the pages that must never be requested`, async () => {
       const everything = { nofollowToo: true, urlsMax: 20_000 };
       const { web, visited } = await walkModel(options, () => everything);
       const { never } = web.expected();
@@ -71,7 +71,7 @@ describe('synthetic web', () => {
     });
   }
 
-  it('sparse: each URL but the first has exactly one way in', async () => {
+  it('sparse: each URL except the first is linked from exactly one page', async () => {
     const { web, visited, referrers } = await walkModel({ sparse: true, pages: 60 }, polite);
     const { must } = web.expected();
     assert.equal(referrers.has(`${web.origin(0)}/`), false);
@@ -81,7 +81,7 @@ describe('synthetic web', () => {
     assert.ok(must.size > 2_000, `${must.size} URLs make the claim`);
   });
 
-  it('dense: most URLs have several ways in, from more than one host', async () => {
+  it('dense: most URLs are linked from several pages, some of them on other hosts', async () => {
     const { visited, referrers } = await walkModel({ sparse: false }, polite);
     const many = [...visited].filter((url) => (referrers.get(url)?.size ?? 0) > 1);
     assert.ok(many.length > visited.size * 0.7, `${many.length} of ${visited.size}`);
@@ -90,7 +90,7 @@ describe('synthetic web', () => {
     assert.ok(many.some((url) => hosts(url) > 1));
   });
 
-  it('an open trap has no end', async () => {
+  it('an open trap is endless', async () => {
     const { visited, web } = await walkModel({ hosts: 1, pages: 1, trap: 'open' }, () => ({
       urlsMax: 500,
     }));

@@ -1,4 +1,5 @@
-// The slower of the tests in `test/unit/archive/record/compression.test.ts`.
+// The slow tests of `compression.ts`; the others are in
+// `test/unit/archive/record/compression.test.ts`.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,10 +7,12 @@ import { gunzipSync } from 'node:zlib';
 import { compressed } from '../../../../../agent/archive/record/compression.ts';
 import { GZIP, PACKED } from '../compression-stage.ts';
 
-/** By the first bits after the head of a member (RFC 1951, 3.2.3). */
+/**
+ * Whether the first block is stored, by the first bits after the member's header (RFC 1951, 3.2.3).
+ */
 const isStored = (member: Buffer) => (member[10]! & 0b110) === 0;
 
-test('compression: a large record that is packed already is stored in a member', () => {
+test('compression: stores a large record that is already compressed in a member without deflating it', () => {
   const record = Buffer.concat([Buffer.from('WARC/1.1\r\n'.repeat(30)), PACKED]);
   const member = compressed(record, GZIP);
   assert.ok(isStored(member));

@@ -1,4 +1,4 @@
-// The slower of the tests in `test/unit/fetch/body/body-reader.test.ts`.
+// The slow tests of the body reader; the others are in `test/unit/fetch/body/body-reader.test.ts`.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import zlib from 'node:zlib';
 import { type BodyEnd, BodyReader } from '../../../../../agent/fetch/body/body-reader.ts';
 import { cutInto, ENCODERS, NUMBERS, read } from '../body-reader-stage.ts';
 
-/** Pushes NUMBERS to a reader that has no memory, as much as it takes. */
+/** Pushes as much of NUMBERS as the reader accepts while it has no memory. */
 async function starve(coding: string, encode: (body: Buffer) => Buffer) {
   let isPaused = false;
   const source = {
@@ -30,7 +30,7 @@ async function starve(coding: string, encode: (body: Buffer) => Buffer) {
   const memory = { reserve, keepsWire: false };
   const reader = new BodyReader(coding, 8 * 1024 ** 2, source, ended.resolve, memory);
   const pieces = cutInto(encode(NUMBERS), 32 * 1024);
-  // Without a coding it stops the source, and gets no more until it is granted.
+  // Without a coding the reader pauses the source, and receives no more until memory is granted.
   const first = coding === '' ? pieces.splice(0, 9) : pieces.splice(0);
   for (const piece of first) reader.push(piece);
   if (coding !== '') reader.finish();
@@ -41,8 +41,8 @@ async function starve(coding: string, encode: (body: Buffer) => Buffer) {
 }
 
 for (const inner of ['gzip', 'zstd', 'br', 'deflate']) {
-  test(`body reader: gzip around ${inner} is not inflated beyond what a body may be on the wire`, async () => {
-    // A gibibyte would come out of the outer coding, and nothing out of the inner one.
+  test(`body reader: gzip around ${inner} is inflated only up to the maximum size on the wire`, async () => {
+    // The outer coding would give a gibibyte, and the inner one nothing.
     const bomb = zlib.gzipSync(Buffer.alloc(64 * 1024 * 1024), { level: 9 });
     const pieces = Array.from({ length: 16 }, () => bomb);
     const before = process.cpuUsage();
@@ -53,7 +53,7 @@ for (const inner of ['gzip', 'zstd', 'br', 'deflate']) {
   });
 }
 
-test('body reader: zstd in thousands of frames is refused before they cost anything', async () => {
+test('body reader: refuses zstd in thousands of frames before they use much CPU time', async () => {
   const frames = Buffer.concat(Array.from({ length: 20_000 }, () => zlib.zstdCompressSync('')));
   const { end } = await read('zstd', 1024 * 1024, [frames]);
   assert.deepEqual(end, {
@@ -71,7 +71,7 @@ for (const [coding, encode] of Object.entries(ENCODERS)) {
     assert.ok(length < 0.45 * 1024 ** 2, `${length}`);
   });
 
-  test(`body reader: ${coding || 'no coding'} goes on once there is memory`, async () => {
+  test(`body reader: ${coding || 'no coding'} continues once memory is granted`, async () => {
     const { reader, grant, rest, ended } = await starve(coding, encode);
     grant();
     for (const piece of rest) reader.push(piece);

@@ -1,6 +1,6 @@
-// Hosts that give nothing but failures, and take long over each, on virtual time: they are given up
-// as silent ones are. A host that also gives pages never is.
-// The slower of these tests; the others are in `test/unit/frontier/visits/visits-failing-hosts.test.ts`.
+// Tests on virtual time that hosts are abandoned if all their answers are slow failures, as hosts
+// without answers are, and that a host which also serves pages is not. These are the slow tests;
+// the others are in `test/unit/frontier/visits/visits-failing-hosts.test.ts`.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ const FAILURES: readonly (readonly [name: string, answer: Answer])[] = [
 ];
 
 for (const [name, answer] of FAILURES) {
-  test(`failing: a host whose every answer is ${name} after ten seconds is given up in minutes`, () => {
+  test(`failing: a host that always answers with ${name} after ten seconds is abandoned in minutes`, () => {
     const agent = agentOf(() => answer, 10_000);
     const tookMs = agent.run();
     assert.ok(tookMs > 6 * MINUTE_MS && tookMs < 20 * MINUTE_MS, `${tookMs / MINUTE_MS} minutes`);
@@ -27,9 +27,9 @@ for (const [name, answer] of FAILURES) {
     agent.checkPoliteness();
   });
 
-  // A page that is answered with 408 is given up after 71 s.
+  // A page that is answered with 408 is abandoned after 71 s.
   if (name === '408') continue;
-  test(`failing: a host that gives ${name} for five minutes loses no page`, () => {
+  test(`failing: a host that answers with ${name} for five minutes loses no page`, () => {
     const agent = agentOf((_, at) => (at < EPOCH + 300_000 ? answer : found), 100);
     agent.run();
     assert.equal(countOf(agent, 200), 100);
@@ -43,10 +43,10 @@ for (const [name, answer, error] of [
   ['busy', { status: 503 }, 'host_busy'],
   ['failing', slow({ status: 504 }), 'host_failing'],
 ] as const) {
-  test(`failing: the end of a ${name} host that its visit does not see costs a request, not hours`, () => {
+  test(`failing: if the visit ends while a ${name} host is abandoned, finishing costs at most one request`, () => {
     const db = openInMemory();
     const first = agentOf(() => answer, 4000, { db });
-    // The process dies between two pieces of the ending.
+    // The process dies between two steps of abandoning the host.
     for (let turns = 0; first.store.owned().queued > 3000; turns++) {
       assert.ok(turns < 10_000);
       first.now = Math.max(first.now, first.nextAt());

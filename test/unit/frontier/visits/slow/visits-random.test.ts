@@ -1,5 +1,6 @@
-// Random webs with random trouble on virtual time. Whatever happens: one request a host at a time
-// and the delay between them, accounts that add up in every turn, and an end in bounded time.
+// Runs random webs with random failures on virtual time. In each, a host has one request at a time
+// and its delay between requests, the accounts are consistent in every turn, and the crawl ends in
+// bounded time.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -47,7 +48,10 @@ const robotsAnswer: fc.Arbitrary<Answer> = fc.oneof(
   fc.record({ fails: fc.constant('withdrawn' as const), tookMs }),
 );
 
-/** What happens from outside at some time: a right comes or goes, the outbox fills or empties. */
+/**
+ * External events: a right is granted or withdrawn, the outbox fills or empties, the process
+ * restarts.
+ */
 const event = fc.record({
   afterMs: fc.nat(60_000),
   host: fc.nat(HOSTS - 1).map((n) => `h${n}.test`),
@@ -67,7 +71,7 @@ const world = fc.record({
   events: fc.array(event, { maxLength: 8 }),
 });
 
-/** Answers come round again and again; `withdrawn` would too, and may for ever, so it does not. */
+/** Repeats the answers cyclically. `withdrawn` is limited, because it could repeat without end. */
 function webOf(pages: Answer[], robotsFiles: Answer[]): Options['web'] {
   let p = 0;
   let r = 0;
@@ -80,7 +84,7 @@ function webOf(pages: Answer[], robotsFiles: Answer[]): Options['web'] {
   };
 }
 
-test('visits: polite, accounted for and over in bounded time, whatever the web does', () => {
+test('visits: stay polite and consistent and end in bounded time, whatever the web does', () => {
   fc.assert(
     fc.property(world, ({ seeds, pages, robotsFiles, events, ...options }) => {
       const web = webOf(pages, robotsFiles);
@@ -99,7 +103,7 @@ test('visits: polite, accounted for and over in bounded time, whatever the web d
       agent.holdBack = false;
       agent.rights.clear();
       agent.visits.wakeAll();
-      // As the core does for each host of a new view that has a queue.
+      // The core also does this for each host with a queue in a new view.
       for (const { host } of agent.store.queuedFrom(0, 1000)) agent.visits.schedule(host);
       const took = agent.run(1000 * DAY_MS);
       assert.ok(took < 60 * DAY_MS, `${took / DAY_MS} days`);
@@ -112,7 +116,7 @@ test('visits: polite, accounted for and over in bounded time, whatever the web d
   );
 });
 
-/** As after a kill: what was open is forgotten, the file is as it was. */
+/** As after a kill: open requests are lost, the file stays unchanged. */
 function restarted(agent: OneAgent, options: Options): OneAgent {
   agent.checkPoliteness();
   // A new process holds every host back for a delay (PROTOCOL rule 6).

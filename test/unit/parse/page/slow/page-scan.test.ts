@@ -1,4 +1,4 @@
-// The slower of the tests in `test/unit/parse/page/page-scan.test.ts`.
+// The slow tests of the page scan; the others are in `test/unit/parse/page/page-scan.test.ts`.
 
 import { test } from 'node:test';
 import { scanPage } from '../../../../../agent/parse/page/page-scan.ts';

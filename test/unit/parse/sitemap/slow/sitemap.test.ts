@@ -1,5 +1,5 @@
-// Sitemaps and feeds of every kind, packed, damaged, too large and not sitemaps at all.
-// The slower of these tests; the others are in `test/unit/parse/sitemap/sitemap.test.ts`.
+// Tests of sitemaps that are too large or hostile. These are the slow tests; the others are in
+// `test/unit/parse/sitemap/sitemap.test.ts`.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ const SITEMAP = new URL('../../../../../agent/parse/sitemap/sitemap.ts', import.
 
 const X = 'x'.repeat(1000);
 
-/** What an XML of 48 MB begins with, and what comes over and over. */
+/** The beginning of an XML file of 48 MB, and the text that is repeated after it. */
 const HOSTILE: Readonly<Record<string, readonly [start: string, next: (n: number) => string]>> = {
   'millions of attributes': ['<urlset ', (n) => `a${n}="" `],
   'millions of attributes of a link': ['<feed><link ', (n) => `a${n}="" `],
@@ -35,7 +35,7 @@ function hostile([start, next]: readonly [string, (n: number) => string]): Uint8
   return body;
 }
 
-test('sitemap: bytes after unpacking and URLs are capped', async () => {
+test('sitemap: limits the inflated bytes and the number of URLs', async () => {
   const bomb = gzipSync(Buffer.concat([Buffer.from('<urlset>'), Buffer.alloc(80 * 1024 ** 2, 32)]));
   assert.ok(bomb.length < 200_000);
   const before = process.memoryUsage().arrayBuffers;
@@ -46,7 +46,7 @@ test('sitemap: bytes after unpacking and URLs are capped', async () => {
   assert.deepEqual([capped.urls.length, capped.isPartial], [30, true]);
 });
 
-test('sitemap: entries behind a long URL are bounded by the characters of all', async () => {
+test('sitemap: limits the characters of all URLs that are resolved against a long URL', async () => {
   const url = `http://a.test/${'x'.repeat(4000)}/`;
   const locs = (text: string, count: number) =>
     `<urlset>${Array.from({ length: count }, (_, n) => entry(text + n)).join('')}</urlset>`;
@@ -61,7 +61,7 @@ test('sitemap: entries behind a long URL are bounded by the characters of all', 
 });
 
 for (const [what, parts] of Object.entries(HOSTILE)) {
-  test(`sitemap: in a heap of 24 MiB: ${what}`, async () => {
+  test(`sitemap: reads in a heap of 24 MiB: ${what}`, async () => {
     const script = `
       const { parentPort, workerData } = await import('node:worker_threads');
       const { readSitemap } = await import(${JSON.stringify(SITEMAP.href)});

@@ -1,4 +1,4 @@
-// The check of a file that its agent works on: what is committed meanwhile is no damage.
+// Tests the check of a state file while its agent writes to it: concurrent commits are not damage.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -15,10 +15,10 @@ const program = join(
   '../../../../../agent/storage/file/background-check-process.ts',
 );
 const host = 'h.test';
-/** Enough that turns are committed while the check walks through them. */
+/** Enough URLs that turns are committed while the check runs. */
 const urls = 100_000;
 
-test('a file that is written to while it is checked is sound', async (t) => {
+test('background check: a file that is written to during the check is sound', async (t) => {
   const { directory, store } = stateOf(t);
   const check = spawn(process.execPath, [program, join(directory, 'state.sqlite')], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,7 +1,7 @@
-// A state that was damaged while nobody looked: what is set aside at a start, byte for byte, what
-// is refused, and what a log that was cut, flipped or swapped leaves of it. Damage is done to
-// copies of the files of one crawl, in many places each.
-// The slower of these tests; the others are in `test/unit/storage/file/database-damage.test.ts`.
+// Tests the start with a damaged state file: what remains after its log was truncated, flipped or
+// replaced, and that no flip in the file goes unnoticed. The damage is done to copies of the files
+// of one crawl, in many places each. These are the slow tests; the others are in
+// `test/unit/storage/file/database-damage.test.ts`.
 
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -21,11 +21,11 @@ import {
   urlsIn,
 } from '../database-damage-stage.ts';
 
-/** A frame of the log: its header and a page; they follow the log's own header. */
+/** The size of a frame of the log: a header and a page. The frames follow the header of the log. */
 const frameBytes = 24 + 4096;
 const headerBytes = 32;
 
-/** Lengths at the borders of frames and beside them, all over the log. */
+/** Lengths at the borders of frames and beside them, throughout the log. */
 function cutsOf(length: number): number[] {
   const frames = Math.floor((length - headerBytes) / frameBytes);
   assert.ok(frames > 24, `only ${frames} frames`);
@@ -37,7 +37,10 @@ function cutsOf(length: number): number[] {
   return cuts.filter((cut) => cut >= 0).sort((a, b) => a - b);
 }
 
-/** What opens after the log of the last moment was damaged: turns, or null where set aside. */
+/**
+ * Opens the last moment after damage to its log; returns the number of turns, or null if the state
+ * was set aside.
+ */
 function afterDamage(crawl: Crawl, damage: (log: string) => void): number | null {
   const directory = copyOf(crawl, crawl.moments.at(-1)!);
   damage(join(directory, 'state.sqlite-wal'));
@@ -50,7 +53,7 @@ function logBytes({ moments }: Crawl): number {
   return fs.statSync(join(moments.at(-1)!, 'state.sqlite-wal')).size;
 }
 
-/** A whole state without a log, of which copies are opened with a bit flipped. */
+/** A whole state without a log; `flipped` opens a copy of it with a flipped bit. */
 function soundFile(): {
   readonly size: number;
   flipped(position: number, bit: number): 'kept' | 'aside' | 'refused';
@@ -65,7 +68,7 @@ function soundFile(): {
       const directory = copyOf(crawl, sound);
       flip(join(directory, 'state.sqlite'), position, bit);
       const opened = openState({ directory, ...mine, quarantineAt: at });
-      // A flip of the version's number makes it a file of another version, which is refused.
+      // A flip in the version number makes it a file of another version, which is refused.
       const codes = ['newer', 'other_crawl'];
       if (!opened.ok) assert.ok(codes.includes(opened.code), opened.message);
       else {
@@ -83,18 +86,18 @@ function soundFile(): {
   };
 }
 
-test('F35: a log that lost its tail, at any length, leaves the turns before', () => {
+test('database damage: a log that lost its end, at any length, leaves the turns before', () => {
   const crawl = crawlOf({ logPages: 0 });
   const counts = cutsOf(logBytes(crawl)).map((cut) =>
     afterDamage(crawl, (log) => fs.truncateSync(log, cut)),
   );
-  assert.ok(!counts.includes(null), 'a lost tail is no damage');
+  assert.ok(!counts.includes(null), 'a lost end is not damage');
   const sorted = counts.toSorted((a, b) => a! - b!);
   assert.deepEqual(counts, sorted, 'a longer log gave less');
   assert.ok(sorted.at(-1)! > turns / 2 && sorted[0] === 0, String(sorted));
 });
 
-test('F35: a log cut below what is in the file already is whole turns, or set aside', () => {
+test('database damage: a log truncated below the last checkpoint gives whole turns, or is set aside', () => {
   const crawl = crawlOf();
   const outcomes = cutsOf(logBytes(crawl)).map((cut) =>
     afterDamage(crawl, (log) => fs.truncateSync(log, cut)),
@@ -102,7 +105,7 @@ test('F35: a log cut below what is in the file already is whole turns, or set as
   assert.ok(outcomes.some((count) => count !== null && count > 0));
 });
 
-test('F36: a bit flipped in the log leaves the turns before', () => {
+test('database damage: a bit flipped in the log leaves the turns before it', () => {
   const crawl = crawlOf({ logPages: 0 });
   const whole = afterDamage(crawl, () => {});
   const length = logBytes(crawl);
@@ -116,7 +119,7 @@ test('F36: a bit flipped in the log leaves the turns before', () => {
   assert.equal(lost, 24, 'every flip costs the turns after it');
 });
 
-test('F37: of bits flipped in the file none goes on as another state than the one it was', () => {
+test('database damage: a bit flipped in the file never changes the state unnoticed', () => {
   const { flipped, size } = soundFile();
   const runs = 160;
   let aside = 0;
@@ -126,26 +129,26 @@ test('F37: of bits flipped in the file none goes on as another state than the on
   assert.ok(aside > 0);
 });
 
-test('F37: nor does one of bits flipped in the header of the file', () => {
+test('database damage: a bit flipped in the header of the file never changes the state unnoticed', () => {
   const { flipped } = soundFile();
   for (let byte = 0; byte < 100; byte++) flipped(byte, byte % 8);
-  // What may write it, the format of its schema, and the schema's version: by these it is judged.
+  // The bytes that decide who may write, the format of the schema, and its version.
   for (const byte of [18, 19, 44, 47, 60, 63]) {
     for (let bit = 0; bit < 8; bit++) flipped(byte, bit);
   }
 });
 
-test("F39: a file of one moment with another's log is whole turns, or set aside", () => {
+test('database damage: a file of one moment with the log of another gives whole turns, or is set aside', () => {
   const crawl = crawlOf();
   let aside = 0;
   for (const file of crawl.moments) {
     for (const log of crawl.moments) {
       const directory = copyOf(crawl, file);
       fs.copyFileSync(join(log, 'state.sqlite-wal'), join(directory, 'state.sqlite-wal'));
-      // What opens is a state that once was: `turnsIn` demands it.
+      // `turnsIn` asserts that an opened state is one that existed.
       if (turnsIn(directory) === null) aside++;
       fs.rmSync(directory, { recursive: true });
     }
   }
-  assert.ok(aside > 0, 'not exercised: every mixture was a state');
+  assert.ok(aside > 0, 'not exercised: every combination was a valid state');
 });

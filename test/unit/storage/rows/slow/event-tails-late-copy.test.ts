@@ -1,11 +1,11 @@
-// A host of very many URLs whose copy begins late: the rows that its owner reads for it, counted.
-// The slower of these tests; the others are in `test/unit/storage/rows/event-tails-late-copy.test.ts`.
+// Counts the rows that an owner reads for a host of very many URLs whose copy begins late. These
+// are the slow tests; the others are in `test/unit/storage/rows/event-tails-late-copy.test.ts`.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Copy, follow, HOST, Owner, TAILS, URLS } from '../event-tails-late-copy-stage.ts';
 
-test('events that no copy asks for do not stay in memory', () => {
+test('late copy: events that no copy requests do not stay in memory', () => {
   const owner = new Owner(URLS);
   const copy = new Copy(owner);
   for (let i = 0; i < 60; i++) copy.step();
