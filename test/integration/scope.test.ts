@@ -1,5 +1,5 @@
-// A scope on the running product: an expression that backtracks harms nobody, what a narrowed scope
-// excludes is not asked for any more, and a wider one brings it back. Judged by the server's log.
+// The scope of a real crawl: an expression that backtracks does not stop an agent, a narrowed scope
+// stops requests to excluded URLs, and a wider one resumes them. The log of the server is judged.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
