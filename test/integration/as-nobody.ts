@@ -1,6 +1,6 @@
 // Runs a command as the user nobody: `as-nobody.ts MODULE COMMAND ARGUMENTS`. MODULE is the file of
-// the command below `agent/cli`, and ARGUMENTS are its arguments as JSON. The process loads all code
-// as root, so that nobody needs no read access to the checkout.
+// the command below `agent/cli`, and ARGUMENTS are its arguments as JSON. The process loads all
+// code as root, so that nobody needs no read access to the checkout.
 
 import Database from 'better-sqlite3';
 

@@ -1,5 +1,5 @@
-// Mistakes of a user before a crawl begins, with the real command. Each mistake gets the exit code of
-// its kind and a message with its place and a remedy, and nothing is changed or deleted.
+// Mistakes of a user before a crawl begins, with the real command. Each mistake gets the exit code
+// of its kind and a message with its place and a remedy, and nothing is changed or deleted.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -1,6 +1,6 @@
-// Runs the command line as a user does, with a data directory and ports for each test. A command that
-// crawls runs as a process. A command that reads a crawl or sends a directive is called in this
-// process, which takes a tenth of the time. Processes that a test leaves behind are killed.
+// Runs the command line as a user does, with a data directory and ports for each test. A command
+// that crawls runs as a process. A command that reads a crawl or sends a directive is called in
+// this process, which takes a tenth of the time. Processes that a test leaves behind are killed.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -91,7 +91,9 @@ export function runProcess(...args: string[]): Promise<Ended> {
 /** Number of commands that are being called, and the umask before the first of them. */
 const calls = { open: 0, umask: 0 };
 
-/** Calls a command in this process with its own streams; also for a launch that is refused at once. */
+/**
+ * Calls a command in this process with its own streams; also for a launch that is refused at once.
+ */
 export async function call(args: readonly string[]): Promise<Ended> {
   const [stdout, stderr] = [new Kept(), new Kept()];
   // A command narrows the umask of its process.

@@ -1,5 +1,6 @@
-// Agents that die under a launch. The launch says how to restart each, or restarts it with --restart;
-// if all crash, it does not report an interruption. An agent exits if its state file is deleted.
+// Agents that die under a launch. The launch says how to restart each, or restarts it with
+// --restart; if all crash, it does not report an interruption. An agent exits if its state file is
+// deleted.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -1,5 +1,5 @@
-// A server whose page is answered only after the test opens the gate. The crawl cannot complete before
-// that, so the actions of the test happen during the crawl even on a slow machine.
+// A server whose page is answered only after the test opens the gate. The crawl cannot complete
+// before that, so the actions of the test happen during the crawl even on a slow machine.
 
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';

@@ -1,6 +1,6 @@
-// Web servers for one test: each name is a host with its own loopback address, all at one free port.
-// The test supplies the answers and judges the crawl by the log of requests. For servers that violate
-// HTTP, see strange-server.ts.
+// Web servers for one test: each name is a host with its own loopback address, all at one free
+// port. The test supplies the answers and judges the crawl by the log of requests. For servers that
+// violate HTTP, see strange-server.ts.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
-// With --json stdout is always JSON, even if no agent runs or the command fails. Also tests how seed
-// and kill report refusals.
+// With --json stdout is always JSON, even if no agent runs or the command fails. Also tests how
+// seed and kill report refusals.
 
 import assert from 'node:assert/strict';
 import path from 'node:path';

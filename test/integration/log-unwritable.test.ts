@@ -1,5 +1,5 @@
-// An unwritable log does not delay an exit: with stderr on a full disk or in a pipe without a reader,
-// a complete or stopped crawl ends as usual. A launch kills an agent that does not exit.
+// An unwritable log does not delay an exit: with stderr on a full disk or in a pipe without a
+// reader, a complete or stopped crawl ends as usual. A launch kills an agent that does not exit.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

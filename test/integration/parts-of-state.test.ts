@@ -1,5 +1,5 @@
-// Commands that read a crawl with a missing or damaged state file print the readable part, name what
-// is missing and end with 4.
+// Commands that read a crawl with a missing or damaged state file print the readable part, name
+// what is missing and end with 4.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -1,6 +1,6 @@
-// The real command crawls servers that control how they are crawled: by robots.txt with its statuses,
-// redirects, Crawl-delay and sitemaps, and by Retry-After. One host repeats itself. The log of the
-// servers judges the crawl.
+// The real command crawls servers that control how they are crawled: by robots.txt with its
+// statuses, redirects, Crawl-delay and sitemaps, and by Retry-After. One host repeats itself. The
+// log of the servers judges the crawl.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

@@ -1,5 +1,5 @@
-// Configs with a likely mistake: private hosts without `http.allowPrivateAddresses`, an empty --data,
-// and paths or seeds with a tilde or a name in braces. The commands warn or refuse.
+// Configs with a likely mistake: private hosts without `http.allowPrivateAddresses`, an empty
+// --data, and paths or seeds with a tilde or a name in braces. The commands warn or refuse.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

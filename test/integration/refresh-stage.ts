@@ -17,8 +17,8 @@ export interface Asked {
 
 /**
  * On each host `/` links to the pages and to the next host. `/0` has an entity tag and `/1` a date.
- * `/2` has an entity tag, changes with `version` and then links to `/new`. `/3` has neither and does
- * not change.
+ * `/2` has an entity tag, changes with `version` and then links to `/new`. `/3` has neither and
+ * does not change.
  */
 export async function website(context: TestContext, pages = 4) {
   const asked: Asked[] = [];

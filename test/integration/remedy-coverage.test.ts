@@ -1,5 +1,5 @@
-// Every remedy in a message of the product is tested: each text that tells a person what to do must be
-// in the tables of test/operations/, whose situations CI plays.
+// Every remedy in a message of the product is tested: each text that tells a person what to do must
+// be in the tables of test/operations/, whose situations CI plays.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { run } from './cli-process.ts';
 import { site } from './scope-stage.ts';
 
-test('scope: an expression that backtracks stops no agent', async (t) => {
+test('scope: an expression that backtracks does not stop an agent', async (t) => {
   const { web, config } = await site(t, 74, [`/${'a'.repeat(40)}!`, '/after']);
   const launched = await run('launch', await config(['(a+)+$']));
   assert.equal(launched.code, 0, launched.stderr);

@@ -1,5 +1,5 @@
-// A command whose stdout is not read while an agent writes: the command must end its read transaction
-// within a bounded time, and must print every row once stdout is read.
+// A command whose stdout is not read while an agent writes: the command must end its read
+// transaction within a bounded time, and must print every row once stdout is read.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

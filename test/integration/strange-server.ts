@@ -1,6 +1,6 @@
 // A web server that misbehaves in every way that a crawler must survive: endless, false, slow and
-// broken answers, each on its own host (a loopback address). The answers are raw bytes, since an HTTP
-// library would not send them. Some hosts fail so that a crawler retries after 10, 60 and 300 s.
+// broken answers, each on its own host (a loopback address). The answers are raw bytes, since an
+// HTTP library would not send them. Some hosts fail so that a crawler retries later.
 
 import { once } from 'node:events';
 import net from 'node:net';

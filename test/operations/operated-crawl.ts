@@ -1,6 +1,6 @@
 // A small crawl as an operator sees it: one config file, one data directory and the commands. Each
-// command is a separate process. The log of the web server shows whether a page was lost and whether
-// two agents sent requests to one host at the same time.
+// command is a separate process. The log of the web server shows whether a page was lost and
+// whether two agents sent requests to one host at the same time.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';

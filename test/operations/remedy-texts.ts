@@ -1,5 +1,5 @@
-// Collects every text of the product that tells a person to run a command or to change a file, a key
-// or a process. The texts come from the source, so that no new message is missed;
+// Collects every text of the product that tells a person to run a command or to change a file, a
+// key or a process. The texts come from the source, so that no new message is missed;
 // `remedy-coverage.ts` must name a test for each.
 
 import ts from 'typescript';

@@ -1,5 +1,5 @@
-// Runs the operations by hand and in CI: one sequence for each seed. For a failed sequence it prints
-// the steps and the command that repeats it.
+// Runs the operations by hand and in CI: one sequence for each seed. For a failed sequence it
+// prints the steps and the command that repeats it.
 
 import { parseArgs } from 'node:util';
 import { runOperations } from './operations.ts';

@@ -1,5 +1,5 @@
-// The environment in which a situation is played. It runs the commands of a small crawl as processes,
-// keeps their output, and can run the commands that they print.
+// The environment in which a situation is played. It runs the commands of a small crawl as
+// processes, keeps their output, and can run the commands that they print.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -1,5 +1,5 @@
-// Runs the tests of several files in one process, by importing the files. The process then loads the
-// product only once, and runs code that is already optimised.
+// Runs the tests of several files in one process, by importing the files. The process then loads
+// the product only once, and runs code that is already optimised.
 
 import fs from 'node:fs';
 import path from 'node:path';

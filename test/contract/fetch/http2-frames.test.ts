@@ -1,5 +1,5 @@
-// HTTP/2 bodies in frames of one byte, on real sockets: one turn of the event loop must process only
-// a bounded number of frames.
+// HTTP/2 bodies in frames of one byte, on real sockets: one turn of the event loop must process
+// only a bounded number of frames.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,7 +1,7 @@
 /**
  * Plays the rows of the published torture table (`cases/http_torture.json` beside the repository)
- * that need only one fetch. Each must end as the table says, within the time-outs. Without the table
- * the test is skipped; `fetcher-rows.ts` has the repository's own rows.
+ * that need only one fetch. Each must end as the table says, within the time-outs. Without the
+ * table the test is skipped; `fetcher-rows.ts` has the repository's own rows.
  */
 
 import assert from 'node:assert/strict';

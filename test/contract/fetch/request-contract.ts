@@ -1,4 +1,6 @@
-/** The part of the fetch contract about requests: their form, kept connections, memory and leaks. */
+/**
+ * The part of the fetch contract about requests: their form, kept connections, memory and leaks.
+ */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,4 +1,5 @@
-// Commands of the command line to an agent, on real sockets: replies, refusals, time-outs and limits.
+// Commands of the command line to an agent, on real sockets: replies, refusals, time-outs and
+// limits.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';

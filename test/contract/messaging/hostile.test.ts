@@ -1,6 +1,6 @@
 // Strangers and broken peers on the port of a transport: after each script of bytes the transport
-// must still serve its good peers. The independent cases are in `cases/zmtp_hostile.json` beside the
-// repository and are skipped without it.
+// must still serve its good peers. The independent cases are in `cases/zmtp_hostile.json` beside
+// the repository and are skipped without it.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';

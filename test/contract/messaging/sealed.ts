@@ -1,5 +1,6 @@
 // Makes valid frames (adr/0008) with any content, as a stranger who knows the format could. The
-// format is implemented here a second time, so that the tests do not depend on the product's encoder.
+// format is implemented here a second time, so that the tests do not depend on the product's
+// encoder.
 
 import { crc32 } from 'node:zlib';
 

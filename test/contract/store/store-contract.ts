@@ -1,5 +1,5 @@
-// The contract of the store, for every kind of database. The suites of store.test.ts run it on a file
-// and in memory.
+// The contract of the store, for every kind of database. The suites of store.test.ts run it on a
+// file and in memory.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
-// An agent is killed during a crawl and not restarted. The audit of the remaining files must match the
-// log of the web server for each URL, must agree with `query`, and must find later damage.
+// An agent is killed during a crawl and not restarted. The audit of the remaining files must match
+// the log of the web server for each URL, must agree with `query`, and must find later damage.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -1,5 +1,5 @@
-// Mistakes of a user before a crawl begins, with the real command. Each mistake gets the exit code of
-// its kind and a message with its place and a remedy, and nothing is changed or deleted.
+// Mistakes of a user before a crawl begins, with the real command. Each mistake gets the exit code
+// of its kind and a message with its place and a remedy, and nothing is changed or deleted.
 // The slower of these tests; the others are in `test/integration/bad-input.test.ts`.
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
-// Commands that read or stop a crawl need only the data directory and the cluster part of the config.
-// They work without the seed files and with errors in other parts of the config.
+// Commands that read or stop a crawl need only the data directory and the cluster part of the
+// config. They work without the seed files and with errors in other parts of the config.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -1,6 +1,6 @@
-// Limits the cost of a page: statements, transactions, messages, bytes and allocations. These counts
-// hardly depend on the speed or load of the machine, so they show a costly change more reliably than
-// times do; bench/ measures times.
+// Limits the cost of a page: statements, transactions, messages, bytes and allocations. These
+// counts hardly depend on the speed or load of the machine, so they show a costly change more
+// reliably than times do; bench/ measures times.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { costPerPage, crawlOnce, type PageCost } from '../../../bench/cluster-run.ts';

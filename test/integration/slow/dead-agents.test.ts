@@ -1,5 +1,6 @@
-// Agents that die under a launch. The launch says how to restart each, or restarts it with --restart;
-// if all crash, it does not report an interruption. An agent exits if its state file is deleted.
+// Agents that die under a launch. The launch says how to restart each, or restarts it with
+// --restart; if all crash, it does not report an interruption. An agent exits if its state file is
+// deleted.
 // The slower of these tests; the others are in `test/integration/dead-agents.test.ts`.
 
 import assert from 'node:assert/strict';

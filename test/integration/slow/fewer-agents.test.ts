@@ -1,5 +1,6 @@
-// A crawl is interrupted while all agents have queued URLs, and launched again with fewer or renamed
-// agents. The launch must refuse to lose their work, and the remedies that it names must help.
+// A crawl is interrupted while all agents have queued URLs, and launched again with fewer or
+// renamed agents. The launch must refuse to lose their work, and the remedies that it names must
+// help.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

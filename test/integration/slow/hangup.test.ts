@@ -1,5 +1,5 @@
-// SIGHUP: an agent reopens its log file, as after a rotation, and continues. A launch stops its agents
-// and ends with 11 if its terminal is closed, although it cannot write any more.
+// SIGHUP: an agent reopens its log file, as after a rotation, and continues. A launch stops its
+// agents and ends with 11 if its terminal is closed, although it cannot write any more.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';

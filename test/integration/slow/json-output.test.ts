@@ -1,5 +1,5 @@
-// With --json stdout is always JSON, even if no agent runs or the command fails. Also tests how seed
-// and kill report refusals.
+// With --json stdout is always JSON, even if no agent runs or the command fails. Also tests how
+// seed and kill report refusals.
 // The slower of these tests; the others are in `test/integration/json-output.test.ts`.
 
 import assert from 'node:assert/strict';

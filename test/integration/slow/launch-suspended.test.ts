@@ -1,5 +1,5 @@
-// A suspended agent neither exits nor answers. The launch must not wait for it once no work is left or
-// the crawl is stopped.
+// A suspended agent neither exits nor answers. The launch must not wait for it once no work is left
+// or the crawl is stopped.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
-// A member with another config and its own data directory: its pages are not part of the results until
-// its directory is brought here, and the commands with the first config say so.
+// A member with another config and its own data directory: its pages are not part of the results
+// until its directory is brought here, and the commands with the first config say so.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -27,7 +27,9 @@ function pagesIn(file: string): number {
   }
 }
 
-/** Completes a crawl of a1, a2 and a3; the config has only a1 and a2, and a3's state is elsewhere. */
+/**
+ * Completes a crawl of a1, a2 and a3; the config has only a1 and a2, and a3's state is elsewhere.
+ */
 async function completed(context: TestContext, backups: 0 | 1) {
   const scratch = new Scratch();
   const gate = await startGate();

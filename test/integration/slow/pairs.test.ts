@@ -1,5 +1,5 @@
-// Plays the first rows of the pairs suite, which cover the most pairs: the real command crawls hosts
-// with unusual behaviour. run-pairs.ts plays all rows.
+// Plays the first rows of the pairs suite, which cover the most pairs: the real command crawls
+// hosts with unusual behaviour. run-pairs.ts plays all rows.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

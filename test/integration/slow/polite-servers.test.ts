@@ -1,6 +1,6 @@
-// The real command crawls servers that control how they are crawled: by robots.txt with its statuses,
-// redirects, Crawl-delay and sitemaps, and by Retry-After. One host repeats itself. The log of the
-// servers judges the crawl.
+// The real command crawls servers that control how they are crawled: by robots.txt with its
+// statuses, redirects, Crawl-delay and sitemaps, and by Retry-After. One host repeats itself. The
+// log of the servers judges the crawl.
 // The slower of these tests; the others are in `test/integration/polite-servers.test.ts`.
 
 import assert from 'node:assert/strict';

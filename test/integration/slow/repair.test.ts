@@ -1,5 +1,5 @@
-// A complete crawl loses the state file of an agent: the next start restores it from the copies of the
-// other agents, sends no request and ends.
+// A complete crawl loses the state file of an agent: the next start restores it from the copies of
+// the other agents, sends no request and ends.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

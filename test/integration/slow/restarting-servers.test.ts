@@ -1,5 +1,5 @@
-// The real command crawls servers that are unavailable for some seconds. No page may be lost and none
-// may be requested too early, for every form of Retry-After.
+// The real command crawls servers that are unavailable for some seconds. No page may be lost and
+// none may be requested too early, for every form of Retry-After.
 
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';

@@ -1,6 +1,6 @@
-// The real command crawls servers whose answers can harm a crawler. Each answer must become a row in
-// `pages`, `skipped` or `frontier`, the other hosts must be crawled, and the memory of an agent must
-// not grow with the size of the answers.
+// The real command crawls servers whose answers can harm a crawler. Each answer must become a row
+// in `pages`, `skipped` or `frontier`, the other hosts must be crawled, and the memory of an agent
+// must not grow with the size of the answers.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -1,6 +1,6 @@
-// A stranger with other settings sends messages that could pause or end a crawl, both to agents that
-// start and to agents that crawl. The crawl must fetch every page, and each agent must name the
-// stranger.
+// A stranger with other settings sends messages that could pause or end a crawl, both to agents
+// that start and to agents that crawl. The crawl must fetch every page, and each agent must name
+// the stranger.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -122,7 +122,9 @@ function listensOf(config: string): Map<string, string> {
   );
 }
 
-/** Raises the time-outs, since a stalled agent would get a new incarnation and ignore the messages. */
+/**
+ * Raises the time-outs, since a stalled agent would get a new incarnation and ignore the messages.
+ */
 function makePatient(file: string): void {
   const config = JSON.parse(readFileSync(file, 'utf8'));
   config.cluster.failureDetector = { heartbeatMs: 200, suspectAfterMs: 10_000 };

@@ -1,5 +1,5 @@
-// The real command crawls a site with TLS and a private certificate authority. The pages are the same
-// with HTTP/2 and with HTTP/1.1.
+// The real command crawls a site with TLS and a private certificate authority. The pages are the
+// same with HTTP/2 and with HTTP/1.1.
 // The slower of these tests; the others are in `test/integration/tls.test.ts`.
 
 import { test } from 'node:test';
