@@ -1,6 +1,6 @@
-// The exchange as the fetcher keeps it for the archive, against a server that notes every byte it
-// was sent: the request's head is exactly that, the response's fields are those that came, and the
-// body is what came without the framing of the transfer.
+// The raw exchange that the fetcher keeps for the archive, compared with the bytes that the server
+// received and sent: the request head and the response fields are unchanged, and the body has no
+// transfer framing.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -47,7 +47,7 @@ const plain =
   'HTTP/1.1 200 Fine\r\ncontent-TYPE: text/html\r\nX-A: 1\r\nx-a:  2 \r\nContent-Length: 5\r\n';
 
 forEachClient(() => {
-  test('raw exchange: the request is what the server was sent, byte for byte', async () => {
+  test('raw exchange: keeps the request head byte for byte as it was sent', async () => {
     const kept = await fetched([{ send: `${plain}\r\nhello` }], '/a%20b?x=1&y');
     assert.equal(kept.raw.requestHead, kept.received);
     assert.match(kept.received, /^GET \/a%20b\?x=1&y HTTP\/1\.1\r\n/);
@@ -55,7 +55,7 @@ forEachClient(() => {
     assert.ok(!/secret|#part/.test(kept.raw.url), kept.raw.url);
   });
 
-  test('raw exchange: an odd head is kept as it came, but for what is not true of the body', async () => {
+  test('raw exchange: keeps a malformed head, but renames fields that do not describe the stored body', async () => {
     const head = 'HTTP/1.2  200 OK\nX-A : 1\n\tmore\nno field\nContent-Length : 3\r\n';
     const chunks = '5\r\nhello\r\n0\r\n\r\n';
     const kept = await fetched([{ send: `${head}Transfer-Encoding\t: chunked\n\n${chunks}` }]);
@@ -64,7 +64,7 @@ forEachClient(() => {
     assert.deepEqual([kept.body, String(bodyOf(kept))], ['hello', 'hello']);
   });
 
-  test('raw exchange: fields keep their order, their spelling and their repetitions', async () => {
+  test('raw exchange: keeps the order, the spelling and the repetition of fields', async () => {
     const { raw } = await fetched([{ send: `${plain}\r\nhello` }]);
     assert.equal(
       raw.responseHead,
@@ -73,14 +73,14 @@ forEachClient(() => {
     assert.equal(raw.truncated, null);
   });
 
-  test('raw exchange: chunks are joined, and the field that told of them says so', async () => {
+  test('raw exchange: joins the chunks and renames the Transfer-Encoding field', async () => {
     const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
     const kept = await fetched([{ send: `${head}3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\n\r\n` }]);
     assert.equal(String(bodyOf(kept)), 'abcdefg');
     assert.match(kept.raw.responseHead, /\r\nX-Orig-Transfer-Encoding: chunked\r\n\r\n$/);
   });
 
-  test('raw exchange: a coded body stays coded', async () => {
+  test('raw exchange: keeps the content coding of a body', async () => {
     const coded = gzipSync('hello, hello, hello');
     const head = `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${coded.length}\r\n\r\n`;
     const answer = Buffer.concat([Buffer.from(head), coded]).toString('base64');
@@ -89,7 +89,7 @@ forEachClient(() => {
     assert.deepEqual(bodyOf(kept), coded);
   });
 
-  test('raw exchange: a header that is no UTF-8 keeps its bytes', async () => {
+  test('raw exchange: keeps the bytes of a header that is not UTF-8', async () => {
     const head = Buffer.from(
       'HTTP/1.1 200 OK\r\nX-Odd: \xe9\r\nContent-Length: 0\r\n\r\n',
       'latin1',
@@ -98,7 +98,7 @@ forEachClient(() => {
     assert.deepEqual(Buffer.from(raw.responseHead, 'latin1'), head);
   });
 
-  test('raw exchange: why a body ends early is told', async () => {
+  test('raw exchange: records why a body is truncated', async () => {
     const long = 'HTTP/1.1 404 Gone\r\nContent-Length: 9000\r\n\r\n';
     const cut = await fetched([{ send: `${long}${'x'.repeat(9000)}` }], '/', 1000);
     assert.equal(cut.raw.truncated, 'length');

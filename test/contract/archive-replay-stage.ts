@@ -1,4 +1,4 @@
-// The set-up that `archive-replay.test.ts` and `slow/archive-replay.test.ts` share.
+// The set-up shared by `archive-replay.test.ts` and `slow/archive-replay.test.ts`.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -30,7 +30,7 @@ export async function stage(t: TestContext) {
   return { web, scratch, config, pack };
 }
 
-/** Judges every page of the crawl, and gives how many of them are in files of each suffix. */
+/** Compares every page with the archives. Returns the number of pages in files of each suffix. */
 export async function assertReplayed(replay: Replay, web: RunningWeb, config: string) {
   const sql = `SELECT ${archivedPageColumns} FROM pages`;
   const { stdout } = await run('query', config, sql, '--format', 'json');
@@ -63,5 +63,5 @@ export async function assertReplayedWhole(t: TestContext, compression: 'gzip' | 
   const { gz, zst } = await assertReplayed(replay, web, config);
   assert.equal(compression === 'gzip' ? zst : gz, 0);
   const requests = web.requests().length;
-  assert.equal(replay.uris.length, requests, 'each request that was answered is there once');
+  assert.equal(replay.uris.length, requests, 'the archives have each answered request once');
 }

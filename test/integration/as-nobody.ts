@@ -1,6 +1,6 @@
-// Runs a command as the user nobody: `as-nobody.ts MODULE COMMAND ARGUMENTS`, where MODULE is the
-// command's file below `agent/cli` and ARGUMENTS the JSON of its arguments. The process is root until
-// all code is loaded, so the user need not be able to read the checkout.
+// Runs a command as the user nobody: `as-nobody.ts MODULE COMMAND ARGUMENTS`. MODULE is the file of
+// the command below `agent/cli`, and ARGUMENTS are its arguments as JSON. The process loads all
+// code as root, so that nobody needs no read access to the checkout.
 
 import Database from 'better-sqlite3';
 
@@ -8,7 +8,7 @@ const NOBODY = 65_534;
 
 const [, , module = '', name = '', args = '[]'] = process.argv;
 const { [name]: command } = await import(`../../agent/cli/${module}`);
-// Loads the native part.
+// Loads the native module.
 new Database(':memory:').close();
 process.setgroups?.([]);
 process.setgid?.(NOBODY);

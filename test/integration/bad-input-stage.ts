@@ -1,4 +1,4 @@
-// The set-up that `bad-input.test.ts` and `slow/bad-input.test.ts` share.
+// The set-up shared by `bad-input.test.ts` and `slow/bad-input.test.ts`.
 
 import type { TestContext } from 'node:test';
 import { Scratch } from './cli-process.ts';

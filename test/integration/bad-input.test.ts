@@ -1,5 +1,5 @@
-// What a user can get wrong before a crawl begins, on the real command: each ends with the exit code
-// of its kind and a message that says where it is wrong and what to do, and harms nothing.
+// Mistakes of a user before a crawl begins, with the real command. Each mistake gets the exit code
+// of its kind and a message with its place and a remedy, and nothing is changed or deleted.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -11,7 +11,7 @@ import { call, listening, run, start, until } from './cli-process.ts';
 
 const plain = 'seeds: [http://127.0.0.1:1/]\n';
 
-/** A config as written, and what must be said of it. */
+/** Invalid configs, with the messages that they must cause. */
 const wrongConfigs: readonly { name: string; text: string; says: readonly RegExp[] }[] = [
   {
     name: 'a mistyped key',
@@ -24,7 +24,7 @@ const wrongConfigs: readonly { name: string; text: string; says: readonly RegExp
     says: [/crawl\.yaml:2:1: colour: /, /crawl\.yaml:4:\d+: limits\.bodyBytes: .*2MiB/],
   },
   {
-    name: 'two agents of one identifier',
+    name: 'two agents with one identifier',
     text:
       `${plain}cluster:\n  agents:\n` +
       '    - { id: a1, listen: "tcp://127.0.0.1:7101" }\n' +
@@ -45,13 +45,17 @@ const wrongConfigs: readonly { name: string; text: string; says: readonly RegExp
     text: 'seedFiles: [seeds.txt]\n',
     says: [/seeds\.txt:2:\d+: .*not a url/],
   },
-  { name: 'no YAML at all', text: 'seeds: [http://a/\nname: "', says: [/crawl\.yaml:\d+/] },
+  {
+    name: 'a file that is not YAML',
+    text: 'seeds: [http://a/\nname: "',
+    says: [/crawl\.yaml:\d+/],
+  },
   { name: 'an empty file', text: '', says: [/crawl\.yaml.*seeds/] },
 ];
 
 describe('bad input', { concurrency: 4 }, () => {
   for (const { name, text, says } of wrongConfigs) {
-    test(`launch: ${name} is 4, with place and remedy, and nothing is started`, async (t) => {
+    test(`launch: ends with 4 for ${name}, names place and remedy, and starts nothing`, async (t) => {
       const scratch = scratchOf(t);
       scratch.write('seeds.txt', 'http://127.0.0.1:1/\nnot a url\n');
       const { code, stdout, stderr } = await call(['launch', scratch.write('crawl.yaml', text)]);
@@ -63,8 +67,8 @@ describe('bad input', { concurrency: 4 }, () => {
   }
 });
 
-describe('bad surroundings', { concurrency: 3 }, () => {
-  test('a port in use is 5 and named, for one agent as for a launch', async (t) => {
+describe('bad environment', { concurrency: 3 }, () => {
+  test('launch and agent end with 5 and name the port if it is in use', async (t) => {
     const scratch = scratchOf(t);
     const port = await freePort();
     const cluster = { agents: [{ id: 'a1', listen: `tcp://127.0.0.1:${port}` }] };
@@ -81,11 +85,13 @@ describe('bad surroundings', { concurrency: 3 }, () => {
     }
   });
 
-  // No permission stops root, under which tests run in containers; a file in the way stops anybody.
+  // Tests in containers run as root, whom permissions do not stop; a file in the path does.
   for (const where of ['file/data', '/proc/ubiring']) {
     const system = where.startsWith('/proc');
     const skip = system && process.platform !== 'linux' ? 'only Linux has /proc' : false;
-    test(`an unwritable data directory (${where}) is 4, with a remedy`, { skip }, async (t) => {
+    test(`launch and agent end with 4 and a remedy if the data directory (${where}) is not writable`, {
+      skip,
+    }, async (t) => {
       const scratch = scratchOf(t);
       const file = scratch.write('file', 'in the way');
       const dataDir = system ? where : path.join(path.dirname(file), where);
@@ -104,7 +110,7 @@ describe('bad surroundings', { concurrency: 3 }, () => {
     });
   }
 
-  test('a second process on a data directory is 4, and the first goes on', async (t) => {
+  test('a second process on a data directory ends with 4, and the first one continues', async (t) => {
     const scratch = scratchOf(t);
     const config = await scratch.config(1);
     const first = start(['agent', config, '--id', 'a1']);

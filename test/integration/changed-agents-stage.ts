@@ -1,11 +1,11 @@
-// The set-up that `changed-agents.test.ts` and `slow/changed-agents.test.ts` share.
+// The set-up shared by `changed-agents.test.ts` and `slow/changed-agents.test.ts`.
 
 import fs from 'node:fs';
 import type { TestContext } from 'node:test';
 import { Scratch, start, until, untilJoined } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 
-/** Two agents, with their numbers or their names in the config; their crawl does not end by itself. */
+/** A crawl of two agents that waits for its gate; the config has their number or lists them. */
 export async function stage(context: TestContext, numbered: boolean) {
   const scratch = new Scratch();
   const gate = await startGate();
@@ -21,7 +21,7 @@ export async function stage(context: TestContext, numbered: boolean) {
     scratch.write('crawl.json', { ...written, cluster: { ...written.cluster, agents } });
   };
   const launch = start(['launch', config, '--agents', 'a1,a2']);
-  await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
+  await until('both agents', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
   const inCluster = (...ids: string[]) => untilJoined(config, ...ids);
   await inCluster('a1', 'a2');
   return { scratch, gate, config, agents: written.cluster.agents, setAgents, launch, inCluster };

@@ -1,5 +1,5 @@
-// `cluster.agents` is changed while the crawl runs: commands reach the agents that run, whether the
-// config has them or not, and say how to start those that do not.
+// `cluster.agents` is changed while the crawl runs. Commands reach all running agents, even if they
+// are not in the config, and say how to start the others.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { stage } from './changed-agents-stage.ts';
 import { run, start } from './cli-process.ts';
 
-test('an agent that another config alone has is told to leave', async (context) => {
+test('stop reaches an agent that only another config has', async (context) => {
   const { scratch, config, agents, setAgents, launch, inCluster } = await stage(context, false);
   const more = JSON.parse(fs.readFileSync(config, 'utf8'));
   more.agent.dataDir = 'elsewhere';

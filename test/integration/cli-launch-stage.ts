@@ -1,12 +1,12 @@
-// The set-up that `cli-launch.test.ts` and `slow/cli-launch.test.ts` share.
+// The set-up shared by `cli-launch.test.ts` and `slow/cli-launch.test.ts`.
 
 import type { TestContext } from 'node:test';
 import { startWeb } from '../web/server.ts';
 import { Scratch, until } from './cli-process.ts';
 
-/** Second bytes of loopback addresses that no other test's web uses. */
+/** Second byte of the loopback addresses; the web of no other test uses it. */
 export const net = 41;
-/** Enough work for a test to step in between: some seconds on the busiest host. */
+/** Enough work for a test to interfere: some seconds on the busiest host. */
 export const size = {
   hosts: 10,
   pages: 12,
@@ -15,10 +15,10 @@ export const size = {
   sparse: true,
   shares: { flaky: 0, slow: 0 },
 };
-/** For tests that ask a running cluster several things: it cannot finish meanwhile. */
+/** For tests that send several commands to a running cluster, which must not finish meanwhile. */
 export const slowly = { politeness: { hostDelayMs: 1500 } };
 
-/** A web and a directory for one test. */
+/** Makes a web and a directory for one test. */
 export async function stage(context: TestContext) {
   const scratch = new Scratch();
   const web = await startWeb(size);

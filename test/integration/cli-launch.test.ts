@@ -1,3 +1,5 @@
+// `ubiring launch`: a crawl that is stopped and resumed.
+
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,13 +12,13 @@ async function pages(config: string): Promise<string[]> {
   return (JSON.parse(stdout) as { url: string }[]).map(({ url }) => url);
 }
 
-// Two at a time: most of each is waiting for delays and for silence.
+// Two at a time, since each test mostly waits for delays and time-outs.
 describe('launch', { concurrency: 2 }, () => {
-  test('stop ends it with 11, the same launch again goes on and finishes with 0', async (context) => {
+  test('a launch that is stopped ends with 11, and the next launch resumes it and ends with 0', async (context) => {
     const { scratch, crawl, served } = await stage(context);
     const config = await crawl(2, slowly);
     const first = start(['launch', config]);
-    await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
+    await until('both agents', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
     await served(3);
     const { stdout } = await run('status', config, '--json');
     const status = JSON.parse(stdout) as { agents: { id: string }[]; unreachable: string[] };
@@ -29,7 +31,7 @@ describe('launch', { concurrency: 2 }, () => {
     assert.match(interrupted.stderr, /interrupted; launch again to go on/);
     assert.equal(fs.existsSync(path.join(scratch.dataDir, 'complete.json')), false);
     const before = await pages(config);
-    // The delay is part of what agents agree on, not of what a crawl is.
+    // The agents must agree on the delay, but it is not part of the identity of the crawl.
     const { politeness: _, ...quick } = JSON.parse(fs.readFileSync(config, 'utf8'));
     scratch.write('crawl.json', { ...quick, politeness: { hostDelayMs: 10 } });
     const resumed = await run('launch', config);

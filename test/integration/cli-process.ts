@@ -1,6 +1,6 @@
-// Runs the command line as a user does, on a data directory and ports of its own. What crawls is a
-// process of its own; a command that looks at a crawl or gives an order is called in this process,
-// which takes a tenth of the time. Whatever a test leaves running is killed when it ends.
+// Runs the command line as a user does, with a data directory and ports for each test. A command
+// that crawls runs as a process. A command that reads a crawl or sends a directive is called in
+// this process, which takes a tenth of the time. Processes that a test leaves behind are killed.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -14,12 +14,12 @@ import { commandLine } from '../../agent/cli/command-line.ts';
 import { freePorts } from '../../bench/ports.ts';
 
 const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
-/** A command that takes so long has failed: some ten times what one takes on a busy machine. */
+/** Time after which a command has failed: about ten times its duration on a busy machine. */
 const commandMsMax = 60_000;
 const pollMs = 20;
-/** Between two commands that ask the same; each costs the agents some work. */
+/** Pause between two repetitions of a command, since each costs the agents some work. */
 const askMs = 100;
-/** Commands that have signals, children or the standard input of their own. */
+/** Commands that handle signals, start processes or read the standard input. */
 const processes = new Set(['launch', 'agent', 'kill', 'check']);
 
 export interface Ended {
@@ -31,14 +31,14 @@ export interface Ended {
 export interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
-  /** What it has said so far. */
+  /** The output so far. */
   stderr(): string;
   stdout(): string;
 }
 
 /**
- * @param more - in its environment, beside the test's own
- * @param msMax - after which it is killed
+ * @param more - variables added to the environment
+ * @param msMax - time after which the command is killed
  */
 export function start(
   args: readonly string[],
@@ -59,7 +59,7 @@ export function start(
   const limit = setTimeout(() => {
     said.stderr += `\nkilled by the test after ${msMax / 1000} s`;
     child.kill('SIGKILL');
-    // Agents that a launch leaves behind hold its pipes, and there would be no `close`.
+    // The agents of a killed launch keep its pipes open, which would prevent `close`.
     child.stdout.destroy();
     child.stderr.destroy();
   }, msMax);
@@ -72,29 +72,31 @@ export function start(
   return { child, ended, stderr: () => said.stderr, stdout: () => said.stdout };
 }
 
-/** As a user calls it, also where the tests are run by npm. */
+/** The environment of a user, without the variable that npm adds. */
 function environment(): NodeJS.ProcessEnv {
   const { npm_lifecycle_event: _script, ...env } = process.env;
   return env;
 }
 
-/** Runs a command to its end. */
+/** Runs a command until it ends. */
 export function run(...args: string[]): Promise<Ended> {
   return processes.has(args[0] ?? '') ? runProcess(...args) : call(args);
 }
 
-/** The same where the process is what the test is about. */
+/** Runs a command as a process even if it could be called. */
 export function runProcess(...args: string[]): Promise<Ended> {
   return start(args).ended;
 }
 
-/** Commands that are called at the moment, and the mask of file modes that was there before them. */
+/** Number of commands that are being called, and the umask before the first of them. */
 const calls = { open: 0, umask: 0 };
 
-/** In this process, with streams that nobody else writes to; also a launch that is refused at once. */
+/**
+ * Calls a command in this process with its own streams; also for a launch that is refused at once.
+ */
 export async function call(args: readonly string[]): Promise<Ended> {
   const [stdout, stderr] = [new Kept(), new Kept()];
-  // A command narrows the mask for the rest of its process.
+  // A command narrows the umask of its process.
   if (calls.open++ === 0) calls.umask = process.umask();
   try {
     const code = await commandLine({
@@ -123,7 +125,7 @@ class Kept extends Writable {
   }
 }
 
-/** A directory for one test, with configs and data in it. */
+/** A directory for the configs and data of one test. */
 export class Scratch {
   readonly directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-cli-'));
   readonly dataDir = path.join(this.directory, 'data');
@@ -142,7 +144,7 @@ export class Scratch {
         failureDetector: { heartbeatMs: 100, suspectAfterMs: 2000 },
       },
       agent: { threads: 8, dataDir: 'data' },
-      // No test cuts the power, and the disk may be busy.
+      // Tests do not cut the power, and fsync is slow on a busy disk.
       storage: { durability: 'process' },
       ...more,
     });
@@ -154,7 +156,7 @@ export class Scratch {
     return file;
   }
 
-  /** Of the agent that runs there; null while none does. */
+  /** The process identifier of the agent, or null if it does not run. */
   pid(id: string): number | null {
     try {
       return Number(fs.readFileSync(path.join(this.dataDir, id, 'agent.pid'), 'utf8'));
@@ -163,14 +165,14 @@ export class Scratch {
     }
   }
 
-  /** Kills what still runs on the data directory, and removes it. */
+  /** Kills the agents that still run, and removes the directory. */
   clean(): void {
     const ids = fs.existsSync(this.dataDir) ? fs.readdirSync(this.dataDir) : [];
     for (const pid of ids.map((id) => this.pid(id))) {
       try {
         if (pid !== null && pid > 1) process.kill(pid, 'SIGKILL');
       } catch {
-        // It has ended by itself.
+        // The process has already ended.
       }
     }
     fs.rmSync(this.directory, { recursive: true, force: true });
@@ -185,25 +187,25 @@ export function listening(port: number): Promise<net.Server> {
   });
 }
 
-/** Looks again and again until `is` holds; fails after a while. */
+/** Polls until `is` holds; fails after `commandMsMax`. */
 export async function until(what: string, is: () => boolean): Promise<void> {
   for (let waited = 0; waited < commandMsMax; waited += pollMs) {
     if (is()) return;
     await pause(pollMs);
   }
-  assert.fail(`never came: ${what}`);
+  assert.fail(`timed out, waiting for: ${what}`);
 }
 
-/** As `until`, where a command has to be run to know. */
+/** Like `until`, for a condition that needs a command. */
 export async function untilAsked(what: string, is: () => Promise<boolean>): Promise<void> {
   for (let waited = 0; waited < commandMsMax; waited += askMs) {
     if (await is()) return;
     await pause(askMs);
   }
-  assert.fail(`never came: ${what}`);
+  assert.fail(`timed out, waiting for: ${what}`);
 }
 
-/** Until these agents, and no others, are one cluster that all of them have joined. */
+/** Waits until exactly these agents are one cluster that all of them have joined. */
 export function untilJoined(config: string, ...ids: string[]): Promise<void> {
   return untilAsked(`one cluster of ${ids.join(', ')}`, async () => {
     const { stdout, code } = await run('status', config, '--json');

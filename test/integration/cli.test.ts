@@ -1,3 +1,5 @@
+// Commands of the command line that need no running crawl: exit codes, messages and output formats.
+
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -6,7 +8,7 @@ import { openState } from '../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { run, runProcess, Scratch, start } from './cli-process.ts';
 
-/** So many finished pages that no pipe holds them. */
+/** Writes more finished pages than a pipe can hold. */
 function writePages(directory: string): void {
   const state = openState({ directory, crawl: 'cli-test', agent: 'a1' });
   assert.ok(state.ok);
@@ -57,7 +59,7 @@ describe('command line', { concurrency: 4 }, () => {
   });
   after(() => scratch.clean());
 
-  test('usage errors end with 2, say what was meant, and write nothing on stdout', async () => {
+  test('a usage error ends with 2, suggests the correct form and prints nothing on stdout', async () => {
     const wrong: [string[], RegExp][] = [
       [[], /Usage: ubiring/],
       [['lanch', config], /Did you mean launch\?/],
@@ -78,7 +80,7 @@ describe('command line', { concurrency: 4 }, () => {
     );
   });
 
-  test('a process ends and prints as the same command that is called', async () => {
+  test('a command has the same result as a process and as a call', async () => {
     const commands = [
       [],
       ['--help'],
@@ -98,7 +100,7 @@ describe('command line', { concurrency: 4 }, () => {
     }
   });
 
-  test('help and version end with 0, on stdout', async () => {
+  test('help and version print on stdout and end with 0', async () => {
     const help = await run('--help');
     assert.equal(help.code, 0);
     assert.match(help.stdout, /Examples:[\s\S]*ubiring launch crawl\.yaml/);
@@ -107,7 +109,7 @@ describe('command line', { concurrency: 4 }, () => {
     assert.deepEqual([version.code, /^\d+\.\d+\.\d+\n$/.test(version.stdout)], [0, true]);
   });
 
-  test('a wrong config ends every command with 4, naming key, line and remedy', async () => {
+  test('an invalid config ends a command with 4 and names key, line and remedy', async () => {
     const bad = scratch.write('bad.yaml', 'seeds: [https://example.org/]\nlimit: { pages: 3 }\n');
     for (const args of [
       ['launch', bad],
@@ -120,7 +122,7 @@ describe('command line', { concurrency: 4 }, () => {
     assert.equal((await run('status', path.join(scratch.directory, 'none.yaml'))).code, 4);
   });
 
-  test('an unknown agent is a usage error, naming the known ones', async () => {
+  test('an unknown agent is a usage error that names the known agents', async () => {
     const commands = [
       ['agent', config, '--id', 'a9'],
       ['launch', config, '--agents', 'a1,a9'],
@@ -140,7 +142,7 @@ describe('command line', { concurrency: 4 }, () => {
       ['launch', config, '--data', file],
       ['agent', config, '--id', 'a1', '--data', file],
     ];
-    // There even root may not write, and Node's recursive mkdir would never return.
+    // Even root cannot write there, and Node's recursive mkdir would never return.
     if (fs.existsSync('/proc/self')) commands.push(['launch', config, '--data', '/proc/a-file']);
     for (const args of commands) {
       const { code, stderr } = await run(...args);
@@ -149,7 +151,7 @@ describe('command line', { concurrency: 4 }, () => {
     }
   });
 
-  test('query answers in each format, and ends with 2 where the SQL is wrong', async () => {
+  test('query prints each format, and ends with 2 if the SQL is invalid', async () => {
     const sql = 'SELECT agent, host, pages_queued AS n FROM hosts';
     const json = await run('query', config, sql, '--json');
     assert.deepEqual(JSON.parse(json.stdout), [{ agent: 'a1', host: 'h.test', n: 5000 }]);
@@ -167,7 +169,7 @@ describe('command line', { concurrency: 4 }, () => {
     assert.deepEqual([late.code, /the query failed: malformed JSON/.test(late.stderr)], [2, true]);
   });
 
-  test('query over a data directory without any state ends with 1 and says so', async () => {
+  test('query ends with 1 and says so if the data directory has no state', async () => {
     const empty = path.join(scratch.directory, 'empty');
     fs.mkdirSync(empty);
     const { code, stderr } = await run('query', config, 'SELECT 1', '--data', empty);
@@ -175,17 +177,17 @@ describe('command line', { concurrency: 4 }, () => {
     assert.match(stderr, /no agent has a readable state/);
   });
 
-  test('a reader that goes away ends a long answer quietly', async () => {
+  test('query ends without an error if its reader closes the pipe', async () => {
     const sql = 'SELECT a.url, b.url FROM frontier a, frontier b';
     const { child, ended } = start(['query', config, sql, '--format', 'csv']);
     child.stdout?.once('data', () => child.stdout?.destroy());
     const { code, stdout, stderr } = await ended;
     assert.equal(code, 0);
-    assert.ok(stdout.length < 10_000_000, 'the answer would have been a gigabyte');
+    assert.ok(stdout.length < 10_000_000, 'the whole output would be a gigabyte');
     assert.match(stderr, /^a2: no state in .*\na3: no state in .*\n$/);
   });
 
-  test('an export that nobody reads to its end ends quietly, too', async () => {
+  test('export ends without an error if its reader closes the pipe', async () => {
     for (const format of ['jsonl', 'urls', 'graph']) {
       const { child, ended } = start(['export', exported, '--format', format]);
       child.stdout?.once('data', () => child.stdout?.destroy());
@@ -197,7 +199,7 @@ describe('command line', { concurrency: 4 }, () => {
     }
   });
 
-  test('owner prints a JSON line for each host, the same host in any spelling', async () => {
+  test('owner prints a JSON line for each host, equal for all spellings of a host', async () => {
     const { code, stdout } = await run('owner', config, 'Example.org', 'https://example.org:1/x');
     assert.equal(code, 0);
     const [first, second] = stdout.trimEnd().split('\n');
@@ -207,7 +209,7 @@ describe('command line', { concurrency: 4 }, () => {
     assert.deepEqual(order.toSorted(), ['a1', 'a2', 'a3']);
   });
 
-  test('ring tells shares that add up, points and balance', async () => {
+  test('ring prints points, balance, and shares that add up to one', async () => {
     const { stdout } = await run('ring', config, '--json');
     const report = JSON.parse(stdout) as {
       agents: { id: string; points: number; share: number }[];
@@ -227,7 +229,7 @@ describe('command line', { concurrency: 4 }, () => {
     assert.match((await run('ring', config)).stdout, /a3 +1 +200 +\d+\.\d % .*█/);
   });
 
-  test('config check, print and schema', async () => {
+  test('config check, print and schema print their results', async () => {
     const check = await run('config', 'check', config);
     assert.equal(check.code, 0);
     assert.match(check.stdout, /crawl\.json is valid/);
@@ -246,7 +248,7 @@ describe('command line', { concurrency: 4 }, () => {
     assert.deepEqual([report.ok, report.problems[0]?.path], [false, 'seeds']);
   });
 
-  test('status, stop and kill of a cluster that does not run say so and end with 1', async () => {
+  test('status, stop and kill end with 1 and say so if the cluster does not run', async () => {
     const status = await run('status', config);
     assert.equal(status.code, 1);
     assert.match(status.stderr, /a1: no agent runs in .*\n[\s\S]*query .*crawl\.json/);
@@ -255,7 +257,7 @@ describe('command line', { concurrency: 4 }, () => {
     assert.deepEqual([killed.code, killed.stdout], [1, 'a1: does not run on this machine\n']);
   });
 
-  test('kill signals nobody on the word of a stale pid file', async () => {
+  test('kill sends no signal to the process in a stale pid file', async () => {
     const directory = path.join(scratch.dataDir, 'a2');
     fs.mkdirSync(directory);
     fs.writeFileSync(path.join(directory, 'agent.pid'), `${process.pid}\n`);

@@ -1,4 +1,4 @@
-// The set-up that `cluster.test.ts` and `slow/cluster.test.ts` share.
+// The set-up shared by `cluster.test.ts` and `slow/cluster.test.ts`.
 
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
@@ -14,11 +14,11 @@ export interface Crawl {
   readonly web: RunningWeb;
   readonly scratch: Scratch;
   readonly config: string;
-  /** Resolves when so many more requests have ended. */
+  /** Resolves after `count` more requests. */
   served(count: number): Promise<void>;
 }
 
-/** @param second - second byte of the web's addresses, which no other test has */
+/** @param second - second byte of the addresses of the web; no other test uses it */
 export async function crawlOf(
   t: TestContext,
   second: number,
@@ -42,7 +42,7 @@ export async function crawlOf(
   return { web, scratch, config, served };
 }
 
-/** Holds whatever befalls the agents. */
+/** Asserts the politeness rules, which hold even if agents fail. */
 export function assertPolite({ web }: Crawl): Judgement {
   const judgement = judge(web.web, web.requests(), { delayMs });
   const { forbidden, unknown, beforeRobots, concurrent, tooSoon } = judgement;

@@ -1,6 +1,6 @@
-// Clusters of real processes on the synthetic web, judged by the web server's log: whatever happens
-// to the agents, no page is asked for that must not be, no two requests are at a host at once and
-// none comes too soon. Where no agent dies, every page is fetched, too.
+// Clusters of real processes crawl the synthetic web, and the log of the web server is judged. No
+// forbidden page may be requested, no host may have two requests at a time, and each delay must be
+// kept, even if agents fail. If no agent is killed, every page must be fetched.
 
 import { describe, test } from 'node:test';
 import { start } from './cli-process.ts';

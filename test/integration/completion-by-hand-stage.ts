@@ -1,4 +1,4 @@
-// The set-up that `completion-by-hand.test.ts` and `slow/completion-by-hand.test.ts` share.
+// The set-up shared by `completion-by-hand.test.ts` and `slow/completion-by-hand.test.ts`.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { run, Scratch, untilAsked } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 
-/** A crawl that ends when its gate is opened. */
+/** Makes a crawl that ends after its gate is opened. */
 export async function stage(context: TestContext, agents: number) {
   const scratch = new Scratch();
   const gate = await startGate();
@@ -23,7 +23,7 @@ export async function stage(context: TestContext, agents: number) {
 }
 
 export function metEachOther(config: string): Promise<void> {
-  return untilAsked('they have met', async () => {
+  return untilAsked('both agents have joined one cluster', async () => {
     const { stdout } = await run('status', config, '--json');
     const { agents } = JSON.parse(stdout) as { agents: { joined: boolean; members: unknown[] }[] };
     return agents.filter((one) => one.joined && one.members.length === 1).length === 2;

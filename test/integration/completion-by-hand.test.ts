@@ -1,16 +1,16 @@
-// The end of a crawl is recorded by its agents, whoever started them: by hand, by a service unit, or
-// by a launch that is gone.
+// The agents record the completion of a crawl, no matter whether they were started by hand, by a
+// service unit or by a launch that has ended.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { run, start, until } from './cli-process.ts';
 import { metEachOther, stage } from './completion-by-hand-stage.ts';
 
-test('agents by hand record that the crawl is complete', async (context) => {
+test('agents started by hand record that the crawl is complete', async (context) => {
   const { gate, config, note } = await stage(context, 2);
   const agents = ['a1', 'a2'].map((id) => start(['agent', config, '--id', id]));
   const isUp = ({ stderr }: (typeof agents)[0]) => /agent is listening/.test(stderr());
-  await until('both', () => agents.every(isUp));
+  await until('both agents', () => agents.every(isUp));
   await metEachOther(config);
   gate.open();
   for (const { code, stderr } of await Promise.all(agents.map(({ ended }) => ended))) {

@@ -1,4 +1,4 @@
-// The set-up that `crawl-names.test.ts` and `slow/crawl-names.test.ts` share.
+// The set-up shared by `crawl-names.test.ts` and `slow/crawl-names.test.ts`.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import { run, Scratch, start, until, untilAsked } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 
-/** Every command that goes to running agents. */
+/** Every command that is sent to running agents. */
 export const commandsOf = (
   seed: string,
 ): readonly (readonly [command: string, ...words: string[]])[] => [
@@ -31,15 +31,15 @@ export interface Status {
   readonly recent: readonly { readonly kind: string }[];
 }
 
-/** Asks for the status until the agents that answer are as wanted. */
+/** Polls the status until the agents satisfy the condition. */
 export function untilStatus(config: string, is: (agents: readonly Status[]) => boolean) {
-  return untilAsked('the agents are as wanted', async () => {
+  return untilAsked('the expected status of the agents', async () => {
     const { stdout, code } = await run('status', config, '--json');
     return code === 0 && is((JSON.parse(stdout) as { agents: Status[] }).agents);
   });
 }
 
-/** Two agents of the crawl `cli-test`, and a config with the same endpoints and another name. */
+/** Starts two agents of the crawl `cli-test`; `renamed` has their endpoints and another name. */
 export async function stage(context: TestContext, { dataDir }: { dataDir?: string } = {}) {
   const scratch = new Scratch();
   const gate = await startGate();

@@ -1,10 +1,10 @@
-// The set-up that `dead-agents.test.ts` and `slow/dead-agents.test.ts` share.
+// The set-up shared by `dead-agents.test.ts` and `slow/dead-agents.test.ts`.
 
 import type { TestContext } from 'node:test';
 import { Scratch } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 
-/** A crawl that ends when its gate is opened. */
+/** Makes a crawl that ends after its gate is opened. */
 export async function stage(context: TestContext, agents: number) {
   const scratch = new Scratch();
   const gate = await startGate();

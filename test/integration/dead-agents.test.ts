@@ -1,17 +1,17 @@
-// Agents that die under a launch: it says how to start each again, or does so itself with --restart;
-// where all of them crash it does not call that an interruption. A state file that is deleted under
-// its agent ends the agent.
+// Agents that die under a launch. The launch says how to restart each, or restarts it with
+// --restart; if all crash, it does not report an interruption. An agent exits if its state file is
+// deleted.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { start, until } from './cli-process.ts';
 import { stage } from './dead-agents-stage.ts';
 
-describe('agents that die', { concurrency: 2 }, () => {
-  test('the command that launch names starts a killed agent again', async (context) => {
+describe('dead agents', { concurrency: 2 }, () => {
+  test('launch names the command that restarts a killed agent', async (context) => {
     const { scratch, gate, config, running } = await stage(context, 2);
     const launch = start(['launch', config, '--data', scratch.dataDir]);
-    await until('both', running);
+    await until('both agents', running);
     process.kill(scratch.pid('a2')!, 'SIGKILL');
     const words = /a2 was killed \(SIGKILL\); 1 go on; to start it again: ubiring (agent .*)/;
     await until('the remedy', () => words.test(launch.stderr()));
@@ -23,7 +23,7 @@ describe('agents that die', { concurrency: 2 }, () => {
     for (const { code, stderr } of ends) assert.equal(code, 0, stderr);
   });
 
-  test('launch --restart starts a killed agent again, and the crawl ends with 0', async (context) => {
+  test('launch --restart restarts a killed agent, and the crawl ends with 0', async (context) => {
     const { scratch, gate, config, running } = await stage(context, 1);
     const launch = start(['launch', config, '--restart']);
     await until('a1', running);
@@ -31,7 +31,7 @@ describe('agents that die', { concurrency: 2 }, () => {
       const pid = scratch.pid('a1')!;
       process.kill(pid, 'SIGKILL');
       const said = `a1 was killed (SIGKILL); none is left; it is started again in ${wait}`;
-      await until('its word', () => launch.stderr().includes(said));
+      await until('the message of the launch', () => launch.stderr().includes(said));
       await until('a1 again', () => ![null, pid].includes(scratch.pid('a1')));
     }
     gate.open();

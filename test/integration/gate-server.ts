@@ -1,17 +1,17 @@
-// A page that is answered only when the test says so: while it is out, a crawl cannot be complete,
-// so that what a test does meanwhile always happens during the crawl, however slow the machine is.
+// A server whose page is answered only after the test opens the gate. The crawl cannot complete
+// before that, so the actions of the test happen during the crawl even on a slow machine.
 
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** No other web of a test has it. */
+/** The web of no other test uses this address. */
 const address = '127.44.0.1';
 
 export interface Gate {
-  /** To be among the seeds. */
+  /** The URL of the page, which must be a seed. */
   readonly seed: string;
-  /** Answers, now and from now on. */
+  /** Answers the waiting requests and all later ones. */
   open(): void;
   stop(): Promise<void>;
 }

@@ -1,12 +1,12 @@
-// A crawl of a web a third of which, or more, gives no answer until every page of the other hosts has
-// been fetched: for the tests in `head-of-line.test.ts` and in `slow/head-of-line.test.ts`.
+// The crawl shared by `head-of-line.test.ts` and `slow/head-of-line.test.ts`: the slow hosts of the
+// web do not answer until every page of the other hosts has been fetched.
 
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { startSlowWeb } from '../../bench/slow-web.ts';
 import { Scratch, start } from './cli-process.ts';
 
-/** Its hosts, how many of them are slow, the pages of either kind, and the agent's threads. */
+/** Sizes of the web, and the threads of the agent. */
 interface Web {
   readonly hosts: number;
   readonly slowHosts: number;
@@ -32,7 +32,7 @@ export async function crawlBesideSlowHosts(t: TestContext, options: Web): Promis
   const slow = () => web.asked.filter(({ address }) => web.isSlow(address));
   const fastDone = new Promise<void>((resolve) => {
     web.onAnswer = () => {
-      // Each has a robots.txt besides.
+      // One more request per host is for robots.txt.
       if (fast().length === (hosts - slowHosts) * (pages + 1)) resolve();
     };
   });
@@ -49,14 +49,18 @@ export async function crawlBesideSlowHosts(t: TestContext, options: Web): Promis
   await Promise.race([fastDone, launched.ended]);
   const open = slow().map(({ address, endMs }) => ({ address, endMs }));
   assert.equal(fast().length, (hosts - slowHosts) * (pages + 1), launched.stderr());
-  assert.equal(new Set(open.map(({ address }) => address)).size, slowHosts, 'all slow ones asked');
-  assert.equal(open.length, slowHosts, 'each once');
+  assert.equal(
+    new Set(open.map(({ address }) => address)).size,
+    slowHosts,
+    'each slow host has a request',
+  );
+  assert.equal(open.length, slowHosts, 'one request per slow host');
   assert.ok(
     open.every(({ endMs }) => endMs === null),
-    'and none has answered',
+    'no slow host has answered',
   );
   answer();
   const { code, stderr } = await launched.ended;
   assert.equal(code, 0, stderr);
-  assert.equal(slow().length, slowHosts * (slowPages + 1), 'then they are crawled as well');
+  assert.equal(slow().length, slowHosts * (slowPages + 1), 'the slow hosts are crawled afterwards');
 }

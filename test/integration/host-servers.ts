@@ -1,27 +1,27 @@
-// Web servers for one test: a host of its own, which is a loopback address, for each name, all at
-// one free port, and a log of what they were asked, by which the crawl is judged. What they answer
-// is the test's. For servers that answer as no HTTP library would, see strange-server.ts.
+// Web servers for one test: each name is a host with its own loopback address, all at one free
+// port. The test supplies the answers and judges the crawl by the log of requests. For servers that
+// violate HTTP, see strange-server.ts.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Timers and sockets of a busy machine make a gap look shorter by so much, seen from the server. */
+/** On a busy machine the server measures gaps that are shorter by up to this time. */
 export const blurMs = 15;
 
 /** A request; times are those of `performance.now()`. */
 export interface Visit<Host extends string> {
   readonly host: Host;
-  /** With its query. */
+  /** Path and query. */
   readonly path: string;
   readonly start: number;
-  /** When it was answered; 0 until then. */
+  /** Time of the answer; 0 before. */
   end: number;
 }
 
 export class HostServers<Host extends string> {
-  /** In the order in which they came; a test may empty it between two crawls. */
+  /** Requests in the order of arrival; a test may clear it between two crawls. */
   readonly log: Visit<Host>[] = [];
   readonly #net: number;
   readonly #hosts: readonly Host[];
@@ -30,8 +30,8 @@ export class HostServers<Host extends string> {
   #port = 0;
 
   /**
-   * @param net second byte of the addresses, which no other test's web may have
-   * @param answer called for each request once it is in the log
+   * @param net second byte of the addresses; the web of no other test may use it
+   * @param answer called for each request after it was added to the log
    */
   constructor(
     net: number,
@@ -49,7 +49,7 @@ export class HostServers<Host extends string> {
         const path = request.url ?? '';
         const visit: Visit<Host> = { host, path, start: performance.now(), end: 0 };
         this.log.push(visit);
-        // No later than the client has the end of the answer, however late this process is told so.
+        // Recorded before the client can have the whole answer, even if this process is slow.
         const end = response.end.bind(response) as (...args: unknown[]) => http.ServerResponse;
         response.end = (...args: unknown[]) => {
           visit.end = performance.now();
@@ -75,17 +75,17 @@ export class HostServers<Host extends string> {
     return `127.${this.#net}.0.${this.#hosts.indexOf(host) + 1}`;
   }
 
-  /** `http://ADDRESS:PORT`, once it has started. */
+  /** `http://ADDRESS:PORT`; valid after `start`. */
   origin(host: Host): string {
     return `http://${this.addressOf(host)}:${this.#port}`;
   }
 
-  /** Paths that a host was asked for, in order. */
+  /** Requested paths of a host, in order. */
   asked(host: Host): string[] {
     return this.#of(host).map(({ path }) => path);
   }
 
-  /** From each answer to the next request, no less than the delay. */
+  /** Asserts the delay between each answer and the next request. */
   assertPolite(host: Host, delayMs: number): void {
     const visits = this.#of(host);
     for (const [k, { start }] of visits.slice(1).entries()) {

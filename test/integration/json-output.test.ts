@@ -1,12 +1,12 @@
-// With --json stdout is JSON in any case, also where nothing runs or the command fails; and kill says
-// so where the agent is another user's.
+// With --json stdout is always JSON, even if no agent runs or the command fails. Also tests how
+// seed and kill report refusals.
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { run, Scratch } from './cli-process.ts';
 
-test('--json prints JSON also where nothing runs, or the command fails', async (context) => {
+test('--json prints JSON even if no agent runs or the command fails', async (context) => {
   const scratch = new Scratch();
   context.after(() => scratch.clean());
   const config = await scratch.config(2);
@@ -36,7 +36,7 @@ test('--json prints JSON also where nothing runs, or the command fails', async (
   assert.equal(`${error.message}\n`, stderr);
 });
 
-test('seed refuses nonsense also where no agent runs, and names no remedy for it', async (context) => {
+test('seed refuses invalid and out-of-scope URLs even if no agent runs, and names no remedy', async (context) => {
   const scratch = new Scratch();
   context.after(() => scratch.clean());
   const config = await scratch.config(1, { scope: { hosts: ['example.org'] } });

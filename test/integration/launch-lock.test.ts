@@ -1,5 +1,5 @@
-// Two launches on one data directory at the same instant: one starts all agents, the other none.
-// What holds the same lock for a moment is waited for.
+// Concurrent launches on one data directory: one starts all agents, the others none. Commands that
+// need the same lock wait for it.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -9,7 +9,7 @@ import { lockFile } from '../../agent/storage/file/database.ts';
 import { start, until } from './cli-process.ts';
 import { gated } from './launch-lock-stage.ts';
 
-test('an agent by hand waits while an order is taken back in the files', async (t) => {
+test('an agent started by hand waits while a command withdraws a directive in the files', async (t) => {
   const { scratch, gate, config } = await gated(t, 1);
   gate.open();
   const directory = path.join(scratch.dataDir, 'a1');
@@ -29,7 +29,7 @@ test('an agent by hand waits while an order is taken back in the files', async (
     };`,
   );
   const agent = start(['agent', config, '--id', 'a1'], { NODE_OPTIONS: `--import=${preload}` });
-  await until('it looks', () => {
+  await until('the agent checks the launch lock', () => {
     assert.equal(agent.child.exitCode, null, agent.stderr());
     return fs.existsSync(looked);
   });

@@ -1,6 +1,6 @@
-// Numbered agents have their ports kept in the data directory, which is then the first thing that a
-// launch makes. Under /proc a parent exists in which nothing can be made. A disk without space is
-// told from one without permission, whatever is written first.
+// A launch that cannot write its data directory. With numbered agents the launch first writes their
+// ports there. Under /proc no directory can be made. The exit code distinguishes a full disk from a
+// missing permission.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -8,9 +8,9 @@ import { test } from 'node:test';
 import { SmallDisk } from '../chaos/storage-disks.ts';
 import { run, Scratch } from './cli-process.ts';
 
-const skip = fs.existsSync('/proc/self') ? false : 'there is no /proc here';
+const skip = fs.existsSync('/proc/self') ? false : 'the system has no /proc';
 
-test('launch: a number of agents on a directory that cannot be made is 4, at once', {
+test('launch: ends with 4 at once if the data directory of numbered agents cannot be made', {
   skip,
 }, async () => {
   const scratch = new Scratch();
@@ -25,7 +25,7 @@ test('launch: a number of agents on a directory that cannot be made is 4, at onc
   }
 });
 
-test('launch: a data directory on a full disk is 3, said once, with the remedy', async (t) => {
+test('launch: ends with 3 and names the remedy if the data directory is on a full disk', async (t) => {
   const scratch = new Scratch();
   t.after(() => scratch.clean());
   const disk = SmallDisk.mount(t, scratch.dataDir, 64);

@@ -1,6 +1,5 @@
-// Nothing about a log delays an end: with stderr on a full disk, or in a pipe that nobody reads, a
-// crawl ends as it would otherwise, and so does a crawl that is stopped. An agent that does not end,
-// for whatever reason, is killed by its launch.
+// An unwritable log does not delay an exit: with stderr on a full disk or in a pipe without a
+// reader, a complete or stopped crawl ends as usual. A launch kills an agent that does not exit.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -16,7 +15,7 @@ describe('stdout on a full disk', { skip }, () => {
   };
 
   for (const words of [['--help'], ['--version'], ['launch', '--help'], ['help', 'query']]) {
-    test(`${words.join(' ')} ends with 3 and says so`, () => {
+    test(`${words.join(' ')} ends with 3 and reports the error`, () => {
       const { status, stderr } = onFullDisk(...words);
       assert.equal(status, 3, stderr);
       assert.match(stderr, /cannot write to stdout: ENOSPC/);

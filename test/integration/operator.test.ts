@@ -1,5 +1,5 @@
-// What an operator says to a crawl that runs, by the command line and judged by the web server's
-// log: pause, resume, block, delay, seed, explain; and export and explain once nothing runs.
+// Commands of an operator to a running crawl, judged by the log of the web server: pause, resume,
+// block, delay, seed and explain. Also export and explain after the crawl.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -12,7 +12,7 @@ const asNobody = path.resolve(import.meta.dirname, 'as-nobody.ts');
 const skip = process.getuid?.() === 0 ? false : 'only root can run a command as another user';
 
 describe('operator', { concurrency: 1 }, () => {
-  test("an order is not looked for in vain in another user's files", { skip }, async (t) => {
+  test('resume reports missing permission for the files of another user', { skip }, async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const config = await scratch.config(1);
@@ -27,7 +27,7 @@ describe('operator', { concurrency: 1 }, () => {
     assert.match(stderr, /a1: permission missing: .*data\/a1 is of user 0; run the command as/);
   });
 
-  test('an order to a crawl that does not run says so', async (t) => {
+  test('pause and resume end with 1 and say so if the crawl does not run', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const config = await scratch.config(2);

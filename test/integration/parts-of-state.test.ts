@@ -1,5 +1,5 @@
-// Commands that read the state of a crawl of which a part is missing or damaged: they print what
-// there is, say what is not, and end with 4.
+// Commands that read a crawl with a missing or damaged state file print the readable part, name
+// what is missing and end with 4.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -9,7 +9,7 @@ import { openState } from '../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { run, Scratch } from './cli-process.ts';
 
-/** A finished page on a host of its own, by an agent that had all three in view. */
+/** Writes the state of an agent with one finished page; the agent had all three in its view. */
 function writeState(scratch: Scratch, agent: string): void {
   const state = openState({
     ...{ directory: path.join(scratch.dataDir, agent), crawl: 'cli-test', agent },
@@ -40,7 +40,7 @@ const losses: readonly [string, (file: string) => void, RegExp][] = [
 ];
 
 for (const [how, lose, says] of losses) {
-  test(`query and export: a file that is ${how} is told, and they end with 4`, async (t) => {
+  test(`query and export: report a state file that is ${how} and end with 4`, async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const config = await scratch.config(3);
@@ -65,7 +65,7 @@ for (const [how, lose, says] of losses) {
   });
 }
 
-test('export: a graph of first referrers is said to be one, with the key that keeps all links', async (t) => {
+test('export: says that a graph has only first referrers unless all links are kept', async (t) => {
   const scratch = new Scratch();
   t.after(() => scratch.clean());
   const config = await scratch.config(1);

@@ -1,9 +1,9 @@
-// The set-up that `polite-servers.test.ts` and `slow/polite-servers.test.ts` share.
+// The set-up shared by `polite-servers.test.ts` and `slow/polite-servers.test.ts`.
 
 import { gzipSync } from 'node:zlib';
 import { HostServers } from './host-servers.ts';
 
-/** Second byte of the addresses: no other test's web has it. */
+/** Second byte of the addresses; the web of no other test uses it. */
 export const addressNet = 47;
 export const delayMs = 20;
 

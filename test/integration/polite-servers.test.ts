@@ -1,6 +1,6 @@
-// Servers that say how they want to be crawled, crawled by the real command: their robots.txt with
-// its statuses, redirects, Crawl-delay and sitemaps, their Retry-After, and a host that repeats
-// itself. The server keeps a log of its own, by which the crawl is judged.
+// The real command crawls servers that control how they are crawled: by robots.txt with its
+// statuses, redirects, Crawl-delay and sitemaps, and by Retry-After. One host repeats itself. The
+// log of the servers judges the crawl.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -30,7 +30,7 @@ describe('polite servers', () => {
     };
   }
 
-  test('robots.txt by status, redirects, Crawl-delay, Retry-After, sitemaps and traps', async (t) => {
+  test('a crawl obeys robots.txt, Crawl-delay and Retry-After, reads sitemaps and leaves traps', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const others: readonly HostName[] = ['broken', 'limited', 'indexed', 'lists'];
@@ -43,10 +43,13 @@ describe('polite servers', () => {
     assert.deepEqual(web.asked('slow'), ['/robots.txt', '/', '/a']);
     web.assertPolite('slow', 400);
     assert.equal(web.asked('moved').filter((path) => path.startsWith('/robots')).length, 6);
-    assert.ok(!web.asked('moved').includes('/b'), 'the rules came by the fifth redirect');
+    assert.ok(!web.asked('moved').includes('/b'), 'the rules after the fifth redirect are obeyed');
     const [refused] = web.log.filter(({ host, path }) => host === 'busy' && path === '/a');
     const next = web.log.find(({ host, start }) => host === 'busy' && start > refused!.start)!;
-    assert.ok(next.start - refused!.end >= 1000 - blurMs, 'Retry-After holds the host');
+    assert.ok(
+      next.start - refused!.end >= 1000 - blurMs,
+      'Retry-After delays the next request to the host',
+    );
     assert.equal(web.asked('busy').filter((path) => path === '/a').length, 2);
 
     const wanted = ['/index.xml', '/list', '/1.xml.gz', '/feed', '/packed', '/fed', '/listed'];
@@ -59,11 +62,11 @@ describe('polite servers', () => {
     assert.ok(trapped.some(({ url }) => String(url).startsWith(web.origin('trap'))));
     assert.equal(web.asked('repeating').at(-1), '/a/b/a/b/a/b/');
     const events = await query("SELECT detail FROM events WHERE kind = 'trap'");
-    assert.ok(events.length > 0, 'it is told of');
+    assert.ok(events.length > 0, 'an event records the trap');
     for (const name of finite) web.assertPolite(name, delayMs);
   });
 
-  test('a sitemap in the config is enough to start from', async (t) => {
+  test('a crawl can start from a sitemap in the config', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const before = web.asked('told').length;

@@ -1,11 +1,11 @@
-// The set-up that `private-files.test.ts` and `slow/private-files.test.ts` share.
+// The set-up shared by `private-files.test.ts` and `slow/private-files.test.ts`.
 
 import fs from 'node:fs';
 import path from 'node:path';
 import { startWeb } from '../web/server.ts';
 import { run, type Scratch, start, until } from './cli-process.ts';
 
-// As most systems have it: others may read.
+// The default of most systems: other users may read.
 process.umask(0o022);
 
 export const size = {
@@ -16,10 +16,10 @@ export const size = {
   sparse: true,
   shares: { flaky: 0, slow: 0 },
 };
-/** A crawl that is still at work when the test looks. */
+/** Settings of a crawl that still runs when the test reads the modes. */
 export const crawl = { politeness: { hostDelayMs: 1500 } };
 
-/** Each file and directory below, with its mode. */
+/** The mode of the directory and of each file and directory in it. */
 export function modesBelow(directory: string): Map<string, string> {
   const entries = fs.readdirSync(directory, { recursive: true, encoding: 'utf8' });
   const modeOf = (file: string) => (fs.statSync(file).mode & 0o777).toString(8);

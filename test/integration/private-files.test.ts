@@ -1,4 +1,4 @@
-// What an agent stores is for its owner only, unless the operator opens its directory to others.
+// Only the owner can read the files of an agent, unless the operator has opened its directory.
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { Scratch } from './cli-process.ts';
 import { crawlInto } from './private-files-stage.ts';
 
-test('files: all that agents store is readable by its owner only', async (context) => {
+test('files: only the owner can read what agents store', async (context) => {
   const scratch = new Scratch();
   context.after(() => scratch.clean());
   const modes = await crawlInto(scratch);

@@ -1,12 +1,12 @@
-// A crawl of private hosts without `http.allowPrivateAddresses`: `config check` and `launch` say so
-// before it begins, and the end says why there are no pages.
+// Configs with a likely mistake: private hosts without `http.allowPrivateAddresses`, an empty
+// --data, and paths or seeds with a tilde or a name in braces. The commands warn or refuse.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
 import { run, Scratch } from './cli-process.ts';
 
-test('a crawl of private hosts that are not allowed names them and the key', async (context) => {
+test('config check and launch name the private hosts and the key that allows them', async (context) => {
   const scratch = new Scratch();
   context.after(() => scratch.clean());
   const file = await scratch.config(1, { seeds: ['http://127.0.0.1:1/', 'http://wiki.internal/'] });
@@ -31,7 +31,7 @@ test('a crawl of private hosts that are not allowed names them and the key', asy
   );
 });
 
-test('an empty --data is refused with 2, and changes nothing', async (context) => {
+test('an empty --data ends a command with 2 and changes nothing', async (context) => {
   const scratch = new Scratch();
   context.after(() => scratch.clean());
   const config = await scratch.config(1);
@@ -47,7 +47,7 @@ test('an empty --data is refused with 2, and changes nothing', async (context) =
   assert.equal(fs.existsSync(scratch.dataDir), false);
 });
 
-test('a tilde and a name in braces in paths and seeds get a warning', async (context) => {
+test('config check warns about a tilde or a name in braces in paths and seeds', async (context) => {
   const scratch = new Scratch();
   context.after(() => scratch.clean());
   const config = scratch.write(

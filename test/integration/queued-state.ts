@@ -1,4 +1,4 @@
-// The state of an agent that knows one URL and has not fetched it, made without a crawl.
+// Makes the state of an agent with one queued URL, without a crawl.
 
 import assert from 'node:assert/strict';
 import path from 'node:path';

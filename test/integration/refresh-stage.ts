@@ -1,4 +1,4 @@
-// The set-up that `refresh.test.ts` and `slow/refresh.test.ts` share.
+// The set-up shared by `refresh.test.ts` and `slow/refresh.test.ts`.
 
 import assert from 'node:assert/strict';
 import http from 'node:http';
@@ -16,8 +16,9 @@ export interface Asked {
 }
 
 /**
- * On each host: `/` names the pages and the next host; `/0` has an entity tag, `/1` a date, `/2` an
- * entity tag and changes with `version`, which then names `/new`; `/3` has neither and stays.
+ * On each host `/` links to the pages and to the next host. `/0` has an entity tag and `/1` a date.
+ * `/2` has an entity tag, changes with `version` and then links to `/new`. `/3` has neither and
+ * does not change.
  */
 export async function website(context: TestContext, pages = 4) {
   const asked: Asked[] = [];

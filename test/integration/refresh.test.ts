@@ -1,12 +1,12 @@
-// A complete crawl that is run again with --refresh, on real processes: what the server is asked,
-// what becomes of pages and archive, and that a round goes on where it was stopped or killed.
+// A complete crawl is repeated with --refresh, by real processes. The tests check the requests, the
+// pages and the archive, and that an interrupted round continues.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { run } from './cli-process.ts';
 import { crawl, stage } from './refresh-stage.ts';
 
-test('refresh: is not for a crawl that is not complete, nor together with --fresh', async (context) => {
+test('refresh: continues an incomplete crawl instead, and cannot be combined with --fresh', async (context) => {
   const { site, config } = await stage(context, 1);
   const both = await run('launch', config, '--fresh', '--refresh');
   assert.equal(both.code, 2, both.stderr);

@@ -1,5 +1,5 @@
-// No message of the product names a remedy that nobody has tried: each text that tells a person what to
-// do is in the table of test/operations/, whose situations CI plays to the end.
+// Every remedy in a message of the product is tested: each text that tells a person what to do must
+// be in the tables of test/operations/, whose situations CI plays.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -17,21 +17,21 @@ const tried = [
 ];
 const known = [...tried, ...[...untried, ...noRemedies].map(([says]) => says)];
 
-test('remedies: each that the source names is tried, or said to be untried', () => {
+test('remedies: each remedy in the source is tried or listed as untried', () => {
   const unknown = texts.filter((text) => {
-    // The tests in test/unit/config/ try the messages about an invalid config.
+    // The tests in test/unit/config/ cover the messages about an invalid config.
     if (text.startsWith('config/') && !text.startsWith('config/file/ports.ts')) return false;
     return !known.some((says) => text.includes(says));
   });
   assert.deepEqual(unknown, []);
 });
 
-test('remedies: the table names nothing that the source does not have', () => {
+test('remedies: each entry of the tables is in the source', () => {
   const stale = known.filter((says) => !texts.some((text) => text.includes(says)));
   assert.deepEqual(stale, []);
 });
 
-test('remedies: the tests that try some of them are there', () => {
+test('remedies: the tests that the table cites exist', () => {
   const missing = triedElsewhere.filter(({ by: [file, name] }) => {
     return !fs.readFileSync(path.join(root, file), 'utf8').includes(name);
   });

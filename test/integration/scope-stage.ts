@@ -1,4 +1,4 @@
-// The set-up that `scope.test.ts` and `slow/scope.test.ts` share.
+// The set-up shared by `scope.test.ts` and `slow/scope.test.ts`.
 
 import type { TestContext } from 'node:test';
 import { Scratch } from './cli-process.ts';

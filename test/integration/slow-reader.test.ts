@@ -1,5 +1,5 @@
-// A command whose stdout nobody reads, beside an agent that goes on writing: the command must give up
-// its read transaction within a bounded time, and still print every row when it is read.
+// A command whose stdout is not read while an agent writes: the command must end its read
+// transaction within a bounded time, and must print every row once stdout is read.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -12,10 +12,10 @@ import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { Scratch, until } from './cli-process.ts';
 
 const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
-/** Some 5 MB of output, far above what a pipe and its ends hold. */
+/** Makes about 5 MB of output, far more than a pipe and its ends can hold. */
 const URLS = 20_000;
 
-describe('a reader that stays', () => {
+describe('a slow reader', () => {
   let clean = () => {};
   afterEach(() => clean());
 
@@ -24,7 +24,7 @@ describe('a reader that stays', () => {
     ['export', '--format', 'graph'],
   ] as const;
   for (const [command, ...words] of commands) {
-    test(`${command}: a blocked stdout does not keep the write-ahead log from reuse`, async () => {
+    test(`${command}: a blocked stdout does not prevent the reuse of the write-ahead log`, async () => {
       const scratch = new Scratch();
       const config = await scratch.config(1);
       const directory = path.join(scratch.dataDir, 'a1');
@@ -58,7 +58,7 @@ describe('a reader that stays', () => {
       // A checkpoint waits for readers as long as the connection waits for locks.
       state.db.pragma('busy_timeout = 50');
       await until('the command reads', () => !isWalFree());
-      await until('the command has given up its snapshot', isWalFree);
+      await until('the command has ended its read transaction', isWalFree);
       assert.equal(fs.statSync(path.join(directory, 'state.sqlite-wal')).size, 0);
       assert.equal(child.exitCode, null);
       const lines = (await text(child.stdout)).split('\n').length;

@@ -1,17 +1,16 @@
-// A web server that misbehaves in every way that a crawler must outlive, each on a host (a loopback
-// address) of its own: endless, false, slow and broken answers, written as raw bytes, since no HTTP
-// library would say them. The tests of bad input crawl it. Hosts that only serve end at once;
-// others fail in ways that a crawler tries again after 10, 60 and 300 s.
+// A web server that misbehaves in every way that a crawler must survive: endless, false, slow and
+// broken answers, each on its own host (a loopback address). The answers are raw bytes, since an
+// HTTP library would not send them. Some hosts fail so that a crawler retries later.
 
 import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 
-/** A request as it came, and the means to answer it with any bytes whatever. */
+/** A request, and the socket to answer it with any bytes. */
 interface Asked {
   readonly path: string;
-  /** Requests to the host before this one, robots.txt aside. */
+  /** Number of earlier requests to the host, without robots.txt. */
   readonly earlier: number;
   readonly origin: string;
   readonly socket: net.Socket;
@@ -22,23 +21,23 @@ type Answer = (asked: Asked) => Promise<void> | void;
 export interface StrangeServer {
   /** `http://ADDRESS:PORT` of a host. */
   origin(host: HostName): string;
-  /** Paths that were asked for at a host, in order. */
+  /** Requested paths of a host, in order. */
   asked(host: HostName): readonly string[];
   stop(): Promise<void>;
 }
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
-/** Between two bytes of a body that drips. */
+/** Pause between two bytes of a slow body. */
 const dripMs = 100;
-/** Links on the page with many. */
+/** Number of links on the page of the host `links`. */
 export const manyLinks = 10_000;
-/** Second byte of the addresses: no other test's web has it. */
+/** Second byte of the addresses; the web of no other test uses it. */
 const addressNet = 43;
 
 /**
- * The pages in many charsets: how the page is declared, the bytes of the letter in its link, and
- * what must be asked for: the path in UTF-8, the query in the page's own encoding.
+ * Pages in many charsets: the declared charset, the bytes of the letter in the link, and the target
+ * that must be requested, with the path in UTF-8 and the query in the charset of the page.
  */
 export const charsets = [
   { name: 'utf-8', letter: [0xc3, 0xbc], asks: '/%C3%BC?q=%C3%BC' },
@@ -54,7 +53,7 @@ const answers = {
     const pages = Array.from({ length: 20 }, (_, k) => `${origin}/good/${k}`);
     return page(socket, path === '/' ? linksTo(pages) : 'good');
   },
-  /** Says that it has 1 GiB, and has. */
+  /** Announces and sends 1 GiB. */
   huge: async ({ socket }) => {
     head(socket, 200, [`content-length: ${1024 * mebibyte}`]);
     for (let sent = 0; sent < 1024 && !socket.destroyed; sent++) {
@@ -98,9 +97,9 @@ const answers = {
     const targets: Record<string, string> = { '/': '/a', '/a': '/b', '/b': '/a' };
     return redirect(socket, targets[path] ?? path);
   },
-  /** Each redirect leads to a URL that was never seen before. */
+  /** Each redirect leads to a new URL. */
   chase: ({ socket, path }) => redirect(socket, `/${Number(path.slice(1)) + 1}`),
-  /** Location is no URL, or none that a crawler may follow. */
+  /** Location is not a URL, or not one that a crawler may follow. */
   astray: ({ socket, path }) => {
     const targets: Record<string, string> = {
       '/1': 'file:///etc/passwd',
@@ -116,13 +115,13 @@ const answers = {
     head(socket, 503, ['retry-after: 1', 'content-length: 0']);
     socket.end();
   },
-  /** An answer that is known after its first line, and then drips. */
+  /** The status is known after the first line; the body then arrives slowly. */
   dripping404: async ({ socket }) => {
     head(socket, 404, []);
     await drip(socket);
   },
 
-  // From here on: what is tried again after 10, 60 and 300 s.
+  // The answers below are retried after 10, 60 and 300 s.
   drip: async ({ socket }) => {
     head(socket, 200, []);
     await drip(socket);
@@ -135,7 +134,7 @@ const answers = {
     socket.end('less than that');
   },
   noHttp: ({ socket }) => void socket.end('SSH-2.0-OpenSSH_9.6\r\n'),
-  /** A line that is no field, with a control character. */
+  /** A line that is not a field and has a control character. */
   oddHeader: ({ socket }) => {
     socket.end('HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nno colon\0\r\n\r\n<p>page');
   },
@@ -159,7 +158,7 @@ const answers = {
 
 export type HostName = keyof typeof answers;
 
-/** Every host but those in the list answers `/robots.txt` with 404. */
+/** Every host answers `/robots.txt` with 404. */
 export async function startStrangeServer(): Promise<StrangeServer> {
   const names = Object.keys(answers) as HostName[];
   const servers: net.Server[] = [];
@@ -200,7 +199,7 @@ function addressOf(name: HostName): string {
   return `127.${addressNet}.0.${1 + Object.keys(answers).indexOf(name)}`;
 }
 
-/** Reads the head of the one request that a connection here carries, and has it answered. */
+/** Reads the head of the only request of a connection and answers it. */
 async function converse(socket: net.Socket, answer: (path: string) => Promise<void>) {
   let read = '';
   for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
@@ -244,7 +243,7 @@ async function write(socket: net.Socket, bytes: Buffer | string): Promise<void> 
   if (!socket.destroyed && !socket.write(bytes)) await drained(socket);
 }
 
-/** Until it takes more, or nobody reads it any more. */
+/** Resolves when the stream accepts more bytes or has ended. */
 function drained(stream: NodeJS.EventEmitter): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

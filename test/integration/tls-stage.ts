@@ -1,4 +1,4 @@
-// A site behind TLS and its crawl, for the tests in `tls.test.ts` and in `slow/tls.test.ts`.
+// A site with TLS and its crawl, shared by `tls.test.ts` and `slow/tls.test.ts`.
 
 import assert from 'node:assert/strict';
 import http2, { type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
@@ -22,7 +22,7 @@ interface Site {
   stop(): void;
 }
 
-/** Thirty pages, each linking to its neighbours; robots.txt keeps one of them out. */
+/** Serves thirty pages, each with links to its neighbours; robots.txt excludes one of them. */
 async function serve(): Promise<Site> {
   const asked: string[] = [];
   const sockets = new Set<Socket>();
@@ -72,7 +72,7 @@ async function crawl(site: Site, scratch: Scratch, http: Record<string, unknown>
   return config;
 }
 
-/** @param offered - whether the config allows HTTP/2; with it `version` is spoken, or else HTTP/1.1 */
+/** @param offered - whether the config allows HTTP/2; `version` must be the result */
 export async function assertCrawledWhole(
   t: TestContext,
   version: '1.1' | '2.0',

@@ -1,5 +1,5 @@
-// What an operator does to a crawl, carelessly: commands at any moment, files removed and damaged,
-// the config edited. Each action says what must hold of the exit codes that it sees.
+// Actions of a careless operator: commands at any time, removed or damaged files, config edits.
+// Each action asserts which exit codes are allowed.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -23,7 +23,7 @@ function ended(said: Said, ...codes: number[]): void {
   assert.ok(codes.includes(said.code ?? -1), `${what}: ${said.stderr.trim()}`);
 }
 
-/** A launch that was refused has said what to do; that is done, and must help by `finish`. */
+/** Starts a launch. If it is refused, follows the advice that it printed. */
 async function launch(crawl: OperatedCrawl, ...flags: string[]): Promise<void> {
   const said = await crawl.begin(...flags);
   if (said === null) return;
@@ -38,7 +38,7 @@ function fileOf(crawl: OperatedCrawl, random: Random, names: readonly string[]):
   return name.startsWith('ID/') ? crawl.path(id, name.slice(3)) : crawl.path(name);
 }
 
-/** Files without which no page may be lost; `ID/`: of one agent. */
+/** Files whose loss may cost no page. `ID/` stands for the directory of one agent. */
 const smallFiles = [
   'cluster.json',
   'complete.json',
@@ -47,7 +47,7 @@ const smallFiles = [
   'ID/agent.lock',
 ] as const;
 
-/** A whole file, its first half, or its first half and zeros. */
+/** Deletes the file, cuts it to half, or overwrites its second half. */
 function damage(file: string, random: Random): void {
   const size = fs.statSync(file).size;
   if (random.chance(0.3)) return fs.rmSync(file);
@@ -86,7 +86,7 @@ export const actions: readonly Action[] = [
     may: launched,
     async act(crawl, random) {
       const enough = crawl.served() + random.whole(5, 60);
-      await crawl.until('more requests, or the end', () => {
+      await crawl.until('more requests or the end of the launch', () => {
         return crawl.served() >= enough || !crawl.isLaunched;
       });
     },
@@ -129,7 +129,7 @@ export const actions: readonly Action[] = [
     },
   },
   {
-    name: 'ask',
+    name: 'query or status',
     weight: 1,
     may: always,
     async act(crawl, random) {
@@ -143,7 +143,6 @@ export const actions: readonly Action[] = [
     may: always,
     async act(crawl, random) {
       const file = fileOf(crawl, random, smallFiles);
-      // A lock that is removed under an agent would have to be held by something else.
       if (!fs.existsSync(file)) return;
       crawl.history.push(`damaged ${file.slice(crawl.dataDir.length)}`);
       damage(file, random);

@@ -1,5 +1,5 @@
-// Situations in which agents run, or do not, or die, or are refused, and the product says what to
-// do: that is done, as it says, and must help.
+// Situations in which agents run, do not run, die or are refused. The product names a remedy; the
+// situation follows it and asserts that it helps.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -16,12 +16,12 @@ import type { Stage } from './stage.ts';
 const root = path.resolve(import.meta.dirname, '../..');
 
 const free = (stage: Stage, ...ids: string[]) =>
-  stage.until('free directories', () => ids.every((id) => !isLocked(stage.path(id))));
+  stage.until('unlocked agent directories', () => ids.every((id) => !isLocked(stage.path(id))));
 
 export const agentSituations: readonly Situation[] = [
-  // These two wait for a minute each, while others are played beside them.
+  // These two come first: each waits for a minute while other situations run in parallel.
   {
-    name: 'another program holds the state',
+    name: 'another program locks the state file',
     says: [
       'agent/storage/file/storage-failure.ts: … is locked by another program',
       "agent/agent.ts: … was locked by another program for … s; end that program's transaction",
@@ -40,7 +40,7 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a repair by one agent of two',
+    name: 'an agent is started with --repair while the other agent does not run',
     agents: 2,
     says: ['start all agents together (ubiring launch CONFIG --repair'],
     async play(stage) {
@@ -51,7 +51,7 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a launch beside one that runs',
+    name: 'a launch is started while another launch runs',
     agents: 2,
     says: [
       'agent/cli/launch/launch-plan.ts: … … in use by a running agent; stop it first:',
@@ -67,12 +67,12 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a launch beside one that is just starting',
+    name: 'a launch is started while another launch starts its agents',
     says: [
       'another launch… is just starting the agents of …, or a directive is taken back there; wait for it, or end it…',
     ],
     async play(stage) {
-      // The agent of the first waits before it opens anything.
+      // The agent of the first launch blocks before it opens any file.
       const late = stage.scratch.write(
         'late.mjs',
         `if (process.argv[1].includes('launched-agent')) {
@@ -80,17 +80,17 @@ export const agentSituations: readonly Situation[] = [
         }`,
       );
       const launch = stage.begin(['launch', stage.config], { NODE_OPTIONS: `--import=${late}` });
-      await stage.until('its lock', () => /1 agents, state in/.test(launch.stderr()));
+      await stage.until('the lock of the launch', () => /1 agents, state in/.test(launch.stderr()));
       await stage.run(4, 'launch');
       const [, pid] = /\n {2}kill -INT (\d+)\n/.exec(stage.said())!;
       assert.equal(Number(pid), launch.child.pid);
-      for (const _ of ['the first asks', 'the second insists']) process.kill(Number(pid), 'SIGINT');
+      for (const _ of ['stop', 'stop at once']) process.kill(Number(pid), 'SIGINT');
       assert.equal((await launch.ended).code, 11);
       await stage.completes();
     },
   },
   {
-    name: 'an agent by hand beside a launch that runs',
+    name: 'an agent is started by hand while the same agent runs',
     says: [
       'stop that agent first (`ubiring stop CONFIG ID`), or name another directory with --data',
     ],
@@ -105,7 +105,7 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a launch on a copy of the data directory of a crawl that runs',
+    name: 'a launch uses a copy of the data directory of a running crawl',
     says: [
       'stop the crawl there (`ubiring stop …`, with the --data of that directory), and launch again',
     ],
@@ -123,7 +123,7 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'an agent by hand whose port another program has',
+    name: 'an agent is started by hand while another program uses its port',
     says: ['end that, or let launch assign … another port:'],
     async play(stage) {
       stage.edit((config) => {
@@ -142,7 +142,7 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'an agent that is stopped',
+    name: 'an agent is stopped',
     says: ['agent/core/lifecycle/shutdown.ts: stopped; launch again to go on'],
     async play(stage) {
       const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
@@ -152,11 +152,12 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'an agent that is stopped at once',
+    name: 'an agent is stopped at once by a second signal',
     says: ['stopped at once; launch again to go on'],
     async play(stage) {
       const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
-      // Both signals wait for it, so that the second comes before the first is obeyed.
+      // Both signals are pending when the process continues, so the second arrives before the agent
+      // has handled the first.
       for (const signal of ['SIGSTOP', 'SIGINT', 'SIGTERM', 'SIGCONT'] as const) {
         agent.child.kill(signal);
       }
@@ -165,7 +166,7 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a launch of a crawl that is complete',
+    name: 'a complete crawl is launched again',
     says: [
       'agent/cli/launch/launch-plan.ts: the crawl is complete already; --refresh requests its pages again',
       'agent/cli/agent/agent-run.ts: the crawl is complete already; launch --refresh requests its pages again',
@@ -188,7 +189,7 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'an agent was killed',
+    name: 'an agent is killed',
     agents: 2,
     says: [
       '; to start it again: …',
@@ -197,7 +198,9 @@ export const agentSituations: readonly Situation[] = [
     async play(stage) {
       const launch = await stage.runs(['a1', 'a2'], 'launch');
       process.kill(stage.scratch.pid('a2')!, 'SIGKILL');
-      await stage.until('its word', () => /to start it again/.test(launch.stderr()));
+      await stage.until('the message of the launch', () =>
+        /to start it again/.test(launch.stderr()),
+      );
       const byLaunch = stage.printed('agent');
       await stage.run(0, 'status');
       assert.deepEqual(stage.printed('agent'), byLaunch);
@@ -209,7 +212,7 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'the state of an agent is deleted under it, and no other is left',
+    name: 'the state file of the only running agent is deleted',
     says: [
       'was deleted or replaced while the agent ran; start the agent again: it reads',
       'the crawl is not complete; launch again once the cause is gone',
@@ -226,10 +229,10 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'too few open files',
+    name: 'the limit of open files is too low',
     says: ['raise the limits of memory or of files (ulimit -n 4096), or lower agent.threads'],
     async play(stage) {
-      // Meanwhile the gate answers from this process.
+      // Asynchronous, because the gate answers from this process meanwhile.
       const limited = async (limit: number, verb: string) => {
         const line = `ulimit -n ${limit}; exec "$0" "$@"`;
         const main = path.join(root, 'agent/main.ts');
@@ -249,7 +252,7 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a seed for a crawl that does not run',
+    name: 'a seed is added to a crawl that does not run',
     says: ['add the …URLs to the seeds of … and run …'],
     async play(stage) {
       await stage.completes();
@@ -264,7 +267,7 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'the status of agents that do not run, in another directory',
+    name: 'status is called for agents that do not run, with --data',
     says: ['agent/cli/status/status-command.ts:   ubiring query … "…"'],
     async play(stage) {
       const launch = stage.begin(['launch', stage.config, '--data', stage.path('deep')]);
@@ -276,7 +279,7 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'an agent that does not answer is to be stopped',
+    name: 'stop is called for an agent that does not respond',
     says: ['agent/cli/commands/stop-command.ts:   ubiring kill …'],
     async play(stage) {
       const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
@@ -289,19 +292,19 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a crawl that is paused',
+    name: 'a crawl is paused',
     says: ['paused, until `ubiring resume CONFIG`'],
     async play(stage) {
       const launch = await stage.runs(['a1'], 'launch');
       await stage.run(0, 'pause');
-      await stage.until('its word', () => /paused, until/.test(launch.stderr()));
+      await stage.until('the message of the launch', () => /paused, until/.test(launch.stderr()));
       stage.gate.open();
       await stage.run(0, 'resume');
       assert.equal((await launch.ended).code, 0);
     },
   },
   {
-    name: 'a delay that is none',
+    name: 'delay is called without a delay',
     says: ['give a delay in milliseconds or as in a config (2s), or --off, not both'],
     async play(stage) {
       await stage.runs(['a1'], 'launch');
@@ -312,7 +315,7 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'the program of launch, by hand',
+    name: 'the agent program of launch is started by hand',
     says: ['this is for launch, which gives it a config; use ubiring agent (…)'],
     async play(stage) {
       const program = path.join(root, 'agent/cli/agent/launched-agent.ts');

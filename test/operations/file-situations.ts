@@ -1,5 +1,5 @@
-// Situations in which something is wrong with the data directory or the config, and the product says
-// what to do: that is done, as it says, and must help.
+// Situations in which the data directory or the config has a fault. The product names a remedy; the
+// situation follows it and asserts that it helps.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -17,7 +17,7 @@ function makeState(stage: Stage, agent: string): void {
   makeQueuedState(stage.scratch, agent, `${stage.gate.seed}more`);
 }
 
-/** One agent's crawl that is complete, its state file then changed by this statement. */
+/** Completes a crawl of one agent and then changes its state file with the SQL statement. */
 async function alter(stage: Stage, sql: string): Promise<void> {
   await stage.completes();
   const db = new Database(stage.state('a1'));
@@ -30,7 +30,7 @@ const elsewhere = (stage: Stage) => ['--data', path.join(stage.scratch.directory
 
 export const fileSituations: readonly Situation[] = [
   {
-    name: 'an audit where there is no state',
+    name: 'audit reads a directory without state files',
     says: ['agent/cli/audit/audit-command.ts: name the directory with --data'],
     async play(stage) {
       await stage.completes();
@@ -39,7 +39,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a state of a complete crawl is damaged',
+    name: 'a state file of a complete crawl is damaged',
     agents: 2,
     says: [
       'agent/cli/audit/audit-command.ts:   ubiring launch … --repair',
@@ -56,7 +56,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a state of a complete crawl is damaged, and nobody has copies',
+    name: 'a state file of a complete crawl is damaged, and no agent has copies',
     agents: 2,
     says: ['(cluster.backups, number of agents): restore it from a backup of your own'],
     async play(stage) {
@@ -75,13 +75,13 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a state is damaged while the others run',
+    name: 'a state file is damaged while the other agents run',
     agents: 2,
     says: ['agent/cli/common/load-config.ts: ubiring agent … --id …'],
     async play(stage) {
       const launch = await stage.runs(['a1', 'a2'], 'launch');
       process.kill(stage.scratch.pid('a2')!, 'SIGKILL');
-      await stage.until('the end of a2', () => /a2 was killed/.test(launch.stderr()));
+      await stage.until('the exit of a2', () => /a2 was killed/.test(launch.stderr()));
       garble(stage.state('a2'));
       for (const end of ['-wal', '-shm']) fs.rmSync(stage.state('a2') + end, { force: true });
       await stage.run(4, 'audit');
@@ -95,13 +95,13 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'the damaged state of an agent that is gone for good',
+    name: 'a removed agent leaves a damaged state file',
     agents: 2,
     says: ['others have taken over its hosts, move its directory away'],
     async play(stage) {
       const launch = await stage.runs(['a1', 'a2'], 'launch');
       process.kill(stage.scratch.pid('a2')!, 'SIGKILL');
-      await stage.until('the end of a2', () => /a2 was killed/.test(launch.stderr()));
+      await stage.until('the exit of a2', () => /a2 was killed/.test(launch.stderr()));
       garble(stage.state('a2'));
       stage.gate.open();
       assert.equal((await launch.ended).code, 0);
@@ -111,7 +111,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a state is somewhere else',
+    name: 'a state file is in another directory',
     agents: 2,
     says: ['into one directory and name it with --data; if it is lost:'],
     async play(stage) {
@@ -131,7 +131,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a state that only an agent in view no more has',
+    name: 'an agent outside the view is the only one that has a queued URL',
     agents: 3,
     says: ['queued only at this agent, which is not in view; start it to fetch the URL'],
     async play(stage) {
@@ -144,7 +144,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'work of agents that the config has no more',
+    name: 'an agent that is not in the config any more has queued URLs',
     says: [
       'set cluster.agents to … again',
       'to discard what only they have, move their directories out of …',
@@ -168,7 +168,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: '--fresh where a directory is no agent’s',
+    name: '--fresh finds a directory that does not belong to an agent',
     says: ["is not an agent's directory: it is not deleted; move it away"],
     async play(stage) {
       fs.mkdirSync(stage.path('a1'), { recursive: true });
@@ -179,7 +179,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a file is where the data directory should be',
+    name: 'a file has the path of the data directory',
     says: ['agent/cli/common/exit-code.ts: …; name another directory with --data'],
     async play(stage) {
       fs.writeFileSync(stage.scratch.dataDir, '');
@@ -189,7 +189,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'what is no file is where the lock of an agent should be',
+    name: 'a directory or a symbolic link has the path of the lock of an agent',
     says: [
       'is not a regular file; delete it and start again',
       'is a symbolic link to itself; delete it and start again',
@@ -207,7 +207,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'the log of a state cannot be read',
+    name: 'the write-ahead log of a state file cannot be read',
     says: [
       'agent/storage/file/database.ts: cannot write in …: …; name another directory with --data',
     ],
@@ -223,7 +223,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a file is where the archive should be',
+    name: 'a file has the path of the archive directory',
     says: ['start the agent again, or set archive.warc to false'],
     async play(stage) {
       stage.gate.open();
@@ -238,7 +238,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'directories are where the record of the end and a log should be',
+    name: 'directories have the paths of the completion record and of a log',
     says: [
       'agent/cli/launch/launch-plan.ts: …; move it away',
       'agent/cli/common/exit-code.ts: …; move it away',
@@ -257,7 +257,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a lock that is damaged',
+    name: 'a lock file is damaged',
     says: ['is damaged; delete it and start again'],
     async play(stage) {
       fs.mkdirSync(stage.path('a1'), { recursive: true });
@@ -269,7 +269,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a state is damaged, and nobody has copies',
+    name: 'a state file is damaged, and no agent has copies',
     says: ['restore it from a backup, or move … away and restart the agent'],
     async play(stage) {
       await stage.completes();
@@ -287,7 +287,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a complete crawl lost its state, and nobody has copies',
+    name: 'a complete crawl lost its state file, and no agent has copies',
     says: [
       'their pages back: restore the file from a backup',
       'agent/cli/agent/repair.ts:   ubiring launch … --fresh',
@@ -306,7 +306,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a state of a newer version',
+    name: 'a newer version wrote the state file',
     says: ['it was written by a newer version; upgrade, or name another directory with --data'],
     async play(stage) {
       await alter(stage, 'PRAGMA user_version = 9999');
@@ -315,7 +315,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'the database of another program',
+    name: 'the state file is a database of another program',
     says: ["is another program's database; name another directory with --data"],
     async play(stage) {
       fs.mkdirSync(stage.path('a1'), { recursive: true });
@@ -327,7 +327,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a state of another crawl',
+    name: 'the state file belongs to another crawl',
     says: [
       "restore 'name: …' in the config, or",
       "agent/storage/file/examination.ts: … belongs to … '…', not '…'; …name another directory",
@@ -345,7 +345,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'ports are asked for before there are any',
+    name: 'status is called before the agents have ports',
     says: ['agent/cli/common/load-config.ts: ubiring launch …'],
     async play(stage) {
       stage.edit((config) => {
@@ -373,7 +373,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'the ports of an agent that runs are lost',
+    name: 'the files with the port of a running agent are deleted',
     agents: 2,
     says: ['stop that agent (SIGTERM to the process in its agent.pid) and launch again'],
     async play(stage) {
@@ -391,7 +391,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a clock that seems to be ahead',
+    name: 'the clock seems to be ahead',
     says: ["clock is right, confirm it with 'touch …'"],
     async play(stage) {
       await stage.completes();
@@ -406,7 +406,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'a part of the config that a command does not need is wrong',
+    name: 'a part of the config that the command does not need is invalid',
     says: ['agent/cli/common/load-config.ts: …: … (ubiring config check …)'],
     async play(stage) {
       await stage.completes();
@@ -422,7 +422,7 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'seeds whose hosts are private',
+    name: 'the hosts of the seeds are private',
     says: [
       'their hosts are private; set http.allowPrivateAddresses to true to crawl them',
       'private addresses are blocked unless http.allowPrivateAddresses is true when a crawl begins',

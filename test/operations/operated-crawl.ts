@@ -1,6 +1,6 @@
-// A small crawl as an operator has it: one config file, one data directory, the commands, and files
-// that can be removed or damaged. Each command is a process of its own. Whether no host was asked by
-// two agents at once, and whether no page was lost, is read from the web server's own log.
+// A small crawl as an operator sees it: one config file, one data directory and the commands. Each
+// command is a separate process. The log of the web server shows whether a page was lost and
+// whether two agents sent requests to one host at the same time.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -14,7 +14,7 @@ import { type RunningWeb, startWeb } from '../web/server.ts';
 const main = path.resolve(import.meta.dirname, '../../agent/main.ts');
 const delayMs = 60;
 const pollMs = 20;
-/** Twenty times what the slowest command takes on a busy machine. */
+/** Twenty times the duration of the slowest command on a busy machine. */
 const commandMsMax = 120_000;
 export const crawlName = 'operated';
 
@@ -25,7 +25,7 @@ export interface Said {
   readonly stderr: string;
 }
 
-/** A command that runs, or has ended. */
+/** A command that runs or has ended. */
 export class Command {
   readonly child: ChildProcess;
   readonly ended: Promise<Said>;
@@ -47,7 +47,7 @@ export class Command {
       this.stderr += text;
     });
     this.ended = new Promise((resolve) => {
-      // Agents that a killed launch leaves behind hold its pipes: there may be no `close`.
+      // The agents of a killed launch keep its pipes open, so `close` may not be emitted.
       this.child.on('exit', (code) => {
         setImmediate(() => {
           this.end = { command: this.line, code, stdout: this.stdout, stderr: this.stderr };
@@ -62,14 +62,14 @@ export class OperatedCrawl {
   readonly web: RunningWeb;
   readonly scratch = new Scratch();
   readonly file: string;
-  /** What the config says. */
+  /** The name in the config. */
   name = crawlName;
   agents: number;
-  /** A text that makes the config invalid, or nothing. */
+  /** Keys that make the config invalid; empty if it is valid. */
   typo: Readonly<Record<string, unknown>> = {};
-  /** The launch that runs, or the last one. */
+  /** The running launch, or else the last one. */
   launch: Command | null = null;
-  /** A state file is gone, and its copies are at one other agent until the crawl is whole again. */
+  /** A state file is lost; until the next complete launch only one other agent has its copies. */
   harmed = false;
   /** Every command so far, with its exit code. */
   readonly history: string[] = [];
@@ -108,7 +108,7 @@ export class OperatedCrawl {
     });
   }
 
-  /** Runs a command to its end. */
+  /** Runs a command until it exits. */
   async run(verb: string, ...args: string[]): Promise<Said> {
     const command = new Command([verb, this.file, ...args], this.scratch.directory);
     return this.#endOf(command);
@@ -127,13 +127,13 @@ export class OperatedCrawl {
     return command.end!;
   }
 
-  /** Starts a launch. Gives what it said if it has ended before any agent was started. */
+  /** Starts a launch. Returns its output if it ends before it starts an agent, or else null. */
   async begin(...flags: string[]): Promise<Said | null> {
     assert.equal(this.isLaunched, false);
     const launch = new Command(['launch', this.file, ...flags], this.scratch.directory);
     this.launch = launch;
     const begun = () => launch.end !== null || / agents, state in /.test(launch.stderr);
-    await this.until('a launch that begins, or ends', begun, () => launch.stderr);
+    await this.until('a launch that starts its agents or ends', begun, () => launch.stderr);
     if (launch.end !== null) this.history.push(`${launch.line}: ${launch.end.code}`);
     else this.history.push(`${launch.line}: began`);
     return launch.end;
@@ -143,13 +143,13 @@ export class OperatedCrawl {
     return this.launch !== null && this.launch.end === null;
   }
 
-  /** The launch that runs comes to its end. */
+  /** Waits for the end of the launch. */
   async finish(): Promise<Said> {
     assert.ok(this.launch);
     return this.launch.end ?? this.#endOf(this.launch);
   }
 
-  /** Process identifiers of agents that run, by the files in their directories. */
+  /** Process identifiers of the running agents, from the files in their directories. */
   running(): number[] {
     const ids = fs.existsSync(this.dataDir) ? fs.readdirSync(this.dataDir) : [];
     return ids
@@ -174,7 +174,7 @@ export class OperatedCrawl {
       if (is()) return;
       await pause(pollMs);
     }
-    assert.fail(`never came: ${what}\n${said()}\n${this.history.join('\n')}`);
+    assert.fail(`timed out, waiting for: ${what}\n${said()}\n${this.history.join('\n')}`);
   }
 
   async close(): Promise<void> {

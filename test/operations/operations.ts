@@ -1,6 +1,6 @@
-// Operations as a state machine: a random sequence of what an operator does to a small crawl. After
-// each step the web's log is polite and the exit codes fit; at the end the advice of each message is
-// followed until the crawl is complete, and then no page is missing and the audit adds up.
+// Plays a random sequence of operator actions on a small crawl. After each step, the log of the web
+// server must show a polite crawl. At the end, the advice of each message is followed until the
+// crawl is complete; then no page may be missing and the audit must succeed.
 
 import assert from 'node:assert/strict';
 import { Random } from '../simulation/random.ts';
@@ -9,10 +9,10 @@ import { OperatedCrawl } from './operated-crawl.ts';
 import { followAdvice } from './remedies.ts';
 
 const stepsMax = 14;
-/** Launches until the crawl must be complete: each problem that the steps leave takes one. */
+/** Maximum number of launches to completion: each problem that the steps leave costs one. */
 const launchesMax = 8;
 
-/** Gives what went wrong, with the steps that led there; null: nothing did. */
+/** Returns the fault and the steps that led to it, or null. */
 export async function runOperations(seed: number): Promise<string | null> {
   const random = new Random(seed * 7919 + 5);
   const crawl = await OperatedCrawl.make(seed, random.whole(2, 3));
@@ -67,7 +67,8 @@ async function toTheEnd(crawl: OperatedCrawl): Promise<void> {
   assert.deepEqual(crawl.judgement().missing, { count: 0, samples: [] });
   let audit = await crawl.run('audit');
   if (audit.code === 4 && /^ +\S.* launch .* --repair\b/m.test(audit.stderr)) {
-    // The state of one that was not there at the end: the record's word stands without it.
+    // An agent that was absent at completion has a damaged state file, which the completion record
+    // does not mention.
     await crawl.begin('--repair');
     const repaired = await crawl.finish();
     assert.equal(repaired.code, 0, repaired.stderr);

@@ -1,12 +1,12 @@
-// Every remedy that the product names is run to the end, by real processes. That the table has all of
-// them is checked by test/integration/remedy-coverage.test.ts.
+// Plays every remedy that the product names with real processes. The test
+// test/integration/remedy-coverage.test.ts checks that the table is complete.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { situations } from './situations.ts';
 import { Stage } from './stage.ts';
 
-// One more than a small machine has cores: some situations wait for most of their time.
+// One more than the cores of a small machine, since some situations mostly wait.
 describe('remedies', { concurrency: 3 }, () => {
   for (const { name, agents = 1, says, play } of situations) {
     test(name, async (context) => {
@@ -18,7 +18,7 @@ describe('remedies', { concurrency: 3 }, () => {
   }
 });
 
-/** What the text looks like where it is said. */
+/** The pattern of the printed text. */
 function patternOf(says: string): RegExp {
   const text = says.replace(/^[\w/-]+\.ts: /, '');
   const parts = text.split('…').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));

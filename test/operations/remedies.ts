@@ -1,12 +1,12 @@
-// What the messages of a refused or interrupted launch tell an operator to do, and that done. A
-// message of which this table knows no remedy, and a remedy that does not help, are faults.
+// Follows the advice in the messages of a refused or interrupted launch. A message that is not in
+// this table is a fault, and so is a remedy that does not help.
 
 import fs from 'node:fs';
 import { crawlName, type OperatedCrawl, type Said } from './operated-crawl.ts';
 
 interface Remedy {
   readonly says: RegExp;
-  /** Does what the message says. */
+  /** Follows the advice of the message. */
   readonly follow: (crawl: OperatedCrawl, match: RegExpMatchArray) => Promise<unknown> | unknown;
 }
 
@@ -65,7 +65,7 @@ export const remedies: readonly Remedy[] = [
   { says: /the crawl is not complete; launch again once the cause is gone/, follow: () => {} },
 ];
 
-/** Follows the advice of a launch that did not end with 0. Gives what is wrong with it, or null. */
+/** Follows the advice of a launch that did not end with 0. Returns the fault, or null. */
 export async function followAdvice(crawl: OperatedCrawl, said: Said): Promise<string | null> {
   for (const { says, follow } of remedies) {
     const match = says.exec(said.stderr);
@@ -76,7 +76,7 @@ export async function followAdvice(crawl: OperatedCrawl, said: Said): Promise<st
   return `no remedy is known for: ${said.command} (${said.code}): ${said.stderr.trim()}`;
 }
 
-/** As a careful operator leaves the config. */
+/** Restores the valid config with the original name. */
 export function restoreConfig(crawl: OperatedCrawl): void {
   crawl.name = crawlName;
   crawl.typo = {};

@@ -1,20 +1,20 @@
-// Every text of the product that tells a person what to do: to run a command, or to do something to a
-// file, a key or a process. Read from the source, so that no new message escapes: each has to be one
-// that `remedy-coverage.ts` says how it is tried.
+// Collects every text of the product that tells a person to run a command or to change a file, a
+// key or a process. The texts come from the source, so that no new message is missed;
+// `remedy-coverage.ts` must name a test for each.
 
 import ts from 'typescript';
 import { isShipped, parse, readTree, type SourceText } from '../tidy/source.ts';
 
 export interface RemedyText {
-  /** Of the source file. */
+  /** The path of the source file. */
   readonly path: string;
-  /** With `…` for what is filled in, and `ubiring` for the way in which it was called. */
+  /** The text, with `…` for each inserted value and `ubiring` for the name of the program. */
   readonly text: string;
 }
 
-/** A command of the product, or an option. */
+/** A command or an option of the product. */
 const command = /\bubiring [a-z…]|(^|[\s'"(])--[a-z]{3,}|^ {2}ubiring /;
-/** What a person is told to do with a file, a process or the config. */
+/** Verbs of instructions about files, processes and the config. */
 const verbs = [
   ...[
     'add',
@@ -31,12 +31,12 @@ const verbs = [
   ],
   ...['raise', 'remove', 'rename', 'restore', 'run', 'set', 'start', 'stop', 'upgrade', 'use'],
 ];
-/** Told where something new begins: a sentence, a clause, a line. */
+/** An instruction at the start of a sentence, a clause or a line. */
 const order = new RegExp(`(^|[;:,.(] |\\n| or |\\band )(${verbs.join('|')}) [a-z…'\`]`);
 const others = /\bagain\b|\bis needed\b/;
 const sql = /\b(SELECT|UPDATE|INSERT|DELETE FROM|CASE|ALTER TABLE)\b/;
 
-/** Descriptions of commands and keys, which are read before anything is wrong. */
+/** Files with descriptions of commands and keys, which are no reaction to a fault. */
 const descriptions = [
   'agent/cli/command-line.ts',
   'config/keys/schema.ts',
@@ -65,7 +65,7 @@ function isRemedy(text: string): boolean {
   return command.test(text) || order.test(text) || others.test(text);
 }
 
-/** What is not written there itself: it may be such a text of its own. */
+/** Expressions that are inserted into a text; each may be a remedy itself. */
 function filledInto(node: ts.Node): ts.Node[] {
   if (ts.isTemplateExpression(node)) return node.templateSpans.map(({ expression }) => expression);
   if (ts.isStringLiteralLike(node)) return [];
@@ -75,7 +75,7 @@ function filledInto(node: ts.Node): ts.Node[] {
   return parts;
 }
 
-/** Null of what is no text. */
+/** Null if the node is not a text. */
 function textOf(node: ts.Node): string | null {
   if (ts.isStringLiteralLike(node)) return node.text;
   if (ts.isParenthesizedExpression(node)) return textOf(node.expression);

@@ -1,5 +1,5 @@
-// The operations by hand and in CI: one sequence for each seed. One that fails is printed with its
-// steps and the command that plays it again.
+// Runs the operations by hand and in CI: one sequence for each seed. For a failed sequence it
+// prints the steps and the command that repeats it.
 
 import { parseArgs } from 'node:util';
 import { runOperations } from './operations.ts';

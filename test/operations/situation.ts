@@ -1,16 +1,17 @@
-// One situation in which the product tells an operator what to do, and what it says.
+// A situation in which the product tells an operator what to do, and the texts that it prints.
 
 import type { Stage } from './stage.ts';
 
 export interface Situation {
   readonly name: string;
-  /** Of the config; 1 where it is absent. */
+  /** Number of agents in the config; 1 by default. */
   readonly agents?: number;
   /**
-   * Texts that must be said in the situation, as they stand in the source: whole or in part, with `…`
-   * for what is filled in, and the source file before it where others say the same.
+   * Texts that the product must print in the situation, as they are in the source: whole or in
+   * part, with `…` for inserted values, and with the source file in front if other files have the
+   * same text.
    */
   readonly says: readonly string[];
-  /** Brings it about, does what is said, and asserts that it helped. */
+  /** Creates the situation, follows the remedy and asserts that it helped. */
   readonly play: (stage: Stage) => Promise<void>;
 }

@@ -1,5 +1,5 @@
-// A stage on which a situation is played. It runs the commands of a small crawl as processes, keeps what
-// they print, and runs the commands in that output as they are printed.
+// The environment in which a situation is played. It runs the commands of a small crawl as
+// processes, keeps their output, and can run the commands that they print.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -7,14 +7,14 @@ import path from 'node:path';
 import { type Ended, type Running, Scratch, start, until } from '../integration/cli-process.ts';
 import { type Gate, startGate } from '../integration/gate-server.ts';
 
-/** Above what any situation takes: an agent by hand may run through all of it. */
+/** Longer than any situation, since an agent may run for all of it. */
 const commandMsMax = 300_000;
 
 export class Stage {
   readonly scratch = new Scratch();
-  /** The only page of the crawl, which ends when it is opened. */
+  /** Serves the only page of the crawl; opening the gate lets the crawl end. */
   readonly gate: Gate;
-  /** Of the config, which `configure` writes. */
+  /** The path of the config, which `configure` writes. */
   config = '';
   readonly #said: Running[] = [];
   #noted = '';
@@ -33,7 +33,7 @@ export class Stage {
     this.config = await this.scratch.config(agents, { seeds: [this.gate.seed], ...more });
   }
 
-  /** Changes the config as it is, its agents and ports kept. */
+  /** Edits the current config, so that agents and ports are kept unless `change` replaces them. */
   edit(change: (config: EditedConfig) => void): void {
     const config = JSON.parse(fs.readFileSync(this.config, 'utf8'));
     change(config);
@@ -54,7 +54,7 @@ export class Stage {
     return running;
   }
 
-  /** Runs a command of the crawl to its end, which must be this. */
+  /** Runs a command of the crawl, which must end with this code. */
   async run(code: number, verb: string, ...args: string[]): Promise<Ended> {
     const ended = await this.begin([verb, this.config, ...args]).ended;
     const all = `${verb} ${args.join(' ')} ended with ${ended.code}: ${ended.stdout}${ended.stderr}`;
@@ -62,10 +62,10 @@ export class Stage {
     return ended;
   }
 
-  /** A launch, or an agent by hand, whose agents run when this resolves. */
+  /** Starts a launch or an agent, and resolves when the agents run. */
   async runs(ids: readonly string[], verb: string, ...args: string[]): Promise<Running> {
     const running = this.begin([verb, this.config, ...args]);
-    await this.until(`${ids}: they run`, () => ids.every((id) => this.isUp(id, running)));
+    await this.until(`${ids}: running`, () => ids.every((id) => this.isUp(id, running)));
     return running;
   }
 
@@ -78,14 +78,14 @@ export class Stage {
     return until(what, is);
   }
 
-  /** The crawl comes to its end, and nothing is missing. */
+  /** Completes the crawl and audits it. */
   async completes(...flags: string[]): Promise<void> {
     this.gate.open();
     await this.run(0, 'launch', ...flags);
     await this.run(0, 'audit', ...flags.filter((flag, k) => isData(flag) || isData(flags[k - 1])));
   }
 
-  /** The words of the command that was printed last with this verb, as a shell would take them. */
+  /** The words of the last printed command with this verb, as a shell would split them. */
   printed(verb: string): string[] {
     const commands = [...this.said().matchAll(/\bubiring ([a-z]+ [^\n]*)/g)].map(
       ([, line]) => line!,
@@ -96,14 +96,14 @@ export class Stage {
     return [...words].map(([, single, double, bare]) => single ?? double ?? bare!);
   }
 
-  /** Runs that command. */
+  /** Runs the last printed command with this verb. */
   async follow(code: number, verb: string): Promise<Ended> {
     const [command, config, ...args] = this.printed(verb);
     assert.equal(config, this.config);
     return this.run(code, command!, ...args);
   }
 
-  /** Of a command that was not run by this stage. */
+  /** Adds the output of a command that this stage did not run. */
   note(text: string): void {
     this.#noted += `${text}\n`;
   }
@@ -121,7 +121,7 @@ export class Stage {
   }
 }
 
-/** What situations change of a config. */
+/** The keys of a config that situations change. */
 export interface EditedConfig {
   name: string;
   seeds: string[];

@@ -1,10 +1,10 @@
-// Test files that share a process: each is imported, and its tests run here. The files compile the
-// product once rather than once each, and run code that is optimised already.
+// Runs the tests of several files in one process, by importing the files. The process then loads
+// the product only once, and runs code that is already optimised.
 
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** @param pattern - of files in `test/`; those in folders `slow` only where it names them */
+/** @param pattern - glob of files in `test/`; without `slow` in it, folders `slow` are excluded */
 export async function everyTestOf(pattern: string): Promise<void> {
   const directory = path.join(import.meta.dirname, '..');
   const exclude = pattern.includes('slow') ? [] : ['**/slow/**'];

@@ -1,4 +1,4 @@
-// The simulations in one process, without the slow ones.
+// Runs all simulations except the slow ones in one process.
 import { everyTestOf } from './every-test-of.ts';
 
 await everyTestOf('simulation/*.test.ts');

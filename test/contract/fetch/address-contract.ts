@@ -1,4 +1,4 @@
-/** The fetch contract for whom it connects to: refused addresses, and TLS. */
+/** The part of the fetch contract about connections: blocked addresses and TLS. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -32,7 +32,7 @@ import {
 
 const STRICT_GUARD = new AddressGuard({ allowPrivate: false });
 
-/** Passes every address once, then refuses it: as if it changed after the look-up. */
+/** Allows the first address and blocks all later ones, as if the address changed after look-up. */
 class SecondThoughts extends AddressGuard {
   #asked = 0;
 
@@ -51,7 +51,7 @@ const neverAsked: Lookup = async () => {
 
 export function addressRows(name: string, create: CreateFetcher): void {
   const guard = STRICT_GUARD;
-  test(`${name}: a refused address literal is not connected to`, () =>
+  test(`${name}: does not connect to a blocked address literal`, () =>
     withServer(create, ANSWER, { guard }, async (fetcher, server, url) => {
       for (const refused of [url, url.replace('127.0.0.1', '[::ffff:7f00:1]')]) {
         const failure = asFailure(await fetcher.fetch(request(refused)));
@@ -60,7 +60,7 @@ export function addressRows(name: string, create: CreateFetcher): void {
       assert.equal(server.received.length, 0);
     }));
 
-  test(`${name}: a port of another protocol is not connected to`, () =>
+  test(`${name}: does not connect to a port of another protocol`, () =>
     withServer(create, ANSWER, { guard, lookup: neverAsked }, async (fetcher) => {
       for (const port of [22, 25, 6667]) {
         const failure = asFailure(await fetcher.fetch(request(`http://a.test:${port}/`)));
@@ -68,14 +68,14 @@ export function addressRows(name: string, create: CreateFetcher): void {
       }
     }));
 
-  test(`${name}: a name that leads to a refused address is not connected to`, () =>
+  test(`${name}: does not connect to a name that resolves to a blocked address`, () =>
     withServer(create, ANSWER, { guard, lookup: toLoopback }, async (fetcher, server, url) => {
       const named = url.replace('127.0.0.1', 'public.test');
       assert.equal(asFailure(await fetcher.fetch(request(named))).code, 'blocked_address');
       assert.equal(server.received.length, 0);
     }));
 
-  test(`${name}: a connected socket that is refused carries not one byte`, () => {
+  test(`${name}: writes no byte to a socket whose address is blocked after connecting`, () => {
     const settings = { guard: new SecondThoughts(), lookup: toLoopback };
     return withServer(create, ANSWER, settings, async (fetcher, server, url) => {
       const named = url.replace('127.0.0.1', 'public.test');
@@ -86,7 +86,7 @@ export function addressRows(name: string, create: CreateFetcher): void {
     });
   });
 
-  test(`${name}: of several addresses the refused ones are passed over`, () => {
+  test(`${name}: skips blocked addresses and connects to the next allowed one`, () => {
     const lookup: Lookup = async () => [
       { address: '0.0.0.0', family: 4 },
       { address: '127.0.0.1', family: 4 },
@@ -97,7 +97,7 @@ export function addressRows(name: string, create: CreateFetcher): void {
     });
   });
 
-  test(`${name}: a connection to another address than the permitted one is not reused`, () =>
+  test(`${name}: reuses a connection only if it leads to the permitted address`, () =>
     withServer(create, ANSWER, {}, async (fetcher, server, url) => {
       const other = await ScriptedServer.start(ANSWER, '127.0.0.2', server.port);
       try {
@@ -111,7 +111,7 @@ export function addressRows(name: string, create: CreateFetcher): void {
       }
     }));
 
-  test(`${name}: a thousand addresses are as good as one`, () => {
+  test(`${name}: connects to a name with a thousand addresses`, () => {
     const lookup: Lookup = async () =>
       Array.from({ length: 1000 }, () => ({ address: '127.0.0.1', family: 4 as const }));
     return withServer(create, ANSWER, { lookup }, async (fetcher, _server, url) => {
@@ -120,7 +120,7 @@ export function addressRows(name: string, create: CreateFetcher): void {
   });
 }
 
-/** Runs `use` with a TLS server that answers every request and tells what it heard. */
+/** Runs `use` with a TLS server that answers every request and records what it received. */
 async function withTls(
   create: CreateFetcher,
   cert: string,
@@ -158,7 +158,7 @@ async function withTls(
 }
 
 export function tlsRows(name: string, create: CreateFetcher): void {
-  test(`${name}: a trusted certificate, and the connection is used twice`, () =>
+  test(`${name}: accepts a trusted certificate and reuses the connection`, () =>
     withTls(create, VALID_CERTIFICATE, async (fetcher, url, heard) => {
       const first = asResponse(await fetcher.fetch(request(url)));
       asResponse(await fetcher.fetch(request(`${url}second`)));
@@ -166,11 +166,11 @@ export function tlsRows(name: string, create: CreateFetcher): void {
       assert.match(heard(), /GET \/ [\s\S]*GET \/second /);
     }));
 
-  test(`${name}: without the right a TLS connection carries no request`, () =>
+  test(`${name}: writes no request to a TLS connection without the fetch right`, () =>
     withTls(create, VALID_CERTIFICATE, async (fetcher, url, heard) => {
       const failure = asFailure(await fetcher.fetch(request(url, { mayWrite: () => false })));
       assert.deepEqual([failure.code, failure.wrote], ['no_right', false]);
-      // A second request through the same server shows that the first has had its time.
+      // When a second request is answered, the first one would have arrived, too.
       asResponse(await fetcher.fetch(request(`${url}later`)));
       assert.doesNotMatch(heard(), /GET \/ /);
     }));
@@ -181,7 +181,7 @@ export function tlsRows(name: string, create: CreateFetcher): void {
     'a certificate chain of 1 MiB': VALID_CERTIFICATE + TEST_AUTHORITY.repeat(2400),
   };
   for (const [claim, cert] of Object.entries(refused)) {
-    test(`${name}: ${claim} is refused before the request is written`, () =>
+    test(`${name}: refuses ${claim} before it writes the request`, () =>
       withTls(create, cert, async (fetcher, url, heard) => {
         const failure = asFailure(await fetcher.fetch(request(url)));
         assert.deepEqual([failure.code, failure.wrote], ['tls', false], failure.message);
@@ -189,20 +189,20 @@ export function tlsRows(name: string, create: CreateFetcher): void {
       }));
   }
 
-  test(`${name}: a server that does not speak TLS`, () =>
+  test(`${name}: reports a TLS failure if the server does not use TLS`, () =>
     withServer(create, ANSWER, {}, async (fetcher, _server, url) => {
       const failure = asFailure(await fetcher.fetch(request(url.replace('http:', 'https:'))));
       assert.deepEqual([failure.code, failure.wrote], ['tls', false]);
     }));
 
-  test(`${name}: a handshake that stalls`, () =>
+  test(`${name}: times out if the TLS handshake stalls`, () =>
     withServer(create, [{ close: 'hang' }], { timeouts: HASTY }, async (fetcher, server, url) => {
       const failure = asFailure(await fetcher.fetch(request(url.replace('http:', 'https:'))));
       assert.deepEqual([failure.code, failure.wrote], ['connect_timeout', false]);
       await server.allClosed(SLACK_MS);
     }));
 
-  test(`${name}: a server that closes within the handshake`, () =>
+  test(`${name}: reports a TLS failure if the server closes during the handshake`, () =>
     withServer(create, [{ close: 'fin' }], {}, async (fetcher, _server, url) => {
       const failure = asFailure(await fetcher.fetch(request(url.replace('http:', 'https:'))));
       assert.deepEqual([failure.code, failure.wrote], ['tls', false]);

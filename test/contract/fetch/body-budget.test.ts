@@ -1,4 +1,4 @@
-// What the fetcher does with a body for which there is no memory yet.
+// The fetcher pauses a body until the body budget grants memory for it.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -28,7 +28,7 @@ const create = (settings: Parameters<Parameters<typeof withServer>[0]>[0]) =>
   });
 const hasty = { timeouts: HASTY, guard: OPEN_GUARD };
 
-/** An account that tells when it is asked for memory and how much at most; grants when told to. */
+/** An account that reports the first reservation and its maximum, and grants it on demand. */
 function stubborn() {
   const asked = Promise.withResolvers<number>();
   let grant = () => {};
@@ -47,7 +47,7 @@ function stubborn() {
   return { account, asked: asked.promise, grant: () => grant() };
 }
 
-/** Longer than the total time-out. */
+/** Waits for longer than the total time-out. */
 const longWait = () => wait(HASTY.totalMs + 500);
 
 const head = (fields: string) => `HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n${fields}\r\n`;
@@ -58,13 +58,13 @@ const known = (bytes: number): Step[] => [
 ];
 
 forEachClient(() => {
-  test('body budget: a body that waits is not read, and its total time stands still', () =>
+  test('body budget: a waiting body is not read, and its total time-out is paused', () =>
     withServer(create, known(64 * MIB), hasty, async (fetcher, server, url) => {
       const { account, asked, grant } = stubborn();
       const fetched = fetcher.fetch(request(url, { bodyBytesMax: 4 * MIB, account }));
       assert.equal(await asked, 4 * MIB);
       await longWait();
-      // As much as the buffers of the kernel take.
+      // The server can write only what fits into the buffers of the kernel.
       assert.ok(server.written < 32 * MIB, `${server.written}`);
       grant();
       const response = asResponse(await fetched);
@@ -72,7 +72,7 @@ forEachClient(() => {
       assert.ok(response.durationMs < HASTY.totalMs, `${response.durationMs}`);
     }));
 
-  test('body budget: once it is read the total time goes on where it stood', () => {
+  test('body budget: the total time-out continues when reading starts', () => {
     const drip: Step = { repeat: 'x', bytes: 16 * MIB, delayMsPerKiB: 10 };
     const steps = [{ send: head('') }, body(1.5 * MIB), drip];
     return withServer(create, steps, hasty, async (fetcher, _server, url) => {
@@ -89,7 +89,7 @@ forEachClient(() => {
     });
   });
 
-  test('body budget: a body that waits can be aborted', () =>
+  test('body budget: a waiting body can be aborted', () =>
     withServer(create, known(8 * MIB), hasty, async (fetcher, server, url) => {
       const { account, asked, grant } = stubborn();
       const abort = new AbortController();
@@ -98,18 +98,21 @@ forEachClient(() => {
       await asked;
       abort.abort();
       assert.equal(asFailure(await fetched).code, 'aborted');
-      // The agent's other bodies may leave before the pipeline has closed this one's account.
+      // A grant may still arrive before the pipeline closes the account of the aborted body.
       grant();
       await server.allClosed(5000);
     }));
 
-  test('body budget: the first quarter mebibyte is free, the announced length is the most', () =>
+  test('body budget: the first 256 KiB are free, and the announced length limits the reservation', () =>
     withServer(
       create,
       (path) => known(path === '/free' ? MIB / 4 : 1.5 * MIB),
       hasty,
       async (fetcher, _server, url) => {
-        const never = { reserve: () => assert.fail('it is free'), ended: () => {} };
+        const never = {
+          reserve: () => assert.fail('memory was reserved for a free body'),
+          ended: () => {},
+        };
         const free = request(new URL('/free', url).href, {
           bodyBytesMax: 8 * MIB,
           account: never,
@@ -123,7 +126,7 @@ forEachClient(() => {
       },
     ));
 
-  test('body budget: of HTTP/2 a stream that waits holds up no other', () =>
+  test('body budget: a waiting HTTP/2 stream does not block other streams', () =>
     play(
       (stream, path) => {
         if (path !== '/large') return PAGE(stream, path);
@@ -143,7 +146,7 @@ forEachClient(() => {
       },
     ));
 
-  test('body budget: bodies that drip hold what they have sent, and others do not wait for them', () => {
+  test('body budget: slow bodies reserve only what has arrived, and other bodies are read meanwhile', () => {
     const drips: Step[] = [
       { send: head(`Content-Length: ${8 * MIB}\r\n`) },
       body(1.5 * MIB),
@@ -166,7 +169,7 @@ forEachClient(() => {
     });
   });
 
-  test('body budget: many bodies share it, and each is read in the end', () => {
+  test('body budget: many bodies share the budget, and each is read completely', () => {
     const coded = zlib.gzipSync(Buffer.alloc(5 * MIB, '<a href="/next">next</a>'));
     const steps = [
       { send: head(`Content-Encoding: gzip\r\nContent-Length: ${coded.length}\r\n`) },
@@ -187,7 +190,7 @@ forEachClient(() => {
         }),
       );
       assert.deepEqual(new Set(lengths), new Set([5 * MIB]));
-      // The bound, and one body where all wait for one another.
+      // The bound, plus one body that is admitted when all wait for one another.
       assert.ok(most > 0 && most <= 20 * MIB + 5.5 * MIB, `${most}`);
       assert.deepEqual([budget.reserved, budget.waiting], [0, 0]);
     });

@@ -1,4 +1,4 @@
-// What the config can choose about requests: cookies, and the types that are read.
+// Options of the config about requests: cookies, and the content types to read.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -33,8 +33,8 @@ function page(type: string, length = 2): Step[] {
 const COOKIE = 'Set-Cookie: a=1; Path=/\r\nSet-Cookie: b=2; Path=/other\r\n';
 
 for (const [cookies, claim, sent] of [
-  [true, 'are sent back where the config asks for them', /\r\ncookie: a=1\r\n/i],
-  [false, 'are not sent otherwise', /^(?![\s\S]*cookie:)/i],
+  [true, 'are sent back if the config enables them', /\r\ncookie: a=1\r\n/i],
+  [false, 'are not sent by default', /^(?![\s\S]*cookie:)/i],
 ] as const) {
   test(`fetch: cookies ${claim}`, async () => {
     const head = `HTTP/1.1 200 OK\r\nConnection: close\r\n${COOKIE}Content-Length: 0\r\n\r\n`;
@@ -50,7 +50,7 @@ for (const [cookies, claim, sent] of [
 }
 
 forEachClient(() => {
-  test('fetch: a page of an unwanted type ends with its header, and its connection', async () => {
+  test('fetch: closes the connection after the header of a page of an unwanted type', async () => {
     const server = await ScriptedServer.start(page('Content-Type: video/mp4\r\n', 10 ** 9));
     const fetcher = fetcherWith({ contentTypes: ['text/*'] });
     const url = `http://127.0.0.1:${server.port}/film`;
@@ -69,7 +69,7 @@ forEachClient(() => {
     ['without a type', '', 'page'],
     ['that is a robots.txt', 'Content-Type: application/octet-stream\r\n', 'robots'],
   ] as const) {
-    test(`fetch: a response ${claim} is read`, async () => {
+    test(`fetch: reads a response ${claim}`, async () => {
       const server = await ScriptedServer.start(page(type));
       const fetcher = fetcherWith({ contentTypes: ['text/*'] });
       const url = `http://127.0.0.1:${server.port}/`;

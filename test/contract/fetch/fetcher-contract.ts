@@ -1,7 +1,6 @@
 /**
- * What every implementation of the fetch port must do, run against real sockets on loopback. An
- * adapter's own test file calls {@link fetcherContract} with a factory and may add what only that
- * adapter promises.
+ * The contract of every fetch adapter, run against real sockets on loopback. The test file of an
+ * adapter calls {@link fetcherContract} with a factory and may add tests of its own.
  */
 
 import assert from 'node:assert/strict';
@@ -51,7 +50,10 @@ async function runRow(create: CreateFetcher, row: FetcherRow): Promise<void> {
   await withServer(create, row.steps, { timeouts }, async (fetcher, server, url) => {
     const startedAt = performance.now();
     const result = await fetcher.fetch(request(url));
-    assert.ok(performance.now() - startedAt < timeouts.totalMs + SLACK_MS, 'ends in time');
+    assert.ok(
+      performance.now() - startedAt < timeouts.totalMs + SLACK_MS,
+      'the request ends in time',
+    );
     if ('code' in expect) {
       const failure = asFailure(result);
       assert.ok(expect.code.includes(failure.code), `${failure.code}: ${failure.message}`);
@@ -59,7 +61,7 @@ async function runRow(create: CreateFetcher, row: FetcherRow): Promise<void> {
     } else {
       assertResponse(asResponse(result), expect);
     }
-    assert.equal(server.received.length, 1, 'asked once, over one connection');
+    assert.equal(server.received.length, 1, 'one request over one connection');
     const isBad = result.kind === 'failure' || result.truncated;
     if (row.closes || (row.mayKeep === undefined && isBad)) {
       await server.allClosed(SLACK_MS);
@@ -73,7 +75,11 @@ function assertResponse(
 ): void {
   assert.equal(response.status, expect.status);
   assert.equal(response.ip, '127.0.0.1');
-  assert.equal(response.body.buffer.byteLength, response.body.byteLength, 'owns its buffer');
+  assert.equal(
+    response.body.buffer.byteLength,
+    response.body.byteLength,
+    'the body owns its buffer',
+  );
   if (expect.truncated !== undefined) {
     assert.equal(response.truncated, expect.truncated, 'truncated');
   }

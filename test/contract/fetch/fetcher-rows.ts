@@ -1,6 +1,6 @@
 /**
- * Scripted servers and the outcome each must have, whoever implements the fetch port. `code`
- * rows end as a failure with one of the codes; `status` rows end as a response.
+ * Scripted servers, with the outcome that every fetch adapter must report for each. Rows with
+ * `code` end as a failure with one of the codes; rows with `status` end as a response.
  */
 
 import zlib from 'node:zlib';
@@ -20,9 +20,9 @@ export interface FetcherRow {
         readonly location?: string | null;
         readonly retryAfterMs?: number | null;
       };
-  /** The message itself was whole, so its connection may be kept although the outcome is bad. */
+  /** The connection may be kept in spite of the failure, because the message was complete. */
   readonly mayKeep?: true;
-  /** The framing could be read in two ways, so the connection is closed after a good response. */
+  /** The connection is closed after a good response, because the framing is ambiguous. */
   readonly closes?: true;
 }
 
@@ -55,17 +55,17 @@ damaged.fill(0, gzipped.length - 8, gzipped.length - 4);
 const TIMING: FetcherRow[] = [
   { claim: 'a server that never answers', steps: [HANG], expect: { code: ['response_timeout'] } },
   {
-    claim: 'a header that drips',
+    claim: 'a header that arrives slowly',
     steps: [send('HTTP/1.1 200 OK\r\n'), { send: 'A: b\r\n', times: 200, everyMs: 50 }, HANG],
     expect: { code: ['response_timeout'] },
   },
   {
-    claim: 'interim responses without end',
+    claim: 'endless interim responses',
     steps: [{ send: 'HTTP/1.1 100 Continue\r\n\r\n', times: 200, everyMs: 50 }, HANG],
     expect: { code: ['response_timeout'] },
   },
   {
-    claim: 'a body that drips, though never idle',
+    claim: 'a body that arrives slowly but is never idle',
     steps: [send(`${OK}\r\n`), { send: '<p>', times: 400, everyMs: 50 }, HANG],
     expect: { code: ['total_timeout'] },
   },
@@ -75,7 +75,7 @@ const TIMING: FetcherRow[] = [
     expect: { code: ['total_timeout'] },
   },
   {
-    claim: 'an error page that stops is still that error',
+    claim: 'an incomplete error page keeps its status',
     steps: [send('HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 9\r\n\r\n1'), HANG],
     expect: { status: 503, truncated: true, body: '1', retryAfterMs: 7000 },
   },
@@ -88,7 +88,7 @@ const CUT: FetcherRow[] = [
     expect: { status: 200, truncated: true, bodyLength: 65536 },
   },
   ...[408, 421].map((status) => ({
-    claim: `after ${status} the connection is closed, though its body is whole`,
+    claim: `after ${status} the connection is closed, even if the body is complete`,
     steps: [send(`HTTP/1.1 ${status} No\r\nContent-Length: 3\r\n\r\nnot`), HANG],
     expect: { status, truncated: true, body: '' },
   })),
@@ -101,12 +101,12 @@ const CUT: FetcherRow[] = [
     expect: { status: 200, truncated: true, bodyLength: 65536 },
   },
   {
-    claim: 'a body of exactly the cap is whole',
+    claim: 'a body of exactly the cap is complete',
     steps: [send(`${OK}Content-Length: 65536\r\n\r\n`), { repeat: 'a', bytes: 65536 }, HANG],
     expect: { status: 200, truncated: false, bodyLength: 65536 },
   },
   {
-    claim: 'a body of one byte more is cut',
+    claim: 'a body of one byte more than the cap is truncated',
     steps: [send(`${OK}Content-Length: 65537\r\n\r\n`), { repeat: 'a', bytes: 65537 }, HANG],
     expect: { status: 200, truncated: true, bodyLength: 65536 },
   },
@@ -123,7 +123,7 @@ const CUT: FetcherRow[] = [
     expect: { status: 200, truncated: true, bodyLength: 65536 },
   },
   {
-    claim: 'gzip members without content end at twice the cap on the wire',
+    claim: 'empty gzip members end at twice the cap on the wire',
     steps: [
       send(`${OK}Content-Encoding: gzip\r\n\r\n`),
       bytes(Buffer.concat(Array.from({ length: 8000 }, () => zlib.gzipSync('')))),
@@ -132,7 +132,7 @@ const CUT: FetcherRow[] = [
     expect: { status: 200, truncated: true, bodyLength: 0 },
   },
   {
-    claim: 'a film is skimmed',
+    claim: 'only the first 16 KiB of a video are read',
     steps: [
       send('HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\nContent-Length: 10485760\r\n\r\n'),
       { repeat: 'v', bytes: 10485760 },
@@ -140,7 +140,7 @@ const CUT: FetcherRow[] = [
     expect: { status: 200, truncated: true, bodyLength: 16384 },
   },
   {
-    claim: 'a small image is read and its connection kept',
+    claim: 'a small image is read, and its connection is kept',
     steps: [
       send('HTTP/1.1 200 OK\r\nContent-Type: image/gif\r\nContent-Length: 3\r\n\r\nGIF'),
       HANG,
@@ -166,7 +166,7 @@ const FRAMING: FetcherRow[] = [
     expect: { code: ['reset'] },
   },
   {
-    claim: 'a reset within a body that only closing delimits',
+    claim: 'a reset within a body that ends with the connection',
     steps: [send(`${OK}\r\n${LINK}`), { waitMs: 30 }, RESET],
     expect: { code: ['reset'] },
   },
@@ -178,12 +178,12 @@ const FRAMING: FetcherRow[] = [
     expect: { code: ['reset', 'http_syntax'] },
   },
   {
-    claim: 'a chunk size that is no number',
+    claim: 'a chunk size that is not a number',
     steps: [send(`${OK}Transfer-Encoding: chunked\r\n\r\nzz\r\n${LINK}`), FIN],
     expect: { code: ['http_syntax'] },
   },
   ...['many', '-21', '99999999999999999999', ''].map((length) => ({
-    claim: `a length of '${length}' is none, and closing delimits the body`,
+    claim: `an invalid length '${length}' is ignored, and the body ends with the connection`,
     steps: [send(`${OK}Content-Length: ${length}\r\n\r\n${LINK}`), { waitMs: 50 }, send(LINK), FIN],
     expect: { status: 200, truncated: false, body: LINK + LINK },
   })),
@@ -198,7 +198,7 @@ const FRAMING: FetcherRow[] = [
     expect: { code: ['truncated_body'] },
   },
   {
-    claim: 'a body that closing delimits',
+    claim: 'a body that ends with the connection',
     steps: [send(`HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n${LINK}`), FIN],
     expect: whole,
   },
@@ -230,37 +230,37 @@ const HEADERS: FetcherRow[] = [
   },
   ...(
     [
-      ['Content-Length beside chunks', 'Content-Length: 3\r\nTransfer-Encoding: chunked', CHUNKED],
-      ['Content-Length twice alike', 'Content-Length: 21\r\nContent-Length: 21', LINK],
+      ['Content-Length with chunks', 'Content-Length: 3\r\nTransfer-Encoding: chunked', CHUNKED],
+      ['two equal Content-Length fields', 'Content-Length: 21\r\nContent-Length: 21', LINK],
       ['Content-Length as a list', 'Content-Length: 21, 21', LINK],
       ['a length with a sign', 'Content-Length: +21', LINK],
       ['a length with a parameter', 'Content-Length: 21;x', LINK],
       ['a length of 20 digits', 'Content-Length: 00000000000000000021', LINK],
       ['bytes after a length with a sign', 'Content-Length: +21', `${LINK}HTTP/1.1 200 OK\r\n\r\n`],
       [
-        'a length beside chunks that is none',
+        'an invalid length together with chunks',
         'Content-Length: 5;x\r\nTransfer-Encoding: chunked',
         CHUNKED,
       ],
       ['a folded field', 'X-A: a\r\n\tb: c\r\nContent-Length: 21', LINK],
       ['a folded Content-Length', 'Content-Length:\r\n 21', LINK],
-      ['a blank before the colon', 'X-A : b\r\nContent-Length\t: 21', LINK],
+      ['a space before the colon', 'X-A : b\r\nContent-Length\t: 21', LINK],
       ['bytes after the body', 'Content-Length: 21', `${LINK}HTTP/1.1 200 OK\r\n\r\nother`],
       ['bytes after chunks', 'Transfer-Encoding: chunked', `${CHUNKED}HTTP/1.1 200 OK\r\n\r\n`],
       [
-        'chunks in lines of LF alone',
+        'chunk lines that end in LF only',
         'Transfer-Encoding: chunked',
         CHUNKED.replaceAll('\r\n', '\n'),
       ],
-      ['a blank after a chunk size', 'Transfer-Encoding: chunked', CHUNKED.replace('\r', ' \r')],
+      ['a space after a chunk size', 'Transfer-Encoding: chunked', CHUNKED.replace('\r', ' \r')],
       [
         'a control character in a trailer',
         'Transfer-Encoding: chunked',
         CHUNKED.replace(/\r\n$/, 'X: \u0001\r\n\r\n'),
       ],
-      ['a line that is no field', 'no field\r\nContent-Length: 21', LINK],
-      ['a field name with a blank', 'X A: b\r\nContent-Length: 21', LINK],
-      ['chunks named twice', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked', CHUNKED],
+      ['a line that is not a field', 'no field\r\nContent-Length: 21', LINK],
+      ['a field name with a space', 'X A: b\r\nContent-Length: 21', LINK],
+      ['chunked given twice', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked', CHUNKED],
     ] as const
   ).map(([claim, fields, body]) => ({
     claim,
@@ -269,13 +269,13 @@ const HEADERS: FetcherRow[] = [
     closes: true as const,
   })),
   {
-    claim: 'lines that end in LF alone',
+    claim: 'header lines that end in LF only',
     steps: [send(`${OK}Content-Length: 21\r\n\r\n`.replaceAll('\r', '') + LINK), HANG],
     expect: { status: 200, body: LINK },
     closes: true,
   },
   {
-    claim: 'a response that nobody asked for, on the idle connection',
+    claim: 'an unsolicited response on the idle connection',
     steps: [
       send(`${OK}Content-Length: 21\r\n\r\n${LINK}`),
       { waitMs: 50 },
@@ -293,10 +293,10 @@ const HEADERS: FetcherRow[] = [
   ...(
     [
       ['another minor version', 'HTTP/1.2 200 OK', 'Content-Length: 21', LINK],
-      ['two blanks in the status line', 'HTTP/1.1  200  OK', 'Content-Length: 21', LINK],
+      ['two spaces in the status line', 'HTTP/1.1  200  OK', 'Content-Length: 21', LINK],
       ['chunks in HTTP/1.0', 'HTTP/1.0 200 OK', 'Transfer-Encoding: chunked', CHUNKED],
       [
-        'chunks in HTTP/1.0 that is kept',
+        'chunks in HTTP/1.0 with keep-alive',
         'HTTP/1.0 200 OK',
         'Connection: keep-alive\r\nTransfer-Encoding: chunked',
         CHUNKED,
@@ -318,12 +318,12 @@ const HEADERS: FetcherRow[] = [
     expect: { status: 200, body: LINK },
   },
   {
-    claim: 'interim responses without end',
+    claim: 'endless interim responses',
     steps: [{ repeat: 'HTTP/1.1 103 Early Hints\r\n\r\n', bytes: 1e12 }],
     expect: { code: ['http_syntax'] },
   },
   {
-    claim: 'an upgrade nobody asked for',
+    claim: 'an unsolicited upgrade',
     steps: [
       send('HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n'),
       HANG,
@@ -331,27 +331,27 @@ const HEADERS: FetcherRow[] = [
     expect: { code: ['http_syntax'] },
   },
   {
-    claim: 'a redirect is handed back, not followed',
+    claim: 'a redirect is returned, not followed',
     steps: [send('HTTP/1.1 302 Found\r\nLocation: /b?c=1\r\nContent-Length: 0\r\n\r\n'), HANG],
     expect: { status: 302, location: '/b?c=1', body: '' },
   },
   {
-    claim: 'a redirect whose body breaks off is still a redirect',
+    claim: 'a redirect with a truncated body is still a redirect',
     steps: [send('HTTP/1.1 301 Moved\r\nLocation: /b\r\nContent-Length: 50\r\n\r\nMoved'), FIN],
     expect: { status: 301, location: '/b', truncated: true },
   },
   {
-    claim: 'a Location in raw UTF-8 is read as such',
+    claim: 'a Location in raw UTF-8 is decoded as UTF-8',
     steps: [send('HTTP/1.1 302 Found\r\nLocation: /ü\r\nContent-Length: 0\r\n\r\n'), HANG],
     expect: { status: 302, location: '/ü' },
   },
   {
-    claim: 'a Location with another status is nothing',
+    claim: 'a Location is ignored if the status is not a redirect',
     steps: [send('HTTP/1.1 201 Created\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n'), HANG],
     expect: { status: 201, location: null },
   },
   {
-    claim: '204 ends with the header, whatever follows',
+    claim: '204 ends with the header and ignores what follows',
     steps: [send(`HTTP/1.1 204 No Content\r\nContent-Length: 21\r\n\r\n${LINK}`), HANG],
     expect: { status: 204, body: '', truncated: false },
     closes: true,
@@ -369,7 +369,7 @@ const HEADERS: FetcherRow[] = [
     closes: true,
   },
   {
-    claim: '304 ends with the header, whatever its length says',
+    claim: '304 ends with the header and ignores its length',
     steps: [send('HTTP/1.1 304 Not Modified\r\nContent-Length: 21\r\n\r\n'), HANG],
     expect: { status: 304, body: '', truncated: false },
   },
@@ -395,16 +395,16 @@ const CODINGS: FetcherRow[] = [
     steps: coded('deflate', zlib.deflateSync(LINK)),
     expect: whole,
   },
-  { claim: 'deflate bare', steps: coded('deflate', zlib.deflateRawSync(LINK)), expect: whole },
+  { claim: 'raw deflate', steps: coded('deflate', zlib.deflateRawSync(LINK)), expect: whole },
   { claim: 'gzip twice', steps: coded('gzip, gzip', zlib.gzipSync(gzipped)), expect: whole },
-  { claim: 'gzip that is not', steps: coded('gzip', Buffer.from(LINK)), expect: whole },
+  { claim: 'plain text as gzip', steps: coded('gzip', Buffer.from(LINK)), expect: whole },
   {
-    claim: 'an unknown coding is no coding',
+    claim: 'an unknown coding is ignored',
     steps: coded('utf-8', Buffer.from(LINK)),
     expect: whole,
   },
   {
-    claim: 'a coding of an empty body',
+    claim: 'an empty body with a coding',
     steps: coded('gzip', Buffer.alloc(0)),
     expect: { status: 200, body: '' },
   },
@@ -419,17 +419,17 @@ const CODINGS: FetcherRow[] = [
     expect: whole,
   },
   {
-    claim: 'gzip with garbage after it',
+    claim: 'gzip followed by garbage',
     steps: coded('gzip', Buffer.concat([gzipped, Buffer.from('garbage garbage')])),
     expect: whole,
   },
   {
-    claim: 'gzip with zeros after it',
+    claim: 'gzip followed by zeros',
     steps: coded('gzip', Buffer.concat([gzipped, Buffer.alloc(20)])),
     expect: whole,
   },
   {
-    claim: 'gzip with garbage after it that arrives later',
+    claim: 'gzip followed by garbage that arrives later',
     steps: [
       send(`${OK}Content-Encoding: gzip\r\nContent-Length: ${gzipped.length + 9}\r\n\r\n`),
       bytes(gzipped),
@@ -448,19 +448,19 @@ const CODINGS: FetcherRow[] = [
     expect: whole,
   },
   {
-    claim: 'gzip cut short',
+    claim: 'truncated gzip',
     mayKeep: true,
     steps: coded('gzip', gzipped.subarray(0, -9)),
     expect: { code: ['truncated_body'] },
   },
   {
-    claim: 'br cut short',
+    claim: 'truncated br',
     mayKeep: true,
     steps: coded('br', zlib.brotliCompressSync(LINK).subarray(0, -4)),
     expect: { code: ['truncated_body'] },
   },
   {
-    claim: 'zstd cut short',
+    claim: 'truncated zstd',
     mayKeep: true,
     steps: coded('zstd', zlib.zstdCompressSync(LINK).subarray(0, -4)),
     expect: { code: ['truncated_body'] },
@@ -472,7 +472,7 @@ const CODINGS: FetcherRow[] = [
     expect: { code: ['body_encoding'] },
   },
   {
-    claim: 'br that is not',
+    claim: 'plain text as br',
     mayKeep: true,
     steps: coded('br', Buffer.from('<html>no brotli at all</html>')),
     expect: { code: ['body_encoding', 'truncated_body'] },

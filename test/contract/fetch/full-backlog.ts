@@ -1,16 +1,16 @@
 /**
- * A listening socket whose queue is full, so that a further connection is neither accepted nor
- * refused: the loopback form of a host behind a firewall that drops. A worker listens with the
- * smallest backlog and then blocks its thread, so that nothing is ever accepted.
+ * A listening socket with a full queue, so that a further connection is neither accepted nor
+ * refused, as with a host behind a firewall that drops packets. A worker listens with the smallest
+ * backlog and then blocks its thread, so that it never accepts a connection.
  */
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 
-/** Linux accepts one more than the backlog of 1; the rest wait without an answer. */
+/** Linux completes one connection more than the backlog of 1; further ones get no answer. */
 const FILLERS = 8;
-/** The worker wakes by itself after this, should the test forget it. */
+/** The worker wakes after this time even if the test does not stop it. */
 const BLOCKED_MS = 20_000;
 
 const LISTENER = `

@@ -1,4 +1,4 @@
-/** The fetch contract on the got adapter, and what only this adapter promises. */
+/** Runs the fetch contract on the got adapter, and tests its connection pool and proxy settings. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -28,7 +28,7 @@ const createFetcher: CreateFetcher = (settings) =>
 
 fetcherContract('got fetcher', createFetcher);
 
-test('got fetcher: idle connections are bounded over all hosts, the oldest leaving first', async () => {
+test('got fetcher: limits the idle connections to all hosts and closes the oldest first', async () => {
   const server = createServer((_request, answer) => answer.end('ok'));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -48,15 +48,15 @@ test('got fetcher: idle connections are bounded over all hosts, the oldest leavi
   }
   asResponse(await fetcher.fetch(request(`http://h3.test:${port}/`)));
   asResponse(await fetcher.fetch(request(`http://h2.test:${port}/`)));
-  assert.equal(opened, 3, 'the two youngest were kept');
+  assert.equal(opened, 3, 'the two newest connections were kept');
   asResponse(await fetcher.fetch(request(`http://h1.test:${port}/`)));
-  assert.equal(opened, 4, 'the oldest was closed');
+  assert.equal(opened, 4, 'the oldest connection was closed');
   await fetcher.close();
   server.close();
   await once(server, 'close');
 });
 
-test('got fetcher: an idle connection is closed after its time', async () => {
+test('got fetcher: closes an idle connection after idleMs', async () => {
   const head = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
   const server = await ScriptedServer.start([{ send: head }, { close: 'hang' }]);
   const fetcher = createGotFetcher({
@@ -73,7 +73,7 @@ test('got fetcher: an idle connection is closed after its time', async () => {
   await server.stop();
 });
 
-test('got fetcher: a proxy in the environment is not used', async (t) => {
+test('got fetcher: does not use a proxy from the environment', async (t) => {
   const server = await ScriptedServer.start([
     { send: 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok' },
     { close: 'fin' },
@@ -99,7 +99,7 @@ test('got fetcher: a proxy in the environment is not used', async (t) => {
     console.log(result.kind);
     await fetcher.close();
   `;
-  // Port 9 (discard) on loopback: whoever goes there is refused.
+  // Port 9 (discard) on loopback refuses connections.
   const proxy = 'http://127.0.0.1:9';
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     env: { ...process.env, NODE_USE_ENV_PROXY: '1', HTTP_PROXY: proxy, http_proxy: proxy },

@@ -1,6 +1,6 @@
 /**
- * What the parts of the fetch contract share: settings, a request, one scripted server with one
- * fetcher around a test, and the narrowing of an outcome.
+ * Shared by the parts of the fetch contract: time-outs, a request, a scripted server with a fetcher
+ * for one test, and assertions about the kind of a result.
  */
 
 import assert from 'node:assert/strict';
@@ -29,16 +29,16 @@ export interface ContractSettings {
 
 export type CreateFetcher = (settings: ContractSettings) => Fetcher;
 
-/** Never reached by a row that does not mean to. */
+/** Time-outs for tests that expect none. */
 export const PATIENT: FetchTimeouts = { connectMs: 5000, responseMs: 10_000, totalMs: 20_000 };
-/** For rows that mean to reach one. */
+/** Time-outs for tests that expect one. */
 export const HASTY: FetchTimeouts = { connectMs: 500, responseMs: 700, totalMs: 1500 };
 
 export const OPEN_GUARD = new AddressGuard({ allowPrivate: true });
-/** Every name is this machine: many hosts, one server. */
+/** Resolves every name to this machine, so that one server serves many hosts. */
 export const toLoopback: Lookup = async () => [{ address: '127.0.0.1', family: 4 }];
 
-/** Past this a time-out that should have fired has not. */
+/** Tolerance for a time-out; after it the time-out counts as missed. */
 export const SLACK_MS = 4000;
 
 export function request(url: string, changes: Partial<FetchRequest> = {}): FetchRequest {
@@ -53,12 +53,14 @@ export function request(url: string, changes: Partial<FetchRequest> = {}): Fetch
 }
 
 export function asFailure(result: FetchResult): FetchFailure {
-  if (result.kind !== 'failure') assert.fail(`a response came: ${JSON.stringify(result)}`);
+  if (result.kind !== 'failure')
+    assert.fail(`expected a failure, got a response: ${JSON.stringify(result)}`);
   return result;
 }
 
 export function asResponse(result: FetchResult): FetchResponse {
-  if (result.kind !== 'response') assert.fail(`failed: ${JSON.stringify(result)}`);
+  if (result.kind !== 'response')
+    assert.fail(`expected a response, got a failure: ${JSON.stringify(result)}`);
   return result;
 }
 
@@ -79,7 +81,7 @@ export async function withServer(
   }
 }
 
-/** A short page over a connection that stays open. */
+/** A short page on a connection that stays open. */
 export const ANSWER: Step[] = [
   { send: 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nok' },
   { close: 'hang' },
@@ -88,7 +90,7 @@ export const ANSWER: Step[] = [
 const CLIENTS = { got: createGotFetcher, node: createNodeFetcher };
 let client: keyof typeof CLIENTS = 'got';
 
-/** Declares the tests once for each client; theirs is what {@link createClient} makes. */
+/** Declares the tests once for each client, which {@link createClient} then uses. */
 export function forEachClient(declare: () => void): void {
   for (const name of ['got', 'node'] as const) {
     describe(`client ${name}`, () => {
@@ -100,7 +102,7 @@ export function forEachClient(declare: () => void): void {
   }
 }
 
-/** A fetcher on the client that is being tested. */
+/** Makes a fetcher with the client under test. */
 export function createClient(options: HttpFetcherOptions): Fetcher {
   return CLIENTS[client](options);
 }

@@ -1,4 +1,5 @@
-// HTTP/2 bodies in frames of one byte, on real sockets: what one turn of the loop has to do.
+// HTTP/2 bodies in frames of one byte, on real sockets: one turn of the event loop must process
+// only a bounded number of frames.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -11,9 +12,9 @@ import { Http2Call } from '../../../agent/fetch/connection/http2-call.ts';
 import { Http2Sessions } from '../../../agent/fetch/connection/http2-sessions.ts';
 import { TEST_KEY, VALID_CERTIFICATE } from './test-certificates.ts';
 
-/** Fewer than the connection's first window, so that the server need not read updates. */
+/** Below the initial window of the connection, so that the server can ignore window updates. */
 const FRAMES = 60_000;
-/** A read of 64 KiB has 6,554 frames of one byte; two reads may meet in a turn. */
+/** A read of 64 KiB has 6,554 frames of one byte; one turn may have two reads. */
 const TURN_FRAMES_MAX = 16_384;
 
 const SETTINGS = 4;
@@ -31,7 +32,7 @@ function frame(type: number, flags: number, stream: number, payload: Buffer): Bu
   return Buffer.concat([head, payload]);
 }
 
-/** Whether a HEADERS frame has come, after the preface of 24 bytes. */
+/** Whether a HEADERS frame has arrived after the preface of 24 bytes. */
 function hasRequest(read: Buffer): boolean {
   for (let at = 24; at + 9 <= read.length; at += 9 + read.readUIntBE(at, 3)) {
     if (read[at + 3] === HEADERS) return true;
@@ -66,7 +67,7 @@ async function serve(): Promise<{ server: tls.Server; port: number }> {
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-test('http2 frames: a body of one-byte frames is whole, and takes a turn one read at a time', async () => {
+test('http2 frames: a body of one-byte frames is complete, and a turn handles at most two reads', async () => {
   const { server, port } = await serve();
   const sessions = new Http2Sessions({ idleMax: 1, idleMs: 1000, now: () => performance.now() });
   const socket = tls.connect({

@@ -1,4 +1,5 @@
-// HTTP/2 connections that fail: what is repeated at once, and that no later request meets them.
+// HTTP/2 connections that fail: which requests are repeated at once, and that later requests do not
+// use the failed connection.
 
 import assert from 'node:assert/strict';
 import http2 from 'node:http2';
@@ -13,13 +14,13 @@ const {
   NGHTTP2_REFUSED_STREAM: REFUSED,
 } = http2.constants;
 
-/** Answers with a page, but for the streams of the given ordinal numbers, from 1. */
+/** Answers each stream with a page, except the streams with the given numbers, counted from 1. */
 function except(odd: Readonly<Record<number, Answer>>): Answer {
   let streams = 0;
   return (stream, path) => (odd[++streams] ?? PAGE)(stream, path);
 }
 
-/** A GOAWAY that names the stream before this one as the last, or this one itself. */
+/** A GOAWAY whose last stream is this one if it is processed, or else the one before it. */
 function goAway(code: number, isProcessed: boolean): Answer {
   return (stream) => stream.session!.goaway(code, stream.id! - (isProcessed ? 0 : 2));
 }
@@ -41,7 +42,7 @@ forEachClient(() => {
     'goes away with ENHANCE_YOUR_CALM': { answer: goAway(CALM, true), code: 'reset' },
   };
   for (const [claim, { answer, code }] of Object.entries(fatal)) {
-    test(`http2: a connection that ${claim} is given up, and the next request has a new one`, () =>
+    test(`http2: abandons a connection that ${claim} and opens a new one for the next request`, () =>
       play(except({ 2: answer }), async ({ fetcher, url, connections }) => {
         asResponse(await fetcher.fetch(request(url)));
         assert.equal(asFailure(await fetcher.fetch(request(`${url}odd`))).code, code);
@@ -51,7 +52,7 @@ forEachClient(() => {
       }));
   }
 
-  test('http2: a stream that is refused is repeated at once, on the same connection', () =>
+  test('http2: repeats a refused stream at once on the same connection', () =>
     play(
       except({ 1: (stream) => stream.close(REFUSED) }),
       async ({ fetcher, url, paths, connections }) => {
@@ -60,17 +61,21 @@ forEachClient(() => {
       },
     ));
 
-  test('http2: a stream that is refused every time fails after two repeats', () =>
+  test('http2: reports a failure after two repeats of a refused stream', () =>
     play(
       (stream) => stream.close(REFUSED),
       async ({ fetcher, url, paths, connections }) => {
         assert.equal(asFailure(await fetcher.fetch(request(url))).code, 'reset');
-        assert.deepEqual([paths.length, connections()], [3, 2], 'the last on a new connection');
+        assert.deepEqual(
+          [paths.length, connections()],
+          [3, 2],
+          'the last repeat used a new connection',
+        );
       },
     ));
 
   for (const [name, code] of Object.entries({ NO_ERROR, ENHANCE_YOUR_CALM: CALM })) {
-    test(`http2: a stream above the last one of a GOAWAY (${name}) is repeated at once`, () =>
+    test(`http2: repeats a stream above the last one of a GOAWAY (${name}) at once`, () =>
       play(except({ 2: goAway(code, false) }), async ({ fetcher, url, paths, connections }) => {
         asResponse(await fetcher.fetch(request(url)));
         asResponse(await fetcher.fetch(request(`${url}above`)));
@@ -83,7 +88,7 @@ forEachClient(() => {
     'the connection': goAway(HTTP1, true),
   };
   for (const [what, answer] of Object.entries(refusals)) {
-    test(`http2: where ${what} ends with HTTP_1_1_REQUIRED, the host is asked in HTTP/1.1`, () =>
+    test(`http2: changes to HTTP/1.1 if ${what} ends with HTTP_1_1_REQUIRED`, () =>
       play(except({ 1: answer }), async ({ fetcher, url, spoken }) => {
         const page = asResponse(await fetcher.fetch(request(url)));
         assert.equal(Buffer.from(page.body).toString(), 'old');
@@ -92,7 +97,7 @@ forEachClient(() => {
       }));
   }
 
-  test('http2: that a host wants HTTP/1.1 is remembered for an hour', () => {
+  test('http2: uses HTTP/1.1 for an hour if a host requires it', () => {
     let now = 1e12;
     return play(
       except({ 1: (stream) => stream.close(HTTP1) }),
@@ -106,7 +111,7 @@ forEachClient(() => {
     );
   });
 
-  test('http2: a used connection that goes before the response costs no attempt', () =>
+  test('http2: repeats the request if a reused connection closes before the response', () =>
     play(
       except({ 2: (stream) => stream.session?.socket.destroy() }),
       async ({ fetcher, url, paths, connections }) => {
@@ -116,7 +121,7 @@ forEachClient(() => {
       },
     ));
 
-  test('http2: a new connection that goes before the response is a failure', () =>
+  test('http2: reports a failure if a new connection closes before the response', () =>
     play(
       (stream) => stream.session?.socket.destroy(),
       async ({ fetcher, url, paths }) => {
@@ -125,7 +130,7 @@ forEachClient(() => {
       },
     ));
 
-  test('http2: the right is asked for again before a repeat', () =>
+  test('http2: checks the fetch right again before a repeat', () =>
     play(except({ 1: (stream) => stream.close(REFUSED) }), async ({ fetcher, url, paths }) => {
       let asked = 0;
       const failure = asFailure(

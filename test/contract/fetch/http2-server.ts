@@ -1,4 +1,4 @@
-// A server that chooses HTTP/2, with a fetcher, around a test.
+// Runs an HTTP/2 server and a fetcher for one test.
 
 import { once } from 'node:events';
 import http2, { type Http2SecureServer, type ServerHttp2Stream } from 'node:http2';
@@ -13,7 +13,7 @@ export type Answer = (stream: ServerHttp2Stream, path: string) => void;
 export interface Playground {
   readonly fetcher: Fetcher;
   readonly url: string;
-  /** Protocol of each request, in order. */
+  /** The protocol version of each request, in order. */
   readonly spoken: string[];
   readonly paths: string[];
   readonly connections: () => number;
@@ -42,7 +42,7 @@ export async function play(
   server.on('request', ({ httpVersion }, response) => {
     spoken.push(httpVersion);
     if (httpVersion !== '1.1') return;
-    // So that the protocol is chosen anew for each request.
+    // The next request then negotiates the protocol again.
     response.setHeader('connection', 'close');
     response.end('old');
   });

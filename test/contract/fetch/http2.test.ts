@@ -1,4 +1,4 @@
-// What the fetcher does where a server chooses HTTP/2, well-behaved or not.
+// The fetcher with servers that choose HTTP/2, both correct and faulty ones.
 
 import assert from 'node:assert/strict';
 import http2 from 'node:http2';
@@ -9,7 +9,7 @@ import { type Answer, PAGE, play } from './http2-server.ts';
 import { EXPIRED_CERTIFICATE } from './test-certificates.ts';
 
 forEachClient(() => {
-  test('http2: is spoken where the server chooses it, on one connection a host', () =>
+  test('http2: uses HTTP/2 if the server chooses it, on one connection per host', () =>
     play(PAGE, async ({ fetcher, url, spoken, paths, connections }) => {
       const first = asResponse(await fetcher.fetch(request(url)));
       const second = asResponse(await fetcher.fetch(request(`${url}second?q=1`)));
@@ -28,7 +28,7 @@ forEachClient(() => {
       assert.equal(connections(), 1);
     }));
 
-  test('http2: is not offered where the config forbids it', () =>
+  test('http2: does not offer HTTP/2 if the config disables it', () =>
     play(
       PAGE,
       async ({ fetcher, url, spoken }) => {
@@ -38,7 +38,7 @@ forEachClient(() => {
       { http2: false },
     ));
 
-  test('http2: without the right no request is written, and the connection serves the next', () =>
+  test('http2: writes no request without the fetch right, and reuses the connection for the next one', () =>
     play(PAGE, async ({ fetcher, url, paths, connections }) => {
       const failure = asFailure(await fetcher.fetch(request(url, { mayWrite: () => false })));
       assert.deepEqual([failure.code, failure.wrote], ['no_right', false]);
@@ -46,7 +46,7 @@ forEachClient(() => {
       assert.deepEqual([paths, connections()], [['/later'], 1]);
     }));
 
-  test('http2: codings, redirects and statuses are as in HTTP/1.1', () =>
+  test('http2: handles codings, redirects and statuses as in HTTP/1.1', () =>
     play(
       (stream, path) => {
         if (path === '/coded') {
@@ -81,7 +81,7 @@ forEachClient(() => {
       answer: (stream) => stream.close(http2.constants.NGHTTP2_REFUSED_STREAM),
       code: 'reset',
     },
-    'a connection that goes within the body': {
+    'a connection that closes within the body': {
       answer: (stream) => {
         stream.respond({ ':status': 200 });
         stream.write('begun', () => stream.session?.socket.destroy());
@@ -103,7 +103,7 @@ forEachClient(() => {
       },
       code: 'total_timeout',
     },
-    'too much header': {
+    'a header that is too large': {
       answer: (stream) => {
         stream.respond({ ':status': 200, 'x-long': 'x'.repeat(20_000) });
         stream.end('page');
@@ -120,7 +120,7 @@ forEachClient(() => {
       }));
   }
 
-  test('http2: an endless body is cut at the cap, and no more than a window is taken', () => {
+  test('http2: truncates an endless body at the cap and reads no more than one window', () => {
     let sent = 0;
     return play(
       (stream) => {
@@ -134,12 +134,12 @@ forEachClient(() => {
       async ({ fetcher, url }) => {
         const page = asResponse(await fetcher.fetch(request(url, { bodyBytesMax: 100_000 })));
         assert.deepEqual([page.body.byteLength, page.truncated], [100_000, true]);
-        assert.ok(sent < 2 ** 20, `${sent} bytes were taken`);
+        assert.ok(sent < 2 ** 20, `${sent} bytes were sent`);
       },
     );
   });
 
-  test('http2: a connection that is told to go away is replaced', () =>
+  test('http2: replaces a connection after GOAWAY', () =>
     play(
       (stream, path) => {
         PAGE(stream, path);
@@ -147,7 +147,7 @@ forEachClient(() => {
       },
       async ({ fetcher, url, connections, spoken }) => {
         asResponse(await fetcher.fetch(request(url)));
-        // The frame may come with the body or after it: what counts is that a retry gets through.
+        // The frame may arrive with the body or after it, so only the retry must succeed.
         await fetcher.fetch(request(`${url}again`));
         asResponse(await fetcher.fetch(request(`${url}again`)));
         assert.equal(connections(), 2);
@@ -155,7 +155,7 @@ forEachClient(() => {
       },
     ));
 
-  test('http2: after 421 the next request has a connection of its own', () =>
+  test('http2: opens a new connection for the next request after 421', () =>
     play(
       (stream, path) =>
         path === '/' ? stream.respond({ ':status': 421 }, { endStream: true }) : PAGE(stream, path),
@@ -166,7 +166,7 @@ forEachClient(() => {
       },
     ));
 
-  test('http2: giving up ends the request at once and leaves the connection', () =>
+  test('http2: an abort ends the request at once and keeps the connection', () =>
     play(
       (stream, path) => (path === '/silent' ? undefined : PAGE(stream, path)),
       async ({ fetcher, url, connections }) => {
@@ -182,7 +182,7 @@ forEachClient(() => {
       },
     ));
 
-  test('http2: idle connections are bounded, and closed after their time', () =>
+  test('http2: limits the idle connections and closes the oldest first', () =>
     play(
       PAGE,
       async ({ fetcher, url, connections }) => {
@@ -192,14 +192,14 @@ forEachClient(() => {
         asResponse(await fetcher.fetch(named('valid.test')));
         assert.equal(connections(), 2);
         asResponse(await fetcher.fetch(named('valid.test')));
-        assert.equal(connections(), 2, 'the younger was kept');
+        assert.equal(connections(), 2, 'the newer connection was kept');
         asResponse(await fetcher.fetch(named('localhost')));
-        assert.equal(connections(), 3, 'the older was closed');
+        assert.equal(connections(), 3, 'the older connection was closed');
       },
       { idleConnectionsMax: 1, lookup: async () => [{ address: '127.0.0.1', family: 4 }] },
     ));
 
-  test('http2: the archive gets heads in the form of HTTP/1.1', () =>
+  test('http2: gives the archive heads in the form of HTTP/1.1', () =>
     play(
       PAGE,
       async ({ fetcher, url }) => {
@@ -214,7 +214,7 @@ forEachClient(() => {
       { keepRaw: true },
     ));
 
-  test('tls: an expired certificate is good enough where the config says so', () =>
+  test('tls: accepts an expired certificate if the config disables verification', () =>
     play(
       PAGE,
       async ({ fetcher, url }) => {
@@ -223,7 +223,7 @@ forEachClient(() => {
       { cert: EXPIRED_CERTIFICATE, verifyCertificates: false },
     ));
 
-  test('tls: the server learns the name that it is asked for, and not an address', async () => {
+  test('tls: sends the host name to the server as server name, but never an address', async () => {
     const names: unknown[] = [];
     await play(
       (stream, path) => {

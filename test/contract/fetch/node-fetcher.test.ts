@@ -1,4 +1,4 @@
-/** The fetch contract on Node's own client. */
+/** Runs the fetch contract on the adapter of Node's own client. */
 
 import { createNodeFetcher } from '../../../agent/fetch/client/node-fetcher.ts';
 import { fetcherContract } from './fetcher-contract.ts';

@@ -1,4 +1,4 @@
-// Requests through an HTTP proxy: what it is told, and what is refused before it is asked.
+// Requests through an HTTP proxy: what the proxy receives, and which requests are refused before.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ import {
 } from './harness.ts';
 import { TEST_AUTHORITY, TEST_KEY, VALID_CERTIFICATE } from './test-certificates.ts';
 
-/** Answers plain requests itself, and leads every tunnel to `tunnelTo`. */
+/** Answers plain requests itself, and connects every tunnel to the port `tunnelTo`. */
 async function startProxy(tunnelTo: number | null, status = 200) {
   const heard: string[] = [];
   const sockets = new Set<Socket>();
@@ -67,21 +67,21 @@ function fetcherThrough(proxy: string, changes: Partial<HttpFetcherOptions> = {}
 }
 
 forEachClient(() => {
-  test('proxy: plain requests are made in absolute form, with its password for it alone', async () => {
+  test('proxy: sends plain requests in absolute form and gives the password only to the proxy', async () => {
     const proxy = await startProxy(null);
     const fetcher = fetcherThrough(`http://me:p%40ss@127.0.0.1:${proxy.port}`, { keepRaw: true });
     const page = asResponse(await fetcher.fetch(request('http://far.test/page?q')));
     const secret = Buffer.from('me:p@ss').toString('base64');
     assert.deepEqual(proxy.heard, [`GET http://far.test/page?q Basic ${secret}`]);
     assert.equal(Buffer.from(page.body).toString(), 'through the proxy');
-    assert.equal(page.ip, null, 'the address of the proxy is not that of the host');
+    assert.equal(page.ip, null, 'the address of the proxy is not the address of the host');
     assert.match(page.raw?.requestHead ?? '', /^GET \/page\?q HTTP\/1\.1\r\n/);
     assert.doesNotMatch(page.raw?.requestHead ?? '', /proxy/i);
     await fetcher.close();
     await proxy.stop();
   });
 
-  test('proxy: https goes through a tunnel, and the server proves its name to the crawler', async () => {
+  test('proxy: uses a tunnel for https and verifies the certificate of the server', async () => {
     const server = createTlsServer({ key: TEST_KEY, cert: VALID_CERTIFICATE }, (socket) => {
       socket.on('error', () => {});
       socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'));
@@ -101,7 +101,7 @@ forEachClient(() => {
     server.close();
   });
 
-  test('proxy: a tunnel that is refused, and a proxy that is not there', async () => {
+  test('proxy: reports a refused tunnel and an unreachable proxy as failures', async () => {
     const proxy = await startProxy(null);
     const through = fetcherThrough(`http://127.0.0.1:${proxy.port}`);
     const failure = asFailure(await through.fetch(request('https://valid.test/')));
@@ -114,7 +114,7 @@ forEachClient(() => {
     await nowhere.close();
   });
 
-  test('proxy: an answer that asks for its password is a failure of the proxy', async () => {
+  test('proxy: reports a proxy that requires a password as a connection failure', async () => {
     const proxy = await startProxy(null, 407);
     const through = fetcherThrough(`http://127.0.0.1:${proxy.port}`);
     const failure = asFailure(await through.fetch(request('http://far.test/robots.txt')));
@@ -123,7 +123,7 @@ forEachClient(() => {
     await proxy.stop();
   });
 
-  test('proxy: a tunnel that never opens ends with the time for connecting', async () => {
+  test('proxy: applies the connect time-out to a tunnel that never opens', async () => {
     const silent = http.createServer();
     const sockets = new Set<Socket>();
     silent.on('connection', (socket) => sockets.add(socket));
@@ -139,7 +139,7 @@ forEachClient(() => {
     silent.close();
   });
 
-  test('proxy: hosts that are addresses, and local names, are refused before it is asked', async () => {
+  test('proxy: blocks IP addresses and local names without a request to the proxy', async () => {
     const proxy = await startProxy(null);
     const guard = new AddressGuard({ allowPrivate: false, viaProxy: true });
     const fetcher = fetcherThrough(`http://127.0.0.1:${proxy.port}`, { guard });

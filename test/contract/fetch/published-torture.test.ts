@@ -1,8 +1,7 @@
 /**
- * The independent torture table (`cases/http_torture.json` beside the repository) played to the
- * got adapter: every row that one fetch can show must end as the table says, within the
- * time-outs. Skipped where the table is not present; the repository's own rows are in
- * `fetcher-rows.ts`.
+ * Plays the rows of the published torture table (`cases/http_torture.json` beside the repository)
+ * that need only one fetch. Each must end as the table says, within the time-outs. Without the
+ * table the test is skipped; `fetcher-rows.ts` has the repository's own rows.
  */
 
 import assert from 'node:assert/strict';
@@ -53,10 +52,10 @@ const rows: TortureRow[] = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf
 
 const PLAYABLE = ['send', 'send_b64', 'repeat', 'randomBytes', 'close'];
 const BODY_BYTES_MAX = 64 * 1024;
-/** Row T020 ff. mean this cap; bodies larger by intent elsewhere get the room they need. */
+/** For rows that do not test the cap, so that their large bodies fit. */
 const ROOMY_BODY_BYTES_MAX = 2 * 1024 * 1024;
 
-/** What the resolver says in the rows about names. */
+/** The resolvers for the rows about names. */
 const RESOLVERS: Record<string, Lookup> = {
   'DNS NXDOMAIN': async () => {
     throw Object.assign(new Error('not found'), { code: 'ENOTFOUND' });
@@ -67,7 +66,7 @@ const RESOLVERS: Record<string, Lookup> = {
     Array.from({ length: 1000 }, () => ({ address: '127.0.0.1', family: 4 as const })),
 };
 
-/** What the server shows in the rows about TLS; empty: nothing ever comes. */
+/** The certificates for the rows about TLS; empty if the server never answers. */
 const CERTIFICATES: Record<string, string> = {
   'expired certificate': EXPIRED_CERTIFICATE,
   'wrong host name': OTHER_HOST_CERTIFICATE,
@@ -75,7 +74,7 @@ const CERTIFICATES: Record<string, string> = {
   'certificate chain of 1 MiB': VALID_CERTIFICATE + TEST_AUTHORITY.repeat(2400),
 };
 
-/** Why a row is not played here, or null. */
+/** The reason for which a row is skipped, or null. */
 function unplayable(row: TortureRow): string | null {
   const unknown = row.steps.flatMap((step) => Object.keys(step)).filter(isForeign);
   const [first] = row.steps;
@@ -90,7 +89,7 @@ function unplayable(row: TortureRow): string | null {
   }
   return unknown.length === 0
     ? null
-    : `a matter of the whole crawl (torture-traps.test.ts): ${unknown.join()}`;
+    : `needs a whole crawl (torture-traps.test.ts): ${unknown.join()}`;
 }
 
 function isForeign(key: string): boolean {
@@ -132,11 +131,14 @@ forEachClient(() => {
       const result = await fetcher.fetch(
         request(`http://server.test:${server.port}/start/page`, { bodyBytesMax }),
       );
-      assert.ok(performance.now() - startedAt < 3000 + SLACK_MS, 'ends within the time-outs');
+      assert.ok(
+        performance.now() - startedAt < 3000 + SLACK_MS,
+        'the request ends within the time-outs',
+      );
       await assertExpected(row, result);
-      // Servers and client share this process, so memory is judged by what was ever sent.
+      // Server and client share this process, so the sent bytes stand for the memory of the client.
       const sentMiB = server.written / 2 ** 20;
-      assert.ok(sentMiB < (row.expect.maxRssGrowthMiB ?? 64), `${sentMiB} MiB were taken`);
+      assert.ok(sentMiB < (row.expect.maxRssGrowthMiB ?? 64), `${sentMiB} MiB were sent`);
     } finally {
       await fetcher.close();
       await server.stop();
@@ -168,7 +170,7 @@ forEachClient(() => {
     const { port } = server.address() as AddressInfo;
     const startedAt = performance.now();
     const result = await fetcher.fetch(request(`https://127.0.0.1:${port}/`));
-    assert.ok(performance.now() - startedAt < 1500 + SLACK_MS, 'ends within connectMs');
+    assert.ok(performance.now() - startedAt < 1500 + SLACK_MS, 'the request ends within connectMs');
     const within = row.expect.outcome.replace(' within connectTimeout', '');
     await assertExpected({ ...row, expect: { ...row.expect, outcome: within } }, result);
     await fetcher.close();
@@ -176,7 +178,7 @@ forEachClient(() => {
     server.close();
   }
 
-  /** As a visit would: the redirect is followed, a bounded number of times. */
+  /** Follows the redirect as a visit does, a limited number of times. */
   async function playCookieWall(row: TortureRow): Promise<void> {
     for (const cookies of [false, true]) {
       const server = createHttpServer((asked, answer) => {
@@ -189,7 +191,11 @@ forEachClient(() => {
       const url = `http://server.test:${(server.address() as AddressInfo).port}/page`;
       const results: string[] = [];
       for (let hop = 0; hop < 3; hop++) results.push(outcomeOf(await fetcher.fetch(request(url))));
-      assert.equal(results.at(-1), cookies ? 'ok' : 'redirect', 'what never ends is an error');
+      assert.equal(
+        results.at(-1),
+        cookies ? 'ok' : 'redirect',
+        'without cookies the redirect never ends',
+      );
       assert.ok(row.expect.outcome.includes('ok'));
       await fetcher.close();
       server.closeAllConnections();
@@ -197,7 +203,7 @@ forEachClient(() => {
     }
   }
 
-  /** Nobody listens, then somebody does: the same fetcher gets through, with nothing kept. */
+  /** The server starts to listen after some refused connections; the same fetcher then succeeds. */
   async function playRefusals(row: TortureRow, refusals: number): Promise<void> {
     const steps = row.steps.filter((step) => !('refuse' in step)) as Step[];
     const probe = await ScriptedServer.start(steps);
@@ -221,12 +227,15 @@ forEachClient(() => {
     const got = outcomeOf(result);
     const shown = JSON.stringify({ ...result, body: undefined });
     if (category === 'redirect' && !outcomes.includes(got)) {
-      // The table judges the whole crawler; one fetch hands the target back and follows nothing.
+      // The table describes the whole crawler; one fetch returns the target and does not follow it.
       assert.ok(result.kind === 'response' && result.location !== null, shown);
       const target = URL.parse(result.location, 'http://server.test/start/page');
       const guard = new AddressGuard({ allowPrivate: false });
       const verdict = await checkAddress(target?.href ?? '', guard);
-      assert.ok(verdict.blocked || result.location.startsWith('/'), 'what is followed is checked');
+      assert.ok(
+        verdict.blocked || result.location.startsWith('/'),
+        'the target is checked before it is followed',
+      );
       return;
     }
     assert.ok(outcomes.includes(got), `${got}, expected ${expect.outcome}: ${shown}`);
@@ -248,7 +257,7 @@ forEachClient(() => {
     }
   }
 
-  /** The table's words for what one fetch ended with. */
+  /** The outcome of one fetch in the vocabulary of the table. */
   function outcomeOf(result: FetchResult): string {
     if (result.kind === 'failure') {
       return result.code === 'blocked_address' ? 'blocked' : 'error';

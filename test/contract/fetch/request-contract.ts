@@ -1,4 +1,6 @@
-/** The fetch contract for what is sent and what it costs: the request's form, size and leaks. */
+/**
+ * The part of the fetch contract about requests: their form, kept connections, memory and leaks.
+ */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -21,9 +23,9 @@ import {
 } from './harness.ts';
 import type { Step } from './scripted-server.ts';
 
-/** Kept connections that the server closes, or that are not the right ones. */
+/** Tests of kept connections that the server closes or misdirects. */
 export function keptConnectionRows(name: string, create: CreateFetcher): void {
-  test(`${name}: a request on a kept connection that the server has closed is repeated once`, async () => {
+  test(`${name}: repeats a request once if the server has closed the kept connection`, async () => {
     let closed = 0;
     const script = (path: string): readonly Step[] => {
       if (path === '/closed') return ++closed === 1 ? [{ close: 'fin' }] : ANSWER;
@@ -36,15 +38,15 @@ export function keptConnectionRows(name: string, create: CreateFetcher): void {
       asResponse(await ask('/'));
       const again = asResponse(await ask('/closed', () => ++asked > 0));
       assert.equal(again.status, 200);
-      assert.equal(asked, 2, 'the right is asked for before each of the two');
-      assert.equal(server.received.length, 2, 'over a new connection');
+      assert.equal(asked, 2, 'the fetch right is checked before each of the two requests');
+      assert.equal(server.received.length, 2, 'the repeat used a new connection');
       assert.equal(asFailure(await ask('/dead')).code, 'reset');
       const dead = server.received.join('').split('GET /dead ').length - 1;
-      assert.equal(dead, 2, 'repeated once, on a new connection');
+      assert.equal(dead, 2, 'one repeat on a new connection');
     });
   });
 
-  test(`${name}: after 421 the connection is not used again`, () =>
+  test(`${name}: does not reuse a connection after 421`, () =>
     withServer(
       create,
       [{ send: 'HTTP/1.1 421 Misdirected\r\nContent-Length: 0\r\n\r\n' }],
@@ -59,7 +61,7 @@ export function keptConnectionRows(name: string, create: CreateFetcher): void {
 }
 
 export function requestRows(name: string, create: CreateFetcher): void {
-  test(`${name}: the request line is the URL as given, without userinfo`, () =>
+  test(`${name}: sends the URL unchanged in the request line, without userinfo`, () =>
     withServer(create, ANSWER, {}, async (fetcher, server) => {
       const path = '/a%2Fb/%zz/%7e?q=a+b|c&d=%u0041&&e';
       const url = `http://user:secret@127.0.0.1:${server.port}${path}#part`;
@@ -76,7 +78,7 @@ export function requestRows(name: string, create: CreateFetcher): void {
       );
     }));
 
-  test(`${name}: an empty query is asked for with its question mark`, () =>
+  test(`${name}: keeps the question mark of an empty query`, () =>
     withServer(create, ANSWER, {}, async (fetcher, server) => {
       for (const [at, path] of ['/a?', '/?', '/a', '/a?#?', '/a#?'].entries()) {
         asResponse(await fetcher.fetch(request(`http://127.0.0.1:${server.port}${path}`)));
@@ -85,7 +87,7 @@ export function requestRows(name: string, create: CreateFetcher): void {
       }
     }));
 
-  test(`${name}: a cookie that was set does not come back`, async () => {
+  test(`${name}: does not send a cookie back by default`, async () => {
     const cookies: (string | undefined)[] = [];
     const server = createServer((incoming, answer) => {
       cookies.push(incoming.headers.cookie);
@@ -104,7 +106,7 @@ export function requestRows(name: string, create: CreateFetcher): void {
     await once(server, 'close');
   });
 
-  test(`${name}: headers of the request are sent and times are of this request`, () =>
+  test(`${name}: sends the given headers and reports the times of this request`, () =>
     withServer(create, ANSWER, {}, async (fetcher, server, url) => {
       const before = performance.timeOrigin + performance.now();
       const headers = { 'if-none-match': '"tag"' };
@@ -116,7 +118,7 @@ export function requestRows(name: string, create: CreateFetcher): void {
       assert.deepEqual([response.contentType, response.bytes], ['text/html', 2]);
     }));
 
-  test(`${name}: bytes sent ahead on an idle connection are no answer to the next request`, () => {
+  test(`${name}: does not use unsolicited bytes on an idle connection as the next response`, () => {
     const ahead = 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged';
     const steps: Step[] = [ANSWER[0]!, { waitMs: 20 }, { send: ahead }, { close: 'hang' }];
     return withServer(create, steps, {}, async (fetcher, server, url) => {
@@ -129,7 +131,7 @@ export function requestRows(name: string, create: CreateFetcher): void {
 }
 
 export function sizeRows(name: string, create: CreateFetcher): void {
-  test(`${name}: a body of 1 GiB costs its cap`, () => {
+  test(`${name}: reads a body of 1 GiB only up to its cap`, () => {
     const size = 2 ** 30;
     const steps: Step[] = [
       { send: `HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: ${size}\r\n\r\n` },
@@ -139,7 +141,7 @@ export function sizeRows(name: string, create: CreateFetcher): void {
       const response = asResponse(await fetcher.fetch(request(url, { bodyBytesMax: 2 ** 20 })));
       assert.deepEqual([response.truncated, response.body.byteLength], [true, 2 ** 20]);
       await server.allClosed(SLACK_MS);
-      // What was never sent cannot have been held.
+      // The client cannot hold bytes that were never sent.
       assert.ok(server.written < 32 * 2 ** 20, `the server could send ${server.written} bytes`);
     });
   });
@@ -149,7 +151,7 @@ export function sizeRows(name: string, create: CreateFetcher): void {
   process.on('warning', onWarning);
   after(() => process.off('warning', onWarning));
 
-  test(`${name}: 2,000 requests leave neither memory nor listeners behind`, async () => {
+  test(`${name}: 2,000 requests leak neither memory nor listeners`, async () => {
     const server = createServer((incoming, answer) => answerByPath(incoming.url ?? '', answer));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -158,7 +160,7 @@ export function sizeRows(name: string, create: CreateFetcher): void {
     const signal = new AbortController().signal;
     const run = async (count: number) => {
       for (let n = 0; n < count; n++) {
-        // A host in eight has nobody listening: failing ones must not pile up either.
+        // One host in eight refuses connections, since failed requests must not leak either.
         const dead = n % 8 === 7;
         const url = `http://h${n % 250}.test:${dead ? 1 : port}/${n % 4}`;
         const result = await fetcher.fetch(request(url, { signal, bodyBytesMax: 1000 }));

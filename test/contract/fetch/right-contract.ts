@@ -1,6 +1,6 @@
 /**
- * The fetch contract where a request must stop: the right is gone, the caller aborts, or no
- * connection comes about.
+ * The part of the fetch contract about requests that must stop: the fetch right is lost, the caller
+ * aborts, or no connection can be made.
  */
 
 import assert from 'node:assert/strict';
@@ -22,7 +22,7 @@ import {
 import { ScriptedServer, type Step } from './scripted-server.ts';
 
 export function rightRows(name: string, create: CreateFetcher): void {
-  test(`${name}: without the right a new connection carries not one byte`, () =>
+  test(`${name}: writes no byte to a new connection without the fetch right`, () =>
     withServer(create, ANSWER, {}, async (fetcher, server, url) => {
       let asked = 0;
       const mayWrite = () => {
@@ -35,7 +35,7 @@ export function rightRows(name: string, create: CreateFetcher): void {
       assert.deepEqual(server.received.join(''), '');
     }));
 
-  test(`${name}: without the right a reused connection carries no second request`, () =>
+  test(`${name}: writes no second request to a reused connection without the fetch right`, () =>
     withServer(create, ANSWER, {}, async (fetcher, server, url) => {
       asResponse(await fetcher.fetch(request(url)));
       const mayWrite = () => false;
@@ -46,7 +46,7 @@ export function rightRows(name: string, create: CreateFetcher): void {
       assert.doesNotMatch(server.received.join(''), /page2/);
     }));
 
-  test(`${name}: the right is asked once for each request that is written`, () =>
+  test(`${name}: checks the fetch right once for each written request`, () =>
     withServer(create, ANSWER, {}, async (fetcher, _server, url) => {
       let asked = 0;
       asResponse(await fetcher.fetch(request(url, { mayWrite: () => ++asked > 0 })));
@@ -73,14 +73,14 @@ export function abortRows(name: string, create: CreateFetcher): void {
       await server.allClosed(SLACK_MS);
     }));
 
-  test(`${name}: an abort before the call connects nowhere`, () =>
+  test(`${name}: an abort before the call prevents the connection`, () =>
     withServer(create, ANSWER, {}, async (fetcher, server, url) => {
       const failure = asFailure(await fetcher.fetch(request(url, { signal: AbortSignal.abort() })));
       assert.deepEqual([failure.code, failure.wrote], ['aborted', false]);
       assert.equal(server.received.length, 0);
     }));
 
-  test(`${name}: an abort while the name is looked up ends the request`, () =>
+  test(`${name}: an abort during the name look-up ends the request`, () =>
     withServer(create, [], { lookup: () => new Promise(() => {}) }, async (fetcher) => {
       const controller = new AbortController();
       const outcome = fetcher.fetch(request('http://slow.test/', { signal: controller.signal }));
@@ -89,7 +89,7 @@ export function abortRows(name: string, create: CreateFetcher): void {
       assert.deepEqual([failure.code, failure.wrote], ['aborted', false]);
     }));
 
-  test(`${name}: closing aborts what is open, and what comes later`, () =>
+  test(`${name}: close aborts open requests and later ones`, () =>
     withServer(create, stalled, {}, async (fetcher, server, url) => {
       const outcome = fetcher.fetch(request(url));
       while (server.written === 0) {
@@ -103,7 +103,7 @@ export function abortRows(name: string, create: CreateFetcher): void {
 }
 
 export function connectRows(name: string, create: CreateFetcher): void {
-  test(`${name}: a refused connection`, async () => {
+  test(`${name}: reports a refused connection`, async () => {
     const server = await ScriptedServer.start([]);
     const url = `http://127.0.0.1:${server.port}/`;
     await server.stop();
@@ -113,7 +113,7 @@ export function connectRows(name: string, create: CreateFetcher): void {
     await fetcher.close();
   });
 
-  test(`${name}: a server whose queue is full`, async () => {
+  test(`${name}: times out if the accept queue of the server is full`, async () => {
     const server = await fullBacklog();
     const fetcher = create({ timeouts: HASTY, guard: OPEN_GUARD });
     const failure = asFailure(await fetcher.fetch(request(`http://127.0.0.1:${server.port}/`)));
@@ -122,7 +122,7 @@ export function connectRows(name: string, create: CreateFetcher): void {
     await server.stop();
   });
 
-  test(`${name}: a resolver that never answers`, async () => {
+  test(`${name}: times out if the resolver never answers`, async () => {
     const lookup: Lookup = () => new Promise(() => {});
     const fetcher = create({ timeouts: HASTY, guard: OPEN_GUARD, lookup });
     const failure = asFailure(await fetcher.fetch(request('http://slow.test/')));
@@ -130,7 +130,7 @@ export function connectRows(name: string, create: CreateFetcher): void {
     await fetcher.close();
   });
 
-  test(`${name}: a name without address, and a resolver that fails`, async () => {
+  test(`${name}: reports a DNS failure for a name without address and for a failing resolver`, async () => {
     const lookup: Lookup = async (host) => {
       if (host === 'none.test') {
         return [];
@@ -143,7 +143,7 @@ export function connectRows(name: string, create: CreateFetcher): void {
     await fetcher.close();
   });
 
-  test(`${name}: what is no web URL is a failure, not an exception`, async () => {
+  test(`${name}: reports a failure, not an exception, for a string that is not a web URL`, async () => {
     const fetcher = create({ timeouts: PATIENT, guard: OPEN_GUARD });
     for (const url of ['', 'http://', 'file:///etc/passwd', 'http://[::1', 'unix:/x:/']) {
       const failure = asFailure(await fetcher.fetch(request(url)));

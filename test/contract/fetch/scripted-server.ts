@@ -1,7 +1,7 @@
 /**
- * A TCP server on loopback that says exactly what a script tells it, right or wrong, and keeps
- * what it was sent. Every request plays a whole script when its first bytes arrive. The step
- * vocabulary is that of the published torture table, so its rows run as they are.
+ * A TCP server on loopback that sends exactly the bytes of a script and records the bytes that it
+ * receives. The first bytes of a request start the script. The steps are those of the published
+ * torture table, so its rows can be played unchanged.
  */
 
 import { EventEmitter, once } from 'node:events';
@@ -21,18 +21,18 @@ export type Step =
   | { readonly waitMs: number }
   | { readonly close: 'fin' | 'hang' | 'reset' };
 
-/** The same for every request, or chosen by its path. */
+/** The same steps for every request, or steps chosen by its path. */
 export type Script = readonly Step[] | ((path: string) => readonly Step[]);
 
-/** Written at once where a step repeats; small enough that the client's closing is noticed. */
-/** A pause keeps no process that has nothing else to do. */
+/** A pause does not keep the process alive. */
 const unref = { ref: false };
+/** Size of a write in a repeated step; small enough to notice soon that the client has closed. */
 const BLOCK_BYTES = 64 * 1024;
 
 export class ScriptedServer {
-  /** What each connection sent, in order of arrival; '' for one that sent nothing. */
+  /** The bytes that each connection sent, in order of arrival; '' if it sent nothing. */
   readonly received: string[] = [];
-  /** Bytes handed to the sockets, all connections together. */
+  /** Bytes written to the sockets of all connections. */
   written = 0;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -90,7 +90,7 @@ export class ScriptedServer {
         playing = true;
         const path = chunk.toString('latin1').split(' ', 2)[1] ?? '';
         void this.#play(socket, this.#stepsOf(path)).then(() => {
-          // A connection that was kept may carry the next request.
+          // A kept connection may carry the next request.
           playing = false;
         });
       }
@@ -159,7 +159,7 @@ export class ScriptedServer {
   }
 }
 
-/** Bytes without structure, the same on every run (xorshift). */
+/** Pseudo-random bytes, the same on every run (xorshift). */
 function noise(length: number): Buffer {
   const bytes = Buffer.alloc(length);
   let state = 0x9e3779b9;

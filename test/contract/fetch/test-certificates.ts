@@ -1,9 +1,9 @@
 /**
- * Certificates for TLS on loopback, made once with OpenSSL: a test authority and three server
- * certificates of one key. The key is public by being here and protects nothing.
+ * Certificates for TLS on loopback, made with OpenSSL: a test authority and three server
+ * certificates with one key. The key is public and protects nothing.
  */
 
-/** Signs the others; trusted by nobody else. */
+/** Signs the other certificates. */
 export const TEST_AUTHORITY = `-----BEGIN CERTIFICATE-----
 MIIBmjCCAT+gAwIBAgIUMjoWmx/oFUR2n1NkDjPt72DBFr4wCgYIKoZIzj0EAwIw
 ITEfMB0GA1UEAwwWdWJpcmluZyB0ZXN0IGF1dGhvcml0eTAgFw0yNjExMjEyMzI3
@@ -17,7 +17,7 @@ Bzhw8LUYDRdHdCExm6GN/B9dJvpC462OWT0UK5BR
 -----END CERTIFICATE-----
 `;
 
-/** Private key of all three. */
+/** Private key of the three server certificates. */
 export const TEST_KEY = `-----BEGIN EC PRIVATE KEY-----
 MHcCAQEEIDne9F/HXVwD/0Zv34wAWd5upqqIyX6kysiXn8sTmJ3WoAoGCCqGSM49
 AwEHoUQDQgAETInq1y0H4S44y3s+GRVUvMHsJ1+ARVy30rwo0AwBjAI2LrN5cQCo
@@ -25,7 +25,7 @@ mHN/r9vDpjuYz8WLsTKh4wQoNa4nZyNCSA==
 -----END EC PRIVATE KEY-----
 `;
 
-/** For localhost, valid.test and 127.0.0.1, until 2120. */
+/** Valid for localhost, valid.test and 127.0.0.1 until 2120. */
 export const VALID_CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBjDCCATKgAwIBAgIBATAKBggqhkjOPQQDAjAhMR8wHQYDVQQDDBZ1YmlyaW5n
 IHRlc3QgYXV0aG9yaXR5MCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAw
@@ -39,7 +39,7 @@ Z+M31kyxZtjUcsld+LLjig==
 -----END CERTIFICATE-----
 `;
 
-/** Ran out in January 2020. */
+/** Expired in January 2020. */
 export const EXPIRED_CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBgDCCASagAwIBAgIBAjAKBggqhkjOPQQDAjAhMR8wHQYDVQQDDBZ1YmlyaW5n
 IHRlc3QgYXV0aG9yaXR5MB4XDTIwMDEwMTAwMDAwMFoXDTIwMDEwMjAwMDAwMFow
@@ -53,7 +53,7 @@ G+nL5A==
 -----END CERTIFICATE-----
 `;
 
-/** For other.test only. */
+/** Valid for other.test only. */
 export const OTHER_HOST_CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBejCCASGgAwIBAgIBAzAKBggqhkjOPQQDAjAhMR8wHQYDVQQDDBZ1YmlyaW5n
 IHRlc3QgYXV0aG9yaXR5MCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAw

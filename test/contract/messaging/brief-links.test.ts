@@ -1,4 +1,5 @@
-// Links to addresses that only their own word speaks for, on real sockets.
+// Brief links, on real sockets: short connections to addresses that a stranger has announced and
+// that are not verified yet.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -11,7 +12,7 @@ const BRIEF_LINKS_MAX = 32;
 const address = 'tcp://127.0.0.1:7101';
 const probe: Message = { type: 'PROBE', nonce: 'n', fingerprintHash: 'f', address };
 
-/** Counts the connections to one address of many. */
+/** Opens `count` addresses and records which ones were connected to. */
 async function doors(t: TestContext, count: number) {
   const open = new Set<net.Socket>();
   const visited = new Set<number>();
@@ -55,47 +56,47 @@ async function isListening(address: string): Promise<boolean> {
 }
 
 describe('brief links', { concurrency: 2, timeout: 60_000 }, () => {
-  it('brief links: a few strangers are answered at a time, and the links end by themselves', async (t) => {
+  it('brief links: the number of links is limited, and each link closes by itself', async (t) => {
     const a = await station(t, 'a');
     const { addresses, open, visited } = await doors(t, BRIEF_LINKS_MAX + 8);
     for (const [k, address] of addresses.entries()) briefly(a, `x${k}`, address);
-    await until('each link is made', () => visited.size === BRIEF_LINKS_MAX);
+    await until('all links are open', () => visited.size === BRIEF_LINKS_MAX);
     assert.equal(a.transport.stats().refused.unsendable, addresses.length - BRIEF_LINKS_MAX);
     assert.deepEqual(a.transport.stats().peers, []);
-    await until('they are closed', () => open.size === 0);
+    await until('all links are closed', () => open.size === 0);
     const last = addresses.length - 1;
     briefly(a, 'x', addresses[last]!);
-    await until('there is room again', () => visited.has(last));
+    await until('a new link is possible', () => visited.has(last));
   });
 
-  it('brief links: a stranger takes neither the link of a member nor its place', async (t) => {
+  it('brief links: a stranger does not replace the link or the address of a member', async (t) => {
     const [a, b, x] = [await station(t, 'a'), await station(t, 'b'), await station(t, 'x')];
     const member = { id: 'b', address: b.address };
     a.transport.send(member, envelope('a', 'b', heartbeat(1)), 'control');
-    await until('the member is spoken to', () => b.received.length === 1);
+    await until('the member has received a message', () => b.received.length === 1);
     briefly(a, 'b', x.address);
-    await until('the stranger is asked', () => x.received.length === 1);
+    await until('the stranger has received a probe', () => x.received.length === 1);
     assert.deepEqual(
       a.transport.stats().peers.map(({ id, address }) => ({ id, address })),
       [member],
     );
     a.transport.send(member, envelope('a', 'b', heartbeat(2)), 'control');
-    await until('the member is spoken to as before', () => b.received.length === 2);
+    await until('the member has received the second message', () => b.received.length === 2);
     assert.equal(x.received.length, 1);
   });
 
-  it('brief links: what waits for one address is a frame of each type', async (t) => {
-    // The link lasts until the other side listens, however late that is on a busy machine.
+  it('brief links: at most one frame of each type waits for an address', async (t) => {
+    // The link lasts until the other side listens, even on a busy machine.
     const [a, b] = [await station(t, 'a', { briefMs: 60_000 }), await station(t, 'b')];
     await b.transport.close({ lingerMs: 0 });
-    // libzmq closes a socket some time later: a frame would be lost in what is left of it.
+    // libzmq closes a socket with a delay; a frame that it still accepts would be lost.
     while (await isListening(b.address));
     for (let k = 0; k < 2000; k++) briefly(a, 'x', b.address);
     const again = await station(t, 'b', { listen: b.address });
-    // One that the socket was to take, and the newest.
-    await until('both have come', () => again.received.length === 2);
+    // The frame that the socket already had, and the newest one.
+    await until('both frames have arrived', () => again.received.length === 2);
     a.transport.send({ id: 'b', address: b.address }, envelope('a', 'b', heartbeat(1)), 'control');
-    await until('what was sent later has come', () => again.received.length === 3);
+    await until('the later message has arrived', () => again.received.length === 3);
     assert.deepEqual(
       again.received.map(({ message }) => message.type),
       ['PROBE', 'PROBE', 'HEARTBEAT'],

@@ -1,3 +1,6 @@
+// Commands of the command line to an agent, on real sockets: replies, refusals, time-outs and
+// limits.
+
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -12,14 +15,14 @@ import { assertServes, envelope, play, station, until } from './kit.ts';
 const limits = { timeout: 60_000 };
 
 describe('control', limits, () => {
-  it('control: a tool asks and is answered, and no message reaches the core', async (t) => {
+  it('control: answers a command without passing a message to the core', async (t) => {
     const target = await station(t, 'target');
     const answer = await askAgent(target.address, 'status', ['x', 'y'], 5000);
     assert.deepEqual(answer, { ok: true, result: { verb: 'status', args: ['x', 'y'] } });
     assert.deepEqual(target.received, []);
   });
 
-  it('control: the name of the crawl that is meant reaches the agent, whose own comes back', async (t) => {
+  it('control: a command carries the name of its crawl, and a refusal names the crawl of the agent', async (t) => {
     const crawls: (string | undefined)[] = [];
     const other = await station(t, 'a1', {
       onControl: ({ crawl }, reply) => {
@@ -34,7 +37,7 @@ describe('control', limits, () => {
     assert.deepEqual(crawls, ['news', undefined]);
   });
 
-  it('control: an agent that says no is told from one that does not answer', async (t) => {
+  it('control: distinguishes a refusal from a missing answer', async (t) => {
     const refusing = await station(t, 'a1', {
       onControl: (_request, reply) => reply({ ok: false, result: 'not now' }),
     });
@@ -48,7 +51,7 @@ describe('control', limits, () => {
     assert.equal(none.code, 'timeout');
   });
 
-  it('control: where nobody listens, that is said at once and not at the deadline', async (t) => {
+  it('control: reports an unreachable agent at once, before the deadline', async (t) => {
     const gone = await station(t, 'gone');
     await gone.transport.close({ lingerMs: 0 });
     const startedAt = performance.now();
@@ -58,7 +61,7 @@ describe('control', limits, () => {
     assert.ok(performance.now() - startedAt < 10_000);
   });
 
-  it('control: a server of another kind, or a bad address, is unreachable', async (t) => {
+  it('control: reports a server of another protocol and an invalid address as unreachable', async (t) => {
     const server = createServer((socket) => socket.on('error', () => {}).resume());
     const { promise, resolve } = Promise.withResolvers<void>();
     server.listen(0, '127.0.0.1', resolve);
@@ -72,7 +75,7 @@ describe('control', limits, () => {
     assert.deepEqual([mute.code, bad.code], ['unreachable', 'unreachable']);
   });
 
-  it('control: an answer given just before the agent ends is still heard', async (t) => {
+  it('control: delivers an answer that the agent sends just before it exits', async (t) => {
     const target = await station(t, 'target', {
       onControl: (_request, reply) => {
         reply({ ok: true, result: 'bye' });
@@ -82,7 +85,7 @@ describe('control', limits, () => {
     assert.deepEqual(await askAgent(target.address, 'stop', [], 5000), { ok: true, result: 'bye' });
   });
 
-  it('control: an answer too large to send becomes a refusal that says so', async (t) => {
+  it('control: refuses the command with a reason if the answer is too large', async (t) => {
     const result = 'x'.repeat(PAYLOAD_BYTES_MAX);
     const target = await station(t, 'target', {
       onControl: (_request, reply) => reply({ ok: true, result }),
@@ -92,7 +95,7 @@ describe('control', limits, () => {
     assert.match(answer.message, /too many/);
   });
 
-  it('control: a second answer to the same command goes nowhere', async (t) => {
+  it('control: ignores a second answer to the same command', async (t) => {
     const target = await station(t, 'target', {
       onControl: (_request, reply) => {
         reply({ ok: true, result: 1 });
@@ -103,7 +106,7 @@ describe('control', limits, () => {
     assert.equal(target.transport.stats().controlPending, 0);
   });
 
-  it('control: commands beyond the number that may wait are told busy', async (t) => {
+  it('control: refuses commands beyond the pending limit as busy', async (t) => {
     const waiting: ControlReply[] = [];
     const target = await station(t, 'target', {
       onControl: (_request, reply) => waiting.push(reply),
@@ -114,7 +117,7 @@ describe('control', limits, () => {
       askAgent(target.address, 'status', [], 20_000),
     );
     const refusals = () => target.transport.stats().refused.control_busy ?? 0;
-    await until('the surplus is refused', () => refusals() === more);
+    await until('the commands beyond the limit are refused', () => refusals() === more);
     assert.equal(target.transport.stats().controlPending, CONTROL_PENDING_MAX);
     await assertServes(good, target, 'good');
     for (const reply of waiting) reply({ ok: true, result: 'at last' });
@@ -124,7 +127,7 @@ describe('control', limits, () => {
     assert.equal(busy.length, more);
   });
 
-  it('control: a tool that never reads does not hold up the others', async (t) => {
+  it('control: a client that never reads does not block other clients', async (t) => {
     const result = 'y'.repeat(1000);
     const target = await station(t, 'target', {
       onControl: (_request, reply) => reply({ ok: true, result }),
@@ -139,11 +142,11 @@ describe('control', limits, () => {
       assert.ok(encoded.ok);
       await deaf.send(encoded.frame);
     }
-    await until('all are taken', () => target.transport.stats().received === 3000);
+    await until('all commands are received', () => target.transport.stats().received === 3000);
     assert.ok((await askAgent(target.address, 'status', [], 5000)).ok);
   });
 
-  it('control: a command that a member forwards goes to the core, with its sender', async (t) => {
+  it('control: passes a command that a member forwards to the core', async (t) => {
     const target = await station(t, 'target');
     const good = await station(t, 'good');
     const message = { type: 'CONTROL', request: 5, verb: 'status', args: [] } as const;
@@ -157,7 +160,9 @@ describe('control', limits, () => {
     .flat()
     .find((entry) => entry?.family === 'IPv4');
 
-  it('control: an agent that others can reach takes no commands', { skip: !own }, async (t) => {
+  it('control: refuses commands if the agent listens on a non-loopback address', {
+    skip: !own,
+  }, async (t) => {
     const asked: unknown[] = [];
     const target = await station(t, 'target', {
       listen: 'tcp://*:*',
@@ -173,11 +178,11 @@ describe('control', limits, () => {
     const peer = { id: 'target', address };
     good.transport.send(peer, envelope('good', 'target', message), 'control');
     const refusals = () => target.transport.stats().refused.control_remote;
-    await until('the forged one is refused too', () => refusals() === 2);
+    await until('the forged command is refused, too', () => refusals() === 2);
     assert.deepEqual([asked, target.received], [[], []]);
   });
 
-  it('control: a request by a browser is no command', async (t) => {
+  it('control: ignores an HTTP request with the content of a command', async (t) => {
     const asked: unknown[] = [];
     const target = await station(t, 'target', { onControl: (request) => asked.push(request) });
     const good = await station(t, 'good');

@@ -1,3 +1,7 @@
+// Strangers and broken peers on the port of a transport: after each script of bytes the transport
+// must still serve its good peers. The independent cases are in `cases/zmtp_hostile.json` beside
+// the repository and are skipped without it.
+
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -46,7 +50,7 @@ async function pair(t: Parameters<typeof station>[0]): Promise<{ target: Station
 
 describe('transport: strangers', { concurrency: 4, timeout: 60_000 }, () => {
   for (const { name, steps, reaches } of strangers) {
-    it(`transport: after ${name}, good peers are served`, async (t) => {
+    it(`transport: serves good peers after ${name}`, async (t) => {
       const { target, good } = await pair(t);
       await play(target.port, steps);
       await assertServes(good, target, 'good');
@@ -59,10 +63,10 @@ describe('transport: strangers', { concurrency: 4, timeout: 60_000 }, () => {
   }
 });
 
-const absent = cases === undefined ? 'shared/cases/zmtp_hostile.json is not here' : false;
+const absent = cases === undefined ? 'shared/cases/zmtp_hostile.json is missing' : false;
 
 describe('transport: independent hostile cases', { concurrency: 4, timeout: 90_000 }, () => {
-  it('transport: the independent cases are at hand', { skip: absent }, () => {
+  it('transport: the file of independent cases is not empty', { skip: absent }, () => {
     assert.ok((cases?.raw.length ?? 0) > 0 && (cases?.app.length ?? 0) > 0);
   });
 
@@ -78,7 +82,7 @@ describe('transport: independent hostile cases', { concurrency: 4, timeout: 90_0
 
   for (const { id, name, payload } of cases?.app ?? []) {
     const { hex, utf8, semantic } = payload;
-    const skip = semantic === undefined ? false : 'what it means is the core’s to judge';
+    const skip = semantic === undefined ? false : 'only the core can judge the meaning';
     it(`transport: ${id} ${name}`, { skip }, async (t) => {
       const { target, good } = await pair(t);
       const bytes = hex === undefined ? Buffer.from(utf8 ?? '') : Buffer.from(hex, 'hex');

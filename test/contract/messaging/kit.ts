@@ -1,6 +1,5 @@
-// What the tests on real sockets share: a bound transport that records all it is given, a wait for
-// a condition, and raw TCP connections that play a script of bytes. Everything is on loopback, and
-// every wait is bounded.
+// Shared by the tests on real sockets: a bound transport that records what it receives, a bounded
+// wait for a condition, and raw TCP connections that play a script of bytes. All are on loopback.
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
@@ -13,16 +12,16 @@ import { Transport, type TransportOptions } from '../../../agent/messaging/trans
 const WAIT_MS = 15_000;
 const POLL_MS = 2;
 
-/** Resolves when the condition holds; fails after `mostMs`, naming what was waited for. */
+/** Resolves when the condition holds; fails after `mostMs` and names the condition. */
 export async function until(what: string, holds: () => boolean, mostMs = WAIT_MS): Promise<void> {
   const endsAt = performance.now() + mostMs;
   while (!holds()) {
-    assert.ok(performance.now() < endsAt, `waited in vain until ${what}`);
+    assert.ok(performance.now() < endsAt, `timed out, waiting until ${what}`);
     await pause(POLL_MS);
   }
 }
 
-/** A transport on a free port and what has reached it. */
+/** A transport on a free port, with everything that it has received. */
 export interface Station {
   readonly transport: Transport;
   readonly address: string;
@@ -32,7 +31,7 @@ export interface Station {
   readonly lines: object[];
 }
 
-/** Binds a transport for one test and closes it after. */
+/** Binds a transport for one test and closes it afterwards. */
 export async function station(
   t: Pick<TestContext, 'after'>,
   id: AgentId,
@@ -53,7 +52,7 @@ export async function station(
       ...more,
     });
   let transport = make();
-  // A port that a transport of the same test has just left is free a moment after.
+  // A port that another transport of the test has just closed becomes free with a delay.
   for (let bound = await transport.bind(); !bound.ok; bound = await transport.bind()) {
     assert.ok(bound.code === 'port_in_use' && performance.now() < endsAt, bound.message);
     await pause(POLL_MS);
@@ -64,12 +63,12 @@ export async function station(
   return { transport, address, port: Number(address.split(':').at(-1)), received, refused, lines };
 }
 
-/** An envelope between two identifiers, in their first incarnations. */
+/** An envelope between two agents in their first incarnations. */
 export function envelope(from: AgentId, to: AgentId, message: Message): Envelope {
   return { from: { id: from, inc: 1 }, to: { id: to, inc: 1 }, message };
 }
 
-/** A heartbeat that is told from others by its counter. */
+/** A heartbeat with its counter as identification. */
 export function heartbeat(counter: number): Message {
   return {
     type: 'HEARTBEAT',
@@ -89,7 +88,7 @@ export function heartbeat(counter: number): Message {
   };
 }
 
-/** Sends a fresh message and waits until it has arrived: the target serves its peers. */
+/** Asserts that the target serves its peers: sends a new message and waits for its arrival. */
 export async function assertServes(from: Station, to: Station, id: AgentId): Promise<void> {
   served += 1;
   const counter = served;
@@ -102,7 +101,7 @@ export async function assertServes(from: Station, to: Station, id: AgentId): Pro
 
 let served = 1_000_000;
 
-/** One step of a script of bytes, as in the independent cases. */
+/** One step of a script of bytes, in the format of the independent cases. */
 export interface Step {
   readonly hex?: string;
   readonly waitMs?: number;
@@ -113,7 +112,7 @@ export interface Step {
   readonly reset?: boolean;
 }
 
-/** Plays a script against a port, then waits for the reply if one must come (in hex). */
+/** Plays a script against a port, and then waits for the reply (in hex) if one is given. */
 export async function play(port: number, steps: readonly Step[], reply = ''): Promise<void> {
   const chunks: Buffer[] = [];
   const socket = await open(port);
@@ -127,7 +126,7 @@ export async function play(port: number, steps: readonly Step[], reply = ''): Pr
     const replied = () => Buffer.concat(chunks).toString('hex').includes(reply);
     await until(`${reply} comes back`, replied);
   } finally {
-    // Not reset: what was written last must still be read.
+    // No reset, because the last bytes must still be read.
     socket.end();
   }
 }
@@ -157,7 +156,7 @@ async function open(port: number): Promise<Socket> {
   return socket;
 }
 
-/** False once the other end has closed: that ends the script. */
+/** Returns false if the other end has closed, which ends the script. */
 async function write(socket: Socket, bytes: Buffer): Promise<boolean> {
   if (socket.destroyed) return false;
   const { promise, resolve } = Promise.withResolvers<boolean>();

@@ -1,11 +1,12 @@
-// Frames as a stranger would make them who knows the format (adr/0008), whatever they hold: written
-// here a second time, so that tests of what is refused do not take the product's own word for it.
+// Makes valid frames (adr/0008) with any content, as a stranger who knows the format could. The
+// format is implemented here a second time, so that the tests do not depend on the product's
+// encoder.
 
 import { crc32 } from 'node:zlib';
 
 const version = 10;
 
-/** Puts magic, version, encoding and a right checksum before the body. */
+/** Puts magic, version, encoding and a correct checksum before the body. */
 export function sealed(body: string | Uint8Array, encoding = 0, wireVersion = version): Buffer {
   const head = Buffer.from([0x55, 0x42, wireVersion, encoding]);
   const checksum = Buffer.alloc(4);

@@ -1,7 +1,6 @@
-// Scripts of bytes that strangers and broken peers send to an agent's port, written from the ZMTP
-// 3.1, 2.0 and 1.0 specifications (rfc.zeromq.org 23, 15, 13) and from plain experience with open
-// ports. Each plays against a bound transport in `hostile.test.ts`. `reaches` is what the transport
-// must have counted by then; nothing where libzmq already stops the script.
+// Scripts of bytes that strangers and broken peers send to the port of an agent, based on the ZMTP
+// 3.1, 2.0 and 1.0 specifications (rfc.zeromq.org 23, 15, 13) and on experience with open ports.
+// `reaches` is the refusal that the transport must count; it is absent if libzmq stops the script.
 
 import type { RefusalCode } from '../../../agent/messaging/refusals.ts';
 import type { Step } from './kit.ts';
@@ -65,20 +64,20 @@ export const strangers: readonly Stranger[] = [
   { name: 'a browser', steps: [text('GET / HTTP/1.1\r\nHost: a\r\n\r\n'), SETTLE] },
   { name: 'a TLS client', steps: [text('\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'), SETTLE] },
   { name: 'an SSH client', steps: [text('SSH-2.0-OpenSSH_9.6\r\n'), SETTLE] },
-  { name: 'a line of text without end', steps: [{ repeatHex: '41', times: mebibyte }, SETTLE] },
-  { name: 'a connection that says nothing', steps: [{ waitMs: 300 }] },
+  { name: 'an endless line of text', steps: [{ repeatHex: '41', times: mebibyte }, SETTLE] },
+  { name: 'a connection that sends nothing', steps: [{ waitMs: 300 }] },
   { name: 'one byte of a greeting', steps: [text('\xff'), { waitMs: 300 }] },
   {
-    name: 'half a greeting, then the end',
+    name: 'half a greeting and a close',
     steps: [text('\xff\0\0\0\0\0\0\0\x01\x7f\x03'), SETTLE],
   },
   { name: 'a mechanism that does not exist', steps: [greeting('SECRET'), SETTLE] },
-  { name: 'a publisher', steps: [greeting(), SETTLE, ready('PUB'), SETTLE, frame(0, 'x')] },
+  { name: 'a PUB socket', steps: [greeting(), SETTLE, ready('PUB'), SETTLE, frame(0, 'x')] },
   { name: 'frames before the handshake', steps: [greeting(), frame(0, 'hello'), SETTLE] },
   { name: 'text in a frame', steps: [...asDealer, frame(0, 'hello')], reaches: 'bad_magic' },
   { name: 'an empty frame', steps: [...asDealer, frame(0, '')], reaches: 'bad_magic' },
   {
-    name: 'a delimiter and a frame, as REQ sends',
+    name: 'a delimiter and a frame from a REQ socket',
     steps: [greeting(), SETTLE, ready('REQ'), SETTLE, frame(MORE, ''), frame(0, 'hello')],
     reaches: 'bad_parts',
   },
@@ -87,7 +86,7 @@ export const strangers: readonly Stranger[] = [
     steps: [...asDealer, { repeatHex: '010141', times: 1000 }, frame(0, 'end')],
     reaches: 'bad_parts',
   },
-  { name: 'parts without end', steps: [...asDealer, { repeatHex: '010141', times: 50_000 }] },
+  { name: 'endless parts', steps: [...asDealer, { repeatHex: '010141', times: 50_000 }] },
   {
     name: 'eight parts of a mebibyte',
     steps: [
@@ -98,23 +97,26 @@ export const strangers: readonly Stranger[] = [
     reaches: 'bad_parts',
   },
   {
-    name: 'a frame of the largest size that is no message',
+    name: 'a frame of the maximum size that is not a message',
     steps: [...asDealer, frame(0, Buffer.alloc(mebibyte, 0x41))],
     reaches: 'bad_magic',
   },
-  { name: 'a frame above the size', steps: [...asDealer, frame(0, Buffer.alloc(mebibyte + 1))] },
+  {
+    name: 'a frame above the maximum size',
+    steps: [...asDealer, frame(0, Buffer.alloc(mebibyte + 1))],
+  },
   {
     name: 'a frame that announces 2^63 bytes',
     steps: [...asDealer, bytes([LONG, 0x80, 0, 0, 0, 0, 0, 0, 0]), SETTLE],
   },
-  { name: 'a command nobody knows', steps: [...asDealer, frame(COMMAND, '\x04WHAT'), SETTLE] },
+  { name: 'an unknown command', steps: [...asDealer, frame(COMMAND, '\x04WHAT'), SETTLE] },
   {
-    name: 'a message of ZMTP 1.0',
+    name: 'a ZMTP 1.0 message',
     steps: [text('\x01\x00'), SETTLE, text('\x06\x00hello')],
     reaches: 'bad_magic',
   },
   {
-    name: 'another wire version',
+    name: 'a frame of another wire version',
     steps: [...asDealer, frame(0, sealed('{}', 0, 1))],
     reaches: 'wrong_version',
   },
@@ -129,7 +131,7 @@ export const strangers: readonly Stranger[] = [
     reaches: 'bad_shape',
   },
   {
-    name: 'a polluting message',
+    name: 'a message that tries to pollute the prototype',
     steps: [...asDealer, frame(0, sealed('{"__proto__":{"polluted":1}}'))],
     reaches: 'bad_shape',
   },

@@ -1,3 +1,6 @@
+// The transport between agents, on real sockets: binding, delivery, peers that restart or move,
+// lanes, and refused frames.
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
@@ -25,7 +28,7 @@ function batch(number: number, urls = 1, chars = 20): Message {
   return { type: 'URLS', batch: number, urls: items };
 }
 
-/** Text that hardly packs, so that sizes on the wire are about those asked for. */
+/** Text that compresses badly, so that its size on the wire is close to `chars`. */
 function noise(chars: number): string {
   let state = 7;
   let text = '';
@@ -65,7 +68,7 @@ async function bindOnly(listen: string): Promise<string> {
 }
 
 describe('transport: binding', limits, () => {
-  it('transport: a port in use, a bad endpoint and a foreign address are told apart', async (t) => {
+  it('transport: distinguishes a port in use, an invalid endpoint and a foreign address', async (t) => {
     const first = await station(t, 'a1');
     assert.equal(await bindOnly(first.address), 'port_in_use');
     assert.equal(await bindOnly('tcp://127.0.0.1:99999'), 'bad_endpoint');
@@ -83,7 +86,7 @@ describe('transport: binding', limits, () => {
 });
 
 describe('transport: delivery', limits, () => {
-  it('transport: 10,000 messages, acknowledged one by one in a window, all arrive', async (t) => {
+  it('transport: delivers 10,000 messages that are acknowledged one by one in a window', async (t) => {
     const total = 10_000;
     const window = 64;
     const acked = new Set<number>();
@@ -113,16 +116,16 @@ describe('transport: delivery', limits, () => {
     });
     const startedAt = performance.now();
     pump();
-    // That nothing is lost is claimed, not how soon: on a machine with other work it takes long.
-    await until('all are acknowledged', () => acked.size === total, 90_000);
+    // The test is about losses, not about speed, so a busy machine gets a long time.
+    await until('all messages are acknowledged', () => acked.size === total, 90_000);
     const perMessageMs = (performance.now() - startedAt) / total;
     rounds.sort((x, y) => x - y);
-    t.diagnostic(`${perMessageMs.toFixed(3)} ms a message and its acknowledgement`);
+    t.diagnostic(`${perMessageMs.toFixed(3)} ms per message and acknowledgement`);
     t.diagnostic(`round trip, ${window} in flight: median ${rounds[total / 2]?.toFixed(2)} ms`);
     assert.equal(peerStats(a, 'b').dropped, 0);
   });
 
-  it('transport: to hear the peer for the first time costs nothing that is on its way', async (t) => {
+  it('transport: loses no message in transit when it first receives a message from the peer', async (t) => {
     const total = 1000;
     const a: Station = await station(t, 'a');
     const received: Envelope[] = [];
@@ -133,17 +136,17 @@ describe('transport: delivery', limits, () => {
         b.transport.send({ id: 'a', address: a.address }, answer, 'control');
       },
     });
-    // Far more than libzmq takes at once: most still wait when the answer comes.
+    // Far more than libzmq accepts at once, so most still wait when the answer arrives.
     const to = { id: 'b', address: b.address };
     for (let n = 0; n < total; n++) a.transport.send(to, envelope('a', 'b', batch(n)), 'bulk');
-    await until('all have arrived', () => received.length === total);
+    await until('all messages have arrived', () => received.length === total);
     assert.deepEqual(
       batchesOf(received),
       Array.from({ length: total }, (_, n) => n),
     );
   });
 
-  it('transport: timers turn while messages pour in', async (t) => {
+  it('transport: timers still fire during a flood of messages', async (t) => {
     const target = await station(t, 'target');
     const good = await station(t, 'good');
     let turns = 0;
@@ -157,13 +160,13 @@ describe('transport: delivery', limits, () => {
       for (let i = 0; i < 100; i += 1) {
         good.transport.send(peer, envelope('good', 'target', batch(sent + i)), 'bulk');
       }
-      await until('they arrive', () => target.received.length >= sent + 100);
+      await until('the messages arrive', () => target.received.length >= sent + 100);
     }
     assert.equal(target.received.length, total);
     assert.ok(turns > 0);
   });
 
-  it('transport: an address that is no endpoint costs its messages and nothing else', async (t) => {
+  it('transport: drops messages to an invalid address and serves other peers', async (t) => {
     const good = await station(t, 'good');
     const target = await station(t, 'target');
     const peer = { id: 'odd', address: 'tcp://*:nowhere' };
@@ -173,7 +176,7 @@ describe('transport: delivery', limits, () => {
     await assertServes(good, target, 'good');
   });
 
-  it('transport: a message that fits no frame is told to the caller, once', async (t) => {
+  it('transport: reports a message that is too large to its caller once', async (t) => {
     const large: number[] = [];
     const onTooLarge = (_to: string, _envelope: Envelope, bytes: number) => large.push(bytes);
     const a = await station(t, 'a', { onTooLarge });
@@ -189,8 +192,8 @@ describe('transport: delivery', limits, () => {
   });
 });
 
-describe('transport: peers that come and go', limits, () => {
-  it('transport: a peer that is down costs bounded memory and is served later', async (t) => {
+describe('transport: peers that stop, start and move', limits, () => {
+  it('transport: queues a bounded amount for a peer that is down and delivers it later', async (t) => {
     const port = await freePort();
     const down = { id: 'down', address: `tcp://127.0.0.1:${port}` };
     const good = await station(t, 'good');
@@ -209,15 +212,15 @@ describe('transport: peers that come and go', limits, () => {
 
     const late = await station(t, 'down', { listen: down.address });
     await until('the lanes are empty', () => peerStats(good, 'down').bulkFrames === 0);
-    await until('bulk arrives', () => batchesOf(late.received).length > 1);
+    await until('bulk messages arrive', () => batchesOf(late.received).length > 1);
     const beats = late.received.filter(({ message }) => message.type === 'HEARTBEAT');
-    assert.ok(beats.length <= 2, 'of heartbeats only the newest waits, and one may be on its way');
+    assert.ok(beats.length <= 2, 'only the newest heartbeat waits, and one more may be in transit');
     assert.ok(
       beats.some(({ message }) => message.type === 'HEARTBEAT' && message.counter === 2999),
     );
   });
 
-  it('transport: a receiver that dies mid-stream and returns is served again', async (t) => {
+  it('transport: serves a receiver again after it died mid-stream and restarted', async (t) => {
     const good = await station(t, 'good');
     const first = await station(t, 'b');
     const peer = { id: 'b', address: first.address };
@@ -228,7 +231,7 @@ describe('transport: peers that come and go', limits, () => {
       }
     };
     const streaming = stream(0);
-    await until('some have arrived', () => first.received.length > 0);
+    await until('some messages have arrived', () => first.received.length > 0);
     await first.transport.close({ lingerMs: 0 });
     await streaming;
     const second = await station(t, 'b', { listen: first.address });
@@ -240,7 +243,7 @@ describe('transport: peers that come and go', limits, () => {
     });
   });
 
-  it('transport: a peer that starts late is served when it is first heard', async (t) => {
+  it('transport: serves a peer that starts late as soon as it sends a message', async (t) => {
     const good = await station(t, 'good');
     const ids = ['b', 'c', 'd', 'e', 'f'];
     const late = await Promise.all(
@@ -249,7 +252,7 @@ describe('transport: peers that come and go', limits, () => {
     for (const peer of late) {
       good.transport.send(peer, envelope('good', peer.id, heartbeat(1)), 'control');
     }
-    // The pauses double: tries after 0.1, 0.3, 0.7, 1.5 and 2.5 s. The fifth is nearly a second off.
+    // The pauses double: attempts after 0.1, 0.3, 0.7, 1.5 and 2.5 s. The fifth is almost 1 s away.
     await pause(1.6 * RECONNECT_MAX_MS);
     const servedMs = late.map(async ({ id, address }) => {
       const { transport, received } = await station(t, id, { listen: address });
@@ -263,7 +266,7 @@ describe('transport: peers that come and go', limits, () => {
     assert.ok(sorted[2]! < RECONNECT_MAX_MS / 2, `served after ${sorted.map(Math.round)} ms`);
   });
 
-  it('transport: a peer that moves is served at its new address, and not at the old', async (t) => {
+  it('transport: serves a peer that moves only at its new address', async (t) => {
     const good = await station(t, 'good');
     const old = await station(t, 'target');
     await assertServes(good, old, 'good');
@@ -274,7 +277,7 @@ describe('transport: peers that come and go', limits, () => {
     assert.equal(old.received.length, before);
   });
 
-  it('transport: a forgotten peer leaves nothing behind, and can be met again', async (t) => {
+  it('transport: keeps no state of a forgotten peer and can serve it again', async (t) => {
     const good = await station(t, 'good');
     const target = await station(t, 'target');
     await assertServes(good, target, 'good');
@@ -284,7 +287,7 @@ describe('transport: peers that come and go', limits, () => {
     await assertServes(good, target, 'good');
   });
 
-  it('transport: close sends what waits, and ends in time when nobody listens', async (t) => {
+  it('transport: close sends waiting messages and ends in time if a peer is down', async (t) => {
     const target = await station(t, 'target');
     const leaver = await station(t, 'leaver');
     const port = await freePort();
@@ -302,7 +305,7 @@ describe('transport: peers that come and go', limits, () => {
 });
 
 describe('transport: lanes', limits, () => {
-  it('transport: control passes bulk that waits', async (t) => {
+  it('transport: sends control messages before waiting bulk messages', async (t) => {
     const port = await freePort();
     const peer = { id: 'b', address: `tcp://127.0.0.1:${port}` };
     const a = await station(t, 'a');
@@ -310,15 +313,15 @@ describe('transport: lanes', limits, () => {
     a.transport.send(peer, envelope('a', 'b', { type: 'LIST_ACK', list: 1, part: 0 }), 'control');
     a.transport.send(peer, envelope('a', 'b', heartbeat(1)), 'control');
     const b = await station(t, 'b', { listen: peer.address });
-    await until('all arrive', () => b.received.length === 8);
+    await until('all messages arrive', () => b.received.length === 8);
     const types = b.received.map(({ message }) => message.type);
-    // The first batch was handed to the socket before the control frames existed.
+    // The socket received the first batch before the control messages were sent.
     assert.deepEqual(types.slice(0, 4), ['URLS', 'LIST_ACK', 'HEARTBEAT', 'URLS']);
   });
 
-  it('transport: heartbeats get through while bulk is saturated', async (t) => {
+  it('transport: delivers heartbeats while the bulk lane is saturated', async (t) => {
     let flood: NodeJS.Timeout | undefined;
-    // Registered before the transports, so that the flood ends before they are closed.
+    // Registered first, so that the flood ends before the transports are closed.
     t.after(() => clearInterval(flood));
     const a = await station(t, 'a');
     const b = await station(t, 'b');
@@ -331,7 +334,7 @@ describe('transport: lanes', limits, () => {
         number += 1;
       }
     }, 1);
-    await until('bulk flows', () => batchesOf(b.received).length > 20);
+    await until('bulk messages flow', () => batchesOf(b.received).length > 20);
     const delays: number[] = [];
     for (let counter = 1; counter <= 20; counter += 1) {
       const startedAt = performance.now();
@@ -347,32 +350,32 @@ describe('transport: lanes', limits, () => {
 });
 
 describe('transport: refusals', limits, () => {
-  it('transport: a peer of another version is told by its number and logged once', async (t) => {
+  it('transport: reports the version of an incompatible peer and logs it once', async (t) => {
     const target = await station(t, 'target');
     const dealer = new Dealer({ linger: 0 });
     t.after(() => dealer.close());
     dealer.connect(target.address);
     const frame = Buffer.from([0x55, 0x42, 200, 0, 0x7b, 0x7d]);
     for (let i = 0; i < 50; i += 1) await dealer.send(frame);
-    await until('all are refused', () => target.refused.length === 50);
+    await until('all frames are refused', () => target.refused.length === 50);
     assert.equal(target.refused[0]?.version, 200);
     assert.deepEqual(target.transport.stats().refused, { wrong_version: 50 });
     assert.equal(target.lines.length, 1);
   });
 
-  it('transport: a malformed batch is reported so that it can be answered', async (t) => {
+  it('transport: reports the sender and the number of a malformed batch', async (t) => {
     const target = await station(t, 'target');
     const good = await station(t, 'good');
     const broken = { type: 'URLS', batch: 42, urls: [{ url: '', depth: 0 }] } as const;
     const peer = { id: 'target', address: target.address };
     good.transport.send(peer, envelope('good', 'target', broken), 'bulk');
-    await until('it is refused', () => target.refused.length === 1);
+    await until('the message is refused', () => target.refused.length === 1);
     assert.equal(target.refused[0]?.batch, 42);
     assert.deepEqual(target.refused[0]?.from, { id: 'good', inc: 1 });
     assert.deepEqual(target.refused[0]?.to, { id: 'target', inc: 1 });
   });
 
-  it('transport: a connection cannot speak for a second agent', async (t) => {
+  it('transport: refuses messages of a second agent on the same connection', async (t) => {
     const target = await station(t, 'target');
     const dealer = new Dealer({ linger: 0 });
     t.after(() => dealer.close());
@@ -382,7 +385,7 @@ describe('transport: refusals', limits, () => {
       assert.ok(encoded.ok);
       await dealer.send(encoded.frame);
     }
-    await until('the third is refused', () => target.refused.length === 1);
+    await until('the third message is refused', () => target.refused.length === 1);
     assert.deepEqual(
       target.received.map(({ from }) => from.id),
       ['a2', 'a2'],
@@ -390,7 +393,7 @@ describe('transport: refusals', limits, () => {
     assert.deepEqual(target.transport.stats().refused, { sender_changed: 1 });
   });
 
-  it('transport: incarnations above the ceiling of the moment are refused', async (t) => {
+  it('transport: refuses incarnations above the current maximum', async (t) => {
     let ceiling = 100;
     const target = await station(t, 'target', { incarnationMax: () => ceiling });
     const good = await station(t, 'good');
@@ -400,9 +403,9 @@ describe('transport: refusals', limits, () => {
       from: { id: 'good', inc: 101 },
     };
     good.transport.send(peer, forged, 'control');
-    await until('it is refused', () => target.refused.length === 1);
+    await until('the message is refused', () => target.refused.length === 1);
     ceiling = 101;
     good.transport.send(peer, forged, 'control');
-    await until('it is believed', () => target.received.length === 1);
+    await until('the message is accepted', () => target.received.length === 1);
   });
 });

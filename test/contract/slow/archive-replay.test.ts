@@ -1,7 +1,6 @@
-// A crawl of the synthetic web by a cluster of real processes, replayed from its archives: each
-// page comes out of them byte for byte as the server answers it, from the place that the page's
-// row names; robots.txt, redirects and errors are there too; the index names every response. So it
-// is with each way of packing, and where a crawl is gone on with in the other way.
+// Replays a crawl of the synthetic web by real processes from its archives. The archives must have
+// each page byte for byte at the place that its row names, and also robots.txt, redirects and
+// errors. The tests cover both compressions, and a change of compression between two launches.
 // The slower of these tests; the others are in `test/contract/archive-replay.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -16,10 +15,10 @@ import {
   stage,
 } from '../archive-replay-stage.ts';
 
-test('archive: a crawl is replayed from it, byte for byte, packed with zstd', (t) =>
+test('archive: a crawl is replayed byte for byte from zstd files', (t) =>
   assertReplayedWhole(t, 'zstd'));
 
-test('archive: killed, and gone on with in the other packing, a crawl is replayed from both', async (t) => {
+test('archive: a crawl that was killed and resumed with another compression is replayed from both', async (t) => {
   const { web, scratch, config, pack } = await stage(t);
   pack('gzip');
   const first = start(['launch', config]);
@@ -31,11 +30,11 @@ test('archive: killed, and gone on with in the other packing, a crawl is replaye
   const count = await assertReplayed(await Replay.of(scratch.dataDir), web, config);
   assert.ok(count.gz > 0 && count.zst > 0, JSON.stringify(count));
 
-  // Revisits of the next round point across, to what is in files of either kind.
+  // Revisit records of the next round refer to responses in files of both compressions.
   pack('gzip');
   await launched(config, '--refresh');
   const replay = await Replay.of(scratch.dataDir);
   const refreshed = await assertReplayed(replay, web, config);
-  assert.equal(refreshed.zst, 0, 'every page has its new record');
+  assert.equal(refreshed.zst, 0, 'every page has a new record');
   assert.ok(replay.revisits >= count.zst, `${replay.revisits} revisits`);
 });

@@ -1,4 +1,4 @@
-// The part of the store's contract that is about the outbox: URLs on their way to their owners.
+// The part of the store contract about the outbox: URLs that their owners have not acknowledged.
 
 import assert from 'node:assert/strict';
 import type { UrlItem } from '../../../agent/core/protocol/messages.ts';
@@ -8,7 +8,7 @@ import { at, claim, HOST, turn } from './store-contract.ts';
 const add = (store: SqliteStore, url: string, owner = 'x', rest: Partial<UrlItem> = {}) =>
   turn(store, () => store.addToOutbox(new URL(url).hostname, owner, { url, depth: 3, ...rest }));
 
-claim('the outbox holds a URL once, with the best that was said of it', (store) => {
+claim('the outbox holds a URL once and merges what later entries say of it', (store) => {
   const id = add(store, at('/1'), 'x', { attempts: 1, referrer: at('/r', 'r.test') });
   assert.equal(add(store, at('/1'), 'y', { depth: 1 }), id);
   assert.equal(add(store, at('/1'), 'x', { depth: 5, attempts: 2 }), id);
@@ -18,7 +18,7 @@ claim('the outbox holds a URL once, with the best that was said of it', (store) 
   assert.deepEqual(store.outboxOf('y', 10), []);
 });
 
-claim('entries go to their owner in order, as many as asked for', (store) => {
+claim('the entries of an owner are returned in order, up to a maximum', (store) => {
   const ids = [1, 2, 3, 4].map((n) => add(store, at(`/${n}`), n === 2 ? 'y' : 'x'));
   assert.deepEqual(
     ids,
@@ -31,7 +31,7 @@ claim('entries go to their owner in order, as many as asked for', (store) => {
   assert.deepEqual(urls('y', 9), [at('/2')]);
 });
 
-claim('an owner of no entry has the next that is added', (store) => {
+claim('an owner whose outbox was empty gets the next entry', (store) => {
   assert.deepEqual(store.outboxOf('x', 9), []);
   const first = add(store, at('/1'));
   turn(store, () => store.removeFromOutbox([first]));
@@ -43,7 +43,7 @@ claim('an owner of no entry has the next that is added', (store) => {
   );
 });
 
-claim('what leaves the outbox is counted, once', (store) => {
+claim('a removed entry is subtracted from the count once', (store) => {
   const ids = [1, 2, 3].map((n) => add(store, at(`/${n}`)));
   assert.equal(store.outboxFirst(), ids[0]);
   turn(store, () => store.removeFromOutbox([ids[0]!, ids[0]!, 99_999]));
@@ -55,7 +55,7 @@ claim('what leaves the outbox is counted, once', (store) => {
   assert.equal(store.lastOutboxId(), ids[2]);
 });
 
-claim('what was taken stays where it has a smaller depth since', (store) => {
+claim('an acknowledged entry stays if its depth has decreased since it was sent', (store) => {
   const [kept, gone] = [add(store, at('/1')), add(store, at('/2'))];
   const sent = store.outboxOf('x', 9);
   add(store, at('/1'), 'x', { depth: 0 });
@@ -77,7 +77,7 @@ claim('what was taken stays where it has a smaller depth since', (store) => {
   assert.equal(store.outboxCount(), 0);
 });
 
-claim('what was taken stays where it was declared a sitemap since', (store) => {
+claim('an acknowledged entry stays if it became a sitemap after it was sent', (store) => {
   const sitemap = true;
   const [kept, gone] = [add(store, at('/1')), add(store, at('/2'), 'x', { sitemap })];
   const sent = store.outboxOf('x', 9);
@@ -95,38 +95,41 @@ claim('what was taken stays where it was declared a sitemap since', (store) => {
   );
 });
 
-claim('an id is never used twice', (store) => {
+claim('an id is never reused', (store) => {
   const id = add(store, at('/1'));
   turn(store, () => store.removeFromOutbox([id]));
   assert.ok(add(store, at('/1')) > id);
 });
 
-claim('an entry follows the owner of its host, and is told to it up to an id', (store) => {
-  const [first, second, third] = [
-    add(store, at('/1'), 'x'),
-    add(store, at('/2'), 'x'),
-    add(store, at('/1', 'b.test'), 'x'),
-  ];
-  assert.deepEqual(store.outboxOf('z', 9), []);
-  turn(store, () => store.rerouteOutbox(first, 'z'));
-  turn(store, () => store.rerouteOutbox(third, 'z'));
-  const idsOf = (owner: string, upTo?: number) =>
-    store.outboxOf(owner, 9, upTo).map(({ id }) => id);
-  assert.deepEqual([idsOf('x'), idsOf('z')], [[second], [first, third]]);
-  assert.deepEqual([idsOf('x', first), idsOf('z', second)], [[], [first]]);
-  // That there was none so far up says nothing of those beyond.
-  assert.deepEqual(idsOf('x'), [second]);
-  assert.deepEqual(
-    store.outboxAfter(first, 9).map(({ id, host, owner }) => [id, host, owner]),
-    [
-      [second, HOST, 'x'],
-      [third, 'b.test', 'z'],
-    ],
-  );
-  assert.deepEqual(
-    store.outboxAfter(0, 1).map(({ item }) => item.url),
-    [at('/1')],
-  );
-});
+claim(
+  'a rerouted entry belongs to the new owner, and entries are returned up to an id',
+  (store) => {
+    const [first, second, third] = [
+      add(store, at('/1'), 'x'),
+      add(store, at('/2'), 'x'),
+      add(store, at('/1', 'b.test'), 'x'),
+    ];
+    assert.deepEqual(store.outboxOf('z', 9), []);
+    turn(store, () => store.rerouteOutbox(first, 'z'));
+    turn(store, () => store.rerouteOutbox(third, 'z'));
+    const idsOf = (owner: string, upTo?: number) =>
+      store.outboxOf(owner, 9, upTo).map(({ id }) => id);
+    assert.deepEqual([idsOf('x'), idsOf('z')], [[second], [first, third]]);
+    assert.deepEqual([idsOf('x', first), idsOf('z', second)], [[], [first]]);
+    // An empty result up to an id does not hide the later entries.
+    assert.deepEqual(idsOf('x'), [second]);
+    assert.deepEqual(
+      store.outboxAfter(first, 9).map(({ id, host, owner }) => [id, host, owner]),
+      [
+        [second, HOST, 'x'],
+        [third, 'b.test', 'z'],
+      ],
+    );
+    assert.deepEqual(
+      store.outboxAfter(0, 1).map(({ item }) => item.url),
+      [at('/1')],
+    );
+  },
+);
 
 // ---- restarts

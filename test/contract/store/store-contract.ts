@@ -1,5 +1,5 @@
-// What any store must do for the core and the visits, over whichever database it stands on. The
-// suites of store.test.ts run it over a file and over memory.
+// The contract of the store, for every kind of database. The suites of store.test.ts run it on a
+// file and in memory.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import type { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
 
 export interface StoreUnderTest {
   readonly store: SqliteStore;
-  /** The store as a new process would find it; the old one is closed, unless it is memory's. */
+  /** The store as a new process finds it; the old one is closed, unless it is in memory. */
   reopened(): SqliteStore;
   dispose(): void;
 }
@@ -33,12 +33,12 @@ export function pageOf(url: string, rest: Partial<PageRecord> = {}): PageRecord 
   };
 }
 
-/** The first of the attempts was at 100. */
+/** A retry whose first attempt failed at 100. */
 export function retryOf(attempts: number, notBefore: number): Retry {
   return { attempts, failedSince: 100, notBefore };
 }
 
-/** Each act in a turn of its own. */
+/** Runs `act` in a turn of its own. */
 export function turn<T>(store: SqliteStore, act: () => T): T {
   store.begin();
   const result = act();
@@ -53,7 +53,7 @@ export function claim(name: string, check: Check): void {
   claims.push({ name, check });
 }
 
-/** Makes a test of each claim, over a fresh store of this kind. */
+/** Makes a test of each claim, with a fresh store of this kind. */
 export function storeContract(kind: string, open: () => StoreUnderTest): void {
   for (const { name, check } of claims) {
     test(`${kind}: ${name}`, () => {
@@ -75,7 +75,7 @@ function insert(store: SqliteStore, ...items: (UrlItem & { host?: string })[]): 
 
 // ---- the queues of hosts
 
-claim('a URL is new once', (store) => {
+claim('a URL is new only the first time', (store) => {
   const item = { url: at('/1'), depth: 1 };
   assert.deepEqual(insert(store, item, item), ['new', 'known']);
   assert.equal(store.owned().queued, 1);
@@ -83,7 +83,7 @@ claim('a URL is new once', (store) => {
   assert.equal(store.queuedOf('unknown.test'), 0);
 });
 
-claim('the same path of another scheme, port or host is another URL', (store) => {
+claim('URLs that differ only in scheme, port or host are different URLs', (store) => {
   const urls = ['http://a.test/', 'https://a.test/', 'http://a.test:8080/', 'http://a.test./'];
   const here = urls.map((url) => ({ url, depth: 0 }));
   const results = insert(store, ...here, { url: 'http://b.test/', depth: 0, host: 'b.test' });
@@ -97,7 +97,7 @@ claim('the same path of another scheme, port or host is another URL', (store) =>
   assert.deepEqual(seen, urls);
 });
 
-claim('queued URLs come by depth, then in the order found', (store) => {
+claim('queued URLs are returned by depth and then in the order of discovery', (store) => {
   const depths = [2, 0, 1, 0, 2, 1];
   insert(store, ...depths.map((depth, n) => ({ url: at(`/${n}`), depth })));
   const { number } = store.host(HOST);
@@ -112,7 +112,7 @@ claim('queued URLs come by depth, then in the order found', (store) => {
   );
 });
 
-claim('a known queued URL comes nearer, a finished one stays', (store) => {
+claim('a smaller depth changes a queued URL, but not a finished one', (store) => {
   insert(store, { url: at('/1'), depth: 5 }, { url: at('/2'), depth: 5 });
   const { number } = store.host(HOST);
   turn(store, () => store.recordPage(number, pageOf(at('/2'))));
@@ -124,7 +124,7 @@ claim('a known queued URL comes nearer, a finished one stays', (store) => {
   assert.equal(store.owned().queued, 1);
 });
 
-claim('attempts of a former owner come along', (store) => {
+claim('the attempts of a previous owner are counted', (store) => {
   insert(store, { url: at('/1'), depth: 1, attempts: 2 }, { url: at('/2'), depth: 2 });
   insert(store, { url: at('/2'), depth: 2, attempts: 3 });
   const { number } = store.host(HOST);
@@ -133,14 +133,14 @@ claim('attempts of a former owner come along', (store) => {
   assert.equal(store.nextUrl(number, 0)?.attempts, 3);
 });
 
-claim('the form to request is kept', (store) => {
+claim('the form of a URL for requests is stored', (store) => {
   insert(store, { url: at('/~x'), fetchUrl: at('/%7Ex'), depth: 0 });
   const { number } = store.host(HOST);
   assert.equal(store.nextUrl(number, 0)?.fetchUrl, at('/%7Ex'));
   assert.equal(store.nextUrl(number, 0)?.depth, 0);
 });
 
-claim('a URL that waits is passed over until its time', (store) => {
+claim('a URL that waits for a retry is skipped until its time', (store) => {
   insert(store, { url: at('/1'), depth: 0 }, { url: at('/2'), depth: 7 });
   const { number } = store.host(HOST);
   turn(store, () => store.requeue(number, at('/1'), retryOf(1, 500.25)));
@@ -155,7 +155,7 @@ claim('a URL that waits is passed over until its time', (store) => {
   assert.equal(store.nextUrlAt(number), null);
 });
 
-claim('waits that are over do not change the order', (store) => {
+claim('retries that are due keep their place in the order', (store) => {
   insert(store, ...[0, 1, 2, 3].map((n) => ({ url: at(`/${n}`), depth: n % 2 })));
   const { number } = store.host(HOST);
   for (const [n, until] of [300, 200, 100, 400].entries()) {
@@ -165,7 +165,7 @@ claim('waits that are over do not change the order', (store) => {
   assert.equal(store.nextUrlAt(number), 0);
 });
 
-claim('queues of an origin end, a share at a time, and none of another', (store) => {
+claim('endQueued ends the URLs of one origin in batches and no others', (store) => {
   const urls = ['/1', '/2', '/3'].map((path) => at(path));
   const others = ['https://a.test/1', 'http://a.test:81/1', 'http://a.test./1'];
   insert(store, ...[...urls, ...others].map((url) => ({ url, depth: 0 })));
@@ -195,7 +195,7 @@ claim('queues of an origin end, a share at a time, and none of another', (store)
   assert.equal(store.owned().pages, 3);
 });
 
-claim('a queue is looked at in pieces, however few of it end', (store) => {
+claim('endQueued reads a long queue in pieces even if few URLs end', (store) => {
   const others = Array.from({ length: 2500 }, (_, n) => `https://a.test/${n}`);
   insert(store, ...[at('/1'), ...others, at('/2')].map((url) => ({ url, depth: 0 })));
   const { number } = store.host(HOST);
@@ -229,7 +229,7 @@ claim('the state of a URL only moves forward', (store) => {
   assert.equal(store.nextUrlAt(number), null);
 });
 
-claim(`a fetched page is unsettled until it is settled, a skipped one never`, (store) => {
+claim(`a fetched page is unsettled until it is settled, and a skipped one never is`, (store) => {
   insert(store, ...['/1', '/2', '/3'].map((path) => ({ url: at(path), depth: 0 })));
   const { number } = store.host(HOST);
   turn(store, () => {
@@ -245,7 +245,7 @@ claim(`a fetched page is unsettled until it is settled, a skipped one never`, (s
   assert.deepEqual(store.unsettled(10), both.slice(1));
 });
 
-claim('numbers grow with every URL found and every page settled', (store) => {
+claim('the counter grows with every found URL and every settled page', (store) => {
   store.raiseCounter(1_000_000);
   const before = store.counter();
   insert(store, { url: at('/1'), depth: 0 });
@@ -255,7 +255,7 @@ claim('numbers grow with every URL found and every page settled', (store) => {
   assert.ok(before >= 1_000_000 && found > before && store.counter() > found);
 });
 
-claim('a URL that no agent would take ends as failed, and counts', (store) => {
+claim('a URL that no agent accepts ends as failed and is counted', (store) => {
   const item = { url: at('/1'), depth: 3, attempts: 2 };
   turn(store, () => store.failUrl(HOST, item, 'refused by peer: x', 5));
   assert.equal(store.owned().pages, 1);
@@ -276,7 +276,7 @@ claim('hosts are numbered in the order of their discovery', (store) => {
   assert.equal(store.owned().hostsWithQueue, 2);
 });
 
-claim('hosts with a queue are read from a number on, with whether they are copies', (store) => {
+claim('queuedFrom returns hosts with a queue from a number on, and marks copies', (store) => {
   for (const host of ['a.test', 'b.test', 'c.test', 'd.test']) {
     insert(store, { url: at('/', host), depth: 0, host });
   }
@@ -290,7 +290,7 @@ claim('hosts with a queue are read from a number on, with whether they are copie
   assert.deepEqual(store.queuedFrom(c! + 1, 2), [{ number: d, host: 'd.test', owned: true }]);
 });
 
-claim('the last answer of robots.txt is kept for each origin', (store) => {
+claim('the last robots.txt result of each origin is stored', (store) => {
   const { number } = store.host(HOST);
   const rules = { fetchedAt: 5.5, body: Buffer.from('x'), attempts: 0, retryAt: 0, reason: '' };
   turn(store, () => store.saveRobots(number, 'http://a.test', { ...rules, kind: 'rules' }));
@@ -307,7 +307,7 @@ claim('the last answer of robots.txt is kept for each origin', (store) => {
   assert.equal(store.crawlDelay(number), 7);
 });
 
-claim('a copy is whole also where the last number was of a robots.txt that is gone', (store) => {
+claim('a copy can be complete if its last event was a robots.txt that was replaced', (store) => {
   const { number } = store.host(HOST);
   const rules = { fetchedAt: 5, body: Buffer.from('x'), attempts: 0, retryAt: 0, reason: '' };
   const origin = 'http://a.test';
@@ -323,7 +323,7 @@ claim('a copy is whole also where the last number was of a robots.txt that is go
   assert.equal(to, store.lastNumber(HOST));
 });
 
-claim('a restart finds everything as it was', (store, whole) => {
+claim('a restart finds the whole state unchanged', (store, whole) => {
   insert(store, ...[1, 2, 3].map((n) => ({ url: at(`/${n}`), depth: n })));
   const before = store.host(HOST);
   const saved = {
@@ -355,7 +355,7 @@ claim('a restart finds everything as it was', (store, whole) => {
   assert.deepEqual(insert(again, { url: at('/1'), depth: 1 }), ['known']);
 });
 
-claim('a host that is to be left alone for longer has a number that is of no event', (store) => {
+claim('a longer wait of a host increments its number without an event', (store) => {
   insert(store, { url: at('/1'), depth: 0 });
   const saved = (change: object) => {
     turn(store, () => store.saveHost({ ...store.host(HOST), ...change }, null));
@@ -373,7 +373,7 @@ claim('a host that is to be left alone for longer has a number that is of no eve
 });
 
 claim(
-  `an incarnation stored in the middle of a turn is kept, and the turn goes on`,
+  `an incarnation that is stored during a turn is kept, and the turn continues`,
   (store, whole) => {
     store.begin();
     store.enqueue(HOST, { url: at('/1'), depth: 0 }, null);

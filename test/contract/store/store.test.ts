@@ -1,5 +1,5 @@
-// The store's contract over a file, in both durabilities, and over memory; and what only a file
-// has: turns that failed, and readers beside the writer.
+// Runs the store contract on a file, with both durabilities, and in memory. Tests failed turns and
+// concurrent readers of a file, and the host cache in memory.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -52,7 +52,7 @@ for (const [kind, open] of [
   storeContract(kind, open);
 }
 
-test('file: of a turn that failed half-way nothing is kept', () => {
+test('file: nothing of a failed turn is stored', () => {
   const whole = inFile('power');
   const { store } = whole;
   turn(store, () => store.enqueue(HOST, { url: at('/1'), depth: 0 }, null));
@@ -69,7 +69,7 @@ for (const [durability, synced] of [
   ['power', 1],
   ['process', 0],
 ] as const) {
-  test(`file: a durable commit costs ${synced} fsync of the log for ${durability}`, () => {
+  test(`file: a durable commit makes ${synced} fsync of the log with durability ${durability}`, () => {
     const whole = inFile(durability);
     const syncs = () => {
       const reader = new Database(join(whole.directory, 'state.sqlite'), { readonly: true });
@@ -87,7 +87,7 @@ for (const [durability, synced] of [
   });
 }
 
-test('file: a reader sees whole turns while a writer writes', () => {
+test('file: a reader sees only complete turns while a writer is active', () => {
   const whole = inFile('process');
   const { store } = whole;
   const reader = new Database(join(whole.directory, 'state.sqlite'), { readonly: true });
@@ -110,7 +110,7 @@ test('file: a reader sees whole turns while a writer writes', () => {
   whole.dispose();
 });
 
-test('memory: more hosts than are kept in memory cost no counter', () => {
+test('memory: counters stay correct with more hosts than the cache holds', () => {
   const { store, reopened, dispose } = inMemory();
   const hosts = 21_000;
   const host = (n: number) => `h${n}.test`;
@@ -141,7 +141,7 @@ test('memory: more hosts than are kept in memory cost no counter', () => {
   dispose();
 });
 
-test('memory: a host with unwritten counters is not read again from the file', () => {
+test('memory: a host with unwritten counters is not read again from the database', () => {
   const { store, dispose } = inMemory();
   const host = (n: number) => `h${n}.test`;
   const insert = (n: number, path: string) =>

@@ -1,5 +1,5 @@
-// An agent is killed for good in the middle of a crawl. The audit of what is left must come to what
-// the web server knows, to the URL, agree with `query`, and notice whatever is spoilt afterwards.
+// An agent is killed during a crawl and not restarted. The audit of the remaining files must match
+// the log of the web server for each URL, must agree with `query`, and must find later damage.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -47,7 +47,7 @@ describe('audit', () => {
     return { code, audit: JSON.parse(stdout) as Audit };
   }
 
-  /** A copy of all files in which one is changed by SQL, then audited. */
+  /** Copies all files, changes one by SQL and audits the copy. */
   async function spoilt(agent: string, sql: string) {
     const data = path.join(scratch.directory, 'spoilt');
     fs.rmSync(data, { recursive: true, force: true });
@@ -59,7 +59,7 @@ describe('audit', () => {
     return audited(data);
   }
 
-  test('after a kill it adds up to what the web server knows', async () => {
+  test('audit matches the log of the web server after an agent was killed', async () => {
     const { code, audit } = await audited();
     assert.equal(code, 0, JSON.stringify(audit.problems));
     const { missing, fetched } = judge(web.web, web.requests(), { delayMs });
@@ -88,7 +88,7 @@ describe('audit', () => {
     assert.equal(audit.done, targets.size);
   });
 
-  test('query counts the same, and credits a dead agent with nothing that others have', async () => {
+  test('query counts the same as audit, and attributes no rows to a dead agent', async () => {
     const { audit } = await audited();
     const sql =
       'SELECT (SELECT count(*) FROM pages) AS done, (SELECT count(*) FROM skipped) AS skipped, ' +
@@ -100,7 +100,7 @@ describe('audit', () => {
     assert.deepEqual(JSON.parse(stdout), [{ done, skipped, queued, hosts, dead: 0 }]);
   });
 
-  test('the events tell how long each step of the takeover took', async () => {
+  test('the events have the duration of each step of the takeover', async () => {
     const sql = 'SELECT agent, kind, detail FROM events';
     const { stdout } = await run('query', config, sql, '--json');
     const rows = JSON.parse(stdout) as { agent: string; kind: string; detail: string }[];
@@ -110,7 +110,7 @@ describe('audit', () => {
     };
     for (const agent of ['a1', 'a3']) {
       const [suspect] = of(agent, 'suspect');
-      assert.ok(suspect!.silentMs! >= 2000, 'not before suspectAfterMs');
+      assert.ok(suspect!.silentMs! >= 2000, 'no suspicion before suspectAfterMs');
       const [taken, first] = of(agent, 'takeover');
       assert.ok(taken!.hosts! > 0);
       assert.ok(taken!.tookMs! >= suspect!.silentMs!);
@@ -119,7 +119,7 @@ describe('audit', () => {
     }
   });
 
-  test('a row that vanished from either side, or went back to the queue, is named', async () => {
+  test('audit names a row that is missing at its owner or in its copy, or has a wrong state', async () => {
     const { audit } = await audited();
     const living = audit.agents.filter(({ inView }) => inView).map(({ agent }) => agent);
     const one = (owned: number) =>
@@ -142,7 +142,7 @@ describe('audit', () => {
     }
   });
 
-  test('a queued row in both copies is left over, in words and with the file', async () => {
+  test('audit names the file and the URL of a row that is still queued in a complete crawl', async () => {
     const data = path.join(scratch.directory, 'spoilt');
     const insert = `INSERT INTO urls (id, key, state, depth, found)
       SELECT number << 28, 'h:1/left-over', 0, 1, 1 FROM host_rows WHERE owned LIMIT 1`;
@@ -153,7 +153,7 @@ describe('audit', () => {
     assert.match(stdout, /it does NOT add up; problems: \d+\n$/);
   });
 
-  test('damage in a table that the account does not read ends with 4, and says what SQLite found', async () => {
+  test('audit ends with 4 and prints the finding of SQLite if a table that it does not read is damaged', async () => {
     const data = path.join(scratch.directory, 'unread');
     fs.cpSync(scratch.dataDir, data, { recursive: true });
     const file = path.join(data, 'a1', 'state.sqlite');
@@ -176,7 +176,7 @@ describe('audit', () => {
     assert.equal((await run('audit', config, '--data', data)).code, 0);
   });
 
-  test('a check that has no time left names what it did not come to', () => {
+  test('a check that runs out of time names the tables that it did not check', () => {
     const state = openStateFile('a1', path.join(scratch.dataDir, 'a1', 'state.sqlite'));
     assert.ok(typeof state !== 'string');
     assert.deepEqual(
@@ -189,7 +189,7 @@ describe('audit', () => {
     assert.ok(a1.includes('robots') && !a1.includes('meta'), a1.join());
   });
 
-  test('a damaged file and a missing one end with 4, the file and what to do', async () => {
+  test('audit ends with 4 and names the file and a remedy if a state file is damaged or missing', async () => {
     const data = path.join(scratch.directory, 'broken');
     fs.cpSync(scratch.dataDir, data, { recursive: true });
     fs.rmSync(path.join(data, 'a3'), { recursive: true });

@@ -1,5 +1,5 @@
-// What a user can get wrong before a crawl begins, on the real command: each ends with the exit code
-// of its kind and a message that says where it is wrong and what to do, and harms nothing.
+// Mistakes of a user before a crawl begins, with the real command. Each mistake gets the exit code
+// of its kind and a message with its place and a remedy, and nothing is changed or deleted.
 // The slower of these tests; the others are in `test/integration/bad-input.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ import Database from 'better-sqlite3';
 import { scratchOf } from '../bad-input-stage.ts';
 import { run, start, until } from '../cli-process.ts';
 
-/** Has the agent make its state file, and end. */
+/** Runs an agent until it has made its state file, and reads the file. */
 async function stateFile(config: string, state: string): Promise<Buffer> {
   const agent = start(['agent', config, '--id', 'a1']);
   const pidFile = path.join(path.dirname(state), 'agent.pid');
@@ -21,15 +21,15 @@ async function stateFile(config: string, state: string): Promise<Buffer> {
   return fs.readFileSync(state);
 }
 
-/** As the state of an agent that was let into its cluster; another crawl may take an unused one over. */
+/** Adds a join event to the state; another crawl may reuse a state without one. */
 function hasJoined(state: string): void {
   const db = new Database(state);
   db.prepare("INSERT INTO event_rows (at, kind, detail) VALUES (1, 'join', '{}')").run();
   db.close();
 }
 
-describe('bad surroundings', { concurrency: 3 }, () => {
-  test('a damaged state file is 4, names the file and a remedy, and is left as it is', async (t) => {
+describe('bad environment', { concurrency: 3 }, () => {
+  test('a damaged state file ends the command with 4 and a remedy, and is not changed', async (t) => {
     const scratch = scratchOf(t);
     const config = await scratch.config(1);
     const state = path.join(scratch.dataDir, 'a1', 'state.sqlite');
@@ -49,7 +49,7 @@ describe('bad surroundings', { concurrency: 3 }, () => {
     }
   });
 
-  test("a data directory of another crawl, or of another agent's, is 4", async (t) => {
+  test('a data directory of another crawl or another agent ends the command with 4', async (t) => {
     const scratch = scratchOf(t);
     const config = await scratch.config(2);
     const state = path.join(scratch.dataDir, 'a1', 'state.sqlite');

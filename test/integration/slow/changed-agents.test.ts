@@ -1,5 +1,5 @@
-// `cluster.agents` is changed while the crawl runs: commands reach the agents that run, whether the
-// config has them or not, and say how to start those that do not.
+// `cluster.agents` is changed while the crawl runs. Commands reach all running agents, even if they
+// are not in the config, and say how to start the others.
 // The slower of these tests; the others are in `test/integration/changed-agents.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -11,7 +11,7 @@ import { run, start, until } from '../cli-process.ts';
 for (const numbered of [true, false]) {
   const kind = numbered ? 'numbered' : 'listed';
 
-  test(`an agent is added to a ${kind} cluster that runs, by the command that is named`, async (context) => {
+  test(`status names the command that adds an agent to a running ${kind} cluster`, async (context) => {
     const { config, agents, setAgents, inCluster, launch } = await stage(context, numbered);
     setAgents(numbered ? 3 : agents);
     const status = await run('status', config);
@@ -21,7 +21,7 @@ for (const numbered of [true, false]) {
     for (const verb of ['pause', 'resume']) {
       const { code, stdout, stderr } = await run(verb, config);
       assert.match(stdout, /^a1: applied$[\s\S]*^a2: applied$/m, stderr);
-      // One that has an address and does not answer was not reached; one without was never there.
+      // A listed a3 has an address and counts as not reached; a numbered a3 has no port yet.
       assert.equal(code, numbered ? 0 : 1, stderr);
     }
     const a3 = start(command.split(' '));
@@ -32,7 +32,7 @@ for (const numbered of [true, false]) {
     assert.equal((await launch.ended).code, 11);
   });
 
-  test(`an agent that was taken out of a ${kind} cluster is reached, and hands over`, async (context) => {
+  test(`stop reaches an agent that was removed from the config of a ${kind} cluster, and it hands over`, async (context) => {
     const { config, agents, setAgents, launch, gate, scratch } = await stage(context, numbered);
     setAgents(numbered ? 1 : agents.slice(0, 1));
     const status = JSON.parse((await run('status', config, '--json')).stdout);
@@ -42,7 +42,7 @@ for (const numbered of [true, false]) {
     );
     const left = await run('stop', config, 'a2');
     assert.deepEqual([left.code, left.stdout], [0, 'a2: applied\n'], left.stderr);
-    await until('its end', () => launch.stderr().includes('a2: left'));
+    await until('the exit of a2', () => launch.stderr().includes('a2: left'));
     gate.open();
     const { code, stderr } = await launch.ended;
     assert.equal(code, 0, stderr);
@@ -52,7 +52,7 @@ for (const numbered of [true, false]) {
   });
 }
 
-test('an agent that was refused for a mistyped name is let in with the right one', async (context) => {
+test('an agent that was refused because of a mistyped crawl name joins with the correct name', async (context) => {
   const { scratch, gate, config, launch } = await stage(context, false);
   const mistyped = { ...JSON.parse(fs.readFileSync(config, 'utf8')), name: 'typo' };
   const refused = await run('agent', scratch.write('typo.json', mistyped), '--id', 'a3');
@@ -77,7 +77,7 @@ test('an agent that was refused for a mistyped name is let in with the right one
   assert.equal((await run('audit', config)).code, 0);
 });
 
-test('agents whose config has other names now are reached, and killed by their own', async (context) => {
+test('commands reach and kill agents whose names changed in the config', async (context) => {
   const { config, agents, setAgents, launch } = await stage(context, false);
   const renamed = agents.map((entry: { id: string }) => ({ ...entry, id: `b${entry.id}` }));
   setAgents(renamed);
@@ -85,7 +85,7 @@ test('agents whose config has other names now are reached, and killed by their o
   assert.match(paused.stdout, /^a1: applied$/m, paused.stderr);
   const killed = await run('kill', config, 'a2');
   assert.deepEqual([killed.code, killed.stdout], [0, 'a2: killed\n'], killed.stderr);
-  await until('its end', () => launch.stderr().includes('a2 was killed'));
+  await until('the exit of a2', () => launch.stderr().includes('a2 was killed'));
   const stop = await run('stop', config);
   assert.match(stop.stdout, /^a1: applied$/m, stop.stderr);
   assert.equal((await launch.ended).code, 11);

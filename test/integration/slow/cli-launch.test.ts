@@ -13,9 +13,9 @@ import { listening, run, start, until } from '../cli-process.ts';
 
 const mainFile = path.resolve(import.meta.dirname, '../../../agent/main.ts');
 
-// Two at a time: most of each is waiting for delays and for silence.
+// Two at a time, since each test mostly waits for delays and time-outs.
 describe('launch', { concurrency: 2 }, () => {
-  test('finishes with 0 though an agent is killed; then it is complete, until limits change', async (context) => {
+  test('launch ends with 0 if an agent is killed, and a complete crawl continues after new limits', async (context) => {
     const { web, scratch, crawl, served } = await stage(context);
     const config = await crawl(2);
     const launch = start(['launch', config]);
@@ -53,11 +53,11 @@ describe('launch', { concurrency: 2 }, () => {
     assert.match(resumed.stderr, /the config has changed: the crawl continues/);
   });
 
-  test('its agents have the config that it has read, whatever becomes of the file', async (context) => {
+  test('launch passes its config to the agents even if the file is deleted', async (context) => {
     const { crawl, scratch } = await stage(context);
     const config = await crawl(2);
     const launch = start(['launch', config]);
-    // The agents are started right after, and take longer to load than this takes.
+    // The agents start right afterwards and take longer to load than the deletion.
     await until('the launch', () => launch.stderr().includes('state in'));
     fs.rmSync(config);
     const { code, stderr } = await launch.ended;
@@ -65,7 +65,7 @@ describe('launch', { concurrency: 2 }, () => {
     assert.ok(fs.existsSync(path.join(scratch.dataDir, 'complete.json')));
   });
 
-  test('an agent by hand obeys the terminal though its parent is Node', async (context) => {
+  test('an agent started by hand obeys SIGINT even if its parent is a Node process', async (context) => {
     const { crawl, scratch, served } = await stage(context);
     const line = [mainFile, 'agent', await crawl(1, slowly), '--id', 'a1'];
     const child = spawn(process.execPath, line, { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
@@ -73,7 +73,7 @@ describe('launch', { concurrency: 2 }, () => {
     const ended = once(child, 'close');
     await until('a1', () => scratch.pid('a1') !== null);
     await served(1);
-    // Of a launch's agents the launch decides, and they take no notice.
+    // Agents of a launch ignore SIGINT, because the launch stops them.
     child.kill('SIGINT');
     const late = setTimeout(() => child.kill('SIGKILL'), 20_000);
     const [code] = await ended;
@@ -82,7 +82,7 @@ describe('launch', { concurrency: 2 }, () => {
     assert.equal(fs.existsSync(path.join(scratch.dataDir, 'complete.json')), false);
   });
 
-  test('an agent that leaves by order hands over; a launch told to end ends all with 11', async (context) => {
+  test('an agent that is stopped hands over, and an interrupted launch stops all and ends with 11', async (context) => {
     const { scratch, crawl, served } = await stage(context);
     const config = await crawl(2, slowly);
     const launch = start(['launch', config]);
@@ -90,7 +90,7 @@ describe('launch', { concurrency: 2 }, () => {
     await served(4);
     const left = await run('stop', config, 'a2');
     assert.deepEqual([left.code, left.stdout], [0, 'a2: applied\n']);
-    await until('the word of a2', () => launch.stderr().includes('a2: left'));
+    await until('the message about a2', () => launch.stderr().includes('a2: left'));
     launch.child.kill('SIGINT');
     const { code, stdout } = await launch.ended;
     assert.equal(code, 11);
@@ -98,7 +98,7 @@ describe('launch', { concurrency: 2 }, () => {
     assert.equal(scratch.pid('a1'), null);
   });
 
-  test('an agent that is suspended when the others are done is killed, and the launch ends', async (context) => {
+  test('launch kills an agent that is suspended when the others have finished, and ends with 0', async (context) => {
     const { scratch, crawl, served } = await stage(context);
     const config = await crawl(2);
     const launch = start(['launch', config, '--agents', '2']);
@@ -111,7 +111,7 @@ describe('launch', { concurrency: 2 }, () => {
     assert.match(stdout, /^a2 .* killed \(SIGKILL\)$/m);
   });
 
-  test('agents crawl on without their launch; --fresh forgets what they knew, once they ended', async (context) => {
+  test('agents continue after their launch is killed, and --fresh starts over once they have ended', async (context) => {
     const { web, scratch, crawl, served } = await stage(context);
     const config = await crawl(1, slowly);
     const launch = start(['launch', config]);
@@ -138,7 +138,7 @@ describe('launch', { concurrency: 2 }, () => {
     assert.ok(fs.existsSync(foreign));
   });
 
-  test('ends with 11 where every agent was killed', async (context) => {
+  test('launch ends with 11 if every agent was killed', async (context) => {
     const { scratch, crawl } = await stage(context);
     const config = await crawl(1, slowly);
     const launch = start(['launch', config]);
@@ -148,7 +148,7 @@ describe('launch', { concurrency: 2 }, () => {
     assert.deepEqual([code, /a1 was killed \(SIGKILL\); none is left/.test(stderr)], [11, true]);
   });
 
-  test('one agent by hand leaves on SIGTERM and ends with 0', async (context) => {
+  test('an agent started by hand leaves on SIGTERM and ends with 0', async (context) => {
     const { crawl, served } = await stage(context);
     const config = await crawl(1, slowly);
     const agent = start(['agent', config, '--id', 'a1']);
@@ -157,11 +157,11 @@ describe('launch', { concurrency: 2 }, () => {
     const { code, stderr } = await agent.ended;
     assert.equal(code, 0, stderr);
     assert.match(stderr, /^a1: left/m);
-    // Without a terminal the log goes to stderr too.
+    // Without a terminal the log goes to stderr, too.
     assert.match(stderr, /^\{"level":30,.*"agent":"a1"/m);
   });
 
-  test('a locked directory is 4, a port in use 5, and nothing is started or deleted', async (context) => {
+  test('launch ends with 4 for a locked directory and 5 for a port in use, and deletes nothing', async (context) => {
     const { web, scratch, crawl } = await stage(context);
     const config = await crawl(2);
     const directory = path.join(scratch.dataDir, 'a2');
@@ -189,7 +189,11 @@ describe('launch', { concurrency: 2 }, () => {
           stderr,
           new RegExp(`^(a1: |.*"agent":"a1").*tcp://127\\.0\\.0\\.1:${port}`, 'm'),
         );
-        assert.equal(stderr.split(`127.0.0.1:${port}`).length, 2, `once is enough: ${stderr}`);
+        assert.equal(
+          stderr.split(`127.0.0.1:${port}`).length,
+          2,
+          `reported more than once: ${stderr}`,
+        );
       }
     } finally {
       server.close();

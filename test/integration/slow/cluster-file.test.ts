@@ -1,3 +1,6 @@
+// The files `cluster.json`, with the ports of numbered agents, and `complete.json`, the completion
+// record: they are lost, copied or damaged, or name a port that another program uses.
+
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -5,10 +8,10 @@ import { test } from 'node:test';
 import { startWeb } from '../../web/server.ts';
 import { listening, run, Scratch, start, until, untilAsked } from '../cli-process.ts';
 
-/** Second byte of loopback addresses that no other test's web uses. */
+/** Second byte of the loopback addresses; the web of no other test uses it. */
 const net = 46;
 
-test('cluster.json: its loss splits no cluster, and a refused launch does not write it', async (context) => {
+test('cluster.json: its loss does not split the cluster, and a refused launch does not write it', async (context) => {
   const scratch = new Scratch();
   const web = await startWeb({ hosts: 6, pages: 12, port: 0, net, sparse: true });
   context.after(async () => {
@@ -37,7 +40,7 @@ test('cluster.json: its loss splits no cluster, and a refused launch does not wr
   assert.equal(fs.existsSync(file), false);
 
   process.kill(scratch.pid('a2')!, 'SIGKILL');
-  await until('its end', () => launch.stderr().includes('a2 was killed'));
+  await until('the exit of a2', () => launch.stderr().includes('a2 was killed'));
   const again = start(['agent', config, '--id', 'a2']);
   const members = async () => {
     const { stdout, code } = await run('status', config, '--json');
@@ -53,7 +56,7 @@ test('cluster.json: its loss splits no cluster, and a refused launch does not wr
   await launch.ended;
 });
 
-test('a copy of the data directory: commands on it do not reach the agents of the original', async (context) => {
+test('commands on a copy of the data directory do not reach the agents of the original', async (context) => {
   const scratch = new Scratch();
   const web = await startWeb({ hosts: 2, pages: 12, port: 0, net: net + 1, sparse: true });
   context.after(async () => {
@@ -85,7 +88,7 @@ test('a copy of the data directory: commands on it do not reach the agents of th
   assert.equal((await launch.ended).code, 11);
 });
 
-test('a port that another program has taken: a numbered agent gets another, once nobody looks for it there', async (context) => {
+test('a numbered agent gets another port if another program uses its port and no agent still runs', async (context) => {
   const scratch = new Scratch();
   const web = await startWeb({ hosts: 4, pages: 6, port: 0, net: net + 3, sparse: true });
   context.after(async () => {
@@ -121,7 +124,7 @@ test('a port that another program has taken: a numbered agent gets another, once
 
   const other = await listening(before[0]!);
   context.after(() => other.close());
-  // Alone a2 knows a1 by its old port.
+  // The running a2 still knows the old port of a1.
   const alone = start(['agent', slow, '--id', 'a2']);
   await until('a2 alone', () => scratch.pid('a2') !== null);
   fs.rmSync(file);
@@ -131,10 +134,10 @@ test('a port that another program has taken: a numbered agent gets another, once
     refused.stderr,
     /a1: tcp.* is in use by another program; .*stop the agents that run/,
   );
-  assert.equal(fs.existsSync(file), false, 'a launch that is refused writes nothing');
+  assert.equal(fs.existsSync(file), false, 'a refused launch does not write the file');
   const byHand = await run('agent', slow, '--id', 'a1');
   assert.deepEqual([byHand.code, byHand.stderr], [5, refused.stderr]);
-  assert.equal(fs.existsSync(file), false, 'nor does an agent');
+  assert.equal(fs.existsSync(file), false, 'a refused agent does not write the file');
   assert.equal((await run('stop', slow)).code, 0);
   await alone.ended;
 
@@ -146,7 +149,7 @@ test('a port that another program has taken: a numbered agent gets another, once
   assert.equal(after[1], before[1]);
 });
 
-test('a port at which an agent of another crawl runs: a numbered agent gets another', async (context) => {
+test('a numbered agent gets another port if an agent of another crawl uses its port', async (context) => {
   const scratch = new Scratch();
   const web = await startWeb({ hosts: 4, pages: 6, port: 0, net: net + 4, sparse: true });
   context.after(async () => {
@@ -181,7 +184,7 @@ test('a port at which an agent of another crawl runs: a numbered agent gets anot
   assert.equal((await first.ended).code, 11);
 });
 
-test('complete.json: one that is damaged is named, and the crawl ends again', async (context) => {
+test('complete.json: launch reports a damaged record and completes the crawl again', async (context) => {
   const scratch = new Scratch();
   const web = await startWeb({ hosts: 2, pages: 4, port: 0, net: net + 2, sparse: true });
   context.after(async () => {

@@ -1,6 +1,6 @@
-// Clusters of real processes on the synthetic web, judged by the web server's log: whatever happens
-// to the agents, no page is asked for that must not be, no two requests are at a host at once and
-// none comes too soon. Where no agent dies, every page is fetched, too.
+// Clusters of real processes crawl the synthetic web, and the log of the web server is judged. No
+// forbidden page may be requested, no host may have two requests at a time, and each delay must be
+// kept, even if agents fail. If no agent is killed, every page must be fetched.
 // The slower of these tests; the others are in `test/integration/cluster.test.ts`.
 
 import { describe, test } from 'node:test';
@@ -12,7 +12,7 @@ import { startGate } from '../gate-server.ts';
 const suspectAfterMs = 1200;
 
 describe('clusters', { concurrency: 2 }, () => {
-  test('an agent that is killed and started again joins, and the crawl ends with 0', async (t) => {
+  test('an agent that is killed and restarted joins again, and the crawl ends with 0', async (t) => {
     const crawl = await crawlOf(t, 52, 3);
     const launch = start(['launch', crawl.config]);
     await crawl.served(15);
@@ -24,26 +24,26 @@ describe('clusters', { concurrency: 2 }, () => {
     assertPolite(crawl);
   });
 
-  test('a crawl that was stopped goes on and is whole', async (t) => {
+  test('a stopped crawl is resumed and fetches every page', async (t) => {
     const crawl = await crawlOf(t, 53, 2);
     const launch = start(['launch', crawl.config]);
     await crawl.served(25);
     launch.child.kill('SIGTERM');
     assertCode(await launch.ended, 11);
     assertCode(await start(['launch', crawl.config]).ended, 0);
-    // What was open when the first ended may be asked for again: one request a host.
+    // Requests that were open at the stop may be repeated: one per host.
     assertWhole(crawl, size.hosts);
   });
 
-  test('an agent that stands still and goes on does not disturb its successor', async (t) => {
+  test('a suspended agent that continues does not disturb its successor', async (t) => {
     const crawl = await crawlOf(t, 54, 3);
     const launch = start(['launch', crawl.config]);
     await crawl.served(15);
     const pid = crawl.scratch.pid('a2')!;
     process.kill(pid, 'SIGSTOP');
-    // The fault itself has a duration: long enough to be taken for dead.
+    // The suspension lasts long enough for the others to remove the agent.
     await pause(1.5 * suspectAfterMs);
-    // An agent that found nothing more to do may have been ended by the launch.
+    // The launch may have killed the agent if no work was left.
     if (crawl.scratch.pid('a2') === pid && launch.child.exitCode === null) {
       process.kill(pid, 'SIGCONT');
     }
@@ -51,7 +51,7 @@ describe('clusters', { concurrency: 2 }, () => {
     assertPolite(crawl);
   });
 
-  test('a late agent joins a running crawl, which is whole', async (t) => {
+  test('an agent joins a running crawl late, and every page is fetched', async (t) => {
     const gate = await startGate();
     t.after(() => gate.stop());
     const crawl = await crawlOf(t, 55, 3, [gate.seed]);
@@ -66,7 +66,7 @@ describe('clusters', { concurrency: 2 }, () => {
     gate.open();
     assertCode(await launch.ended, 0);
     assertCode(await late.ended, 0);
-    // Until rows travel with their hosts, the new owner may fetch pages that the old one had.
+    // Before it has the rows of a host, the new owner may fetch pages of the previous owner again.
     assertWhole(crawl, Number.POSITIVE_INFINITY);
   });
 });

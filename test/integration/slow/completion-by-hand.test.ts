@@ -1,5 +1,5 @@
-// The end of a crawl is recorded by its agents, whoever started them: by hand, by a service unit, or
-// by a launch that is gone.
+// The agents record the completion of a crawl, no matter whether they were started by hand, by a
+// service unit or by a launch that has ended.
 // The slower of these tests; the others are in `test/integration/completion-by-hand.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -11,7 +11,7 @@ import { metEachOther, stage } from '../completion-by-hand-stage.ts';
 import { startGate } from '../gate-server.ts';
 import { makeQueuedState } from '../queued-state.ts';
 
-/** A module that stops the process just before the record appears, for as long as the file is there. */
+/** A module that blocks the process before it writes the record, until `file` is deleted. */
 function holdRecord(file: string): string {
   return `
     import fs from 'node:fs';
@@ -27,17 +27,17 @@ function holdRecord(file: string): string {
   `;
 }
 
-test('agents whose launch was killed record that the crawl is complete', async (context) => {
+test('agents of a killed launch record that the crawl is complete', async (context) => {
   const { scratch, gate, config, note } = await stage(context, 2);
   const launch = start(['launch', config]);
-  await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
+  await until('both agents', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
   launch.child.kill('SIGKILL');
   gate.open();
   await until('the record', () => fs.existsSync(path.join(scratch.dataDir, 'complete.json')));
   assert.deepEqual(note().agents, ['a1', 'a2']);
 });
 
-test('an agent by hand names the agents whose work waits, and records no end without them', async (context) => {
+test('an agent started by hand names agents with queued URLs and records no completion without them', async (context) => {
   const { scratch, gate, config, note } = await stage(context, 2);
   gate.open();
   const later = await startGate();
@@ -49,7 +49,7 @@ test('an agent by hand names the agents whose work waits, and records no end wit
   const command = /^ {2}ubiring (agent .* --id a2)$/m.exec(alone.stderr)?.[1];
   assert.ok(command !== undefined, alone.stderr);
   assert.throws(note, /ENOENT/);
-  // Its page holds it up until both have met.
+  // Its page is not answered until both agents have joined one cluster.
   const a2 = start(command.split(' '));
   await until('a2', () => /agent is listening/.test(a2.stderr()));
   const both = [start(['agent', config, '--id', 'a1']), a2];
@@ -61,7 +61,7 @@ test('an agent by hand names the agents whose work waits, and records no end wit
   assert.deepEqual(note().agents, ['a1', 'a2']);
 });
 
-test('an end is not recorded beside an agent that runs, was not met, and has work', async (context) => {
+test('an agent records no completion while an agent outside its view runs and has work', async (context) => {
   const { scratch, gate, config, note } = await stage(context, 2);
   makeQueuedState(scratch, 'a2', `${gate.seed}more`);
   const a2 = start(['agent', config, '--id', 'a2']);
@@ -81,7 +81,7 @@ test('an end is not recorded beside an agent that runs, was not met, and has wor
   assert.deepEqual(note().agents, ['a2']);
 });
 
-test('the end is recorded before anybody else can have the state: `--off` comes before it or removes it', async (context) => {
+test('an agent records completion before it releases its state, so --off is refused or removes the record', async (context) => {
   const { scratch, gate, config } = await stage(context, 1);
   const held = path.join(scratch.directory, 'held');
   const preload = scratch.write('hold.mjs', holdRecord(held));

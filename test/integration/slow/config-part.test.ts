@@ -1,5 +1,5 @@
-// Commands that read or stop a crawl need the data directory and the cluster part of its config: they
-// work while the seed files are away and while other parts of the config are not valid.
+// Commands that read or stop a crawl need only the data directory and the cluster part of the
+// config. They work without the seed files and with errors in other parts of the config.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { run, Scratch, start, until } from '../cli-process.ts';
 import { startGate } from '../gate-server.ts';
 
-test('commands that read or stop need no seed files and no other part of the config', async (context) => {
+test('commands that read or stop a crawl need only the cluster part of the config', async (context) => {
   const scratch = new Scratch();
   const gate = await startGate();
   context.after(async () => {
@@ -17,7 +17,7 @@ test('commands that read or stop need no seed files and no other part of the con
   const seedFile = scratch.write('seeds.txt', `${gate.seed}\n`);
   const config = await scratch.config(2, { seeds: [], seedFiles: ['seeds.txt'] });
   const launch = start(['launch', config]);
-  await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
+  await until('both agents', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
   fs.rmSync(seedFile);
   const broken = { ...JSON.parse(fs.readFileSync(config, 'utf8')), scope: { hosts: 7 }, typo: 1 };
   fs.writeFileSync(config, JSON.stringify(broken));

@@ -1,19 +1,20 @@
-// What a page costs in counts: statements, transactions, messages, bytes, allocations. They hardly
-// depend on how fast the machine is or what else it does, so that a change which makes pages dearer
-// shows here, where a timed test would blame the machine. Times are the subject of bench/.
+// Limits the cost of a page: statements, transactions, messages, bytes and allocations. These
+// counts hardly depend on the speed or load of the machine, so they show a costly change more
+// reliably than times do; bench/ measures times.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { costPerPage, crawlOnce, type PageCost } from '../../../bench/cluster-run.ts';
 
-/** Some 500 pages of 8 KB with 24 links, a sixth of them to other hosts. */
+/** About 500 pages of 8 KB with 24 links, of which a sixth lead to other hosts. */
 const size = { hosts: 20, pages: 30 };
 const crawl = { delayMs: 0, threads: 16, durability: 'power', follow: 'counts' } as const;
 
 /**
- * The most that each may be. Statements hardly vary, so one more a page shows with one agent, and
- * three or four with two, whose pages need more where fewer share a transaction. Bytes and
- * allocations have a third of room; transactions and messages about twice what was measured at
- * loads of 1 to 5, since their number depends on how many pages share one.
+ * Upper bounds of the costs. Statements hardly vary: the test detects one more per page with one
+ * agent, and three or four more with two agents, where the number of pages per transaction varies.
+ * The bounds of bytes and allocations are a third above the measured values. The bounds of
+ * transactions and messages are about twice the values measured at loads of 1 to 5, because their
+ * number depends on how many pages share one.
  */
 type Bounds = Partial<Record<keyof PageCost, number>>;
 
@@ -22,11 +23,11 @@ function assertWithin(cost: PageCost, bounds: Bounds): void {
     const value = cost[name as keyof PageCost];
     return !(value <= most);
   });
-  assert.deepEqual(beyond, [], `dearer than allowed, of ${JSON.stringify(cost)}`);
+  assert.deepEqual(beyond, [], `above the bounds, of ${JSON.stringify(cost)}`);
 }
 
 describe('cost per page', () => {
-  it('cost: a page of one agent, without copies and archive', async () => {
+  it('cost: a page stays within the bounds with one agent, without copies and archive', async () => {
     const figures = await crawlOnce(size, { ...crawl, agents: 1, backups: 0, warc: false });
     const cost = costPerPage(figures);
     assertWithin(cost, {
@@ -35,7 +36,7 @@ describe('cost per page', () => {
     });
   });
 
-  it('cost: a page of two agents, with a copy and an archive', async () => {
+  it('cost: a page stays within the bounds with two agents, a copy and an archive', async () => {
     const figures = await crawlOnce(size, { ...crawl, agents: 2, backups: 1, warc: true });
     const cost = costPerPage(figures);
     assertWithin(cost, {

@@ -1,5 +1,5 @@
-// The name is the identity of a crawl: no command acts on, or reads, another one, be it found by its
-// endpoints or in the data directory.
+// The name identifies a crawl: no command acts on or reads a crawl of another name, neither by its
+// endpoints nor in its data directory.
 // The slower of these tests; the others are in `test/integration/crawl-names.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { run, start } from '../cli-process.ts';
 import { commandsOf, stage, untilStatus } from '../crawl-names-stage.ts';
 
-test('a renamed config neither acts on its crawl nor reads its files while it runs', async (context) => {
+test('no command with a renamed config acts on the running crawl or reads its files', async (context) => {
   const { renamed, gate, untouched, refused, end, scratch } = await stage(context);
   for (const [command, ...words] of commandsOf(gate.seed)) {
     await refused(command, renamed, ...words);
@@ -30,7 +30,7 @@ test('a renamed config neither acts on its crawl nor reads its files while it ru
   await refused('explain', renamed, gate.seed);
 });
 
-test('status says of an agent that has left that it did', async (context) => {
+test('status reports that an agent has left', async (context) => {
   const { config, end } = await stage(context);
   assert.equal((await run('stop', config, 'a2')).code, 0);
   await untilStatus(config, (agents) => {

@@ -1,6 +1,6 @@
-// Agents that die under a launch: it says how to start each again, or does so itself with --restart;
-// where all of them crash it does not call that an interruption. A state file that is deleted under
-// its agent ends the agent.
+// Agents that die under a launch. The launch says how to restart each, or restarts it with
+// --restart; if all crash, it does not report an interruption. An agent exits if its state file is
+// deleted.
 // The slower of these tests; the others are in `test/integration/dead-agents.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -11,13 +11,13 @@ import { describe, test } from 'node:test';
 import { listening, start, until } from '../cli-process.ts';
 import { stage } from '../dead-agents-stage.ts';
 
-describe('agents that die', { concurrency: 2 }, () => {
-  test('launch --restart tries again where the port of the agent was taken meanwhile', async (context) => {
+describe('dead agents', { concurrency: 2 }, () => {
+  test('launch --restart retries if another program has taken the port of the agent', async (context) => {
     const { scratch, gate, config, running } = await stage(context, 1);
     const launch = start(['launch', config, '--restart']);
     await until('a1', running);
     const [{ listen }] = JSON.parse(fs.readFileSync(config, 'utf8')).cluster.agents;
-    // The launch hears of the end only when the port is taken.
+    // The launch notices the exit only after the port is taken.
     launch.child.kill('SIGSTOP');
     process.kill(scratch.pid('a1')!, 'SIGKILL');
     let taken: net.Server | undefined;
@@ -25,7 +25,7 @@ describe('agents that die', { concurrency: 2 }, () => {
     context.after(() => taken.close());
     launch.child.kill('SIGCONT');
     const said = /a1 failed \(5\).*; none is left; it is started again in 2 s/;
-    await until('its word', () => {
+    await until('the message of the launch', () => {
       assert.equal(launch.child.exitCode, null, launch.stderr());
       return said.test(launch.stderr());
     });
@@ -35,20 +35,22 @@ describe('agents that die', { concurrency: 2 }, () => {
     assert.equal(code, 0, stderr);
   });
 
-  test('launch --restart: a stop while an agent waits for its start ends the launch', async (context) => {
+  test('launch --restart ends with 11 if it is stopped while an agent waits for its restart', async (context) => {
     const { scratch, config, running } = await stage(context, 1);
     const launch = start(['launch', config, '--restart']);
     await until('a1', running);
     process.kill(scratch.pid('a1')!, 'SIGABRT');
-    await until('its word', () => /a1 crashed .*started again/.test(launch.stderr()));
+    await until('the message of the launch', () =>
+      /a1 crashed .*started again/.test(launch.stderr()),
+    );
     launch.child.kill('SIGTERM');
     assert.equal((await launch.ended).code, 11);
   });
 
-  test('launch: ends with 1 where all agents crash, with the remedy', async (context) => {
+  test('launch ends with 1 and names a remedy if all agents crash', async (context) => {
     const { scratch, config, running } = await stage(context, 2);
     const launch = start(['launch', config]);
-    await until('both', running);
+    await until('both agents', running);
     for (const id of ['a1', 'a2']) process.kill(scratch.pid(id)!, 'SIGABRT');
     const { code, stdout, stderr } = await launch.ended;
     assert.equal(code, 1, stderr);
@@ -58,14 +60,16 @@ describe('agents that die', { concurrency: 2 }, () => {
 
   for (const gone of ['state.sqlite', '.'] as const) {
     const what = gone === '.' ? 'directory' : 'state file';
-    test(`an agent whose ${what} is deleted ends with 4, and the others go on`, async (context) => {
+    test(`an agent ends with 4 if its ${what} is deleted, and the other agents continue`, async (context) => {
       const { scratch, gate, config, running } = await stage(context, 2);
       const launch = start(['launch', config]);
-      await until('both', running);
+      await until('both agents', running);
       fs.rmSync(path.join(scratch.dataDir, 'a2', gone), { recursive: true });
       const end = /a2.*state\.sqlite was deleted or replaced/;
       await until('the end of a2', () => end.test(launch.stderr()));
-      await until('its word', () => /a2 failed \(4\); 1 go on; to start it/.test(launch.stderr()));
+      await until('the message of the launch', () =>
+        /a2 failed \(4\); 1 go on; to start it/.test(launch.stderr()),
+      );
       gate.open();
       const { code, stdout, stderr } = await launch.ended;
       assert.equal(code, 0, stderr);

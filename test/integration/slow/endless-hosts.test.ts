@@ -1,5 +1,5 @@
-// A host whose pages each name a thousand new hosts, beside a plain one: however many hosts wait, the
-// plain one is crawled, and no agent is given up.
+// A crawl of a plain host and of a host whose pages each link to a thousand new hosts. The waiting
+// hosts must not keep the plain host from being crawled, and no agent may be suspected.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,11 +7,11 @@ import { BehaviourWeb } from '../../web/behaviour-web.ts';
 import { namedPerPage } from '../../web/behaviours.ts';
 import { run, Scratch, start, until } from '../cli-process.ts';
 
-/** First three bytes of the addresses: no other test's web has them. */
+/** First three bytes of the addresses; the web of no other test uses them. */
 const network = '127.58.0';
 const endlessPages = 8;
 
-test('visits: a host that names thousands of hosts costs the others nothing', async (t) => {
+test('visits: a host that links to thousands of hosts does not delay another host', async (t) => {
   const scratch = new Scratch();
   const web = await BehaviourWeb.start(network, ['endlessHosts', 'plain']);
   t.after(() => {
@@ -23,9 +23,12 @@ test('visits: a host that names thousands of hosts costs the others nothing', as
   const launched = start(['launch', config]);
   const pages = Object.keys(plain!.behaviour.expected({ dropTracking: false }));
   const isPlainDone = () => pages.every((page) => plain!.log.some(({ path }) => path === page));
-  // One robots.txt, and pages whose links have been taken in when the next is asked for.
+  // The request for robots.txt, and one more page: the links of the pages before it are stored.
   const isNamed = () => endless!.log.length > endlessPages + 2;
-  await Promise.race([launched.ended, until('the pages', () => isPlainDone() && isNamed())]);
+  await Promise.race([
+    launched.ended,
+    until('the pages of both hosts', () => isPlainDone() && isNamed()),
+  ]);
   launched.child.kill('SIGINT');
   const { code, stderr } = await launched.ended;
   assert.equal(code, 11, stderr);
@@ -36,5 +39,9 @@ test('visits: a host that names thousands of hosts costs the others nothing', as
   const lost = "SELECT agent, kind FROM events WHERE kind IN ('suspect', 'rejoin', 'remove')";
   const events = await run('query', config, lost, '--format', 'json');
   assert.deepEqual(JSON.parse(events.stdout), []);
-  assert.equal(new Set(plain!.log.map(({ path }) => path)).size, plain!.log.length, 'each once');
+  assert.equal(
+    new Set(plain!.log.map(({ path }) => path)).size,
+    plain!.log.length,
+    'each page is requested once',
+  );
 });

@@ -1,5 +1,6 @@
-// A crawl that is interrupted with work in the queues of all agents, and launched again with fewer of
-// them, or with other names: nothing is left out without a word, and the remedies that are named work.
+// A crawl is interrupted while all agents have queued URLs, and launched again with fewer or
+// renamed agents. The launch must refuse to lose their work, and the remedies that it names must
+// help.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -9,10 +10,10 @@ import type { Audit } from '../../../agent/cli/audit/audit-report.ts';
 import { type RunningWeb, startWeb } from '../../web/server.ts';
 import { run, Scratch, start, until } from '../cli-process.ts';
 
-/** Second byte of loopback addresses that no other test's web uses. */
+/** Second byte of the loopback addresses; the web of no other test uses it. */
 const net = 68;
 
-/** The words of a command that a message names, as a shell would split them. */
+/** The words of a command in a message, as a shell would split them. */
 function remedyOf(stderr: string, verb: string): string[] {
   const line = stderr.split('\n').find((text) => new RegExp(`^ +.*ubiring.* ${verb} `).test(text));
   assert.ok(line, stderr);
@@ -24,9 +25,9 @@ interface Quick {
   readonly cluster: { readonly agents: readonly { readonly id: string }[] };
 }
 
-describe('a crawl of three agents, interrupted when each has hosts with a queue', () => {
+describe('an interrupted crawl of three agents with queued URLs', () => {
   const scratch = new Scratch();
-  /** The data directory as the interruption left it. */
+  /** The data directory after the interruption. */
   const kept = path.join(scratch.directory, 'kept');
   let web: RunningWeb;
   let config: string;
@@ -62,7 +63,7 @@ describe('a crawl of three agents, interrupted when each has hosts with a queue'
     return { code, audit: JSON.parse(stdout) as Audit };
   };
 
-  test('launch refuses to leave out agents with open work, and names what helps', async () => {
+  test('launch refuses to omit agents with queued URLs, and names remedies', async () => {
     const before = await audited();
     assert.ok(before.audit.queued > 0);
     const requests = web.requests().length;
@@ -72,7 +73,7 @@ describe('a crawl of three agents, interrupted when each has hosts with a queue'
     assert.equal(web.requests().length, requests);
     assert.deepEqual(await audited(), before, 'nothing was changed');
 
-    // The same with a config that has fewer agents.
+    // A config with fewer agents is refused, too.
     const { agents } = quick.cluster;
     scratch.write('crawl.json', { ...quick, cluster: { ...quick.cluster, agents: [agents[0]] } });
     const fewer = await run('launch', config);
@@ -86,16 +87,19 @@ describe('a crawl of three agents, interrupted when each has hosts with a queue'
     assert.deepEqual([auditCode, audit.complete, audit.queued], [0, true, 0]);
   });
 
-  test('an agent that hands over while it runs may be left out after that', async () => {
+  test('launch may omit an agent that has handed over its hosts', async () => {
     const refused = await run('launch', config, '--agents', 'a1');
     assert.equal(refused.code, 4, refused.stderr);
     scratch.write('crawl.json', { ...quick, politeness: { hostDelayMs: 1500 } });
     const all = start(remedyOf(refused.stderr, 'launch'));
-    await until('all', () => ['a1', 'a2', 'a3'].every((id) => scratch.pid(id) !== null));
+    await until('all agents', () => ['a1', 'a2', 'a3'].every((id) => scratch.pid(id) !== null));
     const stop = await run(...remedyOf(refused.stderr, 'stop'));
     assert.equal(stop.code, 0, stop.stderr);
     assert.match(stop.stdout, /^a2: applied$/m);
-    await until('both ends', () => /a2: left/.test(all.stderr()) && /a3: left/.test(all.stderr()));
+    await until(
+      'the exits of a2 and a3',
+      () => /a2: left/.test(all.stderr()) && /a3: left/.test(all.stderr()),
+    );
     assert.equal((await run('stop', config)).code, 0);
     assert.equal((await all.ended).code, 11);
     scratch.write('crawl.json', quick);
@@ -105,7 +109,7 @@ describe('a crawl of three agents, interrupted when each has hosts with a queue'
     assert.deepEqual([auditCode, audit.complete, audit.queued], [0, true, 0]);
   });
 
-  test('agents under other names do not fetch again what the former ones have', async () => {
+  test('launch refuses renamed agents, so that they do not fetch pages again', async () => {
     const requests = web.requests().length;
     const agents = quick.cluster.agents.map((entry: { id: string }) => {
       return { ...entry, id: entry.id.replace('a', 'b') };
@@ -118,7 +122,7 @@ describe('a crawl of three agents, interrupted when each has hosts with a queue'
     assert.equal(web.requests().length, requests);
     scratch.write('crawl.json', quick);
     assert.equal((await run('launch', config)).code, 0);
-    // A complete crawl is complete, whatever its agents are called now.
+    // A complete crawl stays complete after its agents are renamed.
     scratch.write('crawl.json', { ...quick, cluster: { ...quick.cluster, agents } });
     const complete = await run('launch', config);
     assert.equal(complete.code, 0, complete.stderr);
@@ -134,8 +138,8 @@ describe('a crawl of three agents, interrupted when each has hosts with a queue'
     assert.ok(web.requests().length > asked);
   });
 
-  test('no end is recorded without agents that have queued URLs, and a launch of all goes on', async () => {
-    // By hand, since a launch would refuse it.
+  test('an agent records no completion without agents that have queued URLs, and launch resumes them', async () => {
+    // The agent is started by hand, since a launch would refuse.
     const agent = start(['agent', config, '--id', 'a1']);
     assert.equal((await agent.ended).code, 0);
     assert.equal(fs.existsSync(path.join(scratch.dataDir, 'complete.json')), false);

@@ -1,5 +1,5 @@
-// SIGHUP: an agent opens its log file anew, as after a rotation, and crawls on; a launch whose terminal
-// is closed stops its agents and ends with 11, though it can write nothing any more.
+// SIGHUP: an agent reopens its log file, as after a rotation, and continues. A launch stops its
+// agents and ends with 11 if its terminal is closed, although it cannot write any more.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -22,12 +22,12 @@ async function stage(context: TestContext) {
   return { scratch, gate, config: await scratch.config(2, { seeds: [gate.seed] }) };
 }
 
-test('an agent opens its log anew on SIGHUP, whoever started it, and crawls on', async (context) => {
+test('an agent of a launch or started by hand reopens its log on SIGHUP and continues', async (context) => {
   const { scratch, gate, config } = await stage(context);
   const launch = start(['launch', config, '--agents', 'a1']);
   const byHand = start(['agent', config, '--id', 'a2']);
   const ids = ['a1', 'a2'];
-  await until('both', () => ids.every((id) => scratch.pid(id) !== null));
+  await until('both agents', () => ids.every((id) => scratch.pid(id) !== null));
   for (const id of ids) {
     const log = path.join(scratch.dataDir, id, 'agent.log');
     fs.renameSync(log, `${log}.1`);
@@ -43,22 +43,23 @@ test('an agent opens its log anew on SIGHUP, whoever started it, and crawls on',
   );
 });
 
-const skip = spawnSync('script', ['--version']).status === 0 ? false : 'there is no script(1) here';
+const skip =
+  spawnSync('script', ['--version']).status === 0 ? false : 'the system has no script(1)';
 
-test('a launch whose terminal is closed ends with 11', { skip }, async (context) => {
+test('launch ends with 11 if its terminal is closed', { skip }, async (context) => {
   const { scratch, config } = await stage(context);
   const codeFile = path.join(scratch.directory, 'code');
   const pidFile = path.join(scratch.directory, 'pid');
   const command = `'${process.execPath}' '${main}' launch '${config}'`;
-  // The shell outlives its terminal, to tell how the launch ended.
+  // The shell survives its terminal and records the exit code of the launch.
   const line = `trap '' HUP; ${command} & echo $! > '${pidFile}'; wait $!; echo $? > '${codeFile}'`;
   const terminal = spawn('script', ['-qc', line, '/dev/null'], {
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
+  await until('both agents', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
   terminal.kill('SIGKILL');
   await once(terminal, 'close');
-  // As an interactive shell does to what it has started.
+  // An interactive shell sends SIGHUP to its jobs.
   process.kill(Number(fs.readFileSync(pidFile, 'utf8')), 'SIGHUP');
   await until('the end', () => fs.existsSync(codeFile) && fs.statSync(codeFile).size > 0);
   assert.equal(fs.readFileSync(codeFile, 'utf8').trim(), '11');

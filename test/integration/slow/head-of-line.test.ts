@@ -1,5 +1,5 @@
-// A third of the hosts gives no answer until every page of the others has been fetched: so the
-// others are not held up by them, however slow the machine is, or the crawl could never end.
+// Some hosts do not answer until every page of the other hosts has been fetched. The crawl can end
+// only if these hosts do not delay the others.
 // The slower of these tests; the others are in `test/integration/head-of-line.test.ts`.
 
 import { test } from 'node:test';
@@ -7,12 +7,12 @@ import { crawlBesideSlowHosts } from '../head-of-line-stage.ts';
 
 const cases = [
   {
-    // With 16 threads 32 hosts are visited at a time, those whose answers are slow not counted.
-    title: 'more hosts that do not answer than are visited at a time, found first, hold nobody up',
+    // 16 threads visit 32 hosts at a time, not counting hosts with slow answers.
+    title: 'hosts without answers do not delay others, even if more than are visited at a time',
     ...{ hosts: 42, slowHosts: 40, pages: 15, slowPages: 1, threads: 16 },
   },
   {
-    title: 'many times as many hosts that do not answer as threads, found first, hold nobody up',
+    title: 'hosts without answers do not delay others, even if many times the number of threads',
     ...{ hosts: 62, slowHosts: 60, pages: 15, slowPages: 1, threads: 4 },
   },
 ];

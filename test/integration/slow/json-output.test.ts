@@ -1,5 +1,5 @@
-// With --json stdout is JSON in any case, also where nothing runs or the command fails; and kill says
-// so where the agent is another user's.
+// With --json stdout is always JSON, even if no agent runs or the command fails. Also tests how
+// seed and kill report refusals.
 // The slower of these tests; the others are in `test/integration/json-output.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -14,7 +14,7 @@ const asNobody = path.resolve(import.meta.dirname, '../as-nobody.ts');
 
 const skip = process.getuid?.() === 0 ? false : 'only root can run a command as another user';
 
-test("kill of another user's agent says that the permission is missing", {
+test('kill reports missing permission for an agent of another user', {
   skip,
 }, async (context) => {
   const scratch = new Scratch();

@@ -1,5 +1,5 @@
-// Two launches on one data directory at the same instant: one starts all agents, the other none.
-// What holds the same lock for a moment is waited for.
+// Concurrent launches on one data directory: one starts all agents, the others none. Commands that
+// need the same lock wait for it.
 // The slower of these tests; the others are in `test/integration/launch-lock.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -13,7 +13,7 @@ import { launchedAgent } from '../../../bench/launched.ts';
 import { run, Scratch, start, until } from '../cli-process.ts';
 import { gated } from '../launch-lock-stage.ts';
 
-/** An agent as a launch starts it. */
+/** Starts an agent as a launch does. */
 function launched(t: TestContext, config: string, id: string) {
   const { line, env, input } = launchedAgent(config, id);
   const child = spawn(process.execPath, [...line], {
@@ -25,7 +25,7 @@ function launched(t: TestContext, config: string, id: string) {
   return child;
 }
 
-test('launch: one that is begun while another starts is refused, names it and changes nothing', async (t) => {
+test('launch: refuses to start while another launch starts, names it and changes nothing', async (t) => {
   const scratch = new Scratch();
   t.after(() => scratch.clean());
   const config = await scratch.config(0, { cluster: { agents: 2 } });
@@ -43,14 +43,14 @@ test('launch: one that is begun while another starts is refused, names it and ch
     );
   }
   assert.deepEqual(fs.readdirSync(scratch.dataDir), before);
-  // The number that a killed launch leaves may be another process's by now.
+  // After a killed launch, another process may have its number.
   fs.writeFileSync(path.join(scratch.dataDir, 'launch.pid'), '1\n');
   const { stderr } = await run('launch', config);
   assert.match(stderr, /another launch is just starting .*; wait for it, or end it$/m);
   lock.unlock();
 });
 
-test('launch: of several at the same instant one starts all agents', async (t) => {
+test('launch: one of several concurrent launches starts all agents', async (t) => {
   const { gate, config } = await gated(t, 2);
   const launches = Array.from({ length: 3 }, () => start(['launch', config]));
   let refused = 0;
@@ -60,7 +60,7 @@ test('launch: of several at the same instant one starts all agents', async (t) =
     if (code === 4) refused++;
     return code;
   });
-  await until('the end of all but one', () => refused === launches.length - 1);
+  await until('the end of all launches but one', () => refused === launches.length - 1);
   gate.open();
   assert.deepEqual((await Promise.all(isRefused)).toSorted(), [0, 4, 4]);
   for (const { stdout } of await Promise.all(launches.map(({ ended }) => ended))) {
@@ -68,7 +68,7 @@ test('launch: of several at the same instant one starts all agents', async (t) =
   }
 });
 
-test('stop: all agents of a launch that is just starting them are told', async (t) => {
+test('stop: reaches all agents of a launch that is just starting them', async (t) => {
   const { scratch, config } = await gated(t, 3);
   const launch = start(['launch', config]);
   const isThere = () => fs.existsSync(path.join(scratch.dataDir, 'launch.lock'));
@@ -85,7 +85,7 @@ test('stop: all agents of a launch that is just starting them are told', async (
   assert.doesNotMatch(ended.stderr, /should have ended/);
 });
 
-test('resume: agents that are just being started are waited for, and told', async (t) => {
+test('resume: waits for agents that are being started and reaches them', async (t) => {
   const { scratch, gate, config } = await gated(t, 1);
   const first = start(['agent', config, '--id', 'a1']);
   await until('the agent', () => scratch.pid('a1') !== null);
@@ -93,7 +93,7 @@ test('resume: agents that are just being started are waited for, and told', asyn
   assert.equal((await run('stop', config)).code, 0);
   assert.equal((await first.ended).code, 11);
 
-  // As a launch holds it, until its agents hold theirs.
+  // A launch holds this lock until its agents hold their own.
   const lock = lockFile(scratch.dataDir, 'launch.lock', () => 'held');
   assert.ok(lock.ok);
   const resume = start(['resume', config]);

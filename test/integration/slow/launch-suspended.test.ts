@@ -1,23 +1,23 @@
-// A suspended agent neither ends nor answers. The launch must not wait for it once there is nothing
-// left to do, whoever said so.
+// A suspended agent neither exits nor answers. The launch must not wait for it once no work is left
+// or the crawl is stopped.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startWeb } from '../../web/server.ts';
 import { run, Scratch, start, until } from '../cli-process.ts';
 
-/** Second bytes of loopback addresses that no other test's web uses. */
+/** Second byte of the loopback addresses; the web of no other test uses it. */
 const net = 43;
 
-test('launch: where all were told to stop, a suspended agent is not waited for', async () => {
+test('launch: kills a suspended agent after all agents were told to stop', async () => {
   const web = await startWeb({ hosts: 6, pages: 12, port: 0, net, sparse: true });
   const scratch = new Scratch();
   try {
-    // Slow enough that the crawl cannot end meanwhile.
+    // The delay is long enough that the crawl cannot end during the test.
     const politeness = { hostDelayMs: 5000 };
     const config = await scratch.config(2, { seeds: [web.seed], politeness });
     const launch = start(['launch', config]);
-    await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
+    await until('both agents', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
     await until('a request', () => web.requests().length > 0);
     process.kill(scratch.pid('a2')!, 'SIGSTOP');
     const stopped = await run('stop', config);

@@ -1,6 +1,5 @@
-// Nothing about a log delays an end: with stderr on a full disk, or in a pipe that nobody reads, a
-// crawl ends as it would otherwise, and so does a crawl that is stopped. An agent that does not end,
-// for whatever reason, is killed by its launch.
+// An unwritable log does not delay an exit: with stderr on a full disk or in a pipe without a
+// reader, a complete or stopped crawl ends as usual. A launch kills an agent that does not exit.
 // The slower of these tests; the others are in `test/integration/log-unwritable.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -12,7 +11,7 @@ import { Scratch, start, until } from '../cli-process.ts';
 import { startGate } from '../gate-server.ts';
 import { main, skip } from '../log-unwritable-stage.ts';
 
-/** Far above what an end takes, and far below what a process that hangs takes. */
+/** Far longer than a normal exit; a process that hangs takes longer. */
 const endMsMax = 60_000;
 
 async function stage(context: TestContext) {
@@ -28,7 +27,7 @@ async function stage(context: TestContext) {
   return { scratch, gate, config, isComplete, running };
 }
 
-/** Starts a command whose stderr is this descriptor. */
+/** Starts a command with this descriptor as stderr. */
 function startOn(stderr: number, args: readonly string[]) {
   return startWith(['ignore', 'ignore', stderr], args);
 }
@@ -45,10 +44,10 @@ function startWith(stdio: ('ignore' | number)[], args: readonly string[]) {
   return { child, ended };
 }
 
-/** What stderr can be that takes nothing. */
+/** Kinds of stderr that accept no bytes. */
 const places: readonly (readonly [name: string, open: (scratch: Scratch) => number])[] = [
   ['a full disk', () => fs.openSync('/dev/full', 'w')],
-  ['a full pipe that nobody reads', (scratch) => fullPipe(path.join(scratch.directory, 'pipe'))],
+  ['a full pipe without a reader', (scratch) => fullPipe(path.join(scratch.directory, 'pipe'))],
 ];
 
 function fullPipe(file: string): number {
@@ -58,14 +57,14 @@ function fullPipe(file: string): number {
   try {
     for (;;) fs.writeSync(both, Buffer.alloc(4096));
   } catch {
-    // It is full. Its reading end stays open with the test.
+    // The pipe is full. The test keeps its reading end open.
   }
   return fs.openSync(file, 'w');
 }
 
-describe('stderr that takes nothing', { skip, concurrency: 2 }, () => {
+describe('unwritable stderr', { skip, concurrency: 2 }, () => {
   for (const [name, open] of places) {
-    test(`${name}: a crawl ends with 0, and is recorded as complete`, async (context) => {
+    test(`${name}: a launch ends with 0 and the crawl is recorded as complete`, async (context) => {
       const { scratch, gate, config, isComplete } = await stage(context);
       gate.open();
       const launch = startOn(open(scratch), ['launch', config]);
@@ -76,12 +75,12 @@ describe('stderr that takes nothing', { skip, concurrency: 2 }, () => {
     test(`${name}: a launch that is stopped ends with 11`, async (context) => {
       const { scratch, config, running } = await stage(context);
       const launch = startOn(open(scratch), ['launch', config]);
-      await until('both', running);
+      await until('both agents', running);
       launch.child.kill('SIGTERM');
       assert.equal(await launch.ended, 11);
     });
 
-    test(`${name}: an agent by hand leaves on SIGTERM with 0`, async (context) => {
+    test(`${name}: an agent started by hand leaves on SIGTERM and ends with 0`, async (context) => {
       const { scratch, config } = await stage(context);
       const agent = startOn(open(scratch), ['agent', config, '--id', 'a1']);
       await until('a1', () => scratch.pid('a1') !== null);
@@ -91,9 +90,9 @@ describe('stderr that takes nothing', { skip, concurrency: 2 }, () => {
   }
 });
 
-test('launch: kills an agent that has not ended half a minute after its last word', async (context) => {
+test('launch: kills an agent that has not exited 30 s after its last message', async (context) => {
   const { scratch, gate, config, isComplete } = await stage(context);
-  // An agent that never comes out of its exit, as with a disk that does not answer.
+  // An agent that hangs during exit, as with a disk that does not respond.
   const hang = scratch.write(
     'hang.mjs',
     `if (process.argv.includes('a2') && process.argv[1].includes('launched-agent')) {
@@ -110,7 +109,7 @@ test('launch: kills an agent that has not ended half a minute after its last wor
 });
 
 describe('stdout on a full disk', { skip }, () => {
-  test('a launch that completes the crawl ends with 0 all the same', async (context) => {
+  test('a launch that completes the crawl ends with 0', async (context) => {
     const { gate, config } = await stage(context);
     gate.open();
     const stdout = fs.openSync('/dev/full', 'w');

@@ -1,5 +1,5 @@
-// What an operator says to a crawl that runs, by the command line and judged by the web server's
-// log: pause, resume, block, delay, seed, explain; and export and explain once nothing runs.
+// Commands of an operator to a running crawl, judged by the log of the web server: pause, resume,
+// block, delay, seed and explain. Also export and explain after the crawl.
 // The slower of these tests; the others are in `test/integration/operator.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -15,9 +15,9 @@ const ids = ['a1', 'a2', 'a3'];
 const size = { hosts: 8, pages: 20, port: 0, answerMs: 5 };
 
 /**
- * A crawl that cannot end before the gate opens.
+ * Starts a crawl that cannot end before the gate is opened.
  *
- * @param hosts - delays of single hosts, as in a config
+ * @param hosts - settings of single hosts, as in a config
  */
 async function crawlOf(t: TestContext, second: number, agents = ids, hosts: object = {}) {
   const gate = await startGate();
@@ -46,7 +46,7 @@ function linesOf(text: string): string[] {
   return text.split('\n').filter((line) => line !== '');
 }
 
-/** Of the hosts that were asked, the one with the most left to do. */
+/** The requested host with the fewest requests so far. */
 function freshHost(web: RunningWeb): string {
   const counts = Map.groupBy(web.requests(), ({ host }) => host);
   const [first] = [...counts].sort(([, a], [, b]) => a.length - b.length);
@@ -54,7 +54,7 @@ function freshHost(web: RunningWeb): string {
 }
 
 describe('operator', { concurrency: 1 }, () => {
-  test('pause stops the requests of all, resume lets them go on, and the crawl is whole', async (t) => {
+  test('pause stops the requests of all agents, and resume lets them complete the crawl', async (t) => {
     const { web, gate, config, launch, served } = await crawlOf(t, 71);
     const paused = await run('pause', config, '--json');
     assert.equal(paused.code, 0, paused.stderr);
@@ -63,7 +63,7 @@ describe('operator', { concurrency: 1 }, () => {
       Object.fromEntries(ids.map((id) => [id, 'applied'])),
     );
     gate.open();
-    // What was open may still end; then nothing comes for many delays.
+    // Open requests may still end; then no request may follow for many delays.
     await pause(300);
     const before = web.requests().length;
     await pause(1500);
@@ -79,8 +79,8 @@ describe('operator', { concurrency: 1 }, () => {
     assert.equal((await launch.ended).code, 0);
   });
 
-  test('a blocked host is left alone by all, by who joins late, too, and receipts say so', async (t) => {
-    // At most its robots.txt is asked for before the block arrives, however slow the machine is.
+  test('block stops requests to a host by all agents, even by one that joins later', async (t) => {
+    // The delay of an hour allows at most the request for robots.txt before the block arrives.
     const host = '127.72.0.2';
     const slow = { [host]: { hostDelayMs: '1h' } };
     const { web, gate, config, launch } = await crawlOf(t, 72, ['a1', 'a2'], slow);
@@ -110,9 +110,9 @@ describe('operator', { concurrency: 1 }, () => {
     assert.equal(audit.code, 0, audit.stdout + audit.stderr);
   });
 
-  test('a pattern blocks, is listed until it is taken back, and what it had skipped comes back', async (t) => {
+  test('a blocked pattern is listed until it is withdrawn, and then its skipped URLs are fetched', async (t) => {
     const { gate, config, launch, web } = await crawlOf(t, 76, ['a1', 'a2']);
-    // a3 never started: it was not reached.
+    // a3 never started, so the command cannot reach it.
     assert.equal((await run('pause', config)).code, 1);
     const blocked = await run('block', config, '*', '--json');
     assert.equal(blocked.code, 1);
@@ -126,9 +126,9 @@ describe('operator', { concurrency: 1 }, () => {
     const still = await run('block', config, 'x.nobody.test', '--off');
     assert.match(still.stderr, /x\.nobody\.test is still blocked by \*\.nobody\.test/);
 
-    // Which agents have an order, the others hear with the next heartbeat.
+    // The next heartbeats tell each agent which others have a directive.
     let listed: readonly ListedDirective[] = [];
-    await untilAsked('a2 is known to have the orders', async () => {
+    await untilAsked('a1 and a2 are known to have the directives', async () => {
       listed = JSON.parse((await run('status', config, '--json')).stdout).orders;
       return listed.every(({ missing }) => missing.length === 1);
     });
@@ -172,7 +172,7 @@ describe('operator', { concurrency: 1 }, () => {
     assert.ok(web.requests().length > 100);
   });
 
-  test('seed, delay and explain while it runs; explain and export when nothing does', async (t) => {
+  test('seed, delay and explain act on a running crawl, and explain and export read a complete one', async (t) => {
     const { web, gate, config, launch } = await crawlOf(t, 73);
     const { origin } = new URL(web.seed);
     const late = `${origin}/given-late?x=1`;
@@ -243,7 +243,7 @@ describe('operator', { concurrency: 1 }, () => {
     assert.ok(edges.every((line) => line.split('\t').length === 2));
   });
 
-  test('an order that completed the crawl is named by launch, and taken back where nothing runs', async (t) => {
+  test('launch names a directive that completed the crawl, and --off withdraws it from the files', async (t) => {
     const gate = await startGate();
     const scratch = new Scratch();
     t.after(async () => {
@@ -252,7 +252,7 @@ describe('operator', { concurrency: 1 }, () => {
     });
     const config = await scratch.config(2, { seeds: [gate.seed] });
     const first = start(['launch', config]);
-    await until('agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
+    await until('both agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
     assert.equal((await run('delay', config, 'x.test', '2s')).code, 0);
     assert.equal((await run('block', config, 'z.test')).code, 0);
     assert.equal((await run('block', config, '*')).code, 0);

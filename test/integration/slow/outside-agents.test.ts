@@ -1,5 +1,5 @@
-// A member that another config has, with a data directory of its own: what it crawled is no part of the
-// results until its directory is here, and the commands of the first config say so.
+// A member with another config and its own data directory: its pages are not part of the results
+// until its directory is brought here, and the commands with the first config say so.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -12,10 +12,10 @@ import { startGate } from '../gate-server.ts';
 
 const sql = 'SELECT url, status FROM pages ORDER BY 1';
 
-/** Second bytes of loopback addresses that no other test's web uses. */
+/** Second bytes of the loopback addresses; the web of no other test uses them. */
 const nets = [73, 74] as const;
 
-/** In its views, which show its own hosts; 0 while there is no whole file yet. */
+/** Pages in the views of a state file, which show its own hosts; 0 while it is not readable. */
 function pagesIn(file: string): number {
   try {
     const db = new Database(file, { readonly: true, fileMustExist: true });
@@ -27,7 +27,9 @@ function pagesIn(file: string): number {
   }
 }
 
-/** The config has a1 and a2, and their crawl is complete; a3 was with them, its state is elsewhere. */
+/**
+ * Completes a crawl of a1, a2 and a3; the config has only a1 and a2, and a3's state is elsewhere.
+ */
 async function completed(context: TestContext, backups: 0 | 1) {
   const scratch = new Scratch();
   const gate = await startGate();
@@ -47,13 +49,13 @@ async function completed(context: TestContext, backups: 0 | 1) {
   all.cluster.backups = backups;
   const [a1, a2, a3] = all.cluster.agents;
   const few = { ...all, cluster: { ...all.cluster, agents: [a1, a2] } };
-  // Most hosts are its own.
+  // The capacity makes a3 the owner of most hosts.
   const agents = [a1, a2, { ...a3, capacity: 20 }];
   const more = { ...all, cluster: { ...all.cluster, agents } };
   more.agent = { ...all.agent, dataDir: 'elsewhere' };
   scratch.write('crawl.json', few);
   const launch = start(['launch', config]);
-  await until('both', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
+  await until('both agents', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
   const outside = start(['agent', scratch.write('more.json', more), '--id', 'a3']);
   const directory = path.join(scratch.directory, 'elsewhere', 'a3');
   await until('pages of a3', () => pagesIn(path.join(directory, 'state.sqlite')) > 20);
@@ -64,7 +66,7 @@ async function completed(context: TestContext, backups: 0 | 1) {
   return { scratch, config, launched, bring, asked: () => web.requests().length };
 }
 
-test('without copies the pages of an agent from outside are not given up by a repair', async (context) => {
+test('launch refuses a repair while the state of an outside agent without copies is missing', async (context) => {
   const { config, launched, bring, asked } = await completed(context, 0);
   assert.match(launched.stdout, /a3: no readable state in .*are not counted here/);
   const requests = asked();
@@ -99,7 +101,7 @@ test('without copies the pages of an agent from outside are not given up by a re
   assert.equal((await run('query', config, sql)).code, 0);
 });
 
-test('copies of what an agent from outside has crawled are taken over by a launch', async (context) => {
+test('launch restores the pages of an outside agent from copies', async (context) => {
   const { config, launched, bring, asked } = await completed(context, 1);
   assert.match(launched.stdout, /a3: no readable state in .*are not counted here/);
   const requests = asked();

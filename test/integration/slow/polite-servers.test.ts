@@ -1,6 +1,6 @@
-// Servers that say how they want to be crawled, crawled by the real command: their robots.txt with
-// its statuses, redirects, Crawl-delay and sitemaps, their Retry-After, and a host that repeats
-// itself. The server keeps a log of its own, by which the crawl is judged.
+// The real command crawls servers that control how they are crawled: by robots.txt with its
+// statuses, redirects, Crawl-delay and sitemaps, and by Retry-After. One host repeats itself. The
+// log of the servers judges the crawl.
 // The slower of these tests; the others are in `test/integration/polite-servers.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -30,7 +30,7 @@ describe('polite servers', () => {
     };
   }
 
-  test('files that an index names, and sitemaps behind redirects, are read as sitemaps', async (t) => {
+  test('a crawl reads files of a sitemap index and sitemaps behind redirects as sitemaps', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const of = ['indexed', 'lists'] as const;
@@ -49,7 +49,7 @@ describe('polite servers', () => {
     );
   });
 
-  test('robots.txt that is out of order, or comes with 429, shuts the host for now', async (t) => {
+  test('a crawl does not fetch pages while robots.txt answers with 500 or 429', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const shut = ['broken', 'limited'] as const;
@@ -58,8 +58,8 @@ describe('polite servers', () => {
       politeness: { hostDelayMs: delayMs },
     });
     const launch = start(['launch', config]);
-    await until('both were asked', () => shut.every((name) => web.asked(name).length > 0));
-    await untilAsked('both are known to be unreachable', async () => {
+    await until('a request to both hosts', () => shut.every((name) => web.asked(name).length > 0));
+    await untilAsked('both hosts recorded as unreachable', async () => {
       const { stdout } = await run('query', config, 'SELECT robots FROM hosts', '--format', 'json');
       return stdout.match(/unreachable/g)?.length === 2;
     });
@@ -67,6 +67,6 @@ describe('polite servers', () => {
     assert.equal((await launch.ended).code, 11);
     for (const name of shut) assert.deepEqual(new Set(web.asked(name)), new Set(['/robots.txt']));
     const { stdout } = await run('query', config, 'SELECT url FROM frontier', '--format', 'json');
-    assert.equal(JSON.parse(stdout).length, 2, 'its pages wait');
+    assert.equal(JSON.parse(stdout).length, 2, 'the pages wait in the queue');
   });
 });

@@ -1,4 +1,4 @@
-// What an agent stores is for its owner only, unless the operator opens its directory to others.
+// Only the owner can read the files of an agent, unless the operator has opened its directory.
 // The slower of these tests; the others are in `test/integration/private-files.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { Scratch } from '../cli-process.ts';
 import { crawlInto } from '../private-files-stage.ts';
 
-test('files: a directory that the operator made keeps its mode, and the umask holds in it', async (context) => {
+test('files: a directory that the operator made keeps its mode, and its files follow the umask', async (context) => {
   const scratch = new Scratch();
   context.after(() => scratch.clean());
   fs.mkdirSync(path.join(scratch.dataDir, 'a1'), { recursive: true, mode: 0o755 });

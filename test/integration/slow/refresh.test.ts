@@ -1,5 +1,5 @@
-// A complete crawl that is run again with --refresh, on real processes: what the server is asked,
-// what becomes of pages and archive, and that a round goes on where it was stopped or killed.
+// A complete crawl is repeated with --refresh, by real processes. The tests check the requests, the
+// pages and the archive, and that an interrupted round continues.
 // The slower of these tests; the others are in `test/integration/refresh.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ import { readWarc } from '../../unit/archive/reading.ts';
 import { run, start, until } from '../cli-process.ts';
 import { type Asked, crawl, HOSTS, stage } from '../refresh-stage.ts';
 
-/** Types and profiles of the responses to pages in all archives. */
+/** Counts the types and profiles of the page responses in all archives. */
 async function archived(dataDir: string): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   const kept = new Set<string>();
@@ -37,7 +37,8 @@ async function archived(dataDir: string): Promise<Record<string, number>> {
       }
     }
   }
-  for (const { uri, key } of revisits) assert.ok(kept.has(key), `${uri} points to nothing: ${key}`);
+  for (const { uri, key } of revisits)
+    assert.ok(kept.has(key), `${uri}: the response is missing: ${key}`);
   return counts;
 }
 
@@ -50,7 +51,7 @@ const byStatus = (asked: readonly Asked[]) => {
   return counts;
 };
 
-test('refresh: every page is asked for once more, only what has changed is read', async (context) => {
+test('refresh: requests every page once and reads only pages that have changed', async (context) => {
   const { site, scratch, config, select, audited } = await stage(context, 3);
   await crawl(config, '--agents', '2');
   assert.deepEqual(byStatus(site.asked), { 200: 20 });
@@ -58,7 +59,7 @@ test('refresh: every page is asked for once more, only what has changed is read'
   const states = 'SELECT status, unchanged, count(*) AS n FROM pages GROUP BY 1, 2';
   const before = await select(digests);
   site.asked.length = 0;
-  // A third agent takes its share of the hosts: what the servers gave moves with them.
+  // A third agent takes over some hosts, and their entity tags and dates move with them.
   await crawl(config, '--refresh');
   assert.deepEqual(byStatus(site.asked), { '304 asked by': 16, 200: 4 });
   assert.deepEqual(await select(digests), before);
@@ -85,7 +86,7 @@ test('refresh: every page is asked for once more, only what has changed is read'
   await audited();
 });
 
-test('refresh: stopped and killed in the middle it goes on, in the same round', async (context) => {
+test('refresh: an interrupted round continues as the same round', async (context) => {
   const { site, scratch, config, select, audited } = await stage(context, 2, 40);
   await crawl(config);
   const written = JSON.parse(fs.readFileSync(config, 'utf8'));
@@ -94,7 +95,7 @@ test('refresh: stopped and killed in the middle it goes on, in the same round', 
   assert.equal(urls.size, 164);
   site.asked.length = 0;
   const first = start(['launch', config, '--refresh']);
-  await until('some are asked again', () => site.asked.length >= 20);
+  await until('some pages are requested again', () => site.asked.length >= 20);
   await run('stop', config);
   const stopped = await first.ended;
   assert.equal(stopped.code, 11, stopped.stderr);
@@ -102,7 +103,7 @@ test('refresh: stopped and killed in the middle it goes on, in the same round', 
     JSON.parse(fs.readFileSync(path.join(scratch.dataDir, 'complete.json'), 'utf8'));
   const { crawl: word, round } = note();
   assert.equal(word, 'refreshing');
-  // Each URL has its last answer: of this round, or of the one before.
+  // Each URL has its last answer, from this round or from the previous one.
   const answers = 'SELECT round, queued_again, count(*) AS n FROM pages GROUP BY 1, 2 ORDER BY 1';
   const [former, anew, ...more] = await select(answers);
   assert.deepEqual(more, []);
@@ -112,12 +113,12 @@ test('refresh: stopped and killed in the middle it goes on, in the same round', 
 
   const asked = site.asked.length;
   const second = start(['launch', config]);
-  await until('more are asked again', () => site.asked.length >= asked + 30);
+  await until('more pages are requested again', () => site.asked.length >= asked + 30);
   process.kill(scratch.pid('a2')!, 'SIGKILL');
   const { code, stderr } = await second.ended;
   assert.equal(code, 0, stderr);
   assert.deepEqual(new Set(site.asked.map(({ url }) => url)), urls);
-  // Twice the threads of the dead agent, and what was open when all were stopped.
+  // Allows twice the threads of the dead agent, and the open requests at the stop.
   assert.ok(site.asked.length <= 164 + 16 + 16, `${site.asked.length} requests`);
   assert.deepEqual(await select('SELECT DISTINCT round FROM pages'), [{ round }]);
   assert.equal(note().round, round);
@@ -125,7 +126,7 @@ test('refresh: stopped and killed in the middle it goes on, in the same round', 
   assert.match(await crawl(config), /the crawl is complete already; --refresh asks/);
 });
 
-test('refresh: what a block or a narrowed scope keeps from being asked for keeps its last answer', async (context) => {
+test('refresh: pages that a block or a narrowed scope excludes keep their last answer', async (context) => {
   const { site, scratch, config, select, audited } = await stage(context, 2);
   const blocked = HOSTS[3]!;
   const asks = () => site.asked.filter(({ url }) => url.startsWith(`${blocked}/`)).length;
@@ -151,8 +152,8 @@ test('refresh: what a block or a narrowed scope keeps from being asked for keeps
   await scratch.config(2, { seeds, scope: { hosts: ['*'], exclude: ['/1$'] } });
   site.asked.length = 0;
   await gated(['--refresh'], async () => {
-    await until('pages are asked for again', () => site.asked.length >= 3);
-    // Its successor has the last answers, too.
+    await until('pages are requested again', () => site.asked.length >= 3);
+    // The successor of a2 has the last answers, too.
     process.kill(scratch.pid('a2')!, 'SIGKILL');
   });
   assert.equal(asks(), 0);

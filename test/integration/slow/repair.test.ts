@@ -1,5 +1,5 @@
-// A complete crawl of which the state file of an agent is lost: the next start restores it from the
-// copies of the others, asks no server for anything, and ends.
+// A complete crawl loses the state file of an agent: the next start restores it from the copies of
+// the other agents, sends no request and ends.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { type RunningWeb, startWeb } from '../../web/server.ts';
 import { run, Scratch, start } from '../cli-process.ts';
 
-/** Second byte of loopback addresses that no other test's web uses. */
+/** Second byte of the loopback addresses; the web of no other test uses it. */
 const net = 66;
 
 const damages: readonly [string, (directory: string) => void][] = [
@@ -48,7 +48,7 @@ describe('a complete crawl', () => {
     await web.stop();
   });
 
-  /** The data directory copied, to be spoilt. */
+  /** A copy of the data directory, which the test may damage. */
   function copied(): string {
     const data = path.join(scratch.directory, 'spoilt');
     fs.rmSync(data, { recursive: true, force: true });
@@ -63,7 +63,7 @@ describe('a complete crawl', () => {
     return stdout;
   }
 
-  /** The state is whole again, nothing was asked for, and the crawl is complete. */
+  /** Asserts that the state is restored without a request, and that the crawl is complete. */
   async function assertRestored(data: string, requests: number): Promise<void> {
     const audit = await run('audit', config, '--data', data);
     assert.equal(audit.code, 0, audit.stdout + audit.stderr);
@@ -90,7 +90,7 @@ describe('a complete crawl', () => {
     });
   }
 
-  test('agents by hand restore a state file that is deleted', async () => {
+  test('agents started by hand restore a deleted state file', async () => {
     const data = copied();
     fs.rmSync(fileIn(path.join(data, 'a2')));
     const requests = web.requests().length;
@@ -104,7 +104,7 @@ describe('a complete crawl', () => {
     await assertRestored(data, requests);
   });
 
-  test('status ends with 4 where a state of the end is missing or damaged, and names what helps', async () => {
+  test('status ends with 4 and names a remedy if a state file is missing or damaged', async () => {
     const whole = await run('status', config);
     assert.deepEqual([whole.code, whole.stdout.includes('a1, a2, a3')], [0, true], whole.stderr);
     for (const spoil of [
@@ -127,7 +127,7 @@ describe('a complete crawl', () => {
     }
   });
 
-  test('launch --repair starts though nothing is lost, and ends', async () => {
+  test('launch --repair runs and ends with 0 even if nothing is lost', async () => {
     const data = copied();
     const requests = web.requests().length;
     const { code, stderr } = await run('launch', config, '--repair', '--data', data);
@@ -136,7 +136,7 @@ describe('a complete crawl', () => {
     await assertRestored(data, requests);
   });
 
-  test('launch refuses where more states are lost than there are copies, until --repair', async () => {
+  test('launch requires --repair if more state files are lost than copies exist', async () => {
     const data = copied();
     for (const id of ['a2', 'a3']) fs.rmSync(fileIn(path.join(data, id)));
     const refused = await run('launch', config, '--data', data);
@@ -149,7 +149,7 @@ describe('a complete crawl', () => {
     assert.equal(audit.code, 0, audit.stdout + audit.stderr);
   });
 
-  test('launch goes on where a state file is an earlier one', async () => {
+  test('launch continues the crawl if a state file is older than the completion record', async () => {
     const data = copied();
     const file = path.join(data, 'complete.json');
     const note = JSON.parse(fs.readFileSync(file, 'utf8'));
@@ -165,7 +165,7 @@ describe('a complete crawl', () => {
   });
 });
 
-test('without copies a lost state file is no reason to crawl anew', async (context) => {
+test('without copies launch does not repeat the crawl after the loss of a state file', async (context) => {
   const scratch = new Scratch();
   const web = await startWeb({ hosts: 2, pages: 3, port: 0, net: net + 1, sparse: true });
   context.after(async () => {

@@ -1,5 +1,5 @@
-// Servers that are busy for some seconds and then work, crawled by the real command: whatever form
-// their Retry-After has, no page is lost, and none is asked for before its time.
+// The real command crawls servers that are unavailable for some seconds. No page may be lost and
+// none may be requested too early, for every form of Retry-After.
 
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
@@ -7,11 +7,11 @@ import { after, before, describe, test } from 'node:test';
 import { run, Scratch } from '../cli-process.ts';
 import { blurMs, HostServers, type Visit } from '../host-servers.ts';
 
-/** Second byte of the addresses: no other test's web has it. */
+/** Second byte of the addresses; the web of no other test uses it. */
 const addressNet = 52;
 const outageMs = 5000;
 const pages = 6;
-/** The clock of one server is behind by so much. */
+/** The clock of one server is behind by this time. */
 const behindMs = 3600_000;
 
 const names = ['short', 'zero', 'gone', 'slowClock', 'moved', 'again'] as const;
@@ -19,7 +19,7 @@ type HostName = (typeof names)[number];
 
 const date = (ms: number) => new Date(ms).toUTCString();
 
-/** What each says while it is busy; null: it works. */
+/** The headers of each host while it is unavailable; null if it works. */
 const busy: Readonly<Record<HostName, (times: number) => Record<string, string> | null>> = {
   short: () => ({ 'retry-after': '1' }),
   zero: () => ({ 'retry-after': '0' }),
@@ -57,7 +57,7 @@ describe('restarting servers', () => {
     response.writeHead(200, { 'content-type': 'text/html' }).end(links);
   }
 
-  test('short outages cost no page, whatever Retry-After says', async (t) => {
+  test('a crawl loses no page in short outages, for every form of Retry-After', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const config = await scratch.config(2, {
@@ -80,10 +80,13 @@ describe('restarting servers', () => {
     const [redirect, next] = web.log.filter(({ host, path }) => {
       return host === 'moved' && path !== '/robots.txt';
     });
-    assert.ok(next!.start - redirect!.end >= 2000 - blurMs, 'a redirect with Retry-After');
+    assert.ok(
+      next!.start - redirect!.end >= 2000 - blurMs,
+      'a redirect with Retry-After delays the next request',
+    );
   });
 
-  /** While it was busy. */
+  /** Asserts the delay between requests during the outage. */
   function assertWaited(name: HostName, ms: number): void {
     const visits = web.log.filter(({ host }) => host === name);
     for (const [k, { end }] of visits.entries()) {

@@ -1,5 +1,5 @@
-// Hosts whose robots.txt is that of another host, crawled by the real command with several agents: the
-// other's rules are obeyed whoever owns it, only its owner asks it, and circles hold nobody up.
+// Hosts that redirect their robots.txt to another host, crawled by several agents. The rules of the
+// other host are obeyed, only its owner requests them, and redirect circles do not block the crawl.
 
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
@@ -9,7 +9,7 @@ import type { ClusterStatus } from '../../../agent/cli/status/status-command.ts'
 import { run, Scratch, start, until } from '../cli-process.ts';
 import { HostServers } from '../host-servers.ts';
 
-/** Second byte of the addresses: no other test's web has it. */
+/** Second byte of the addresses; the web of no other test uses it. */
 const addressNet = 49;
 const delayMs = 20;
 
@@ -17,13 +17,13 @@ const users = ['user1', 'user2', 'user3', 'user4'] as const;
 const names = [...users, 'main', 'chain', 'left', 'right', 'away', 'outside'] as const;
 type HostName = (typeof names)[number];
 
-/** By host, whose robots.txt its own leads to. */
+/** For each host, the host to which its robots.txt redirects. */
 const leads: Partial<Readonly<Record<HostName, HostName>>> = {
   ...{ user1: 'main', user2: 'main', user3: 'main', user4: 'main' },
   ...{ chain: 'user1', left: 'right', right: 'left', away: 'outside' },
 };
 
-describe('a robots.txt that is another host’s', () => {
+describe('a robots.txt that redirects to another host', () => {
   const answer = (name: HostName, path: string, response: ServerResponse): void => {
     const to = leads[name];
     if (path !== '/robots.txt') {
@@ -38,14 +38,14 @@ describe('a robots.txt that is another host’s', () => {
   before(() => web.start());
   after(() => web.stop());
 
-  test('is obeyed, whichever agent owns the other host', async (t) => {
+  test('a redirected robots.txt is obeyed even if another agent owns the target host', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const inScope = names.filter((name) => name !== 'outside');
     const config = await scratch.config(3, {
-      // Nothing but robots.txt leads to the host whose rules they are.
+      // Only robots.txt redirects lead to the host with the rules.
       seeds: inScope.filter((name) => name !== 'main').map((name) => `${web.origin(name)}/`),
-      // Which says nothing of whose rules are obeyed.
+      // Excluding robots.txt from the scope does not affect the rules.
       scope: { hosts: inScope.map((name) => web.addressOf(name)), exclude: ['[.]txt$'] },
       politeness: { hostDelayMs: delayMs },
       archive: { warc: false },
@@ -57,7 +57,7 @@ describe('a robots.txt that is another host’s', () => {
       assert.deepEqual(new Set(web.asked(name)), new Set(['/robots.txt', '/', '/open']), name);
     }
     assert.deepEqual(new Set(web.asked('main')), new Set(['/robots.txt']));
-    // A circle, or a host that is no part of the crawl, means that there are no rules.
+    // A redirect circle or a target outside the scope means that no rules apply.
     for (const name of ['left', 'right', 'away'] as const) {
       assert.ok(web.asked(name).includes('/closed'), name);
     }
@@ -82,7 +82,7 @@ describe('a robots.txt that is another host’s', () => {
       assert.match(why, told);
       tellers.push(told.exec(why)![1] === owner);
     }
-    assert.ok(tellers.includes(false), 'some were told by another agent');
+    assert.ok(tellers.includes(false), 'another agent reported some of the rules');
     assert.match(
       (await explain('left', '/closed')).why,
       /^no rules: redirected to .*(circle|reported by)/,
@@ -95,7 +95,7 @@ describe('a robots.txt that is another host’s', () => {
     const { chain, filters } = JSON.parse(main.stdout) as UrlReport;
     assert.ok(
       filters.every(({ passes }) => passes),
-      'it was asked for, so nothing stops it',
+      'every filter passes, since the file was requested',
     );
     const [file, page] = chain.map(({ url }) => url);
     assert.ok(
@@ -106,7 +106,7 @@ describe('a robots.txt that is another host’s', () => {
   });
 });
 
-test('who waits for another host’s robots.txt says so, and for what', async (t) => {
+test('explain and status show that a host waits for the robots.txt of another host', async (t) => {
   const held: ServerResponse[] = [];
   let isOpen = false;
   const web = new HostServers(addressNet + 1, ['leads', 'slow'], ({ host, path }, response) => {
@@ -124,7 +124,7 @@ test('who waits for another host’s robots.txt says so, and for what', async (t
   });
   const config = await scratch.config(2, { seeds: [`${web.origin('leads')}/`] });
   const launch = start(['launch', config]);
-  await until('the other host is asked', () => held.length > 0);
+  await until('a request to the other host', () => held.length > 0);
 
   const robotsOf = async (url: string) => {
     const { stdout } = await run('explain', config, url, '--json');

@@ -1,5 +1,5 @@
-// A scope on the running product: an expression that backtracks harms nobody, what a narrowed scope
-// excludes is not asked for any more, and a wider one brings it back. Judged by the server's log.
+// The scope of a real crawl: an expression that backtracks does not stop an agent, a narrowed scope
+// stops requests to excluded URLs, and a wider one resumes them. The log of the server is judged.
 // The slower of these tests; the others are in `test/integration/scope.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -19,7 +19,7 @@ async function rows(config: string, sql: string): Promise<unknown> {
   return JSON.parse(stdout);
 }
 
-test('scope: narrowed between two launches it is obeyed at once, widened it brings all back', async (t) => {
+test('scope: a narrowed scope applies at the next launch, and a wider one restores the URLs', async (t) => {
   const dropped = numbered('drop');
   const { web, config } = await site(t, 75, [...dropped, ...numbered('keep')]);
   const first = start(['launch', await config([])]);

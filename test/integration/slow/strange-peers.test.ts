@@ -1,7 +1,6 @@
-// What may come to an agent's port besides its peers: strangers with bytes of their own, agents of
-// another version, agents with other settings. Played against the real command while it crawls: the
-// crawl must come through unharmed, by the word of the web server, and whoever does not belong must
-// be told why.
+// Strangers, agents of another version and agents with other settings connect to the ports of a
+// running crawl. The log of the web server must show an undisturbed crawl, and an agent that is
+// refused must be told the reason.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -24,10 +23,10 @@ import { type Gate, startGate } from '../gate-server.ts';
 
 const size = { hosts: 8, pages: 14, port: 0, shares: { flaky: 0, slow: 0 } };
 const delayMs = 40;
-/** Connections that are opened and held while the crawl runs. */
+/** Number of connections that are held open while the crawl runs. */
 const heldConnections = 500;
 
-/** A web of its own for each test, so that its log holds one crawl. */
+/** Starts a web for one test, so that its log has only one crawl. */
 async function webOf(t: TestContext, second: number): Promise<RunningWeb> {
   const web = await startWeb({ ...size, net: second });
   t.after(() => web.stop());
@@ -51,7 +50,7 @@ function assertUnharmed(web: RunningWeb): void {
   assert.ok(holds(judgement), JSON.stringify(judgement, null, 1));
 }
 
-/** Where agent `id` of a config file listens, and what it would say must agree. */
+/** Reads a config and the address of its agent `id`. */
 function readConfig(file: string, id: string) {
   const loaded = loadConfig(file, { cwd: path.dirname(file) });
   assert.ok(loaded.ok);
@@ -61,7 +60,7 @@ function readConfig(file: string, id: string) {
   return { config: loaded.config, listen, port: Number(listen.split(':').at(-1)) };
 }
 
-/** An agent that is none: it listens where it should, and says what the test says. */
+/** A fake agent that listens at an address of the config and sends what the test chooses. */
 async function impostor(
   t: TestContext,
   id: string,
@@ -91,7 +90,7 @@ async function impostor(
   return { received, send, address: transport.endpoint ?? '' };
 }
 
-/** Says it again until the answer comes, as agents do: any message may be lost. */
+/** Repeats a message until it is answered, as agents do, since any message may be lost. */
 async function untilAnswered(what: string, say: () => void, is: () => boolean): Promise<void> {
   say();
   const timer = setInterval(say, 500);
@@ -103,7 +102,7 @@ async function untilAnswered(what: string, say: () => void, is: () => boolean): 
 }
 
 describe('strange peers', { concurrency: 2 }, () => {
-  test('F47, F48: garbage and held connections at every port: the crawl is complete and polite', async (t) => {
+  test('garbage and held connections at every port do not disturb the crawl', async (t) => {
     const [web, scratch] = [await webOf(t, 45), scratchOf(t)];
     const config = await scratch.config(2, { seeds: [web.seed] });
     const launch = start(['launch', config]);
@@ -133,7 +132,7 @@ describe('strange peers', { concurrency: 2 }, () => {
     }
   });
 
-  test('F51: an agent of another version is refused with the version, and the crawl goes on', async (t) => {
+  test('an agent of another version is refused with the version, and the crawl continues', async (t) => {
     const [web, gate, scratch] = [await webOf(t, 46), await gateOf(t), scratchOf(t)];
     const file = await scratch.config(2, { seeds: [web.seed, gate.seed] });
     const launch = start(['launch', file, '--agents', '1']);
@@ -159,7 +158,7 @@ describe('strange peers', { concurrency: 2 }, () => {
     assertUnharmed(web);
   });
 
-  test('a claim that is refused is counted in status --json, with its sender', async (t) => {
+  test('status --json counts refused claims by sender', async (t) => {
     const [gate, scratch] = [await gateOf(t), scratchOf(t)];
     const file = await scratch.config(2, { seeds: [gate.seed] });
     const launch = start(['launch', file, '--agents', '1']);
@@ -170,7 +169,7 @@ describe('strange peers', { concurrency: 2 }, () => {
     const hello: Message = { type: 'HELLO', capacity: 1, address, fingerprint, n: 0 };
     const { listen } = readConfig(file, 'a1');
     fake.send({ id: 'a9', inc: 0 }, listen, hello);
-    // One that is answered: on the same connection what came before it was read before it.
+    // The answer to this message shows that the message before it on the connection was read.
     await untilAnswered(
       'the refusal',
       () => fake.send({ id: 'a1', inc: 0 }, listen, hello),
@@ -184,7 +183,7 @@ describe('strange peers', { concurrency: 2 }, () => {
     assert.equal((await launch.ended).code, 0);
   });
 
-  test('F51: an agent that a joined one of another version refuses ends with 5 and says why', async (t) => {
+  test('an agent ends with 5 and the reason if a joined agent of another version refuses it', async (t) => {
     const scratch = scratchOf(t);
     const file = await scratch.config(2);
     const { listen } = readConfig(file, 'a2');
@@ -199,7 +198,7 @@ describe('strange peers', { concurrency: 2 }, () => {
     assert.match(stderr, /a2 refused this one: version\.protocol is 1 here and 999 there/);
   });
 
-  test('an agent outside the config is a member once it has answered where it says it listens', async (t) => {
+  test('an agent outside the config becomes a member after it has answered at its announced address', async (t) => {
     const [web, gate, scratch] = [await webOf(t, 48), await gateOf(t), scratchOf(t)];
     const file = await scratch.config(2, { seeds: [web.seed, gate.seed] });
     const launch = start(['launch', file, '--agents', '1']);
@@ -216,7 +215,7 @@ describe('strange peers', { concurrency: 2 }, () => {
       send(listen, { ...hello, address: x.address, proof: message.nonce });
     });
     x.send(a1, listen, { ...hello, address: victim.address });
-    await until('the other address is asked', () => victim.received.length > 0);
+    await until('a probe to the other address', () => victim.received.length > 0);
     x.send(a1, listen, { ...hello, address: x.address });
     const isWelcome = () => x.received.some(({ type }) => type === 'WELCOME');
     await until('the welcome', isWelcome);
@@ -228,7 +227,7 @@ describe('strange peers', { concurrency: 2 }, () => {
     assertUnharmed(web);
   });
 
-  test('F50: an agent with other settings ends with 5, naming the key and both values', async (t) => {
+  test('an agent with other settings ends with 5 and names the key and both values', async (t) => {
     const [web, gate, scratch] = [await webOf(t, 47), await gateOf(t), scratchOf(t)];
     const file = await scratch.config(2, { seeds: [web.seed, gate.seed] });
     const other = JSON.parse(fs.readFileSync(file, 'utf8'));

@@ -1,6 +1,6 @@
-// Servers that answer in every way that hurts a crawler, crawled by the real command: each answer
-// becomes a row in `pages`, `skipped` or `frontier`, the other hosts are crawled all the same, and
-// an agent's memory does not follow the size of what is sent to it.
+// The real command crawls servers whose answers can harm a crawler. Each answer must become a row
+// in `pages`, `skipped` or `frontier`, the other hosts must be crawled, and the memory of an agent
+// must not grow with the size of the answers.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -15,13 +15,13 @@ import {
   startStrangeServer,
 } from '../strange-server.ts';
 
-/** Hosts that a crawl is done with at once, and where it begins at each. */
+/** Hosts that a crawl finishes without a long wait, with the path of the seed. */
 const finalHosts = {
   ...{ good: '/', huge: '/', endless: '/', bomb: '/', links: '/', charsets: '/' },
   ...{ loop: '/', chase: '/0', astray: '/', busy: '/', dripping404: '/' },
   ...{ oddHeader: '/' },
 } satisfies Partial<Record<HostName, string>>;
-/** Hosts whose answer is worth another attempt, after 10 s, and what is wrong with it. */
+/** Hosts whose answer is retried after 10 s. */
 const failingHosts = [
   ...(['drip', 'silent', 'closed', 'reset', 'cut', 'noHttp'] as const),
   ...(['twoLengths', 'longHeader', 'badGzip', 'broken'] as const),
@@ -29,9 +29,9 @@ const failingHosts = [
 
 const pagesPerHost = 200;
 const bodyBytes = 10 * 1024 ** 2;
-/** What had arrived when the limit was reached. */
+/** Maximum size of the chunk that reaches the limit. */
 const lastChunkMax = 1024 ** 2;
-/** Above what it has at the start: bodies of four threads at once, buffers, and the garbage. */
+/** Maximum growth of memory: bodies of four threads, buffers and garbage. */
 const growthBytesMax = 300 * 1024 ** 2;
 
 interface PageRow {
@@ -67,7 +67,7 @@ describe('strange servers', { concurrency: 2 }, () => {
   });
   after(() => server.stop());
 
-  test('endless, huge, false and slow answers are recorded, memory is bounded, exit 0', async (t) => {
+  test('a crawl records endless, huge, false and slow answers with bounded memory and ends with 0', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const names = Object.keys(finalHosts) as (keyof typeof finalHosts)[];
@@ -91,7 +91,7 @@ describe('strange servers', { concurrency: 2 }, () => {
     assert.equal(of('good').length, 21);
     assertAllLinksKnown(server, of('links'), await ask(config, 'SELECT * FROM skipped'));
     for (const { name, asks } of charsets) {
-      assert.ok(server.asked('charsets').includes(asks), `${name}: ${asks} was not asked for`);
+      assert.ok(server.asked('charsets').includes(asks), `${name}: ${asks} was not requested`);
     }
     assert.equal(server.asked('charsets').length, 1 + 2 * charsets.length);
     assert.deepEqual(server.asked('loop'), ['/', '/a', '/b']);
@@ -113,10 +113,10 @@ describe('strange servers', { concurrency: 2 }, () => {
     assert.deepEqual(await ask(config, 'SELECT * FROM frontier'), []);
   });
 
-  test('what fails waits in the frontier for its next attempt, and other hosts are done', async (t) => {
+  test('failed URLs wait in the frontier for a retry, and other hosts are completed', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
-    // Nobody listens there: the server has addresses of its own only.
+    // No server listens at this address.
     const refused = server.origin('good').replace('127.43.0.', '127.43.1.');
     const failing = [...failingHosts.map((name) => server.origin(name)), refused];
     const seeds = [...failing, server.origin('good')].map((origin) => `${origin}/`);
@@ -124,10 +124,10 @@ describe('strange servers', { concurrency: 2 }, () => {
     const launch = start(['launch', config]);
     const wasAsked = (name: HostName) => server.asked(name).length > 0;
     const known = () => server.asked('good').length > 20 && failingHosts.every(wasAsked);
-    await until('every host is tried', known);
+    await until('a request to every host', known);
     const waiting = `SELECT url FROM frontier WHERE not_before > 0`;
     let rows: { url: string }[] = [];
-    await untilAsked('all wait', async () => {
+    await untilAsked('all failed URLs in the frontier', async () => {
       rows = await ask(config, waiting);
       return rows.length >= failing.length;
     });
@@ -135,7 +135,7 @@ describe('strange servers', { concurrency: 2 }, () => {
     const { code, stderr } = await launch.ended;
     assert.equal(code, 11, stderr);
     const missing = failing.filter((origin) => !rows.some(({ url }) => url === `${origin}/`));
-    assert.deepEqual(missing, [], 'not tried, or not queued again');
+    assert.deepEqual(missing, [], 'not requested, or not queued for a retry');
     const [good] = await ask<{ n: number }>(
       config,
       `SELECT count(*) AS n FROM pages WHERE status = 200 AND url LIKE '${server.origin('good')}%'`,
@@ -156,7 +156,7 @@ function assertAllLinksKnown(
   assert.equal(known.size, manyLinks + 1);
 }
 
-/** By how many bytes each agent's memory grew at the most, from its first moment to its end. */
+/** Measures the maximum growth of each agent's memory from its start to its end, in bytes. */
 async function growthWhile(
   launch: Running,
   scratch: Scratch,
@@ -176,7 +176,7 @@ async function growthWhile(
   return most;
 }
 
-/** Null where the system does not tell, or the process is gone. */
+/** Null if the system does not report it or the process has ended. */
 function residentBytes(pid: number | null): number | null {
   try {
     const text = fs.readFileSync(`/proc/${pid}/status`, 'utf8');

@@ -1,6 +1,6 @@
-// A stranger on the ports of a crawl, whose settings do not agree: it says what used to end, pause or
-// stop a crawl, to agents that start and to agents that crawl. The crawl comes through with every page,
-// and each agent names it.
+// A stranger with other settings sends messages that could pause or end a crawl, both to agents
+// that start and to agents that crawl. The crawl must fetch every page, and each agent must name
+// the stranger.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -19,12 +19,12 @@ const IDS = ['a1', 'a2'] as const;
 const delayMs = 40;
 const ZZ = { id: 'zz', inc: Date.now() };
 
-/** Knows where the agents listen, and nothing of their settings. */
+/** A stranger that knows the addresses of the agents, but not their settings. */
 class Stranger {
   readonly #router = new Router({ linger: 0 });
   readonly #dealers: ReadonlyMap<string, Dealer>;
   readonly incs = new Map<string, number>();
-  /** A socket takes one send at a time. */
+  /** A socket allows one send at a time. */
   readonly #sending = new Map<string, Promise<void>>();
 
   constructor(listens: ReadonlyMap<string, string>) {
@@ -37,7 +37,7 @@ class Stranger {
     );
   }
 
-  /** Tells each agent that it is complete, and refuses it, as soon as it says a word. */
+  /** Sends COMPLETE and REFUSED to each agent when it receives the first message from it. */
   async listen(): Promise<void> {
     await this.#router.bind('tcp://127.0.0.1:*');
     void this.#hear().catch(() => {});
@@ -122,7 +122,9 @@ function listensOf(config: string): Map<string, string> {
   );
 }
 
-/** What is said to one incarnation says nothing to the next, which one that stood still has. */
+/**
+ * Raises the time-outs, since a stalled agent would get a new incarnation and ignore the messages.
+ */
 function makePatient(file: string): void {
   const config = JSON.parse(readFileSync(file, 'utf8'));
   config.cluster.failureDetector = { heartbeatMs: 200, suspectAfterMs: 10_000 };
@@ -136,7 +138,7 @@ async function strangerOf(t: TestContext, config: string): Promise<Stranger> {
   return stranger;
 }
 
-test('a stranger that says what only members may say changes nothing, and is named', async (t) => {
+test('member messages of a stranger have no effect, and the agents name the stranger', async (t) => {
   const shares = { flaky: 0, slow: 0 };
   const web = await startWeb({ hosts: 8, pages: 14, port: 0, shares, net: 49 });
   t.after(() => web.stop());
@@ -148,7 +150,7 @@ test('a stranger that says what only members may say changes nothing, and is nam
   makePatient(config);
   const stranger = await strangerOf(t, config);
   const launch = start(['launch', config]);
-  await until('both agents have said a word', () => {
+  await until('a message from both agents', () => {
     for (const id of IDS) if (!stranger.incs.has(id)) void stranger.hello(id).catch(() => {});
     return stranger.incs.size === IDS.length;
   });
@@ -167,7 +169,7 @@ test('a stranger that says what only members may say changes nothing, and is nam
     ['unasked', 'stranger'].every((claim) =>
       refusedBy(id).some((event) => event.agent === 'zz' && event.claim === claim),
     );
-  await until('both agents name the stranger', () => IDS.every(isNamed));
+  await until('events of both agents about the stranger', () => IDS.every(isNamed));
   gate.open();
   const { code, stderr } = await launch.ended;
   assert.equal(code, 0, stderr);

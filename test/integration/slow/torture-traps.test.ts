@@ -1,7 +1,6 @@
-// The rows of the torture table that no single request can show (T121, T122), played to the real
-// command: sites without end, one that answers every URL alike and one that puts a session into
-// every link. The crawl must come to its end by itself, with few requests, and a site beside them
-// must get what it would get alone.
+// The rows T121 and T122 of the torture table, which need a whole crawl: endless sites that answer
+// every URL alike or put a session into every link. The crawl must end by itself with few requests,
+// and must fetch every page of other sites.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -9,12 +8,12 @@ import { after, before, describe, test } from 'node:test';
 import { run, Scratch } from '../cli-process.ts';
 import { HostServers } from '../host-servers.ts';
 
-/** Second byte of the addresses: no other test's web has it. */
+/** Second byte of the addresses; the web of no other test uses it. */
 const addressNet = 48;
 const delayMs = 2;
 const pages = 40;
 const stalePages = 120;
-/** Enough to be given up, were they a trap. */
+/** More than the limit after which a trap is abandoned. */
 const stubs = 150;
 
 const names = ['soft', 'relative', 'numbered', 'session', 'honest', 'stubs'] as const;
@@ -22,12 +21,12 @@ type HostName = (typeof names)[number];
 
 const notFound = 'Sorry, the page that you are looking for is not here any more. '.repeat(5);
 const link = (href: string) => `<a href="${href}">x</a>`;
-/** A page of its own words. */
+/** The words of a page, which differ from those of other pages. */
 const pageOf = (at: number) => Array.from({ length: 60 }, (_, k) => `w${(at + 1) * (k + 7)}`);
 
 const pathsOf = (count: number) => Array.from({ length: count }, (_, at) => `/${at}`);
 
-/** @param times - requests to this host so far, by which every answer differs */
+/** @param times - number of requests to this host so far, which makes every answer different */
 const sites: Readonly<Record<HostName, (url: URL, times: number) => string>> = {
   soft: (_, times) => `${notFound}${link(`/r${times * 2}`)}${link(`/r${times * 2 + 1}`)}`,
   relative: () => `${notFound}${link('deeper/')}`,
@@ -46,7 +45,7 @@ const sites: Readonly<Record<HostName, (url: URL, times: number) => string>> = {
     const at = Number(url.pathname.slice(1));
     return pageOf(at).join(' ') + (at + 1 < pages ? link(`/${at + 1}`) : '');
   },
-  // Few words, of which hardly one is another on the next page.
+  // Pages with few words that are almost the same on every page.
   stubs: (url) => {
     const at = Number(url.pathname.slice(1));
     const next = at + 1 < stubs ? link(`/${at + 1}`) : '';
@@ -88,7 +87,7 @@ describe('torture: traps', () => {
     return (JSON.parse(stdout) as { host: string }[]).map(({ host }) => host).toSorted();
   }
 
-  test('T121, T122: sites without end are given up, the others are crawled whole', async (t) => {
+  test('T121, T122: a crawl abandons endless sites and fetches every page of the others', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const trapped = await crawl(scratch, {});
@@ -96,14 +95,14 @@ describe('torture: traps', () => {
       trapped,
       (['soft', 'relative', 'numbered', 'session'] as const).map((name) => web.addressOf(name)),
     );
-    // The first page of each text is new and takes two off; a session comes back to every page.
+    // A new text lowers the score by two, and each session revisits every page.
     for (const name of ['soft', 'relative', 'numbered'] as const) {
       assert.ok(asked(name).length <= stalePages + 3, `${name}: ${asked(name).length}`);
     }
     assert.ok(asked('session').length <= stalePages + 4 * pages, `${asked('session').length}`);
   });
 
-  test('T122: without sessions in the identity each page is asked for once', async (t) => {
+  test('T122: a crawl requests each page once if the identity has no sessions', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const trapped = await crawl(scratch, { urls: { dropSessions: true } });
