@@ -1,6 +1,7 @@
-// `npm test`: every test that a contributor runs before a commit. The unit tests and properties share
-// one process, and so do the simulations; every other file has its own. The slower tests, in the
-// folders `slow`, are run by `.ci/run`. Words after `npm test --` are patterns: only tests whose names match are run.
+// `npm test`: every test that a contributor runs before a commit. The unit tests and properties
+// share one process, and so do the simulations. Every other file has its own process. `.ci/run`
+// runs the slower tests, in the folders `slow`. Arguments after `npm test --` are patterns that
+// select tests by their names.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -8,11 +9,11 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 
 const root = path.resolve(import.meta.dirname, '..');
-/** A test that takes so long has failed: ten times what the longest takes on a busy machine. */
+/** Limit for a test: ten times what the longest takes on a busy machine. */
 const testMsMax = 240_000;
 const processes = 2;
 
-// Some thousand processes load the same sources: without this each compiles them anew.
+// Thousands of processes load the same sources. Without the cache each compiles them anew.
 process.env.NODE_COMPILE_CACHE ??= path.join(root, 'node_modules/.cache/node-compile-cache');
 
 const alone = fs
@@ -21,7 +22,7 @@ const alone = fs
 
 run({
   cwd: root,
-  // The longest first.
+  // The longest files first.
   files: ['test/together/unit.ts', 'test/together/simulation.ts', ...alone, 'test/tidy.test.ts'],
   concurrency: processes,
   timeout: testMsMax,

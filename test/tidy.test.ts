@@ -1,6 +1,6 @@
-// Enforces what a machine can of the house style and of the folders in docs/ARCHITECTURE.md: one test a
-// rule, over every file of the repository. The rules are in test/tidy/, and test/unit/tidy/ shows
-// of each that it catches a planted offence.
+// Enforces the machine-checkable parts of the house style and of the folders in
+// docs/ARCHITECTURE.md, one test for each rule, over every file of the repository. The rules are in
+// test/tidy/, and test/unit/tidy/ shows that each detects a planted violation.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { homedir } from 'node:os';
@@ -27,10 +27,10 @@ import { isShipped, type Rule, readTree } from './tidy/source.ts';
 const root = resolve(import.meta.dirname, '..');
 const sources = readTree(root);
 
-/** The clone and what it lies in, but for folders such as /tmp, which texts name as such. */
+/** The clone and its parent folder, except for folders such as /tmp that texts may name. */
 const ownFolders = [root, dirname(root)].filter((folder) => folder.split(/[\\/]/).length > 2);
 
-/** Exports that nothing shipped imports, each with its reason. */
+/** Exports that no shipped file imports, each with its reason. */
 const allowedExports: Readonly<Record<string, string>> = {
   'agent/storage/file/database.ts#openInMemory':
     'the simulated cluster keeps its state in the real tables',
@@ -64,8 +64,8 @@ describe('tidy', () => {
     });
   }
 
-  it('dependency-cruiser reads every shipped file and finds nothing', () => {
-    // With a TypeScript that it does not know it reads no file, finds nothing and ends with 0.
+  it('dependency-cruiser reads every shipped file and reports no violation', () => {
+    // With an unknown version of TypeScript it reads no file, reports nothing and exits with 0.
     const shipped = sources.filter(isShipped);
     const folders = [...new Set(shipped.map(({ path }) => path.split('/')[0]!))];
     const program = resolve(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');

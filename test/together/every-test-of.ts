@@ -1,10 +1,10 @@
-// Test files that share a process: each is imported, and its tests run here. The files compile the
-// product once rather than once each, and run code that is optimised already.
+// Imports several test files, so that their tests run in one process. The product is then compiled
+// once instead of once for each file, and runs as optimised code.
 
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** @param pattern - of files in `test/`; those in folders `slow` only where it names them */
+/** @param pattern - files in `test/`; those in folders `slow` only if it names the folder */
 export async function everyTestOf(pattern: string): Promise<void> {
   const directory = path.join(import.meta.dirname, '..');
   const exclude = pattern.includes('slow') ? [] : ['**/slow/**'];

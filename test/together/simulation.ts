@@ -1,4 +1,4 @@
-// The simulations in one process, without the slow ones.
+// Runs the simulations in one process, without the slow ones.
 import { everyTestOf } from './every-test-of.ts';
 
 await everyTestOf('simulation/*.test.ts');

@@ -1,4 +1,4 @@
-// The slow unit tests and properties in one process.
+// Runs the slow unit tests and properties in one process.
 import { everyTestOf } from './every-test-of.ts';
 
 await everyTestOf('unit/**/slow/*.test.ts');

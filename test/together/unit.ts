@@ -1,4 +1,4 @@
-// All unit tests and properties in one process, without the slow ones.
+// Runs all unit tests and properties in one process, without the slow ones.
 import { everyTestOf } from './every-test-of.ts';
 
 await everyTestOf('unit/**/*.test.ts');

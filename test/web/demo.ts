@@ -1,6 +1,6 @@
-// What `npm start` runs: serves a synthetic web in this process, lets the demo cluster crawl it to
-// the end, judges the crawl by the server's log and says what to try next. The crawl itself is the
-// same command that a user types; nothing of the product is imported but the reading of its config.
+// The program of `npm start`: it serves a synthetic web, lets the demo cluster crawl it to the end,
+// judges the crawl by the server's log and suggests next steps. The crawl is the same command that
+// a user types. The only import from the product is the config reader.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync } from 'node:fs';
@@ -13,9 +13,9 @@ const root = resolve(import.meta.dirname, '../..');
 const configPath = 'config/demo.yaml';
 /** Hosts and mean pages of the demo's web: some 1,200 URLs, a few seconds for four agents. */
 const size = { hosts: 40, pages: 30, seed: 1 };
-/** A demo that takes this long has failed; the cluster is then told to stop. */
+/** Limit for the demo. After it the cluster is told to stop. */
 const limitMs = 90_000;
-/** What a cluster that was told to stop is given to do so. */
+/** Time for the cluster to stop. */
 const stopMs = 10_000;
 
 async function main(): Promise<number> {
@@ -42,8 +42,8 @@ async function main(): Promise<number> {
     const exitCode = await crawl();
     const seconds = (performance.now() - startedMs) / 1_000;
     const judgement = judge(running.web, running.requests(), { delayMs: politeness.hostDelayMs });
-    // Who ends by itself removes its pid file. Pages that die with an agent are fetched again: no
-    // fault, and as many as it had open or not settled yet.
+    // An agent that ends by itself removes its PID file. Pages that a dead agent had open or not
+    // settled are fetched again, which is no fault.
     const killed = globSync('*/agent.pid', { cwd: agent.dataDir }).length > 0;
     const againMax = killed ? Number.POSITIVE_INFINITY : 0;
     process.stdout.write(report(judgement, politeness.hostDelayMs, seconds, againMax));
@@ -54,12 +54,12 @@ async function main(): Promise<number> {
   }
 }
 
-/** Runs the cluster to its end; its exit code, or 1 where a signal ended it. */
+/** Runs the cluster to its end. Returns its exit code, or 1 if a signal ended it. */
 async function crawl(): Promise<number> {
   const line = ['agent/main.ts', 'launch', configPath, '--fresh'];
   const child = spawn(process.execPath, line, { cwd: root, stdio: 'inherit' });
   const ended = once(child, 'exit') as Promise<[number | null, string | null]>;
-  // From a terminal SIGINT reaches the child by itself; this process has to outlive it.
+  // From a terminal SIGINT reaches the child directly. This process must outlive it.
   const ignore = () => {};
   const forward = () => child.kill('SIGTERM');
   process.on('SIGINT', ignore).on('SIGTERM', forward);
@@ -80,7 +80,7 @@ function endLate(child: ChildProcess): void {
   child.once('exit', () => clearTimeout(last));
 }
 
-/** @param againMax - URLs that may have been fetched again, since their agents were killed */
+/** @param againMax - URLs that may have been fetched again because their agents were killed */
 function report(judgement: Judgement, delayMs: number, seconds: number, againMax: number): string {
   const { requests, hosts, expected, fetched, worstGapMs } = judgement;
   const gap = worstGapMs === null ? 'none' : `${worstGapMs.toFixed(1)} ms`;
