@@ -112,7 +112,7 @@ describe('slow and faulty links', { concurrency: 2 }, () => {
   });
 
   fault(
-    'if one agent hardly reads, the others continue, and nothing is lost',
+    'if one agent hardly reads, the others continue to crawl, and nothing is lost',
     async (t, run) => {
       // In proportion to a timeout of 5 s: three heartbeats and messages here for one there.
       const quorum = 'majority' as const;

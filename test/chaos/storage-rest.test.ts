@@ -58,7 +58,7 @@ describe('damaged state files', { concurrency: 2 }, () => {
     await cluster.start('a2');
     await cluster.event('a2', 'join', 'a2');
     await assertAside(cluster, 'a2');
-    assert.ok(!fs.existsSync(path.join(path.dirname(file), 'state.suspect')), 'it is still suspected');
+    assert.ok(!fs.existsSync(path.join(path.dirname(file), 'state.suspect')), 'still suspected');
     gate.open();
     assertWhole(await cluster.finish(), { overlapMax: 2 * overlapMax(cluster) });
   });

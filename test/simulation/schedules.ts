@@ -291,7 +291,7 @@ function backWithinTheDelay(): string[] {
   const c = new Cluster({ ids: THREE, web: chainWeb(20, 6), seeds, delayMs: 4000, backups: 0 });
   c.start('a1');
   c.start('a2');
-  c.runUntil('the crawl is on its way', () => c.log.length >= 20, 600_000);
+  c.runUntil('the crawl is running', () => c.log.length >= 20, 600_000);
   try {
     for (let times = 0; times < 5; times++) {
       joinAndLeave(c, 'a3');

@@ -68,7 +68,7 @@ export const functionLength: Rule = {
 /** Excludes tests, because their titles say what the file is about. */
 export const opening: Rule = {
   claim: 'every file opens with a comment',
-  remedy: 'say in two to six sentences what it is, why it is so and who calls it',
+  remedy: 'say in two to six sentences what it is for and why it is built this way',
   check: (sources) =>
     sources
       .filter((source) => isTypeScript(source) && !isTest(source))
@@ -119,8 +119,10 @@ export const uniqueNames: Rule = {
 /** Folders of `test/unit` with tests of test code, benchmarks or documents. */
 const unitTestsOfOthers = /^test\/unit\/(bench|chaos|docs|pairs|tidy|web)\//;
 
-/** A unit test of `agent/x/y.ts` is `test/unit/x/y.test.ts`; one more of the same file `y-WHAT.test.ts`.
- * Slow ones are in a folder `slow` beside the others. */
+/**
+ * A unit test of `agent/x/y.ts` is `test/unit/x/y.test.ts`; another test of the same file is
+ * `y-WHAT.test.ts`. Slow tests are in a folder `slow` beside the others.
+ */
 export const mirroredTests: Rule = {
   claim: 'a unit test has the path of the file that it tests',
   remedy: 'name the test for the file, with a suffix where the file has several tests',

@@ -101,16 +101,16 @@ function report(judgement: Judgement, delayMs: number, seconds: number, againMax
   const well = holds(judgement, againMax);
   const verdict = well
     ? goodVerdict(judgement.overlap.count)
-    : `The web server has seen faults:\n${faults(judgement)}`;
+    : `The web server logged violations:\n${faults(judgement)}`;
   const more = well ? nextSteps : '';
   return `\nAs the web server saw it:\n\n${table}\n\n${verdict}\n${more}`;
 }
 
 function goodVerdict(again: number): string {
-  const word = 'politely, by the word of the web server.';
+  const word = "politely, according to the web server's log.";
   if (again === 0) return `Every page once, and ${word}`;
   return `Every page, and ${word}
-Those fetched again died with an agent: in flight, or not yet settled and copied.`;
+Pages fetched again were open at a dead agent, or not yet settled and copied.`;
 }
 
 function faults(judgement: Judgement): string {
@@ -129,7 +129,7 @@ function percent(part: number, whole: number): string {
 
 const ubiring = 'npm run -s ubiring --';
 const nextSteps = `
-What the crawl knows is SQL now:
+Query the results with SQL:
   ${ubiring} query ${configPath} "SELECT status, count(*) FROM pages GROUP BY status"
   ${ubiring} query ${configPath} "SELECT agent, count(*) FROM hosts GROUP BY agent"
   ${ubiring} query ${configPath} "SELECT reason, count(*) FROM skipped GROUP BY reason"
